@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from assets.ingest.generated import generated_log
-from papers.archive import SHARED, jobs_of
+from papers.archive import SHARED, jobs_of_file
 from simulator.jobs.jobs import Jobs
 from traces.catalogue.catalogue import load_catalogue
 
@@ -28,4 +28,4 @@ def log_files_timed() -> dict[Path, int]:
 
 def timed_logs() -> dict[str, tuple[Jobs, int]]:
     """By file name: the jobs, with requested times, and the processors."""
-    return {path.name: (jobs_of(path), procs) for path, procs in log_files_timed().items()}
+    return {path.name: (jobs_of_file(path), procs) for path, procs in log_files_timed().items()}

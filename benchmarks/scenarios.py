@@ -23,7 +23,8 @@ from assets.predictions.runtime_evaluation import runtime_evaluation
 from assets.predictions.runtime_model import runtime_model
 from assets.predictions.runtime_predictions import runtime_predictions
 from assets.predictions.similar_jobs import similar_jobs
-from papers.archive import PROJECT, SHARED
+from papers.archive import SHARED
+from traces.catalogue.places import PROJECT
 
 LOG, SOURCE = "KTH-SP2-1996-2.1-cln.swf.gz", "kth-sp2"
 AIM_CPU_S = 60

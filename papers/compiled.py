@@ -10,5 +10,5 @@ _COMPILER = Compiler(Path(__file__).parent, Path(simulator.__file__).parent)
 compiled: Any = _COMPILER.compiled
 lean: Any = _COMPILER.lean
 inlined: Any = _COMPILER.inlined
-SOURCE_HASH = _COMPILER.source_hash
+RULES_HASH = _COMPILER.source_hash
 """Which rules these are, with the simulator's: stored with runs under the rules of a paper."""

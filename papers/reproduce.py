@@ -1,4 +1,4 @@
-"""The command `tracehouse reproduce`."""
+"""The command `tracehouse reproduce`: the tables of all papers by name, from assets and from studies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from assets.common.storage import data_folder, open_warehouse
-from papers.paper_tables import CHECKPOINTS, PAPER_TABLES, PaperStep, PaperTable
+from papers import ddppo, deep_back_filling, neural_annealing, rlscheduler, rlschert, schedinspector
+from papers.paper_tables import CHECKPOINTS, LOGS_FOLDER, PaperStep, PaperTable
 from simulator.jobs.words import unknown_word
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.keeping.logs import ingest
@@ -23,8 +24,13 @@ from tracehouse.cli.query import table_text
 from tracehouse.jobs import raise_failures
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import inbox_name, load_catalogue
-from traces.catalogue.places import PROJECT
 from warehouse import NoWarehouse, first_row
+
+PAPER_TABLES = {
+    table.name: table
+    for paper in (rlscheduler, schedinspector, deep_back_filling, rlschert, neural_annealing, ddppo)
+    for table in paper.TABLES
+}
 
 
 def _complete_tables(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -40,13 +46,19 @@ def _complete_tables(_context: click.Context, _parameter: click.Parameter, begun
     metavar="FILE",
     help="A log that becomes a source first, as by `tracehouse ingest`.",
 )
+@click.option(
+    "--logs",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="The folder of the archive's logs, for tables that choose their jobs themselves.",
+)
 @click.option("--again", is_flag=True, help="Make again what was made before.")
 @plain_errors
-def reproduce(table: str | None, names: tuple[str, ...], log: Path | None, again: bool) -> None:
+def reproduce(table: str | None, names: tuple[str, ...], log: Path | None, logs: Path | None, again: bool) -> None:
     """Make a table of a paper by its name, and print it. Without TABLE, list them all with the time that each takes.
 
     What is made is kept as it goes. After an interruption, the same command goes on where the list says. Tables of logs need SOURCE or
-    --log FILE. docs/results/papers.md says what the papers published.
+    --log FILE, and some that choose their jobs themselves need --logs FOLDER. docs/results/papers.md says what the papers published.
 
     \b
     tracehouse reproduce table5 --log HPC2N-2002-2.2-cln.swf.gz
@@ -58,11 +70,13 @@ def reproduce(table: str | None, names: tuple[str, ...], log: Path | None, again
         raise ValueError(unknown_word("table", table, PAPER_TABLES))
     wanted = PAPER_TABLES[table]
     click.echo(folded(description(wanted), terminal_width(of_errors=True)), err=True)
-    if wanted.benchmark:
+    if wanted.study:
         if names or log is not None:
             raise ValueError(f"{table} takes no SOURCE and no --log: it chooses its jobs itself")
-        print_benchmark(wanted, again)
+        print_study(wanted, logs, again)
         return
+    if logs is not None:
+        raise ValueError(f"{table} takes no --logs: give --log FILE, or the name of a source")
     sources = _sources(wanted, names, log)
     make_steps(wanted, sources, again)
     for source in sources:
@@ -160,27 +174,20 @@ def _has_jobs(source: str) -> bool:
     return False
 
 
-def print_benchmark(table: PaperTable, again: bool) -> None:
-    """Prints what a benchmark does, from the file of an earlier run if there is one. Each line is kept as it comes."""
+def print_study(table: PaperTable, logs: Path | None, again: bool) -> None:
+    """Prints what a study does, from the file of an earlier run if there is one. Each line is kept as it comes. logs: the archive's."""
     folder = data_folder() / "reproduced"
     file, part = folder / f"{table.name}.md", folder / f"{table.name}.part"
     if file.exists() and not again:
         click.echo(f"made before, in {file} (--again makes it again)", err=True)
         click.echo(file.read_text(), nl=False)
         return
-    if not (PROJECT / "benchmarks").is_dir():
-        raise ValueError(f"{table.name} is printed by {table.made_by}, which only a checkout of the repository has")
     folder.mkdir(parents=True, exist_ok=True)
-    arguments = [str(folder / f"{table.name}-checkpoints") if word == CHECKPOINTS else word for word in table.benchmark]
-    environment = os.environ | {"PYTHONPATH": str(PROJECT), "PYTHONUNBUFFERED": "1"}
+    arguments = [str(folder / f"{table.name}-checkpoints") if word == CHECKPOINTS else word for word in table.study]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"} | ({LOGS_FOLDER: str(logs.resolve())} if logs else {})
     with part.open("w") as kept:
         process = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
-            cwd=PROJECT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            process_group=0,
+            [sys.executable, "-m", *arguments], env=environment, stdout=subprocess.PIPE, text=True, process_group=0
         )
         assert process.stdout is not None
         try:

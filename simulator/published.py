@@ -25,6 +25,6 @@ SLOT_CLUSTERS = "papers.rlschert.environment"
 """The environment tracehouse/SlotCluster-v0."""
 
 
-def published(part: str) -> Any:
+def paper_part(part: str) -> Any:
     """The module of a part, one of these names."""
     return import_module(part)

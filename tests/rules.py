@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
-ROOMS = ("assets", "models", "pipelines", "simulator", "sql", "traces", "tracehouse", "warehouse")
+ROOMS = ("assets", "models", "papers", "pipelines", "simulator", "sql", "traces", "tracehouse", "warehouse")
 MOST_LINES = 59
 MOST_PARAMETERS = 8
 MOST_FILE_LINES = 420
@@ -129,7 +129,7 @@ def hidden_imports(code: CodeBase) -> list[str]:
     for module, tree in code.trees.items():
         if module == LAZY_FACE:
             continue
-        heavy = HEAVY_FOR_COMMANDS if module.startswith("tracehouse") else HEAVY
+        heavy = HEAVY_FOR_COMMANDS if module.startswith(("tracehouse", "papers.reproduce")) else HEAVY
         at_top = {id(node) for node in _top_statements(tree.body)}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and id(node) not in at_top and _room(node.module) in ROOMS:
@@ -235,12 +235,14 @@ def unformatted(code: CodeBase) -> dict[str, int]:
 
 
 def misplaced_assets(code: CodeBase) -> list[str]:
-    """Assets whose file is neither the last part of their key nor the key joined by `_`, or whose folder is not their group."""
+    """Assets whose file is neither the last part of their key nor the key joined by `_`, or whose folder is neither their
+    group nor a paper's."""
     wrong = []
     for module, file in code.files.items():
         for key, group in re.findall(r'key=\[([^\]]+)\],.*?group_name="(\w+)"', file.read_text(), re.DOTALL):
             parts = re.findall(r'"(\w+)"', key)
-            if file.stem not in (parts[-1], "_".join(parts)) or file.parent.name != group:
+            has_place = file.parent.name == group or file.is_relative_to(code.root / "papers")
+            if file.stem not in (parts[-1], "_".join(parts)) or not has_place:
                 wrong.append(f"{module}: {'/'.join(parts)} of group {group}")
     return wrong
 

@@ -41,6 +41,14 @@ OWN = {
     "models.scheduling.workers.launching": "the folder of a training with workers",
     "models.scheduling.workers.task_folder": "the folder of a training with workers",
     "models.scheduling.workers.worker": "the folder of a training with workers",
+    "papers.ddppo.plots": "the pictures of a page",
+    "papers.ddppo.policies": "the policies of a page",
+    "papers.deep_back_filling.split_pictures": "the pictures of a page",
+    "papers.deep_back_filling.split_trial": "the folder of a study",
+    "papers.deep_back_filling.study": "the folder of a study",
+    "papers.neural_annealing.annealing_steps": "the pictures of a page",
+    "papers.neural_annealing.study": "the folder of a study",
+    "papers.reproduce": "what a study prints, in the data folder",
     "tracehouse.cli.run": "a report of a period, in the data folder",
     "pipelines.faults": "a traceback, in the data folder or among temporary files",
     "pipelines.running": "Dagster's settings and a lock of the home",
@@ -51,7 +59,8 @@ OWN = {
     "traces.vasp.synthetic": "generated run folders, in the data folder",
     "warehouse.waiting": "locks",
 }
-"""Modules that write files of tracehouse's own, or temporary ones, and where. None takes the name of a file from a user."""
+"""Modules that write files of tracehouse's own, or temporary ones, and where. None takes the name of a file from a user,
+but for a study its own folder."""
 
 
 def writers(code: CodeBase) -> dict[str, list[str]]:

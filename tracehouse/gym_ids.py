@@ -9,7 +9,7 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.published import PLACING_EPISODES, SLOT_CLUSTERS, published
+from simulator.published import PLACING_EPISODES, SLOT_CLUSTERS, paper_part
 
 if TYPE_CHECKING:
     from tracehouse.logs import Log
@@ -73,17 +73,17 @@ def queues(num_envs: int, **settings: Any) -> Any:
 
 def placing(log: Log | str | Path) -> Any:
     """Deep Back-Filling's episodes on the jobs of a log, one at a time."""
-    return published(PLACING_EPISODES).PlacingEnv(*_jobs_of(log))
+    return paper_part(PLACING_EPISODES).PlacingEnv(*_jobs_of(log))
 
 
 def placings(num_envs: int, log: Log | str | Path) -> Any:
     """The same side by side."""
-    return published(PLACING_EPISODES).PlacingVectorEnv(*_jobs_of(log), num_envs)
+    return paper_part(PLACING_EPISODES).PlacingVectorEnv(*_jobs_of(log), num_envs)
 
 
 def slot_clusters(num_envs: int, **settings: Any) -> Any:
     """RLSchert's cluster side by side."""
-    return published(SLOT_CLUSTERS).ClusterVectorEnv(num_envs, **settings)
+    return paper_part(SLOT_CLUSTERS).ClusterVectorEnv(num_envs, **settings)
 
 
 def _jobs_of(log: Log | str | Path) -> tuple[Any, int]:

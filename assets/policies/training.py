@@ -30,7 +30,7 @@ from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.agents import parse_agent
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy
-from simulator.published import INSPECTED_BASES, published
+from simulator.published import INSPECTED_BASES, paper_part
 
 LEAST_TRAINING_JOBS = 300
 
@@ -69,7 +69,7 @@ def arena_of_task(trace: Trace, task: PolicyTask) -> Arena:
     jobs = trace.jobs_of(rows, estimates)
     base: str | Policy = task.base
     if task.rules == "rlscheduler" and agent is not None:
-        base = published(INSPECTED_BASES).inspector_base(task.base)
+        base = paper_part(INSPECTED_BASES).inspector_base(task.base)
     return Arena(jobs, trace.cluster_procs, goal, task.backfill, task.rules, agent=agent, base=base)
 
 

@@ -23,7 +23,7 @@ from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE
 from simulator.partitions import PartitionReplayer, shares_of
 from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
 from simulator.policies.registry import parse_options
-from simulator.published import DEEP_BACK_FILLING, RLSCHEDULER, published
+from simulator.published import DEEP_BACK_FILLING, RLSCHEDULER, paper_part
 from simulator.replayer import Replayer
 from simulator.topology.switches import SwitchReplayer, parse_switches
 from traces.catalogue.sources import LARGEST_CLUSTER
@@ -64,7 +64,7 @@ class Way(NamedTuple):
 def way_of(settings: RunSettings, nodes: NodeSettings | None = None) -> Way:
     """The way to replay under these settings."""
     way = next(way for takes, way in WAYS if takes(settings, nodes))
-    return way if isinstance(way, Way) else published(way).WAY
+    return way if isinstance(way, Way) else paper_part(way).WAY
 
 
 def replayer_of(asked: Asked) -> Replayer:

@@ -25,7 +25,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
-from simulator.published import RLSCHEDULER_RULES, published
+from simulator.published import RLSCHEDULER_RULES, paper_part
 from simulator.replayer import Outcome
 
 SETTINGS_GIVE_PROCS = "command line"
@@ -106,7 +106,7 @@ class ReplayRun:
         """The figures that only the RLScheduler code has. Empty under the standard rules."""
         if self.settings.is_standard:
             return {}
-        figures = published(RLSCHEDULER_RULES).rlscheduler_metrics(self.jobs, self.schedule, self.cluster.procs)
+        figures = paper_part(RLSCHEDULER_RULES).rlscheduler_metrics(self.jobs, self.schedule, self.cluster.procs)
         return {name: None if math.isnan(x) else x for name, x in figures.items() if name not in METRICS}
 
     def hindsight(self) -> dict[str, float]:

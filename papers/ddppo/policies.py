@@ -17,14 +17,15 @@ import polars as pl
 
 from assets.common.storage import open_warehouse, read_model, store_model, write_whole
 from assets.experiments.tables import store_curves, store_trained
+from traces.catalogue.places import PROJECT
 from warehouse import Warehouse
 
-KEPT = Path(__file__).resolve().parents[2] / "docs" / "results" / "ddppo-policies.tar.xz"
+KEPT_POLICIES = PROJECT / "docs" / "results" / "ddppo-policies.tar.xz"
 POLICIES, CURVES = "policies.csv", "curves.csv"
 """Rows of experiments.policies and of experiments.curves. All other members of the file are policy files."""
 
 
-def keep(warehouse: Warehouse, target: Path = KEPT) -> int:
+def keep(warehouse: Warehouse, target: Path = KEPT_POLICIES) -> int:
     """Writes the policies of DD-PPO that the warehouse has, with their curves. The same rows give the same bytes. Returns how many."""
     with warehouse.read() as connection:
         policies = connection.sql("FROM experiments.policies WHERE experiment = 'ddppo' ORDER BY ALL").pl()
@@ -41,7 +42,7 @@ def keep(warehouse: Warehouse, target: Path = KEPT) -> int:
     return policies.height
 
 
-def store(warehouse: Warehouse, kept: Path = KEPT) -> int:
+def store(warehouse: Warehouse, kept: Path = KEPT_POLICIES) -> int:
     """Stores kept policies and their curves in the warehouse. Rows of the same goals, names and seeds are replaced. Returns how many.
 
     Raises ValueError where a policy is not the one that its row names.
@@ -66,7 +67,7 @@ def main() -> None:
     """Prints how many policies were written or stored."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("store", "keep"))
-    parser.add_argument("--file", type=Path, default=KEPT, help="default: %(default)s")
+    parser.add_argument("--file", type=Path, default=KEPT_POLICIES, help="default: %(default)s")
     given = parser.parse_args()
     work = keep if given.what == "keep" else store
     print(f"{work(open_warehouse(), given.file)} policies")

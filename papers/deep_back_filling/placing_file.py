@@ -70,7 +70,7 @@ class PlacingAgent:
         """
         import torch
 
-        from papers.deep_back_filling.playing import play_episodes
+        from papers.deep_back_filling.networks import play_episodes
 
         torch.set_num_threads(1)  # so that the same agent decides alike wherever it runs
         batch = PlacingBatch(jobs, cluster.procs, 1, self.rules(len(jobs)))

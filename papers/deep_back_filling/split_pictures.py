@@ -9,21 +9,26 @@ import numpy as np
 
 from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure, log_axis
 from models.scheduling.learning.checkpoint import read_checkpoint
-from papers.deep_back_filling.rivals import window_splits
+from papers.deep_back_filling.protocol import window_splits
 from papers.deep_back_filling.split_trial import JOB_SLOTS, SplitTrial
+from papers.markdown import IMAGES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
 SMOOTHED = 50
 """Episodes of training that a point of figure 3 is the mean of."""
 
 
-def write_pictures(trial: SplitTrial, folder: Path = FOLDER, paper: Path | None = None) -> list[Path]:
+def write_split_pictures(trial: SplitTrial, folder: Path = IMAGES, paper: Path | None = None) -> list[Path]:
     """Writes backfilling-rivals.png, -splits.png, -unseen.png and -jobs.png, and -learning.png of the checkpoints in `paper`. Returns
     their paths."""
-    pictures = {"rivals": rivals(trial), "splits": splits(trial), "unseen": unseen(trial), "jobs": placed_jobs(trial)}
+    pictures = {
+        "rivals": rivals(trial),
+        "splits": splits(trial),
+        "unseen": unseen(trial),
+        "jobs": placed_by_class(trial),
+    }
     if paper is not None:
         pictures["learning"] = learning_curves(paper_curves(paper))
     return [_written(picture, folder / f"backfilling-{name}.png") for name, picture in pictures.items()]
@@ -86,7 +91,7 @@ def _by_split(trial: SplitTrial, metrics: dict[str, tuple[str, float]]) -> Figur
     return canvas
 
 
-def placed_jobs(trial: SplitTrial) -> Figure:
+def placed_by_class(trial: SplitTrial) -> Figure:
     """Figure 7: jobs by processors and run time. Colour is the mean wait when placed, size the share that is placed."""
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure

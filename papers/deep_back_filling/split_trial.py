@@ -19,11 +19,14 @@ from models.scheduling.learning.training import Lessons
 from models.scheduling.options import AGENT_PPO, PAPER_INSPECTOR, Recipe
 from papers.deep_back_filling.options import DeepBackFillingOptions
 from papers.deep_back_filling.protocol import (
+    RIVALS,
     ProtocolMetrics,
+    Rival,
     protocol_metrics,
     protocol_starts,
+    try_rival,
+    window_splits,
 )
-from papers.deep_back_filling.rivals import RIVALS, Rival, try_rival, window_splits
 from papers.deep_back_filling.study import PROCS
 from papers.deep_back_filling.trials import trial_starts
 from papers.markdown import markdown
@@ -47,7 +50,7 @@ CLOSED_JOBS = 128
 INSPECTED = ("SJF", "F1")
 JOB_SLOTS, JOB_EPISODES = 10, 1000
 """Of figure 7."""
-WIDTHS = {"1 to 8": 8, "9 to 32": 32, "33 to 128": 128, "over 128": PROCS}
+PROC_CLASSES = {"1 to 8": 8, "9 to 32": 32, "33 to 128": 128, "over 128": PROCS}
 """Classes of processors and the most that each has."""
 Episodes = dict[str, Any]
 """Of each metric the values of all episodes."""
@@ -72,27 +75,27 @@ class SplitTrial:
 
     def rivals(self) -> dict[str, list[Episodes]]:
         """The paper's rivals by name: rules, and of inspectors each seed. Those by RLScheduler's rules are tested online and closed."""
-        found = {name: [self._kept(f"rival-{name}", partial(self._rival, rival))] for name, rival in RIVALS.items()}
+        rows = {name: [self._kept(f"rival-{name}", partial(self._rival, rival))] for name, rival in RIVALS.items()}
         for base in INSPECTED:
             for where in ("online", "closed"):
                 test = partial(self._by_own_rules, is_closed=where == "closed")
                 name = f"{base}, RLScheduler's rules, {where}"
-                found[name] = [self._kept(name, partial(test, partial(inspector_base, base)))]
+                rows[name] = [self._kept(name, partial(test, partial(inspector_base, base)))]
                 name = f"inspector on {base}, {where}"
-                found[name] = [
+                rows[name] = [
                     self._kept(f"{name}, {seed}", partial(test, partial(self._inspector, base, seed)))
                     for seed in self.seeds
                 ]
-        return found
+        return rows
 
     def agents(self) -> dict[str, list[Episodes]]:
         """By window: the rule's episodes, and those of each seed of the agent."""
-        found: dict[str, list[Episodes]] = {}
+        rows: dict[str, list[Episodes]] = {}
         for slots in self.slots:
             for front, back in window_splits(slots).values():
-                found[f"{front}-{back}, rule"] = [self.window(front, back, None)]
-                found[f"{front}-{back}, agent"] = [self.window(front, back, seed) for seed in self.seeds]
-        return found
+                rows[f"{front}-{back}, rule"] = [self.window(front, back, None)]
+                rows[f"{front}-{back}, agent"] = [self.window(front, back, seed) for seed in self.seeds]
+        return rows
 
     def window(self, front: int, back: int, seed: int | None) -> Episodes:
         """Test episodes of the agent with this window, or of its rule where the seed is None. Under `start` are the start times of all
@@ -136,7 +139,7 @@ class SplitTrial:
             for name, seed in (("rule", None), ("agent, seed 1", 1)):
                 rows = np.array(self.classes(front, back, seed)["jobs"])
                 cells, least = [], 0
-                for most in WIDTHS.values():
+                for most in PROC_CLASSES.values():
                     part = rows[(rows[:, 0] > least) & (rows[:, 0] <= most)]
                     placed = part[:, 2].sum()
                     cells.append(
@@ -144,7 +147,7 @@ class SplitTrial:
                     )
                     least = most
                 lines.append([f"{front}-{back}, {name}", *cells])
-        return markdown(["window", *(f"{width} processors" for width in WIDTHS)], lines)
+        return markdown(["window", *(f"{width} processors" for width in PROC_CLASSES)], lines)
 
     def _rival(self, rival: Rival) -> Episodes:
         return lists_of(try_rival(rival, self.jobs, PROCS, self.first, self._options.placed, self._options.later))

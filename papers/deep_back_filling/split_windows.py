@@ -17,7 +17,6 @@ the page, and with `--paper FOLDER` figure 3, from the checkpoints of `python -m
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -25,26 +24,24 @@ import numpy as np
 
 from models.judging.judge import Replayed, judge
 from models.judging.panel import scored_after
-from papers.archive import SHARED
-from papers.deep_back_filling.rivals import window_splits
-from papers.deep_back_filling.split_pictures import FOLDER, write_pictures
+from papers.deep_back_filling.protocol import window_splits
+from papers.deep_back_filling.split_pictures import write_split_pictures
 from papers.deep_back_filling.split_trial import Episodes, SplitTrial
-from papers.deep_back_filling.study import COLUMNS, DIGITS, HOURS, PROCS
-from papers.markdown import markdown
+from papers.deep_back_filling.study import DIGITS, HOURS, PROCS, SHOWN_METRICS
+from papers.markdown import IMAGES, markdown
 from papers.schedinspector.study import jobs_of_window_tables
 from simulator.engine.replay import replay
 from simulator.jobs.schedule import Schedule
 
 
 def main() -> None:
+    """Trains what the folder lacks, and prints all tables."""
     parser = argparse.ArgumentParser(prog="python -m papers.deep_back_filling.split_windows")
     parser.add_argument("--folder", type=Path, help="keeps results here, and goes on from those that it has")
     parser.add_argument("--pictures", action="store_true", help="draw the pictures of docs/results/backfilling.md, too")
     parser.add_argument("--paper", type=Path, help="checkpoints of the paper's agents, for the picture of figure 3")
-    parser.add_argument("--to", type=Path, default=FOLDER, help="where pictures go")
+    parser.add_argument("--to", type=Path, default=IMAGES, help="where pictures go")
     arguments = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
     trial = SplitTrial(jobs_of_window_tables("Lublin-1")[0], arguments.folder)
     print("rivals\n")
     print(table_of(trial.rivals()), flush=True)
@@ -55,7 +52,7 @@ def main() -> None:
     print("\nwho is placed, 10 slots\n")
     print(trial.classes_table(), flush=True)
     if arguments.pictures:
-        for path in write_pictures(trial, arguments.to, arguments.paper):
+        for path in write_split_pictures(trial, arguments.to, arguments.paper):
             print(path)
 
 
@@ -65,7 +62,7 @@ def table_of(rows: dict[str, list[Episodes]]) -> str:
     lines = []
     for name, seeds in rows.items():
         cells = []
-        for column in COLUMNS.values():
+        for column in SHOWN_METRICS.values():
             means = np.array([np.nanmean(each[column]) for each in seeds]) / (3600 if column in HOURS else 1)
             digits = DIGITS.get(column, 0)
             spread = (
@@ -73,7 +70,7 @@ def table_of(rows: dict[str, list[Episodes]]) -> str:
             )
             cells.append(f"{means.mean():,.{digits}f}{spread}")
         lines.append([name, *cells])
-    return markdown(["window, who picks", *COLUMNS], lines)
+    return markdown(["window, who picks", *SHOWN_METRICS], lines)
 
 
 def continuous_table(trial: SplitTrial) -> str:

@@ -22,27 +22,29 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from papers.archive import SHARED, jobs_of
+from papers.archive import LOGS, jobs_of_file, log_file
 from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules
 from papers.deep_back_filling.networks import ActorCritic
 from papers.deep_back_filling.options import DeepBackFillingOptions
 from papers.deep_back_filling.placing_file import placing_to_bytes
-from papers.deep_back_filling.protocol import ProtocolMetrics, protocol_starts
-from papers.deep_back_filling.rivals import (
+from papers.deep_back_filling.protocol import (
     RIVALS,
     WINDOW_RULES,
     WINDOW_SIZES,
+    ProtocolMetrics,
     Rival,
+    protocol_starts,
     try_rival,
     window_rival,
     window_splits,
 )
 from papers.deep_back_filling.training import PlacingLearner, TrainedPlacing, UpdateReport, train_deep_back_filling
 from papers.deep_back_filling.trials import CheckpointTest, agent_of, trial_starts, with_longest
+from papers.markdown import print_cells, print_heading
 from simulator.jobs.jobs import Jobs
 
-LOG, PROCS = "lublin_256.swf.gz", 256
-COLUMNS = {
+LOG, PROCS = LOGS["Lublin-1"]
+SHOWN_METRICS = {
     "wait placed, s": "wait_placed",
     "wait arrived, s": "wait_arrived",
     "queue": "queue",
@@ -59,6 +61,7 @@ DIGITS = {"use": 3, "wide_placed": 2, "queue": 1, "partly_observed": 2, "invisib
 
 
 def main() -> None:
+    """Prints rules, a training, or how fast both are."""
     parser = argparse.ArgumentParser(prog="python -m papers.deep_back_filling.study")
     parser.add_argument("--train", action="store_true", help="train agents instead of replaying rules")
     parser.add_argument("--speed", action="store_true", help="time episodes and updates instead")
@@ -71,9 +74,7 @@ def main() -> None:
     parser.add_argument("--half-precision", action="store_true", help="gradient steps in bfloat16")
     parser.add_argument("--checkpoints", type=Path, help="folder of what was trained")
     arguments = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
-    jobs = jobs_of(SHARED / LOG)
+    jobs = jobs_of_file(log_file("Lublin-1"))
     front, _, back = arguments.window.partition("-")
     options = DeepBackFillingOptions(
         front=int(front),
@@ -95,8 +96,9 @@ def main() -> None:
 
 
 def print_rivals(jobs: Jobs) -> None:
+    """A row for each rule that sees the whole queue."""
     first = protocol_starts(len(jobs))
-    print_header("rule")
+    print_heading("rule", *SHOWN_METRICS)
     for name, rival in RIVALS.items():
         print_row(name, try_rival(rival, jobs, PROCS, first))
 
@@ -105,14 +107,15 @@ def print_windows(jobs: Jobs) -> None:
     """Wait of the placed and of the arrived jobs and the queue, by rule, size and split of the window."""
     first = protocol_starts(len(jobs))
     splits = list(window_splits(2))
-    print(f"\nrules that see a window\n\n| rule | slots | {' | '.join(splits)} |\n|---|---{'|---' * len(splits)}|")
+    print("\nrules that see a window\n")
+    print_heading("rule", "slots", *splits)
     for by in WINDOW_RULES:
         for slots in WINDOW_SIZES:
             cells = []
             for front, back in window_splits(slots).values():
                 means = try_rival(window_rival(by, front, back), jobs, PROCS, first, window=slots).means()
                 cells.append(f"{means.wait_placed:,.0f}; {means.wait_arrived:,.0f}; {means.queue:.1f}")
-            print(f"| {by} | {slots} | {' | '.join(cells)} |", flush=True)
+            print_cells(by, str(slots), *cells)
 
 
 def print_training(jobs: Jobs, options: DeepBackFillingOptions, folder: Path | None) -> list[TrainedPlacing]:
@@ -120,7 +123,7 @@ def print_training(jobs: Jobs, options: DeepBackFillingOptions, folder: Path | N
     first = trial_starts(len(jobs), options)
     same_view = {f"{by}, same view": window_rival(by, options.front, options.back) for by in WINDOW_RULES}
     no_tail = {"shortest, no tail": window_rival("shortest", options.slots, 0)}
-    print_header("agent")
+    print_heading("agent", *SHOWN_METRICS)
     for name, rival in (
         {"EASY-SJBF": RIVALS["EASY-SJBF"], "SAF+EASY": RIVALS["SAF+EASY"]} | same_view | no_tail
     ).items():
@@ -171,21 +174,16 @@ class Reporter:
             (self._folder / f"{name}-agent.json").write_bytes(placing_to_bytes(agent))
 
 
-def print_header(first: str) -> None:
-    titles = [first, *COLUMNS]
-    print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
-
-
 def print_row(name: str, metrics: ProtocolMetrics) -> None:
-    """Means, and standard deviations of waits and queue as the paper's error bars have them."""
+    """Means, and standard deviations of waits and queue as in the paper's figures."""
     means = metrics.means()
     cells = []
-    for column in COLUMNS.values():
+    for column in SHOWN_METRICS.values():
         mean = float(getattr(means, column)) / (3600 if column in HOURS else 1)
         digits = DIGITS.get(column, 0)
         spread = f" ± {np.std(getattr(metrics, column)):,.{digits}f}" if column in ("wait_arrived", "queue") else ""
         cells.append(f"{mean:,.{digits}f}{spread}")
-    print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    print_cells(name, *cells)
 
 
 def print_speed(jobs: Jobs, options: DeepBackFillingOptions) -> None:

@@ -21,9 +21,8 @@ from models.scheduling.learning.adam import Adam
 from models.scheduling.learning.checkpoint import Checkpoint, train_epochs
 from models.scheduling.learning.choices import advantages, clipped_choices
 from papers.deep_back_filling.episodes import PlacingBatch, placing_inputs
-from papers.deep_back_filling.networks import ActorCritic
+from papers.deep_back_filling.networks import ActorCritic, DecisionRecorder, Recorded, play_episodes
 from papers.deep_back_filling.options import DeepBackFillingOptions
-from papers.deep_back_filling.playing import DecisionRecorder, Recorded, play_episodes
 from papers.deep_back_filling.protocol import protocol_metrics
 from papers.deep_back_filling.trials import (
     CheckpointTest,

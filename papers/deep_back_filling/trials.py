@@ -10,10 +10,9 @@ import torch
 from numpy.typing import NDArray
 
 from papers.deep_back_filling.episodes import PlacingBatch, placing_inputs
-from papers.deep_back_filling.networks import ActorCritic, layers_of
+from papers.deep_back_filling.networks import ActorCritic, layers_of, play_episodes
 from papers.deep_back_filling.options import DeepBackFillingOptions
 from papers.deep_back_filling.placing_file import PlacingAgent
-from papers.deep_back_filling.playing import play_episodes
 from papers.deep_back_filling.protocol import ProtocolMetrics, protocol_metrics, protocol_starts
 from simulator.jobs.jobs import Jobs
 

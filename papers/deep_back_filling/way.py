@@ -7,7 +7,7 @@ from pathlib import Path
 from assets.what_if.policies import ChosenPolicy, sha256_of
 from assets.what_if.replayers import NOT_IN_PARTITIONS, Asked, Way
 from assets.what_if.settings import RunSettings
-from papers.compiled import SOURCE_HASH
+from papers.compiled import RULES_HASH
 from papers.deep_back_filling.placing_file import PlacingAgent, load_placing
 from simulator.policies.registry import parse_policy
 from warehouse import Warehouse
@@ -49,5 +49,5 @@ WAY = Way(
         "partitions": NOT_IN_PARTITIONS,
     },
     deciding_agent,
-    SOURCE_HASH,
+    RULES_HASH,
 )

@@ -23,13 +23,12 @@ import numpy as np
 from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE
 from models.allocation.annealing import PAPERS_ANNEALING, PUBLISHED_ANNEALING, AnnealingRules
 from models.allocation.neural.repair_policy import RepairPolicy
-from papers.archive import PROJECT
 from papers.markdown import markdown
+from papers.neural_annealing.protocol import HOP_COST
 from papers.neural_annealing.study import (
-    CLUSTERS,
-    HOP,
-    Cluster,
+    TRAINED_CLUSTERS,
     Solver,
+    TrainedCluster,
     add_training_options,
     annealed,
     equal_steps,
@@ -37,8 +36,9 @@ from papers.neural_annealing.study import (
     neural,
     run_epoch,
     sequential,
-    train,
+    trained_network,
 )
+from traces.catalogue.places import PROJECT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ SEARCHES = {
     "the search that takes back rejected moves": PAPERS_ANNEALING,
 }
 TWICE, EQUAL_TIME = "SA, twice the moves", "SA, equal CPU time"
-PUBLISHED = {
+COSTS_OF_FIGURE_5 = {
     "sequential": 105_023.5,
     TWICE: 90_809.7,
     "NSA CNN-3": 89_588.7,
@@ -75,23 +75,24 @@ Costs = dict[str, list[float]]
 
 
 def main() -> None:
+    """Trains what the folder lacks, and prints or draws costs by moves."""
     parser = argparse.ArgumentParser(prog="python -m papers.neural_annealing.annealing_steps")
     add_training_options(parser)
     parser.add_argument("--picture", type=Path, help="only draws the stored tables into this file")
     arguments = parser.parse_args()
     if arguments.picture:
         stored = json.loads((PROJECT / "docs" / "results.json").read_text())
-        tables = [costs_of(stored[f"annealing_steps, {search}"]["lines"]) for search in SEARCHES]
+        tables = [costs_in_lines(stored[f"annealing_steps, {search}"]["lines"]) for search in SEARCHES]
         steps_picture(*tables).savefig(arguments.picture, dpi=110, metadata={"Software": None})
         return
-    policies = {f"NSA {name}": train(arguments, "paper", name)[0] for name in arguments.networks.split(",")}
+    policies = {f"NSA {name}": trained_network(arguments, "paper", name)[0] for name in arguments.networks.split(",")}
     for search, rules in SEARCHES.items():
-        costs = measured_costs(CLUSTERS[arguments.tree], policies, rules, arguments.epochs)
+        costs = measured_costs(TRAINED_CLUSTERS[arguments.tree], policies, rules, arguments.epochs)
         print(f"\n{search}\n\n{steps_table(costs)}", flush=True)
 
 
 def measured_costs(
-    cluster: Cluster,
+    cluster: TrainedCluster,
     policies: dict[str, RepairPolicy],
     rules: AnnealingRules,
     epochs: int,
@@ -108,7 +109,7 @@ def measured_costs(
     named = {f"{name}, {count}": solver for (name, count), solver in solvers.items()} | whole
     lead = next(iter(named))
     means = np.mean([run_epoch(cluster, named, lead, epoch)[0] for epoch in range(epochs)], axis=0)
-    measured = dict(zip(named, (HOP * means).tolist(), strict=True))
+    measured = dict(zip(named, (HOP_COST * means).tolist(), strict=True))
     rows = ["sequential", *policies, TWICE, EQUAL_TIME, "SCAS, exact"]
     return {row: [measured[row if row in whole else f"{row}, {count}"] for count in steps] for row in rows}
 
@@ -122,7 +123,7 @@ def steps_table(costs: Costs, steps: tuple[int, ...] = STEPS) -> str:
     return markdown(["solver", *(f"{count:,} moves" for count in steps)], lines)
 
 
-def costs_of(lines: list[str]) -> Costs:
+def costs_in_lines(lines: list[str]) -> Costs:
     """The costs of a table as `steps_table` writes it."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     return {name: [float(cell.split()[0].replace(",", "")) for cell in cells] for name, *cells in rows}
@@ -136,7 +137,7 @@ def steps_picture(published_search: Costs, corrected_search: Costs) -> Figure:
     canvas = Figure(figsize=(11.0, 4.2), layout="constrained")
     panels = canvas.subplots(1, 3, sharey=True)
     titles = ("paper: what it prints of 500 moves", "its search, rebuilt", "ours: rejected moves are taken back")
-    contents = ({name: [cost] for name, cost in PUBLISHED.items()}, published_search, corrected_search)
+    contents = ({name: [cost] for name, cost in COSTS_OF_FIGURE_5.items()}, published_search, corrected_search)
     for axis, title, costs in zip(panels, titles, contents, strict=True):
         _panel(axis, title, costs)
     panels[0].set_ylabel("cost of a window, % of the sequential one", fontsize=9)

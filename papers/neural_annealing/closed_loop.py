@@ -29,11 +29,11 @@ from papers.neural_annealing.protocol import (
     live,
     solving,
 )
+from papers.neural_annealing.single_windows import MOST_JOBS
 from simulator.topology.closed_loop import PeriodScheduler, PeriodState
 from simulator.topology.tree import IntArray, SwitchTree
 
 EPOCHS, JOBS = 10, 300
-MOST_JOBS = 5
 """Of a window, in the public code."""
 CLASSES = ((2, 10), (11, 20), (21, 30), (31, 40))
 FREE = "free, all that fit"
@@ -79,7 +79,7 @@ LOOPS = {
         },
     ),
 }
-METHODS = (
+LOOP_METHODS = (
     "sequential",
     "tree, one job at a time",
     "SA-1000 as published",
@@ -90,9 +90,10 @@ METHODS = (
 
 
 def main() -> None:
+    """Prints the tables of both trees."""
     for name, loop in LOOPS.items():
-        capped = {method: _live(loop, solving(loop.tree, method, MOST_JOBS, JOBS)) for method in METHODS}
-        others = {method: _live(loop, solving(loop.tree, method, None, JOBS)) for method in METHODS}
+        capped = {method: _live(loop, solving(loop.tree, method, MOST_JOBS, JOBS)) for method in LOOP_METHODS}
+        others = {method: _live(loop, solving(loop.tree, method, None, JOBS)) for method in LOOP_METHODS}
         print(
             f"\nclosed loop, {name} tree: mean cost of a job\n\n{reproduction_table(loop, capped, others)}", flush=True
         )
@@ -126,6 +127,7 @@ class Watched:
         self.alone: list[float] = []
 
     def of_epoch(self, seed: int) -> PeriodScheduler:
+        """The scheduler of an epoch, whose windows are counted."""
         scheduler = looking_ahead(self._tree, self._values, seed)
 
         def start(state: PeriodState) -> dict[int, IntArray]:
@@ -168,7 +170,7 @@ def ideal_cost(loop: Loop, least: int = LOOP_SIZES[0], most: int = LOOP_SIZES[1]
 
 
 def reproduction_table(loop: Loop, capped: dict[str, Lived], others: dict[str, Lived]) -> str:
-    """Costs beside the reference's. capped: windows of at most MOST_JOBS jobs; others: of as many as fit."""
+    """Costs beside the reference's. capped: windows of at most MOST_JOBS jobs. others: of as many as fit."""
     sequential, its_reference = capped["sequential"].cost.mean(), loop.reference["sequential"]
     without_limit = others["sequential"].cost.mean()
     lines = []

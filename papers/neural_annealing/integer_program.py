@@ -25,13 +25,13 @@ from models.allocation.sequential import sequential_allocation
 from models.allocation.window import TOLERANCE, Allocation, IntArray, Window
 from papers.markdown import markdown
 from papers.neural_annealing.protocol import HOP_COST
-from papers.neural_annealing.single_windows import CLUSTERS, EPOCHS, WINDOWS, windows_of
+from papers.neural_annealing.single_windows import EPOCHS, WINDOW_CLUSTERS, WINDOWS, windows_of
 
 EVERY = 47
 """One window of so many is solved: no divisor of 100, so that all parts of an epoch have some."""
 LIMIT_S, LONG_S = 30.0, 3600.0
 """The paper's limit, and that of the program without a limit, which no window reaches."""
-PUBLISHED = [
+ROWS_OF_TABLE_4 = [
     ["paper", "SCIP, without limit", "83,092", "-20.9%", "0.0%", "100%", "", "18.96", ""],
     ["paper", "SCIP, 30 s", "82,115", "-21.8%", "2.0%", "", "", "8.17", ""],
     ["paper", "NSA-500", "89,589", "-14.7%", "0.0%", "", "", "1.56", ""],
@@ -58,13 +58,14 @@ class _Program(NamedTuple):
 
 
 def main() -> None:
+    """Prints the table."""
     print(f"Table IV of Neural Simulated Annealing\n\n{program_table(EPOCHS, WINDOWS, EVERY, LIMIT_S)}")
 
 
 def program_table(epochs: int, windows: int, every: int, limit_s: float) -> str:
     """Means over windows by tree and solver, below the paper's. windows: of an epoch, of which one of `every` is solved."""
-    lines = list(PUBLISHED)
-    for name, cluster in CLUSTERS.items():
+    lines = list(ROWS_OF_TABLE_4)
+    for name, cluster in WINDOW_CLUSTERS.items():
         chosen = list(windows_of(cluster, epochs, windows))[every // 2 :: every]
         lines += [[f"{name}, {len(chosen)} windows", *cells] for cells in _rows_of(chosen, limit_s)]
     titles = ["tree", "solver", "cost of a window", "to sequential", "jobs left out", "proven", "mean gap", "mean s"]

@@ -17,6 +17,7 @@ from models.allocation.scas import MOST_SCAS_CELLS, scas_allocation, scas_cells
 from models.allocation.sequential import sequential_allocation
 from models.allocation.window import Allocation, Window
 from papers.markdown import markdown
+from papers.neural_annealing.protocol import HOP_COST
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.topology.closed_loop import NodeJobs, published_jobs, run_closed_loop, selecting
@@ -29,13 +30,13 @@ TREE = regular_tree((10, 10, 10))
 EPOCHS, JOBS = 10, 300
 PERIODS_S = (10, 20, 30, 40, 50, 60)
 FLOW_SECONDS = 10.0
-HOP = 1000
 
 Epoch = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Cost and wait, seconds, of each job."""
 
 
 def main() -> None:
+    """Prints the figure as a table."""
     print(f"Figure 6\n\n{period_table(EPOCHS, JOBS)}")
 
 
@@ -48,7 +49,8 @@ def period_table(epochs: int, jobs: int, tree: SwitchTree = TREE) -> str:
         rows.append(_row(f"{name}, job by job", parts))
     for period in PERIODS_S:
         parts = [
-            [by_periods(tree, work, period, solver) for work in workloads] for solver in (sequential_allocation, exact)
+            [by_periods(tree, work, period, solver) for work in workloads]
+            for solver in (sequential_allocation, exact_or_flow)
         ]
         rows.append(_row(f"every {period} s", parts))
     titles = [
@@ -67,7 +69,7 @@ def one_by_one(tree: SwitchTree, work: NodeJobs, backfill: str, place: str) -> E
     jobs = Jobs(work.arrival, work.runtime, work.size, work.runtime, work.runtime)
     schedule = replay(jobs, tree.nodes, "FCFS", backfill)
     placement = place_schedule(jobs, tree.nodes, schedule, node_units(tree), place)
-    return HOP * placement.hop_cost, (schedule.start - work.arrival).astype(np.float64)
+    return HOP_COST * placement.hop_cost, (schedule.start - work.arrival).astype(np.float64)
 
 
 def by_periods(tree: SwitchTree, work: NodeJobs, period: int, solver: Callable[[Window], Allocation]) -> Epoch:
@@ -77,12 +79,12 @@ def by_periods(tree: SwitchTree, work: NodeJobs, period: int, solver: Callable[[
         return list(solver(Window(tree, idle, sizes)).nodes)
 
     result = run_closed_loop(tree, work, selecting(place), period)
-    return HOP * np.array([hop_cost(tree, nodes) for nodes in result.nodes]), (result.start - work.arrival).astype(
+    return HOP_COST * np.array([hop_cost(tree, nodes) for nodes in result.nodes]), (result.start - work.arrival).astype(
         float
     )
 
 
-def exact(window: Window) -> Allocation:
+def exact_or_flow(window: Window) -> Allocation:
     """The optimum of SCAS."""
     return scas_allocation(window) if scas_cells(window) <= MOST_SCAS_CELLS else flow_allocation(window, FLOW_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Nodes for the jobs of one window: annealing as published, with undo, and the optimum: `python -m papers.neural_annealing.single_windows`.
+"""Nodes for the jobs of one window, by annealing and by exact programs: `python -m papers.neural_annealing.single_windows`.
 
 Each tree has ten epochs of 100 windows, from an empty cluster, with at most five jobs a window. The cluster follows the first method,
 so all solve the same windows: the paper's follow its own method, too. The figures of the reference are ours, from running the
@@ -24,10 +24,10 @@ from papers.neural_annealing.protocol import PUBLISHED_CLUSTERS, PublishedCluste
 from simulator.topology.tree import regular_tree
 
 EPOCHS, WINDOWS, MOST_JOBS = 10, 100, 5
-CLUSTERS = {"public code's": PUBLISHED_CLUSTERS["code"], "paper's": PUBLISHED_CLUSTERS["paper"]}
+WINDOW_CLUSTERS = {"public code's": PUBLISHED_CLUSTERS["code"], "paper's": PUBLISHED_CLUSTERS["paper"]}
 BIG_TREE = regular_tree((10, 25, 40))
 BIG_JOBS, BIG_IDLE = 130, 2915
-METHODS = {
+WINDOW_METHODS = {
     "SA-500 as published": "SA-500 as published",
     "SA-1000 as published": "SA-1000 as published",
     "SA-1000 as published, with undo": "SA-1000 with undo",
@@ -37,7 +37,7 @@ METHODS = {
     "free": "free",
 }
 """Methods of the table, and their names in the protocol."""
-REFERENCE = {
+REFERENCE_COSTS = {
     "SA-500 as published": (-11.6, -8.5),
     "SA-1000 as published": (-12.6, -9.1),
     "SA-1000 as published, with undo": (-18.4, -13.5),
@@ -48,14 +48,15 @@ REFERENCE = {
 
 
 def main() -> None:
-    windows = {name: list(windows_of(cluster)) for name, cluster in CLUSTERS.items()}
+    """Prints costs, and times."""
+    windows = {name: list(windows_of(cluster)) for name, cluster in WINDOW_CLUSTERS.items()}
     print("cost per window, relative to the sequential allocation\n")
-    print("| method | " + " | ".join(f"{name} tree | reference" for name in CLUSTERS) + " |")
-    print("|---" + "|---:" * (2 * len(CLUSTERS)) + "|")
-    for method in METHODS:
+    print("| method | " + " | ".join(f"{name} tree | reference" for name in WINDOW_CLUSTERS) + " |")
+    print("|---" + "|---:" * (2 * len(WINDOW_CLUSTERS)) + "|")
+    for method in WINDOW_METHODS:
         cells = []
-        for place, name in enumerate(CLUSTERS):
-            reference = REFERENCE.get(method)
+        for place, name in enumerate(WINDOW_CLUSTERS):
+            reference = REFERENCE_COSTS.get(method)
             cells += [f"{relative_cost(windows[name], method):+.1%}", f"{reference[place]:+.1f}%" if reference else ""]
         print(f"| {method} | {' | '.join(cells)} |", flush=True)
     print("\nspeed\n\n| what | jobs | idle nodes | CPU time | gap |\n|---|---:|---:|---:|---:|")
@@ -71,12 +72,12 @@ def windows_of(cluster: PublishedCluster, epochs: int = EPOCHS, windows: int = W
 
 def relative_cost(windows: list[Window], method: str) -> float:
     """Sum of the costs of a method over that of the sequential allocation, less 1."""
-    cost = sum(allocated(window, METHODS[method], seed).cost for seed, window in enumerate(windows))
+    cost = sum(allocated(window, WINDOW_METHODS[method], seed).cost for seed, window in enumerate(windows))
     return cost / sum(sequential_allocation(window).cost for window in windows) - 1
 
 
 def big_windows() -> dict[str, Window]:
-    """130 jobs on 10,000 nodes: all idle, and 2,915 at random."""
+    """BIG_JOBS jobs on BIG_TREE, all of whose nodes are idle, or BIG_IDLE at random."""
     rng = np.random.default_rng(0)
     sizes = np.sort(rng.integers(1, 41, BIG_JOBS))
     while sizes.sum() > BIG_IDLE:

@@ -31,18 +31,18 @@ from models.allocation.scas import scas_allocation
 from models.allocation.sequential import sequential_allocation
 from models.allocation.window import Allocation, Window
 from papers.neural_annealing.options import RepairOptions
+from papers.neural_annealing.protocol import HOP_COST
 from papers.neural_annealing.training import EPOCH_JOBS, TEST_STREAM, RepairUpdate, epoch_seed, train_repair
 from simulator.topology.closed_loop import published_jobs, run_closed_loop, selecting
 from simulator.topology.tree import SwitchTree, regular_tree
 
-HOP = 1000
 WINDOWS = 100
 CALIBRATION_WINDOWS = 20
 CALIBRATION_STEPS = 5000
 CURVE_POINTS = 8
 
 
-class Cluster(NamedTuple):
+class TrainedCluster(NamedTuple):
     """tree: of switches. integer: the public code's costs. most_jobs: in a window."""
 
     tree: SwitchTree
@@ -50,9 +50,9 @@ class Cluster(NamedTuple):
     most_jobs: int | None
 
 
-CLUSTERS = {
-    "code": Cluster(regular_tree((10, 4, 25), (1, 3, 5)), True, 5),
-    "paper": Cluster(regular_tree((10, 10, 10)), False, None),
+TRAINED_CLUSTERS = {
+    "code": TrainedCluster(regular_tree((10, 4, 25), (1, 3, 5)), True, 5),
+    "paper": TrainedCluster(regular_tree((10, 10, 10)), False, None),
 }
 RECIPES: dict[str, dict[str, Any]] = {
     "published": {},
@@ -69,6 +69,7 @@ Solver = Callable[[Window, list[int]], Allocation]
 
 
 def main() -> None:
+    """Trains what the folder lacks, and prints curves and Table III."""
     parser = argparse.ArgumentParser(prog="python -m papers.neural_annealing.study")
     add_training_options(parser)
     parser.add_argument("--variants", default="paper,code", help="what is trained, separated by commas")
@@ -76,10 +77,10 @@ def main() -> None:
     policies: dict[str, RepairPolicy] = {}
     for variant in arguments.variants.split(","):
         networks = arguments.networks.split(",")
-        curves = {network: train(arguments, variant, network) for network in networks}
+        curves = {network: trained_network(arguments, variant, network) for network in networks}
         policies |= {f"{network}, {variant}": policy for network, (policy, _) in curves.items()}
         print_curves(variant, {network: curve for network, (_, curve) in curves.items()})
-    cluster = CLUSTERS[arguments.tree]
+    cluster = TRAINED_CLUSTERS[arguments.tree]
     for name, policy in policies.items():
         if policy.network == "CNN-3":
             print_table_3(
@@ -89,7 +90,7 @@ def main() -> None:
 
 def add_training_options(parser: argparse.ArgumentParser) -> None:
     """Which networks are trained, how, and on what; and how many epochs judge."""
-    parser.add_argument("--tree", choices=list(CLUSTERS), default="code", help="cluster and costs")
+    parser.add_argument("--tree", choices=list(TRAINED_CLUSTERS), default="code", help="cluster and costs")
     parser.add_argument("--networks", default=",".join(REPAIR_NETWORKS), help="networks of Table II")
     parser.add_argument("--recipe", choices=list(RECIPES), default="published", help="how they are trained")
     parser.add_argument("--updates", type=int, default=40, help="updates of each training")
@@ -98,9 +99,11 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoints", type=Path, help="folder of what was trained")
 
 
-def train(arguments: argparse.Namespace, variant: str, network: str) -> tuple[RepairPolicy, list[RepairUpdate]]:
+def trained_network(
+    arguments: argparse.Namespace, variant: str, network: str
+) -> tuple[RepairPolicy, list[RepairUpdate]]:
     """The policy and its curve, from the checkpoint where there is one. The policy becomes a file."""
-    cluster = CLUSTERS[arguments.tree]
+    cluster = TRAINED_CLUSTERS[arguments.tree]
     settings = {"variant": variant, "network": network, "integer": cluster.integer, "updates": arguments.updates}
     options = RepairOptions(**settings, **RECIPES[arguments.recipe])
     name = f"repair-{arguments.tree}-{variant}-{network}-{arguments.recipe}-{arguments.seed}"
@@ -130,7 +133,7 @@ def print_curves(variant: str, curves: dict[Any, list[RepairUpdate]]) -> None:
         print(f"| {network} | {counts} | {' | '.join(f'{share:.3f}' for share in shares)} |", flush=True)
 
 
-def print_table_3(title: str, cluster: Cluster, policy: RepairPolicy, epochs: int) -> None:
+def print_table_3(title: str, cluster: TrainedCluster, policy: RepairPolicy, epochs: int) -> None:
     """Mean cost of a window by epoch and solver, and CPU milliseconds of a window below."""
     solvers = {"Seq.": sequential, "NSA-500": neural(policy, PAPERS_ANNEALING, 500)}
     equal = equal_steps(cluster, solvers["NSA-500"])
@@ -149,9 +152,9 @@ def print_table_3(title: str, cluster: Cluster, policy: RepairPolicy, epochs: in
     for epoch in range(epochs):
         costs, times = run_epoch(cluster, solvers, "NSA-500", epoch)
         rows.append((costs, times))
-        print(f"| {epoch + 1} | {' | '.join(f'{HOP * cost:,.0f}' for cost in costs)} |", flush=True)
+        print(f"| {epoch + 1} | {' | '.join(f'{HOP_COST * cost:,.0f}' for cost in costs)} |", flush=True)
     costs, times = (np.mean([row[part] for row in rows], axis=0) for part in (0, 1))
-    print(f"| mean | {' | '.join(f'{HOP * cost:,.1f}' for cost in costs)} |")
+    print(f"| mean | {' | '.join(f'{HOP_COST * cost:,.1f}' for cost in costs)} |")
     print(f"| CPU ms | {' | '.join(f'{1000 * seconds:.2f}' for seconds in times)} |")
     names = list(solvers)
     for kind in ("", " published"):
@@ -163,7 +166,7 @@ def print_table_3(title: str, cluster: Cluster, policy: RepairPolicy, epochs: in
 
 
 def run_epoch(
-    cluster: Cluster, solvers: dict[str, Solver], lead: str, epoch: int, count: int | None = None
+    cluster: TrainedCluster, solvers: dict[str, Solver], lead: str, epoch: int, count: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean cost and CPU seconds of a window, one of each solver. The cluster goes on with what `lead` chose.
 
@@ -192,7 +195,7 @@ def run_epoch(
     return np.mean(costs, axis=0), np.mean(seconds, axis=0)
 
 
-def equal_steps(cluster: Cluster, solver: Solver) -> int:
+def equal_steps(cluster: TrainedCluster, solver: Solver) -> int:
     """Moves that plain annealing makes in the CPU time of this solver."""
     solvers = {"rival": solver, "SA": annealed(PAPERS_ANNEALING, CALIBRATION_STEPS)}
     for _ in range(2):  # the first time compiles

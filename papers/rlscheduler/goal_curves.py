@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 
-import tracehouse
 from assets.common.trace import Trace
 from assets.policies.training import PolicyTask, TrainingSetup
 from models.scheduling.learning.recipes import learn
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.options import PPOOptions, Recipe
-from papers.archive import LOGS, SHARED
+from papers.archive import trace_of_log
+from papers.markdown import print_cells, print_heading
 from papers.rlscheduler.ten_windows import published_split
 
 FIGURES = {"bsld": "10", "utilisation_as_coded": "11", "slowdown": "12", "wait": "13"}
@@ -25,18 +25,16 @@ WINDOW_JOBS = 256
 
 
 def main() -> None:
-    if not SHARED.exists():
-        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
+    """Prints a row for each goal and log."""
     epochs = int(sys.argv[1]) if len(sys.argv) > 1 else EPOCHS
     shown = [epoch for epoch in SHOWN if epoch <= epochs]
     titles = ["figure, goal", "log", *(f"epoch {epoch}" for epoch in shown), "SJF"]
-    print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
+    print_heading(*titles)
     for goal, figure in FIGURES.items():
         for name in CURVE_LOGS:
-            file, procs = LOGS[name]
-            curve, shortest_first = goal_curve(tracehouse.load_log(SHARED / file, procs=procs).trace(), goal, epochs)
-            cells = [number(goal, curve[epoch]) for epoch in shown]
-            print(f"| {figure}, {goal} | {name} | {' | '.join(cells)} | {number(goal, shortest_first)} |", flush=True)
+            curve, shortest_first = goal_curve(trace_of_log(name), goal, epochs)
+            cells = [shown_cost(goal, curve[epoch]) for epoch in shown]
+            print_cells(f"{figure}, {goal}", name, *cells, shown_cost(goal, shortest_first))
 
 
 def goal_curve(trace: Trace, goal: str, epochs: int, trajectories: int = 100) -> tuple[dict[int, float], float]:
@@ -54,7 +52,7 @@ def goal_curve(trace: Trace, goal: str, epochs: int, trajectories: int = 100) ->
     return curve, float(setup.arena.costs("SJF", setup.lessons.validation).mean())
 
 
-def number(goal: str, cost: float) -> str:
+def shown_cost(goal: str, cost: float) -> str:
     """A cost as the metric, which is minus the cost of a utilisation."""
     if goal.startswith("utilisation"):
         return f"{-cost:.3f}"

@@ -7,14 +7,13 @@ start, and *by makespan* by the time to the last completion. Half a CPU-minute.
 
 from __future__ import annotations
 
-import sys
 from itertools import product
 
-import tracehouse
 from assets.common.trace import Trace
 from assets.policies.training import PolicyTask, arena_of_task
-from papers.archive import LOGS, SHARED
-from papers.rlscheduler.ten_windows import PUBLISHED_HEURISTICS, published_split
+from papers.archive import trace_of_log
+from papers.markdown import print_cells, print_heading
+from papers.rlscheduler.ten_windows import BACKFILLINGS, PUBLISHED_HEURISTICS, published_split
 
 GOALS = {
     "bounded slowdown (V)": ("bsld", ".2f"),
@@ -44,18 +43,16 @@ PAGES = (("Lublin-1", "Lublin-2"), ("SDSC-SP2", "HPC2N", "KTH-SP2"))
 """The logs of each table. KTH-SP2 is not in the paper."""
 UTILISATIONS = ("utilisation_as_coded", "utilisation")
 """As goals call them: as coded, by makespan."""
-BACKFILLINGS = ("none", "easy")
 
 
 def main() -> None:
-    if not SHARED.exists():
-        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
+    """Prints the tables."""
     print(f"Table VII has other figures of RL-HPC2N on HPC2N than Table V: {', '.join(PAPER_TRANSFER.values())}")
     for logs in PAGES:
-        traces = [
-            tracehouse.load_log(SHARED / file, procs=procs).trace() for file, procs in (LOGS[log] for log in logs)
-        ]
-        print(f"\n{', '.join(logs)}\n\n{columns_of('goal, policy', logs)}")
+        traces = [trace_of_log(log) for log in logs]
+        columns = [f"{log}, {backfill}" for log in logs for backfill in BACKFILLINGS]
+        print(f"\n{', '.join(logs)}\n")
+        print_heading("goal, policy", *columns)
         of_paper = {goal: how for goal, how in GOALS.items() if set(paper_cells(goal, logs)) != {"-"}}
         for goal, (metric, digits) in of_paper.items():
             for policy in PUBLISHED_HEURISTICS:
@@ -63,21 +60,16 @@ def main() -> None:
                     f"{mean_of(trace, policy, backfill, metric):{digits}}"
                     for trace, backfill in product(traces, BACKFILLINGS)
                 ]
-                print(f"| {goal}, {policy} | {' | '.join(cells)} |", flush=True)
-            print(f"| {goal}, RL, as published | {' | '.join(paper_cells(goal, logs))} |")
-        print(f"\nutilisation of {', '.join(logs)}\n\n{columns_of('policy', logs)}")
+                print_cells(f"{goal}, {policy}", *cells)
+            print_cells(f"{goal}, RL, as published", *paper_cells(goal, logs))
+        print(f"\nutilisation of {', '.join(logs)}\n")
+        print_heading("policy", *columns)
         for policy in PUBLISHED_HEURISTICS:
             cells = [
                 ", ".join(f"{mean_of(trace, policy, backfill, metric):.3f}" for metric in UTILISATIONS)
                 for trace, backfill in product(traces, BACKFILLINGS)
             ]
-            print(f"| {policy} | {' | '.join(cells)} |", flush=True)
-
-
-def columns_of(title: str, logs: tuple[str, ...]) -> str:
-    """The first two lines of a table with two columns for each log."""
-    titles = [title, *(f"{log}, {backfill}" for log in logs for backfill in BACKFILLINGS)]
-    return f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|"
+            print_cells(policy, *cells)
 
 
 def paper_cells(goal: str, logs: tuple[str, ...]) -> list[str]:

@@ -9,6 +9,7 @@ PUBLISHED_WINDOWS = (1981, 2714, 2756, 3316, 4022, 4299, 5228, 7085, 7762, 8850)
 PUBLISHED_JOBS, PUBLISHED_LENGTH = 10_000, 1024
 """The ten windows of RLScheduler's tables: seed 1 of its own random numbers, of the first 10,000 jobs of a trace."""
 CHOOSING_WINDOWS = 100
+BACKFILLINGS = ("none", "easy")
 PUBLISHED_HEURISTICS = ("FCFS", "WFP3", "UNICEP", "SJF", "F1", "SAF")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from assets.what_if.policies import ChosenPolicy, is_policy_file, policy_from_file
 from assets.what_if.replayers import ONE_OF_THEM, Asked, Way
 from assets.what_if.settings import RunSettings
-from papers.compiled import SOURCE_HASH
+from papers.compiled import RULES_HASH
 from papers.rlscheduler.inspecting import INSPECTOR_BASES, policy_of_base
 from papers.rlscheduler.rules import RLSchedulerReplayer
 from papers.rlscheduler.scores import POLICIES
@@ -45,5 +45,5 @@ WAY = Way(
         "partitions": ONE_OF_THEM.format(part="rules"),
     },
     rlscheduler_policy,
-    SOURCE_HASH,
+    RULES_HASH,
 )

@@ -1,4 +1,4 @@
-"""Inputs of RLSchert's experiment that come from real VASP runs: the errors of predictions there, and their jobs."""
+"""What RLSchert's experiment reads of a folder of VASP runs: the errors of predictions there, and its jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import polars as pl
 
 from papers.rlschert.rules import LONGEST, WIDEST
-from papers.rlschert.workload import Errors
+from papers.rlschert.workload import PAPER_ERRORS, Errors
+from warehouse import Warehouse
 
 UNIT_S, UNIT_CORES = 300, 10
 """Seconds in a unit of time, and cores in a processor, of RLSchert's cluster."""
@@ -50,3 +51,32 @@ def jobs_of_runs(runs: Iterable[tuple[float, int, bool]]) -> tuple[tuple[int, in
         (min(max(round(seconds / UNIT_S), 1), LONGEST), min(max(round(cores / UNIT_CORES), 1), WIDEST), single)
         for seconds, cores, single in runs
     )
+
+
+def errors_of(warehouse: Warehouse, source: str, which: str) -> Errors:
+    """The paper's errors, or those that were measured on a folder of VASP runs. Raises ValueError when there are none."""
+    if which == "paper":
+        return PAPER_ERRORS
+    with warehouse.read() as connection:
+        scores = connection.sql(
+            "SELECT predictor, ionic, progress, mape / 100 AS error FROM predictions.remaining_time_scores "
+            "WHERE source = $source AND ionic <> 'all' AND coalesce(split, 'unseen') = 'unseen'",
+            params={"source": source},
+        ).pl()
+    return errors_of_scores(scores, source)
+
+
+def observed_jobs(warehouse: Warehouse, source: str) -> tuple[tuple[int, int, bool], ...]:
+    """(length, procs, whether a single ionic step) of the finished runs of a folder, in units of 5 minutes and 10 cores.
+
+    Raises ValueError when there are none.
+    """
+    with warehouse.read() as connection:
+        runs = connection.sql(
+            "SELECT elapsed_s, cores, coalesce(nsw, 0) <= 1 AS single FROM raw.vasp_runs "
+            "WHERE source = $source AND elapsed_s > 0 AND cores > 0 ORDER BY folder, outcar, launch",
+            params={"source": source},
+        ).fetchall()
+    if not runs:
+        raise ValueError(f"no finished run of {source!r} to draw jobs from. Set jobs_like to paper")
+    return jobs_of_runs(runs)

@@ -8,15 +8,13 @@ processors. Lublin-1 has all bases, the other logs SJF and SAF.
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 
-import tracehouse
 from assets.policies.training import PolicyTask, arena_of_task
-from papers.archive import LOGS, SHARED
+from papers.archive import LOGS, trace_of_log
+from papers.markdown import print_cells, print_heading
 from papers.rlscheduler.inspecting import INSPECTOR_BASES, inspector_base
-from papers.rlscheduler.ten_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS
+from papers.rlscheduler.ten_windows import BACKFILLINGS, PUBLISHED_LENGTH, PUBLISHED_WINDOWS
 from simulator.agents.batch import WindowRules, replay_windows
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import bounded_slowdown
@@ -27,33 +25,24 @@ UNFIT = parse_inspecting("unfit")
 NO_LIMIT = 1 << 40
 """Rejections of a job."""
 TITLES = ("base", "rule", "no limit", "standard rules")
-BACKFILLINGS = ("none", "easy")
 
 
 def main() -> None:
-    if not SHARED.exists():
-        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
-    print(heading())
+    """Prints a row for each log and base."""
+    print_heading("log", "policy", *(f"{backfill}: {title}" for backfill in BACKFILLINGS for title in TITLES))
     for log in ("Lublin-1", *(name for name in LOGS if name != "Lublin-1")):
         jobs, procs = jobs_of_window_tables(log)
         for base in INSPECTOR_BASES if log == "Lublin-1" else ("SJF", "SAF"):
             cells = [
                 f"{cost:,.1f}" for backfill in BACKFILLINGS for cost in inspected_costs(jobs, procs, base, backfill)
             ]
-            print(f"| {log} | {base} | {' | '.join(cells)} |", flush=True)
+            print_cells(log, base, *cells)
 
 
 def jobs_of_window_tables(log: str) -> tuple[Jobs, int]:
     """The jobs of a log as RLScheduler's code reads them, and the cluster's processors."""
-    file, procs = LOGS[log]
-    trace = tracehouse.load_log(SHARED / file, procs=procs).trace()
-    return arena_of_task(trace, PolicyTask("bsld", "none", "requested", "rlscheduler")).jobs, procs
-
-
-def heading() -> str:
-    """The first two lines of the table."""
-    titles = ["log", "policy", *(f"{backfill}: {title}" for backfill in BACKFILLINGS for title in TITLES)]
-    return f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|"
+    task = PolicyTask("bsld", "none", "requested", "rlscheduler")
+    return arena_of_task(trace_of_log(log), task).jobs, LOGS[log][1]
 
 
 def inspected_costs(jobs: Jobs, procs: int, base: str, backfill: str) -> list[float]:

@@ -28,7 +28,7 @@ from simulator.policies.observation import LAYOUTS, Layout, blank_network
 from simulator.policies.registry import Policy, network_policy, parse_policy
 from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import ASKED_CHOICE, FIXED, Scoring
-from simulator.published import RLSCHEDULER_WINDOWS, published
+from simulator.published import RLSCHEDULER_WINDOWS, paper_part
 
 IntArray = NDArray[np.int64]
 
@@ -216,7 +216,7 @@ def replay_windows(
         replay_some = replay_from_backlogs(jobs, cluster_procs, *settings, rules.backlogs, schedules)
         Threads(rules.threads).share(len(first), 1, replay_some)
     elif rules.rule_set != "standard":
-        published(RLSCHEDULER_WINDOWS).replay_published_windows(jobs, cluster_procs, policy, rules, schedules)
+        paper_part(RLSCHEDULER_WINDOWS).replay_published_windows(jobs, cluster_procs, policy, rules, schedules)
     elif policy.plug_in is not None or (policy.kind == FIXED and policy.scores_whole_replay):
         for k, position in enumerate(first.tolist()):
             window = jobs.window(position, window_jobs)

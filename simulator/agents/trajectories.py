@@ -25,7 +25,7 @@ from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy, network_policy
 from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, Recorder, new_recorder, seed_draws
 from simulator.policies.scoring import Scoring
-from simulator.published import RLSCHEDULER_WINDOWS, published
+from simulator.published import RLSCHEDULER_WINDOWS, paper_part
 
 IntArray = NDArray[np.int64]
 
@@ -95,7 +95,7 @@ def sample_windows(
         check_backlogs(rules.backlogs, len(first), rules.rule_set)
     if isinstance(policy, KernelWeights):
         policy = network_policy(policy, None if teacher is None else lambda *_: teacher)
-    run = _standard if rules.rule_set == "standard" else published(RLSCHEDULER_WINDOWS).sampled_windows
+    run = _standard if rules.rule_set == "standard" else paper_part(RLSCHEDULER_WINDOWS).sampled_windows
     fill = run(jobs, cluster_procs, sampled, policy, rules, DRAW if teacher is None else FOLLOW)
     parts: dict[int, Recorder] = {}
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from papers.archive import PROJECT, jobs_of
+from papers.archive import jobs_of_file
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import metrics
+from traces.catalogue.places import PROJECT
 from traces.swf.reader import read_swf
 
 SHARED = Path(os.environ.get("TRACEHOUSE_SHARED", PROJECT.parent / "shared"))
@@ -57,7 +58,7 @@ def main() -> None:
     print(f"{'FCFS':<30}{'backfill':<14}{'':<8}{'average wait':>14}{'slowdown':>12}  equal starts")
     for log, procs, backfill, golden in CASES:
         path = SHARED / "traces" / "swf" / log
-        jobs = jobs_of(path)
+        jobs = jobs_of_file(path)
         start = replay(jobs, procs, "FCFS", backfill).start
         other = other_starts(path, jobs, golden)
         equal = f"{int((start == other).sum()):,} of {len(jobs):,}" if other is not None else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from assets.ingest.generated import generated_log
-from papers.archive import jobs_of
+from papers.archive import jobs_of_file
 from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
@@ -30,7 +30,7 @@ RULES = {
 def main() -> None:
     source = load_catalogue().sources[SOURCE]
     assert source.procs is not None
-    jobs = jobs_of(generated_log(source))
+    jobs = jobs_of_file(generated_log(source))
     lines = [[f"`{rule}`", who, *cells_of(jobs, source.procs, rule)] for rule, who in RULES.items()]
     titles = ["`--backfill`", "reservations", "average wait, h", "longest wait, days", "share of jobs backfilled"]
     print(markdown(titles, lines))

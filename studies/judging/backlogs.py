@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from papers.archive import LOGS, SHARED, jobs_of
+from papers.archive import LOGS, SHARED, jobs_of_file
 from simulator.agents.backlogs import keep_backlogs
 from simulator.agents.batch import WindowRules, replay_windows
 from simulator.engine.replay import replay
@@ -46,7 +46,7 @@ class Misled:
 
 
 def main() -> None:
-    logs = [(jobs_of(SHARED / name), procs) for name, procs in LOGS.values()]
+    logs = [(jobs_of_file(SHARED / name), procs) for name, procs in LOGS.values()]
     whole = [[replay(jobs, procs, *rule).start for rule in RULES] for jobs, procs in logs]
     print("| windows of | begin with | error: bounded slowdown | and wait | tau: bounded slowdown | and wait |")
     print("| ---: | --- | ---: | ---: | ---: | ---: |")

@@ -5,7 +5,7 @@ Average waits of whole logs under EASY with run times known: the bound, the best
 
 from __future__ import annotations
 
-from papers.archive import LOGS, SHARED, jobs_of
+from papers.archive import LOGS, SHARED, jobs_of_file
 from papers.markdown import markdown
 from papers.rlscheduler.ten_windows import PUBLISHED_HEURISTICS
 from simulator.engine.replay import replay
@@ -20,7 +20,7 @@ def main() -> None:
     lines = []
     for log in BOUNDED:
         file, procs = LOGS[log]
-        jobs = jobs_of(SHARED / file)
+        jobs = jobs_of_file(SHARED / file)
         lines.append([log, str(procs), f"{len(jobs):,}", *cells_of(jobs, procs)])
     print(markdown(titles, lines))
 

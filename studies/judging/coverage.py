@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from models.judging.blocks import BLOCKS, block_edges
 from models.judging.intervals import HOP_OFFSET, WAIT_OFFSET_S, estimate_mean, log_ratios, plain_estimate
-from papers.archive import SHARED, jobs_of
+from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
@@ -150,7 +150,7 @@ def _running_sums(rows: NDArray[Any]) -> NDArray[Any]:
 
 def series_of(log: str) -> dict[str, MeanSeries | PercentileSeries]:
     """The judged half of a log, by metric; policies are the incumbent and then its rivals."""
-    jobs, procs = jobs_of(SHARED / LOGS[log].file), LOGS[log].procs
+    jobs, procs = jobs_of_file(SHARED / LOGS[log].file), LOGS[log].procs
     starts = [replay(jobs, procs, *rules).start for rules in (("FCFS", "easy"), *RIVALS.values())]
     judged = slice(len(jobs) // 2, None)
     wait = (np.array(starts) - jobs.submit)[:, judged].astype(np.float64)

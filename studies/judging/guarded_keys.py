@@ -16,7 +16,7 @@ from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.options import KeySearchOptions
 from models.scheduling.priority_key import PriorityKey, guarded_values, search_guarded_key, searched_jobs
-from papers.archive import LOGS, SHARED, jobs_of
+from papers.archive import LOGS, SHARED, jobs_of_file
 from studies.judging.verdicts import COLUMNS, ratio_and_spread, shown
 
 KeyValue = Callable[[PriorityKey], float]
@@ -27,7 +27,7 @@ CHOSEN = 8
 
 def main() -> None:
     arenas = {
-        name: Arena(jobs_of(SHARED / file), procs, parse_goal("bsld"), threads=1)
+        name: Arena(jobs_of_file(SHARED / file), procs, parse_goal("bsld"), threads=1)
         for name, (file, procs) in LOGS.items()
     }
     for title, options in (("with caps", KeySearchOptions()), ("without caps", KeySearchOptions(caps=False))):

@@ -16,7 +16,7 @@ from models.judging.verdict import ratios_of
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.priority_key import guarded_value, searched_jobs
-from papers.archive import ARCHIVE_LOGS, SHARED, jobs_of
+from papers.archive import ARCHIVE_LOGS, SHARED, jobs_of_file
 from simulator.jobs.jobs import Jobs
 from studies.judging.verdicts import COLUMNS, ratio_and_spread, shown
 
@@ -27,7 +27,7 @@ CAP_S = 12 * 3600
 
 def main() -> None:
     arenas = {
-        name: Arena(jobs_of(SHARED / file), procs, parse_goal("bsld"), threads=1)
+        name: Arena(jobs_of_file(SHARED / file), procs, parse_goal("bsld"), threads=1)
         for name, (file, procs) in ARCHIVE_LOGS.items()
     }
     values = {name: values_of_factors(arena) for name, arena in arenas.items()}

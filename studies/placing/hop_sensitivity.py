@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from assets.what_if.on_nodes import placement_metrics
-from papers.archive import SHARED, jobs_of
+from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown
 from simulator.jobs.jobs import Jobs
 from studies.placing.placements import LOGS, PlacedLog, placed_by_rules
@@ -25,7 +25,7 @@ def main() -> None:
     titles = ["log", "rule", "extra hops", *(f"{100 * growth:g} % a hop" for growth in GROWTHS)]
     rows = []
     for name, log in LOGS.items():
-        jobs = jobs_of(SHARED / log.file)
+        jobs = jobs_of_file(SHARED / log.file)
         rows += sensitivity_rows(name, extra_hops(log, jobs), yearly_node_hours(log, jobs))
     print(f"node-hours a year saved against first fit\n\n{markdown(titles, rows)}")
 

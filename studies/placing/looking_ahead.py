@@ -11,7 +11,7 @@ import numpy as np
 from assets.what_if.on_nodes import ground_of, placement_metrics
 from assets.what_if.settings import NodeSettings
 from models.allocation.looking_ahead import LookingAheadReplayer
-from papers.archive import SHARED, jobs_of
+from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster
@@ -27,7 +27,7 @@ GUARDS = (11, 240, 1440)
 
 
 def main() -> None:
-    rows = [row for name in SHORT_LOGS for row in rows_of_log(name, LOGS[name], jobs_of(SHARED / LOGS[name].file))]
+    rows = [row for name in SHORT_LOGS for row in rows_of_log(name, LOGS[name], jobs_of_file(SHARED / LOGS[name].file))]
     titles = ["log", "rule", "hop cost", "extra hops", "mean wait, s", "p99 wait, s", "longest, h"]
     print(f"real logs\n\n{markdown(titles, rows)}")
 

@@ -17,7 +17,7 @@ from assets.what_if.on_nodes import Ground, ground_of, placement_metrics
 from assets.what_if.settings import NodeSettings
 from models.judging.blocks import cut_into_blocks
 from models.judging.intervals import HOP_OFFSET, ratio_interval
-from papers.archive import SHARED, jobs_of
+from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown
 from simulator.engine.replay import OrderReplayer, replay
 from simulator.jobs.cluster import Cluster
@@ -61,7 +61,7 @@ TIMES = 3
 
 def main() -> None:
     for name, log in LOGS.items():
-        print(f"\n{name}\n\n{table_of(log, jobs_of(SHARED / log.file))}", flush=True)
+        print(f"\n{name}\n\n{table_of(log, jobs_of_file(SHARED / log.file))}", flush=True)
     print(f"\nspeed\n\n{speed_table()}")
 
 
@@ -125,7 +125,7 @@ def row_of(
 def speed_table() -> str:
     """CPU time of a replay of HPC2N without nodes, and of placing its jobs; the least of TIMES."""
     log = LOGS["HPC2N"]
-    jobs = jobs_of(SHARED / log.file)
+    jobs = jobs_of_file(SHARED / log.file)
     schedule = replay(jobs, log.procs)
     seconds = {"replay without nodes": _least_time(lambda: replay(jobs, log.procs))}
     for rule in ("first", "contiguous", "tree", "ring"):

@@ -15,7 +15,7 @@ import numpy as np
 from models.allocation.best_set import put_cheapest, set_tables
 from models.allocation.compiled import compiled
 from models.allocation.window import FloatArray, IntArray
-from papers.archive import SHARED, jobs_of
+from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
@@ -133,7 +133,7 @@ def main() -> None:
 def placed_log(name: str) -> tuple[list[str], list[str]]:
     """Lines of the first half and of what is left for the test: the second half, or the whole log."""
     log = LOGS[name]
-    jobs, cluster = in_whole_nodes(jobs_of(SHARED / log.file), log.procs, log.procs_per_node)
+    jobs, cluster = in_whole_nodes(jobs_of_file(SHARED / log.file), log.procs, log.procs_per_node)
     schedule = replay(jobs, cluster, "FCFS", "easy")
     whole_tree = parse_tree(log.tree)
     units = units_of(whole_tree, log.procs, log.procs_per_node, "whole")

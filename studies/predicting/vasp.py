@@ -1,9 +1,7 @@
 """Times the reader of VASP runs, and RLSchert's cluster. CPU time of one process; `python -m studies vasp [PART ...]`.
 
 reading: MB of text per CPU-second. cuts: every real OUTCAR, cut at 20 random bytes, is read and compared with the whole. cluster:
-steps per CPU-second. Three parts run only when they are named. training: until RLSchert's learned killing has converged (a quarter of
-an hour). completion: the curve of RLSchert without killing for completion time. table_3: what an iteration of the paper's networks on
-state images takes. Real runs are read where `shared/traces/vasp` lies beside the project; synthetic ones always.
+steps per CPU-second. Real runs are read where `shared/traces/vasp` lies beside the project; synthetic ones always.
 """
 
 from __future__ import annotations
@@ -21,12 +19,8 @@ import numpy as np
 
 from benchmarks.run import cpu_s
 from papers.archive import SHARED
-from papers.markdown import markdown
-from papers.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
-from papers.rlschert.options import PAPER_OPTIONS, RLSchertOptions
-from papers.rlschert.plan import NETWORKS_TRIED
+from papers.rlschert.cluster import Setting, SlotCluster
 from papers.rlschert.rules import new_state
-from papers.rlschert.training import IterationReport, train_rlschert
 from papers.rlschert.view import HEURISTICS, run_heuristic
 from papers.rlschert.workload import Workload, draw_sequences
 from traces.vasp.folders import find_runs
@@ -37,13 +31,6 @@ from traces.vasp.tables import tables_of
 
 REAL = SHARED.parent / "vasp"
 CUTS = 20
-ITERATIONS_TIMED = 4
-LONG = ("training", "completion", "table_3")
-"""Parts that run only when they are named."""
-ALGORITHMS = {"pg": "policy gradient", "ppo": "PPO"}
-LAYERS = {"image_mlp": "dense", "image_cnn": "convolutions"}
-SHOWN_ITERATIONS = (5, 10, 15, 20, 30, 50, 70, 90, 110, 130, 150)
-"""Of the curve of completion time."""
 
 
 def reading() -> None:
@@ -124,69 +111,6 @@ def cluster() -> None:
         print(f"{f'random choices, stepped side by side, {what}':<44}{taken:>10,}{1 / best:>14,.0f}")
 
 
-def training() -> None:
-    """RLSchert with learned killing and its teacher, with the asset's own settings, one seed on one core."""
-    options, teacher = RLSchertOptions(), None
-    pool, validation = draw_sequences(Workload(), options.pool, 1), draw_sequences(Workload(), 32, 2)
-    print(
-        f"\n{'RLSchert, training':<20}{'iterations':>12}{'CPU-s':>8}{'validated slowdown':>20}{'within 5 % after, CPU-s':>26}"
-    )
-    for name, kills in (("without killing", False), ("learned killing", True)):
-        begin, validated = time.process_time(), list[tuple[float, float]]()
-
-        def keep(report: IterationReport, begin: float = begin, found: list[tuple[float, float]] = validated) -> None:
-            if report.validation is not None:
-                found.append((time.process_time() - begin, report.validation))
-
-        teacher, _ = train_rlschert(
-            pool, validation, Setting(), options, 1, kills=kills, teacher=teacher, on_iteration=keep
-        )
-        best = min(cost for _, cost in validated)
-        soon = next(seconds for seconds, cost in validated if cost <= 1.05 * best)
-        print(f"{name:<20}{options.iterations:>12}{validated[-1][0]:>8.0f}{best:>20.2f}{soon:>26.0f}")
-
-
-def completion() -> None:
-    """The curve of the paper's Figure 8, of RLSchert without killing, one seed, with the asset's own settings."""
-    options = RLSchertOptions(goal="completion")
-    pool, validation = draw_sequences(Workload(), options.pool, 1), draw_sequences(Workload(), 32, 2)
-    setting, curve = Setting(goal="completion"), dict[int, float]()
-
-    def keep(report: IterationReport) -> None:
-        if report.validation is not None:
-            curve[report.iteration] = report.validation
-
-    train_rlschert(pool, validation, setting, options, 1, kills=False, on_iteration=keep)
-    rules = {name: run_heuristic_on(validation, setting, name).completions().mean() for name in HEURISTICS}
-    shown = [iteration for iteration in SHOWN_ITERATIONS if iteration in curve]
-    cells = [f"{value:.1f}" for value in (*(curve[iteration] for iteration in shown), *rules.values())]
-    print(
-        f"\nbest iteration: {min(curve, key=lambda iteration: curve[iteration])}\n\ncompletion time on the validation sequences\n"
-    )
-    print(markdown(["iteration", *map(str, shown), *rules], [["completion time", *cells]]))
-
-
-def table_3() -> None:
-    """Iterations of the networks of the paper's Table 3 with its settings, after a first one that is longer than the others."""
-    pool, validation = (draw_sequences(Workload(), count, seed) for seed, count in ((1, PAPER_OPTIONS.pool), (2, 32)))
-    lines = []
-    for network, algorithm in NETWORKS_TRIED:
-        changed = {"network": network, "algorithm": algorithm, "iterations": ITERATIONS_TIMED + 1}
-        options, ends = (
-            PAPER_OPTIONS.model_copy(update=changed | {"validate_every": ITERATIONS_TIMED + 2}),
-            list[float](),
-        )
-
-        def keep(report: IterationReport, ends: list[float] = ends) -> None:
-            ends.append(time.process_time())
-
-        train_rlschert(pool, validation, Setting(), options, 1, kills=False, on_iteration=keep)
-        one = float(np.median(np.diff(ends)))
-        lines.append([f"{ALGORITHMS[algorithm]}, {LAYERS[network]}", f"{one:.1f}", f"{one * 250 / 3600:.2f}"])
-    titles = ["network", "CPU-seconds an iteration", "CPU-hours for 250 iterations, one seed"]
-    print(f"\nTable 3, networks on state images\n\n{markdown(titles, lines)}")
-
-
 def _text(path: Path) -> bytes:
     return gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
 
@@ -195,9 +119,6 @@ PARTS = {
     "reading": reading,
     "cuts": cuts,
     "cluster": cluster,
-    "training": training,
-    "completion": completion,
-    "table_3": table_3,
 }
 
 
@@ -205,5 +126,5 @@ def main() -> None:
     unknown = [name for name in sys.argv[1:] if name not in PARTS]
     if unknown:
         sys.exit(f"unknown part {unknown[0]!r}; expected {', '.join(PARTS)}")
-    for part in sys.argv[1:] or [name for name in PARTS if name not in LONG]:
+    for part in sys.argv[1:] or list(PARTS):
         PARTS[part]()

@@ -50,6 +50,8 @@ OF_PAPERS = {
     "periods": "neural_annealing.periods",
     "published": "rlscheduler.study",
     "split_windows": "deep_back_filling.split_windows",
+    "vasp completion": "rlschert.study completion",
+    "vasp table_3": "rlschert.study table_3",
 }
 """Of these, the modules below papers that print them instead."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")

@@ -7,22 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from papers.paper_tables import PAPER_TABLES, PaperStep, PaperTable
+from papers.paper_tables import PaperStep, PaperTable
+from papers.reproduce import PAPER_TABLES
 from tests.pipelines.command_line import call, fail, on_terminal, succeed
 
 SIMILAR = PaperStep("features/similar_jobs", "SELECT count(*) FROM features.similar_jobs WHERE source = $source")
 INGESTED = PaperStep("core/jobs", "SELECT count(*) FROM core.jobs WHERE source = $source")
 QUERY = "SELECT count(*) AS jobs FROM features.similar_jobs WHERE source = $source"
 MADE_OF_ASSETS = PaperTable("few", "A paper", "numbers of jobs", "a second", (INGESTED, SIMILAR), QUERY)
-PRINTED = PaperTable(
-    "printed", "A paper", "a time", "a second", benchmark=("timeit", "-n", "1", "pass"), partitions=None
+PRINTED = PaperTable("printed", "A paper", "a time", "a second", study=("timeit", "-n", "1", "pass"), partitions=None)
+OF_LOGS = PaperTable(
+    "of-logs",
+    "A paper",
+    "a folder",
+    "a second",
+    study=("timeit", "-n1", "import os; print(os.environ['TRACEHOUSE_LOGS'])"),
 )
-BROKEN = PaperTable("broken", "A paper", "nothing", "a second", benchmark=("timeit", "--nothing"), partitions=None)
+BROKEN = PaperTable("broken", "A paper", "nothing", "a second", study=("timeit", "--nothing"), partitions=None)
 
 
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for table in (MADE_OF_ASSETS, PRINTED, BROKEN):
+    for table in (MADE_OF_ASSETS, PRINTED, OF_LOGS, BROKEN):
         monkeypatch.setitem(PAPER_TABLES, table.name, table)
 
 
@@ -41,6 +47,7 @@ def test_what_is_refused(catalogue: Path) -> None:
     assert "unknown source 'nosuch'" in fail("reproduce", "table5", "nosuch")
     assert "takes no SOURCE and no --log" in fail("reproduce", "rules", "lublin-256")
     assert "leave --log out" in fail("reproduce", "rlschert-main", "--log", __file__)
+    assert "takes no --logs: give --log FILE" in fail("reproduce", "table5", "lublin-256", "--logs", ".")
     assert "none.swf' does not exist" in fail("reproduce", "table5", "--log", "none.swf")
 
 
@@ -75,6 +82,10 @@ def test_what_a_program_prints_is_kept(catalogue: Path, tables: None) -> None:
     kept = catalogue.parent / "warehouse" / "data" / "reproduced" / "printed.md"
     assert repeated.stdout == text == kept.read_text() and f"made before, in {kept}" in repeated.stderr
     assert "made before" not in call("reproduce", "printed", "--again").stderr
+
+
+def test_a_study_is_told_where_the_logs_are(catalogue: Path, tables: None, tmp_path: Path) -> None:
+    assert str(tmp_path) in succeed("reproduce", "of-logs", "--logs", tmp_path)
 
 
 def test_a_program_that_fails(catalogue: Path, tables: None) -> None:

@@ -9,14 +9,14 @@ import pytest
 
 from assets.common.code.reach import Symbol, reached_from
 from simulator import published
-from simulator.published import published as part_of
+from simulator.published import paper_part
 
 NAMES = {name: value for name, value in vars(published).items() if name.isupper()}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_part_is_there_and_its_code_is_reached(name: str) -> None:
-    module = part_of(NAMES[name])
+    module = paper_part(NAMES[name])
     defined = next(
         node.name
         for node in ast.parse(Path(module.__file__).read_text()).body

@@ -11,7 +11,7 @@ import pytest
 
 from assets.common.storage import read_model, store_model
 from assets.experiments.tables import store_curves, store_trained
-from papers.ddppo.policies import KEPT, keep, store
+from papers.ddppo.policies import KEPT_POLICIES, keep, store
 from warehouse import Warehouse
 
 ROW = {
@@ -75,7 +75,7 @@ def test_a_policy_that_was_changed_is_refused(trained: Warehouse, tmp_path: Path
 def test_published_policies_can_be_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
     made = Warehouse(tmp_path / "w.duckdb")
-    count = store(made, KEPT)
+    count = store(made, KEPT_POLICIES)
     policies, curves = content(made)
     assert policies.height == count >= 20 and set(policies["source"]) <= {"falcon", "lemhi"}
     curved = curves.select("source", "variant", "seed", goal=pl.col("experiment").str.strip_prefix("ddppo, ")).unique()

@@ -9,8 +9,8 @@ from papers.deep_back_filling.protocol import ProtocolMetrics, protocol_metrics,
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED
 
-COLUMNS = ([0, 0, 10, 20, 90], [9, 100, 50, 10, 1], [1, 3, 4, 1, 4], [200] * 5, [200] * 5)
-HAND = Jobs(*(np.array(column) for column in COLUMNS))
+SHOWN_METRICS = ([0, 0, 10, 20, 90], [9, 100, 50, 10, 1], [1, 3, 4, 1, 4], [200] * 5, [200] * 5)
+HAND = Jobs(*(np.array(column) for column in SHOWN_METRICS))
 """On four processors. The first job is not of the episode."""
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from papers.deep_back_filling import split_trial
-from papers.deep_back_filling.split_trial import WIDTHS, SplitTrial, placed_by_job
+from papers.deep_back_filling.split_trial import PROC_CLASSES, SplitTrial, placed_by_job
 from simulator.jobs.schedule import CANCELLED
 from tests.papers.deep_back_filling.small import JOBS, small_options
 
@@ -35,4 +35,4 @@ def test_jobs_that_are_placed_are_counted_one_by_one() -> None:
 
 def test_classes_cover_all_widths(trial: SplitTrial) -> None:
     header, _, *rows = trial.classes_table().splitlines()
-    assert header.count("|") == 2 + len(WIDTHS) and len(rows) == 2 * 4
+    assert header.count("|") == 2 + len(PROC_CLASSES) and len(rows) == 2 * 4

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from papers.deep_back_filling.rivals import RIVALS, window_splits
+from papers.deep_back_filling.protocol import RIVALS, window_splits
 from papers.deep_back_filling.split_trial import SplitTrial
 from papers.deep_back_filling.split_windows import continuous_table, table_of
-from papers.deep_back_filling.study import COLUMNS
+from papers.deep_back_filling.study import SHOWN_METRICS
 
 
 def cells(table: str) -> list[list[str]]:
@@ -14,7 +14,7 @@ def cells(table: str) -> list[list[str]]:
 
 def test_every_window_has_its_rule_and_its_agents(trial: SplitTrial) -> None:
     header, *rows = cells(table_of(trial.rivals() | trial.agents()))
-    assert header[1:] == list(COLUMNS)
+    assert header[1:] == list(SHOWN_METRICS)
     windows = [f"{front}-{back}" for slots in (4, 6) for front, back in window_splits(slots).values()]
     assert [row[0] for row in rows] == [*RIVALS, *(f"{w}, {who}" for w in windows for who in ("rule", "agent"))]
     assert " to " in rows[-1][header.index("wait arrived, s")]

@@ -10,7 +10,7 @@ import pytest
 import papers.deep_back_filling.study as benchmark
 from papers.deep_back_filling.networks import layers_of
 from papers.deep_back_filling.placing_file import load_placing
-from papers.deep_back_filling.rivals import RIVALS
+from papers.deep_back_filling.protocol import RIVALS
 from tests.papers.deep_back_filling.small import JOBS, small_options
 from tests.simulator.busy import PROCS
 
@@ -23,7 +23,7 @@ def test_a_row_has_every_metric(capsys: pytest.CaptureFixture[str], monkeypatch:
     monkeypatch.setattr(benchmark, "PROCS", PROCS)
     options = small_options()
     first = benchmark.trial_starts(len(JOBS), options)
-    benchmark.print_header("rule")
+    benchmark.print_heading("rule", *benchmark.SHOWN_METRICS)
     benchmark.print_row("EASY", benchmark.rival_on(RIVALS["FCFS+EASY"], JOBS, first, options))
     header, row = rows(capsys.readouterr().out)
     assert len(header) == len(row) == len(benchmark.COLUMNS) + 1

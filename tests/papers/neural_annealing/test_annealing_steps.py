@@ -11,11 +11,11 @@ import pytest
 from papers.neural_annealing import annealing_steps as benchmark
 from papers.neural_annealing import study
 from papers.neural_annealing.annealing_steps import (
+    COSTS_OF_FIGURE_5,
     EQUAL_TIME,
-    PUBLISHED,
     SEARCHES,
     TWICE,
-    costs_of,
+    costs_in_lines,
     steps_picture,
     steps_table,
 )
@@ -33,7 +33,7 @@ def test_a_small_run_prints_both_searches(
     command = ["-", "--networks", "FCN-1,CNN-3", "--updates", "2", "--epochs", "2", "--checkpoints", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", command)
     benchmark.main()
-    tables = {name: costs_of(table.splitlines()) for name, table in tables_of(capsys.readouterr().out).items()}
+    tables = {name: costs_in_lines(table.splitlines()) for name, table in tables_of(capsys.readouterr().out).items()}
     assert list(tables) == list(SEARCHES)
     published, corrected = tables.values()
     assert list(corrected) == ["sequential", "NSA FCN-1", "NSA CNN-3", TWICE, EQUAL_TIME, "SCAS, exact"]
@@ -49,7 +49,7 @@ def test_a_table_has_costs_and_gains_and_is_read_again() -> None:
     assert lines[0].startswith("| solver | 500 moves |") and lines[3].startswith(
         "| NSA CNN-3 | 90 (+10.0%) | 80 (+20.0%) |"
     )
-    assert costs_of(lines) == COSTS
+    assert costs_in_lines(lines) == COSTS
 
 
 def test_the_picture_has_the_paper_beside_both_searches() -> None:
@@ -57,7 +57,7 @@ def test_the_picture_has_the_paper_beside_both_searches() -> None:
     paper, rebuilt, ours = canvas.axes
     (cnn,) = (line for line in paper.lines if line.get_label() == "NSA CNN-3")
     assert cnn.get_ydata() == pytest.approx([100 * 89_588.7 / 105_023.5]) and cnn.get_xdata() == [500]
-    assert len(paper.lines) == len(PUBLISHED) - 1
+    assert len(paper.lines) == len(COSTS_OF_FIGURE_5) - 1
     assert {line.get_label(): line.get_ydata()[1] for line in rebuilt.lines} == {"NSA CNN-3": 40.0, TWICE: 50.0}
     assert [line.get_label() for line in ours.lines] == ["NSA CNN-3", TWICE, "SCAS, exact"]
     (legend,) = canvas.legends

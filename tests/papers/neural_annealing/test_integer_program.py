@@ -8,7 +8,13 @@ import pytest
 from models.allocation.scas import scas_allocation
 from models.allocation.sequential import sequential_allocation
 from models.allocation.window import Window
-from papers.neural_annealing.integer_program import PUBLISHED, Answer, _completed, program_allocation, program_table
+from papers.neural_annealing.integer_program import (
+    ROWS_OF_TABLE_4,
+    Answer,
+    _completed,
+    program_allocation,
+    program_table,
+)
 from simulator.topology.tree import regular_tree
 from tests.models.allocation.windows import check_allocation
 
@@ -64,7 +70,7 @@ def test_the_table_has_the_paper_and_four_solvers_a_tree(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("papers.neural_annealing.integer_program.program_allocation", left_out_at_first)
     lines = program_table(1, 12, 4, 5.0).splitlines()
-    assert len(lines) == 2 + len(PUBLISHED) + 2 * 4 and set(calls) == {5.0, 3600.0}
+    assert len(lines) == 2 + len(ROWS_OF_TABLE_4) + 2 * 4 and set(calls) == {5.0, 3600.0}
     limited, unlimited = lines[6], lines[5]
     assert "| x, y, HiGHS, 5 s |" in limited and "| +0.0% |" in limited and "| 0% | 100.00% |" in limited
     assert "| x, y, HiGHS, without limit |" in unlimited and "| 100% | 0.00% |" in unlimited

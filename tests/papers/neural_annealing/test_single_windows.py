@@ -8,9 +8,9 @@ from papers.neural_annealing.protocol import allocated
 from papers.neural_annealing.single_windows import (
     BIG_IDLE,
     BIG_JOBS,
-    CLUSTERS,
-    METHODS,
-    REFERENCE,
+    REFERENCE_COSTS,
+    WINDOW_CLUSTERS,
+    WINDOW_METHODS,
     big_windows,
     relative_cost,
     windows_of,
@@ -18,13 +18,13 @@ from papers.neural_annealing.single_windows import (
 from tests.models.allocation.windows import check_allocation
 
 
-@pytest.mark.parametrize("name", list(CLUSTERS))
+@pytest.mark.parametrize("name", list(WINDOW_CLUSTERS))
 def test_methods_are_ordered_as_in_the_reference(name: str) -> None:
-    windows = list(windows_of(CLUSTERS[name], epochs=2, windows=60))
+    windows = list(windows_of(WINDOW_CLUSTERS[name], epochs=2, windows=60))
     for seed, window in enumerate(windows[::10]):
-        for method in METHODS.values():
+        for method in WINDOW_METHODS.values():
             check_allocation(window, allocated(window, method, seed))
-    costs = [relative_cost(windows, method) for method in REFERENCE]
+    costs = [relative_cost(windows, method) for method in REFERENCE_COSTS]
     assert costs == sorted(costs, reverse=True) and costs[0] < -0.03 and costs[-1] < -0.08
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import tracehouse
-from papers.rlscheduler.goal_curves import FIGURES, goal_curve, number
+from papers.rlscheduler.goal_curves import FIGURES, goal_curve, shown_cost
 from tests.shared import shared_file
 
 
 def test_costs_are_shown_as_their_metric() -> None:
     assert [
-        number(goal, cost) for goal, cost in (("bsld", 12.34), ("wait", 1234.5), ("utilisation_as_coded", -0.5))
+        shown_cost(goal, cost) for goal, cost in (("bsld", 12.34), ("wait", 1234.5), ("utilisation_as_coded", -0.5))
     ] == [
         "12.3",
         "1,234",

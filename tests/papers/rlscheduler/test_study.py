@@ -8,7 +8,7 @@ from statistics import mean
 import pytest
 
 import tracehouse
-from papers.rlscheduler.study import GOALS, PAPER_LOGS, PAPER_RL, PAPER_TRANSFER, columns_of, mean_of, paper_cells
+from papers.rlscheduler.study import GOALS, PAPER_LOGS, PAPER_RL, PAPER_TRANSFER, mean_of, paper_cells
 from tests.shared import shared_file
 
 
@@ -36,7 +36,6 @@ def test_table_seven_differs_from_table_five(backfill: str) -> None:
 
 def test_a_log_without_a_figure_has_a_hyphen() -> None:
     assert paper_cells("bounded slowdown (V)", ("HPC2N", "KTH-SP2")) == ["117.01", "86.14", "-", "-"]
-    assert columns_of("policy", ("HPC2N",)).splitlines()[0] == "| policy | HPC2N, none | HPC2N, easy |"
 
 
 @pytest.mark.parametrize("backfill", ["none", "easy"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from papers.schedinspector.study import heading, inspected_costs, jobs_of_window_tables
+from papers.schedinspector.study import inspected_costs, jobs_of_window_tables
 from tests.shared import shared_file
 
 
@@ -20,8 +20,3 @@ def test_figures_computed_before(base: str, backfill: str, figures: list[float])
     shared_file("traces", "swf", "lublin_256.swf.gz")
     jobs, procs = jobs_of_window_tables("Lublin-1")
     assert inspected_costs(jobs, procs, base, backfill) == pytest.approx(figures, abs=0.05)
-
-
-def test_the_table_has_a_column_for_each_cell() -> None:
-    titles, line = heading().splitlines()
-    assert titles.count("|") == line.count("|") == 2 + 2 * 4 + 1

@@ -20,9 +20,9 @@ def test_decisions_are_counted(text: str) -> None:
 def test_a_row_of_closed_windows(capsys: pytest.CaptureFixture[str]) -> None:
     """The reference's figures: bounded slowdown 272 and wait 24,514 s of FCFS with EASY, 28.2 and 10,245 s of SAF."""
     shared_file("traces", "swf", "lublin_256.swf.gz")
-    from papers.archive import SHARED, jobs_of
+    from papers.archive import SHARED, jobs_of_file
 
-    jobs = jobs_of(SHARED / "lublin_256.swf.gz")
+    jobs = jobs_of_file(SHARED / "lublin_256.swf.gz")
     windows = Windows(np.linspace(5000, 9000, 50).astype(np.int64), 1000)
     for name, begins in (
         ("FCFS + EASY", "272.4 | 24,514"),

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules
+from papers.deep_back_filling.networks import play_episodes
 from papers.deep_back_filling.placing_file import placing_to_bytes
-from papers.deep_back_filling.playing import play_episodes
 from papers.deep_back_filling.trials import agent_of, new_network
 from papers.rlscheduler.inspecting import INSPECTOR_BASES, inspector_base, policy_of_base
 from papers.rlscheduler.rules import POLICIES, replay_rlscheduler

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from papers.neural_annealing.plots import PRINTED_SHARES, allocation_costs
+from papers.neural_annealing.topology import PRINTED_SHARES, allocation_costs
 
 ROWS = pl.DataFrame(
     [

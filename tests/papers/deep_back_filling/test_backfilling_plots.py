@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from assets.common.trace import Trace, load_trace
-from papers.deep_back_filling.plots import queue_over_time, wait_by_tail, who_waits
+from papers.deep_back_filling.backfilling import queue_over_time, wait_by_tail, who_waits
 from tests.tiny import busy_log, warehouse_of
 
 AGENTS = ["pick:by=shortest", "pick:from=all,window=2-2"]

@@ -7,8 +7,14 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from papers.deep_back_filling.protocol import protocol_starts
-from papers.deep_back_filling.rivals import RIVALS, WINDOW_SIZES, try_rival, window_rival, window_splits
+from papers.deep_back_filling.protocol import (
+    RIVALS,
+    WINDOW_SIZES,
+    protocol_starts,
+    try_rival,
+    window_rival,
+    window_splits,
+)
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from tests.shared import shared_file
 from traces.swf.reader import read_swf

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from papers.ddppo.pictures import write_pictures
+from papers.ddppo.plots import write_ddppo_pictures
 from tests.tiny import busy_log, warehouse_of
 from warehouse import replace_partition
 
@@ -34,7 +34,7 @@ def test_every_log_that_was_learned_from_or_judged_has_its_pictures(tmp_path: Pa
         replace_partition(connection, "experiments.curves", "mine", curves)
         columns = {"trained_on": pl.Utf8, "seed": pl.Int64}
         replace_partition(connection, "experiments.window_costs", "other", pl.DataFrame(rows, schema_overrides=columns))
-    paths = write_pictures(warehouse, tmp_path / "images")
+    paths = write_ddppo_pictures(warehouse, tmp_path / "images")
     assert [path.name for path in paths] == [
         "ddppo-submissions-lemhi.png",
         "ddppo-submissions-mine.png",

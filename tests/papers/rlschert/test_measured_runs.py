@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from papers.rlschert.rlschert_runs import errors_of, observed_jobs
+from papers.rlschert.measured import errors_of, observed_jobs
 from papers.rlschert.workload import PAPER_ERRORS
 from warehouse import Warehouse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from papers.rlschert.plots import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
+from papers.rlschert.rlschert import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
 
 RESULTS = pl.DataFrame(
     {

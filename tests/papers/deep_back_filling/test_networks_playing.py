@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules
-from papers.deep_back_filling.playing import DecisionRecorder, play_episodes
+from papers.deep_back_filling.networks import DecisionRecorder, play_episodes
 from papers.deep_back_filling.trials import agent_of, new_network, with_longest
 from simulator.jobs.cluster import Cluster
 from tests.papers.deep_back_filling.small import JOBS, small_options

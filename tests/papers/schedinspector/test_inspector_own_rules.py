@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.schedinspector.own_rules import own_split
+from papers.schedinspector.inspector import own_split
 
 
 def test_later_jobs_test() -> None:
