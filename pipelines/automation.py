@@ -17,7 +17,7 @@ from dagster._utils.schedules import cron_string_iterator  # not exported
 from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.partitions import SOURCES
 from assets.common.storage import file_time
-from assets.sharing.refresh import refresh_readers
+from assets.sharing.readers_copy import refresh_readers
 from pipelines.jobs import everything, vasp, vasp_watch
 from pipelines.processes import close_dead_runs
 from traces.catalogue.catalogue import Catalogue, load_catalogue
