@@ -17,11 +17,10 @@ import polars as pl
 import sql
 import tracehouse
 from assets.ingest.generated import generated_log
-from assets.policies.lessons import judging_part, learning_part
 from assets.policies.registry import ChallengeResult
 from assets.predictions.features import write_job_features
-from assets.predictions.runtime_model import RuntimeModelConfig
 from models.judging.verdict import DOMINATES
+from models.scheduling.learning.training_run import Split
 from models.scheduling.options import LearningMethod, Recipe
 from traces.catalogue.catalogue import load_catalogue
 from warehouse.schema import column_comments
@@ -125,10 +124,12 @@ def gantt() -> JSON:
 
 def policy_life() -> JSON:
     """What happens to a policy, and the words and shares that the code has for it."""
-    train = round(100 * RuntimeModelConfig.model_fields["train_share"].default)
-    learned, chosen = learning_part(train), judging_part(train)
+    split = Split.by_shares(1000, 1)
+    ends = [part.scored.stop // 10 for part in (split.learn, split.choose, split.confirm)]
+    learned, chosen, confirmed = ends
+    shares = {"learned": learned, "chosen": chosen - learned, "judged": confirmed - chosen, "compared": 100 - confirmed}
     return {
-        "shares": {"learned": learned, "chosen": chosen - learned, "judged": train - chosen, "compared": 100 - train},
+        "shares": shares,
         "methods": list(get_args(LearningMethod)),
         "starts_from": Recipe().start,
         "cautious": Recipe().cautious,

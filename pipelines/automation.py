@@ -1,81 +1,30 @@
-"""What runs without a user: nightly retraining, and a run for every new file in the inbox or changed folder of VASP runs."""
+"""What runs without a user besides the nights: a run for every new file in the inbox or changed folder of VASP runs."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from dataclasses import asdict, dataclass, field
-from datetime import timedelta
-from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import dagster as dg
-from dagster._utils.schedules import cron_string_iterator  # not exported
 
 from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.partitions import SOURCES
 from assets.common.storage import file_time
 from assets.sharing.readers_copy import refresh_readers
-from pipelines.jobs import everything, vasp, vasp_watch
+from pipelines.jobs import everything, vasp_watch
+from pipelines.nights import register_sources, vasp_stamp
 from pipelines.processes import close_dead_runs
 from traces.catalogue.catalogue import Catalogue, load_catalogue
 from traces.catalogue.places import inbox
 from traces.catalogue.sources import CatalogueError
-from traces.vasp.folders import find_runs
 from warehouse import WarehouseError
 
-LATE, TICKS = timedelta(hours=2), 100
-"""How long a nightly run may take, and how many ticks of a schedule show its longest pause."""
 SETTLED_S = 10
 """A file is taken once no process has written to it for this long, so that a copy under way is left alone. The time of the file shows
 that, or two looks at it by our own clock: the clock of the writer's machine may be ahead of ours."""
-
-
-def nightly_schedule() -> dg.ScheduleDefinition:
-    """`nightly_retraining`, one run per source."""
-    description = "Reads every source's logs again, retrains and re-evaluates, every night"
-    return _nightly(everything, "nightly_retraining", description, "sources")
-
-
-def nightly_vasp_schedule() -> dg.ScheduleDefinition:
-    """`nightly_vasp`, one run per folder of VASP runs."""
-    description = "Reads what has changed in the folders of VASP runs and trains on remaining times again, every night"
-    return _nightly(vasp, "nightly_vasp", description, "vasp")
-
-
-def _nightly(job: Any, name: str, description: str, partitions: str) -> dg.ScheduleDefinition:
-    """A run of the job per partition, "sources" or "vasp", at the time and in the time zone of the catalogue."""
-    catalogue = load_catalogue()
-
-    @dg.schedule(
-        job=job,
-        name=name,
-        cron_schedule=catalogue.nightly_cron,
-        execution_timezone=catalogue.time_zone,
-        description=description,
-    )
-    def nightly(context: dg.ScheduleEvaluationContext):
-        registered = set(context.instance.get_dynamic_partitions(partitions))
-        keys = [
-            name
-            for name, source in getattr(load_catalogue(), partitions).items()
-            if name in registered or not _is_in_inbox(source.path)
-        ]
-        register_sources(context.instance, keys, partitions)
-        due = context.scheduled_execution_time.isoformat()
-        return [dg.RunRequest(run_key=f"{key}-{due}", partition_key=key) for key in keys]
-
-    return nightly
-
-
-def freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:
-    """When an asset that a schedule materializes is due, and when it is late. It is late two hours after the schedule's longest pause,
-    and has failed after twice that pause."""
-    ticks = list(islice(cron_string_iterator(0.0, cron, time_zone), TICKS))
-    pause = max(later - earlier for earlier, later in pairwise(ticks))
-    return dg.FreshnessPolicy.time_window(fail_window=2 * pause + LATE, warn_window=pause + LATE)
 
 
 @dg.sensor(
@@ -95,17 +44,12 @@ def vasp_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Ski
     seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
     state, requests = {}, []
     for name, source in catalogue.vasp.items():
-        if source.path is None or not source.path.is_dir():
+        stamp = vasp_stamp(source)
+        if stamp is None:
             continue
-        # a run whose files are no longer written changes its state once: it no longer counts as running
-        quiet = file_time(source.path) - source.quiet_s
-        stamps = "\n".join(
-            f"{folder.name} {folder.stamp} {folder.faults} {folder.changed_s < quiet}"
-            for folder in find_runs(source.path)
-        )
-        state[name] = hashlib.sha256(stamps.encode()).hexdigest()[:16]
-        if seen.get(name) != state[name]:
-            requests.append(dg.RunRequest(run_key=f"{name}-{state[name]}", partition_key=name))
+        state[name] = stamp
+        if seen.get(name) != stamp:
+            requests.append(dg.RunRequest(run_key=f"{name}-{stamp}", partition_key=name))
     if not requests:
         return dg.SensorResult(skip_reason="no run folder has changed", cursor=json.dumps(state))
     return dg.SensorResult(run_requests=requests, cursor=json.dumps(state))
@@ -215,14 +159,6 @@ def declared_sources(catalogue: Catalogue) -> list[str]:
     """The sources that the UI offers at once. A file of the inbox comes with its run. One whose first run fails does not come
     back before the file changes."""
     return [name for name, source in catalogue.sources.items() if not _is_in_inbox(source.path)]
-
-
-def register_sources(instance: dg.DagsterInstance, names: list[str], partitions: str = "sources") -> None:
-    """Makes every named source a partition of this Dagster instance. partitions: "sources", or "vasp"."""
-    registered = set(instance.get_dynamic_partitions(partitions))
-    missing = [name for name in names if name not in registered]
-    if missing:
-        instance.add_dynamic_partitions(partitions, missing)
 
 
 def _stamp(path: Path) -> tuple[str, float]:

@@ -5,52 +5,37 @@ It loads without torch, xgboost, sklearn, scipy.optimize or matplotlib.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import dagster as dg
 
 import assets
-from assets.common.storage import open_warehouse
 from papers.definitions import ASSETS_OF_PAPERS
-from pipelines.automation import (
-    freshness,
-    inbox_sensor,
-    nightly_schedule,
-    nightly_vasp_schedule,
-    readers_sensor,
-    vasp_sensor,
-)
+from pipelines.automation import inbox_sensor, readers_sensor, vasp_sensor
 from pipelines.executors import wanted_executor
-from pipelines.jobs import JOBS, NIGHTLY
+from pipelines.jobs import JOBS
+from pipelines.nights import ROOTS, code_of, freshness, nightly_schedule, nightly_vasp_schedule
+from pipelines.resources import WarehouseResource
 from pipelines.step_log import step_logger
 from pipelines.upkeep import upkeep_schedules
 from traces.catalogue.catalogue import load_catalogue
-from warehouse import Warehouse, confined
-
-
-@dg.resource(description="The warehouse, closed to other files and the network in every process that executes steps")
-def confined_warehouse(_context: dg.InitResourceContext) -> Iterator[Warehouse]:
-    """The warehouse of a run. See `warehouse.confined`."""
-    with confined():
-        yield open_warehouse()
 
 
 def build_definitions() -> dg.Definitions:
     """Everything Dagster needs, for the catalogue as it is now. Raises CatalogueError."""
     catalogue = load_catalogue()
     loaded = [*dg.load_assets_from_package_module(assets), *ASSETS_OF_PAPERS]
-    nightly, policy = NIGHTLY.resolve(loaded), freshness(catalogue.nightly_cron, catalogue.time_zone)  # type: ignore[arg-type]
+    code = code_of([each for each in loaded if isinstance(each, dg.AssetsDefinition)])
+    policy = freshness(catalogue.nightly_cron, catalogue.time_zone)
     all_assets = dg.map_asset_specs(
-        lambda spec: dg.apply_freshness_policy(spec, policy) if spec.key in nightly else spec,
+        lambda spec: dg.apply_freshness_policy(spec, policy) if spec.key in ROOTS.values() else spec,
         loaded,  # type: ignore[arg-type]
     )
     return dg.Definitions(
         assets=all_assets,
         asset_checks=dg.load_asset_checks_from_package_module(assets),
         jobs=JOBS,
-        schedules=[nightly_schedule(), nightly_vasp_schedule(), *upkeep_schedules()],
+        schedules=[nightly_schedule(code), nightly_vasp_schedule(code), *upkeep_schedules()],
         sensors=[inbox_sensor, vasp_sensor, readers_sensor],
-        resources={"warehouse": confined_warehouse},
+        resources={"warehouse": WarehouseResource.of_environment()},
         loggers={"console": dg.colored_console_logger, "steps": step_logger},
         executor=wanted_executor(),
         metadata={"sources": ", ".join(catalogue.sources)},

@@ -4,37 +4,29 @@ import dagster as dg
 
 from assets.common.partitions import SOURCES, VASP
 
+COSTLY = dg.AssetSelection.tag("cost", "hours")
+"""Made when somebody asks for them."""
 INGEST = dg.AssetSelection.groups("ingest", "operations")
-POPULATION = dg.AssetSelection.assets("policies/population")
-"""It trains on many workers, for hours if it is asked to."""
-TRAIN = (
-    dg.AssetSelection.groups("policies", "predictions")
-    - dg.AssetSelection.assets("marts/prediction_error")
-    - POPULATION
-)
-PLACEMENT = dg.AssetSelection.assets("replay/placement")
-"""It needs a tree of switches, which is the user's to give."""
-PREDICTION_SEARCH = dg.AssetSelection.assets("replay/prediction_search")
-"""It replays a log hundreds of times."""
+LATE_COMPARISON = dg.AssetSelection.assets("marts/prediction_error")
+"""Of the group of predictions, and made with what evaluates."""
+TRAIN = dg.AssetSelection.groups("policies", "predictions") - LATE_COMPARISON - COSTLY
 EVALUATE = (
-    (dg.AssetSelection.groups("evaluation", "what_if", "report") | dg.AssetSelection.assets("marts/prediction_error"))
-    - PLACEMENT
-    - PREDICTION_SEARCH
+    (dg.AssetSelection.groups("evaluation", "what_if", "report") | LATE_COMPARISON)
+    - COSTLY
+    - dg.AssetSelection.tag("needs", "topology")  # which is the user's to give
 )
-DDPPO = dg.AssetSelection.assets("experiments/ddppo")
-DDPPO_TRANSFER = dg.AssetSelection.assets("experiments/ddppo_transfer")
-"""Of large logs, and of logs that others have learned from: not of every source."""
-RLSCHERT = dg.AssetSelection.assets("experiments/rlschert")
+RLSCHERT = dg.AssetSelection.tag("paper", "rlschert")
 """Of the folders of VASP runs, not of the logs."""
-TOPOLOGY = dg.AssetSelection.assets("experiments/topology")
+TOPOLOGY = dg.AssetSelection.tag("paper", "neural_annealing")
 """Of no source: it generates its jobs."""
-
-VASP_RUNS = dg.AssetSelection.groups("vasp")
-NIGHTLY = INGEST | TRAIN | EVALUATE | VASP_RUNS
-"""What the schedules materialize every night. All else is made when somebody asks for it, and is never due."""
+EXPERIMENTS = dg.AssetSelection.groups("experiments") - RLSCHERT - TOPOLOGY - dg.AssetSelection.tag("paper", "ddppo")
+"""Those of any source; DD-PPO's are of large logs."""
 
 
-def _job(name: str, selection: dg.AssetSelection, description: str):
+def _job(name: str, selection: dg.AssetSelection | str, description: str):
+    """A job of a source. selection: also the key of one asset."""
+    if isinstance(selection, str):
+        selection = dg.AssetSelection.assets(selection)
     return dg.define_asset_job(name, selection, partitions_def=SOURCES, description=description)
 
 
@@ -44,27 +36,45 @@ evaluate = _job("evaluate", EVALUATE, "Replay all policies on unseen jobs; what-
 everything = _job("everything", INGEST | TRAIN | EVALUATE, "From raw log to report")
 predict = _job(
     "predict",
-    dg.AssetSelection.assets("predictions/runtime_predictions"),
+    "predictions/runtime_predictions",
     "Predict run times with the champion as it is now",
 )
-replay_runs = _job("replay_runs", dg.AssetSelection.assets("replay/runs"), "What-if replays of a source, saved by name")
-population = _job("population", POPULATION, "A policy by decentralised PPO on many workers, tuned by a population")
-placement = _job("placement", PLACEMENT, "Replays of a source on nodes below switches, saved by name")
+replay_runs = _job("replay_runs", "replay/runs", "What-if replays of a source, saved by name")
+population = _job(
+    "population",
+    "policies/population",
+    "A policy by decentralised PPO on many workers, tuned by a population",
+)
+placement = _job(
+    "placement",
+    "replay/placement",
+    "Replays of a source on nodes below switches, saved by name",
+)
 prediction_search = _job(
-    "prediction_search", PREDICTION_SEARCH, "Which use of predicted run times shortens waits; takes a while"
+    "prediction_search",
+    "replay/prediction_search",
+    "Which use of predicted run times shortens waits; takes a while",
 )
 experiments = _job(
     "experiments",
-    dg.AssetSelection.groups("experiments") - RLSCHERT - TOPOLOGY - DDPPO - DDPPO_TRANSFER,
+    EXPERIMENTS,
     "Compare scheduling policies: later jobs, the tables of RLScheduler, training curves; takes long",
 )
-ddppo = _job("ddppo", DDPPO, "Policies of a large log for four goals, on many workers; takes hours")
-ddppo_transfer = _job("ddppo_transfer", DDPPO_TRANSFER, "Judge policies of large logs on a log that they have not seen")
-report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
+ddppo = _job(
+    "ddppo",
+    "experiments/ddppo",
+    "Policies of a large log for four goals, on many workers; takes hours",
+)
+ddppo_transfer = _job(
+    "ddppo_transfer",
+    "experiments/ddppo_transfer",
+    "Judge policies of large logs on a log that they have not seen",
+)
+report = _job("report", "marts/report", "Write the HTML report again")
 
 vasp = dg.define_asset_job(
     "vasp",
-    VASP_RUNS,
+    dg.AssetSelection.groups("vasp"),
     partitions_def=VASP,
     description="From a folder of VASP runs to remaining times of those that run",
 )

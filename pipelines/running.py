@@ -25,9 +25,9 @@ from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.storage import write_whole
 from assets.common.writing.locks import works_on
 from assets.sharing.readers_copy import refresh_readers
-from pipelines.automation import register_sources
 from pipelines.definitions import defs
 from pipelines.faults import kept_fault, shows_tracebacks
+from pipelines.nights import register_sources
 from pipelines.processes import close_dead_runs, this_process
 from pipelines.step_log import StepWatch, asset_name, saying_what_runs
 from pipelines.terminal import printable

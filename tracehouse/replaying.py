@@ -1,60 +1,125 @@
 """`tracehouse replay`: a log or a source, settings, and the results."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
+from assets.common.options import options_of, read_settings
 from assets.common.progress import say_if_slow, warn
 from assets.common.storage import open_warehouse
+from assets.common.trace import Trace
 from assets.common.writing.outputs import output_beside
 from assets.what_if import plots as replay_plots
 from assets.what_if.changes.jobs_of_replay import check_partitions
-from assets.what_if.changes.sizes import AskedProcs
+from assets.what_if.changes.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.what_if.compare_placements import saved_placements
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
-from assets.what_if.on_nodes import NodeSettings, placed_jobs
+from assets.what_if.on_nodes import node_settings, placed_jobs
+from assets.what_if.policies import ChosenPolicy
 from assets.what_if.replayers import check_settings, choose_policy
 from assets.what_if.run import ReplayRun, replay_run
 from assets.what_if.scored_part import ScoredPart
-from assets.what_if.settings import RunSettings, check_run_name
+from assets.what_if.settings import NodeSettings, RunSettings, check_run_name
 from assets.what_if.tables import run_jobs, series_of, with_time
+from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
 from warehouse import first_row
 
 
-def replay_trace(
-    trace_or_source: str,
-    settings: RunSettings,
-    procs: AskedProcs | None = None,
-    nodes: NodeSettings | None = None,
-    labels: Sequence[str] = (),
-) -> ReplayRun:
-    """Replays a log (an existing path) or a source. Raises LogError, CatalogueError or ValueError with the remedy.
+class NoTree(ValueError):
+    """Jobs are to be placed on nodes, and nothing says which there are. setting: that asks for it."""
 
-    procs: processors of the cluster, instead of those in the settings. nodes: where jobs are placed, if they are. labels: further
-    columns of core.jobs that the rows should have.
+    def __init__(self, setting: str) -> None:
+        super().__init__(
+            f"{setting} needs the tree of switches: give topology, such as topology='16x8x4', or `topology` of the source in "
+            "the catalogue"
+        )
+        self.setting = setting
+
+
+class AskedSettings(NamedTuple):
+    """size: of the cluster, where it is not a number of processors, which `settings` has. nodes: where jobs are placed, if they are."""
+
+    settings: RunSettings
+    size: AskedProcs | None
+    nodes: NodeSettings | None
+
+
+def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -> AskedSettings:
+    """The settings of a replay of a log (an existing path) or of a source.
+
+    given: by name, as people write them. on_nodes: whether jobs are placed, whatever is given.
+    Raises ValueError with the remedy, and NoTree.
     """
-    settings = check_settings(settings.model_copy(update={"procs": procs.procs}) if procs else settings, nodes)
-    is_log = is_path(trace_or_source)
+    given = dict(given)
+    size = _take_size(given)
+    options = options_of(NodeSettings)
+    of_nodes = {name: options[name].read(given[name]) for name in options if given.get(name) is not None}
+    nodes = None
+    if of_nodes or on_nodes:
+        nodes = node_settings(of_nodes, None if is_path(log) else catalogue_source(log))
+        if nodes is None:
+            raise NoTree(next(iter(of_nodes), "placement"))
+    return AskedSettings(read_settings(RunSettings, given), size, nodes)
+
+
+def _take_size(given: dict[str, Any]) -> AskedProcs | None:
+    """Takes the size of the cluster out of what is given: procs, or nodes where that is a number. None without, and where
+    procs is a number, which stays."""
+    procs, nodes = given.get("procs"), given.get("nodes")
+    if nodes is None or str(nodes).strip().lower() in SHARING:
+        given["nodes"] = nodes and nodes.strip().lower()
+        return parse_procs(given.pop("procs")) if isinstance(procs, str) else None
+    try:
+        size = parse_nodes(str(nodes), given.get("procs_per_node"))
+    except ValueError as error:
+        raise ValueError(f"{error}. Or give shared or whole, for jobs that are placed on nodes") from None
+    if procs is not None:
+        raise ValueError("--procs and --nodes both say how large the cluster is: leave one of them out")
+    del given["nodes"]
+    if all(given.get(name) is None for name in NodeSettings.model_fields if name != "procs_per_node"):
+        given.pop("procs_per_node", None)  # it says how large a node is, but not that jobs are placed on nodes
+    return size
+
+
+def replay_trace(log: str, asked: AskedSettings, labels: Sequence[str] = ()) -> ReplayRun:
+    """Replays a log (an existing path) or a source. labels: further columns of core.jobs that the rows should have.
+
+    Raises LogError, CatalogueError or ValueError with the remedy.
+    """
+    settings, is_log = checked(asked), is_path(log)
     if is_log:
-        check_log_estimates(Path(trace_or_source), settings)
-    source = log_source(Path(trace_or_source), settings.procs) if is_log else catalogue_source(trace_or_source)
+        check_log_estimates(Path(log), settings)
+    source = log_source(Path(log), settings.procs) if is_log else catalogue_source(log)
     # before the log is read, which may take a while
-    policy = choose_policy(settings, None if is_log else open_warehouse(), trace_or_source)
-    with say_if_slow(f"reading {trace_or_source}"):
+    policy = choose_policy(settings, None if is_log else open_warehouse(), log)
+    with say_if_slow(f"reading {log}"):
         trace = load_any_trace(source, settings, not is_log, [*settings.labels, *labels])
     if not settings.procs:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
-    if procs is not None:
-        settings = settings.model_copy(
-            update={"procs": procs.of(trace.cluster_procs, source.procs_per_node or trace.node_procs)}
-        )
+    return replay_sized(trace, settings, policy, asked, source.procs_per_node)
+
+
+def checked(asked: AskedSettings) -> RunSettings:
+    """The settings in their usual form, with the processors where the size says how many. Raises ValueError with the remedy."""
+    settings, size, nodes = asked
+    return check_settings(settings.model_copy(update={"procs": size.procs}) if size else settings, nodes)
+
+
+def replay_sized(
+    trace: Trace, settings: RunSettings, policy: ChosenPolicy, asked: AskedSettings, node_procs: int | None = None
+) -> ReplayRun:
+    """Replays a trace on a cluster of the size that is asked for. settings: as `checked` returns them. node_procs: processors of a node of
+    the source, where it says so."""
+    if asked.size is not None:
+        procs = asked.size.of(trace.cluster_procs, node_procs or trace.node_procs)
+        settings = settings.model_copy(update={"procs": procs})
     check_partitions(trace, settings.partitions)
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
-        return replay_run(trace, settings, policy, nodes)
+        return replay_run(trace, settings, policy, asked.nodes)
 
 
 def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None) -> dict[str, Any]:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict
 
 import polars as pl
 
 from assets.common.storage import open_warehouse
-from assets.common.trace import Trace
-from assets.what_if.changes.jobs_of_replay import check_partitions
-from assets.what_if.loading import catalogue_source, check_log_estimates, is_path
-from assets.what_if.on_nodes import NodeSettings, node_settings
-from assets.what_if.replayers import check_settings, choose_policy
-from assets.what_if.run import ReplayRun, replay_run
-from assets.what_if.settings import Outage, RunSettings, read_outages
+from assets.what_if.loading import check_log_estimates
+from assets.what_if.replayers import choose_policy
+from assets.what_if.run import ReplayRun
+from assets.what_if.settings import NodeSettings, RunSettings
 from assets.what_if.tables import run_jobs, run_row, run_series
 from tracehouse.logs import Log
 from tracehouse.policies import AnyPolicy, PolicyFile, PolicyTexts, is_function
 from tracehouse.replaying import (
+    asked_settings,
     check_can_be_saved,
+    checked,
     placement_table,
+    replay_sized,
     replay_trace,
     save_run,
     summary,
@@ -33,35 +32,17 @@ from tracehouse.text.replay_text import replay_text
 JOB_FACTS = ("job_id", "user_name", "executable", "runtime_s", "requested_walltime_s")
 
 
-class ReplaySettings(TypedDict, total=False):
-    """The settings of a replay besides policy and backfilling. `replay` says what each means."""
-
-    inspector: str | Path | PolicyFile | None
-    estimates: str
-    reserve_by: str
-    admit_by: str
-    correction: str
-    rules: str
-    window: str | tuple[int, int] | None
-    warm_start: bool
-    outages: str | Path | Sequence[Outage | dict[str, int]]
-    cancelled: bool
-    drop_wider: bool
-    trim: float
-    load: float
-    without_queue: str | Sequence[str]
-    partitions: dict[str, int]
-    round_walltimes: str | None
-    procs: int | None
-    topology: str | Path
-    hops: str | None
-    procs_per_node: int | None
-    nodes: str
-    place: str
-    period: int | None
-    switches: str | None
-    guard: int | None
-    placing_seed: int
+ReplaySettings = TypedDict(  # type: ignore[misc]
+    "ReplaySettings",
+    {
+        name: field.annotation
+        for model in (RunSettings, NodeSettings)
+        for name, field in model.model_fields.items()
+        if name not in ("policy", "backfill")
+    },
+    total=False,
+)
+ReplaySettings.__doc__ = "The settings of a replay besides policy and backfilling. `replay` says what each means."
 
 
 class Run:
@@ -192,7 +173,7 @@ def replay(
     log: Log | str | Path,
     policy: AnyPolicy = "FCFS",
     backfill: str | Path | PolicyFile = "easy",
-    **settings: Unpack[ReplaySettings],
+    **settings: Any,
 ) -> Run:
     """Replay a log or a source under a policy, as `tracehouse replay`. docs/reference/semantics.md defines every word.
 
@@ -239,50 +220,16 @@ def replay(
     >>> print(f"{run.metrics['average_bounded_slowdown']:.2f}")
     39.99
     """
-    chosen, nodes = _settings_of(policy, backfill, settings, log.given if isinstance(log, Log) else str(log))
-    if not isinstance(log, Log):
-        return Run(str(log), replay_trace(str(log), chosen, nodes=nodes))
-    chosen = check_settings(chosen, nodes)
-    if not log.in_catalogue:
-        check_log_estimates(Path(log.given), chosen)
-    choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, log.given)
-    return Run(log.given, replay_run(_trace_of(log, chosen), chosen, choice, nodes))
-
-
-def _trace_of(log: Log, settings: RunSettings) -> Trace:
-    trace = log.trace(settings.cancelled, settings.labels)
-    check_partitions(trace, settings.partitions)
-    return trace
-
-
-def _settings_of(
-    policy: AnyPolicy, backfill: str | Path | PolicyFile, settings: ReplaySettings, log: str
-) -> tuple[RunSettings, NodeSettings | None]:
-    unknown = settings.keys() - ReplaySettings.__annotations__.keys()
-    if unknown:
-        expected = ", ".join(ReplaySettings.__annotations__)
-        raise TypeError(f"replay() has no setting {', '.join(sorted(unknown))}: expected some of {expected}")
-    values: dict[str, Any] = {**settings, "policy": PolicyTexts().of(policy), "backfill": str(backfill)}
-    if values.get("inspector") is not None:
-        values["inspector"] = str(values["inspector"])
-    if isinstance(values.get("window"), tuple):
-        values["window"] = "{}:{}".format(*values["window"])
-    if isinstance(values.get("outages"), str | Path):
-        values["outages"] = read_outages(Path(values["outages"]))
-    if isinstance(values.get("without_queue"), str):
-        values["without_queue"] = [values["without_queue"]]
-    of_nodes = {name: values.pop(name) for name in NodeSettings.model_fields if values.get(name) is not None}
-    nodes = _nodes(of_nodes, log) if of_nodes else None
-    return RunSettings(**{name: value for name, value in values.items() if name in RunSettings.model_fields}), nodes
-
-
-def _nodes(given: dict[str, Any], log: str) -> NodeSettings:
-    if "topology" in given:
-        given = given | {"topology": str(given["topology"])}
-    nodes = node_settings(given, None if is_path(log) else catalogue_source(log))
-    if nodes is None:
-        raise ValueError(
-            f"{next(iter(given))} needs the tree of switches: give topology, such as topology='16x8x4', or `topology` of the source in "
-            "the catalogue"
+    if unknown := settings.keys() - ReplaySettings.__annotations__.keys():
+        raise TypeError(
+            f"replay() has no setting {', '.join(sorted(unknown))}: expected some of {', '.join(ReplaySettings.__annotations__)}"
         )
-    return nodes
+    given = str(log.given if isinstance(log, Log) else log)
+    asked = asked_settings({**settings, "policy": PolicyTexts().of(policy), "backfill": backfill}, given)
+    if not isinstance(log, Log):
+        return Run(given, replay_trace(given, asked))
+    chosen = checked(asked)
+    if not log.in_catalogue:
+        check_log_estimates(Path(given), chosen)
+    choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, given)
+    return Run(given, replay_sized(log.trace(chosen.cancelled, chosen.labels), chosen, choice, asked))

@@ -63,6 +63,7 @@ def tried_part(
     part=tried_part,
     partitions_def=SOURCES,
     group_name="evaluation",
+    tags={"cost": "hours"},
     kinds={"numba", "duckdb"},
     metadata=table_metadata("replay.prediction_search"),
     least_jobs=LEAST_JOBS,

@@ -29,7 +29,7 @@ from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, s
 from assets.policies.verdicts import BOUNDED_KEY, JudgedRule
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.scheduling.arena import Arena
-from models.scheduling.learning.training_run import TrainingSplit
+from models.scheduling.learning.training_run import Split
 from models.scheduling.policy_file import policy_from_bytes
 from models.scheduling.priority_key import search_guarded_key, searched_jobs
 from warehouse import Warehouse
@@ -48,7 +48,7 @@ class HeldOutConfig(LearningConfig):
 class _Ground:
     """What all policies of the experiment have in common. tasks, arenas: by the estimates that the scheduler uses."""
 
-    split: TrainingSplit
+    split: Split
     tasks: dict[str, PolicyTask]
     arenas: dict[str, Arena]
 
@@ -110,6 +110,7 @@ def one_policy(
     part=one_policy,
     partitions_def=SOURCES,
     group_name="experiments",
+    tags={"cost": "hours", "paper": "rlscheduler"},
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.comparisons"),
 )

@@ -1,46 +1,86 @@
-"""Agents that pick what is backfilled, or inspect picks: the best of a training challenges the champion of its kind."""
+"""The way of everything that was trained into the warehouse: the best of a training challenges the champion of its kind."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
 
 from assets.common.storage import remove_unused_models
-from assets.policies.registry import POLICY_COLUMNS, Candidate, champion_agent, learned_kind, promote
+from assets.policies.registry import (
+    POLICY_COLUMNS,
+    TASK_COLUMNS,
+    Candidate,
+    champion_agent,
+    champion_row,
+    learned_kind,
+    promote,
+)
 from assets.policies.training import PolicyTask, TrainingSetup, store_policy
 from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import Recipe
 from warehouse import Warehouse
 
+POLICY_CARD = ("source", "cluster_procs", *POLICY_COLUMNS)
 AGENT_CARD = ("source", "cluster_procs", "agent", "base", *POLICY_COLUMNS)
-"""What the file of an agent in the warehouse says of itself."""
+"""What the files of policies that order the queue, and of agents, say of themselves in the warehouse."""
 
 
-def adopt_agents(
-    warehouse: Warehouse, setup: TrainingSetup, policies: Sequence[JudgedPolicy], accept_trade: bool = False
+def adopt(
+    warehouse: Warehouse,
+    setup: TrainingSetup,
+    policies: Sequence[JudgedPolicy],
+    accept_trade: bool = False,
+    name: str | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame, str]:
-    """Keeps newly trained agents, of which the best challenges the champion on the jobs that confirmed it.
+    """Keeps what was trained, of which the best challenges the champion on the jobs that confirmed it.
 
-    setup: of an agent, whose lessons have jobs that confirm. policies: one for each seed. accept_trade: as
-    models.judging.judge.takes_over has it. Returns what assets.policies.registry.promote does.
+    setup: its lessons have jobs that confirm. policies: one for each seed. accept_trade: as models.judging.judge.takes_over has it.
+    name: of the files; by default that of its kind, and then the curves of policies that order the queue are kept, too. Returns what
+    assets.policies.registry.promote does.
     """
-    task, confirming = setup.task, setup.lessons.confirming
-    assert setup.arena.agent is not None and task.agent is not None and confirming is not None
-    learns, source = learned_kind(setup.arena.agent), setup.trace.source
-    candidates = []
-    for policy in policies:
-        parameters = json.dumps(policy.trained.parameters | {"agent": task.agent, "base": task.base})
-        changed = {"parameters": parameters} | ({"backfill": task.agent} if learns == "backfilling" else {})
-        card = setup.card(policy, AGENT_CARD, **changed)
-        stored = store_policy(source, f"{learns}-{policy.seed}", policy.trained.weights, card, task.agent)
-        row = {name: card[name] for name in POLICY_COLUMNS}
-        candidates.append(Candidate(row | stored, policy.trained.weights))
-    promoted = promote(warehouse, source, setup.arena, candidates, confirming.scored, None, accept_trade)
-    remove_unused_models(source, learns, promoted[0]["file"])
-    return promoted
+    source, confirming, learns = setup.trace.source, setup.lessons.confirming, learned_kind(setup.arena.agent)
+    assert confirming is not None
+    curve = curve_of(policies) if learns == "order" and name is None else None
+    name = name or ("policy" if learns == "order" else learns)
+    candidates = [_candidate_of(setup, policy, f"{name}-{policy.seed}") for policy in policies]
+    adopted = promote(warehouse, source, setup.arena, candidates, confirming.scored, curve, accept_trade)
+    remove_unused_models(source, name, adopted[0]["file"])
+    return adopted
+
+
+def other_task_of_champion(warehouse: Warehouse, setup: TrainingSetup) -> dict[str, str] | None:
+    """What the champion among the policies that order the queue is for, where that is not what the setup trains for; None where it is,
+    or there is no champion."""
+    champion = champion_row(warehouse, setup.trace.source, "order")
+    if champion is None:
+        return None
+    task = {name: champion[name] for name in TASK_COLUMNS["order"]}
+    return None if task == {name: getattr(setup.task, name) for name in task} else task
+
+
+def curve_of(policies: Sequence[JudgedPolicy]) -> pl.DataFrame:
+    """Rows of policies.training_curve."""
+    rows = [{"seed": policy.seed} | asdict(report) for policy in policies for report in policy.trained.curve]
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col("validation_cost").cast(pl.Float64))
+
+
+def _candidate_of(setup: TrainingSetup, policy: JudgedPolicy, name: str) -> Candidate:
+    """A trained policy, stored as a file of this name."""
+    task, parameters = setup.task, policy.trained.parameters
+    names: tuple[str, ...] = POLICY_CARD
+    if task.agent is not None:
+        names, parameters = AGENT_CARD, parameters | {"agent": task.agent, "base": task.base}
+    changed = {"parameters": json.dumps(parameters)}
+    if learned_kind(setup.arena.agent) == "backfilling":
+        changed |= {"backfill": str(task.agent)}
+    card = setup.card(policy, names, **changed)
+    row = {column: card[column] for column in POLICY_COLUMNS}
+    stored = store_policy(setup.trace.source, name, policy.trained.weights, card, task.agent)
+    return Candidate(row | stored, policy.trained.weights)
 
 
 def lesson_of_champion(warehouse: Warehouse, source: str, learns: str) -> tuple[PolicyTask, Recipe] | None:

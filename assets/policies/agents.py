@@ -15,13 +15,10 @@ from assets.common.progress import progress_bar
 from assets.common.storage import artefacts_folder
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
-from assets.policies.adoption import adopt_agents, lesson_of_champion
-from assets.policies.lessons import judging_part, learning_part
+from assets.policies.adoption import adopt, lesson_of_champion
 from assets.policies.registry import LAYOUTS_OF_AGENTS
-from assets.policies.training import PolicyTask, TrainingSetup
+from assets.policies.training import PolicyTask, TrainingSetup, split_of
 from assets.predictions.runtime_predictions import runtime_predictions
-from models.scheduling.arena import Windows
-from models.scheduling.learning.training_run import TrainingSplit
 from models.scheduling.options import Recipe
 from warehouse import Warehouse
 
@@ -50,13 +47,16 @@ def agents(
     source = context.partition_key
     metadata: dict[str, Any] = {"kinds trained": 0}
     for learns, task, recipe in lessons_of_champions(warehouse, source):
-        trace, test_position = load_trained_trace(warehouse, source)
+        trace, _ = load_trained_trace(warehouse, source)
         recipe = recipe.model_copy(update={"accept_trade": config.accept_trade})
-        setup = TrainingSetup.on_split(trace, task, nightly_split(test_position, task.window_jobs))
+        setup = TrainingSetup.on_split(trace, task, split_of(trace, task.window_jobs, 0))
         with progress_bar(f"training agents of {source}", recipe.epochs * len(config.seeds)) as bar:
             checkpoint_of = partial(_checkpoint_of, source, learns)
-            trained = list(setup.train(recipe, config.seeds, lambda seed, report: bar.update(), checkpoint_of))
-        _, events, happened = adopt_agents(warehouse, setup, trained, config.accept_trade)
+            seeds = setup.train(
+                recipe, config.seeds, lambda seed, report: bar.update(), checkpoint_of, side_by_side=True
+            )
+            trained = list(seeds)
+        _, events, happened = adopt(warehouse, setup, trained, config.accept_trade)
         for seed in config.seeds:
             checkpoint_of(seed).unlink(missing_ok=True)
         context.log.info(f"{learns}: {happened}")
@@ -70,15 +70,6 @@ def lessons_of_champions(warehouse: Warehouse, source: str) -> Iterator[tuple[st
         lesson = lesson_of_champion(warehouse, source, learns)
         if lesson is not None:
             yield learns, *lesson
-
-
-def nightly_split(test_position: int, window_jobs: int) -> TrainingSplit:
-    """The training part, cut as that of the policies that order the queue."""
-    learning, judging = learning_part(test_position), judging_part(test_position)
-    length = min(window_jobs, learning // 2)
-    confirm = Windows.blocks(judging, test_position)
-    learn, choose = Windows.spread(0, learning, length, 4000), Windows.blocks(learning, judging)
-    return TrainingSplit(learn, choose, confirm, test_position, confirm, length)
 
 
 def _checkpoint_of(source: str, learns: str, seed: int) -> Path:

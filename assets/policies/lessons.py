@@ -1,32 +1,26 @@
-"""Which windows of the training part are learned from, and which choose."""
+"""What the pipeline trains policies with: the split of `tracehouse train`, and the windows of the trajectory filter."""
 
-from assets.common.trace import Trace
+from assets.common.trace import Trace, load_trained_trace
+from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from models.scheduling.arena import Windows
 from models.scheduling.learning.training import Lessons
+from models.scheduling.learning.training_run import Split
 from warehouse import Warehouse
 
-VALIDATION_SHARE = 0.2
-"""Last share of the training part that is kept from learning. Its first half chooses among epochs and seeds. Its second half,
-the newest, judges: whether the chosen epoch is better than what training started from, and a challenger than the champion."""
+
+def filtered_setup(warehouse: Warehouse, source: str, task: PolicyTask) -> TrainingSetup:
+    """The setup on the windows of the trajectory filter.
+
+    Raises ValueError before there is a run-time model, and where the filter does not fit the trace or the goal.
+    """
+    trace, _ = load_trained_trace(warehouse, source)
+    lessons, split = lessons_of(warehouse, trace, task.goal)
+    assert lessons.confirming is not None
+    return TrainingSetup(trace, task, arena_of_task(trace, task), lessons, lessons.confirming, split.trained_jobs)
 
 
-def learning_part(test_position: int) -> int:
-    """Jobs before this position are learned from."""
-    return int(test_position * (1 - VALIDATION_SHARE))
-
-
-def judging_part(test_position: int) -> int:
-    """Jobs from this position to the test position judge."""
-    return (learning_part(test_position) + test_position) // 2
-
-
-def judged_jobs(test_position: int) -> range:
-    """Positions of the jobs that judge a challenger: the newest of the training part."""
-    return range(judging_part(test_position), test_position)
-
-
-def lessons_of(warehouse: Warehouse, trace: Trace, test_position: int, goal: str) -> Lessons:
-    """The windows of the trajectory filter, and the blocks that choose and that confirm.
+def lessons_of(warehouse: Warehouse, trace: Trace, goal: str) -> tuple[Lessons, Split]:
+    """The windows of the trajectory filter, with the blocks that choose and that confirm, and the split that they are of.
 
     Raises ValueError where they do not fit the trace or the goal.
     """
@@ -46,18 +40,12 @@ def lessons_of(warehouse: Warehouse, trace: Trace, test_position: int, goal: str
             f"source {source!r}: the trajectory filter was made for the goal {filtered_for[0]!r}, not {goal!r}: materialize "
             "policies/trajectory_filter with the same goal"
         )
-    length, learning = int(windows["jobs"][0]), learning_part(test_position)
-    first = windows["first_position"].to_numpy()
-    middle = judging_part(test_position)
-    if first.max() + length > learning:
+    first, length = windows["first_position"].to_numpy(), int(windows["jobs"][0])
+    split = split_of(trace, length, 0)
+    if first.max() + length > split.learn.scored.stop:
         raise ValueError(
             f"source {source!r}: the trajectory filter was made for another split of the trace, its windows reach into "
             "jobs kept for choosing or testing: materialize policies/trajectory_filter again"
         )
-    return Lessons(
-        Windows(first, length),
-        Windows(first[windows["kept"].to_numpy()], length),
-        Windows.blocks(learning, middle),
-        Windows.blocks(middle, test_position),
-        after=length,
-    )
+    kept = Windows(first[windows["kept"].to_numpy()], length)
+    return Lessons(Windows(first, length), kept, split.choose, split.confirm, after=length), split

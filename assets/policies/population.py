@@ -9,15 +9,11 @@ from pydantic import Field
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
-from assets.common.storage import remove_unused_models
-from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
+from assets.policies.adoption import adopt
 from assets.policies.config import PPOConfig, TaskConfig, task_of
-from assets.policies.lessons import judged_jobs, lessons_of
+from assets.policies.lessons import filtered_setup
 from assets.policies.population_plots import lineage
-from assets.policies.registry import promote
-from assets.policies.scheduling_policy import candidate_of
-from assets.policies.training import TrainingSetup, arena_of_task
 from assets.policies.trajectory_filter import trajectory_filter
 from assets.policies.workers import WorkersConfig, checkpoint_file, on_workers
 from models.scheduling.options import PopulationOptions, PPOOptions, Recipe
@@ -54,6 +50,7 @@ class PopulationConfig(TaskConfig):
     deps=[trajectory_filter, jobs],
     partitions_def=SOURCES,
     group_name="policies",
+    tags={"cost": "hours"},
     kinds={"pytorch", "numba"},
     metadata=table_metadata("policies.population"),
     least_jobs=LEAST_JOBS,
@@ -64,22 +61,15 @@ def population(
     """Policies that are trained beside each other on many workers. After some epochs the worst go on from a copy of a better one with
     other hyper-parameters. The best challenges the champion as every trained policy does. No nightly run makes this asset."""
     source = context.partition_key
-    trace, test_position = load_trained_trace(warehouse, source)
-    task, recipe = task_of(config), config.recipe()
-    arena = arena_of_task(trace, task)
-    lessons = lessons_of(warehouse, trace, test_position, config.goal)
-    assert lessons.confirming is not None
-    setup = TrainingSetup(trace, task, arena, lessons, lessons.confirming, test_position)
+    setup = filtered_setup(warehouse, source, task_of(config))
     options = PopulationOptions(**config.population.model_dump())
     by_ppo = on_workers(context, config.workers, options)
     checkpoint = checkpoint_file(config.workers, source, f"population-{config.seed}")
-    (policy,) = setup.train(recipe, [config.seed], checkpoint_of=lambda seed: checkpoint, by_ppo=by_ppo)
+    (policy,) = setup.train(config.recipe(), [config.seed], checkpoint_of=lambda seed: checkpoint, by_ppo=by_ppo)
     parameters = policy.trained.parameters
     rows = lineage_rows(source, parameters, policy.trained.best_epoch > 0)
     stops = stop_rows(source, parameters["families_done"])
-    candidate = candidate_of(setup, policy, f"population-{config.seed}")
-    judged = judged_jobs(test_position)
-    kept, events, happened = promote(warehouse, source, arena, [candidate], judged, None, config.accept_trade)
+    _, events, happened = adopt(warehouse, setup, [policy], config.accept_trade, "population")
     replace_partitions(
         warehouse,
         source,
@@ -88,7 +78,6 @@ def population(
             "policies.worker_iterations": stops,
         },
     )
-    remove_unused_models(source, "population", kept["file"])
     forget(checkpoint)
     context.log.info(happened)
     return dg.MaterializeResult(

@@ -300,12 +300,15 @@ def champion_agent(warehouse: Warehouse, source: str, learns: str) -> LearnedAge
 
     Raises ValueError when its file is not what it was.
     """
+    row = champion_row(warehouse, source, learns)
+    return None if row is None else LearnedAgent(agent_from_bytes(read_model(row["file"], row["sha256"]))[0], row)
+
+
+def champion_row(warehouse: Warehouse, source: str, learns: str) -> dict[str, Any] | None:
+    """The champion's row of policies.learned_policies, None where there is none. learns: a key of TASK_COLUMNS."""
     with warehouse.read() as connection:
         rows = connection.sql(
             "FROM policies.learned_policies WHERE champion AND source = $source AND learns = $learns",
             params={"source": source, "learns": learns},
         ).pl()
-    if rows.is_empty():
-        return None
-    row = rows.row(0, named=True)
-    return LearnedAgent(agent_from_bytes(read_model(row["file"], row["sha256"]))[0], row)
+    return None if rows.is_empty() else rows.row(0, named=True)

@@ -24,7 +24,7 @@ from models.scheduling.goals import parse_goal
 from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.recipes import PPOTraining
 from models.scheduling.learning.training import EpochReport, Lessons
-from models.scheduling.learning.training_run import JudgedPolicy, TrainingSplit, train_and_judge
+from models.scheduling.learning.training_run import JudgedPolicy, Split, TrainingRun
 from models.scheduling.options import PolicyRules, Recipe
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.agents import parse_agent
@@ -32,8 +32,6 @@ from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy
 from simulator.published import INSPECTED_BASES, published
 
-LEARN_SHARE, CHOOSE_SHARE, CONFIRM_SHARE = 0.3, 0.4, 0.5
-"""Shares of the jobs, by submission, after which learning, choosing and confirming end. The rest judges."""
 LEAST_TRAINING_JOBS = 300
 
 
@@ -75,26 +73,16 @@ def arena_of_task(trace: Trace, task: PolicyTask) -> Arena:
     return Arena(jobs, trace.cluster_procs, goal, task.backfill, task.rules, agent=agent, base=base)
 
 
-def split_of(trace: Trace, window_jobs: int) -> TrainingSplit:
+def split_of(trace: Trace, window_jobs: int, least_jobs: int = LEAST_TRAINING_JOBS) -> Split:
     """The trace cut by submission into jobs to learn from, to choose by, to confirm the choice, and to judge by.
 
-    All but the first are blocks of one continuous replay. Raises ValueError where the trace is too short.
+    Where run-time models have their test part earlier than usual, what is open to training ends there, too. Raises ValueError for a trace
+    with fewer jobs than the least.
     """
     jobs = trace.rows.height
-    if jobs < LEAST_TRAINING_JOBS:
-        raise ValueError(
-            f"{trace.source}: {jobs} jobs are too few to train on, at least {LEAST_TRAINING_JOBS} are needed"
-        )
-    learned, chosen, confirmed = (int(share * jobs) for share in (LEARN_SHARE, CHOOSE_SHARE, CONFIRM_SHARE))
-    length = min(window_jobs, learned // 2)
-    return TrainingSplit(
-        Windows.spread(0, learned, length, 4000),
-        Windows.blocks(learned, chosen),
-        Windows.blocks(confirmed, jobs),
-        confirmed,
-        Windows.blocks(chosen, confirmed),
-        length,
-    )
+    if jobs < least_jobs:
+        raise ValueError(f"{trace.source}: {jobs} jobs are too few to train on, at least {least_jobs} are needed")
+    return Split.by_shares(jobs, window_jobs, trace.test_position)
 
 
 @dataclass(frozen=True)
@@ -109,7 +97,7 @@ class TrainingSetup:
     trained_jobs: int
 
     @classmethod
-    def on_split(cls, trace: Trace, task: PolicyTask, split: TrainingSplit) -> TrainingSetup:
+    def on_split(cls, trace: Trace, task: PolicyTask, split: Split) -> TrainingSetup:
         """The setup on the windows of a split. Raises ValueError as `arena_of_task` does."""
         arena = arena_of_task(trace, task)
         if task.rules != "standard":
@@ -123,9 +111,12 @@ class TrainingSetup:
         on_epoch: Callable[[int, EpochReport], None] = lambda seed, report: None,
         checkpoint_of: Callable[[int], Path | None] = lambda seed: None,
         by_ppo: PPOTraining = train_by_ppo,
+        side_by_side: bool = False,
     ) -> Iterator[JudgedPolicy]:
-        """A policy per seed; see models.scheduling.learning.training_run.train_and_judge."""
-        return train_and_judge(self.arena, self.lessons, self.judging, recipe, seeds, on_epoch, checkpoint_of, by_ppo)
+        """A policy per seed; see models.scheduling.learning.training_run.TrainingRun."""
+        checkpoints = {seed: checkpoint_of(seed) for seed in seeds}
+        run = TrainingRun(self.arena, self.lessons, self.judging, recipe, checkpoints, by_ppo)
+        return run.train_seeds(seeds, on_epoch, side_by_side)
 
     def card(self, policy: JudgedPolicy, names: Sequence[str], /, **others: Any) -> dict[str, Any]:
         """What a policy file says of itself: the facts `names`, in this order. others: facts that only the caller knows."""

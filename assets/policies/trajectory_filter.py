@@ -12,8 +12,7 @@ from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies import plots
 from assets.policies.config import TaskConfig, task_of
-from assets.policies.lessons import learning_part
-from assets.policies.training import arena_of_task
+from assets.policies.training import arena_of_task, split_of
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.scheduling.trajectory_filter import filter_trajectories, sample_positions
 from warehouse import Warehouse, replace_partitions
@@ -41,10 +40,11 @@ def trajectory_filter(
     those between the median and twice the mean of its cost."""
 
     source = context.partition_key
-    trace, test_position = load_trained_trace(warehouse, source)
-    learning = learning_part(test_position)
+    trace, _ = load_trained_trace(warehouse, source)
+    split = split_of(trace, config.window_jobs, 0)
+    learning = split.learn.scored.stop
     # a short trace gets shorter windows, so that validation and judging still have a few to themselves
-    length = min(config.window_jobs, learning // 2, max((test_position - learning) // 8, 8))
+    length = min(split.learn.jobs, max((split.trained_jobs - learning) // 8, 8))
     if length < config.window_jobs:
         context.log.warning(f"only {learning} jobs to learn from: windows of {length} jobs, not {config.window_jobs}")
     sampled = sample_positions(0, learning, length, config.sampled_windows, np.random.default_rng(config.seed))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, PrivateAttr
 
+from assets.what_if.settings import NodeSettings
 from models.allocation.free import free_allocation
 from models.allocation.scas import scas_allocation
 from models.allocation.window import Window
@@ -47,51 +45,6 @@ PLACEMENT_METRICS = (
     "fragmentation",
 )
 """Names of what `placement_metrics` gives, in this order; docs/reference/semantics.md defines them."""
-
-
-class NodeSettings(BaseModel):
-    """On which nodes a replay runs its jobs; docs/reference/semantics.md, "Placement", defines every word."""
-
-    topology: str = Field(
-        description="The tree of switches: nodes per leaf x leaves per pod x pods, such as 16x8x4, or a topology.conf of Slurm"
-    )
-    hops: str | None = Field(
-        default=None,
-        description="Hops between two nodes by the level of their lowest common switch, from the leaf up, such as 2,4,6 (left out: those "
-        "of the file, or these)",
-    )
-    procs_per_node: int | None = Field(
-        default=None, description="Processors of a node (left out: those of the source, or 1)"
-    )
-    nodes: str = Field(
-        default="shared", description="shared where jobs share nodes, whole where every job takes whole nodes"
-    )
-    place: str = Field(default="tree", description=f"Who chooses the nodes of a job: {', '.join(PLACES)}")
-    period: int | None = Field(
-        default=None, description="Seconds between two acts of the scheduler (left out: it always acts)"
-    )
-    switches: str | None = Field(
-        default=None,
-        description="How long jobs wait for how few leaf switches, such as 1@2h (left out: not at all)",
-    )
-    guard: int | None = Field(
-        default=None,
-        description="Periods after which nobody passes a waiting job, with place looking-ahead (left out: 11)",
-    )
-    placing_seed: int = Field(default=1, description="Seed of the rules random, free and looking-ahead")
-    _declared_at: str = PrivateAttr(default="")  # where the catalogue declares the tree, for messages
-
-    @contextmanager
-    def naming_catalogue(self) -> Iterator[None]:
-        """Faults of a tree that comes from the catalogue say so."""
-        try:
-            yield
-        except ValueError as error:
-            if not self._declared_at:
-                raise
-            raise ValueError(
-                f"{self._declared_at} topology = {self.topology!r}: {error}. Correct it there, or give another tree"
-            ) from None
 
 
 @dataclass(frozen=True)

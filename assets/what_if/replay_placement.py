@@ -18,11 +18,11 @@ from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
 from assets.what_if import plots
 from assets.what_if.compare_placements import WAITS
-from assets.what_if.on_nodes import PLACEMENT_METRICS, NodeSettings, node_settings, placed_jobs
+from assets.what_if.on_nodes import PLACEMENT_METRICS, node_settings, placed_jobs
 from assets.what_if.replay_runs import OutageConfig
 from assets.what_if.replayers import check_settings, choose_policy
 from assets.what_if.run import ReplayRun, replay_run
-from assets.what_if.settings import RunSettings, check_run_name
+from assets.what_if.settings import NodeSettings, RunSettings, check_run_name
 from simulator.metrics.metrics import SEMANTICS
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
@@ -58,6 +58,7 @@ class ReplayPlacementConfig(dg.Config):
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="what_if",
+    tags={"needs": "topology"},
     kinds={"numba", "duckdb"},
     metadata=table_metadata("replay.placements"),
 )

@@ -14,9 +14,10 @@ from assets.common.parts import asset_of_parts
 from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
 from assets.what_if import plots
+from assets.what_if.changes.outages import Outage
 from assets.what_if.replayers import check_settings, choose_policy
 from assets.what_if.run import replay_run
-from assets.what_if.settings import Outage, RunSettings, check_run_name, check_saved_settings
+from assets.what_if.settings import RunSettings, check_run_name, check_saved_settings
 from assets.what_if.tables import run_jobs, run_row, run_series
 from warehouse import Warehouse, replace_rows
 

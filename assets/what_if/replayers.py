@@ -9,21 +9,27 @@ from typing import NamedTuple
 import polars as pl
 
 from assets.common.trace import Trace
-from assets.what_if.on_nodes import Ground, NodeReplayer, NodeSettings, tree_of
+from assets.what_if.on_nodes import Ground, NodeReplayer, tree_of
 from assets.what_if.policies import ChosenPolicy, order_policy
-from assets.what_if.settings import RunSettings, usual_settings
+from assets.what_if.settings import CHAMPION, NodeSettings, RunSettings, parse_window
 from models.allocation.looking_ahead import PAPERS_VALUES, LookingAheadReplayer
 from models.judging.machine import partitions_of
+from models.runtime.estimates import Estimates
 from models.runtime.live import LiveReplayer, LiveSettings
 from models.scheduling.policy_file import is_placing_file
-from simulator.engine.replay import OrderReplayer
+from simulator.engine.replay import SELECTIVE_OPTIONS, OrderReplayer, rules_of
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.words import PLACES, SHARING, TOGETHER, one_of
+from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER, one_of
 from simulator.partitions import PartitionReplayer, shares_of
+from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
+from simulator.policies.registry import parse_options
 from simulator.published import DEEP_BACK_FILLING, RLSCHEDULER, published
 from simulator.replayer import Replayer
 from simulator.topology.switches import SwitchReplayer, parse_switches
+from traces.catalogue.sources import LARGEST_CLUSTER
 from warehouse import Warehouse
+
+LEAST_LOAD, MOST_LOAD = 0.01, 100.0
 
 
 class Asked(NamedTuple):
@@ -86,6 +92,77 @@ def check_settings(settings: RunSettings, nodes: NodeSettings | None = None) -> 
     if nodes is not None:
         _check_nodes(nodes, settings)
     return settings
+
+
+def usual_settings(settings: RunSettings) -> RunSettings:
+    """The settings with names in their usual form. Raises ValueError that names the option, what it takes and the remedy."""
+    one_of("rules", settings.rules, RULE_SETS)
+    settings = settings.model_copy(update={"estimates": str(Estimates.parse(settings.estimates))})
+    one_of("reserve_by", settings.reserve_by, RESERVE_BY)
+    one_of("admit_by", settings.admit_by, ADMIT_BY)
+    one_of("correction", settings.correction, CORRECTIONS)
+    if settings.window is not None:
+        parse_window(settings.window)
+    if not 0 <= settings.trim < 0.5:
+        raise ValueError(f"trim must be at least 0 and below 0.5 (a share cut at either end), got {settings.trim}")
+    if settings.procs is not None and not 1 <= settings.procs <= LARGEST_CLUSTER:
+        raise ValueError(f"procs must be at least 1 and at most {LARGEST_CLUSTER:,}, got {settings.procs}")
+    if not LEAST_LOAD <= settings.load <= MOST_LOAD:
+        raise ValueError(f"load must be between {LEAST_LOAD:g} and {MOST_LOAD:g}, got {settings.load:g}")
+    if settings.rounding_s is not None:
+        settings = settings.model_copy(update={"round_walltimes": str(settings.round_walltimes).strip()})
+    for name, given in (("warm-start", settings.warm_start), ("outages", bool(settings.outages))):
+        if given and settings.load != 1:
+            raise ValueError(
+                f"--load moves submissions away from the log's own times, which --{name} needs: leave one of them out"
+            )
+    for queue, procs in settings.partitions.items():
+        if procs < 1:
+            raise ValueError(f"partitions: queue {queue!r} must own at least 1 processor, found {procs}")
+    if not settings.is_standard:
+        if settings.backfill not in ("none", "easy"):
+            raise ValueError(
+                f"backfill {settings.backfill!r} is not one of the RLScheduler rules, which have `none` and their own, which "
+                "`easy` stands for"
+            )
+        return settings
+    if not settings.backfill_file:
+        settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
+    if settings.inspector is not None and not settings.inspector.endswith(".json"):
+        settings = settings.model_copy(update={"inspector": settings.inspector.strip().lower()})
+        if settings.inspector != CHAMPION:
+            parse_inspecting(str(settings.inspector))
+    _check_estimates(settings)
+    return settings
+
+
+def _check_estimates(settings: RunSettings) -> None:
+    """Raises ValueError where the estimates cannot be combined with the other settings."""
+    plans = settings.backfill.partition(":")[0] in ("conservative", "selective")
+    for option, word in (("reserve-by", settings.reserve_by), ("admit-by", settings.admit_by)):
+        if plans and word != "estimate":
+            raise ValueError(
+                f"--{option} {word} cannot be combined with {settings.backfill} backfilling, which plans every job by its estimate: use "
+                "--backfill none, any, easy or easy-sjbf"
+            )
+    if plans and settings.believed.is_live:
+        raise ValueError(
+            f"live estimates cannot be combined with {settings.backfill} backfilling, whose reservations were made with earlier ones: use "
+            "--backfill none, any, easy or easy-sjbf, or --estimates predicted"
+        )
+
+
+def usual_backfill(text: str) -> str:
+    """A backfilling rule in its usual form, with the options that are not usual, or CHAMPION. Raises ValueError for other texts."""
+    if text.strip().lower() == CHAMPION:
+        return CHAMPION
+    rules_of(text, "requested", 1)
+    head, _, tail = text.lower().partition(":")
+    if head == "pick":
+        return picking_text(parse_picking(text.lower()))
+    if head != "selective":
+        return head
+    return f"selective:threshold={parse_options(text, tail, SELECTIVE_OPTIONS)['threshold']:g}"
 
 
 def _check_nodes(nodes: NodeSettings, settings: RunSettings) -> None:

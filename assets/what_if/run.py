@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.what_if.changes.jobs_of_replay import changed_rows, partition_shares
-from assets.what_if.on_nodes import Ground, NodeSettings, ground_of, placement_metrics
+from assets.what_if.changes.outages import outages_of
+from assets.what_if.on_nodes import Ground, ground_of, placement_metrics
 from assets.what_if.policies import ChosenPolicy
 from assets.what_if.replayers import Asked, check_settings, replayer_of, way_of
-from assets.what_if.settings import RunSettings, outages_of
+from assets.what_if.settings import NodeSettings, RunSettings
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs
@@ -214,7 +215,7 @@ def _cluster(
             f"job of the replay was submitted ({trace.clock.full(begin)}), and the cluster has {cluster_procs}: give --procs {held} "
             "or more, choose another --window, or leave out --warm-start"
         )
-    return Cluster(cluster_procs, running, outages_of(settings, cluster_procs), waiting)
+    return Cluster(cluster_procs, running, outages_of(settings.outages, cluster_procs), waiting)
 
 
 def _outcome(asked: Asked, jobs: Jobs) -> Outcome:

@@ -1,115 +1,151 @@
-"""The settings of one what-if replay, checked before anything is loaded."""
+"""The settings of one what-if replay: each is declared here once (assets/common/options.py), and checked in assets/what_if/replayers.py."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
-import numpy as np
 from pydantic import BaseModel, Field, PrivateAttr
 
+from assets.common.options import Option, options_of
+from assets.what_if.changes.outages import Outage, read_outages
+from assets.what_if.changes.sizes import parse_load
 from models.runtime.estimates import AS_LOGGED, Estimates
-from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
 from simulator.jobs.amounts import parse_duration
-from simulator.jobs.cluster import FOREVER, Outages
-from simulator.jobs.words import ADMIT_BY, CORRECTIONS, RESERVE_BY, RULE_SETS, one_of
-from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
-from simulator.policies.registry import parse_options
-from traces.catalogue.sources import LARGEST_CLUSTER
+from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS
 
-REFUSABLE = (
-    *("policy", "backfill", "estimates", "correction", "reserve_by", "admit_by"),
-    *("warm_start", "outages", "cancelled", "inspector", "partitions"),
-)
-"""Settings that not every replayer honours. The others change the jobs or the size of the cluster, or what is measured."""
-OUTAGE_COLUMNS = ("start", "end", "procs", "announced")
-LEAST_LOAD, MOST_LOAD = 0.01, 100.0
+TEXT = "a text in quotes"
+"""What a scenario gives for settings that are texts."""
 CHAMPION = "learned"
 """In place of a rule or a file: the champion that the pipeline keeps for the source."""
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
 
 
-class Outage(BaseModel):
-    """Processors that are missing for a while. Times are in seconds of the log's own clock."""
+def _window_text(window: str | tuple[int, int]) -> str:
+    return window if isinstance(window, str) else "{}:{}".format(*window)
 
-    start: int = Field(description="First second of the outage, in the log's own clock")
-    end: int | None = Field(default=None, description="End of the outage in the same clock. Default: it has no end")
-    procs: int = Field(description="Processors missing")
-    announced: int | None = Field(
-        default=None, description="Second from which the scheduler knows of it. Default: its start"
-    )
-    _where: str = PrivateAttr(default="")  # file and line that it comes from, for messages
 
-    def named(self, where: str) -> Outage:
-        """This outage, called `where` in messages."""
-        self._where = where
-        return self
+def _outages(outages: str | Path | Sequence[Outage]) -> Sequence[Outage]:
+    return read_outages(Path(outages)) if isinstance(outages, str | Path) else outages
 
-    @property
-    def where(self) -> str:
-        """File and line that it comes from, empty where it comes from none."""
-        return self._where
+
+def _load(load: str | float) -> float:
+    return parse_load(load) if isinstance(load, str) else load
+
+
+def _names(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _partitions(partitions: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
+    return dict(partitions) if isinstance(partitions, Mapping) else dict(parse_partition(text) for text in partitions)
+
+
+def parse_partition(text: str) -> tuple[str, int]:
+    """A queue and the processors that it owns, of a text such as "gpu=64". Raises ValueError for another."""
+    queue, _, procs = text.rpartition("=")
+    if not queue.strip() or not procs.strip().isdecimal():
+        raise ValueError(f"partition {text!r}: expected a queue and the processors that it owns, such as gpu=64")
+    return queue.strip(), int(procs)
 
 
 class RunSettings(BaseModel):
     """Everything that decides what a replay does with a trace. docs/reference/semantics.md defines every word."""
 
-    policy: str = Field(
-        default="FCFS", description="As `tracehouse replay --policy`: a name, formula:TEXT, FILE.py:NAME, ..."
-    )
-    backfill: str = Field(
+    policy: Annotated[
+        str, Option(short="p", help="Order of the queue, one of the list above.", convert=str, key=TEXT, refusable=True)
+    ] = Field(default="FCFS", description="As `tracehouse replay --policy`: a name, formula:TEXT, FILE.py:NAME, ...")
+    backfill: Annotated[str, Option(short="b", convert=str, key=TEXT, refusable=True)] = Field(
         default="easy",
-        description="none, any, easy, easy-sjbf, conservative, selective or selective:threshold=X, pick:OPTIONS, learned, or the file "
-        "of an agent that picks (.json)",
+        description="none, any, easy, easy-sjbf, conservative, selective:threshold=X (default 2), pick:OPTIONS, learned (the agent that "
+        "picks trained for the source), or FILE.json, such an agent, or one of Deep Back-Filling, which decides all starts "
+        "(docs/guides/backfilling.md).",
     )
-    inspector: str | None = Field(
+    inspector: Annotated[str | None, Option(metavar="RULE|learned|FILE", convert=str, key=TEXT, refusable=True)] = (
+        Field(
+            default=None,
+            description="Who accepts or rejects each pick of the policy: accept, unfit (rejects what does not fit), reject, learned (the "
+            "inspector trained for the source), or FILE.json, a trained inspector.",
+        )
+    )
+    estimates: Annotated[str, Option(key=TEXT, refusable=True)] = Field(
+        default="requested",
+        description="Run times the scheduler uses: requested, actual, predicted (or a quantile, predicted:p80), or live. Live ones come "
+        "from similar jobs that have ended in the replay, updated while a job waits (live:mean, live:median, live:p80, live:slowdown, "
+        "live:last_two).",
+    )
+    reserve_by: Annotated[str, Option(words=RESERVE_BY, key=TEXT, refusable=True)] = Field(
+        default="estimate",
+        description="Time that reservations use for running jobs: their estimate, or the requested time, which no underestimate can upset.",
+    )
+    admit_by: Annotated[str, Option(words=ADMIT_BY, key=TEXT, refusable=True)] = Field(
+        default="estimate",
+        description="What decides whether a job may go before a blocked one: its estimate, or its requested time, so that no "
+        "underestimate delays the blocked one.",
+    )
+    correction: Annotated[str, Option(words=CORRECTIONS, key=TEXT, refusable=True)] = Field(
+        default="requested", description="Estimate of a job that has run longer than its estimate."
+    )
+    rules: Annotated[str, Option(words=RULE_SETS)] = Field(
+        default="standard",
+        description="rlscheduler: the rules of that paper's code with its own backfilling, for comparison with its tables. "
+        "rlscheduler-corrected: the same with the true wait in WFP3 and UNICEP.",
+    )
+    window: Annotated[str | None, Option(metavar="START:LENGTH", convert=_window_text)] = Field(
         default=None,
-        description="Who accepts or rejects what the policy picks: accept, unfit, reject, learned, or the file of an inspector "
-        "(.json)",
+        description="Only these jobs: position of the first among the replayable jobs, from 0, and how many.",
     )
-    estimates: str = Field(
-        default="requested",
-        description="Run times the scheduler uses: requested, actual, predicted or predicted:p80, live or live:median, ...",
+    warm_start: Annotated[bool, Option(refusable=True)] = Field(
+        default=False, description="Begin with the jobs that were running or waiting by the log's own times."
     )
-    correction: str = Field(
-        default="requested",
-        description="Estimate of a job that has run longer than its estimate: requested, increments or doubling",
+    outages: Annotated[
+        list[Outage], Option(metavar="FILE", form="file", convert=_outages, key=TEXT, refusable=True)
+    ] = Field(
+        default=[],
+        description="CSV with start,end,procs and optionally announced, in the log's own seconds: processors missing.",
     )
-    reserve_by: str = Field(
-        default="estimate",
-        description="Time that reservations use for running jobs: their estimate, or what they requested",
+    cancelled: Annotated[bool, Option(refusable=True)] = Field(
+        default=False, description="Also replay jobs that were cancelled before they started."
     )
-    admit_by: str = Field(
-        default="estimate",
-        description="What decides whether a job may go before a blocked head: its estimate, or what it requested",
+    drop_wider: Annotated[bool, Option()] = Field(
+        default=False, description="Leave out jobs wider than the cluster instead of failing."
     )
-    rules: str = Field(default="standard", description="standard, rlscheduler or rlscheduler-corrected")
-    window: str | None = Field(
-        default=None, description="START:LENGTH, positions among the replayable jobs from 0. Default: all"
+    trim: Annotated[float, Option(metavar="SHARE", form="share", share=(0, 0.5, (False, True)))] = Field(
+        default=0.0,
+        description="Also give metrics without warm-up and cool-down: this share of the submission span cut at both ends.",
     )
-    warm_start: bool = Field(
-        default=False, description="Begin with the jobs that were running or waiting by the log's own times"
+    load: Annotated[
+        float, Option(metavar="FACTOR", default="1", convert=_load, key='a number, or a text such as "+20%"')
+    ] = Field(
+        default=1.0,
+        description="How many times as densely jobs are submitted, such as 1.1 or +10% for a tenth more work in the same time.",
     )
-    outages: list[Outage] = Field(default=[], description="Processors that are missing for a while")
-    cancelled: bool = Field(default=False, description="Also replay jobs that were cancelled before they started")
-    drop_wider: bool = Field(default=False, description="Leave out jobs wider than the cluster instead of failing")
-    trim: float = Field(
-        default=0.0, description="Share of the submission span cut at both ends for the trimmed metrics"
+    procs: Annotated[int | None, Option(metavar="NUMBER", key='a number, or a text such as "+10%" or "-64"')] = Field(
+        default=None,
+        description="Processors of the cluster, such as 300, or a change such as +10% or -4. Default: from source or log.",
     )
-    procs: int | None = Field(default=None, description="Processors of the cluster. Default: those of the source")
-    load: float = Field(
-        default=1.0, description="How many times as densely jobs are submitted: 1.1 for 10 % more work in the same time"
+    without_queue: Annotated[
+        list[str], Option(metavar="NAME", convert=_names, key="the name of a queue in quotes, or a list of names")
+    ] = Field(default=[], description="Leave the jobs of this queue, or partition, out. May be given several times.")
+    partitions: Annotated[
+        dict[str, int],
+        Option(
+            flag="partition",
+            metavar="QUEUE=PROCS",
+            convert=_partitions,
+            key="a table of queues and the processors that each owns, such as { gpu = 64 }",
+            refusable=True,
+        ),
+    ] = Field(
+        default={},
+        description="Processors that a queue owns, such as gpu=64. Its jobs run on no others. May be given several times.",
     )
-    without_queue: list[str] = Field(default=[], description="Queues, or partitions, whose jobs are left out")
-    round_walltimes: str | None = Field(
-        default=None, description="Round requested times up to a multiple of this, such as 4h. Default: not at all"
-    )
-
-    partitions: dict[str, int] = Field(
-        default={}, description="Queues, and the processors that each owns. Jobs of other queues have the rest"
+    round_walltimes: Annotated[str | None, Option(metavar="LENGTH", key='a length of time in quotes, such as "4h"')] = (
+        Field(default=None, description="Round requested times up to a multiple of this, such as 4h or 30min.")
     )
 
     @property
@@ -183,75 +219,62 @@ class RunSettings(BaseModel):
         return json.dumps([outage.model_dump() for outage in self.outages]) if self.outages else None
 
 
-def usual_settings(settings: RunSettings) -> RunSettings:
-    """The settings with names in their usual form. Raises ValueError that names the option, what it takes and the remedy."""
-    one_of("rules", settings.rules, RULE_SETS)
-    settings = settings.model_copy(update={"estimates": str(Estimates.parse(settings.estimates))})
-    one_of("reserve_by", settings.reserve_by, RESERVE_BY)
-    one_of("admit_by", settings.admit_by, ADMIT_BY)
-    one_of("correction", settings.correction, CORRECTIONS)
-    if settings.window is not None:
-        parse_window(settings.window)
-    if not 0 <= settings.trim < 0.5:
-        raise ValueError(f"trim must be at least 0 and below 0.5 (a share cut at either end), got {settings.trim}")
-    if settings.procs is not None and not 1 <= settings.procs <= LARGEST_CLUSTER:
-        raise ValueError(f"procs must be at least 1 and at most {LARGEST_CLUSTER:,}, got {settings.procs}")
-    if not LEAST_LOAD <= settings.load <= MOST_LOAD:
-        raise ValueError(f"load must be between {LEAST_LOAD:g} and {MOST_LOAD:g}, got {settings.load:g}")
-    if settings.rounding_s is not None:
-        settings = settings.model_copy(update={"round_walltimes": str(settings.round_walltimes).strip()})
-    for name, given in (("warm-start", settings.warm_start), ("outages", bool(settings.outages))):
-        if given and settings.load != 1:
-            raise ValueError(
-                f"--load moves submissions away from the log's own times, which --{name} needs: leave one of them out"
-            )
-    for queue, procs in settings.partitions.items():
-        if procs < 1:
-            raise ValueError(f"partitions: queue {queue!r} must own at least 1 processor, found {procs}")
-    if not settings.is_standard:
-        if settings.backfill not in ("none", "easy"):
-            raise ValueError(
-                f"backfill {settings.backfill!r} is not one of the RLScheduler rules, which have `none` and their own, which "
-                "`easy` stands for"
-            )
-        return settings
-    if not settings.backfill_file:
-        settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
-    if settings.inspector is not None and not settings.inspector.endswith(".json"):
-        settings = settings.model_copy(update={"inspector": settings.inspector.strip().lower()})
-        if settings.inspector != CHAMPION:
-            parse_inspecting(str(settings.inspector))
-    _check_estimates(settings)
-    return settings
+class NodeSettings(BaseModel):
+    """On which nodes a replay runs its jobs; docs/reference/semantics.md, "Placement", defines every word."""
 
-
-def _check_estimates(settings: RunSettings) -> None:
-    """Raises ValueError where the estimates cannot be combined with the other settings."""
-    plans = settings.backfill.partition(":")[0] in ("conservative", "selective")
-    for option, word in (("reserve-by", settings.reserve_by), ("admit-by", settings.admit_by)):
-        if plans and word != "estimate":
-            raise ValueError(
-                f"--{option} {word} cannot be combined with {settings.backfill} backfilling, which plans every job by its estimate: use "
-                "--backfill none, any, easy or easy-sjbf"
-            )
-    if plans and settings.believed.is_live:
-        raise ValueError(
-            f"live estimates cannot be combined with {settings.backfill} backfilling, whose reservations were made with earlier ones: use "
-            "--backfill none, any, easy or easy-sjbf, or --estimates predicted"
+    topology: Annotated[str, Option(metavar="TREE|FILE", convert=str)] = Field(
+        description="Place jobs on nodes below switches: nodes per leaf x leaves per pod x pods (16x8x4), or Slurm's topology.conf "
+        "(docs/guides/topology.md). Default: that of the source in the catalogue."
+    )
+    hops: Annotated[str | None, Option(metavar="NUMBERS")] = Field(
+        default=None,
+        description="Hops between two nodes by the level of their lowest common switch, from the leaf up, such as 2,4,6.",
+    )
+    procs_per_node: Annotated[int | None, Option(metavar="NUMBER", least=1, key="a whole number from 1 on")] = Field(
+        default=None, description="Processors of a node. Default: from catalogue or log, or 1."
+    )
+    nodes: Annotated[str, Option(metavar="NUMBER|shared|whole", key='a number, or a text such as "+10%" or "-4"')] = (
+        Field(
+            default="shared",
+            description="Nodes of the cluster instead of --procs, such as 32, or a change such as +10% or -4. With --topology it may be "
+            "shared or whole: whether jobs share nodes, or take whole ones. Default: shared.",
         )
+    )
+    place: Annotated[str, Option(words=PLACES)] = Field(
+        default="tree",
+        description="Who chooses the nodes of a job. Default: tree, Slurm's best fit. looking-ahead also chooses the jobs.",
+    )
+    period: Annotated[int | None, Option(flag="every", metavar="DURATION", form="duration")] = Field(
+        default=None, description="The scheduler acts only this often, such as 60s or 5min. Default: always."
+    )
+    switches: Annotated[str | None, Option(metavar="LEAVES@WAIT")] = Field(
+        default=None,
+        description="How long jobs wait for how few leaf switches, as with Slurm's --switches, such as 1@2h or 2@600s.",
+    )
+    guard: Annotated[int | None, Option(metavar="PERIODS", least=1)] = Field(
+        default=None,
+        description="With --place looking-ahead: no job passes one that has waited this number of periods. Default: 11.",
+    )
+    placing_seed: Annotated[int, Option(metavar="NUMBER", least=0)] = Field(
+        default=1, description="Seed of the rules random, free and looking-ahead. Default: 1."
+    )
+    _declared_at: str = PrivateAttr(default="")  # where the catalogue declares the tree, for messages
+
+    @contextmanager
+    def naming_catalogue(self) -> Iterator[None]:
+        """Faults of a tree that comes from the catalogue say so."""
+        try:
+            yield
+        except ValueError as error:
+            if not self._declared_at:
+                raise
+            raise ValueError(
+                f"{self._declared_at} topology = {self.topology!r}: {error}. Correct it there, or give another tree"
+            ) from None
 
 
-def usual_backfill(text: str) -> str:
-    """A backfilling rule in its usual form, with the options that are not usual, or CHAMPION. Raises ValueError for other texts."""
-    if text.strip().lower() == CHAMPION:
-        return CHAMPION
-    rules_of(text, "requested", 1)
-    head, _, tail = text.lower().partition(":")
-    if head == "pick":
-        return picking_text(parse_picking(text.lower()))
-    if head != "selective":
-        return head
-    return f"selective:threshold={parse_options(text, tail, SELECTIVE_OPTIONS)['threshold']:g}"
+REFUSABLE = tuple(name for name, option in options_of(RunSettings).items() if option.refusable)
+"""Settings that not every replayer honours. The others change the jobs or the size of the cluster, or what is measured."""
 
 
 def parse_window(text: str) -> tuple[int, int]:
@@ -282,85 +305,3 @@ def check_saved_settings(settings: RunSettings) -> RunSettings:
             "leave --save out, or compare them with `tracehouse what-if`"
         )
     return settings
-
-
-def parse_partition(text: str) -> tuple[str, int]:
-    """A queue and the processors that it owns, of a text such as "gpu=64". Raises ValueError for another."""
-    queue, _, procs = text.rpartition("=")
-    if not queue.strip() or not procs.strip().isdecimal():
-        raise ValueError(f"partition {text!r}: expected a queue and the processors that it owns, such as gpu=64")
-    return queue.strip(), int(procs)
-
-
-def read_outages(path: Path) -> list[Outage]:
-    """The outages of a CSV file with the columns start, end, procs and, if you like, announced, in the order of its lines.
-
-    Raises ValueError that names file, line, what was expected and what was found.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such file of outages") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: cannot be read as a text file ({error})") from None
-    rows = csv.reader(io.StringIO(text.replace("\0", "?")))
-    header = [name.strip().lower() for name in next(rows, [])]
-    unknown = [name for name in header if name not in OUTAGE_COLUMNS]
-    if unknown or not set(OUTAGE_COLUMNS[:3]) <= set(header) or len(set(header)) != len(header):
-        raise ValueError(
-            f"{path}:1: expected the columns start,end,procs and optionally announced, found {','.join(header) or 'nothing'}"
-        )
-    outages = []
-    for cells in rows:
-        where = f"{path}:{rows.line_num}"
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) != len(header):
-            raise ValueError(f"{where}: expected {len(header)} values ({','.join(header)}), found {len(cells)}")
-        values = {name: _whole(cell, name, where) for name, cell in zip(header, cells, strict=True)}
-        outages.append(_checked_outage(values, where))
-    if not outages:
-        raise ValueError(f"{path}: holds no outage: expected a line start,end,procs and one line per outage")
-    return outages
-
-
-def outages_of(settings: RunSettings, cluster_procs: int) -> Outages:
-    """The outages in the form that the simulator takes. Raises ValueError that says which is wrong, counted from 1."""
-    rows = []
-    for number, outage in enumerate(settings.outages, start=1):
-        where = outage.where or f"outage {number}"
-        checked = _checked_outage(outage.model_dump(), where)
-        if checked.procs > cluster_procs:
-            raise ValueError(
-                f"{where}: expected at most the cluster's {cluster_procs} processors in procs, found {checked.procs}"
-            )
-        announced = checked.start if checked.announced is None else checked.announced
-        rows.append((checked.start, FOREVER if checked.end is None else checked.end, checked.procs, announced))
-    return Outages(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
-
-
-def _checked_outage(values: dict[str, int | None], where: str) -> Outage:
-    start, end, procs, announced = (values.get(name) for name in OUTAGE_COLUMNS)
-    if start is None or procs is None:
-        raise ValueError(f"{where}: expected a value for {'start' if start is None else 'procs'}, found none")
-    if procs < 1:
-        raise ValueError(f"{where}: expected at least 1 processor in procs, found {procs}")
-    if end is not None and end <= start:
-        raise ValueError(f"{where}: expected an end after the start {start} (or none, for good), found {end}")
-    if announced is not None and announced > start:
-        raise ValueError(f"{where}: expected announced at or before the start {start} (or none), found {announced}")
-    return Outage(start=start, end=end, procs=procs, announced=announced).named(where)
-
-
-def _whole(cell: str, name: str, where: str) -> int | None:
-    """The number in a cell, None for an empty one."""
-    if not cell.strip():
-        return None
-    try:
-        value = int(cell)
-    except ValueError:
-        unit = "processors" if name == "procs" else "seconds of the log's clock"
-        raise ValueError(f"{where}: expected a whole number of {unit} in {name}, found {cell.strip()!r}") from None
-    if abs(value) > 1e11:
-        raise ValueError(f"{where}: {name} is out of range: {value}")
-    return value

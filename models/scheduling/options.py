@@ -245,6 +245,18 @@ class Recipe(BaseModel):
         """Steps of progress that the method reports."""
         return int(getattr(getattr(self, self.method), EPOCH_FIELDS[self.method]))
 
+    def shortest(self) -> Recipe:
+        """The same recipe with as little of everything as it can have."""
+        changes: dict[str, dict[str, int]] = {
+            "ppo": {"epochs": 1, "filtered_epochs": 0, "trajectories": self.ppo.siblings, "passes": 1},
+            "evolution": {"generations": 1, "pairs": 1, "windows": 1},
+            "imitation": {"passes": 1},
+            "hindsight": {"orders": 2},
+            "key": {"random_keys": 2, "steps": 0, "windows": 1},
+        }
+        options = {name: getattr(self, name).model_copy(update=each) for name, each in changes.items()}
+        return self.model_copy(update=options | {"shown_windows": 1, "hindsight_windows": 1})
+
     def with_epochs(self, epochs: int) -> Recipe:
         """The same recipe with another number of epochs, generations or passes."""
         options = getattr(self, self.method).model_copy(update={EPOCH_FIELDS[self.method]: epochs})

@@ -63,6 +63,7 @@ class DDPPOConfig(dg.Config):
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="experiments",
+    tags={"cost": "hours", "paper": "ddppo"},
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.policies"),
 )

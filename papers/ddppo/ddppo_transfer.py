@@ -45,6 +45,7 @@ class DDPPOTransferConfig(dg.Config):
     deps=[ddppo],
     partitions_def=SOURCES,
     group_name="experiments",
+    tags={"cost": "hours", "paper": "ddppo"},
     kinds={"numba"},
     metadata=table_metadata("experiments.comparisons"),
 )

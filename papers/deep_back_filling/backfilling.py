@@ -37,6 +37,7 @@ class BackfillingConfig(AgentsConfig):
     deps=[jobs, runtime_predictions],
     partitions_def=SOURCES,
     group_name="experiments",
+    tags={"cost": "hours", "paper": "deep_back_filling"},
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.verdicts"),
 )

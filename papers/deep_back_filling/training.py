@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 
 from models.scheduling.learning.adam import Adam
-from models.scheduling.learning.checkpoint import load_checkpoint, save_checkpoint
-from models.scheduling.learning.choices import advantages
+from models.scheduling.learning.checkpoint import Checkpoint, train_epochs
+from models.scheduling.learning.choices import advantages, clipped_choices
 from papers.deep_back_filling.episodes import PlacingBatch, placing_inputs
 from papers.deep_back_filling.networks import ActorCritic
 from papers.deep_back_filling.options import DeepBackFillingOptions
@@ -94,54 +95,75 @@ def train_deep_back_filling(
     torch.set_num_threads(1)
     options = with_longest(jobs, options)
     learner = PlacingLearner(jobs, cluster_procs, options, seed)
-    training = _fingerprint(jobs, cluster_procs, options, seed)
-    curve, tests = _take_up(load_checkpoint(checkpoint, training), learner, options)
+    trainee = _TestedLearner(learner, partial(try_checkpoint, learner.network, jobs, cluster_procs, options), on_test)
+    kept = Checkpoint(checkpoint, _fingerprint(jobs, cluster_procs, options, seed))
+    every = options.update_episodes
 
-    def test_now() -> None:
-        tests.append(try_checkpoint(learner.network, jobs, cluster_procs, options, learner.episodes))
-        on_test(tests[-1], learner.network)
-        save_now()
+    def is_kept(update: int) -> bool:
+        steps = options.checkpoint_every, options.save_every
+        return any(_passes(step, (update - 1) * every, update * every) for step in steps)
 
-    def save_now() -> None:
-        state = {"learner": learner.to_state(), "curve": [asdict(row) for row in curve]}
-        save_checkpoint(checkpoint, training, state | {"tests": [_test_to_state(one) for one in tests]})
-
-    for report in curve:
-        on_update(report)
-    for test in tests:
-        on_test(test, None)
-    while learner.episodes < options.episodes:
-        before = learner.episodes
-        curve.append(learner.learn())
-        on_update(curve[-1])
-        if _passes(options.checkpoint_every, before, learner.episodes):
-            test_now()
-        elif _passes(options.save_every, before, learner.episodes):
-            save_now()
-    if not tests or tests[-1].episodes < learner.episodes:
-        test_now()
-    return TrainedPlacing(learner.network, options, curve, tests)
+    train_epochs(trainee, -(-options.episodes // every), kept, on_update, is_kept)
+    if not trainee.tests or trainee.tests[-1].episodes < learner.episodes:
+        trainee.test_now()
+        kept.keep(trainee.to_state())
+    return TrainedPlacing(learner.network, options, trainee.curve, trainee.tests)
 
 
-def _take_up(
-    state: dict[str, Any] | None, learner: PlacingLearner, options: DeepBackFillingOptions
-) -> tuple[list[UpdateReport], list[CheckpointTest]]:
-    """The curve and the tests of a checkpoint. The test at the end of a shorter training is left out."""
-    if state is None:
-        return [], []
-    learner.load_state(state["learner"])
-    if learner.episodes >= options.episodes + options.update_episodes:
-        raise ValueError(
-            f"the checkpoint has {learner.episodes} episodes of this training: ask for as many, or remove it to begin again"
-        )
-    tests = [_test_from_state(test) for test in state["tests"]]
-    kept = [
-        test
-        for test in tests
-        if test.episodes >= options.episodes
-        or _passes(options.checkpoint_every, test.episodes - options.update_episodes, test.episodes)
-    ]
-    return [UpdateReport(**report) for report in state["curve"]], kept
+class _TestedLearner:
+    """A learner that is tested on the way. tests: so far."""
+
+    def __init__(
+        self,
+        learner: PlacingLearner,
+        test: Callable[[int], CheckpointTest],
+        on_test: Callable[[CheckpointTest, ActorCritic | None], None],
+    ) -> None:
+        """test: what the network is worth after so many episodes."""
+        self._learner, self._test, self._on_test = learner, test, on_test
+        self.curve: list[UpdateReport] = []
+        self.tests: list[CheckpointTest] = []
+
+    def begin(self) -> None:
+        """Nothing comes before the first update."""
+
+    def run_epoch(self, epoch: int) -> UpdateReport:
+        """One update, and a test where it is time for one. Raises ValueError when training diverges."""
+        before = self._learner.episodes
+        self.curve.append(self._learner.learn())
+        if _passes(self._learner.options.checkpoint_every, before, self._learner.episodes):
+            self.test_now()
+        return self.curve[-1]
+
+    def test_now(self) -> None:
+        """Tests the network as it is."""
+        self.tests.append(self._test(self._learner.episodes))
+        self._on_test(self.tests[-1], self._learner.network)
+
+    def to_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        curve = [asdict(report) for report in self.curve]
+        return {
+            "learner": self._learner.to_state(),
+            "curve": curve,
+            "tests": [_test_to_state(one) for one in self.tests],
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `to_state`, but the test at the end of a shorter training is left out. Raises ValueError for a state with
+        more episodes than are asked for."""
+        learner, options = self._learner, self._learner.options
+        learner.load_state(state["learner"])
+        if learner.episodes >= options.episodes + options.update_episodes:
+            raise ValueError(
+                f"the checkpoint has {learner.episodes} episodes of this training: ask for as many, or remove it to begin again"
+            )
+        self.curve = [UpdateReport(**report) for report in state["curve"]]
+        for test in map(_test_from_state, state["tests"]):
+            before = test.episodes - options.update_episodes
+            if test.episodes >= options.episodes or _passes(options.checkpoint_every, before, test.episodes):
+                self.tests.append(test)
+                self._on_test(test, None)
 
 
 class PlacingLearner:
@@ -151,7 +173,7 @@ class PlacingLearner:
         """jobs: the trace, of which the first part is trained on. options: with the run time that counts as 1."""
         count = training_jobs(len(jobs), options)
         self._jobs, self._procs = jobs.window(0, count), cluster_procs
-        self._options, self._seed = options, seed
+        self.options, self._seed = options, seed
         torch.manual_seed(seed)
         self.network = new_network(cluster_procs, options)
         self._optimiser = Adam(self.network.parameters(), lr=options.rate)
@@ -162,7 +184,7 @@ class PlacingLearner:
 
     def learn(self) -> UpdateReport:
         """Plays episodes and takes one update. Raises ValueError when training diverges."""
-        options, batch = self._options, self._batch
+        options, batch = self.options, self._batch
         rng = np.random.default_rng([self._seed, self.episodes])  # so that training can be continued
         first = rng.integers(0, len(self._jobs) - options.training_later + 1, options.update_episodes)
         self._recorder.clear()
@@ -182,7 +204,7 @@ class PlacingLearner:
 
     def _update(self, recorded: Recorded, rng: np.random.Generator) -> tuple[float, float, float]:
         """Clipped steps over the decisions. Returns KL divergence, entropy and value error in the last pass."""
-        options, count = self._options, len(recorded.action)
+        options, count = self.options, len(recorded.action)
         seen, action = torch.from_numpy(recorded.features), torch.from_numpy(recorded.action)
         with torch.inference_mode():
             values = torch.cat([self.network.critic(part).squeeze(-1) for part in seen.split(VALUED)]).numpy()
@@ -202,24 +224,19 @@ class PlacingLearner:
         self, seen: torch.Tensor, action: torch.Tensor, old: torch.Tensor, gained: torch.Tensor, target: torch.Tensor
     ) -> NDArray[np.float64]:
         """One gradient step. Returns sums of KL divergence, entropy and squared value errors over its decisions."""
-        options = self._options
+        options = self.options
         logits, values = self.network(seen, options.half_precision)
         log_probs = torch.log_softmax(logits, dim=1)
-        log_ratio = log_probs.gather(1, action[:, None]).squeeze(1) - old
-        ratio = log_ratio.exp()
-        clipped = ratio.clamp(1 - options.clip, 1 + options.clip)
-        gain = torch.minimum(ratio * gained, clipped * gained).mean()
+        gain, entropy, kl = clipped_choices(log_probs, action, old, gained, options.clip)
         wrong = ((values - target) ** 2).mean()
-        entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
         loss = options.value_weight * wrong - gain
         if options.entropy_weight > 0:
             loss = loss - options.entropy_weight * entropy
         self._optimiser.zero_grad()
         loss.backward()
         self._optimiser.step()
-        with torch.no_grad():
-            kl = (ratio - 1 - log_ratio).mean()
-            return len(action) * torch.stack([kl, entropy.detach(), wrong.detach()]).numpy().astype(np.float64)
+        means = torch.stack([kl, entropy, wrong]).detach()
+        return len(action) * means.numpy().astype(np.float64)
 
     def to_state(self) -> dict[str, Any]:
         """What a checkpoint keeps."""

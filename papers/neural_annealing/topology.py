@@ -56,6 +56,7 @@ class TopologyConfig(dg.Config):
 @asset(
     key=["experiments", "topology"],
     group_name="experiments",
+    tags={"cost": "hours", "paper": "neural_annealing"},
     kinds={"numba"},
     metadata=table_metadata("experiments.topology"),
 )

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from models.allocation.neural.repair_networks import RepairActorCritic
 from models.allocation.neural.repairing import FEATURES, LARGEST_JOB, RepairBatch
 from models.scheduling.learning.adam import Adam
-from models.scheduling.learning.checkpoint import load_checkpoint, save_checkpoint
+from models.scheduling.learning.checkpoint import Checkpoint, train_epochs
+from models.scheduling.learning.choices import clipped_choices
 from papers.neural_annealing.options import RepairOptions
 from simulator.topology.closed_loop import published_jobs, run_closed_loop, selecting
 from simulator.topology.tree import SwitchTree
@@ -84,29 +85,13 @@ def train_repair(
     """
     torch.set_num_threads(1)
     learner = RepairLearner(tree, options, seed)
-    training = _fingerprint(tree, options, seed)
-    curve: list[RepairUpdate] = []
-    state = load_checkpoint(checkpoint, training)
-    if state is not None:
-        learner.load_state(state["learner"])
-        curve = [RepairUpdate(**report) for report in state["curve"]]
-        if len(curve) > options.updates:
-            raise ValueError(
-                f"the checkpoint has {len(curve)} updates of this training: ask for as many, or remove it to begin again"
-            )
-    for report in curve:
-        on_update(report)
-    while len(curve) < options.updates:
-        curve.append(learner.learn())
-        if len(curve) % options.save_every == 0 or len(curve) == options.updates:
-            rows = [asdict(report) for report in curve]
-            save_checkpoint(checkpoint, training, {"learner": learner.to_state(), "curve": rows})
-        on_update(curve[-1])
-    return TrainedRepair(learner.network, options, curve)
+    kept = Checkpoint(checkpoint, _fingerprint(tree, options, seed))
+    train_epochs(learner, options.updates, kept, on_update, lambda update: update % options.save_every == 0)
+    return TrainedRepair(learner.network, options, learner.curve)
 
 
 class RepairLearner:
-    """Networks and optimiser between two updates."""
+    """Networks and optimiser between two updates. curve: what was reported so far."""
 
     def __init__(self, tree: SwitchTree, options: RepairOptions, seed: int) -> None:
         self._options, self._seed, self._tree = options, seed, tree
@@ -119,23 +104,26 @@ class RepairLearner:
         ]
         self._optimiser = Adam(groups)
         self._epoch: tuple[int, list[tuple[IntArray, IntArray]]] = (-1, [])
-        self.updates = 0
+        self.curve: list[RepairUpdate] = []
 
-    def learn(self) -> RepairUpdate:
+    def begin(self) -> None:
+        """Nothing comes before the first update."""
+
+    def run_epoch(self, epoch: int) -> RepairUpdate:
         """Plays episodes and takes one update. Raises ValueError when training diverges."""
         options = self._options
-        rng = np.random.default_rng([self._seed, self.updates])  # so that training can be continued
-        first = self.updates * options.update_windows
+        rng = np.random.default_rng([self._seed, epoch - 1])  # so that training can be continued
+        first = (epoch - 1) * options.update_windows
         windows = [self._window(k) for k in range(first, first + options.update_windows)]
         played, cost, random_cost = play_repairs(
             self.network, RepairBatch(self._problem, windows, options.seen_nodes), options, rng
         )
         kl, entropy, value_error = self._update(played)
-        self.updates += 1
         if not np.isfinite(kl + value_error):
-            raise ValueError(f"training with seed {self._seed} diverged by update {self.updates}: lower the rates")
-        episodes = self.updates * options.update_windows * options.window_episodes * options.siblings
-        return RepairUpdate(episodes, len(played.action), cost, random_cost, kl, entropy, value_error)
+            raise ValueError(f"training with seed {self._seed} diverged by update {epoch}: lower the rates")
+        episodes = epoch * options.update_windows * options.window_episodes * options.siblings
+        self.curve.append(RepairUpdate(episodes, len(played.action), cost, random_cost, kl, entropy, value_error))
+        return self.curve[-1]
 
     def _window(self, number: int) -> tuple[IntArray, IntArray]:
         epoch, at = divmod(number, EPOCH_WINDOWS)
@@ -157,12 +145,7 @@ class RepairLearner:
             gained = torch.from_numpy(_above_siblings(played)).float()
         kl = entropy = wrong = torch.zeros(())
         for _ in range(options.passes):
-            log_probs = self.network(seen, legal)
-            log_ratio = log_probs.gather(1, action[:, None]).squeeze(1) - old
-            ratio = log_ratio.exp()
-            gain = torch.minimum(ratio * gained, ratio.clamp(1 - options.clip, 1 + options.clip) * gained).mean()
-            entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
-            kl = (ratio - 1 - log_ratio).mean()
+            gain, entropy, kl = clipped_choices(self.network(seen, legal), action, old, gained, options.clip)
             loss = -gain - options.entropy_weight * entropy
             if options.siblings == 1:
                 wrong = ((self.network.values(seen) - returns) ** 2).mean()
@@ -174,17 +157,22 @@ class RepairLearner:
 
     def to_state(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
-        return {
+        learner = {
             "network": self.network.state_dict(),
             "optimiser": self._optimiser.state_dict(),
-            "updates": self.updates,
+            "updates": len(self.curve),
         }
+        return {"learner": learner, "curve": [asdict(report) for report in self.curve]}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """The inverse of `to_state`."""
-        self.network.load_state_dict(state["network"])
-        self._optimiser.load_state_dict(state["optimiser"])
-        self.updates = state["updates"]
+        """The inverse of `to_state`. Raises ValueError for a state with more updates than are asked for."""
+        self.curve = [RepairUpdate(**report) for report in state["curve"]]
+        if len(self.curve) > self._options.updates:
+            raise ValueError(
+                f"the checkpoint has {len(self.curve)} updates of this training: ask for as many, or remove it to begin again"
+            )
+        self.network.load_state_dict(state["learner"]["network"])
+        self._optimiser.load_state_dict(state["learner"]["optimiser"])
 
 
 def epoch_seed(*numbers: int) -> int:

@@ -35,6 +35,7 @@ class CurvesConfig(dg.Config):
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="experiments",
+    tags={"cost": "hours", "paper": "rlscheduler"},
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.curves"),
 )

@@ -44,6 +44,7 @@ class PublishedConfig(LearningConfig):
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="experiments",
+    tags={"cost": "hours", "paper": "rlscheduler"},
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.comparisons"),
 )

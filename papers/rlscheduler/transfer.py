@@ -26,6 +26,7 @@ class TransferConfig(dg.Config):
     deps=[published],
     partitions_def=SOURCES,
     group_name="experiments",
+    tags={"cost": "hours", "paper": "rlscheduler"},
     kinds={"numba"},
     metadata=table_metadata("experiments.comparisons"),
 )

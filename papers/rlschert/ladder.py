@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from models.side_by_side import work_side_by_side
 from papers.rlschert.plan import LadderTask, Scheduler
 
 if TYPE_CHECKING:
@@ -34,19 +32,16 @@ class TrainedScheduler:
 
 
 def train_side_by_side(tasks: list[LadderTask], on_progress: Callable[[int], None]) -> Iterator[TrainedScheduler]:
-    """Trains everything, and yields it in the order of the tasks. on_progress: gets the iterations done every two seconds."""
-    if not tasks:
-        return
-    context = multiprocessing.get_context("spawn")
-    # a fresh process each: torch and compiled loops do not survive a fork of a process with threads
-    workers, done = min(len(os.sched_getaffinity(0)), len(tasks)), context.Value("q", 0)
-    with ProcessPoolExecutor(workers, context, _share, (done,)) as pool:
-        futures = [pool.submit(train_ladder, task, _count) for task in tasks]
-        for future in futures:
-            while wait([future], timeout=2).not_done:
-                on_progress(done.value)
-            yield from future.result()
-    on_progress(done.value)
+    """Trains everything, and yields it in the order of the tasks. on_progress: gets how many iterations are done."""
+    done = 0
+
+    def count(task: LadderTask, report: IterationReport) -> None:
+        nonlocal done
+        done += 1
+        on_progress(done)
+
+    for trained in work_side_by_side(train_ladder, tasks, count):
+        yield from trained
 
 
 def train_ladder(task: LadderTask, on_iteration: Callable[[IterationReport], None]) -> list[TrainedScheduler]:
@@ -64,17 +59,3 @@ def train_ladder(task: LadderTask, on_iteration: Callable[[IterationReport], Non
         policies[name, kill] = policy
         trained.append(TrainedScheduler(task.experiment, name, kill, task.seed, policy, curve))
     return trained
-
-
-_done: Any = None
-"""In a process that trains: how many iterations all of them have done."""
-
-
-def _share(done: Any) -> None:
-    global _done
-    _done = done
-
-
-def _count(_: IterationReport) -> None:
-    with _done.get_lock():
-        _done.value += 1

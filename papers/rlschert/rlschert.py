@@ -86,6 +86,7 @@ class RLSchertConfig(dg.Config):
     deps=[remaining_time_evaluation],
     partitions_def=VASP,
     group_name="experiments",
+    tags={"cost": "hours", "paper": "rlschert"},
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.rlschert"),
 )

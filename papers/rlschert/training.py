@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from models.scheduling.learning.adam import Adam
+from models.scheduling.learning.choices import clipped_choices
 from papers.rlschert.cluster import Setting, SlotCluster, SlotOutcome, cost_of, take_sequences
 from papers.rlschert.networks import Facts, Image, new_rlschert_network, without_kills
 from papers.rlschert.options import RLSchertOptions
@@ -239,21 +240,16 @@ def _update(
     """Passes over the decisions. Returns the KL divergence and the entropy of the last pass."""
     advantage = (sampled.advantage - sampled.advantage.mean()) / (sampled.advantage.std() + 1e-8)
     kl = entropy_now = 0.0
-    for _ in range(options.passes if options.algorithm == "ppo" else 1):
+    clip = options.clip if options.algorithm == "ppo" else None
+    for _ in range(1 if clip is None else options.passes):
         moved, entropies = [], []
         order = torch.from_numpy(rng.permutation(len(sampled.action)))
         for part in order.split(options.minibatch):
             logits, value = network(sampled.seen[part], sampled.future[part])
             log_probs = torch.log_softmax(logits.masked_fill(~sampled.mask[part], -1e9), dim=1)
-            chosen = log_probs.gather(1, sampled.action[part, None]).squeeze(1)
-            log_ratio = chosen - sampled.log_prob[part]
-            ratio = log_ratio.exp()
-            if options.algorithm == "ppo":
-                clipped = ratio.clamp(1 - options.clip, 1 + options.clip)
-                gain = torch.minimum(ratio * advantage[part], clipped * advantage[part]).mean()
-            else:
-                gain = (chosen * advantage[part]).mean()
-            entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
+            gain, entropy, divergence = clipped_choices(
+                log_probs, sampled.action[part], sampled.log_prob[part], advantage[part], clip
+            )
             loss = options.value_weight * ((value - sampled.target[part]) ** 2).mean() - gain
             loss = loss - entropy_weight * entropy
             if weight > 0:
@@ -262,9 +258,8 @@ def _update(
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             steps.step()
-            with torch.no_grad():
-                moved.append(float((ratio - 1 - log_ratio).mean()))
-                entropies.append(float(entropy))
+            moved.append(divergence.item())
+            entropies.append(entropy.item())
         kl, entropy_now = float(np.mean(moved)), float(np.mean(entropies))
         if kl > 1.5 * options.kl_target and weight == 0:  # imitation should move it far
             break

@@ -36,6 +36,7 @@ class InspectorConfig(AgentsConfig):
     deps=[jobs, runtime_predictions],
     partitions_def=SOURCES,
     group_name="experiments",
+    tags={"cost": "hours", "paper": "schedinspector"},
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.verdicts"),
 )

@@ -12,7 +12,7 @@ from assets.common.trace import Trace
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries
 from assets.policies.training import PolicyTask, TrainingSetup
 from models.scheduling.arena import Windows
-from models.scheduling.learning.training_run import TrainingSplit
+from models.scheduling.learning.training_run import Split
 from models.scheduling.options import PAPER_INSPECTOR, Recipe
 from simulator.policies.agents import parse_agent
 from simulator.policies.registry import assisted
@@ -35,12 +35,13 @@ class InspectorTrials:
     goal: str = "bsld"
 
 
-def own_split(jobs: int) -> TrainingSplit:
+def own_split(jobs: int) -> Split:
     """The windows of a log of so many jobs: the first 40 % teach, 10 % choose, and the later half tests."""
     chosen, tested = int(0.4 * jobs), int(0.5 * jobs)
-    return TrainingSplit(
+    return Split(
         Windows.spread(0, chosen, min(LEARNED_JOBS, chosen // 2), 4000),
         Windows.spread(chosen, tested, min(TESTED_JOBS, (tested - chosen) // 2), CHOOSING_WINDOWS),
+        None,
         Windows.spread(tested, jobs, min(TESTED_JOBS, (jobs - tested) // 2), TESTING_WINDOWS),
         tested,
     )

@@ -1,4 +1,4 @@
-"""The inbox sensor and the nightly schedule, against an ephemeral Dagster instance."""
+"""The sensors, against an ephemeral Dagster instance."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
 from assets.common.asset import FROM_COMMAND_LINE
 from assets.ingest.raw_log import raw_log
 from pipelines import automation
-from pipelines.automation import SETTLED_S, freshness, inbox_sensor, nightly_schedule, readers_sensor
+from pipelines.automation import SETTLED_S, inbox_sensor, readers_sensor
+from pipelines.nights import nightly_schedule
 from warehouse import Warehouse
 
 JOB = "1 0 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n"
@@ -149,15 +149,6 @@ def test_a_faulty_catalogue_skips_with_the_reason(inbox: Path, monkeypatch: pyte
     assert "bad.toml:2" in str(skipped.skip_message)
 
 
-def test_every_night_every_source_is_retrained(inbox: Path) -> None:
-    night = dt.datetime(2026, 11, 22, 3, 0, tzinfo=dt.UTC)
-    with dg.instance_for_test() as instance:
-        context = dg.build_schedule_context(instance=instance, scheduled_execution_time=night)
-        requests = nightly_schedule()(context)
-    assert {request.partition_key for request in requests} == {"lublin-256", "campus-pbs"}
-    assert len({request.run_key for request in requests}) == 2
-
-
 def test_a_file_that_goes_away_during_a_look_stops_nothing(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drop(inbox, "a.swf")
     with dg.DagsterInstance.ephemeral() as instance:
@@ -174,17 +165,6 @@ def test_a_file_that_goes_away_during_a_look_stops_nothing(inbox: Path, monkeypa
             during = tick(instance, cursor)
         assert requested(during) == ["b"]
         assert requested(tick(instance, during.cursor)) == [], "the first is not taken again"
-
-
-@pytest.mark.parametrize(
-    ("cron", "due_h", "failed_h"),
-    [("0 3 * * *", 26, 50), ("0 3 * * 1", 170, 338), ("0 3 * * 1-5", 74, 146), ("0 * * * *", 3, 4)],
-)
-def test_assets_are_due_when_the_schedule_should_have_made_them(cron: str, due_h: int, failed_h: int) -> None:
-    policy = freshness(cron, "UTC")
-    assert isinstance(policy, TimeWindowFreshnessPolicy)
-    assert policy.warn_window is not None and policy.warn_window.to_timedelta() == dt.timedelta(hours=due_h)
-    assert policy.fail_window.to_timedelta() == dt.timedelta(hours=failed_h)
 
 
 def test_a_failed_first_ingest_leaves_no_partition(inbox: Path, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 from benchmarks.pbs_logs import write_days
-from pipelines.automation import inbox_sensor, nightly_schedule
+from pipelines.automation import inbox_sensor
+from pipelines.nights import nightly_schedule
 from pipelines.running import dagster_instance
 from tests.pipelines.command_line import in_brief, use_home
 from tests.tiny import assert_same_tables

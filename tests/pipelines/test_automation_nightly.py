@@ -26,7 +26,7 @@ from assets.predictions.model_registry import load_champion, roll_back
 from assets.predictions.runtime_predictions import write_predictions
 from models.runtime.challenge import rows_sha256
 from models.runtime.prequential import ended_by
-from pipelines.automation import nightly_schedule
+from pipelines.nights import nightly_schedule
 from pipelines.running import dagster_instance
 from tests.pipelines.command_line import fail, in_brief, succeed, use_home
 from tests.tiny import assert_same_tables, swf_line

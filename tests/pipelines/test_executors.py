@@ -5,9 +5,10 @@ import os
 import dagster as dg
 import pytest
 
-from pipelines.definitions import confined_warehouse, defs
+from pipelines.definitions import defs
 from pipelines.executors import WANTED, wanted_executor
 from pipelines.processes import this_process
+from pipelines.resources import WarehouseResource
 from warehouse import Warehouse, door
 
 
@@ -37,7 +38,7 @@ with pytest.MonkeyPatch.context() as patch:
     SIDE_BY_SIDE = wanted_executor()
 
 
-@dg.job(executor_def=SIDE_BY_SIDE, resource_defs={"warehouse": confined_warehouse})
+@dg.job(executor_def=SIDE_BY_SIDE, resource_defs={"warehouse": WarehouseResource.of_environment()})
 def spread() -> None:
     apart(in_a_process.alias("first")(), in_a_process.alias("second")())
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.random_size import size
 from tests.shared import shared_file
 from tests.simulator import oracle_cases, oracle_cases_plans, oracle_cases_policies
 from tests.simulator.oracle import BACKFILLS, OracleRun, Replay, oracle_run
@@ -40,7 +41,6 @@ from tests.simulator.oracle_policies import (
 )
 from tests.simulator.oracle_types import CORRECTIONS, HOUR_S, MINUTE_S, Job, RunningJob, Workload, workload_of
 from tests.simulator.oracle_workloads import read_swf, workloads
-from tests.studies import size
 
 CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES, *oracle_cases_plans.CASES]
 

@@ -11,14 +11,13 @@ import click
 
 from assets.common.storage import open_warehouse
 from assets.common.writing.outputs import output_beside
-from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.what_if.scored_part import PartOptions, part_of
+from assets.what_if.settings import NodeSettings, RunSettings, check_saved_settings
 from pipelines.terminal import printable
-from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER
+from simulator.jobs.words import TOGETHER
 from tracehouse.cli.errors import plain_errors
-from tracehouse.cli.parameters.amounts import DurationType, ShareType
-from tracehouse.cli.parameters.names import complete_backfilling, complete_policies
 from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
+from tracehouse.cli.parameters.settings import setting_options
 from tracehouse.cli.parameters.sources import complete_sources, complete_sources_and_files
 from tracehouse.cli.parts import part_options, take_part
 from tracehouse.text.replay_text import compare_text, placements_text, replay_text
@@ -26,184 +25,13 @@ from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
-    from assets.what_if.on_nodes import NodeSettings
     from assets.what_if.run import ReplayRun
-
-NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period", "switches", "guard", "placing_seed")
 
 
 @click.command()
 @click.argument("trace_or_source", shell_complete=complete_sources_and_files)
-@click.option(
-    "--policy",
-    "-p",
-    default="FCFS",
-    show_default=True,
-    shell_complete=complete_policies,
-    help="Order of the queue, one of the list above.",
-)
-@click.option(
-    "--backfill",
-    "-b",
-    default="easy",
-    show_default=True,
-    shell_complete=complete_backfilling,
-    help="none, any, easy, easy-sjbf, conservative, selective:threshold=X (default 2), pick:OPTIONS, learned (the agent "
-    "that picks trained for the source), or FILE.json, such an agent, or one of Deep Back-Filling, which decides all starts "
-    "(docs/guides/backfilling.md).",
-)
-@click.option(
-    "--inspector",
-    metavar="RULE|learned|FILE",
-    help="Who accepts or rejects each pick of the policy: accept, unfit (rejects what does not fit), reject, learned (the inspector "
-    "trained for the source), or FILE.json, a trained inspector.",
-)
-@click.option(
-    "--estimates",
-    default="requested",
-    show_default=True,
-    help="Run times the scheduler uses: requested, actual, predicted (or a quantile, predicted:p80), or live. Live ones come from "
-    "similar jobs that have ended in the replay, updated while a job waits (live:mean, live:median, live:p80, "
-    "live:slowdown, live:last_two).",
-)
-@click.option(
-    "--reserve-by",
-    type=click.Choice(RESERVE_BY),
-    default="estimate",
-    show_default=True,
-    help="Time that reservations use for running jobs: their estimate, or the requested time, which no "
-    "underestimate can upset.",
-)
-@click.option(
-    "--admit-by",
-    type=click.Choice(ADMIT_BY),
-    default="estimate",
-    show_default=True,
-    help="What decides whether a job may go before a blocked one: its estimate, or its requested time, so that no "
-    "underestimate delays the blocked one.",
-)
-@click.option(
-    "--correction",
-    type=click.Choice(CORRECTIONS),
-    default="requested",
-    show_default=True,
-    help="Estimate of a job that has run longer than its estimate.",
-)
-@click.option(
-    "--rules",
-    type=click.Choice(RULE_SETS),
-    default="standard",
-    show_default=True,
-    help="rlscheduler: the rules of that paper's code with its own backfilling, for comparison with its tables. "
-    "rlscheduler-corrected: the same with the true wait in WFP3 and UNICEP.",
-)
-@click.option(
-    "--window",
-    metavar="START:LENGTH",
-    help="Only these jobs: position of the first among the replayable jobs, from 0, and how many.",
-)
-@click.option(
-    "--warm-start",
-    is_flag=True,
-    help="Begin with the jobs that were running or waiting by the log's own times.",
-)
-@click.option(
-    "--outages",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="CSV with start,end,procs and optionally announced, in the log's own seconds: processors missing.",
-)
-@click.option("--cancelled", is_flag=True, help="Also replay jobs that were cancelled before they started.")
-@click.option("--drop-wider", is_flag=True, help="Leave out jobs wider than the cluster instead of failing.")
-@click.option(
-    "--trim",
-    type=ShareType(0, 0.5, is_open=(False, True)),
-    default=0.0,
-    metavar="SHARE",
-    help="Also give metrics without warm-up and cool-down: this share of the submission span cut at both ends.",
-)
-@click.option(
-    "--load",
-    metavar="FACTOR",
-    default="1",
-    show_default=True,
-    help="How many times as densely jobs are submitted, such as 1.1 or +10% for a tenth more work in the same time.",
-)
-@click.option(
-    "--procs",
-    metavar="NUMBER",
-    help="Processors of the cluster, such as 300, or a change such as +10% or -4. Default: from source or log.",
-)
-@click.option(
-    "--without-queue",
-    multiple=True,
-    metavar="NAME",
-    help="Leave the jobs of this queue, or partition, out. May be given several times.",
-)
-@click.option(
-    "--partition",
-    "partitions",
-    multiple=True,
-    metavar="QUEUE=PROCS",
-    help="Processors that a queue owns, such as gpu=64. Its jobs run on no others. May be given several times.",
-)
-@click.option(
-    "--round-walltimes",
-    metavar="LENGTH",
-    help="Round requested times up to a multiple of this, such as 4h or 30min.",
-)
-@click.option(
-    "--topology",
-    metavar="TREE|FILE",
-    help="Place jobs on nodes below switches: nodes per leaf x leaves per pod x pods (16x8x4), or Slurm's topology.conf "
-    "(docs/guides/topology.md). Default: that of the source in the catalogue.",
-)
-@click.option(
-    "--hops",
-    metavar="NUMBERS",
-    help="Hops between two nodes by the level of their lowest common switch, from the leaf up, such as 2,4,6.",
-)
-@click.option(
-    "--procs-per-node",
-    type=click.IntRange(1),
-    metavar="NUMBER",
-    help="Processors of a node. Default: from catalogue or log, or 1.",
-)
-@click.option(
-    "--nodes",
-    metavar="NUMBER|shared|whole",
-    help="Nodes of the cluster instead of --procs, such as 32, or a change such as +10% or -4. With --topology it may be shared or whole: "
-    "whether jobs share nodes, or take whole ones. Default: shared.",
-)
-@click.option(
-    "--place",
-    type=click.Choice(PLACES),
-    help="Who chooses the nodes of a job. Default: tree, Slurm's best fit. looking-ahead also chooses the jobs.",
-)
-@click.option(
-    "--every",
-    "period",
-    type=DurationType(),
-    metavar="DURATION",
-    help="The scheduler acts only this often, such as 60s or 5min. Default: always.",
-)
-@click.option(
-    "--switches",
-    metavar="LEAVES@WAIT",
-    help="How long jobs wait for how few leaf switches, as with Slurm's --switches, such as 1@2h or 2@600s.",
-)
-@click.option(
-    "--guard",
-    type=click.IntRange(1),
-    metavar="PERIODS",
-    help="With --place looking-ahead: no job passes one that has waited this number of periods. Default: 11.",
-)
-@click.option(
-    "--placing-seed",
-    type=click.IntRange(0),
-    metavar="NUMBER",
-    help="Seed of the rules random, free and looking-ahead. Default: 1.",
-)
+@setting_options(RunSettings)
+@setting_options(NodeSettings, has_defaults=False)
 @part_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: settings, counts and every metric.")
 @click.option(
@@ -231,14 +59,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     "`tracehouse compare`. A run of that name is replaced.",
 )
 @plain_errors
-def replay(
-    trace_or_source: str,
-    as_json: bool,
-    save: str | None,
-    outages: Path | None,
-    load: str,
-    **others: Any,
-) -> None:
+def replay(trace_or_source: str, as_json: bool, save: str | None, **given: Any) -> None:
     """Replay a log (a path) or a source under a policy: what would have happened?
 
     Prints waits, slowdowns, utilisation and fairness. docs/guides/replay.md has examples, and
@@ -265,49 +86,35 @@ def replay(
       learned                    the policy trained for the source
       FILE.json                  a trained policy
     """
-    from assets.what_if.settings import RunSettings, check_saved_settings, parse_partition, read_outages
-    from tracehouse.replaying import check_can_be_saved, replay_trace, summary
+    from tracehouse.replaying import NoTree, asked_settings, check_can_be_saved, replay_trace, summary
 
-    files = {name: others.pop(name) for name in ("placement", "schedule", "plots")}
-    asked, size = PartOptions(**take_part(others)), _take_size(others)
-    nodes = _nodes({name: others.pop(name) for name in NODE_OPTIONS}, files["placement"], trace_or_source)
-    others["partitions"] = dict(parse_partition(text) for text in others["partitions"])
-    settings = RunSettings(
-        outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **others
-    )
+    files = {name: given.pop(name) for name in ("placement", "schedule", "plots")}
+    scored = PartOptions(**take_part(given))
+    try:
+        asked = asked_settings(given, trace_or_source, on_nodes=files["placement"] is not None)
+    except NoTree as error:
+        option = error.setting.replace("_", "-").replace("period", "every")
+        raise click.ClickException(
+            f"--{option} needs the tree of switches: give --topology, such as --topology 16x8x4, or `topology` of the source in the "
+            "catalogue"
+        ) from None
     if save is not None:
-        if nodes is None:
-            check_saved_settings(settings)
+        if asked.nodes is None:
+            check_saved_settings(asked.settings)
         check_can_be_saved(trace_or_source, save)
-    run = replay_trace(trace_or_source, settings, size, nodes, asked.labels)
-    results = summary(run, trace_or_source, None if asked.is_all else part_of(run.logged_rows, run.trace.clock, asked))
+    run = replay_trace(trace_or_source, asked, scored.labels)
+    part = None if scored.is_all else part_of(run.logged_rows, run.trace.clock, scored)
+    results = summary(run, trace_or_source, part)
     click.echo(json.dumps(results) if as_json else replay_text(results, terminal_width()))
-    _remark(run, nodes, None if as_json else trace_or_source)
+    _remark(run, None if as_json else trace_or_source)
     _write_files(run, trace_or_source, **files)
     if save is not None:
         _save(run, trace_or_source, save, quiet=as_json)
 
 
-def _take_size(given: dict[str, Any]) -> AskedProcs | None:
-    """Takes the size of the cluster out of the options: --procs, or --nodes where that is a number. None without either."""
-    procs, nodes = given.pop("procs"), given["nodes"]
-    if nodes is None or nodes.strip().lower() in SHARING:
-        given["nodes"] = nodes and nodes.strip().lower()
-        return None if procs is None else parse_procs(procs)
-    try:
-        size = parse_nodes(nodes, given["procs_per_node"])
-    except ValueError as error:
-        raise ValueError(f"{error}. Or give shared or whole, for jobs that are placed on nodes") from None
-    if procs is not None:
-        raise ValueError("--procs and --nodes both say how large the cluster is: leave one of them out")
-    given["nodes"] = None
-    if all(given[name] is None for name in NODE_OPTIONS if name != "procs_per_node"):
-        given["procs_per_node"] = None  # it says how large a node is, but not that jobs are placed on nodes
-    return size
-
-
-def _remark(run: ReplayRun, nodes: NodeSettings | None, graded: str | None) -> None:
+def _remark(run: ReplayRun, graded: str | None) -> None:
     """What a reader must know beside the figures. graded: the source whose grade is printed, if it is."""
+    nodes = None if run.ground is None else run.ground.settings
     alone = run.settings.backfill if run.policy.alone is not None else TOGETHER
     if run.policy.alone is not None or (nodes is not None and nodes.place == TOGETHER):
         click.echo(f"{alone} decides all starts: nothing is ordered or reserved beside it", err=True)
@@ -328,24 +135,6 @@ def say_grade(trace_or_source: str) -> None:
         if said is not None:
             trust = f"\nHow far replays of {source} can be trusted: {printable(said)}"
             click.echo(folded(trust, terminal_width(of_errors=True)), err=True)
-
-
-def _nodes(given: dict[str, Any], placement: Path | None, trace_or_source: str) -> NodeSettings | None:
-    """The nodes of the options. Raises ClickException where neither they nor the catalogue have a tree."""
-    from assets.what_if.loading import catalogue_source, is_path
-    from assets.what_if.on_nodes import node_settings
-
-    asked = {name: value for name, value in given.items() if value is not None}
-    if not asked and placement is None:
-        return None
-    nodes = node_settings(asked, None if is_path(trace_or_source) else catalogue_source(trace_or_source))
-    if nodes is None:
-        option = next(iter(asked), "placement").replace("_", "-").replace("period", "every")
-        raise click.ClickException(
-            f"--{option} needs the tree of switches: give --topology, such as --topology 16x8x4, or `topology` of the source in the "
-            "catalogue"
-        )
-    return nodes
 
 
 def _write_files(

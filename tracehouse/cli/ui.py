@@ -65,7 +65,8 @@ def _is_free(host: str, port: int) -> bool:
 @plain_errors
 def ui(host: str, port: int, allowed: tuple[str, ...], plug_ins: Path | None) -> None:
     """Open the Dagster UI on this project (offline, no telemetry): assets, runs, schedule, inbox sensor."""
-    from pipelines.automation import declared_sources, register_sources
+    from pipelines.automation import declared_sources
+    from pipelines.nights import register_sources
     from pipelines.processes import close_dead_runs
     from pipelines.running import dagster_instance
     from simulator.policies.plugins import FOLDER_VARIABLE

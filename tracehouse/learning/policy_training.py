@@ -71,8 +71,8 @@ class JobsToTrain:
 @dataclass(frozen=True)
 class TrainingResult:
     """The best policy of all seeds, and how good it is. path: of its file. key: formula of the best priority key. costs: of the goal, by
-    policy, on the jobs that judge. judged: verdicts, empty where the rules allow none. happened: to the champion, None where the
-    policy orders the queue or nothing keeps it."""
+    policy, on the jobs that judge. judged: verdicts, empty where the rules allow none. happened: to the champion of the
+    source, None where there can be none: a log by its path, or other rules than the standard ones."""
 
     jobs: JobsToTrain
     setup: TrainingSetup
@@ -112,8 +112,8 @@ def train_policy(
 ) -> TrainingResult:
     """Trains a policy per seed, writes the file of the best one, and compares it with others on later jobs.
 
-    options: those of `tracehouse train`, by name. Agents of a source in the warehouse challenge its champion. Raises ValueError with the
-    remedy.
+    options: those of `tracehouse train`, by name. What is trained on a source in the warehouse challenges its champion. Raises
+    ValueError with the remedy.
     """
     from assets.policies.training import PolicyTask, TrainingSetup, split_of
     from models.scheduling.learning.training_run import best_by_validation
@@ -141,21 +141,26 @@ def train_policy(
     words = {name: str(judgement.verdict) for name, judgement in judged.items()}
     card = setup.card(best, FILE_CARD, unseen_costs=costs, verdicts=words)
     write_output(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
-    happened = None
-    if learn != "order" and jobs.is_loaded:
-        happened = _adopt(setup, policies, accept_trade)
+    keeps = jobs.is_loaded and setup.task.rules == "standard"
+    happened = _adopt(setup, policies, accept_trade) if keeps else None
     for seed in seeds:
         forget(_checkpoint_of(path, seed))
     return TrainingResult(jobs, setup, best, path, card, key, costs, judged, happened)
 
 
 def _adopt(setup: TrainingSetup, policies: list[JudgedPolicy], accept_trade: bool) -> str:
-    """Keeps the agents in the warehouse. Returns what happened to the champion. Raises ValueError where the source is gone."""
-    from assets.policies.adoption import adopt_agents
+    """What was trained challenges the champion of its kind. Returns what happened to that. A policy that orders the queue leaves one alone
+    that is for something else, which the pipeline trains for. Raises ValueError where the source is gone."""
+    from assets.policies.adoption import adopt, other_task_of_champion
 
+    warehouse = open_warehouse()
     with works_on(setup.trace.source):
-        load_clock(open_warehouse(), setup.trace.source)
-        return adopt_agents(open_warehouse(), setup, policies, accept_trade)[2]
+        load_clock(warehouse, setup.trace.source)
+        other = None if setup.arena.agent else other_task_of_champion(warehouse, setup)
+        if other is not None:
+            asked = " ".join(f"--{name} {value}" for name, value in other.items())
+            return f"the champion is for something else and stays: train with {asked} to challenge it"
+        return adopt(warehouse, setup, policies, accept_trade)[2]
 
 
 def _agent(learn: str, agent: str | None, policy: str | None, options: dict[str, Any]) -> dict[str, Any]:
@@ -223,7 +228,7 @@ def _train(
                 draw_training(plot, curves, setup.task.goal)
 
         try:
-            return list(setup.train(recipe, seeds, on_epoch, lambda seed: _checkpoint_of(path, seed), by_ppo))
+            return list(setup.train(recipe, seeds, on_epoch, lambda seed: _checkpoint_of(path, seed), by_ppo, True))
         except TrainingStopped as error:
             raise ValueError(str(error)) from None
         except KeyboardInterrupt:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assets.common.storage import open_warehouse
+from assets.what_if.changes.outages import Outage
 from assets.what_if.grade import SourceGrade, grade_of
 from assets.what_if.loading import catalogue_source, is_loaded
 from assets.what_if.scenarios.base_scheduler import (
@@ -16,7 +17,7 @@ from assets.what_if.scenarios.base_scheduler import (
     header_of_beginning,
     stored_header,
 )
-from assets.what_if.settings import Outage, RunSettings
+from assets.what_if.settings import RunSettings
 from traces.common.blocks import first_bytes
 from traces.common.log import log_files
 

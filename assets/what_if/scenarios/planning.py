@@ -10,17 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from assets.common.options import options_of
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.what_if.changes.jobs_of_replay import changed_rows, check_partitions, partition_shares
+from assets.what_if.changes.outages import outages_of, read_outages
 from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
 from assets.what_if.policies import ChosenPolicy
 from assets.what_if.replayers import check_settings, choose_policy
 from assets.what_if.scenarios.base_configuration import BaseConfiguration, base_configuration
-from assets.what_if.scenarios.scenario_file import BASE, TEXTS, Changes, ScenarioFile
+from assets.what_if.scenarios.scenario_file import BASE, Changes, ScenarioFile
 from assets.what_if.scored_part import PartOptions, part_of
-from assets.what_if.settings import RunSettings, outages_of, read_outages
+from assets.what_if.settings import RunSettings
 
 GROUP_LABELS = ("queue", "account")
 """Columns of core.jobs that results are grouped by, besides the user."""
@@ -118,9 +120,7 @@ def plan_scenarios(
 def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple[RunSettings, AskedProcs | None]:
     """The settings of a replay without its processors, and how many processors are asked for. fitted: of the scheduler that fits best.
     What its cluster lacks while it is smaller goes with further outages and changes of the size, but not with a number of processors."""
-    values: dict[str, Any] = {
-        key: changes[key] for key in (*TEXTS, "without_queue", "partitions", "round_walltimes") if key in changes
-    }
+    values: dict[str, Any] = {key: changes[key] for key in options_of(RunSettings) if key in changes and key != "procs"}
     size = None
     if "procs" in changes:
         size = parse_procs(changes["procs"])
@@ -208,6 +208,6 @@ def _ready(
         )
     if settings.believed.is_predicted:
         trace.jobs_of(rows, settings.believed)
-    outages_of(settings, procs)
+    outages_of(settings.outages, procs)
     of_nodes = (size.node_procs or node_procs) if size is not None and size.in_nodes else None
     return PlannedReplay(asked.path[-1], settings, asked.policy, asked.path, of_nodes)

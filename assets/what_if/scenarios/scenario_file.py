@@ -12,13 +12,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from assets.common.options import options_of
 from assets.what_if.scored_part import PartOptions
+from assets.what_if.settings import TEXT, NodeSettings, RunSettings
 from traces.catalogue.checking import Checker
 
-TEXTS = ("policy", "backfill", "inspector", "estimates", "reserve_by", "admit_by", "correction", "outages")
+SCENARIO_KEYS = {name: option.key for name, option in options_of(RunSettings, NodeSettings).items() if option.key}
+"""By key of a scenario: what it must be, in words."""
 AMOUNTS = ("procs", "nodes", "load", "round_walltimes")
 """Keys whose values are numbers or texts such as +10%, -4 and 4h."""
-SCENARIO_KEYS = (*TEXTS, *AMOUNTS, "procs_per_node", "without_queue", "partitions")
 PART_KEYS = {"period": "period", "from": "begin", "to": "end", "queue": "queue", "user": "user", "account": "account"}
 """Keys of the file, and fields of PartOptions."""
 FILE_KEYS = ("source", *PART_KEYS, "base", "scenarios")
@@ -136,7 +138,7 @@ def _changes(file: ScenarioFile, table: Any, *path: str) -> Changes:
     changes = {}
     for written, value in table.items():
         key = written.replace("-", "_")
-        _check_key(file, key, SCENARIO_KEYS, *path, written)
+        _check_key(file, key, tuple(SCENARIO_KEYS), *path, written)
         changes[key] = _checked_value(file, key, value, *path, written)
     if "procs" in changes and "nodes" in changes:
         raise ValueError(f"{file.at(*path, 'nodes')}: procs and nodes both say how large the cluster is: leave one out")
@@ -153,7 +155,7 @@ def _check_key(file: ScenarioFile, key: str, keys: tuple[str, ...], *path: str) 
 
 def _checked_value(file: ScenarioFile, key: str, value: Any, *path: str) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if key in TEXTS and isinstance(value, str):
+    if SCENARIO_KEYS[key] == TEXT and isinstance(value, str):
         return value
     if key in AMOUNTS and (isinstance(value, str) or is_number):
         return str(value)
@@ -164,16 +166,7 @@ def _checked_value(file: ScenarioFile, key: str, value: Any, *path: str) -> Any:
         return list(queues)
     if key == "partitions" and isinstance(value, Mapping) and all(type(procs) is int for procs in value.values()):
         return dict(value)
-    expected = {
-        "partitions": "a table of queues and the processors that each owns, such as { gpu = 64 }",
-        "procs_per_node": "a whole number from 1 on",
-        "without_queue": "the name of a queue in quotes, or a list of names",
-        "procs": 'a number, or a text such as "+10%" or "-64"',
-        "nodes": 'a number, or a text such as "+10%" or "-4"',
-        "load": 'a number, or a text such as "+20%"',
-        "round_walltimes": 'a length of time in quotes, such as "4h"',
-    }
-    raise ValueError(f"{file.at(*path)}: {key} must be {expected.get(key, 'a text in quotes')}, found {value!r}")
+    raise ValueError(f"{file.at(*path)}: {key} must be {SCENARIO_KEYS[key]}, found {value!r}")
 
 
 def _label(file: ScenarioFile, key: str, value: Any) -> str:

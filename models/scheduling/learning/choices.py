@@ -1,13 +1,18 @@
-"""Losses over recorded choices, with gradients by hand. Torch computes the same over ragged segments, many times slower."""
+"""Losses over recorded choices: with gradients by hand, since torch takes many times longer over ragged segments, and in torch for the
+networks of papers."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.compiled import compiled
+
+if TYPE_CHECKING:
+    import torch
 
 
 @compiled
@@ -53,6 +58,34 @@ def ppo_gradient(scores, num_rows, choice, old_log_prob, advantage, clip, entrop
         gradient[chosen] -= force
         row += n
     return divergence, entropy, clipped
+
+
+class ClippedChoices(NamedTuple):
+    """Means over some decisions, to differentiate: what the policy gains, its entropy in nats, and the approximate KL divergence."""
+
+    gain: torch.Tensor
+    entropy: torch.Tensor
+    kl: torch.Tensor
+
+
+def clipped_choices(
+    log_probs: torch.Tensor, action: torch.Tensor, old: torch.Tensor, advantage: torch.Tensor, clip: float | None
+) -> ClippedChoices:
+    """The clipped surrogate of recorded decisions, or, where `clip` is None, the plain policy gradient.
+
+    log_probs: of all actions now, (decisions, actions). action: what was chosen. old: its log-probability then. advantage: how much
+    better than expected it turned out. All (decisions,).
+    """
+    import torch
+
+    chosen = log_probs.gather(1, action[:, None]).squeeze(1)
+    log_ratio = chosen - old
+    ratio = log_ratio.exp()
+    gained = chosen * advantage if clip is None else ratio * advantage
+    if clip is not None:
+        gained = torch.minimum(gained, ratio.clamp(1 - clip, 1 + clip) * advantage)
+    entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
+    return ClippedChoices(gained.mean(), entropy, (ratio - 1 - log_ratio).mean())
 
 
 @compiled

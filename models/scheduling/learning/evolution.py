@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena
-from models.scheduling.learning.checkpoint import TrainingProgress, fingerprint, load_checkpoint, save_checkpoint
+from models.scheduling.learning.checkpoint import BestKept, Checkpoint, TrainingProgress, fingerprint, train_epochs
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import EvolutionOptions
 from simulator.policies.network import KernelWeights
@@ -34,44 +35,71 @@ def evolve(
 
     checkpoint: as in models.scheduling.learning.ppo.train_by_ppo. Same arguments and seed, same weights.
     """
-    import torch
-
-    centre = flatten(start)
-    first_moment, second_moment = np.zeros_like(centre), np.zeros_like(centre)
+    search = _Search(arena, lessons, start, options, seed)
     training = fingerprint(arena, lessons, ["evolution", options.model_dump(), seed], start)
-    state = load_checkpoint(checkpoint, training)
-    if state:
-        progress = TrainingProgress.from_state(state["progress"])
-        centre, first_moment, second_moment = (tensor.numpy() for tensor in state["search"])
-    else:
-        progress = TrainingProgress([], float(arena.costs(start, lessons.validation).mean()), 0, start)
-    for report in progress.curve:
-        on_generation(report)
-    for generation in range(len(progress.curve) + 1, options.generations + 1):
-        rng = np.random.default_rng([seed, generation])
-        windows = lessons.begun(arena, lessons.windows.some(rng, options.windows), unflatten(centre, start))
-        noise = rng.standard_normal((options.pairs, len(centre)))
+    train_epochs(search, options.generations, Checkpoint(checkpoint, training), on_generation)
+    return search.progress.trained(options.model_dump() | {"seed": seed})
+
+
+class _Search(BestKept):
+    """The centre that candidates are drawn around, with the moments of its steps."""
+
+    def __init__(
+        self, arena: Arena, lessons: Lessons, start: KernelWeights, options: EvolutionOptions, seed: int
+    ) -> None:
+        self._arena, self._lessons, self._start, self._options, self._seed = arena, lessons, start, options, seed
+        self._centre = flatten(start)
+        self._first_moment, self._second_moment = np.zeros((2, len(self._centre)))
+
+    def begin(self) -> None:
+        """What the search starts from counts as generation 0."""
+        self.progress = TrainingProgress([], self._validated(self._start), 0, self._start)
+
+    def run_epoch(self, epoch: int) -> EpochReport:
+        """One generation, whose candidates replay the same windows."""
+        arena, options, start = self._arena, self._options, self._start
+        rng = np.random.default_rng([self._seed, epoch])
+        drawn = self._lessons.windows.some(rng, options.windows)
+        windows = self._lessons.begun(arena, drawn, unflatten(self._centre, start))
+        noise = rng.standard_normal((options.pairs, len(self._centre)))
         costs = np.empty((options.pairs, 2))
         for pair, x in enumerate(noise):
             for side, sign in enumerate((1.0, -1.0)):
-                candidate = unflatten(centre + sign * options.spread * x, start)
+                candidate = unflatten(self._centre + sign * options.spread * x, start)
                 costs[pair, side] = arena.costs(candidate, windows).mean()
         rank = _ranks(costs) / (costs.size - 1) - 0.5
-        slope = (rank[:, 0] - rank[:, 1]) @ noise / (2 * options.pairs * options.spread)
-        first_moment = 0.9 * first_moment + 0.1 * slope
-        second_moment = 0.99 * second_moment + 0.01 * slope**2
-        step = (first_moment / (1 - 0.9**generation)) / (np.sqrt(second_moment / (1 - 0.99**generation)) + 1e-8)
-        centre = centre - options.rate * (1 - 0.9 * (generation - 1) / options.generations) * step
-        weights = unflatten(centre, start)
-        score = None
-        if generation % options.validate_every == 0 or generation == options.generations:
-            score = float(arena.costs(weights, lessons.validation).mean())
-        report = EpochReport(generation, "all", 0, float(costs.mean()), score, 0.0, 0.0, 1)
-        progress.report(report, weights)
-        search = [torch.from_numpy(array) for array in (centre, first_moment, second_moment)]
-        save_checkpoint(checkpoint, training, {"progress": progress.to_state(), "search": search})
-        on_generation(report)
-    return progress.trained(options.model_dump() | {"seed": seed})
+        self._step((rank[:, 0] - rank[:, 1]) @ noise / (2 * options.pairs * options.spread), epoch)
+        weights = unflatten(self._centre, start)
+        is_validated = epoch % options.validate_every == 0 or epoch == options.generations
+        score = self._validated(weights) if is_validated else None
+        report = EpochReport(epoch, "all", 0, float(costs.mean()), score, 0.0, 0.0, 1)
+        self.progress.report(report, weights)
+        return report
+
+    def _step(self, slope: FloatArray, generation: int) -> None:
+        """Adam, with a rate that falls to a tenth."""
+        self._first_moment = 0.9 * self._first_moment + 0.1 * slope
+        self._second_moment = 0.99 * self._second_moment + 0.01 * slope**2
+        step = (self._first_moment / (1 - 0.9**generation)) / (
+            np.sqrt(self._second_moment / (1 - 0.99**generation)) + 1e-8
+        )
+        rate = self._options.rate * (1 - 0.9 * (generation - 1) / self._options.generations)
+        self._centre = self._centre - rate * step
+
+    def _validated(self, weights: KernelWeights) -> float:
+        return float(self._arena.costs(weights, self._lessons.validation).mean())
+
+    def to_state(self) -> dict[str, Any]:
+        """The best generation so far, and where the search is."""
+        import torch
+
+        search = [torch.from_numpy(array) for array in (self._centre, self._first_moment, self._second_moment)]
+        return {"progress": self.progress.to_state(), "search": search}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `to_state`."""
+        self.progress = TrainingProgress.from_state(state["progress"])
+        self._centre, self._first_moment, self._second_moment = (tensor.numpy() for tensor in state["search"])
 
 
 def _ranks(costs: FloatArray) -> FloatArray:

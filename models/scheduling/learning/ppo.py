@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows, relative
-from models.scheduling.learning.checkpoint import TrainingProgress, fingerprint, load_checkpoint, save_checkpoint
+from models.scheduling.learning.checkpoint import BestKept, Checkpoint, TrainingProgress, fingerprint, train_epochs
 from models.scheduling.learning.choices import advantages, at_the_end, pad
 from models.scheduling.learning.kernel_pass import ClippedLoss, Gradients, ppo_pass, recorded_choices
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
@@ -48,18 +48,37 @@ def train_by_ppo(
     """
     learner = learner or Learner(arena, options, seed, start)
     training = fingerprint(arena, lessons, ["ppo", learner.kind, options.model_dump(), seed], start)
-    state = load_checkpoint(checkpoint, training)
-    progress = TrainingProgress.from_state(state["progress"]) if state else learner.beginning(lessons, start)
-    if state:
-        learner.load_state(state["learner"])
-    for report in progress.curve:
-        on_epoch(report)
-    for epoch in range(len(progress.curve) + 1, options.epochs + 1):
-        report = _epoch(learner, lessons, epoch, seed)
-        progress.report(report, learner.weights())
-        save_checkpoint(checkpoint, training, {"progress": progress.to_state(), "learner": learner.to_state()})
-        on_epoch(report)
-    return progress.trained(options.model_dump() | {"seed": seed})
+    trainee = _OneLearner(learner, lessons, seed, start)
+    train_epochs(trainee, options.epochs, Checkpoint(checkpoint, training), on_epoch)
+    return trainee.progress.trained(options.model_dump() | {"seed": seed})
+
+
+class _OneLearner(BestKept):
+    """A learner alone with its lessons."""
+
+    def __init__(self, learner: Learner, lessons: Lessons, seed: int, start: KernelWeights | None) -> None:
+        self._learner, self._lessons, self._seed, self._start = learner, lessons, seed, start
+
+    def begin(self) -> None:
+        """What training starts from counts as epoch 0 where it was learned before."""
+        learner = self._learner
+        cost = np.inf if self._start is None else float(learner.validate(self._lessons.validation).mean())
+        self.progress = TrainingProgress([], cost, 0, learner.weights())
+
+    def run_epoch(self, epoch: int) -> EpochReport:
+        """Samples, updates and validates. Raises ValueError when training diverges."""
+        report = _epoch(self._learner, self._lessons, epoch, self._seed)
+        self.progress.report(report, self._learner.weights())
+        return report
+
+    def to_state(self) -> dict[str, Any]:
+        """The best epoch so far, and the learner."""
+        return {"progress": self.progress.to_state(), "learner": self._learner.to_state()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `to_state`."""
+        self.progress = TrainingProgress.from_state(state["progress"])
+        self._learner.load_state(state["learner"])
 
 
 def _epoch(learner: Learner, lessons: Lessons, epoch: int, seed: int) -> EpochReport:
@@ -126,11 +145,6 @@ class Learner:
         self.critic = Critic(inputs, self._slots, options.critic_layers) if options.baseline == "critic" else None
         self._policy_optimiser = Adam(self.network.parameters(), lr=options.policy_rate)
         self._value_optimiser = Adam(self.critic.parameters(), lr=options.value_rate) if self.critic else None
-
-    def beginning(self, lessons: Lessons, start: KernelWeights | None) -> TrainingProgress:
-        """Before the first epoch: what training starts from counts as epoch 0 where it was learned before."""
-        cost = np.inf if start is None else float(self.validate(lessons.validation).mean())
-        return TrainingProgress([], cost, 0, self.weights())
 
     def weights(self) -> KernelWeights:
         """The policy as the engine takes it."""

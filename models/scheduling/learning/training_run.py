@@ -6,8 +6,9 @@ windows, in where checkpoints are, and in what they write down.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,19 +20,54 @@ from models.scheduling.learning.recipes import PPOTraining, learn
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import Recipe
 from models.scheduling.trajectory_filter import filter_trajectories
+from models.side_by_side import ProcessLost, cores, work_side_by_side
+
+WARM_UP_JOBS = 400
+"""Jobs of the small training by which everything that a training needs is compiled."""
+MOST_WINDOWS = 4000
+"""Windows to learn from that are spread over their part."""
 
 
 @dataclass(frozen=True)
-class TrainingSplit:
-    """Windows to learn from, to choose by and to judge by. trained_jobs: jobs before this position were open to training.
-    confirm, after: as in Lessons."""
+class Split:
+    """Windows of the four parts. confirm: None where nothing confirms. trained_jobs: jobs before this position were open to training.
+    after: as in Lessons."""
 
     learn: Windows
     choose: Windows
+    confirm: Windows | None
     judge: Windows
     trained_jobs: int
-    confirm: Windows | None = None
     after: int | None = None
+
+    @classmethod
+    def by_shares(
+        cls,
+        jobs: int,
+        window_jobs: int,
+        closed_from: int | None = None,
+        *,
+        learn: float = 0.3,
+        choose: float = 0.1,
+        confirm: float = 0.1,
+    ) -> Split:
+        """A trace of so many jobs, cut by submission. What the three shares leave judges.
+
+        Windows to learn from have so many jobs, on a short trace fewer. The others are blocks of one continuous replay. closed_from: where
+        that is earlier than the end of the three parts, they are shorter, and end there.
+        """
+        ends = learn, learn + choose, learn + choose + confirm
+        counted = jobs if closed_from is None else min(jobs, closed_from / ends[-1])
+        learned, chosen, confirmed = (int(share * counted) for share in ends)
+        length = min(window_jobs, learned // 2)
+        return cls(
+            Windows.spread(0, learned, length, MOST_WINDOWS),
+            Windows.blocks(learned, chosen),
+            Windows.blocks(chosen, confirmed),
+            Windows.blocks(confirmed, jobs),
+            confirmed,
+            length,
+        )
 
     def lessons(self, arena: Arena) -> Lessons:
         """With the windows that the trajectory filter keeps for the first epochs."""
@@ -49,28 +85,63 @@ class JudgedPolicy:
     costs: NDArray[np.float64]  # of the judging windows, (windows,)
 
 
-def train_and_judge(
-    arena: Arena,
-    lessons: Lessons,
-    judging: Windows,
-    recipe: Recipe,
-    seeds: Sequence[int],
-    on_epoch: Callable[[int, EpochReport], None] = lambda seed, report: None,
-    checkpoint_of: Callable[[int], Path | None] = lambda seed: None,
-    by_ppo: PPOTraining = train_by_ppo,
-) -> Iterator[JudgedPolicy]:
-    """Trains a policy per seed, one after the other, and replays each on the judging windows.
+@dataclass(frozen=True)
+class TrainingRun:
+    """What all seeds of a run have in common. checkpoints: the file that a seed's training continues from, where it has one. by_ppo: as
+    in models.scheduling.learning.recipes.learn."""
 
-    on_epoch: takes the seed and the report of every epoch. checkpoint_of: the file that a seed's training is continued from.
-    by_ppo: as in models.scheduling.learning.recipes.learn. Same arguments, same policies. Raises ValueError as `learn` there does.
-    """
-    for seed in seeds:
+    arena: Arena
+    lessons: Lessons
+    judging: Windows
+    recipe: Recipe
+    checkpoints: Mapping[int, Path | None] = field(default_factory=dict)
+    by_ppo: PPOTraining = train_by_ppo
 
-        def report_epoch(report: EpochReport, seed: int = seed) -> None:
-            on_epoch(seed, report)
+    def train(self, seed: int, on_epoch: Callable[[EpochReport], None] = lambda report: None) -> JudgedPolicy:
+        """Trains a policy and replays it on the judging windows. Same seed, same policy. Raises ValueError as `learn` does."""
+        arena, checkpoint = self.arena, self.checkpoints.get(seed)
+        trained = learn(arena, self.lessons, self.recipe, seed, on_epoch, checkpoint, self.by_ppo)
+        return JudgedPolicy(self.recipe, seed, trained, arena.costs(trained.weights, self.judging))
 
-        trained = learn(arena, lessons, recipe, seed, report_epoch, checkpoint_of(seed), by_ppo)
-        yield JudgedPolicy(recipe, seed, trained, arena.costs(trained.weights, judging))
+    def train_seeds(
+        self,
+        seeds: Sequence[int],
+        on_epoch: Callable[[int, EpochReport], None] = lambda seed, report: None,
+        side_by_side: bool = False,
+    ) -> Iterator[JudgedPolicy]:
+        """Trains a policy per seed.
+
+        on_epoch: takes the seed and the report of every epoch. side_by_side: in processes, as many at once as there are cores, with the
+        same policies as one after the other; several workers that train one policy use the cores anyway. Raises ValueError as `learn`
+        does, and where a process is lost.
+        """
+        if side_by_side and min(len(seeds), cores()) > 1 and self.by_ppo is train_by_ppo:
+            run = replace(self, arena=replace(self.arena, threads=1))
+            try:
+                yield from work_side_by_side(run.train, seeds, on_epoch, run.warm_up)
+            except ProcessLost as error:
+                raise ValueError(
+                    f"{error}, perhaps for want of memory. The epochs of all seeds are kept: the same command goes on from there"
+                ) from None
+            return
+        for seed in seeds:
+            yield self.train(seed, partial(on_epoch, seed))
+
+    def warm_up(self) -> None:
+        """Compiles what the training needs, by a training of a moment. What is wrong is left to the training to say."""
+        jobs = self.arena.jobs.window(0, min(WARM_UP_JOBS, len(self.arena.jobs)))
+        length = min(self.lessons.windows.jobs, len(jobs) // 4)
+        windows = Windows(np.zeros(1, dtype=np.int64), length)
+        last = Windows.blocks(len(jobs) - length, len(jobs), 1) if self.lessons.validation.continuous else windows
+        confirm = None if self.lessons.confirming is None else last
+        lessons = Lessons(windows, windows, last, confirm, self.lessons.after and length)
+        arena = replace(self.arena, jobs=jobs)
+        try:
+            replace(
+                self, arena=arena, lessons=lessons, judging=last, recipe=self.recipe.shortest(), checkpoints={}
+            ).train(0)
+        except (ValueError, RuntimeError, ArithmeticError):
+            return
 
 
 def best_by_validation(policies: Sequence[JudgedPolicy]) -> JudgedPolicy:

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.learning.checkpoint import TrainingProgress, fingerprint, read_checkpoint, save_checkpoint
+from models.scheduling.learning.checkpoint import (
+    BestKept,
+    Checkpoint,
+    TrainingProgress,
+    fingerprint,
+    read_checkpoint,
+    train_epochs,
+)
 from models.scheduling.learning.ppo import rewards_of
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import PopulationOptions, PPOOptions, WorkerOptions
@@ -69,24 +76,63 @@ def train_by_ddppo(
     also on another number of workers. The policy's parameters name the epochs in which workers stopped early, and the
     families that each worker did then. Raises ValueError when training diverges, and for a checkpoint of another training.
     """
-    session = Session(workers, task)
-    training = task.fingerprint()
-    state = workers.share(state_at_first(workers, checkpoint, training))
-    progress = TrainingProgress.from_state(state["progress"]) if state else session.beginning()
-    if state:
-        session.stops.update(state["stops"])
-    session.learner.load_state(state["learner"] if state else workers.share(session.learner.to_state()))
-    if workers.rank == 0:
-        for report in progress.curve:
-            on_epoch(report)
-    for epoch in range(len(progress.curve) + 1, task.options.epochs + 1):
-        report = session.run_epoch(epoch)
-        progress.report(report, session.learner.weights())
-        if workers.rank == 0:
-            kept = {"progress": progress.to_state(), "learner": session.learner.to_state(), "stops": session.stops}
-            save_checkpoint(checkpoint, training, kept)
-            on_epoch(report)
-    return progress.trained(parameters_of(task, session.stops))
+    trainee = _OnePolicy(Session(workers, task))
+    kept = CheckpointOfWorkers(workers, checkpoint, task.fingerprint())
+    train_epochs(trainee, task.options.epochs, kept, on_epoch if workers.rank == 0 else lambda report: None)
+    return trainee.progress.trained(parameters_of(task, trainee.session.stops))
+
+
+class CheckpointOfWorkers(Checkpoint):
+    """A checkpoint that worker 0 reads and writes for all."""
+
+    def __init__(self, workers: Workers, path: Path | None, training: str) -> None:
+        super().__init__(path, training)
+        self._workers = workers
+
+    def load(self) -> dict[str, Any] | None:
+        """The same state at all workers. Raises ValueError for one of another training."""
+        state: dict[str, Any] | None = self._workers.share(state_at_first(self._workers, self.path, self.training))
+        return state
+
+    def keep(self, state: dict[str, Any]) -> None:
+        """Written by worker 0."""
+        if self._workers.rank == 0:
+            super().keep(state)
+
+
+class _OnePolicy(BestKept):
+    """The session of a training of one policy."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def begin(self) -> None:
+        """What training starts from counts as epoch 0 where it was learned before. All workers begin with the weights of worker 0."""
+        session = self.session
+        cost = np.inf if session.task.start is None else session.judged_cost()
+        self.progress = TrainingProgress([], cost, 0, session.learner.weights())
+        session.learner.load_state(session.workers.share(session.learner.to_state()))
+
+    def run_epoch(self, epoch: int) -> EpochReport:
+        """An epoch of all workers."""
+        report = self.session.run_epoch(epoch)
+        self.progress.report(report, self.session.learner.weights())
+        return report
+
+    def to_state(self) -> dict[str, Any]:
+        """The best epoch so far, the learner, and where workers stopped early."""
+        session = self.session
+        return {
+            "progress": self.progress.to_state(),
+            "learner": session.learner.to_state(),
+            "stops": session.stops,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `to_state`."""
+        self.progress = TrainingProgress.from_state(state["progress"])
+        self.session.stops.update(state["stops"])
+        self.session.learner.load_state(state["learner"])
 
 
 def parameters_of(task: WorkerTask, stops: Stops) -> dict[str, Any]:
@@ -134,11 +180,6 @@ class Session:
         self._beginnings: Beginnings = (
             Beginnings(self.arena, task.lessons, backlogs, self._drawn) if before is None else before._beginnings
         )
-
-    def beginning(self) -> TrainingProgress:
-        """Before the first epoch: what training starts from counts as epoch 0 where it was learned before."""
-        cost = np.inf if self.task.start is None else self.judged_cost()
-        return TrainingProgress([], cost, 0, self.learner.weights())
 
     def judged_cost(self) -> float:
         """What the policy costs on what chooses, taking its best choice every time. All workers share the windows of this; a continuous

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from models.scheduling.learning.checkpoint import save_checkpoint, weights_from_tensors, weights_to_tensors
+from models.scheduling.learning.checkpoint import train_epochs, weights_from_tensors, weights_to_tensors
 from models.scheduling.learning.training import EpochReport, TrainedPolicy
 from models.scheduling.options import PopulationOptions
-from models.scheduling.workers.decentralised_ppo import Session, WorkerTask, parameters_of, state_at_first
+from models.scheduling.workers.decentralised_ppo import CheckpointOfWorkers, Session, WorkerTask, parameters_of
 from models.scheduling.workers.groups import Workers
 
 RANGES: dict[str, tuple[float, float]] = {
@@ -83,16 +83,40 @@ def train_population(
     ValueError as `train_by_ddppo` does.
     """
     options = task.population or PopulationOptions()
-    training = task.fingerprint()
-    state = workers.share(state_at_first(workers, checkpoint, training))
-    population = Population.from_state(state) if state else first_population(task, options)
-    generations = -(-task.options.epochs // options.interval)
-    if workers.rank == 0:
-        for report in population.curve:
-            on_generation(report)
-    session = None
-    for turn in range(len(population.rows), generations * options.members):
-        generation, number = turn // options.members + 1, turn % options.members
+    trainee = _Generations(workers, task, options)
+    kept = CheckpointOfWorkers(workers, checkpoint, task.fingerprint())
+
+    def on_turn(row: dict[str, Any]) -> None:
+        if row["member"] == options.members - 1:
+            on_generation(trainee.population.curve[row["generation"] - 1])
+
+    turns = -(-task.options.epochs // options.interval) * options.members
+    train_epochs(trainee, turns, kept, on_turn if workers.rank == 0 else lambda row: None)
+    return trained_population(task, trainee.population)
+
+
+class _Generations:
+    """A population whose members take turns. population: set by `begin` and `load_state`."""
+
+    population: Population
+
+    def __init__(self, workers: Workers, task: WorkerTask, options: PopulationOptions) -> None:
+        self._workers, self._task, self._options = workers, task, options
+        self._session: Session | None = None
+
+    @property
+    def curve(self) -> list[dict[str, Any]]:
+        """The lineage: one row a turn."""
+        return self.population.rows
+
+    def begin(self) -> None:
+        """Members with their first hyper-parameters."""
+        self.population = first_population(self._task, self._options)
+
+    def run_epoch(self, turn: int) -> dict[str, Any]:
+        """One generation of one member."""
+        task, options, population = self._task, self._options, self.population
+        generation, number = (turn - 1) // options.members + 1, (turn - 1) % options.members
         if number == 0 and generation > 1 and options.exploit:
             population.members = next_generation(population.members, options, task.seed, generation)
         elif number == 0 and generation > 1:
@@ -100,18 +124,22 @@ def train_population(
                 member.parent = k
         member = population.members[number]
         settings = task.options.model_copy(update=_settings(member.hyper))
-        session = Session(workers, task, settings, f"{generation} {number} ", session)
+        session = Session(self._workers, task, settings, f"{generation} {number} ", self._session)
         session.stops.update(population.stops)
         reports = _train_member(session, member, generation, options, task.options.epochs)
-        population.stops = session.stops
+        population.stops, self._session = session.stops, session
         _note(population, session, generation, number, reports)
         if number == options.members - 1:
             population.curve.append(_summary(population, generation, options.members))
-        if workers.rank == 0:
-            save_checkpoint(checkpoint, training, population.to_state())
-            if number == options.members - 1:
-                on_generation(population.curve[-1])
-    return trained_population(task, population)
+        return population.rows[-1]
+
+    def to_state(self) -> dict[str, Any]:
+        """The population."""
+        return self.population.to_state()
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `to_state`."""
+        self.population = Population.from_state(state)
 
 
 def trained_population(task: WorkerTask, population: Population) -> TrainedPolicy:

@@ -11,7 +11,7 @@ import pytest
 
 from assets.common import storage
 from assets.common.trace import Trace, load_trace
-from assets.policies.adoption import AGENT_CARD, adopt_agents, lesson_of_champion
+from assets.policies.adoption import AGENT_CARD, adopt, lesson_of_champion
 from assets.policies.registry import Candidate, champion_agent, learned_policies, promote
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
 from models.scheduling.arena import Arena
@@ -51,7 +51,7 @@ def adopted(
     layout = "picking" if agent.startswith("pick") else "inspecting"
     recipe = RECIPE.model_copy(update={"ppo": RECIPE.ppo.model_copy(update={"layout": layout})})
     policy = JudgedPolicy(recipe, seed, TrainedPolicy(learned, 0, 9.5, [], recipe.model_dump()), np.zeros(1))
-    return adopt_agents(warehouse, setup, [policy], trade)[2]
+    return adopt(warehouse, setup, [policy], trade)[2]
 
 
 def network_of(text: str, seed: int) -> KernelWeights:

@@ -11,8 +11,8 @@ import pytest
 
 from assets.common.trace import load_trace
 from assets.policies import agents as module
-from assets.policies.adoption import adopt_agents
-from assets.policies.agents import AgentTrainingConfig, agents, lessons_of_champions, nightly_split
+from assets.policies.adoption import adopt
+from assets.policies.agents import AgentTrainingConfig, agents, lessons_of_champions
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
 from models.scheduling.options import AGENT_PPO, Recipe
 from tests.tiny import busy_log, warehouse_of
@@ -37,7 +37,7 @@ def test_a_champion_is_challenged_every_night(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(module, "load_trained_trace", lambda *_: (trace, 420))
     assert night(warehouse) == {"kinds trained": 0}
     setup = TrainingSetup.on_split(trace, TASK, split_of(trace, 48))
-    adopt_agents(warehouse, setup, list(setup.train(RECIPE, [1])))
+    adopt(warehouse, setup, list(setup.train(RECIPE, [1])))
     ((learns, task, recipe),) = lessons_of_champions(warehouse, "mine")
     assert (learns, task.agent, task.base, task.goal, recipe) == ("backfilling", TASK.agent, "SAF", "wait", RECIPE)
     found = night(warehouse)
@@ -46,11 +46,4 @@ def test_a_champion_is_challenged_every_night(tmp_path: Path, monkeypatch: pytes
         rows = connection.sql("FROM policies.learned_policies").pl()
     assert rows.filter("newest")["seed"].to_list() == [5]
     assert rows["learns"].unique().to_list() == ["backfilling"] and rows["champion"].sum() == 1
-    assert rows.filter(pl.col("seed") == 5)["trained_jobs"].to_list() == [420]
-
-
-def test_the_split_ends_before_the_test_part() -> None:
-    split = nightly_split(1000, 512)
-    assert split.learn.first.max() + split.learn.jobs == 800 and split.learn.jobs == 400
-    assert split.choose.scored.stop == 900 <= split.judge.scored.start
-    assert split.judge.scored.stop == split.trained_jobs == 1000 and split.confirm is split.judge
+    assert rows.filter(pl.col("seed") == 5)["trained_jobs"].to_list() == [350], "as those of `tracehouse train`"

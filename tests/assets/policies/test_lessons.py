@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 from assets.common.trace import load_trace
-from assets.policies.lessons import judged_jobs, judging_part, learning_part, lessons_of
+from assets.policies.lessons import lessons_of
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse, replace_partition
 
@@ -33,21 +35,15 @@ RANGES = ("median_cost", "mean_cost", "skewness", "high_cost")
 def test_lessons_are_those_of_the_filter(warehouse: Warehouse) -> None:
     trace = load_trace(warehouse, "mine")
     with pytest.raises(ValueError, match="has no trajectory filter"):
-        lessons_of(warehouse, trace, 200, "bsld")
-    filter_windows(warehouse, [0, 50, 140])
-    lessons = lessons_of(warehouse, trace, 200, "bsld")
-    assert np.array_equal(lessons.windows.first, [0, 50, 140]) and lessons.filtered.first.tolist() == [0]
+        lessons_of(warehouse, trace, "bsld")
+    filter_windows(warehouse, [0, 50, 100])
+    lessons, split = lessons_of(warehouse, trace, "bsld")
+    assert np.array_equal(lessons.windows.first, [0, 50, 100]) and lessons.filtered.first.tolist() == [0]
     chosen_by, confirmed_by = lessons.validation, lessons.confirming
     assert confirmed_by is not None and chosen_by.continuous and confirmed_by.continuous and lessons.after == 20
-    assert learning_part(200) <= chosen_by.scored.start and chosen_by.scored.stop == judging_part(200)
-    assert judging_part(200) <= confirmed_by.scored.start and confirmed_by.scored.stop == 200
+    assert chosen_by.scored.start >= 120 and chosen_by.scored.stop == 160 <= confirmed_by.scored.start
+    assert confirmed_by.scored.stop == split.trained_jobs == 200, "the split of `tracehouse train`"
     with pytest.raises(ValueError, match="made for the goal 'bsld', not 'wait'"):
-        lessons_of(warehouse, trace, 200, "wait")
+        lessons_of(warehouse, trace, "wait")
     with pytest.raises(ValueError, match="made for another split"):
-        lessons_of(warehouse, trace, 150, "bsld")
-
-
-def test_a_challenger_is_judged_over_the_newest_jobs_of_the_training_part() -> None:
-    judged = judged_jobs(1000)
-    assert judged.start == judging_part(1000) and judged.stop == 1000
-    assert learning_part(1000) < judged.start
+        lessons_of(warehouse, replace(trace, test_position=150), "bsld")

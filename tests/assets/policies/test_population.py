@@ -20,12 +20,14 @@ from assets.policies.population import (
     population,
     stop_rows,
 )
+from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task
 from models.scheduling.arena import Windows
 from models.scheduling.learning.training import Lessons
 from tests.assets.policies.one_worker import one_worker_here
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse
 
+TASK = PolicyTask(estimates="requested")
 CONFIG = PopulationConfig(
     goal="bsld",
     estimates="requested",
@@ -58,8 +60,8 @@ def test_a_population_and_what_is_kept_of_it(tmp_path: Path, monkeypatch: pytest
     trace = load_trace(warehouse, "mine")
     windows = Windows.spread(0, 300, 48, 100)
     lessons = Lessons(windows, windows, Windows.blocks(300, 360), Windows.blocks(360, 420), after=48)
-    monkeypatch.setattr(module, "load_trained_trace", lambda *_: (trace, 420))
-    monkeypatch.setattr(module, "lessons_of", lambda *_: lessons)
+    setup = TrainingSetup(trace, TASK, arena_of_task(trace, TASK), lessons, Windows.blocks(360, 420), 420)
+    monkeypatch.setattr(module, "filtered_setup", lambda *_: setup)
     one_worker_here(monkeypatch)
     assert happened(warehouse) == "the first policy of this source is champion"
     with warehouse.read() as connection:

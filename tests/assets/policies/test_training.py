@@ -32,6 +32,9 @@ def test_parts_follow_each_other_and_share_no_job(trace: Trace) -> None:
     ]
     assert (split.learn.jobs, split.after, split.choose.jobs, split.judge.jobs) == (48, 48, 5, 28)
     assert split_of(trace, 256).learn.jobs == 135
+    earlier = split_of(dataclasses.replace(trace, test_position=400), 48)
+    assert earlier.trained_jobs == 400 and earlier.learn.scored.stop == 240
+    assert split_of(dataclasses.replace(trace, test_position=540), 48).trained_jobs == 450
 
 
 def test_a_short_trace_is_refused(trace: Trace) -> None:

@@ -10,7 +10,6 @@ import pytest
 from assets.common.trace import Trace, load_trace
 from assets.what_if.on_nodes import (
     PLACEMENT_METRICS,
-    NodeSettings,
     ground_of,
     placed_jobs,
     placement_metrics,
@@ -18,7 +17,7 @@ from assets.what_if.on_nodes import (
 )
 from assets.what_if.replayers import check_settings, choose_policy
 from assets.what_if.run import ReplayRun, replay_run
-from assets.what_if.settings import RunSettings
+from assets.what_if.settings import NodeSettings, RunSettings
 from simulator.jobs.words import PLACES, TOGETHER
 from tests.tiny import busy_log, warehouse_of
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from assets.common.trace import Trace, load_trace
-from assets.policies.adoption import adopt_agents
+from assets.policies.adoption import adopt
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
 from assets.what_if.policies import choose_agent
 from assets.what_if.replayers import check_settings, choose_policy
@@ -126,7 +126,7 @@ def test_the_champions_of_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyP
         trained = TrainedPolicy(agent.weights, 0, 1.0, [], {})
         layout = "picking" if base == "FCFS" else "inspecting"
         recipe = Recipe(ppo=AGENT_PPO.model_copy(update={"layout": layout}))
-        adopt_agents(warehouse, setup, [JudgedPolicy(recipe, 1, trained, np.zeros(1))])
+        adopt(warehouse, setup, [JudgedPolicy(recipe, 1, trained, np.zeros(1))])
     assert starts(backfill="Learned") == starts(backfill=files["FCFS"]) != starts(backfill="easy")
     assert (
         starts(policy="SJF", inspector="learned")

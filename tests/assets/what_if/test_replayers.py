@@ -13,10 +13,11 @@ import torch
 
 from assets.common.trace import Trace, load_trace
 from assets.what_if import replayers
-from assets.what_if.on_nodes import NodeReplayer, NodeSettings
+from assets.what_if.changes.outages import Outage
+from assets.what_if.on_nodes import NodeReplayer
 from assets.what_if.replayers import WAYS, Way, check_settings, choose_policy, way_of
 from assets.what_if.run import ReplayRun, replay_run
-from assets.what_if.settings import REFUSABLE, Outage, RunSettings
+from assets.what_if.settings import REFUSABLE, NodeSettings, RunSettings
 from models.allocation.looking_ahead import LookingAheadReplayer
 from models.runtime.live import LiveReplayer
 from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules

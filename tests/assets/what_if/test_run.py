@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from assets.common.trace import Trace, load_trace
+from assets.what_if.changes.outages import Outage
 from assets.what_if.replayers import check_settings, choose_policy
 from assets.what_if.run import replay_run
-from assets.what_if.settings import Outage, RunSettings
+from assets.what_if.settings import RunSettings
 from tests.tiny import busy_log, swf_line, warehouse_of
 
 

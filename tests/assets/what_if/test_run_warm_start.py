@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from assets.common.trace import Trace, load_trace
+from assets.what_if.changes.outages import Outage
 from assets.what_if.plots import gantt_of
 from assets.what_if.run import ReplayRun
-from assets.what_if.settings import Outage
 from assets.what_if.tables import run_jobs, run_series, series_of
 from tests.assets.what_if.test_run import run_of
 from tests.tiny import busy_log, swf_line, warehouse_of

@@ -170,4 +170,4 @@ def test_random_placing_places_all() -> None:
 
 def test_divergence_is_said() -> None:
     with pytest.raises(ValueError, match="lower the rates"):
-        RepairLearner(TREE, small_options(critic_rate=1e30), 1).learn()
+        RepairLearner(TREE, small_options(critic_rate=1e30), 1).run_epoch(1)

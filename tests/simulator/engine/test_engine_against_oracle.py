@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from simulator.engine.replay import replay
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import metrics
+from tests.random_size import size
 from tests.shared import shared_file
 from tests.simulator import oracle_cases, oracle_cases_plans, oracle_cases_policies
 from tests.simulator.oracle import BACKFILLS, OracleRun, oracle_run
@@ -19,7 +20,6 @@ from tests.simulator.oracle_metrics import oracle_metrics
 from tests.simulator.oracle_policies import POLICIES
 from tests.simulator.oracle_types import CORRECTIONS, Workload
 from tests.simulator.oracle_workloads import read_swf, workloads
-from tests.studies import size
 
 CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES, *oracle_cases_plans.CASES]
 

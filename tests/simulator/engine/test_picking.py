@@ -14,13 +14,13 @@ from simulator.jobs.schedule import Schedule
 from simulator.policies.agents import NO_PICKING, Agent, Picking, Question, parse_agent, parse_picking
 from simulator.policies.observation import blank_network, layout_named
 from simulator.policies.registry import assisted
+from tests.random_size import size
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.oracle import OracleRun
 from tests.simulator.oracle_picks import Picks, oracle_picks
 from tests.simulator.oracle_policies import POLICIES
 from tests.simulator.oracle_types import Workload
 from tests.simulator.oracle_workloads import FEATURES, workloads
-from tests.studies import size
 
 WORKLOADS = size(250, 4000)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster, Outages
 from simulator.jobs.jobs import Jobs, jobs_from_log
+from tests.random_size import size
 from tests.simulator.busy import busy_jobs
 from tests.simulator.engine.test_engine_against_oracle import assert_equal_schedules, equal, fast
 from tests.simulator.engine.test_replay_holds import general
@@ -20,7 +21,6 @@ from tests.simulator.oracle import oracle_run
 from tests.simulator.oracle_policies import POLICIES
 from tests.simulator.oracle_types import CORRECTIONS, Workload
 from tests.simulator.oracle_workloads import workloads
-from tests.studies import size
 
 
 @pytest.mark.parametrize("backfill", ["none", "easy", "easy-sjbf"])

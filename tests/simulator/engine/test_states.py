@@ -19,11 +19,11 @@ from simulator.jobs.tasks import tasks_of
 from simulator.jobs.words import CORRECTIONS
 from simulator.policies.registry import parse_policy
 from simulator.policies.scoring import FIXED
+from tests.random_size import size
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 from tests.simulator.oracle_policies import POLICIES
 from tests.simulator.oracle_types import Workload
 from tests.simulator.oracle_workloads import workloads
-from tests.studies import size
 
 BACKFILLS = ("none", "easy", "easy-sjbf", "conservative", "selective:threshold=1.5")
 OTHER_POLICIES = (

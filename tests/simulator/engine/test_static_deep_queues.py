@@ -24,9 +24,9 @@ from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import tasks_of
 from simulator.policies.registry import parse_policy
+from tests.random_size import size
 from tests.simulator.oracle import oracle_run
 from tests.simulator.oracle_types import workload_of
-from tests.studies import size
 
 POLICIES = ("FCFS", "LCFS", "SJF", "LJF", "SAF", "smallest", "largest", "F1", "F3", "random:seed=5")
 BACKFILLS = ("none", "easy", "easy-sjbf")

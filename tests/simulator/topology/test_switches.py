@@ -15,11 +15,11 @@ from simulator.topology.placement import place_schedule
 from simulator.topology.switches import Switches, SwitchReplayer, least_leaves, parse_switches
 from simulator.topology.tree import regular_tree
 from simulator.topology.units import Units, node_units
+from tests.random_size import size
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.oracle_placing_cases import random_placing_case
 from tests.simulator.oracle_switches import oracle_switches
 from tests.simulator.topology.test_placement import as_lists, units_of_case
-from tests.studies import size
 
 CASES = size(1500, 20_000)
 UNITS = node_units(regular_tree((4, 2, PROCS // 8)))

@@ -15,7 +15,7 @@ import pytest
 from models.scheduling.arena import Windows
 from models.scheduling.options import PPOOptions
 from models.scheduling.policy_file import policy_from_bytes
-from studies.more_data import more_data_tables
+from studies.more_data import tables
 from studies.more_data import training as more_data
 from studies.more_data.tables import parts_done, print_tables, seeds_ratio
 from studies.more_data.training import Part, Study, policy_file, run
@@ -33,7 +33,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[
     monkeypatch.setattr(more_data, "SHARED", tmp_path)
     monkeypatch.setattr(more_data, "JUDGING_LOGS", {"tiny": ("tiny.swf", 64), "tinier": ("tinier.swf", 64)})
     monkeypatch.setattr(more_data, "shared_windows", lambda trace: WINDOWS)
-    monkeypatch.setattr(more_data_tables, "PAPER_WINDOWS", WINDOWS)
+    monkeypatch.setattr(tables, "PAPER_WINDOWS", WINDOWS)
     for name, seed in (("tiny", 3), ("tinier", 4)):
         (tmp_path / f"{name}.swf").write_bytes(busy_log(400, seed=seed).encode())
 

@@ -134,7 +134,7 @@ def train(
 
     The policy is a file with a card, and `tracehouse replay` takes it. The jobs between the two parts choose
     epoch and seed, and say whether that is better than what training started from. If it is not, the file holds the start.
-    An interrupted training continues where it was. An agent of a source is also kept in the warehouse. It is the champion of the source,
+    An interrupted training continues where it was. The policy of a source is also kept in the warehouse. It is the champion of the source,
     which `tracehouse replay` knows as `learned`, if it is the first of its kind or dominates the one before.
 
     \b
@@ -165,7 +165,8 @@ def _print_trained(trained: TrainingResult) -> None:
         print_verdicts(setup, trained.judged)
     _print_how_to_use(trained)
     if trained.happened is not None:
-        option = "backfill" if setup.arena.agent is not None and setup.arena.agent.picking.by else "inspector"
+        agent = setup.arena.agent
+        option = "policy" if agent is None else "backfill" if agent.picking.by else "inspector"
         click.echo(f"--{option} learned: {trained.happened}")
 
 

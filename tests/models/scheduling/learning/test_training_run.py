@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.learning.recipes import learn
-from models.scheduling.learning.training_run import JudgedPolicy, TrainingSplit, best_by_validation, train_and_judge
+from models.scheduling.learning.training_run import JudgedPolicy, Split, TrainingRun, best_by_validation
 from models.scheduling.options import EvolutionOptions, Recipe
 from models.scheduling.trajectory_filter import filter_trajectories
 
@@ -16,8 +18,8 @@ RECIPE = Recipe(
     cautious=False,
     evolution=EvolutionOptions(generations=2, pairs=1, windows=4, spread=0.2, rate=0.3, validate_every=1),
 )
-SPLIT = TrainingSplit(
-    Windows(np.arange(0, 400, 20), 48), Windows(np.array([450, 500]), 64), Windows(np.array([560, 640]), 80), 550
+SPLIT = Split(
+    Windows(np.arange(0, 400, 20), 48), Windows(np.array([450, 500]), 64), None, Windows(np.array([560, 640]), 80), 550
 )
 
 
@@ -25,14 +27,8 @@ SPLIT = TrainingSplit(
 def run(arena: Arena) -> tuple[list[JudgedPolicy], list[tuple[int, int]]]:
     """The policies of two seeds, and seed and epoch of every report."""
     reports: list[tuple[int, int]] = []
-    policies = train_and_judge(
-        arena,
-        SPLIT.lessons(arena),
-        SPLIT.judge,
-        RECIPE,
-        [4, 9],
-        lambda seed, report: reports.append((seed, report.epoch)),
-    )
+    training = TrainingRun(arena, SPLIT.lessons(arena), SPLIT.judge, RECIPE)
+    policies = training.train_seeds([4, 9], lambda seed, report: reports.append((seed, report.epoch)))
     return list(policies), reports
 
 
@@ -60,3 +56,25 @@ def test_lessons_begin_with_what_the_filter_keeps(arena: Arena) -> None:
     lessons = SPLIT.lessons(arena)
     assert np.array_equal(lessons.filtered.first, filter_trajectories(arena, SPLIT.learn).kept_windows.first)
     assert lessons.windows is SPLIT.learn and lessons.validation is SPLIT.choose
+
+
+def test_side_by_side_is_one_after_the_other(
+    arena: Arena, run: tuple[list[JudgedPolicy], list[tuple[int, int]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Byte for byte, with every epoch reported here, and with what is wrong said as by one process."""
+    monkeypatch.setattr("models.side_by_side.cores", lambda: 2)
+    monkeypatch.setattr("models.scheduling.learning.training_run.cores", lambda: 2)
+    reports: list[tuple[int, int]] = []
+    training = TrainingRun(arena, SPLIT.lessons(arena), SPLIT.judge, RECIPE)
+    policies = list(training.train_seeds([4, 9], lambda seed, report: reports.append((seed, report.epoch)), True))
+    for ours, theirs in zip(policies, run[0], strict=True):
+        assert (ours.seed, ours.trained.curve, ours.costs.tolist()) == (
+            theirs.seed,
+            theirs.trained.curve,
+            theirs.costs.tolist(),
+        )
+        assert all(np.array_equal(a, b) for a, b in zip(ours.trained.weights, theirs.trained.weights, strict=True))
+    assert sorted(reports) == run[1]
+    wrong = replace(training, recipe=RECIPE.model_copy(update={"start": "nothing"}))
+    with pytest.raises(ValueError, match="let them start from the key"):
+        list(wrong.train_seeds([4, 9], side_by_side=True))

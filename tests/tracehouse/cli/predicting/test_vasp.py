@@ -14,7 +14,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from pipelines.automation import nightly_vasp_schedule, vasp_sensor
+from pipelines.automation import vasp_sensor
+from pipelines.nights import nightly_vasp_schedule
 from tests.pipelines.command_line import fail, succeed, use_home
 from traces.vasp.synthetic import SyntheticOptions, draw_runs, write_run
 
