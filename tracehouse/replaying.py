@@ -9,10 +9,10 @@ import polars as pl
 from assets.common.progress import say_if_slow, warn
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
+from assets.common.writing.options import options_of, written_settings
 from assets.common.writing.outputs import output_beside
 from assets.what_if import plots as replay_plots
 from assets.what_if.changes.jobs_of_replay import check_partitions
-from assets.what_if.changes.options import options_of, written_settings
 from assets.what_if.changes.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.what_if.compare_placements import saved_placements
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source

@@ -1,4 +1,4 @@
-"""The settings of a training. Each is declared once (assets/what_if/changes/options.py), for `tracehouse train` and for Python, and for
+"""The settings of a training. Each is declared once (assets/common/writing/options.py), for `tracehouse train` and for Python, and for
 Dagster as far as the pipeline has it."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, Field
 
-from assets.what_if.changes.options import Option
+from assets.common.writing.options import Option
 from models.scheduling.options import InputLayout, Launcher, LearningMethod, PolicyRules, Recipe, StartingPoint
 
 Learned = Literal["order", "backfilling", "inspector"]

@@ -1,4 +1,4 @@
-"""The settings of one what-if replay, each declared once (assets/what_if/changes/options.py). replayers.py checks them."""
+"""The settings of one what-if replay, each declared once (assets/common/writing/options.py). replayers.py checks them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, PrivateAttr
 
-from assets.what_if.changes.options import Option, options_of
+from assets.common.writing.options import Option, options_of
 from assets.what_if.changes.outages import Outage, read_outages
 from assets.what_if.changes.sizes import parse_load
 from models.runtime.estimates import AS_LOGGED, Estimates

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
+from assets.common.writing.options import written_settings
 from assets.policies.settings import TrainingSettings
-from assets.what_if.changes.options import written_settings
 from tracehouse.keywords import refuse_unknown
 from tracehouse.learning.policy_training import read_jobs, train_policy
 from tracehouse.logs import Log

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from assets.common.writing.options import written_settings
 from assets.policies.config import TaskConfig
 from assets.policies.settings import TrainingSettings, seeds_of
-from assets.what_if.changes.options import written_settings
 
 
 def test_seeds_are_a_text_or_numbers() -> None:

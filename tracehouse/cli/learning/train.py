@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assets.common.writing.options import written_settings
 from assets.policies.settings import TrainingSettings
-from assets.what_if.changes.options import written_settings
 from models.scheduling.options import STARTED_FROM
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from pydantic import BaseModel, Field
 
-from assets.what_if.changes.options import Option, written_settings
+from assets.common.writing.options import Option, written_settings
 from assets.what_if.replay_placement import PlacementConfig
 from assets.what_if.replay_runs import OutageConfig, RunConfig
 from assets.what_if.scenarios.scenario_file import SCENARIO_KEYS

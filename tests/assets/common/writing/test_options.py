@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from assets.what_if.changes.options import Option, options_of, written_settings
+from assets.common.writing.options import Option, options_of, written_settings
 
 
 class Few(BaseModel):
