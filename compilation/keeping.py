@@ -3,6 +3,10 @@
 numba's own cache names a file by the absolute folder of its module, and numbers the data files of a function. So no other checkout
 finds them, and two processes that compile one function for different arguments can take the same number. Here a file is named by what
 is in it. It has its key and a checksum, and is used only where both are right.
+
+numba reads a global name once, when it compiles, and puts its value into the code. The sources say what the value is, unless somebody
+has set it otherwise in this process, as tests do. Such code must not be kept under the name of the usual one, so the values are in its
+key.
 """
 
 from __future__ import annotations
@@ -13,10 +17,11 @@ import pickle
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing import parent_process
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any
 from uuid import uuid4
 
@@ -26,8 +31,6 @@ import numpy as np
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
-
-from compilation.constants import constants_of
 
 KEPT_FOLDERS = 10
 """Folders of one room that stay: those used last. Each state of the sources has one of some megabytes."""
@@ -151,3 +154,46 @@ def _announce() -> None:
     if not _announced and parent_process() is None and sys.stderr is not None and sys.stderr.isatty():
         print("compiling for this machine: once, up to a minute, then it is kept", file=sys.stderr, flush=True)
     _announced = True
+
+
+def constants_of(function: Callable[..., Any]) -> str:
+    """A hash over the values that a function, and every compiled one that it calls, would be compiled with now."""
+    digest = hashlib.sha256()
+    seen, waiting = {function}, [function]
+    while waiting:
+        reader = waiting.pop()
+        for name, value in _globals_of(reader):
+            called = getattr(value, "py_func", None)  # of what numba has compiled
+            if called is None:
+                digest.update(f"{reader.__module__}.{reader.__qualname__} {name} {_words(value)}\n".encode())
+            elif called not in seen:
+                seen.add(called)
+                waiting.append(called)
+    return digest.hexdigest()
+
+
+def _globals_of(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """What a function reads, by name, and what it may read of the modules among these."""
+    names = list(dict.fromkeys(_names_in(function.__code__)))
+    for name in names:
+        value = function.__globals__.get(name)
+        if not isinstance(value, ModuleType):
+            yield name, value
+        elif value is not np:  # its version is in the key
+            yield from ((part, getattr(value, part)) for part in names if hasattr(value, part))
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.str} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, tuple):
+        return f"({' '.join(map(_words, value))})"
+    plain = bool | int | float | complex | str | bytes | np.generic
+    return repr(value) if isinstance(value, plain) else ""  # of anything else, the sources say what it is

@@ -20,9 +20,8 @@ from sphinx.application import Sphinx
 import tracehouse
 from pipelines.definitions import build_definitions
 from tracehouse.cli.main import COMMANDS
-from traces.catalogue.readers import Readers
+from traces.catalogue.catalogue import Readers, VaspSource
 from traces.catalogue.sources import Source
-from traces.catalogue.vasp import VaspSource
 from traces.synthetic.centre import CentreOptions
 from traces.synthetic.workload import WorkloadOptions
 from traces.vasp.synthetic import SyntheticOptions

@@ -13,7 +13,7 @@ import dagster as dg
 from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.partitions import SOURCES
 from assets.common.storage import file_time
-from assets.sharing.refresh import refresh_readers
+from assets.sharing.readers_copy import refresh_readers
 from pipelines.jobs import everything, vasp_watch
 from pipelines.nights import register_sources, vasp_stamp
 from pipelines.processes import close_dead_runs

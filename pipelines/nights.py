@@ -16,10 +16,9 @@ from dagster._utils.schedules import cron_string_iterator  # not exported
 
 from assets.common.storage import artefacts_folder, file_time
 from pipelines.jobs import everything, vasp
-from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.catalogue import VaspSource, load_catalogue
 from traces.catalogue.places import inbox
 from traces.catalogue.sources import Source
-from traces.catalogue.vasp import VaspSource
 from traces.vasp.folders import find_runs
 
 LATE, TICKS = timedelta(hours=2), 100

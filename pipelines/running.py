@@ -24,7 +24,7 @@ from dagster._core.storage import local_compute_log_manager
 from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.storage import write_whole
 from assets.common.writing.locks import works_on
-from assets.sharing.refresh import refresh_readers
+from assets.sharing.readers_copy import refresh_readers
 from pipelines.definitions import defs
 from pipelines.faults import kept_fault, shows_tracebacks
 from pipelines.nights import register_sources

@@ -96,8 +96,11 @@ THOROUGH = {
     "whole_ways": (
         "whole pipelines, nights and real logs",
         "tests/assets/common/test_storage_key.py",
-        "tests/assets/ingest/test_export.py",
-        "tests/assets/sharing/test_refresh.py",
+        "tests/assets/sharing/test_job_files.py::test_a_whole_real_log*",
+        "tests/assets/sharing/test_job_files.py::test_an_swf_source*",
+        "tests/assets/sharing/test_job_files.py::test_an_unknown_source*",
+        "tests/assets/sharing/test_job_files.py::test_pbs_and_slurm*",
+        "tests/assets/sharing/test_job_files.py::test_slurm_as_swf*",
         "tests/assets/vasp/test_vasp_runs_clock.py::test_what_runs*",
         "tests/assets/what_if/scenarios/test_results_of_kth.py",
         "tests/assets/what_if/scenarios/test_planning.py::test_a_wrong_scenario*",

@@ -12,6 +12,7 @@ from assets.common.writing.locks import alone_on, declares
 from pipelines.terminal import printable
 from simulator.jobs.words import one_of
 from tracehouse.jobs import JobFailed, run_or_fail
+from tracehouse.keywords import refuse_unknown
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_source, declared_source, refuse_another, remove_source
 from traces.catalogue.sources import FORMATS, Source
@@ -69,10 +70,7 @@ def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestS
         ...
     traces.common.log.LogError: nothing-here.swf: no such file or folder
     """
-    unknown = settings.keys() - IngestSettings.__annotations__.keys()
-    if unknown:
-        expected = ", ".join(IngestSettings.__annotations__)
-        raise TypeError(f"ingest() has no setting {', '.join(sorted(unknown))}: expected some of {expected}")
+    refuse_unknown("ingest", settings, IngestSettings.__annotations__)
     if (given_format := settings.get("log_format")) is not None:
         one_of("log_format", given_format, FORMATS)
     path, name = Path(path), name or inbox_name(Path(path))

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from assets.common.options import options_of, read_settings
 from assets.common.progress import say_if_slow, warn
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.common.writing.outputs import output_beside
 from assets.what_if import plots as replay_plots
 from assets.what_if.changes.jobs_of_replay import check_partitions
+from assets.what_if.changes.options import options_of, written_settings
 from assets.what_if.changes.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.what_if.compare_placements import saved_placements
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
@@ -27,6 +27,22 @@ from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
 from warehouse import first_row
+
+NAMED_APART = {
+    *(
+        "policy",
+        "backfill",
+        "inspector",
+        "estimates",
+        "reserve_by",
+        "admit_by",
+        "correction",
+        "rules",
+        "outages",
+        "procs",
+    )
+}
+"""Settings that a summary does not have as they are given."""
 
 
 class NoTree(ValueError):
@@ -63,7 +79,7 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
         nodes = node_settings(of_nodes, None if is_path(log) else catalogue_source(log))
         if nodes is None:
             raise NoTree(next(iter(of_nodes), "placement"))
-    return AskedSettings(read_settings(RunSettings, given), size, nodes)
+    return AskedSettings(written_settings(RunSettings, given), size, nodes)
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
@@ -144,15 +160,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "correction": settings.correction if settings.is_standard else None,
         "rules": settings.rules,
         **({} if settings.is_standard else {"procs_per_node": run.trace.procs_per_node}),
-        "window": settings.window,
-        "warm_start": settings.warm_start,
-        "cancelled": settings.cancelled,
-        "drop_wider": settings.drop_wider,
-        "load": settings.load,
-        "without_queue": settings.without_queue,
-        "partitions": settings.partitions,
-        "round_walltimes": settings.round_walltimes,
-        "trim": settings.trim,
+        **{name: value for name, value in settings.model_dump().items() if name not in NAMED_APART},
         "procs": run.cluster.procs,
         "procs_from": run.procs_from,
         **run.counts,

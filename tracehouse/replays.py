@@ -14,9 +14,11 @@ from assets.what_if.replayers import choose_policy
 from assets.what_if.run import ReplayRun
 from assets.what_if.settings import NodeSettings, RunSettings
 from assets.what_if.tables import run_jobs, run_row, run_series
+from tracehouse.keywords import refuse_unknown
 from tracehouse.logs import Log
 from tracehouse.policies import AnyPolicy, PolicyFile, PolicyTexts, is_function
 from tracehouse.replaying import (
+    AskedSettings,
     asked_settings,
     check_can_be_saved,
     checked,
@@ -42,7 +44,12 @@ ReplaySettings = TypedDict(  # type: ignore[misc]
     },
     total=False,
 )
-ReplaySettings.__doc__ = "The settings of a replay besides policy and backfilling. `replay` says what each means."
+ReplaySettings.__doc__ = "The settings of a replay besides policy and backfilling.\n\n" + "\n".join(
+    f"* ``{name}``: {field.description}"
+    for model in (RunSettings, NodeSettings)
+    for name, field in model.model_fields.items()
+    if name not in ("policy", "backfill")
+)
 
 
 class Run:
@@ -220,16 +227,15 @@ def replay(
     >>> print(f"{run.metrics['average_bounded_slowdown']:.2f}")
     39.99
     """
-    if unknown := settings.keys() - ReplaySettings.__annotations__.keys():
-        raise TypeError(
-            f"replay() has no setting {', '.join(sorted(unknown))}: expected some of {', '.join(ReplaySettings.__annotations__)}"
-        )
+    refuse_unknown("replay", settings, ReplaySettings.__annotations__)
     given = str(log.given if isinstance(log, Log) else log)
     asked = asked_settings({**settings, "policy": PolicyTexts().of(policy), "backfill": backfill}, given)
-    if not isinstance(log, Log):
-        return Run(given, replay_trace(given, asked))
-    chosen = checked(asked)
+    return Run(given, _replay_loaded(log, asked) if isinstance(log, Log) else replay_trace(given, asked))
+
+
+def _replay_loaded(log: Log, asked: AskedSettings) -> ReplayRun:
+    settings = checked(asked)
     if not log.in_catalogue:
-        check_log_estimates(Path(given), chosen)
-    choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, given)
-    return Run(given, replay_sized(log.trace(chosen.cancelled, chosen.labels), chosen, choice, asked))
+        check_log_estimates(Path(log.given), settings)
+    policy = choose_policy(settings, open_warehouse() if log.in_catalogue else None, log.given)
+    return replay_sized(log.trace(settings.cancelled, settings.labels), settings, policy, asked)

@@ -10,7 +10,7 @@ from assets.common.storage import open_warehouse
 from assets.common.writing.locks import declares
 from assets.vasp.runs import load_two_sources
 from models.remaining.evaluation import REMAINING_RIVALS
-from models.remaining.transfer import systems_of, transfer_scores
+from models.remaining.score_tables import systems_of, transfer_scores
 from tracehouse.ingesting import load_declared
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_vasp_source, refuse_another

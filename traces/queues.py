@@ -10,8 +10,7 @@ from typing import Any
 
 from traces.common.log import LogError
 from traces.common.queue import QueueSnapshot
-from traces.pbs.qstat_json import JSON, jobs_of_document
-from traces.pbs.queue import read_pbs_queue
+from traces.pbs.queue import JSON, jobs_of_document, read_pbs_queue
 from traces.slurm.queue import read_slurm_queue
 
 COMMAND_TIMEOUT_S = 60

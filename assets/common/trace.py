@@ -20,8 +20,7 @@ from models.runtime.estimates import Estimates
 from models.waits.clock import LogClock
 from models.waits.periods import complete_from
 from simulator.jobs.cluster import RunningJobs
-from simulator.jobs.facts import LazyFacts
-from simulator.jobs.jobs import NEVER, Jobs, jobs_from_log
+from simulator.jobs.jobs import NEVER, Jobs, LazyFacts, jobs_from_log
 from simulator.policies.observation import log_seconds
 from traces.common.columns import Columns
 from traces.common.log import LARGEST_S

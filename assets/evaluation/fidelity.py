@@ -24,8 +24,7 @@ from models.judging.configurations import (
     replays_of_search,
     search_configuration,
 )
-from models.judging.fidelity import MEANING, agreement_of
-from models.judging.idle_room import waited_with_room_s
+from models.judging.fidelity import MEANING, agreement_of, waited_with_room_s
 from models.judging.machine import Machine
 from models.judging.size_over_time import in_use, sizes_in_use
 from simulator.jobs.cluster import Cluster

@@ -1,20 +1,117 @@
-"""The asset replay/evaluation: every policy on held-out jobs."""
+"""The asset replay/evaluation: every policy on held-out jobs, in a replay of the whole log."""
+
+from dataclasses import dataclass
 
 import dagster as dg
+import polars as pl
 
 import sql
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
-from assets.common.trace import load_trained_trace
+from assets.common.trace import Trace, load_trained_trace
 from assets.evaluation import plots
-from assets.evaluation.contestants import contestants_of, period_replays
 from assets.ingest.core_jobs import jobs
 from assets.policies.priority_key import priority_key
+from assets.policies.registry import learned_policies
 from assets.policies.scheduling_policy import scheduling_policy
+from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, judged_replays, scores_of
 from assets.predictions.runtime_predictions import runtime_predictions
-from warehouse import Warehouse, replace_partitions
+from models.judging.judge import Replayed, corrected_for_many
+from simulator.policies.network import KernelWeights
+from simulator.policies.registry import RIVAL_HEURISTICS
+from warehouse import Warehouse, first_row, replace_partitions
+
+EVALUATED_ESTIMATES = ("requested", "predicted")
+BACKFILL = "easy"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A policy to be compared. A heuristic has no seed and no weights.
+
+    text: as simulator.policies.registry.parse_policy takes it.
+    """
+
+    policy: str
+    text: str
+    seed: int | None = None
+    weights: KernelWeights | None = None
+
+
+def contestants_of(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
+    """Heuristics, the priority key, and the champion among the learned policies.
+
+    Raises ValueError where policies or key learned from jobs of the test part.
+    """
+    learned = learned_policies(warehouse, source)
+    if any(policy.trained_jobs > test_position for policy in learned):
+        raise ValueError(
+            f"source {source!r}: the policies were trained on jobs that are now in the test part: materialize "
+            "policies/trajectory_filter, policies/priority_key and policies/scheduling_policy again"
+        )
+    with warehouse.read() as connection:
+        key = first_row(
+            connection, "SELECT formula, trained_jobs FROM policies.priority_keys WHERE source = ?", [source]
+        )
+    if key is None or key[1] > test_position:
+        raise ValueError(
+            f"source {source!r} has no priority key of this split: materialize policies/priority_key again"
+        )
+    return [
+        *(Contestant(name, name) for name in RIVAL_HEURISTICS),
+        Contestant("key", key[0]),
+        *(Contestant("learned", "learned", policy.seed, policy.weights) for policy in learned if policy.champion),
+    ]
+
+
+def period_rules(contestants: list[Contestant]) -> list[tuple[JudgedRule, int | None]]:
+    """What is judged on the whole log, with training seeds: the contestants, rules that anybody can have with the same estimates,
+    and the bounded key."""
+    rules = [
+        (JudgedRule(entry.policy, entry.text, BACKFILL, estimates, weights=entry.weights), entry.seed)
+        for estimates in EVALUATED_ESTIMATES
+        for entry in contestants
+    ]
+    shortest = [(JudgedRule("EASY-SJBF", "FCFS", "easy-sjbf", estimates), None) for estimates in EVALUATED_ESTIMATES]
+    return [*rules, *shortest, (BOUNDED_KEY, None)]
+
+
+def period_replays(
+    trace: Trace, contestants: list[Contestant], test_position: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored."""
+    rules = period_rules(contestants)
+    judged = list(judged_replays(trace, [rule for rule, _ in rules], test_position))
+    judgements = corrected_for_many([judgement for _, judgement in judged])
+    scores, schedules = [], []
+    for (rule, seed), (replayed, _), judgement in zip(rules, judged, judgements, strict=True):
+        facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
+        scores.append(facts | {"seed": seed} | scores_of(replayed, judgement))
+        schedules.append(_scored_schedule(trace, replayed, test_position).with_columns(**_literals(facts)))
+    rows = pl.DataFrame(scores, infer_schema_length=None)
+    rows = rows.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*MAYBE_NULL).cast(pl.Float64))
+    return rows, pl.concat(schedules)
+
+
+def _scored_schedule(trace: Trace, replayed: Replayed, test_position: int) -> pl.DataFrame:
+    """Rows of replay.schedules, besides what tells which policy it is."""
+    period = slice(test_position, None)
+    start = replayed.schedule.start[period]
+    start_time = pl.lit(trace.clock_zero) + pl.duration(seconds=pl.lit(pl.Series(start)))
+    return trace.rows[test_position:].select(
+        "job_index",
+        "procs",
+        start_time=start_time,
+        end_time=start_time + pl.duration(seconds=pl.col("runtime_s")),
+        wait_s=pl.Series(start - replayed.jobs.submit[period]),
+        backfilled=pl.Series(replayed.schedule.backfilled[period]),
+    )
+
+
+def _literals(facts: dict[str, str]) -> dict[str, pl.Expr]:
+    return {name: pl.lit(text) for name, text in facts.items()}
 
 
 @asset(

@@ -11,7 +11,7 @@ import polars as pl
 from assets.common.storage import artefacts_folder, read_model, remove_unused_models, store_model
 from models.runtime.challenge import Challenge, Verdict, line_of_champions, new_challenge
 from models.runtime.drift import champion_drift
-from models.runtime.model_file import predictor_from_bytes, predictor_to_bytes
+from models.runtime.named import predictor_from_bytes, predictor_to_bytes
 from models.runtime.predictor import Predictor
 from warehouse import Warehouse, first_row, replace_partitions
 

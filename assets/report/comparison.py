@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from assets.common.asset import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
 from assets.evaluation.fidelity import fitted_replay, job_queues, logged_waits
-from assets.evaluation.ranking import rank_policies
+from assets.evaluation.leaderboard import rank_policies
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from assets.what_if.grade import grade_of, machine_remark

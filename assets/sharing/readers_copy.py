@@ -14,9 +14,12 @@ import duckdb
 import sql
 from assets.common.backup import copy_files, fold_journal, require_space
 from assets.common.journal import DATABASE, sync
+from assets.common.storage import open_warehouse
 from assets.common.transfer import STORAGE
-from assets.common.writing.outputs import refuse_own
-from warehouse import Warehouse, file_lock
+from assets.common.writing.outputs import refuse_own, write_output
+from assets.sharing.metrics_text import metrics_text
+from traces.catalogue.catalogue import Readers, load_catalogue
+from warehouse import Warehouse, confined, file_lock
 from warehouse.copying import copy_rows
 from warehouse.schema import create_schema
 
@@ -93,3 +96,18 @@ def _build(staging: Path) -> None:
 def _literal(path: Path) -> str:
     text = str(path).replace("'", "''")
     return f"'{text}'"
+
+
+def refresh_readers(readers: Readers | None = None) -> list[Path]:
+    """Writes the read-only copy and the text file for Prometheus, and returns what was written. readers: what is wanted, None for what
+    the catalogue says. Raises as `write_readers_copy` and `write_output` do."""
+    wanted = load_catalogue().readers if readers is None else readers
+    written = []
+    with confined():
+        if wanted.copy is not None:
+            write_readers_copy(open_warehouse(), wanted.copy)
+            written.append(wanted.copy)
+        if wanted.metrics is not None:
+            write_output(wanted.metrics, metrics_text(open_warehouse(), []).encode())
+            written.append(wanted.metrics)
+    return written

@@ -17,7 +17,7 @@ import sql
 from assets.common.progress import progress_bar
 from assets.ingest.generated import written_once
 from assets.ingest.staging import source_lock
-from traces.catalogue.vasp import VaspSource
+from traces.catalogue.catalogue import VaspSource
 from traces.common.log import LogError
 from traces.vasp.folders import RunFolder, find_runs
 from traces.vasp.runs import VASP_READER_VERSION, read_folder

@@ -1,4 +1,4 @@
-"""The settings of one what-if replay: each is declared here once (assets/common/options.py), and checked in assets/what_if/replayers.py."""
+"""The settings of one what-if replay, each declared once (assets/what_if/changes/options.py). replayers.py checks them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, PrivateAttr
 
-from assets.common.options import Option, options_of
+from assets.what_if.changes.options import Option, options_of
 from assets.what_if.changes.outages import Outage, read_outages
 from assets.what_if.changes.sizes import parse_load
 from models.runtime.estimates import AS_LOGGED, Estimates
 from simulator.jobs.amounts import parse_duration
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS
 
+MOST_WALLTIME_FACTOR = 100.0
 TEXT = "a text in quotes"
 """What a scenario gives for settings that are texts."""
 CHAMPION = "learned"
@@ -35,6 +36,18 @@ def _outages(outages: str | Path | Sequence[Outage]) -> Sequence[Outage]:
 
 def _load(load: str | float) -> float:
     return parse_load(load) if isinstance(load, str) else load
+
+
+def _factor(factor: str | float) -> float:
+    try:
+        number = float(factor)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= MOST_WALLTIME_FACTOR:
+        raise ValueError(
+            f"walltime_factor {factor!r}: expected a number above 0 and at most {MOST_WALLTIME_FACTOR:g}, such as 1.5"
+        )
+    return number
 
 
 def _names(names: str | Sequence[str]) -> list[str]:
@@ -129,7 +142,8 @@ class RunSettings(BaseModel):
         description="Processors of the cluster, such as 300, or a change such as +10% or -4. Default: from source or log.",
     )
     without_queue: Annotated[
-        list[str], Option(metavar="NAME", convert=_names, key="the name of a queue in quotes, or a list of names")
+        list[str],
+        Option(metavar="NAME", convert=_names, is_saved=False, key="the name of a queue in quotes, or a list of names"),
     ] = Field(default=[], description="Leave the jobs of this queue, or partition, out. May be given several times.")
     partitions: Annotated[
         dict[str, int],
@@ -139,13 +153,20 @@ class RunSettings(BaseModel):
             convert=_partitions,
             key="a table of queues and the processors that each owns, such as { gpu = 64 }",
             refusable=True,
+            is_saved=False,
         ),
     ] = Field(
         default={},
         description="Processors that a queue owns, such as gpu=64. Its jobs run on no others. May be given several times.",
     )
-    round_walltimes: Annotated[str | None, Option(metavar="LENGTH", key='a length of time in quotes, such as "4h"')] = (
-        Field(default=None, description="Round requested times up to a multiple of this, such as 4h or 30min.")
+    round_walltimes: Annotated[
+        str | None, Option(metavar="LENGTH", is_saved=False, key='a length of time in quotes, such as "4h"')
+    ] = Field(default=None, description="Round requested times up to a multiple of this, such as 4h or 30min.")
+    walltime_factor: Annotated[float, Option(metavar="FACTOR", convert=_factor, is_saved=False)] = Field(
+        default=1.0,
+        description="Multiply requested times by this, such as 2, before they are rounded up. Default: 1.",
+        gt=0,
+        le=MOST_WALLTIME_FACTOR,
     )
 
     @property
@@ -299,9 +320,10 @@ def check_run_name(name: str) -> str:
 
 def check_saved_settings(settings: RunSettings) -> RunSettings:
     """The settings. Raises ValueError where a saved run could not say which settings it had."""
-    if settings.without_queue or settings.round_walltimes is not None or settings.partitions:
+    usual, options = RunSettings(), options_of(RunSettings)
+    if any(getattr(settings, name) != getattr(usual, name) for name, option in options.items() if not option.is_saved):
         raise ValueError(
-            "runs without a queue, with rounded requests or with partitions are not saved, since a saved run does not record these: "
+            "runs without a queue, with changed requests or with partitions are not saved, since a saved run does not record these: "
             "leave --save out, or compare them with `tracehouse what-if`"
         )
     return settings

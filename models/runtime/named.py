@@ -1,10 +1,15 @@
-"""The predictors by name."""
+"""The predictors by name, and the file of one: a JSON document of names and numbers. Reading it executes no code.
+
+The file is `{"predictor": its name, "levels": LEVELS, "state": ...}`, where the state is what `Predictor.state` returns. xgboost's trees
+are xgboost's own JSON, those of scikit-learn are plain arrays. The first builds kept a pickle in their place. It is refused.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
-from models.runtime.predictor import Predictor
+from models.runtime.predictor import LEVELS, Predictor
 from models.runtime.predictors.columns import ColumnPredictor, SimilarJobs
 from models.runtime.predictors.online import OnlineRegression
 from models.runtime.predictors.stack import Stack
@@ -34,3 +39,25 @@ def make_predictor(name: str) -> Predictor:
     if name not in PREDICTORS:
         raise ValueError(f"unknown predictor {name!r}; expected one of {', '.join(PREDICTORS)}")
     return PREDICTORS[name]()
+
+
+def predictor_to_bytes(predictor: Predictor) -> bytes:
+    """The content of its file. The same predictor, fitted on the same rows, gives the same bytes."""
+    return json.dumps({"predictor": predictor.name, "levels": LEVELS, "state": predictor.state()}).encode()
+
+
+def predictor_from_bytes(content: bytes) -> Predictor:
+    """The inverse of `predictor_to_bytes`. Raises ValueError for anything else, including an older file with a pickle."""
+    try:
+        document = json.loads(content)
+        if tuple(document["levels"]) != LEVELS:
+            raise ValueError("its quantiles have other levels")
+        if document["predictor"] == SklearnTrees.name and isinstance(document["state"]["model"], str):
+            raise ValueError(
+                "it holds a pickle, which is not loaded: train it again with `tracehouse run NAME --job train`"
+            )
+        predictor = make_predictor(document["predictor"])
+        predictor.restore(document["state"])
+    except Exception as error:  # a damaged document or a damaged booster raises anything
+        raise ValueError(f"not a run-time predictor of this tracehouse ({error})") from None
+    return predictor

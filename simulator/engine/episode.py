@@ -62,7 +62,7 @@ class Episode(NamedTuple):
     promised: IntArray  # (tasks,) if the rules want it: shadow time when the job was first a blocked head, -1 for never
     plan_time: IntArray  # (most steps,), see simulator/engine/plan.py
     plan_room: IntArray  # (most steps,)
-    usage: FloatArray  # (users + 1,), see simulator/policies/usage.py
+    usage: FloatArray  # (users + 1,), see simulator/policies/moment.py
     rate: FloatArray  # (users + 1,)
     since: IntArray  # (users + 1,)
     slots: FloatArray  # this and the next four: see simulator.policies.scoring.Scratch

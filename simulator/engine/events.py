@@ -14,8 +14,8 @@ from simulator.engine.rules import RESERVE
 from simulator.engine.running import correct_first, corrected_end, end_first, enter_running
 from simulator.jobs.cluster import FOREVER
 from simulator.jobs.schedule import CANCELLED
+from simulator.policies.moment import change_rate
 from simulator.policies.scoring import FIXED
-from simulator.policies.usage import change_rate
 
 
 @inlined

@@ -13,8 +13,10 @@ import numpy as np
 from compilation.apart import apart
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
+from simulator.engine.episode import moment_of
 from simulator.engine.events import (
     announce_outages,
+    any_fits,
     begin_replay,
     cancel_jobs,
     correct_estimates,
@@ -25,8 +27,8 @@ from simulator.engine.events import (
     start_outages,
     submit_jobs,
 )
-from simulator.engine.inspecting import end_rejection, inspect_first
 from simulator.engine.picking import begin_picking, pick_jobs
+from simulator.engine.plan import plan_fits_now
 from simulator.engine.reserving import reserve, start_reserved
 from simulator.engine.rules import (
     CHOOSE,
@@ -45,9 +47,77 @@ from simulator.engine.rules import (
     RESERVE,
     STUCK,
     WANT_ESTIMATES,
+    WANT_VERDICT,
 )
-from simulator.engine.starting import order_queue, start_behind, start_front
-from simulator.policies.agents import NO_ONE
+from simulator.engine.starting import first_of_order, order_queue, start_behind, start_front
+from simulator.policies.agent_sight import observe_pick
+from simulator.policies.agents import ASKED, NETWORK, NO_ONE, REJECT, UNFIT
+from simulator.policies.network import NetworkInputs
+from simulator.policies.sampling import choose_row
+
+REJECTED, ACCEPTED = 0, 1
+
+
+@inlined
+def inspect_first(tasks, rules, scoring, episode, recorder, choice):
+    """Goes on to CHOOSE where the first of the order is accepted, and to EVENTS where it is rejected or nothing fits. Returns GO_ON,
+    or why the engine stops. choice: the verdict that was answered, where somebody was asked."""
+    counters, by = episode.counters, rules.inspecting.by
+    if not any_fits(tasks, episode):
+        counters[at.PHASE] = EVENTS
+        return GO_ON
+    place, _ = first_of_order(rules, scoring, episode, 0)
+    job = episode.queue[place]
+    verdict = np.int64(choice)
+    if counters[at.PHASE] == INSPECT:
+        verdict = np.int64(ACCEPTED)
+        if episode.rejected[job] < rules.inspecting.rejections:
+            if by == ASKED:
+                counters[at.PHASE] = INSPECTED
+                counters[at.INSPECTED_JOB], counters[at.WOULD_START] = job, would_start(tasks, episode, job)
+                return WANT_VERDICT
+            if by == NETWORK:
+                moment = moment_of(tasks, rules, scoring, episode)
+                inputs = NetworkInputs(scoring.weights, scoring.facts)
+                episode.sighted[0] = job
+                rejected_s = episode.rejected_s[job]
+                observe_pick(moment, rejected_s, inputs, episode.sighted, tasks.admit, episode.room, episode.rows)
+                sample = rules.inspecting.sample
+                row = choose_row(recorder, sample, episode.rows, 2, scoring.weights, episode.outputs, counters[at.NOW])
+                if row < 0:
+                    return RECORDER_FULL
+                verdict = np.int64(ACCEPTED - row)
+            elif by == REJECT or (by == UNFIT and not would_start(tasks, episode, job)):
+                verdict = np.int64(REJECTED)
+    if verdict == REJECTED and episode.rejected[job] < rules.inspecting.rejections:
+        episode.rejected[job] += 1
+        counters[at.WAKE] = counters[at.NOW] + rules.inspecting.interval_s
+        counters[at.LAST_REJECTED] = job + 1
+        counters[at.PHASE] = EVENTS
+    else:
+        counters[at.PHASE] = CHOOSE
+    return GO_ON
+
+
+@inlined
+def would_start(tasks, episode, job):
+    """Whether the job starts if it is accepted."""
+    counters = episode.counters
+    fits = tasks.procs[job] <= counters[at.FREE]
+    if fits and counters[at.PENDING] == 1:
+        fits = plan_fits_now(tasks, episode, job)
+    return fits
+
+
+@inlined
+def end_rejection(rules, episode):
+    """Something happens: the time that has passed since a rejection is the rejected job's."""
+    counters = episode.counters
+    if counters[at.LAST_REJECTED] > 0:
+        since = counters[at.WAKE] - rules.inspecting.interval_s
+        episode.rejected_s[counters[at.LAST_REJECTED] - 1] += counters[at.NOW] - since
+        counters[at.LAST_REJECTED] = 0
+    counters[at.WAKE] = 0
 
 
 @apart

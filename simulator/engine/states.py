@@ -47,7 +47,7 @@ class ReplayState(NamedTuple):
     plan_time: IntArray  # (steps,), see simulator/engine/plan.py
     plan_room: IntArray  # (steps,)
     plan_news: IntArray  # (4,), by PLAN_NEWS
-    usage: FloatArray  # (users + 1,), see simulator/policies/usage.py, or (1,) where nothing asks for usage
+    usage: FloatArray  # (users + 1,), see simulator/policies/moment.py, or (1,) where nothing asks for usage
     rate: FloatArray  # (users + 1,)
     counted_to: IntArray  # (users + 1,)
     rejected: IntArray  # (queued,) if somebody inspects, else (0,): how often each job was rejected

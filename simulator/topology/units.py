@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import inlined
-from simulator.topology.machine import fit_tree
-from simulator.topology.tree import SwitchTree
+from simulator.topology.tree import SwitchTree, fit_tree
 
 IntArray = NDArray[np.int64]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assets.policies.settings import TrainingSettings
 from models.scheduling.options import PopulationOptions, Recipe, WorkerOptions
 
 if TYPE_CHECKING:
@@ -13,23 +14,23 @@ if TYPE_CHECKING:
 _NAMES = ("workers", "launcher", "torchrun", "sync_fraction", "backlogs", "population", "interval", "repeat")
 
 
-def training_by_ppo(method: str, options: dict[str, Any]) -> PPOTraining:
-    """How PPO is done; takes its options out of all of them. Raises ValueError where they contradict each other or the method."""
+def training_by_ppo(settings: TrainingSettings) -> PPOTraining:
+    """How PPO is done. Raises ValueError where settings contradict each other or the method."""
     from models.scheduling.learning.ppo import train_by_ppo
 
-    given = {name: value for name, value in ((name, options.pop(name)) for name in _NAMES) if value is not None}
+    given: dict[str, Any] = settings.model_dump(include=set(_NAMES), exclude_none=True)
     if not given:
         return train_by_ppo
     from models.scheduling.workers.launching import OnWorkers
     from simulator.policies.registry import parse_policy
 
-    if method != "ppo":
-        raise ValueError(f"--{_option(next(iter(given)))} is about ppo: leave --method {method} out")
+    if settings.method != "ppo":
+        raise ValueError(f"--{_option(next(iter(given)))} is about ppo: leave --method {settings.method} out")
     if "workers" not in given and "population" not in given:
         raise ValueError(f"--{_option(next(iter(given)))} is about many workers: give --workers, too")
     if "interval" in given and "population" not in given:
         raise ValueError("--interval is about populations: give --population, too")
-    if "population" in given and options.get("minibatch") is not None:
+    if "population" in given and settings.minibatch is not None:
         raise ValueError("--population tunes the size of minibatches: leave --minibatch out")
     if "torchrun" in given and given.get("launcher") == "ray":
         raise ValueError("--torchrun starts workers, and so does --launcher ray: leave one of them out")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,10 @@ from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, load_clock
 from assets.common.writing.locks import works_on
 from assets.common.writing.outputs import check_file, refuse_binary_on_terminal, write_output
+from assets.policies.settings import TrainingSettings
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.what_if.settings import RunSettings
-from models.scheduling.options import AGENT_PPO, PAPER_PPO, InputLayout, LearningMethod, Recipe, StartingPoint
+from models.scheduling.options import AGENT_PPO, PAPER_PPO, Recipe
 from tracehouse.learning.many_workers import reports_of, training_by_ppo, with_sizes
 from tracehouse.text.replay_text import ITS_RULE, THIS_POLICY
 
@@ -102,36 +102,25 @@ def read_jobs(log_or_source: str, estimates: str, trace: Trace | None = None) ->
     return JobsToTrain(log_or_source, trace, not is_log and is_loaded(source.name))
 
 
-def train_policy(
-    jobs: JobsToTrain,
-    seeds: Sequence[int],
-    accept_trade: bool,
-    out: Path | None,
-    plot: Path | None,
-    options: dict[str, Any],
-) -> TrainingResult:
+def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None, plot: Path | None) -> TrainingResult:
     """Trains a policy per seed, writes the file of the best one, and compares it with others on later jobs.
 
-    options: those of `tracehouse train`, by name. What is trained on a source in the warehouse challenges its champion. Raises
-    ValueError with the remedy.
+    What is trained on a source in the warehouse challenges its champion. Raises ValueError with the remedy.
     """
     from assets.policies.training import PolicyTask, TrainingSetup, split_of
     from models.scheduling.learning.training_run import best_by_validation
     from models.scheduling.policy_file import policy_to_bytes
     from models.scheduling.workers.launching import forget
 
-    seeds, options = list(seeds), dict(options)
-    learn = options.pop("learn")
-    decides = _agent(learn, options.pop("agent"), options.pop("policy"), options)
-    by_ppo = training_by_ppo(options["method"], options)
-    recipe = _recipe(
-        learn, options["goal"], **{each: options.pop(each) for each in ("method", "layout", "start", "paper", "epochs")}
+    seeds, accept_trade = list(settings.seeds), settings.accept_trade
+    decides = _agent(settings)
+    by_ppo = training_by_ppo(settings)
+    recipe = with_sizes(_recipe(settings), settings.trajectories, settings.minibatch)
+    task = PolicyTask(
+        **settings.model_dump(include={"goal", "backfill", "estimates", "rules", "window_jobs"}), **decides
     )
-    recipe = with_sizes(recipe, **{each: options.pop(each) for each in ("trajectories", "minibatch")})
-    recipe = recipe.model_copy(update={"accept_trade": accept_trade})
-    split = split_of(jobs.trace, options["window_jobs"])
-    setup = TrainingSetup.on_split(jobs.trace, PolicyTask(**options, **decides), split)
-    learned = recipe.method if learn == "order" else learn
+    setup = TrainingSetup.on_split(jobs.trace, task, split_of(jobs.trace, task.window_jobs))
+    learned = recipe.method if settings.learn == "order" else settings.learn
     path = _path_of(out or Path(f"{jobs.short_name}-{learned}.json"), plot)
     policies = _train(setup, recipe, seeds, path, plot, by_ppo)
     best = best_by_validation(policies)
@@ -163,20 +152,21 @@ def _adopt(setup: TrainingSetup, policies: list[JudgedPolicy], accept_trade: boo
         return adopt(warehouse, setup, policies, accept_trade)[2]
 
 
-def _agent(learn: str, agent: str | None, policy: str | None, options: dict[str, Any]) -> dict[str, Any]:
+def _agent(settings: TrainingSettings) -> dict[str, Any]:
     """What is learned, as a PolicyTask has it. Raises ValueError for an agent of another kind, and for options that do not apply to it."""
     from simulator.policies.agents import agent_text, parse_agent
 
+    learn, agent, policy = settings.learn, settings.agent, settings.policy
     if learn == "order":
         if agent is not None or policy is not None:
             raise ValueError("--agent and --policy are for agents: also give --learn backfilling or inspector")
         return {}
-    if options["rules"] != "standard":
+    if settings.rules != "standard":
         raise ValueError(
             f"--learn {learn} follows the standard rules: leave --rules out. Inspectors by the rules of their paper are in "
             "experiments/inspector"
         )
-    if learn == "backfilling" and options["backfill"] != "easy":
+    if learn == "backfilling" and settings.backfill != "easy":
         raise ValueError("--learn backfilling decides itself what is backfilled: leave --backfill out, and see --agent")
     usual, base, _ = LEARNED[learn]
     if agent is not None and agent.partition(":")[0].strip().lower() != usual.partition(":")[0]:
@@ -184,27 +174,23 @@ def _agent(learn: str, agent: str | None, policy: str | None, options: dict[str,
     return {"agent": agent_text(parse_agent(agent or usual)), "base": policy or base}
 
 
-def _recipe(
-    learn: str,
-    goal: str,
-    method: LearningMethod,
-    layout: InputLayout | None,
-    start: StartingPoint | None,
-    paper: bool,
-    epochs: int | None,
-) -> Recipe:
+def _recipe(settings: TrainingSettings) -> Recipe:
     """How the policies are learned. Raises ValueError where the options contradict each other."""
     from models.scheduling.goals import parse_goal
     from models.scheduling.rewards import comes_on_the_way
 
+    learn, method, paper = settings.learn, settings.method, settings.paper
     orders = learn == "order"
     usual: tuple[Any, Any] = ("plain", "saf") if orders else (LEARNED[learn][2], "rule")
-    recipe = Recipe(method=method, start="nothing" if paper else start or usual[1])
-    plain = PAPER_PPO if paper else recipe.ppo if orders or not comes_on_the_way(parse_goal(goal)) else AGENT_PPO
-    recipe.ppo = plain if paper else plain.model_copy(update={"layout": layout or usual[0]})
+    recipe = Recipe(method=method, start="nothing" if paper else settings.start or usual[1])
+    plain = (
+        PAPER_PPO if paper else recipe.ppo if orders or not comes_on_the_way(parse_goal(settings.goal)) else AGENT_PPO
+    )
+    recipe.ppo = plain if paper else plain.model_copy(update={"layout": settings.layout or usual[0]})
     if paper and (method != "ppo" or not orders):
         raise ValueError("--paper is for ppo that orders the queue: leave --method and --learn out")
-    return recipe.with_epochs(epochs) if epochs else recipe
+    recipe = recipe.with_epochs(settings.epochs) if settings.epochs else recipe
+    return recipe.model_copy(update={"accept_trade": settings.accept_trade})
 
 
 def _train(
@@ -290,14 +276,3 @@ def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> dict[str, Any
         ours.append(JudgedRule(ITS_RULE, task.base, task.backfill, task.estimates, agent=agent))
         ours.append(JudgedRule(THIS_POLICY, task.base, task.backfill, task.estimates, agent=agent.learned(weights)))
     return judge_rules(setup.trace, (*rivals_with(task.estimates), *ours), setup.trained_jobs)
-
-
-def seeds_of(text: str) -> list[int]:
-    """The seeds of a text such as 1,2,3. Raises ValueError for others."""
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--seeds {text!r}: expected whole numbers with commas between, such as 1,2,3") from None
-    if min(numbers) < 0 or len(set(numbers)) < len(numbers):
-        raise ValueError(f"--seeds {text!r}: expected different numbers from 0 on")
-    return numbers

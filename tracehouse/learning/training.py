@@ -4,46 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict
 
-from models.scheduling.options import InputLayout, LearningMethod, PolicyRules, StartingPoint
-from tracehouse.learning.policy_training import read_jobs, seeds_of, train_policy
+from assets.policies.settings import TrainingSettings
+from assets.what_if.changes.options import written_settings
+from tracehouse.keywords import refuse_unknown
+from tracehouse.learning.policy_training import read_jobs, train_policy
 from tracehouse.logs import Log
 from tracehouse.policies import PolicyFile
 
-
-class TrainSettings(TypedDict, total=False):
-    """What a policy is trained for, and how. `tracehouse train --help` says what each means."""
-
-    learn: str
-    agent: str | None
-    policy: str | None
-    goal: str
-    backfill: str
-    estimates: str
-    rules: PolicyRules
-    window_jobs: int
-    method: LearningMethod
-    layout: InputLayout | None
-    start: StartingPoint | None
-    paper: bool
-    epochs: int | None
-    trajectories: int | None
-    minibatch: int | None
-    workers: int | None
-    population: int | None
-    interval: int | None
-
-
-USUAL: dict[str, Any] = {
-    **dict.fromkeys(
-        ("agent", "policy", "layout", "start", "epochs", "trajectories", "minibatch", "workers", "population")
-    ),
-    **dict.fromkeys(("interval", "launcher", "torchrun", "sync_fraction", "backlogs", "repeat")),
-    **{"learn": "order", "goal": "bsld", "backfill": "easy", "estimates": "requested", "rules": "standard"},
-    **{"window_jobs": 512, "method": "ppo", "paper": False},
-}
-"""Every option of the command, as it is where nobody gives it."""
+TrainSettings = TypedDict(  # type: ignore[misc]
+    "TrainSettings",
+    {
+        name: field.annotation
+        for name, field in TrainingSettings.model_fields.items()
+        if name not in ("seeds", "accept_trade")
+    },
+    total=False,
+)
+TrainSettings.__doc__ = "What a policy is trained for, and how. `tracehouse train --help` says what each means."
 
 
 def train(
@@ -51,7 +30,7 @@ def train(
     out: str | Path | None = None,
     seeds: Sequence[int] = (1, 2, 3),
     accept_trade: bool = False,
-    **settings: Unpack[TrainSettings],
+    **settings: Any,
 ) -> PolicyFile:
     """Train a scheduling policy on the first third of a log, and judge it on the jobs of its second half, as `tracehouse train`.
 
@@ -92,16 +71,9 @@ def train(
     >>> tracehouse.replay("lublin-256", policy).policy
     'mine.json'
     """
-    unknown = settings.keys() - TrainSettings.__annotations__.keys()
-    if unknown:
-        expected = ", ".join(TrainSettings.__annotations__)
-        raise TypeError(f"train() has no setting {', '.join(sorted(unknown))}: expected some of {expected}")
-    options: dict[str, Any] = {**USUAL, **settings}
-    jobs = (
-        read_jobs(log.given, options["estimates"], log.trace())
-        if isinstance(log, Log)
-        else read_jobs(str(log), options["estimates"])
-    )
-    numbers = seeds_of(",".join(map(str, seeds)))
-    trained = train_policy(jobs, numbers, accept_trade, None if out is None else Path(out), None, options)
+    refuse_unknown("train", settings, TrainSettings.__annotations__)
+    asked = written_settings(TrainingSettings, settings | {"seeds": seeds, "accept_trade": accept_trade})
+    given, trace = (log.given, log.trace()) if isinstance(log, Log) else (str(log), None)
+    jobs = read_jobs(given, asked.estimates, trace)
+    trained = train_policy(jobs, asked, None if out is None else Path(out), None)
     return PolicyFile(trained.path, trained.card)

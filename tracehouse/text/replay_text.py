@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from assets.report.words import duration_text, number_text
 from assets.what_if.scenarios.left_out import left_out_text
+from assets.what_if.settings import RunSettings
 from models.judging.verdict import verdict_text
 from simulator.jobs.words import partitions_text
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
@@ -72,6 +73,9 @@ ALWAYS_SHOWN = (
     "reservations_delayed",
 )
 LABEL = 42
+ALWAYS_NAMED = ("policy", "backfill", "estimates", "correction")
+FLAGS = ("warm_start", "cancelled", "drop_wider")
+NAMED_BELOW = ("without_queue", "partitions", "procs", *FLAGS)
 CLASS_COLUMNS = (
     TableColumn("size", 8, right=False),
     TableColumn("run time", 14, right=False),
@@ -295,7 +299,7 @@ def print_ratios(judged: dict[str, Any], scored: int) -> None:
 def _settings(summary: dict[str, Any]) -> list[str]:
     """Settings that are not the usual ones."""
     lines = ["settings"]
-    for name in (
+    plain = (
         "trace",
         "policy",
         "backfill",
@@ -310,13 +314,15 @@ def _settings(summary: dict[str, Any]) -> list[str]:
         "load",
         "round_walltimes",
         "trim",
-    ):
-        usual = {"rules": "standard", "reserve_by": "estimate", "admit_by": "estimate", "load": 1}
+    )
+    usual = {name: field.default for name, field in RunSettings.model_fields.items() if name not in ALWAYS_NAMED}
+    others = [name for name in usual if name in summary and name not in (*plain, *NAMED_BELOW)]
+    for name in (*plain, *others):
         if summary.get(name) and summary[name] != usual.get(name):
             lines.append(_line(name, summary[name]))
     lines += [_line("without_queue", ", ".join(summary["without_queue"]))] if summary["without_queue"] else []
     lines += [_line("partitions", partitions_text(summary["partitions"]))] if summary["partitions"] else []
-    lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]
+    lines += [_line(name, "yes") for name in FLAGS if summary[name]]
     lines.append(_line("procs", f"{summary['procs']:,} (from the {summary['procs_from']})"))
     return lines
 

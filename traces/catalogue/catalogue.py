@@ -9,17 +9,95 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from traces.catalogue.checking import Checker
 from traces.catalogue.logs import declared_log
 from traces.catalogue.places import PROJECT, inbox, local_catalogue_path
-from traces.catalogue.readers import Readers, declared_readers
 from traces.catalogue.sources import CatalogueError, Source
-from traces.catalogue.vasp import VaspSource, vasp_source
 from traces.common.pseudonyms import DEFAULT_KINDS
+from traces.vasp.synthetic import SyntheticOptions
+
+_GENERATOR = {f.name: f for f in fields(SyntheticOptions) if f.name != "first_start"}
+
+
+@dataclass(frozen=True)
+class VaspSource:
+    """One folder with VASP run folders at any depth.
+
+    path: the folder. Synthetic runs have none.
+    time_zone: of the cluster's clock, which OUTCAR tells. Without it, it is the catalogue's. accounting: the source whose jobs
+    these runs are part of, or "". quiet_s: a run without an end is running while its OUTCAR is younger than this, in seconds.
+    description: what people read in the list of sources. generator: options of synthetic runs (`SyntheticOptions`), else empty.
+    declared_at: "file:line" of the declaration, for error messages.
+    """
+
+    name: str
+    path: Path | None
+    time_zone: str | None = None
+    accounting: str = ""
+    quiet_s: int = 900
+    description: str = ""
+    generator: dict[str, Any] = field(default_factory=dict)
+    declared_at: str = ""
+
+
+def vasp_source(check: Checker, name: str, table: dict[str, Any]) -> VaspSource:
+    """The table [vasp.NAME] as a source. Faults are reported through `check`, which names file and line."""
+    check.keys(table, {f.name for f in fields(VaspSource)} - {"name", "declared_at"}, name)
+    path, generator = check.typed(table, "path", str, name), table.get("generator", {})
+    if not isinstance(generator, dict):
+        check.fail(name, "generator", "expected a table of generator options")
+    if path == "":
+        check.fail(name, "path", "`path` is empty: give the folder that the run folders are in")
+    if (path is None) == (not generator):
+        check.fail(name, None, "give either `path` (a folder of runs) or `generator` (options of synthetic runs)")
+    for key in generator:
+        if key not in _GENERATOR:
+            expected = ", ".join(sorted(_GENERATOR))
+            check.fail(name, ("generator", key), f"unknown generator option {key!r}: expected {expected}")
+    if generator:
+        try:
+            SyntheticOptions(**generator)
+        except (TypeError, ValueError) as error:
+            check.fail(name, "generator", f"bad generator options: {error}")
+    quiet = check.typed(table, "quiet_s", int, name)
+    if quiet is not None and quiet < 1:
+        check.fail(name, "quiet_s", f"quiet_s must be at least 1 second, found {quiet}")
+    return VaspSource(
+        name,
+        (check.path.parent / path).resolve() if path else None,
+        check.time_zone(table["time_zone"], name) if "time_zone" in table else "UTC" if generator else None,
+        check.typed(table, "accounting", str, name) or "",
+        quiet if quiet is not None else 900,
+        check.typed(table, "description", str, name) or "",
+        generator,
+        f"{check.path}:{check.line(name, None)}",
+    )
+
+
+@dataclass(frozen=True)
+class Readers:
+    """copy: the read-only copy of the warehouse. metrics: the text file for Prometheus. None for what is not to be written."""
+
+    copy: Path | None = None
+    metrics: Path | None = None
+
+
+def declared_readers(check: Checker, document: dict[str, Any], defaults: Readers) -> Readers:
+    """What the table says, and the defaults where it says nothing. Paths are relative to the catalogue's folder."""
+    table = check.typed(document, "readers", dict, None) or {}
+    of_table = Checker(check.path, check.text, "readers")
+    of_table.keys(table, {"copy", "metrics"}, None)
+    paths = {
+        name: (check.path.parent / Path(text).expanduser()).resolve()
+        for name in ("copy", "metrics")
+        if (text := of_table.typed(table, name, str, None)) is not None
+    }
+    return Readers(paths.get("copy", defaults.copy), paths.get("metrics", defaults.metrics))
 
 
 @dataclass(frozen=True)

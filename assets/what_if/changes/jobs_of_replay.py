@@ -1,4 +1,4 @@
-"""The jobs of a what-if replay: those of the log, at another load, without some queues, with rounded requests."""
+"""The jobs of a what-if replay: those of the log, at another load, without some queues, with other requests."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ def changed_rows(trace: Trace, settings: RunSettings) -> pl.DataFrame:
     rows = _at_load(trace.rows, settings.load)
     if settings.without_queue:
         rows = _without_queues(trace, rows, settings.without_queue)
-    if settings.rounding_s is not None:
-        requested, step = pl.col("requested_walltime_s"), settings.rounding_s
+    requested = pl.col("requested_walltime_s")
+    if settings.walltime_factor != 1:
+        longer = (requested * settings.walltime_factor).round().cast(pl.Int64).clip(lower_bound=1)
+        rows = rows.with_columns(requested_walltime_s=pl.when(requested >= 1).then(longer).otherwise(requested))
+    if (step := settings.rounding_s) is not None:
         rounded = pl.when(requested >= 1).then((requested + step - 1) // step * step).otherwise(requested)
         rows = rows.with_columns(requested_walltime_s=rounded)
     return rows

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assets.common.options import options_of
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.what_if.changes.jobs_of_replay import changed_rows, check_partitions, partition_shares
+from assets.what_if.changes.options import options_of
 from assets.what_if.changes.outages import outages_of, read_outages
 from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from assets.common.options import options_of
+from assets.what_if.changes.options import options_of
 from assets.what_if.scored_part import PartOptions
 from assets.what_if.settings import TEXT, NodeSettings, RunSettings
 from traces.catalogue.checking import Checker

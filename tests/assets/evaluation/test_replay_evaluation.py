@@ -6,10 +6,11 @@ import polars as pl
 import pytest
 
 from assets.common.trace import load_trained_trace
-from assets.evaluation.contestants import EVALUATED_ESTIMATES, contestants_of
+from assets.evaluation.replay_evaluation import EVALUATED_ESTIMATES, contestants_of
 from models.judging.panel import scored_after
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import metrics
+from simulator.policies.registry import RIVAL_HEURISTICS
 from tests.tiny import SOURCE
 from warehouse import Warehouse
 
@@ -72,3 +73,14 @@ def test_every_policy_has_a_verdict_beside_the_incumbent(warehouse: Warehouse) -
     assert {"EASY-SJBF", "bounded-key", "key", "learned"} <= {policy for policy, _ in found}
     assert found["EASY-SJBF", "predicted"]["backfill"] == "easy-sjbf" and ("bounded-key", "live") in found
     assert found["learned", "requested"]["seed"] is not None and saf["seed"] is None
+
+
+def test_heuristics_key_and_learned_policies_are_compared(warehouse: Warehouse) -> None:
+    _, test_position = load_trained_trace(warehouse, SOURCE)
+    contestants = contestants_of(warehouse, SOURCE, test_position)
+    assert [entry.policy for entry in contestants] == [*RIVAL_HEURISTICS, "key", "learned"], (
+        "of the learned the champion"
+    )
+    assert contestants[-1].seed in (1, 2) and contestants[-1].weights is not None
+    with pytest.raises(ValueError, match="trained on jobs that are now in the test part"):
+        contestants_of(warehouse, SOURCE, test_position - 1)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from assets.ingest import canonical_jobs
-from assets.ingest.export import export_swf
+from assets.sharing.job_files import export_swf
 from tests.assets.ingest.incremental import Log, OpenWarehouse
 from tests.shared import shared_file
 from tests.tiny import swf_line

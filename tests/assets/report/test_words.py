@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assets.evaluation.contestants import Contestant, period_rules
+from assets.evaluation.replay_evaluation import Contestant, period_rules
 from assets.report import words
 from simulator.policies.registry import RIVAL_HEURISTICS
 

@@ -11,7 +11,7 @@ import dagster as dg
 
 from assets.vasp.folders import update_vasp_log
 from tests.traces.vasp.vasp_lines import END, TOP, electronic, written
-from traces.catalogue.vasp import VaspSource
+from traces.catalogue.catalogue import VaspSource
 from traces.vasp.synthetic import SyntheticOptions, draw_runs, write_run
 from warehouse import Warehouse
 

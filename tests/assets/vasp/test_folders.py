@@ -13,7 +13,7 @@ from assets.vasp import folders
 from assets.vasp.folders import runs_folder, update_vasp_log
 from tests.assets.ingest.incremental import OpenWarehouse
 from tests.traces.vasp.vasp_lines import TOP, WHOLE, electronic, set_changed, written
-from traces.catalogue.vasp import VaspSource
+from traces.catalogue.catalogue import VaspSource
 from traces.common.log import LogError
 from warehouse import Warehouse
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dagster as dg
+import polars as pl
 import pytest
 
-from assets.vasp.remaining_time_evaluation import remaining_time_evaluation
+from assets.vasp.remaining_time_evaluation import error_by_progress, remaining_time_evaluation
 from tests.assets.vasp.remaining import OPEN, RUNS, materialized
 from warehouse import Warehouse
 
@@ -40,3 +41,14 @@ def test_the_error_of_ends_now_is_what_is_left(vasp_warehouse: Warehouse) -> Non
 def test_a_wrong_name_is_refused(vasp_warehouse: Warehouse) -> None:
     with pytest.raises(dg.Failure, match="unknown predictor 'oracle'; expected inputs_only, progress, multimodal"):
         materialized(remaining_time_evaluation, vasp_warehouse, predictors=["oracle"])
+
+
+def test_a_line_per_predictor_and_kind_of_run() -> None:
+    scores = pl.DataFrame({
+        "predictor": ["progress"] * 3, "ionic": ["single", "single", "all"], "progress": [0.0, 0.5, 0.5],
+        "split": ["unseen"] * 3, "mape": [90.0, 10.0, 20.0], "median_error": [80.0, 5.0, 8.0],
+    })  # fmt: skip
+    above, below = error_by_progress(scores).axes
+    (line,) = above.lines  # neither what is said before the start nor all runs together
+    assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == ([50.0], [10.0])
+    assert below.lines[0].get_ydata().tolist() == [5.0] and line.get_label() == "progress, single"

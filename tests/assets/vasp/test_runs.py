@@ -12,7 +12,7 @@ from assets.vasp.folders import update_vasp_log
 from assets.vasp.runs import load_open_runs, load_runs
 from models.remaining.open_runs import used_seconds
 from tests.assets.vasp.remaining import OPEN, RUNS, SOURCE, restarted_run
-from traces.catalogue.vasp import VaspSource
+from traces.catalogue.catalogue import VaspSource
 from warehouse import Warehouse
 
 

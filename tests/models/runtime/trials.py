@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.runtime.model_file import predictor_to_bytes
-from models.runtime.named import PREDICTORS, make_predictor
+from models.runtime.named import PREDICTORS, make_predictor, predictor_to_bytes
 from models.runtime.predictor import Prediction
 
 ONLINE = ("online_regression", "online_squared")

@@ -29,7 +29,7 @@ OPTIONS = {
         "--period", "--from", "--to", "--queue", "--user", "--account",
         "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--admit-by",
         "--inspector", "--correction", "--rules", "--window",
-        "--warm-start", "--without-queue", "--partition", "--round-walltimes",
+        "--warm-start", "--without-queue", "--partition", "--round-walltimes", "--walltime-factor",
         "--outages", "--cancelled", "--drop-wider", "--trim", "--load", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
         "--topology", "--hops", "--procs-per-node", "--nodes", "--place", "--every", "--switches", "--placing-seed", "--placement",
         "--guard",

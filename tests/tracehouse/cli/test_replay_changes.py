@@ -48,6 +48,11 @@ def test_requests_are_rounded(queued: Path) -> None:
     assert said["round_walltimes"] == "12h" and said["average_wait_s"] != told_of(queued)["average_wait_s"]
     assert told_of(queued, "--round-walltimes", "1s")["average_wait_s"] == told_of(queued)["average_wait_s"]
     assert "round_walltimes 'long': expected a length of time" in fail("replay", queued, "--round-walltimes", "long")
+    said = told_of(queued, "--walltime-factor", "50")
+    assert said["walltime_factor"] == 50 and said["average_wait_s"] != told_of(queued)["average_wait_s"]
+    run = tracehouse.replay(queued, walltime_factor=50)
+    assert run.metrics["average_wait_s"] == said["average_wait_s"] and "walltime_factor" in str(run)
+    assert "walltime_factor 0.0: expected a number above 0" in fail("replay", queued, "--walltime-factor", "0")
 
 
 def test_nodes_are_a_number_of_processors(queued: Path) -> None:

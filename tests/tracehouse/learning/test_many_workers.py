@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from assets.policies.settings import TrainingSettings
 from models.scheduling.options import Recipe
 from tracehouse.learning.many_workers import reports_of, training_by_ppo, with_sizes
 
 
 def test_options_become_what_workers_are_given() -> None:
-    options = {"workers": 3, "sync_fraction": 0.6, "population": 9, "interval": 2, "goal": "bsld"}
-    options |= dict.fromkeys(("launcher", "torchrun", "backlogs", "repeat"))
-    by_ppo = training_by_ppo("ppo", options)
-    assert options == {"goal": "bsld"}
+    by_ppo = training_by_ppo(TrainingSettings(workers=3, sync_fraction=0.6, population=9, interval=2))
     assert by_ppo.workers.model_dump(include={"workers", "sync_fraction"}) == {"workers": 3, "sync_fraction": 0.6}  # type: ignore[attr-defined]
     assert (by_ppo.population.members, by_ppo.population.replaced) == (9, 2)  # type: ignore[attr-defined]
     recipe = Recipe().with_epochs(5)

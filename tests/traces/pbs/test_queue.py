@@ -8,7 +8,10 @@ import pytest
 
 from traces.common.log import LogError
 from traces.common.queue import HELD, RUNNING, WAITING
-from traces.pbs.queue import read_pbs_queue
+from traces.pbs.queue import jobs_of_document, read_pbs_queue
+
+JOB = '"{name}.srv":{{"Job_Name":"a","Variable_List":{{"X":{value}}},"job_state":"Q"}}'
+HEAD = '{"timestamp":5,"Jobs":{'
 
 
 def job(**fields: Any) -> dict[str, Any]:
@@ -89,3 +92,18 @@ def test_no_jobs_by_id() -> None:
     assert read_pbs_queue({"pbs_version": "23"}, "q.json", "UTC").read == 0
     with pytest.raises(LogError, match=r"q.json: expected the JSON of `qstat -f -F json`"):
         read_pbs_queue({"Jobs": []}, "q.json", "UTC")
+
+
+def test_a_broken_value_costs_its_variable_and_no_job() -> None:
+    jobs = ",\n".join(JOB.format(name=name, value=value) for name, value in ((1, "007"), (2, r'"a\'b"'), (3, '"x"')))
+    document = jobs_of_document(f"{HEAD}{jobs}}}}}")
+    assert document is not None and document["timestamp"] == 5
+    assert list(document["Jobs"]) == ["1.srv", "2.srv", "3.srv"]
+    assert {job["job_state"] for job in document["Jobs"].values()} == {"Q"}
+
+
+def test_a_text_that_ends_early_is_no_document() -> None:
+    whole = f"{HEAD}{JOB.format(name=1, value='1')}}}}}"
+    assert jobs_of_document(whole) is not None
+    assert jobs_of_document(whole[:-20]) is None
+    assert jobs_of_document("no jobs") is None

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
-from assets.sharing.refresh import refresh_readers
+from assets.sharing.readers_copy import refresh_readers
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite
-from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.readers import Readers
+from traces.catalogue.catalogue import Readers, load_catalogue
 
 
 @click.command()

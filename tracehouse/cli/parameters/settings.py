@@ -1,4 +1,4 @@
-"""Options of a command, made of the settings that it takes (assets/common/options.py)."""
+"""Options of a command, made of the settings that it takes (assets/what_if/changes/options.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from assets.common.options import Option, options_of
+from assets.what_if.changes.options import Option, options_of
 from tracehouse.cli.parameters.amounts import DurationType, ShareType
 from tracehouse.cli.parameters.names import complete_backfilling, complete_policies
 

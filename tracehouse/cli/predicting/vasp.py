@@ -12,8 +12,7 @@ from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.sources import complete_vasp_sources, source_argument
 from tracehouse.jobs import run_or_fail
 from tracehouse.text.tables import folded, terminal_width
-from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.vasp import VaspSource
+from traces.catalogue.catalogue import VaspSource, load_catalogue
 
 if TYPE_CHECKING:
     import polars as pl

@@ -57,8 +57,11 @@ def test_requests_are_rounded_up(trace: Trace) -> None:
     logged = trace.rows["requested_walltime_s"].to_list()
     rounded = changed_rows(trace, settings(round_walltimes="4h"))["requested_walltime_s"].to_list()
     assert rounded == [-(-request // 14_400) * 14_400 for request in logged] != logged
+    both = changed_rows(trace, settings(walltime_factor=1.5, round_walltimes="4h"))["requested_walltime_s"].to_list()
+    assert both == [-(-round(1.5 * request) // 14_400) * 14_400 for request in logged] != rounded
     none = _with(trace, trace.rows.with_columns(requested_walltime_s=pl.lit(-1, pl.Int64)))
-    assert set(changed_rows(none, settings(round_walltimes="4h"))["requested_walltime_s"]) == {-1}
+    changed = changed_rows(none, settings(walltime_factor=2.0, round_walltimes="4h"))
+    assert set(changed["requested_walltime_s"]) == {-1}
     for text in ("x", "0"):
         with pytest.raises(ValueError, match=f"round_walltimes {text!r}"):
             settings(round_walltimes=text)
@@ -70,7 +73,7 @@ def test_a_period_is_one_of_the_log_under_another_load(trace: Trace) -> None:
 
 
 def test_such_runs_are_not_saved() -> None:
-    for values in ({"without_queue": ["7"]}, {"round_walltimes": "4h"}):
+    for values in ({"without_queue": ["7"]}, {"round_walltimes": "4h"}, {"walltime_factor": 2.0}):
         with pytest.raises(ValueError, match="are not saved, since a saved run does not record these"):
             check_saved_settings(settings(**values))
 

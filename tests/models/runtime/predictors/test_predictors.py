@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from models.runtime.challenge import train_challenger
-from models.runtime.model_file import predictor_from_bytes, predictor_to_bytes
-from models.runtime.named import PREDICTORS, make_predictor
+from models.runtime.named import PREDICTORS, make_predictor, predictor_from_bytes, predictor_to_bytes
 from models.runtime.predictor import LEVELS, Prediction
 from tests.models.runtime.trials import ONLINE, Trial, assert_same, every_predictor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.runtime.model_file import predictor_from_bytes
+from models.runtime.named import predictor_from_bytes
 from models.runtime.predictors.stack import Stack, _greedy_shares
 from tests.models.runtime.trials import Trial
 

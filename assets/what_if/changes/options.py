@@ -20,7 +20,8 @@ class Option:
     all that it may be. form: "duration", "share" or "file" for values that are read as such. least: of a whole number. share: limits,
     and whether each is excluded. default: what the help shows, where that is not the field's. help: of the command line, where the
     description of the field does not fit there. convert: from what is written, or given in Python, to the field's value. key: what a
-    scenario may give, in words, "" where scenarios cannot change it. refusable: whether some replayers do not honour it."""
+    scenario may give, in words, "" where scenarios cannot change it. refusable: whether some replayers do not honour it.
+    is_saved: whether a saved run says what it was."""
 
     flag: str = ""
     short: str = ""
@@ -34,6 +35,7 @@ class Option:
     convert: Callable[[Any], Any] | None = None
     key: str = ""
     refusable: bool = False
+    is_saved: bool = True
 
     def read(self, value: Any) -> Any:
         """The field's value, of one as people write it."""
@@ -46,7 +48,7 @@ def options_of(*models: type[BaseModel]) -> dict[str, Option]:
     return {name: option for name, field in fields.items() for option in field.metadata if isinstance(option, Option)}
 
 
-def read_settings(model: type[_Model], given: Mapping[str, Any]) -> _Model:
+def written_settings(model: type[_Model], given: Mapping[str, Any]) -> _Model:
     """The settings of a model, of values as people write them. None is not given, and those of other models
     are not read. Raises ValueError with the remedy."""
     options = options_of(model)

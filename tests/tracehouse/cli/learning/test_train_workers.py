@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from assets.policies.settings import TrainingSettings
 from tests.pipelines.command_line import fail, succeed
 from tracehouse.learning.many_workers import training_by_ppo
 
-NOT_ASKED = ("launcher", "torchrun", "sync_fraction", "backlogs", "population", "interval")
 SHORT = ("--epochs", "2", "--seeds", "1", "--window-jobs", "48", "--trajectories", "64")
 
 
@@ -20,7 +20,7 @@ def test_a_training_on_two_workers_that_can_be_repeated(home: Path) -> None:
     succeed("train", "mine", "-o", first, "--workers", "2", "--sync-fraction", "0.4", *SHORT)
     card = json.loads(first.read_text())["card"]
     assert card["parameters"]["workers"] == {"workers": 2, "sync_fraction": 0.4, "backlog_policy": None}
-    by_ppo = training_by_ppo("ppo", {"workers": 2, "repeat": first} | dict.fromkeys(NOT_ASKED))
+    by_ppo = training_by_ppo(TrainingSettings(workers=2, repeat=first))
     assert by_ppo.repeated == card["parameters"]["families_done"]  # type: ignore[attr-defined]
     assert not list(home.glob(".first.json.checkpoint*"))
     assert "trained on 2 workers" in fail(
