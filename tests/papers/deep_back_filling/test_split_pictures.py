@@ -20,7 +20,7 @@ def test_pictures_are_drawn(trial: SplitTrial, tmp_path: Path, monkeypatch: pyte
     train_deep_back_filling(JOBS, PROCS, options, 1, tmp_path / "dbf-4-2-1.pt")
     curves = split_pictures.paper_curves(tmp_path)
     assert list(curves) == ["4-2-1"] and len(curves["4-2-1"]) == options.episodes
-    paths = split_pictures.write_pictures(trial, tmp_path, tmp_path)
+    paths = split_pictures.write_split_pictures(trial, tmp_path, tmp_path)
     assert [path.name for path in paths] == [
         f"backfilling-{name}.png" for name in ("rivals", "splits", "unseen", "jobs", "learning")
     ]

@@ -26,7 +26,7 @@ def test_a_row_has_every_metric(capsys: pytest.CaptureFixture[str], monkeypatch:
     benchmark.print_heading("rule", *benchmark.SHOWN_METRICS)
     benchmark.print_row("EASY", benchmark.rival_on(RIVALS["FCFS+EASY"], JOBS, first, options))
     header, row = rows(capsys.readouterr().out)
-    assert len(header) == len(row) == len(benchmark.COLUMNS) + 1
+    assert len(header) == len(row) == len(benchmark.SHOWN_METRICS) + 1
     assert row[0] == "EASY" and "±" in row[header.index("queue")]
 
 
