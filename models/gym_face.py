@@ -28,7 +28,7 @@ class OfferedActions(spaces.Discrete):
 
 
 class OfferedBatch(spaces.MultiDiscrete):
-    """The same of episodes side by side. offered: int8 (episodes, actions)."""
+    """Actions that the environment offers in episodes side by side. offered: int8 (episodes, actions)."""
 
     def __init__(self, episodes: int, actions: int) -> None:
         super().__init__(np.full(episodes, actions))
@@ -124,7 +124,7 @@ class EpisodesEnv(VectorEnv):
 
 
 class OneByOneEnv(EpisodesEnv):
-    """The same where every episode is stepped by itself."""
+    """An environment of many episodes, each of which is stepped by itself."""
 
     @abstractmethod
     def _act_in(self, e: int, action: int) -> tuple[float, bool, bool]:
@@ -139,7 +139,7 @@ class OneByOneEnv(EpisodesEnv):
 
 
 class EpisodeEnv(gymnasium.Env):
-    """The same with one episode at a time, for libraries that take no vector environment."""
+    """An environment of one episode at a time, for libraries that take no vector environment."""
 
     metadata: dict[str, Any] = {"render_modes": []}
 

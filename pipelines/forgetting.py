@@ -4,7 +4,9 @@ import dagster as dg
 from dagster._core.storage.event_log.schema import (
     AssetCheckExecutionsTable,  # Dagster wipes results of checks of all sources only
 )
-from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
+from dagster._core.storage.event_log.sql_event_log import (
+    SqlEventLogStorage,  # not exported; the storage whose table that is
+)
 
 from pipelines.processes import UNFINISHED_STATUSES
 from pipelines.running import dagster_instance

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import click
 import dagster as dg
 import yaml
-from dagster._core.definitions.assets.graph.base_asset_graph import BaseAssetGraph
+from dagster._core.definitions.assets.graph.base_asset_graph import BaseAssetGraph  # not exported; an annotation
 from dagster._core.errors import DagsterAssetCheckFailedError  # not exported, and what a blocking check raises
-from dagster._core.storage import local_compute_log_manager
+from dagster._core.storage import local_compute_log_manager  # copies output of steps, without Ctrl-C (below)
 
 from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.storage import write_whole

@@ -67,7 +67,7 @@ def column_lineage(statement: str) -> dg.TableColumnLineage:
 
 
 def lineage_metadata(statement: str) -> dict[str, dg.TableColumnLineage]:
-    """The same as metadata of a materialization."""
+    """The lineage of the columns as metadata of a materialization."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)  # of this (pinned) Dagster
         return {"dagster/column_lineage": column_lineage(statement)}

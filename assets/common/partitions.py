@@ -9,4 +9,4 @@ SOURCES = dg.DynamicPartitionsDefinition(name="sources")
 OWNERS = ["team:tracehouse"]
 
 VASP = dg.DynamicPartitionsDefinition(name="vasp")
-"""The same for folders of VASP runs, [vasp.NAME] in the catalogue."""
+"""One partition for each folder of VASP runs, [vasp.NAME] in the catalogue."""

@@ -20,7 +20,7 @@ QUERY_MEMORY = "2GiB"
 """Of DuckDB while a query over all jobs of a source runs; what needs more goes through files beside the warehouse."""
 
 FIGURES_MEMORY = "4GiB"
-"""The same of a query that holds a value of each job, as medians and numbers of distinct names do: 2 GiB are too little for 50 million
+"""Of DuckDB while a query holds a value of each job, as medians and numbers of distinct names do: 2 GiB are too little for 50 million
 jobs."""
 
 

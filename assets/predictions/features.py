@@ -23,7 +23,7 @@ def write_job_features(warehouse: Warehouse, source: str) -> int:
 
 
 def write_similar_jobs(warehouse: Warehouse, source: str) -> int:
-    """The same of features.similar_jobs."""
+    """Brings features.similar_jobs of a source up to date, as `write_job_features` does features.job_features."""
     changed = ChangedParts("similar_jobs", source, (similar, past_jobs, "features.job_history", "core.replay_names"))
     return _write(warehouse, changed, similar_features_in_parts)
 

@@ -53,7 +53,7 @@ class Summary:
         return Section("Summary", [Callout(self.headline, self.advice), Bullets([*self.happened, self.trust])])
 
     def lines(self) -> list[str]:
-        """The same for a terminal, one sentence or two a line."""
+        """The summary for a terminal, one sentence or two a line."""
         return [self.headline, self.advice, *self.happened, self.trust]
 
 

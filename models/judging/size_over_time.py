@@ -57,7 +57,7 @@ class SizeOverTime:
 
     @property
     def outages(self) -> Outages:
-        """The same for a replay, whose scheduler knows of it from its start on."""
+        """What is missing of the largest size, for a replay whose scheduler knows of it from its start on."""
         rows = [(start, FOREVER if end is None else end, procs, start) for start, end, procs in self.missing]
         return Outages(*np.array(rows, dtype=np.int64).T)
 

@@ -105,7 +105,7 @@ class HeldOutTrial:
         return np.abs(self.used_s + self.quantiles[:, :, MEDIAN_LEVEL] - total) / total
 
     def errors_before(self, runs: Runs) -> FloatArray:
-        """The same of before_s, (runs,)."""
+        """Errors of before_s relative to the true whole run time, (runs,)."""
         total = runs.total_s[self.which]
         return np.abs(self.before_s - total) / total
 

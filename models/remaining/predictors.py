@@ -240,7 +240,7 @@ def steps_left(runs: Runs, moments: Moments, seen: Snapshots) -> FloatArray:
 
 
 def guess_of(seen: Snapshots) -> FloatArray:
-    """The same by the convergence so far, (moments,)."""
+    """Log of one plus the remaining time in mean steps, guessed from the convergence so far, (moments,)."""
     return seen.features[:, SNAPSHOT_FEATURES.index("guess")].astype(np.float64)
 
 

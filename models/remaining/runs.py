@@ -200,7 +200,7 @@ def _inputs(runs: pl.DataFrame) -> NDArray[np.float32]:
 
 
 def _groups(runs: pl.DataFrame) -> IntArray:
-    """The same number for runs of the same system: elements, ions and electrons."""
+    """Numbers of systems, equal for runs of one system: elements, ions and electrons."""
     system = runs.select(
         pl.concat_str(
             pl.col("elements").fill_null("?").str.split(" ").list.sort().list.join(" "),

@@ -37,7 +37,7 @@ def trial_rows(trial: HeldOutTrial, runs: Runs, seed: int) -> pl.DataFrame:
 
 
 def rows_before_the_start(rows: pl.DataFrame, trial: HeldOutTrial, runs: Runs) -> pl.DataFrame | None:
-    """The same at progress 0, from the parameters alone; None for a predictor that says nothing then. rows: of `trial_rows`."""
+    """Rows of a trial at progress 0, from the parameters alone; None for a predictor that says nothing then. rows: of `trial_rows`."""
     if np.isnan(trial.before_s).any():
         return None
     first = rows.filter(pl.col("progress") == PROGRESS_SHARES[0])

@@ -37,7 +37,7 @@ class _Stream(NamedTuple):
 
 
 def calibrated(prediction: Prediction, rows: pl.DataFrame, step: float = LEVEL_STEP) -> Prediction:
-    """The same points, with quantiles corrected by the outcome of earlier jobs.
+    """The predicted points, with quantiles corrected by the outcome of earlier jobs.
 
     rows: as for `Predictor.predict`, in order of submission, with end_time and runtime_s where known. A row's quantiles depend only on
     rows that ended before its submission.

@@ -319,8 +319,9 @@ def choose(merits: Mapping[str, Sequence[float]], leave_out: str | None = None) 
 
 
 def shaken(log: SearchLog, seed: int, most_s: int = 1800) -> SearchLog:
-    """The same jobs a little later or earlier (input shaking: Tsafrir, Ouaknine and Feitelson 2007). The jobs that a user submits on one
-    day move together, by up to `most_s` either way. One replay of one trace is one draw of a chaotic system, and this gives more."""
+    """The log with its jobs a little later or earlier (input shaking: Tsafrir, Ouaknine and Feitelson 2007). The jobs that a user submits
+    on one day move together, by up to `most_s` either way. One replay of one trace is one draw of a chaotic system, and this gives
+    more."""
     return _moved(log, _by_group(log.users * 1_000_000 + log.submit // _DAY_S, seed, -most_s, most_s + 1))
 
 

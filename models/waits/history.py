@@ -36,7 +36,7 @@ class JobSet:
         return len(self.since)
 
     def with_job(self, since: int, procs: int, request: int, user: int, number: int, quantiles: FloatArray) -> JobSet:
-        """The same with one more job at the end."""
+        """The set with one more job at the end."""
         return JobSet(
             np.append(self.since, since),
             np.append(self.procs, procs),
@@ -62,7 +62,7 @@ class State:
         return int(self.running.procs.sum())
 
     def with_job(self, procs: int, request: int, user: int) -> State:
-        """The same with a hypothetical job submitted now, the last to wait. Its own run time delays no job before it."""
+        """The state with a hypothetical job submitted now, the last to wait. Its own run time delays no job before it."""
         quantiles = np.full(len(LEVELS), float(max(request, 1)))
         waiting = self.waiting.with_job(self.now, procs, request, user, -1, quantiles)
         return State(self.now, self.cluster_procs, self.running, waiting)

@@ -11,7 +11,7 @@ from subprocess import Popen
 from typing import Any
 
 from dagster._cli import dev  # not exported
-from dagster._cli.workspace.cli_target import WorkspaceOpts
+from dagster._cli.workspace.cli_target import WorkspaceOpts  # what dev takes
 
 DAGSTERS, OURS = "dagster_webserver", "pipelines.web.server"
 _START_PROCESS = dev.open_ipc_subprocess

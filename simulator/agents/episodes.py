@@ -166,7 +166,7 @@ def begin_anew(state):
 
 
 def begin_some_anew(state: Episode, which: NDArray[np.bool_]) -> None:
-    """The same for some of the episodes. which: bool (episodes,)."""
+    """Begins some of the episodes again. which: bool (episodes,)."""
     for e in np.flatnonzero(which).tolist():
         columns: Any = [column[e : e + 1] for column in state]
         begin_anew(Episode(*columns))

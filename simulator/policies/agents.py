@@ -85,14 +85,14 @@ class Agent:
     answer: Callable[[Question], int] | None = field(default=None, repr=False)
 
     def asked(self, answer: Callable[[Question], int] | None = None) -> Agent:
-        """The same agent, but this function decides, or the caller of the engine."""
+        """A copy of the agent in which this function decides, or the caller of the engine."""
         picking, inspecting = self.picking, self.inspecting
         picking = picking._replace(by=ASKED) if picking.by else picking
         inspecting = inspecting._replace(by=ASKED) if inspecting.by else inspecting
         return Agent(picking, inspecting, None, answer)
 
     def learned(self, weights: KernelWeights) -> Agent:
-        """The same agent, but this network decides. Raises ValueError where the network cannot see as many jobs."""
+        """A copy of the agent in which this network decides. Raises ValueError where the network cannot see as many jobs."""
         picking, inspecting = self.picking, self.inspecting
         if picking.by and picking.front + picking.back > MOST_SLOTS:
             raise ValueError(
@@ -105,7 +105,7 @@ class Agent:
         )
 
     def sampling(self, sample: int) -> Agent:
-        """The same agent, but choices are made in this way (simulator/policies/sampling.py)."""
+        """A copy of the agent in which choices are made in this way (simulator/policies/sampling.py)."""
         picking, inspecting = self.picking._replace(sample=sample), self.inspecting._replace(sample=sample)
         return replace(self, picking=picking, inspecting=inspecting)
 

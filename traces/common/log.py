@@ -77,7 +77,7 @@ class ParsedLines:
         return counts
 
     def reject_rows(self, lines: Iterable[int], reason: str, text_of: dict[int, str]) -> ParsedLines:
-        """The same lines with the records of the given line numbers moved to the rejects."""
+        """The lines with the records of the given line numbers moved to the rejects."""
         wanted = sorted(lines)
         rejects = pl.DataFrame(
             {"line": wanted, "reason": [reason] * len(wanted), "text": [text_of[line] for line in wanted]},

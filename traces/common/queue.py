@@ -66,7 +66,7 @@ class QueueSnapshot:
         return f"{self.read:,} {'job' if self.read == 1 else 'jobs'} read: {', '.join(parts)}"
 
     def with_pseudonyms(self, kinds: tuple[str, ...], key: bytes) -> QueueSnapshot:
-        """The same with the names of these kinds replaced, as they are in the log of the source."""
+        """The snapshot with the names of these kinds replaced, as they are in the log of the source."""
         columns = {column: kind for kind in kinds for column in PSEUDONYM_KINDS[kind]}
 
         def renamed(job: QueueJob) -> QueueJob:

@@ -83,7 +83,7 @@ class LublinParameters:
         return round(2.0**self.uhi)
 
     def for_machine(self, procs: int) -> LublinParameters:
-        """The same parameters on a machine of `procs` processors.
+        """These parameters on a machine of `procs` processors.
 
         uhi becomes log2(procs). umed keeps its distance from uhi, limited to the model's [uhi - 3.5, uhi - 1.5]. On very
         small machines (fewer than about 12 processors) the smallest parallel size is lowered, so that the limits stay in

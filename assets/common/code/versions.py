@@ -23,7 +23,7 @@ def code_version(function: Symbol) -> str:
 
 
 def version_of(function: Symbol) -> str:
-    """The same, computed."""
+    """The hash, computed from the files."""
     texts = "\n".join(
         f"{symbol.module}:{symbol.name} {read_part(symbol).text}" for symbol in sorted(reached_from(function))
     )

@@ -155,7 +155,7 @@ class XgboostQuantiles(_Trees):
 
 
 class XgboostAfterSimilar(XgboostQuantiles):
-    """The same, but the trees correct the quantiles of similar jobs, so that they need not learn these again."""
+    """Quantiles by xgboost where the trees correct the quantiles of similar jobs, so that they need not learn these again."""
 
     name = "xgboost_after_similar"
 
