@@ -5,7 +5,6 @@ from typing import Any, get_args
 import dagster as dg
 from pydantic import BaseModel, Field
 
-from assets.policies.settings import TrainingSettings
 from assets.policies.training import PolicyTask
 from models.scheduling.options import (
     EvolutionOptions,
@@ -26,18 +25,14 @@ def text_field(options: type[BaseModel], name: str, **changes: Any) -> Any:
     return Field(**({"default": field.default, "description": field.description, "pattern": f"^({words})$"} | changes))
 
 
-def declared_field(name: str, **changes: Any) -> Any:
-    """A field as assets.policies.settings declares it. changes: to the Field."""
-    field = TrainingSettings.model_fields[name]
-    return Field(**({"default": field.default, "description": field.description} | changes))
-
-
 class TaskConfig(dg.Config):
     """What policies are trained for. The assets of the group `policies` must all have the same."""
 
-    goal: str = declared_field("goal")
-    backfill: str = declared_field("backfill")
-    estimates: str = declared_field("estimates", default="predicted")
+    goal: str = Field(
+        default="bsld", description="What to minimize: bsld, wait, 0.7*bsld + 0.001*wait, bsld:max_user, ..."
+    )
+    backfill: str = Field(default="easy", description="Backfilling: none, any, easy or easy-sjbf")
+    estimates: str = Field(default="predicted", description="Run times the scheduler uses: requested, predicted, ...")
 
 
 class KeyConfig(dg.Config, KeySearchOptions):

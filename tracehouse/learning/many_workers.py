@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assets.policies.settings import TrainingSettings
 from models.scheduling.options import PopulationOptions, Recipe, WorkerOptions
+from tracehouse.learning.settings import TrainingSettings
 
 if TYPE_CHECKING:
     from models.scheduling.learning.recipes import PPOTraining

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from assets.policies.settings import TrainingSettings
 from assets.what_if.changes.options import written_settings
 from tracehouse.keywords import refuse_unknown
 from tracehouse.learning.policy_training import read_jobs, train_policy
+from tracehouse.learning.settings import TrainingSettings
 from tracehouse.logs import Log
 from tracehouse.policies import PolicyFile
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assets.policies.settings import TrainingSettings
 from models.scheduling.options import Recipe
 from tracehouse.learning.many_workers import reports_of, training_by_ppo, with_sizes
+from tracehouse.learning.settings import TrainingSettings
 
 
 def test_options_become_what_workers_are_given() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from assets.common.trace import load_trace
 from assets.policies.registry import champion_row
-from assets.policies.settings import TrainingSettings
 from tests.tiny import busy_log, warehouse_of
 from tracehouse.learning import policy_training
 from tracehouse.learning.policy_training import JobsToTrain, train_policy
+from tracehouse.learning.settings import TrainingSettings
 
 
 def test_an_order_challenges_the_champion_of_its_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

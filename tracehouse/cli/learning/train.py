@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assets.policies.settings import TrainingSettings
 from assets.what_if.changes.options import written_settings
 from models.scheduling.options import STARTED_FROM
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.cli.parameters.settings import setting_options
 from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.learning.settings import TrainingSettings
 from tracehouse.text.replay_text import print_costs, print_verdicts
 
 if TYPE_CHECKING:

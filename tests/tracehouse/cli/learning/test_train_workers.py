@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from assets.policies.settings import TrainingSettings
 from tests.pipelines.command_line import fail, succeed
 from tracehouse.learning.many_workers import training_by_ppo
+from tracehouse.learning.settings import TrainingSettings
 
 SHORT = ("--epochs", "2", "--seeds", "1", "--window-jobs", "48", "--trajectories", "64")
 

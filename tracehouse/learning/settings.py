@@ -1,5 +1,4 @@
-"""The settings of a training. Each is declared once (assets/what_if/changes/options.py), for `tracehouse train` and for Python, and for
-Dagster as far as the pipeline has it."""
+"""The settings of a training. Each is declared once (assets/what_if/changes/options.py), for `tracehouse train` and for Python."""
 
 from __future__ import annotations
 

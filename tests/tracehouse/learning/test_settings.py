@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assets.policies.config import TaskConfig
-from assets.policies.settings import TrainingSettings, seeds_of
 from assets.what_if.changes.options import written_settings
+from tracehouse.learning.settings import TrainingSettings, seeds_of
 
 
 def test_seeds_are_a_text_or_numbers() -> None:
@@ -19,5 +18,3 @@ def test_seeds_are_a_text_or_numbers() -> None:
 def test_what_is_not_given_is_as_declared() -> None:
     settings = written_settings(TrainingSettings, {"goal": "wait", "epochs": None, "seeds": "7"})
     assert (settings.goal, settings.seeds, settings.epochs, settings.window_jobs) == ("wait", [7], None, 512)
-    config = TaskConfig()
-    assert (config.goal, config.backfill, config.estimates) == ("bsld", "easy", "predicted")
