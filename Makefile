@@ -40,7 +40,8 @@ $(DONE): pyproject.toml constraints.txt
 	@$(call saying_how_long,$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]')
 	@rm -f .venv/.set-up-*; touch $@
 
-run: setup ## Run the pipeline on all sources: raw logs to leaderboard and report
+run: setup ## Answer three what-if questions, then run the pipeline on all sources: raw logs to leaderboard and report
+	@$(BIN)/tracehouse what-if scenarios.toml
 	@$(BIN)/tracehouse run
 
 # Else each run rewrites the assertions of all test files again, in each process.

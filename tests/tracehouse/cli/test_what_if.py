@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +13,8 @@ from assets.what_if.scenarios import results
 from assets.what_if.scenarios.scenario_file import scenarios_of
 from tests.pipelines.command_line import call, fail, succeed
 from tracehouse.scenarios import merged_part
+from traces.catalogue.catalogue import read_catalogue
+from traces.catalogue.places import PROJECT
 
 
 def test_scenarios_are_answered(busy: Path) -> None:
@@ -89,3 +92,12 @@ def test_what_is_wrong_is_said_before_the_work(busy: Path, monkeypatch: pytest.M
         "s.toml:1: scenario 'x': without_queue 'long': mine has no job of this queue: the queues are 2, 1, 7\n"
     )
     assert fail("what-if", "s.toml").startswith("s.toml: no source: give --source NAME, or write source")
+
+
+def test_make_run_answers_the_bundled_questions_first(busy: Path) -> None:
+    """On another log here, which is quick: the file names a bundled source, and that is there."""
+    questions = PROJECT / "scenarios.toml"
+    assert tomllib.loads(questions.read_text())["source"] in read_catalogue(PROJECT / "sources.toml").sources
+    text = succeed("what-if", str(questions), "--source", "mine.swf")
+    for line in ("short jobs pass first  ", "smallest area first  ", "10 % more processors  "):
+        assert f"\n{line}" in text
