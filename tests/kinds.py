@@ -90,7 +90,7 @@ THOROUGH = {
         "tests/papers/test_paper_tables.py",
         "tests/papers/test_reproduce.py",
         "tests/tracehouse/cli/learning/test_train.py",
-        "tests/tracehouse/cli/learning/test_workers.py",
+        "tests/tracehouse/cli/learning/test_train_workers.py",
         "tests/tracehouse/cli/predicting/test_vasp.py",
     ),
     "whole_ways": (
