@@ -48,6 +48,7 @@ OWN = {
     "papers.deep_back_filling.study": "the folder of a study",
     "papers.neural_annealing.annealing_steps": "the pictures of a page",
     "papers.neural_annealing.study": "the folder of a study",
+    "papers.rlscheduler.as_published": "the folder of a study",
     "papers.reproduce": "what a study prints, in the data folder",
     "tracehouse.cli.run": "a report of a period, in the data folder",
     "pipelines.faults": "a traceback, in the data folder or among temporary files",

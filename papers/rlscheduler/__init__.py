@@ -1,7 +1,8 @@
 """RLScheduler (Zhang et al., SC 2020): the rules of its code, its tables and figures.
 
 `rules.py` replays by them, with `loop.py`, `scores.py`, `windows.py` and `inspecting.py`; `way.py` is `--rules rlscheduler`. The assets are
-`published.py`, `transfer.py` and `curves.py`, on `ten_windows.py`. The studies are `study.py` and `goal_curves.py`.
+`published.py`, `transfer.py` and `curves.py`, on `ten_windows.py`. The studies are `study.py`, `goal_curves.py` and
+`as_published.py`, which trains on a GPU by `on_device.py`.
 """
 
 from __future__ import annotations
@@ -74,6 +75,13 @@ TABLES = (
         "Tables V, VI, VIII, X and XI, rules alone beside the column RL",
         "1 minute",
         "rlscheduler.study",
+    ),
+    printed_table(
+        "as-published",
+        _PAPER,
+        "Tables V and VI, column RL, and Figures 8 and 9, from kept policies that were trained with the paper's settings",
+        "1 minute",
+        "rlscheduler.as_published",
     ),
     _figure("figure8", "Figure 8, networks", "8 minutes", "networks", {"filtering": False}),
     _figure("figure9", "Figure 9, with and without the filter", "not measured", "filtering", {"networks": []}),

@@ -35,10 +35,11 @@ PRINTED = (
     "deep_back_filling", "split_windows", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",
     "prediction waits", "vasp table_3", "vasp completion", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
-    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data",
+    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data", "as_published",
 )  # fmt: skip
 """Those whose printed tables are published, and the fault campaign. A second word is a part of a study."""
 OF_PAPERS = {
+    "as_published": "rlscheduler.as_published",
     "allocation": "neural_annealing.single_windows",
     "annealing_steps": "neural_annealing.annealing_steps",
     "closed_loop": "neural_annealing.closed_loop",

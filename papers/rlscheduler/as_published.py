@@ -1,0 +1,199 @@
+"""RLScheduler trained with its own settings, from nothing, on the jobs that its tables judge: `python -m papers.rlscheduler.as_published`.
+
+Prints the column RL of Tables V and VI, and Figures 8 and 9, from the policies and curves of docs/results/rlscheduler-policies.tar.xz.
+They were trained on an NVIDIA H100, in 73 minutes of CPU time for 22 trainings. Each policy is replayed again. The windows that judge are
+among those that policies have learned from, as in the paper. So this shows what the paper's training does, and not what a policy is worth
+on later jobs.
+
+    python -m papers.rlscheduler.as_published --train FOLDER [--device cuda] [--only lublin-1]
+
+trains what FOLDER lacks, one after the other, and goes on where it was interrupted. On a processor a training takes nearly an hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from assets.policies.training import PolicyTask, arena_of_task
+from models.scheduling.arena import Arena
+from models.scheduling.goals import parse_goal
+from models.scheduling.learning.ppo import train_by_ppo
+from models.scheduling.learning.training import EpochReport
+from models.scheduling.options import PAPER_PPO
+from models.scheduling.policy_file import policy_from_bytes, policy_to_bytes
+from papers.archive import trace_of_log
+from papers.markdown import print_cells, print_heading
+from papers.rlscheduler.study import GOALS, PAPER_LOGS, PAPER_RL
+from papers.rlscheduler.ten_windows import BACKFILLINGS, PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
+from simulator.policies.network import KernelWeights
+from traces.catalogue.places import PROJECT
+
+KEPT_TRAININGS = PROJECT / "docs" / "results" / "rlscheduler-policies.tar.xz"
+CURVE_FILE, NETWORK_FILE = "curves.csv", "networks.csv"
+"""Members of KEPT_TRAININGS: the costs of every epoch. networks.csv has those of Figure 8. All others are policy files."""
+FILTERED_EPOCHS = 50
+"""Of a training with the trajectory filter: the first half."""
+TRAINED_SEEDS = (1, 2)
+SHOWN_EPOCHS = (1, 2, 5, 10, 20, 40, 60, 80, 100)
+PAPER_GOALS = {"bsld": "bounded slowdown (V)", "utilisation_as_coded": "utilisation (VI)"}
+"""By goal: the paper's table, as GOALS calls it."""
+
+
+class PublishedTraining(NamedTuple):
+    """A training of the paper's. filtered: with the trajectory filter, which bounded slowdown alone has."""
+
+    log: str
+    goal: str
+    filtered: bool
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its files."""
+        return f"{self.log.lower()}-{self.goal}-{'filter' if self.filtered else 'plain'}-{self.seed}"
+
+
+PUBLISHED_TRAININGS = tuple(
+    PublishedTraining(log, goal, filtered, seed)
+    for goal in PAPER_GOALS
+    for log in (PAPER_LOGS if goal == "bsld" else ("Lublin-1", "SDSC-SP2", "Lublin-2"))
+    for filtered in ((False, True) if goal == "bsld" else (False,))
+    for seed in TRAINED_SEEDS
+)
+
+
+@cache
+def arena_of(log: str, goal: str, backfill: str) -> Arena:
+    """The first 10,000 jobs of a log, by the rules of that code."""
+    arena = arena_of_task(trace_of_log(log), PolicyTask(goal, backfill, "requested", "rlscheduler", 256))
+    return replace(arena, jobs=arena.jobs.window(0, PUBLISHED_JOBS))
+
+
+def train_as_published(training: PublishedTraining, folder: Path, device: str) -> None:
+    """Trains one policy and writes it twice, as it was after the last epoch and after the best one, and the curve."""
+    from papers.rlscheduler.on_device import DeviceLearner
+
+    arena = replace(arena_of(training.log, training.goal, "none"), threads=1)
+    lessons = published_split(PUBLISHED_JOBS, 256, seen=True).lessons(arena)
+    options = PAPER_PPO.model_copy(update={"filtered_epochs": FILTERED_EPOCHS if training.filtered else 0})
+    learner = DeviceLearner(arena, options, training.seed, device)
+    curve: list[EpochReport] = []
+
+    def on_epoch(report: EpochReport) -> None:
+        curve.append(report)
+        print(f"{training.name}, epoch {report.epoch}: {report.validation_cost:.4g}", flush=True)
+
+    trained = train_by_ppo(
+        arena, lessons, options, training.seed, on_epoch, folder / f"{training.name}.pt", learner=learner
+    )
+    for which, weights in (("last", learner.weights()), ("best", trained.weights)):
+        (folder / f"{training.name}-{which}.json").write_bytes(
+            policy_to_bytes(weights, published_card(training, which, trained.best_epoch))
+        )
+    with (folder / f"{training.name}.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([training.name, r.epoch, r.sampled_cost, r.validation_cost] for r in curve)
+
+
+def published_card(training: PublishedTraining, which: str, best_epoch: int) -> dict[str, object]:
+    """What a policy file says of itself. which: last or best epoch."""
+    task = {"goal": training.goal, "backfill": "none", "estimates": "requested", "rules": "rlscheduler", "agent": None}
+    learned = {
+        "seed": training.seed,
+        "epochs": PAPER_PPO.epochs,
+        "epoch": PAPER_PPO.epochs if which == "last" else best_epoch,
+    }
+    return {"source": training.log, "trained_jobs": PUBLISHED_JOBS, **task, "filtered": training.filtered, **learned}
+
+
+def kept_members(file: Path = KEPT_TRAININGS) -> dict[str, bytes]:
+    """The members of the archive by name."""
+    with tarfile.open(file) as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}  # type: ignore[union-attr]
+
+
+def judged_cost(members: dict[str, bytes], training: PublishedTraining, which: str, backfill: str) -> float:
+    """What a kept policy costs there."""
+    weights, _ = policy_from_bytes(members[f"{training.name}-{which}.json"])
+    return mean_cost(training.log, training.goal, backfill, weights)
+
+
+def mean_cost(log: str, goal: str, backfill: str, policy: str | KernelWeights) -> float:
+    """The mean of the goal over the ten windows, of any policy. Utilisation is positive."""
+    cost = float(
+        arena_of(log, goal, backfill).costs(policy, published_split(PUBLISHED_JOBS, 256, seen=True).judge).mean()
+    )
+    return abs(cost) if parse_goal(goal).text.startswith("utilisation") else cost
+
+
+def log_rows(members: dict[str, bytes], goal: str, log: str) -> Iterator[list[str]]:
+    """The rows of one log of Table V or VI."""
+    title = PAPER_GOALS[goal]
+    digits = GOALS[title][1]
+    place = PAPER_LOGS.index(log)
+    yield [log, "RL, as published", *(PAPER_RL[title, backfill][place] for backfill in BACKFILLINGS)]
+    rules = {name: [mean_cost(log, goal, backfill, name) for backfill in BACKFILLINGS] for name in PUBLISHED_HEURISTICS}
+    best = min if goal == "bsld" else max
+    names = [best(rules, key=lambda name, k=k: rules[name][k]) for k in range(len(BACKFILLINGS))]  # type: ignore[misc]
+    yield [log, "best rule", *(f"{rules[name][k]:{digits}} ({name})" for k, name in enumerate(names))]
+    for filtered in sorted({each.filtered for each in PUBLISHED_TRAININGS if (each.log, each.goal) == (log, goal)}):
+        for which in ("last", "best"):
+            cells = [
+                ", ".join(
+                    f"{judged_cost(members, PublishedTraining(log, goal, filtered, seed), which, backfill):{digits}}"
+                    for seed in TRAINED_SEEDS
+                )
+                for backfill in BACKFILLINGS
+            ]
+            yield [log, f"ours, {'with' if filtered else 'without'} the filter, {which} epoch", *cells]
+
+
+def epoch_rows(text: str) -> dict[str, list[str]]:
+    """By what was trained: the mean cost over its seeds at SHOWN_EPOCHS, a hyphen where it was not trained so far."""
+    costs: dict[str, dict[int, list[float]]] = {}
+    for name, epoch, _, cost in csv.reader(io.StringIO(text)):
+        costs.setdefault(name.rpartition("-")[0], {}).setdefault(int(epoch), []).append(abs(float(cost)))
+    return {
+        name: [f"{np.mean(of[epoch]):.4g}" if epoch in of else "-" for epoch in SHOWN_EPOCHS]
+        for name, of in costs.items()
+    }
+
+
+def main() -> None:
+    """Prints the tables, or trains."""
+    parser = argparse.ArgumentParser(prog="python -m papers.rlscheduler.as_published")
+    parser.add_argument("--train", type=Path, metavar="FOLDER", help="train what this folder lacks")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--only", default="", help="trainings whose name begins so")
+    given = parser.parse_args()
+    if given.train:
+        given.train.mkdir(parents=True, exist_ok=True)
+        for training in PUBLISHED_TRAININGS:
+            if training.name.startswith(given.only) and not (given.train / f"{training.name}.csv").exists():
+                train_as_published(training, given.train, given.device)
+        return
+    members = kept_members()
+    for goal, title in PAPER_GOALS.items():
+        print(f"\n{title}\n")
+        print_heading("log", "policy, seeds 1 and 2", *BACKFILLINGS)
+        for log in dict.fromkeys(each.log for each in PUBLISHED_TRAININGS if each.goal == goal):
+            for row in log_rows(members, goal, log):
+                print_cells(*row)
+    for title, member in (("training curves", CURVE_FILE), ("networks (Figure 8)", NETWORK_FILE)):
+        print(f"\n{title}\n")
+        print_heading("training", *(f"epoch {epoch}" for epoch in SHOWN_EPOCHS))
+        for name, cells in epoch_rows(members[member].decode()).items():
+            print_cells(name, *cells)
+
+
+if __name__ == "__main__":
+    main()
