@@ -7,6 +7,7 @@ import pytest
 
 from assets.common.trace import load_trained_trace
 from assets.evaluation.replay_evaluation import EVALUATED_ESTIMATES, contestants_of
+from assets.policies.registry import learned_policies
 from models.judging.panel import scored_after
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import metrics
@@ -83,4 +84,4 @@ def test_heuristics_key_and_learned_policies_are_compared(warehouse: Warehouse) 
     )
     assert contestants[-1].seed in (1, 2) and contestants[-1].weights is not None
     with pytest.raises(ValueError, match="trained on jobs that are now in the test part"):
-        contestants_of(warehouse, SOURCE, test_position - 1)
+        contestants_of(warehouse, SOURCE, learned_policies(warehouse, SOURCE)[0].trained_jobs - 1)

@@ -60,7 +60,7 @@ OPTIONS = {
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
     "models": ["SOURCE", "--json"],
     "rollback": ["SOURCE", "--to"],
-    "reproduce": ["[TABLE]", "[SOURCE]...", "--log", "--again"],
+    "reproduce": ["[TABLE]", "[SOURCE]...", "--log", "--logs", "--again"],
     "completion": ["bash", "zsh", "fish"],
     "backup": ["FILE", "--replace"],
     "restore": ["FILE", "--replace"],
