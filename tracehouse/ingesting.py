@@ -68,7 +68,7 @@ def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestS
     >>> tracehouse.ingest("nothing-here.swf")
     Traceback (most recent call last):
         ...
-    traces.common.log.LogError: nothing-here.swf: no such file or folder
+    traces.common.log.LogError: nothing-here.swf: no such log file; check the path in the catalogue or on the command line
     """
     refuse_unknown("ingest", settings, IngestSettings.__annotations__)
     if (given_format := settings.get("log_format")) is not None:

@@ -122,7 +122,7 @@ def test_learned_policy_and_predictions_replay_from_the_command_line(
     use_home(monkeypatch, finished.folder)
     found = json.loads(succeed("replay", SOURCE, "--policy", "learned", "--estimates", "predicted", "--json"))
     assert found["jobs"] == 1500
-    assert found["jobs_seen_in_training"] == 900
+    assert found["jobs_seen_in_training"] == 750
     policy = next((finished.folder / "warehouse" / "data" / "models" / SOURCE).glob("policy-1-*.json"))
     by_file = succeed("replay", SOURCE, "--policy", policy, "--backfill", "none", "--json")
     assert json.loads(by_file)["average_wait_s"] > 0
