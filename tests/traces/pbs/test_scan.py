@@ -5,13 +5,14 @@ The rules are in `traces.pbs.rules`, regular expressions that take one line at a
 
 from __future__ import annotations
 
+import codecs
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.shared import shared_file
@@ -121,11 +122,14 @@ TOO_LARGE = {
 }
 """What no column of 64 bits can hold."""
 
+BOM = codecs.BOM_UTF8
+
 
 def assert_as_by_the_rules(content: bytes, path: Path) -> tuple[int, int]:
     """Reads a file with this content both ways; returns how many lines were odd, and how many records were not."""
     path.write_bytes(content)
     log = read_pbs(path)
+    content = content.removeprefix(BOM)  # at the beginning of a file it is no part of the line
     taken: list[dict[str, object]] = []
     rejects: list[tuple[int, str, str]] = []
     ignored: Counter[str] = Counter()
@@ -224,6 +228,9 @@ def lines(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(lines(), max_size=25))
+@example([BOM])
+@example([BOM + b"   ", BOM + PRO])
+@example([BOM + PRO])
 def test_any_lines(tmp_path_factory: pytest.TempPathFactory, mixture: list[bytes]) -> None:
     """At up to 25 lines a file, about 5,000 mutated lines."""
     assert_as_by_the_rules(b"\n".join(mixture), tmp_path_factory.getbasetemp() / "any.log")
