@@ -69,7 +69,12 @@ def _nightly(
         due = context.scheduled_execution_time.isoformat()
         requests = []
         for key, source in sources.items():
-            state = state_of(source)
+            try:
+                state = state_of(source)
+            except (
+                OSError
+            ):  # a file went away during the look: the run says what is wrong, and other sources have theirs
+                state = f"unknown {due}"
             quiet = _is_made_from(context.instance, key, state)
             requests.append(
                 dg.RunRequest(

@@ -26,7 +26,7 @@ LINE_COUNTS = ("lines", "accepted", *OUTCOMES)
 
 
 class IngestSettings(TypedDict, total=False):
-    """What `ingest` is told of a log. `tracehouse ingest --help` says what each means."""
+    """Settings of `ingest`. `tracehouse ingest --help` says what each means."""
 
     log_format: str | None
     procs: int | None

@@ -1,4 +1,4 @@
-"""Every asset that stands in a paper's folder is loaded."""
+"""Every asset in a paper's folder is loaded."""
 
 from __future__ import annotations
 

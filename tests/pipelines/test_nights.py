@@ -10,6 +10,7 @@ import pytest
 from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 from dagster._core.test_utils import create_run_for_test
 
+import pipelines.nights
 from assets.common.storage import artefacts_folder
 from assets.ingest.raw_log import raw_log
 from pipelines.nights import freshness, nightly_schedule
@@ -33,7 +34,7 @@ def test_every_night_every_source_is_retrained(inbox: Path) -> None:
     assert len({request.run_key for request in requests}) == 2
 
 
-def test_a_night_leaves_what_has_not_changed(inbox: Path) -> None:
+def test_a_night_leaves_what_has_not_changed(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the log of such a source is looked at. Anything that happens to the source makes the next night a whole one."""
     drop(inbox, "a.swf")
     night = dt.datetime(2026, 11, 22, 3, 0, tzinfo=dt.UTC)
@@ -67,6 +68,12 @@ def test_a_night_leaves_what_has_not_changed(inbox: Path) -> None:
         (artefacts_folder() / "models" / "a").mkdir(parents=True)
         (artefacts_folder() / "models" / "a" / "agent-1.json").touch()
         assert nights(7, "other code") == nothing | {"a": True}
+
+        def gone(path: Path) -> list[Path]:
+            raise FileNotFoundError(path)
+
+        monkeypatch.setattr(pipelines.nights, "_files", gone)
+        assert nights(8, "other code") == nothing | {"a": True}, "a file that goes away during the look stops no other"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is wrong in a file of outages is told with the line."""
+"""An error in a file of outages names the line."""
 
 from __future__ import annotations
 
