@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from models.allocation.window import Window
-from simulator.topology.hostlists import expand_hostlist
 from simulator.topology.slurm_tree import read_topology
 from simulator.topology.tree import MOST_HOPS, SwitchTree, default_hops, parse_tree, regular_tree
+from traces.cluster.hostlists import expand_hostlist
 
 WINDOW_EXAMPLE = '{"tree": "16x8x4", "idle": [0, 1, 2], "jobs": [2, 1]}'
 MOST_TREE_NODES = 1_000_000

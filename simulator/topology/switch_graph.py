@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.topology.hostlists import MOST_NAMES, compress_names, expand_hostlist
 from simulator.topology.tree import SwitchTree, default_hops
+from traces.cluster.hostlists import MOST_NAMES, compress_names, expand_hostlist
 
 MOST_FAULTS = 20
 """Faults of a file that are printed."""

@@ -9,9 +9,9 @@ import click
 
 from assets.common.progress import say_if_slow
 from simulator.jobs.words import one_of
-from simulator.topology.hostlists import compress_names
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.amounts import DurationType
+from traces.cluster.hostlists import compress_names
 
 if TYPE_CHECKING:
     from models.allocation.methods import PlaceMethod

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.topology.hostlists import MOST_NAMES, HostNames, compress_names, expand_hostlist
+from traces.cluster.hostlists import MOST_NAMES, HostNames, compress_names, expand_hostlist
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""A cluster as data, whichever scheduler runs it."""
