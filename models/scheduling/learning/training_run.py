@@ -6,6 +6,7 @@ windows, in where checkpoints are, and in what they write down.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,6 +25,8 @@ from models.side_by_side import ProcessLost, cores, work_side_by_side
 
 WARM_UP_JOBS = 400
 """Jobs of the small training by which everything that a training needs is compiled."""
+WORTH_PROCESSES_S = 30.0
+"""Seconds of training from which other processes pay. They take 5 to 8 CPU-seconds to start, more than a short training."""
 MOST_WINDOWS = 4000
 """Windows to learn from that are spread over their part."""
 
@@ -111,21 +114,30 @@ class TrainingRun:
     ) -> Iterator[JudgedPolicy]:
         """Trains a policy per seed.
 
-        on_epoch: takes the seed and the report of every epoch. side_by_side: in processes, as many at once as there are cores, with the
-        same policies as one after the other; several workers that train one policy use the cores anyway. Raises ValueError as `learn`
-        does, and where a process is lost.
+        on_epoch: takes the seed and the report of every epoch. side_by_side: where the first seed takes longer than WORTH_PROCESSES_S, the
+        others train in processes, as many at once as there are cores. The policies are the same as one after the other, and several
+        workers that train one policy use the cores anyway. Raises ValueError as `learn` does, and where a process is lost.
         """
-        if side_by_side and min(len(seeds), cores()) > 1 and self.by_ppo is train_by_ppo:
-            run = replace(self, arena=replace(self.arena, threads=1))
-            try:
-                yield from work_side_by_side(run.train, seeds, on_epoch, run.warm_up)
-            except ProcessLost as error:
-                raise ValueError(
-                    f"{error}, perhaps for want of memory. The epochs of all seeds are kept: the same command goes on from there"
-                ) from None
-            return
-        for seed in seeds:
+        began_s = time.perf_counter()
+        remaining = list(seeds)
+        while remaining:
+            is_slow = time.perf_counter() - began_s > WORTH_PROCESSES_S and len(remaining) < len(seeds)
+            if side_by_side and is_slow and min(len(remaining), cores()) > 1 and self.by_ppo is train_by_ppo:
+                yield from self._train_side_by_side(remaining, on_epoch)
+                return
+            seed = remaining.pop(0)
             yield self.train(seed, partial(on_epoch, seed))
+
+    def _train_side_by_side(
+        self, seeds: Sequence[int], on_epoch: Callable[[int, EpochReport], None]
+    ) -> Iterator[JudgedPolicy]:
+        run = replace(self, arena=replace(self.arena, threads=1))
+        try:
+            yield from work_side_by_side(run.train, seeds, on_epoch, run.warm_up)
+        except ProcessLost as error:
+            raise ValueError(
+                f"{error}, perhaps for want of memory. The epochs of all seeds are kept: the same command goes on from there"
+            ) from None
 
     def warm_up(self) -> None:
         """Compiles what the training needs, by a training of a moment. What is wrong is left to the training to say."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from models.scheduling.learning.recipes import learn
 from models.scheduling.learning.training_run import JudgedPolicy, Split, TrainingRun, best_by_validation
 from models.scheduling.options import EvolutionOptions, Recipe
 from models.scheduling.trajectory_filter import filter_trajectories
+from models.side_by_side import work_side_by_side
 
 RECIPE = Recipe(
     method="evolution",
@@ -61,20 +62,34 @@ def test_lessons_begin_with_what_the_filter_keeps(arena: Arena) -> None:
 def test_side_by_side_is_one_after_the_other(
     arena: Arena, run: tuple[list[JudgedPolicy], list[tuple[int, int]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Byte for byte, with every epoch reported here, and with what is wrong said as by one process."""
+    """Byte for byte, with every epoch reported here. The first seed says whether the others are worth processes."""
+    started: list[list[int]] = []
+
+    def spied(work: Any, seeds: Any, *others: Any) -> Any:
+        started.append(list(seeds))
+        return work_side_by_side(work, seeds, *others)
+
+    monkeypatch.setattr("models.scheduling.learning.training_run.work_side_by_side", spied)
     monkeypatch.setattr("models.side_by_side.cores", lambda: 2)
     monkeypatch.setattr("models.scheduling.learning.training_run.cores", lambda: 2)
+    monkeypatch.setattr("models.scheduling.learning.training_run.WORTH_PROCESSES_S", 0.0)
     reports: list[tuple[int, int]] = []
     training = TrainingRun(arena, SPLIT.lessons(arena), SPLIT.judge, RECIPE)
-    policies = list(training.train_seeds([4, 9], lambda seed, report: reports.append((seed, report.epoch)), True))
-    for ours, theirs in zip(policies, run[0], strict=True):
+    policies = list(training.train_seeds([2, 4, 9], lambda seed, report: reports.append((seed, report.epoch)), True))
+    assert started == [[4, 9]]
+    for ours, theirs in zip(policies[1:], run[0], strict=True):
         assert (ours.seed, ours.trained.curve, ours.costs.tolist()) == (
             theirs.seed,
             theirs.trained.curve,
             theirs.costs.tolist(),
         )
         assert all(np.array_equal(a, b) for a, b in zip(ours.trained.weights, theirs.trained.weights, strict=True))
-    assert sorted(reports) == run[1]
-    wrong = replace(training, recipe=RECIPE.model_copy(update={"start": "nothing"}))
-    with pytest.raises(ValueError, match="let them start from the key"):
-        list(wrong.train_seeds([4, 9], side_by_side=True))
+    assert sorted(reports) == [(2, 1), (2, 2), *run[1]]
+
+
+def test_a_short_training_starts_no_processes(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.scheduling.learning.training_run.cores", lambda: 2)
+    monkeypatch.setattr("models.scheduling.learning.training_run.WORTH_PROCESSES_S", 1e9)
+    monkeypatch.setattr("models.scheduling.learning.training_run.work_side_by_side", None)
+    training = TrainingRun(arena, SPLIT.lessons(arena), SPLIT.judge, RECIPE.shortest())
+    assert len(list(training.train_seeds([2, 4, 9], side_by_side=True))) == 3
