@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from traces.cluster.nodes import Node
-from traces.pbs.requests import Placement, placed_chunks, placement_of
+from traces.pbs.requests import JobPlacement, place_of, placed_chunks
 
 _WHOLE_NODE = ("excl", "exclhost")
 
@@ -31,7 +31,7 @@ def held_nodes(attributes: Mapping[str, str], nodes: Mapping[str, Node]) -> tupl
     """
     asked = _asked(attributes)
     place = attributes.get("Resource_List.place")
-    placement = placement_of(place) if place else Placement()
+    placement = place_of(place) if place else JobPlacement()
     whole: dict[str, None] = {}
     for name in asked:
         level = _level(placement.sharing, nodes.get(name))

@@ -45,7 +45,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Placement:
+class JobPlacement:
     """arrangement: one of ARRANGEMENTS. sharing: one of SHARINGS, "" where the nodes decide. group: the resource whose value all
     nodes of the job must share."""
 
@@ -63,7 +63,7 @@ class PbsRequest:
     """
 
     chunks: tuple[Chunk, ...]
-    placement: Placement = Placement()
+    placement: JobPlacement = JobPlacement()
     memory_kb: int | None = None
     walltime_s: int | None = None
     user: str = ""
@@ -96,7 +96,7 @@ class PbsRequest:
         return 1
 
 
-def request_of(attributes: Mapping[str, str]) -> PbsRequest:
+def pbs_request_of(attributes: Mapping[str, str]) -> PbsRequest:
     """The request in the attributes of a job.
 
     Raises ValueError, with the key, what was expected and what was found, where a request cannot be read.
@@ -109,7 +109,7 @@ def request_of(attributes: Mapping[str, str]) -> PbsRequest:
     array, most_tasks = _array(attributes)
     return PbsRequest(
         chunks,
-        placement_of(listed["place"]) if "place" in listed else _usual_placement(listed),
+        place_of(listed["place"]) if "place" in listed else _usual_placement(listed),
         memory_kb,
         _walltime_s(listed),
         attributes.get("user") or attributes.get("euser") or attributes.get("Job_Owner", "").partition("@")[0],
@@ -138,7 +138,7 @@ def chunks_of_nodes(text: str) -> tuple[Chunk, ...]:
     return tuple(_chunk("nodes", part) for part in _PLUS.split(text.partition("#")[0]))
 
 
-def placement_of(text: str) -> Placement:
+def place_of(text: str) -> JobPlacement:
     """The placement of `scatter:excl:group=switch`. Raises ValueError for a word that PBS does not have."""
     arrangement, sharing, group = "free", "", ""
     for word in text.split(":"):
@@ -151,7 +151,7 @@ def placement_of(text: str) -> Placement:
         else:
             expected = ", ".join((*ARRANGEMENTS, *SHARINGS, "group=RESOURCE"))
             raise ValueError(f"place: expected words of {expected}, found {text!r}")
-    return Placement(arrangement, sharing, group)
+    return JobPlacement(arrangement, sharing, group)
 
 
 def flat_attributes(job: Mapping[str, Any]) -> dict[str, str]:
@@ -227,13 +227,13 @@ def _amount(where: str, name: str, value: str) -> int | None:
     return int(value) if re.fullmatch(r"[0-9]{1,18}", value) else None
 
 
-def _usual_placement(listed: Mapping[str, str]) -> Placement:
+def _usual_placement(listed: Mapping[str, str]) -> JobPlacement:
     """Where a record has no place: PBS scatters the nodes of `nodes=2:ppn=8`, packs a request without chunks, and leaves others free."""
     sharing = {"excl": "excl", "shared": "shared"}.get(listed.get("nodes", "").partition("#")[2], "")
     if _listed_nodes(listed):
-        return Placement("scatter", sharing)
+        return JobPlacement("scatter", sharing)
     one_piece = not any(listed.get(key) for key in ("select", "procs", "mppwidth"))
-    return Placement("pack" if one_piece else "free", sharing)
+    return JobPlacement("pack" if one_piece else "free", sharing)
 
 
 def _array(attributes: Mapping[str, str]) -> tuple[str, int | None]:

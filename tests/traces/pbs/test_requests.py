@@ -11,13 +11,13 @@ import pytest
 from tests.traces.pbs.pbs_goldens import each_golden, golden_folder, jobs_of_qstat, records, submissions
 from traces.pbs.requests import (
     Chunk,
-    Placement,
+    JobPlacement,
     chunks_of_nodes,
     chunks_of_select,
     flat_attributes,
+    pbs_request_of,
+    place_of,
     placed_chunks,
-    placement_of,
-    request_of,
 )
 from traces.pbs.rules import duration_s
 
@@ -53,9 +53,9 @@ def test_chunks_of_nodes(text: str, chunks: tuple[Chunk, ...]) -> None:
 
 
 def test_places() -> None:
-    assert placement_of("scatter:excl") == Placement("scatter", "excl")
-    assert placement_of("exclhost") == Placement("free", "exclhost")
-    assert placement_of("group=switch:pack") == Placement("pack", "", "switch")
+    assert place_of("scatter:excl") == JobPlacement("scatter", "excl")
+    assert place_of("exclhost") == JobPlacement("free", "exclhost")
+    assert place_of("group=switch:pack") == JobPlacement("pack", "", "switch")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_places() -> None:
 )
 def test_faults_say_what_was_expected(attributes: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        request_of({f"Resource_List.{key}": text for key, text in attributes.items()})
+        pbs_request_of({f"Resource_List.{key}": text for key, text in attributes.items()})
     with pytest.raises(ValueError, match="expected pieces such as"):
         list(placed_chunks("(ncpus=2)"))
 
@@ -88,7 +88,7 @@ def test_faults_say_what_was_expected(attributes: dict[str, str], message: str) 
     ],
 )
 def test_sums_of_a_request(listed: dict[str, str], ncpus: int, nodes: int, memory_kb: int | None) -> None:
-    request = request_of({f"Resource_List.{key}": text for key, text in listed.items()})
+    request = pbs_request_of({f"Resource_List.{key}": text for key, text in listed.items()})
     assert (request.ncpus, request.fewest_nodes, request.memory_kb) == (ncpus, nodes, memory_kb)
 
 
@@ -98,7 +98,7 @@ def test_what_comes_with_a_request() -> None:
         "depend": "afterok:19.pbs3", "Priority": "12", "Submit_arguments": "-l select=1 -J 1-6%2 job.sh",
         "Resource_List.select": "1", "Resource_List.matlab": "2",
     }  # fmt: skip
-    request = request_of(attributes)
+    request = pbs_request_of(attributes)
     assert (request.user, request.account, request.project, request.reservation) == ("u1", "proj x", "", "R7.pbs")
     assert (request.dependency, request.priority, request.array, request.most_tasks) == (
         "afterok:19.pbs3",
@@ -108,8 +108,8 @@ def test_what_comes_with_a_request() -> None:
     )
     assert request.whole_job == {"matlab": "2"}
     torque = {"tasks": "2:lprocs=4:memory=1gb:place=core"}
-    assert request_of(torque).chunks == (Chunk(2, 4, 1 << 20, words=("place=core",)),)
-    assert request_of(torque).memory_kb == 2 << 20
+    assert pbs_request_of(torque).chunks == (Chunk(2, 4, 1 << 20, words=("place=core",)),)
+    assert pbs_request_of(torque).memory_kb == 2 << 20
 
 
 def _submitted(action: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _submitted(action: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
     else:
         said["ncpus"] = int(listed.get("ncpus", 1))
     if "place" in listed:
-        said["placement"] = placement_of(listed["place"])
+        said["placement"] = place_of(listed["place"])
     if "walltime" in listed:
         said["walltime_s"] = duration_s(listed["walltime"])
     names = {"-q": "queue", "-A": "account", "-P": "project"}
@@ -153,7 +153,7 @@ def test_requests_of_the_recorded_runs_equal_their_scenarios(scenario: str) -> N
         if job in listed and action["name"] not in ("alter", "alterq"):
             sources.append((flat_attributes(listed[job]), "dependency"))  # gone once it is met
         for attributes, unsaid in sources:
-            request = request_of(attributes)
+            request = pbs_request_of(attributes)
             request = replace(request, dependency=re.sub(r"@.*", "", request.dependency))
             expected = {key: value for key, value in said.items() if key != unsaid}
             assert {key: getattr(request, key) for key in expected} == expected, job
