@@ -70,7 +70,8 @@ class Limit:
     owner, owner_name: where it stands, one of LIMIT_OWNERS and its name (an association is "account/user", the cluster ""). counts, each:
     see COUNTS and EACHES. who: one user, group or account, "" for each. resource: "jobs", "nodes", "cpu", "mem" (MiB),
     "gpu", "gpu:TYPE", "time" (seconds), "billing", "licence:NAME", or a resource by its scheduler's name. For "outstanding" and "used" the
-    bound is in resource-seconds. is_least: the bound is a least amount instead (MinTRES). is_soft: Maui's soft limit. source: file, line
+    bound is in resource-seconds. is_least: the bound is a least amount instead (MinTRES). is_soft: Maui's soft limit, or PBS's, over which
+    jobs are preempted first. source: file, line
     and key that it came from.
 
     Raises ValueError for a word that is none of the lists.

@@ -25,7 +25,9 @@ class Node:
     cores: schedulable cores; with threads_per_core above 1 a scheduler may count cores * threads_per_core CPUs (`cpus`).
     sockets: 0 where the configuration does not say. memory_mib: schedulable memory, 0 where memory is not counted.
     gpus: how many of each type, the type "" where none is named. resources: further countable resources by name.
-    features: words that a job may require. weight: the scheduler takes the lowest first.
+    features: words that a job may require; PBS's are `key=value`, for resources that are not counted. weight: the scheduler takes the
+    lowest first. host: the machine that it is part of, where several nodes share one (PBS's vnodes), "" where it is one itself.
+    sharing: PBS's word for whether a job has the node for itself, such as "default_excl", "" where jobs decide.
 
     Raises ValueError where a count is negative or the node has no core.
     """
@@ -41,6 +43,8 @@ class Node:
     cpus: int = 0
     resources: Mapping[str, int] = field(default_factory=dict)
     absences: tuple[Absence, ...] = ()
+    host: str = ""
+    sharing: str = ""
 
     def __post_init__(self) -> None:
         if not self.cpus:
@@ -84,6 +88,7 @@ class Partition:
     allow_qos: tuple[str, ...] = ()
     deny_qos: tuple[str, ...] = ()
     allow_groups: tuple[str, ...] = ()
+    allow_users: tuple[str, ...] = ()
     qos: str = ""
     oversubscribe: str = "no"
     min_nodes: int = 0

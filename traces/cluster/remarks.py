@@ -10,9 +10,9 @@ from traces.cluster.description import ClusterDescription
 MODELLED = "modelled"
 NOT_MODELLED = "not modelled"
 NO_EFFECT = "no effect"
-UNKNOWN = "unknown"
+UNKNOWN_KEY = "unknown"
 ASSUMED = "assumed"
-REMARK_KINDS = (MODELLED, NOT_MODELLED, UNKNOWN, ASSUMED, NO_EFFECT)
+REMARK_KINDS = (MODELLED, NOT_MODELLED, UNKNOWN_KEY, ASSUMED, NO_EFFECT)
 """modelled: it is in the description. not modelled: it changes schedules, and is left out. unknown: a key that no table of ours has.
 assumed: the files do not say, or are a template. no effect: it does not change schedules, or has the value that does not."""
 

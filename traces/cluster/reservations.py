@@ -10,8 +10,10 @@ class AdvanceReservation:
     """Nodes or CPUs set aside from begin_s to end_s (UTC seconds). announced_s: when the scheduler learned of it, None for always.
 
     nodes: names, where () with cpus 0 means all nodes. cpus: where it counts CPUs, not nodes. users, accounts, groups: who may use it.
+    partitions, qos: whose jobs may use it (Maui's CLASSLIST and QOSLIST).
     flags: as the scheduler spells them, in lower case ("maint", "ignore_jobs", "flex", "daily"). repeats: an RFC 5545 rule or "daily",
-    "weekly", "weekday", "weekend", "" for once. queue: the queue that PBS makes for it.
+    "weekly", "weekday", "weekend", "" for once. timezone: in which it repeats at the same hour (an IANA name). queue: the queue that PBS
+    makes for it.
     """
 
     name: str
@@ -26,6 +28,9 @@ class AdvanceReservation:
     flags: tuple[str, ...] = ()
     repeats: str = ""
     queue: str = ""
+    partitions: tuple[str, ...] = ()
+    qos: tuple[str, ...] = ()
+    timezone: str = "UTC"
 
     def __post_init__(self) -> None:
         if self.end_s <= self.begin_s:

@@ -5,7 +5,7 @@ import pytest
 from traces.cluster.remarks import (
     MODELLED,
     NOT_MODELLED,
-    UNKNOWN,
+    UNKNOWN_KEY,
     ConfigurationError,
     Remark,
     remarks_of,
@@ -16,14 +16,14 @@ REMARKS = (
     Remark("qmgr.txt", 3, "backfill_depth", "1", MODELLED, place="scheduler.backfill_depth"),
     Remark("qmgr.txt", 9, "backfill_depth", "2", MODELLED, place="scheduler.backfill_depth"),
     Remark("sched_config", 7, "load_balancing", "true", NOT_MODELLED, "loaded nodes would get no job"),
-    Remark("pbsnodes.json", 0, "colour", "", UNKNOWN),
+    Remark("pbsnodes.json", 0, "colour", "", UNKNOWN_KEY),
 )
 
 
 def test_a_remark_is_one_line_with_its_place() -> None:
     assert str(REMARKS[2]) == "sched_config:7: load_balancing=true: loaded nodes would get no job"
     assert str(REMARKS[3]) == "pbsnodes.json: colour"
-    assert remarks_of(REMARKS, NOT_MODELLED, UNKNOWN) == REMARKS[2:]
+    assert remarks_of(REMARKS, NOT_MODELLED, UNKNOWN_KEY) == REMARKS[2:]
 
 
 def test_the_last_line_is_the_source_of_a_value() -> None:

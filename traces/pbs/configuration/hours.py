@@ -1,0 +1,118 @@
+"""Hours that are not like others: PBS's `holidays` (prime time) and `dedicated_time`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from traces.cluster.description import Setting
+from traces.cluster.remarks import NO_EFFECT, ConfigurationError
+from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.pbs.configuration.files import TextFile
+from traces.pbs.configuration.notes import Entry, Notes
+
+_DAYS = {"weekday": (0, 1, 2, 3, 4), "saturday": (5,), "sunday": (6,)} | {
+    day: (k,) for k, day in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday"))
+}
+_DAY = 1440
+_REMEDY = "Write lines such as `weekday 0600 1730`, `saturday none all`"
+_STAMPS = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d)\s+(\d\d/\d\d/\d{4} \d\d:\d\d)")
+
+Span = tuple[tuple[int, ...], int, int]
+"""Days, and minutes of a day from and to."""
+
+
+def read_prime_time(file: TextFile, notes: Notes) -> tuple[tuple[Span, ...], tuple[Entry, ...]]:
+    """The spans of prime time in a week, and the lines of single dates. Raises ConfigurationError for a line of another form."""
+    spans: dict[tuple[int, ...], Span | None] = {}
+    dates = []
+    for number, line in file.lines("*"):
+        words = line.split()
+        entry = Entry(file.name, number, words[0], " ".join(words[1:]))
+        day = words[0].lower()
+        if day == "year":
+            notes.add(entry, NO_EFFECT)
+        elif day in _DAYS and len(words) == 3:
+            spans[_DAYS[day]] = _span(_DAYS[day], words[1], words[2], entry)
+            notes.modelled(entry, f"gates.{day}")
+        elif re.fullmatch(r"[0-9]{1,3}", day) and len(words) > 3:
+            dates.append(entry)
+        else:
+            expected = f"a day, and when prime time and non-prime time begin, found {line.strip()[:60]!r}"
+            raise ConfigurationError(file.name, number, expected, _REMEDY)
+    return tuple(span for span in spans.values() if span), tuple(dates)
+
+
+def gates_of_prime_time(
+    spans: tuple[Span, ...], values: Mapping[str, Setting], queues: Iterable[str], time_zone: str
+) -> tuple[Gate, ...]:
+    """Queues whose name begins with primetime_prefix are closed outside prime time, those with nonprimetime_prefix during it."""
+    outside = _outside(spans)
+    gates = []
+    for queue in queues:
+        for key, usual, closed in (("primetime_prefix", "p_", outside), ("nonprimetime_prefix", "np_", spans)):
+            prefix = str(values.get(key, usual))
+            if prefix and queue.startswith(prefix):
+                gates += [Gate(days, begin, end, partition=queue, timezone=time_zone) for days, begin, end in closed]
+    return tuple(gates)
+
+
+def read_dedicated_time(
+    file: TextFile, queues: tuple[str, ...], time_zone: str, notes: Notes
+) -> tuple[AdvanceReservation, ...]:
+    """Spans in which only the queues for dedicated time run. Raises ConfigurationError for a line of another form."""
+    reservations: list[AdvanceReservation] = []
+    for number, line in file.lines():
+        stamps = _STAMPS.fullmatch(line.strip())
+        seconds = [_second(text, time_zone) for text in stamps.groups()] if stamps else []
+        if len(seconds) != 2 or None in seconds or seconds[0] >= seconds[1]:  # type: ignore[operator]
+            expected = f"`MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM`, from and to, found {line.strip()[:60]!r}"
+            raise ConfigurationError(file.name, number, expected, "Write a comment with # at its beginning")
+        name = f"dedicated-{len(reservations) + 1}"
+        begin_s, end_s = (second or 0 for second in seconds)
+        reservations.append(AdvanceReservation(name, begin_s, end_s, flags=("dedicated",), partitions=queues))
+        notes.modelled(Entry(file.name, number, "dedicated_time", line.strip()), f"reservations.{name}")
+    return tuple(reservations)
+
+
+def _span(days: tuple[int, ...], prime: str, non_prime: str, entry: Entry) -> Span | None:
+    """Prime time of these days, None for none."""
+    words = (prime.lower(), non_prime.lower())
+    if words in (("none", "all"), ("none", "none")):
+        return None
+    if words in (("all", "none"), ("all", "all")):
+        return days, 0, _DAY
+    minutes = []
+    for word in words:
+        clock = re.fullmatch(r"([01]?[0-9]|2[0-4])([0-5][0-9])", word)
+        if clock is None:
+            raise ConfigurationError(
+                entry.file, entry.line, f"hours such as 0600, `all` or `none`, found {word!r}", _REMEDY
+            )
+        minutes.append(int(clock.group(1)) * 60 + int(clock.group(2)))
+    return days, minutes[0], minutes[1]
+
+
+def _outside(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """What is left of a week."""
+    inside = [[False] * _DAY for _ in range(7)]
+    for days, begin, end in spans:
+        for day in days:
+            for minute in range(begin, end if end > begin else end + _DAY):
+                inside[(day + minute // _DAY) % 7][minute % _DAY] = True
+    left: dict[tuple[int, int], list[int]] = {}
+    for day, minutes in enumerate(inside):
+        edges = [k for k in range(_DAY) if not minutes[k] and (k == 0 or minutes[k - 1])]
+        for begin in edges:
+            end = next((k for k in range(begin, _DAY) if minutes[k]), _DAY)
+            left.setdefault((begin, end), []).append(day)
+    return tuple((tuple(days), begin, end) for (begin, end), days in left.items())
+
+
+def _second(text: str, time_zone: str) -> int | None:
+    try:
+        return int(datetime.strptime(text, "%m/%d/%Y %H:%M").replace(tzinfo=ZoneInfo(time_zone)).timestamp())
+    except ValueError:
+        return None

@@ -1,0 +1,166 @@
+"""What each parameter of `maui.cfg` does to a schedule (Maui Administrator's Guide, appendix F, and chapters 5 to 8).
+
+Names are without case in Maui; here they are in capitals.
+"""
+
+from __future__ import annotations
+
+from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED
+from traces.pbs.configuration.notes import KnownKey
+
+_COMPONENTS = (
+    "SERVICE QUEUETIME XFACTOR SPVIOLATION BYPASS CRED USER GROUP ACCOUNT QOS CLASS FS FSUSER FSGROUP FSACCOUNT "
+    "FSQOS FSCLASS RES NODE PROC MEM SWAP DISK PS PE WALLTIME TARGET TARGETQUEUETIME TARGETXFACTOR USAGE CONSUMED "
+    "REMAINING PERCENT USERPRIO "
+)
+_QUIET = (
+    "SERVERHOST SERVERPORT SERVERNAME ADMIN1 ADMIN2 ADMIN3 ADMIN4 ADMINHOST RMCFG RMTYPE RMPORT RMSERVER RMNAME "
+    "LOGFILE LOGDIR LOGFILEMAXSIZE LOGFILEROLLDEPTH LOGLEVEL LOGFACILITY STATDIR CHECKPOINTFILE CHECKPOINTINTERVAL "
+    "CHECKPOINTEXPIRATIONTIME HOMEDIR TOOLSDIR SPOOLDIR MAILPROGRAM NOTIFICATIONPROGRAM CLIENTTIMEOUT LOCKFILE "
+    "STATPROCMIN STATPROCMAX STATPROCSTEPCOUNT STATPROCSTEPSIZE STATTIMEMIN STATTIMEMAX STATTIMESTEPCOUNT "
+    "STATTIMESTEPSIZE RMTIMEOUT FEATUREPROCSPEEDHEADER FEATURENODETYPEHEADER TRACE DISPLAYFLAGS "
+    "SIMWORKLOADTRACEFILE SIMRESOURCETRACEFILE JOBSTATUSUPDATEINTERVAL NODEPURGETIME JOBPURGETIME RMAUTHTYPE "
+    "SERVERCONFIGFILE CLIENTMAXCONNECTIONS "
+)
+
+PARAMETER_KEYS = (
+    {f"{name}WEIGHT": KnownKey(MODELLED, form="number") for name in _COMPONENTS.split()}
+    | {f"{name}CAP": KnownKey(MODELLED, form="number") for name in _COMPONENTS.split()}
+    | {name: KnownKey(MODELLED, form="count") for name in ("RESERVATIONDEPTH", "BACKFILLDEPTH", "FSDEPTH")}
+    | {name: KnownKey(MODELLED, form="number") for name in ("FSDECAY", "FSTARGET")}
+    | {name: KnownKey(MODELLED, form="duration") for name in ("FSINTERVAL", "RMPOLLINTERVAL", "XFMINWCLIMIT")}
+    | {
+        name: KnownKey(MODELLED)
+        for name in (
+            "RESERVATIONPOLICY", "RESERVATIONQOSLIST", "BACKFILLPOLICY", "BACKFILLMETRIC", "FSPOLICY", "NODEALLOCATIONPOLICY",
+            "NODEACCESSPOLICY", "JOBNODEMATCHPOLICY", "JOBPRIOACCRUALPOLICY",
+        )
+    }
+    | {
+        name: KnownKey(NOT_MODELLED, effect, harmless)
+        for name, effect, harmless in (
+            ("PREEMPTPOLICY", "jobs of some QOS would preempt others", ("none",)),
+            ("RESOURCELIMITPOLICY", "jobs over what they asked for would be ended", ()),
+            ("DEFERTIME", "a job that fails to start would wait for this time", ()),
+            ("DEFERCOUNT", "a job that failed to start so often would be held", ()),
+            ("DEFERSTARTCOUNT", "a job that failed to start so often would be deferred", ()),
+            ("JOBMAXOVERRUN", "jobs might run longer than they asked for", ()),
+            ("JOBAGGREGATIONTIME", "passes would wait so long for more submissions", ("0", "00:00:00")),
+            ("MAXJOBPERITERATION", "a pass would start no more jobs", ("0",)),
+            ("NODEPOLLFREQUENCY", "nodes would be looked at less often", ("0",)),
+            ("NODEMAXLOAD", "nodes under load would get no job", ()),
+            ("NODELOADPOLICY", "nodes under load would get no job", ("adjuststate",)),
+            ("NODEAVAILABILITYPOLICY", "it decides what of a node counts as free", ("combined", "combined:mem", "dedicated")),
+            ("RESERVATIONRETRYTIME", "a reservation whose nodes are not free would wait so long", ()),
+            ("RESERVATIONDEPTHPOLICY", "it decides whose reservations count", ()),
+            ("ALLOCLOCALITYPOLICY", "nodes near each other would be preferred", ("off",)),
+            ("USEMACHINESPEED", "faster nodes would shorten jobs", ("off", "false")),
+            ("ENABLEMULTIREQJOBS", "jobs with several kinds of nodes could run", ("true", "on")),
+            ("ENABLENEGJOBPRIORITY", "priorities below 0 would count", ("false",)),
+            ("REJECTNEGPRIOJOBS", "jobs with a priority below 0 would not run", ("false",)),
+            ("JOBSYNCTIME", "a job that did not start in time would be looked at later", ()),
+            ("MAXJOB", "no more jobs would be looked at", ()),
+            ("NODESETPOLICY", "jobs would be put on nodes with the same feature", ()),
+            ("NODESETATTRIBUTE", "jobs would be put on nodes with the same feature", ()),
+            ("NODESETLIST", "jobs would be put on nodes with the same feature", ()),
+            ("NODESETDELAY", "jobs would wait so long for nodes with the same feature", ()),
+            ("NODESETTOLERANCE", "jobs would be put on nodes of about the same speed", ()),
+            ("PARTITIONMODE", "jobs might not span partitions", ("off",)),
+            ("SYSTEMMAXPROCPERJOB", "larger jobs would not run", ()),
+            ("SYSTEMMAXJOBWALLTIME", "longer jobs would not run", ()),
+            ("SYSTEMMAXPROCSECONDPERJOB", "larger jobs would not run", ()),
+            ("SERVERMODE", "Maui would only watch, and start nothing", ("normal",)),
+            ("AMCFG", "an account without credit would not run", ()),
+            ("BANKSERVER", "an account without credit would not run", ()),
+            ("WCVIOLATIONACTION", "it decides what happens to a job over its time", ()),
+            ("NODECFG", "it changes single nodes", ()),
+            ("JOBCFG", "it changes single jobs", ()),
+            ("PARTITION", "it changes a partition of nodes", ()),
+            ("PARCFG", "it changes a partition of nodes", ()),
+            ("SRHOSTLIST", "a standing reservation in the older spelling would keep nodes", ()),
+            ("SRTASKCOUNT", "a standing reservation in the older spelling would keep nodes", ()),
+        )
+    }
+    | {
+        name: KnownKey(NO_EFFECT)
+        for name in _QUIET.split()
+    }
+)  # fmt: skip
+
+CHOICES = {
+    "RESERVATIONPOLICY": ("CURRENTHIGHEST", "HIGHEST", "NEVER"),
+    "BACKFILLPOLICY": ("FIRSTFIT", "BESTFIT", "GREEDY", "PREEMPT", "NONE", "ON", "OFF"),
+    "FSPOLICY": ("DEDICATEDPS", "DEDICATEDPS%", "DEDICATEDPES", "UTILIZEDPS", "PDEDICATEDPS", "PUTILIZEDPS", "NONE"),
+}
+"""Words that decide, and so are checked."""
+
+CREDENTIALS = {
+    "USERCFG": ("cluster", "user"),
+    "GROUPCFG": ("cluster", "group"),
+    "ACCOUNTCFG": ("cluster", "account"),
+    "CLASSCFG": ("partition", "all"),
+    "QOSCFG": ("qos", "all"),
+    "SYSCFG": ("cluster", "all"),
+}
+"""Where a limit of these stands, and whose jobs it counts together."""
+
+THROTTLES = {
+    "MAXJOB": ("running", "jobs"),
+    "MAXPROC": ("running", "cpu"),
+    "MAXNODE": ("running", "nodes"),
+    "MAXMEM": ("running", "mem"),
+    "MAXPS": ("outstanding", "cpu"),
+    "MAXWC": ("outstanding", "jobs"),
+    "MAXIJOB": ("waiting_eligible", "jobs"),
+    "MAXIPROC": ("waiting_eligible", "cpu"),
+}
+"""What is counted, and of what. MAXPS: processor-seconds that running jobs may still use. MAXWC: seconds that they may still run."""
+
+CREDENTIAL_KEYS = (
+    {name: KnownKey(MODELLED) for name in (*THROTTLES, "PRIORITY", "FSTARGET")}
+    | {
+        "MAXPE": KnownKey(NOT_MODELLED, "processor equivalents of running jobs would be limited"),
+        "QDEF": KnownKey(NOT_MODELLED, "jobs would have this QOS where they do not say"),
+        "QLIST": KnownKey(NOT_MODELLED, "jobs could have these QOS"),
+        "ADEF": KnownKey(NOT_MODELLED, "jobs would have this account where they do not say"),
+        "ALIST": KnownKey(NOT_MODELLED, "jobs could have these accounts"),
+        "PDEF": KnownKey(NOT_MODELLED, "jobs would go to this partition where they do not say"),
+        "PLIST": KnownKey(NOT_MODELLED, "jobs could go to these partitions"),
+        "FLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
+        "QFLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
+        "JOBFLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
+        "FSCAP": KnownKey(NOT_MODELLED, "jobs of credentials over this use would not run"),
+        "QTWEIGHT": KnownKey(NOT_MODELLED, "waiting would count more for this QOS"),
+        "XFWEIGHT": KnownKey(NOT_MODELLED, "the expansion factor would count more for this QOS"),
+        "QTTARGET": KnownKey(NOT_MODELLED, "jobs would rise as they come near this waiting time"),
+        "XFTARGET": KnownKey(NOT_MODELLED, "jobs would rise as they come near this expansion factor"),
+        "HOSTLIST": KnownKey(NOT_MODELLED, "jobs would run on these nodes only"),
+        "OMAXJOB": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
+        "OMAXPROC": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
+        "OMAXPS": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
+        "OVERDRAFT": KnownKey(NO_EFFECT),
+        "ENABLEPROFILING": KnownKey(NO_EFFECT),
+        "COMMENT": KnownKey(NO_EFFECT),
+    }
+)  # fmt: skip
+
+RESERVATION_KEYS = {
+    name: KnownKey(MODELLED)
+    for name in (
+        "STARTTIME", "ENDTIME", "DAYS", "PERIOD", "HOSTLIST", "TASKCOUNT", "RESOURCES", "NODEFEATURES", "FLAGS", "USERLIST", "GROUPLIST",
+        "ACCOUNTLIST", "CLASSLIST", "QOSLIST",
+    )
+} | {
+    "MAXTIME": KnownKey(NOT_MODELLED, "only shorter jobs might use the reservation"),
+    "TIMELIMIT": KnownKey(NOT_MODELLED, "only shorter jobs might use the reservation"),
+    "TASKSPERNODE": KnownKey(NOT_MODELLED, "the reservation would take so many tasks on each node"),
+    "TPN": KnownKey(NOT_MODELLED, "the reservation would take so many tasks on each node"),
+    "TIMELOGIC": KnownKey(NOT_MODELLED, "both lists and the time would have to agree"),
+    "PRIORITY": KnownKey(NOT_MODELLED, "the reservation would push others aside"),
+    "ACCESS": KnownKey(NOT_MODELLED, "several reservations might share nodes", ("dedicated",)),
+    "PROCLIMIT": KnownKey(NOT_MODELLED, "only jobs of this size might use the reservation"),
+    "DEPTH": KnownKey(NO_EFFECT),
+    "CHARGEACCOUNT": KnownKey(NO_EFFECT),
+    "OWNER": KnownKey(NO_EFFECT),
+    "COMMENT": KnownKey(NO_EFFECT),
+}  # fmt: skip
