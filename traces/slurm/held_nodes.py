@@ -7,7 +7,7 @@ import polars as pl
 
 from traces.cluster.hostlists import expand_hostlist
 
-MOST_NODES = 100_000
+MOST_NODES_HELD = 100_000
 """Nodes of one job. A longer list is a fault of the log."""
 
 
@@ -27,6 +27,6 @@ def slurm_nodes_held(texts: pl.Series) -> pl.DataFrame:
 
 def _names_of(text: str) -> list[str]:
     try:
-        return list(dict.fromkeys(expand_hostlist(text, MOST_NODES)))
+        return list(dict.fromkeys(expand_hostlist(text, MOST_NODES_HELD)))
     except ValueError:
         return []

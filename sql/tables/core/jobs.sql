@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     suspended_s BIGINT, -- time between start and end in which the job was suspended and held no processors, seconds
     requested_nodes BIGINT, -- nodes requested; NULL where the log does not know
     gpu_types VARCHAR, -- GPUs by type, such as a100=2,v100=1; NULL where the log names no type
-    memory_per VARCHAR, -- what memory was asked for: job, node, cpu, gpu or chunk; NULL where the log does not know
+    memory_per VARCHAR, -- whether memory was asked for by job, node, cpu, gpu or chunk; NULL where the log does not know
     features VARCHAR, -- features of nodes that the job asked for, as logged
     is_exclusive BOOLEAN, -- whether it asked for its nodes alone; NULL where the log does not know
     reason VARCHAR, -- why the job waited last, as the scheduler says (Slurm)

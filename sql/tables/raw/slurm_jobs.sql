@@ -42,5 +42,5 @@ CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     submit_line VARCHAR, -- SubmitLine
     requested_tres VARCHAR, -- ReqTRES, as logged
     allocated_tres VARCHAR, -- AllocTRES, as logged
-    memory_per VARCHAR, -- what memory was asked for: cpu, gpu or node; NULL where neither ReqMem nor SubmitLine says so
+    memory_per VARCHAR, -- whether memory was asked for by cpu, gpu or node; NULL where neither ReqMem nor SubmitLine says so
 );

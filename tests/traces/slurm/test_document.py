@@ -90,7 +90,7 @@ def document(*jobs: Any, indent: int | None = 3, jobs_first: bool = False) -> st
 @pytest.mark.parametrize("plain", [True, False], ids=["21.08", "23.11"])
 def test_a_job_is_read_as_from_sacct(tmp_path: Path, plain: bool, jobs_first: bool, indent: int | None) -> None:
     log = read(tmp_path, document(job(plain), indent=indent, jobs_first=jobs_first), "jobs.json")
-    assert log.records.to_dicts() == [EXPECTED] and log.rejects.rows() == []
+    assert log.records.to_dicts() == [EXPECTED | {"memory_per": None if plain else "node"}] and log.rejects.rows() == []
     assert log.ignored == {"header": 1, "job step": 1}
     assert guess_format(tmp_path / "jobs.json") == "slurm"
 
@@ -110,7 +110,7 @@ def test_a_job_is_read_as_from_sacct(tmp_path: Path, plain: bool, jobs_first: bo
 )  # fmt: skip
 def test_values(tmp_path: Path, changes: dict[str, Any], expected: dict[str, Any]) -> None:
     (found,) = read(tmp_path, document(job(False, **changes)), "jobs.json").records.to_dicts()
-    assert found == EXPECTED | {"raw_job_id": "12"} | expected
+    assert found == EXPECTED | {"raw_job_id": "12", "memory_per": "node"} | expected
 
 
 def test_no_limit_and_no_start(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """What each key of PBS's server, queues, scheduler and nodes does to a schedule. Attributes of a resource, `resources_max.mem`, stand
 under the name before the dot.
 
-The facts are from the manual pages pbs_server_attributes(7B), pbs_queue_attributes(7B), pbs_sched_attributes(7B) and
-pbs_node_attributes(7B), from the chapter "Scheduling" of Altair's PBS Professional Administrator's Guide, and from the appendix "Server
+The facts are from PBS's manual pages on attributes of the server, of queues, of the scheduler and of nodes, from the chapter "Scheduling" of Altair's PBS Professional Administrator's Guide, and from the appendix "Server
 parameters" of the Torque Administrator Guide.
 """
 
