@@ -1,8 +1,9 @@
 """What each key of PBS's server, queues, scheduler and nodes does to a schedule. Attributes of a resource, `resources_max.mem`, stand
 under the name before the dot.
 
-The facts are from PBS's manual pages on attributes of the server, of queues, of the scheduler and of nodes, from the chapter "Scheduling" of Altair's PBS Professional Administrator's Guide, and from the appendix "Server
-parameters" of the Torque Administrator Guide.
+The facts are from PBS's manual pages on attributes of the server, of queues, of the scheduler and of nodes. Others are from the chapter
+"Scheduling" of Altair's PBS Professional Administrator's Guide, and from the appendix "Server parameters" of the Torque Administrator
+Guide.
 """
 
 from __future__ import annotations
