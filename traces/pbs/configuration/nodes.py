@@ -29,12 +29,29 @@ _OUT = {
 themselves; `state-unknown` alone says only that the server has just begun."""
 _STATES = (
     *_OUT,
-    "free", "job-busy", "job-exclusive", "job-sharing", "resv-exclusive", "busy", "reserve", "time-shared", "state-unknown",
-    "provisioning", "wait-provisioning", "wait-provision", "initializing", "running",
-)  # fmt: skip
+    "free",
+    "job-busy",
+    "job-exclusive",
+    "job-sharing",
+    "resv-exclusive",
+    "busy",
+    "reserve",
+    "time-shared",
+    "state-unknown",
+    "provisioning",
+    "wait-provisioning",
+    "wait-provision",
+    "initializing",
+    "running",
+)
 _SHARINGS = (
-    "default_shared", "default_excl", "default_exclhost", "ignore_excl", "force_excl", "force_exclhost",
-)  # fmt: skip
+    "default_shared",
+    "default_excl",
+    "default_exclhost",
+    "ignore_excl",
+    "force_excl",
+    "force_exclhost",
+)
 _LABELS = ("host", "vnode")
 _MEMORY_OF_TORQUE = re.compile(r"\bphysmem=([0-9]+[kmgt]?b)")
 
