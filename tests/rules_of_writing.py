@@ -32,6 +32,7 @@ OWN = {
     "assets.common.storage": "models, in the data folder",
     "assets.common.transfer": "model files of a warehouse whose file the door has let through",
     "assets.ingest.canonical_jobs": "rows that wait to be inserted, in the data folder",
+    "assets.ingest.job_nodes": "rows that wait to be inserted, in the data folder",
     "assets.ingest.generated": "generated logs, in the data folder",
     "assets.ingest.staging": "rows that wait to be inserted, in the data folder",
     "assets.report.index": "the list of reports, in the data folder",

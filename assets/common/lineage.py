@@ -28,6 +28,7 @@ ASSETS = {
     "core.capacity": ["core", "jobs"],
     "core.requeues": ["core", "jobs"],
     "core.suspensions": ["core", "jobs"],
+    "core.job_nodes": ["core", "jobs"],
     "raw.vasp_runs": ["raw", "vasp_runs"],
     "predictions.runtime_scores_by_period": ["predictions", "runtime_evaluation"],
 }

@@ -25,7 +25,7 @@ from warehouse.migrations import table_columns
 
 STORAGE = "v1.0.0"
 """Of DuckDB's file format, for plug-ins and wheels that have older versions of DuckDB than tracehouse has."""
-_OF_PEOPLE = frozenset(("folder", "root", "node_list", "exec_host"))
+_OF_PEOPLE = frozenset(("folder", "root", "node_list", "exec_host", "exec_vnode", "node_name"))
 """Columns in which names of people may be, as parts of paths. Tables with one of them stay empty for readers of pseudonyms."""
 
 

@@ -16,6 +16,7 @@ import duckdb
 
 import sql
 from assets.common.progress import progress_bar
+from assets.ingest.job_nodes import write_job_nodes
 from assets.ingest.reading import SUBMITTED
 from assets.ingest.rows import MEMORY_LIMIT, RECORDS
 from assets.ingest.staging import overlay, quoted, source_lock, staging_folder
@@ -23,6 +24,8 @@ from traces.catalogue.sources import LARGEST_CLUSTER
 from traces.common.log import LARGEST_S
 from warehouse import Warehouse, first_row
 
+BESIDE_JOBS = "held_nodes"
+"""The column of core.jobs_from_* that core.job_nodes is made of."""
 SLICE_ROWS = 500_000
 """How many jobs are sorted at a time, however many there are."""
 
@@ -40,7 +43,8 @@ class _Replacement:
         """Exchanges the rows, in the caller's transaction."""
         connection.execute(f"DELETE FROM {self.table} WHERE source = ? AND {self.column} >= ?", [source, self.bound])
         for file in self.files:
-            connection.execute(f"INSERT INTO {self.table} BY NAME SELECT * FROM read_parquet(?)", [str(file)])
+            columns = f"* EXCLUDE ({BESIDE_JOBS})" if self.table == "core.jobs" else "*"
+            connection.execute(f"INSERT INTO {self.table} BY NAME SELECT {columns} FROM read_parquet(?)", [str(file)])
 
 
 def write_jobs(warehouse: Warehouse, source: str) -> int:
@@ -114,12 +118,16 @@ class _Computation:
             files = self._write_jobs(from_s)
             if files:
                 listed = ", ".join(map(quoted, files))
-                views.make_view("core.jobs", f"{former} UNION ALL BY NAME SELECT * FROM read_parquet([{listed}])")
+                views.make_view(
+                    "core.jobs",
+                    f"{former} UNION ALL BY NAME SELECT * EXCLUDE ({BESIDE_JOBS}) FROM read_parquet([{listed}])",
+                )
             if self.log_format in ("pbs", "slurm"):
                 self.connection.execute(
                     f"INSERT INTO core.requeues BY NAME {sql.load(f'core.requeues_from_{self.log_format}')}",
                     {"source": self.source, "from_s": from_s, "clock_zero": self.clock_zero},
                 )
+            job_nodes = [file for jobs in files for file in write_job_nodes(self.connection, jobs, self.log_format)]
             suspensions = self._rows_of("core.suspensions")
             self.connection.execute(
                 f"INSERT INTO core.suspensions FROM {views.warehouse}.core.suspensions WHERE source = ? AND submit_time < ?",
@@ -127,6 +135,7 @@ class _Computation:
             )
             return [
                 _Replacement("core.jobs", "submit_time", from_time, files),
+                _Replacement("core.job_nodes", "submit_time", from_time, job_nodes),
                 _Replacement("core.suspensions", "submit_time", from_time, suspensions),
                 _Replacement("core.requeues", "submit_time", from_time, self._rows_of("core.requeues")),
                 _Replacement("core.repeats", "submit_s", from_s, self._rows_of("core.repeats")),

@@ -23,8 +23,8 @@ READERS = {
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (2, "267ca6cc9812"),
-    "slurm": (3, "abcf11bf6a8f"),
-    "pbs": (3, "c7bc291a9566"),
+    "slurm": (4, "103e3d0a0729"),
+    "pbs": (4, "cc411dda62bc"),
     "vasp": ("4", "d4880b4b1b17"),
 }
 """Version of each reader, and the hash of its code."""

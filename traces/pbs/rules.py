@@ -139,6 +139,10 @@ def _values(pairs: dict[str, str], apply: Callable[..., object]) -> dict[str, ob
         "reservation": pairs.get("resvID"),
         "assigned_procs": _known_count(pairs, "resource_assigned.ncpus"),
         "assigned_gpus": _known_count(pairs, "resource_assigned.ngpus"),
+        "exec_vnode": pairs.get("exec_vnode"),
+        "selected_chunks": pairs.get("Resource_List.select"),
+        "torque_nodes": pairs.get("Resource_List.nodes"),
+        "place": pairs.get("Resource_List.place"),
     }
 
 

@@ -12,7 +12,21 @@ from traces.common.compiled import compiled
 from traces.common.log import LARGEST_S
 from traces.pbs.lists import GPUS, MISSING, NCPUS, PPN, different_hosts, slots_of, sum_of_chunks, whole
 
-STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host", "requestor", "resvID")
+STRINGS = (
+    "user",
+    "group",
+    "account",
+    "project",
+    "queue",
+    "jobname",
+    "exec_host",
+    "requestor",
+    "resvID",
+    "exec_vnode",
+    "Resource_List.select",
+    "Resource_List.nodes",
+    "Resource_List.place",
+)
 _TIMES = ("ctime", "qtime", "etime", "start", "end")
 _DURATIONS = ("Resource_List.walltime", "resources_used.walltime", "resources_used.cput", "eligible_time")
 _COUNTS = ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots")
@@ -27,8 +41,6 @@ KEYS = (
     *_OPTIONAL_COUNTS,
     *_GPU_COUNTS,
     *_SIZES,
-    "Resource_List.select",
-    "Resource_List.nodes",
     "Resource_List.mppwidth",
     "Resource_List.mppdepth",
     "Resource_List.mppnppn",
@@ -36,7 +48,6 @@ KEYS = (
     "Resource_List.procs",
     "resource_assigned.ncpus",
     "resource_assigned.ngpus",
-    "exec_vnode",
     "Exit_status",
     "exit_status",
     "tasks",

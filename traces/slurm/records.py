@@ -13,6 +13,7 @@ from traces.slurm.values import (
     duration_seconds,
     gpu_count,
     local_time,
+    memory_per,
     positive_count,
     requested_memory,
     size_kilobytes,
@@ -62,6 +63,9 @@ SLURM_RECORD_SCHEMA = {
     "consumed_energy_j": pl.Int64,
     "admin_comment": pl.Utf8,
     "submit_line": pl.Utf8,
+    "requested_tres": pl.Utf8,
+    "allocated_tres": pl.Utf8,
+    "memory_per": pl.Utf8,
 }
 """Columns of the records. Times are Unix seconds, memory is of the whole job."""
 
@@ -129,6 +133,9 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
         node_list=text_of("nodelist"),
         admin_comment=text_of("admincomment"),
         submit_line=text_of("submitline"),
+        requested_tres=text_of("reqtres"),
+        allocated_tres=text_of("alloctres"),
+        memory_per=memory_per(),
         priority=whole_number("priority", 18),
         consumed_energy_j=_energy("consumedenergyraw"),
         **{name: text_of(name) for name in _WORDS},

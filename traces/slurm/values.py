@@ -104,6 +104,20 @@ def requested_memory() -> pl.Expr:
     return pl.when(requested > 0).then(requested).cast(pl.Int64)
 
 
+def memory_per() -> pl.Expr:
+    """What ReqMem, or an option of the submission, asks memory for: "cpu", "gpu" or "node". Null where neither says so."""
+    text, line = pl.col("in_reqmem").str.strip_chars(), pl.col("in_submitline")
+    flagged = size_kilobytes(text, bare=1024.0, largest=1e18) >= _PER_CPU * 1024
+    option = line.str.extract(r"(?:^|\s)--(mem-per-cpu|mem-per-gpu|mem)(?:=|\s)", 1)
+    return (
+        pl.when(text.str.ends_with("c") | flagged.fill_null(False))
+        .then(pl.lit("cpu"))
+        .when(text.str.ends_with("n"))
+        .then(pl.lit("node"))
+        .otherwise(option.replace_strict({"mem-per-cpu": "cpu", "mem-per-gpu": "gpu", "mem": "node"}, default=None))
+    )
+
+
 def usage_amounts(text: pl.Expr) -> pl.Expr:
     """Pairs of resource and amount in a list such as `cpu=00:00:57,energy=0,mem=77460K`: seconds, kilobytes and plain numbers."""
     word = pl.element().str.extract(r"=(.*)$", 1)

@@ -1,6 +1,7 @@
 -- Canonical jobs of one PBS source, submitted from $from_s and before $to_s, seconds since 1970 ($clock_zero); the first has the
 -- index $first_index. Ends of jobs, and those in `cancelled_jobs` (core.cancelled_pbs), which were deleted while they waited. The table
 -- `suspended_jobs` (core.suspended_pbs) has the times in which jobs were suspended.
+-- held_nodes is no column of core.jobs: core.job_nodes is made of it.
 WITH pbs AS (
     SELECT
         jobs.* EXCLUDE (source, record_type, logged_s, message, requestor),
@@ -148,7 +149,22 @@ final AS (
         file,
         line,
         reservation,
-        suspended_s
+        suspended_s,
+        -- every chunk is on a node of its own only where it is scattered
+        CASE
+            WHEN place LIKE '%scatter%' AND regexp_full_match(selected_chunks, '[0-9]{1,9}(:.*)?')
+                THEN regexp_extract(selected_chunks, '^[0-9]+')::BIGINT
+            WHEN regexp_full_match(torque_nodes, '[0-9]{1,9}([:#].*)?') THEN regexp_extract(torque_nodes, '^[0-9]+')::BIGINT
+        END AS requested_nodes,
+        CASE
+            WHEN regexp_matches(selected_chunks, '(^|[:+])mem=') THEN 'chunk'
+            WHEN requested_memory_kb IS NOT NULL THEN 'job'
+        END AS memory_per,
+        CASE
+            WHEN place IS NOT NULL THEN regexp_matches(place, '(^|:)excl(host)?(:|$)')
+            WHEN torque_nodes IS NOT NULL THEN regexp_matches(torque_nodes, '#excl')
+        END AS is_exclusive,
+        CASE WHEN deleted_s IS NULL THEN coalesce(exec_vnode, exec_host) END AS held_nodes
     FROM ordered
 )
 

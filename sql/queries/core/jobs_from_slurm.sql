@@ -1,6 +1,7 @@
 -- Canonical jobs of one Slurm source, submitted from $from_s and before $to_s, seconds since 1970 ($clock_zero); the first has the
 -- index $first_index. A job that left the queue before it started has no start; it waited until its end. A job that was requeued
 -- (`requeued_lines`, of core.requeued_slurm) is its last attempt, submitted when the first one was.
+-- held_nodes is no column of core.jobs: core.job_nodes is made of it.
 WITH lines AS (
     SELECT jobs.* EXCLUDE (cluster), coalesce(jobs.cluster, '') AS cluster_name, jobs.submit_s AS job_submit_s
     FROM raw.slurm_jobs AS jobs
@@ -90,7 +91,18 @@ final AS (
         file,
         line,
         suspended_in_run_s AS suspended_s,
-        qos
+        qos,
+        reservation,
+        nullif(regexp_extract(requested_tres, '(?:^|,)node=(\d{1,9})(?:,|$)', 1), '')::BIGINT AS requested_nodes,
+        nullif(
+            array_to_string(regexp_extract_all(coalesce(allocated_tres, requested_tres), 'gres/gpu:([^=,]+=\d{1,9})', 1), ','), ''
+        ) AS gpu_types,
+        memory_per,
+        constraints AS features,
+        regexp_matches(submit_line, '(^|\s)--exclusive(\s|=|$)') AS is_exclusive,
+        reason,
+        priority,
+        CASE WHEN start_s IS NOT NULL THEN node_list END AS held_nodes
     FROM slurm
 )
 

@@ -1,5 +1,6 @@
 -- Canonical jobs of one SWF source, submitted from $from_s and before $to_s, seconds of the log's clock, whose second 0 is
 -- $clock_zero in UTC; the first has the index $first_index.
+-- held_nodes is no column of core.jobs: core.job_nodes is made of it.
 WITH swf AS (
     SELECT jobs.*
     FROM raw.swf_jobs AS jobs
@@ -47,7 +48,8 @@ final AS (
         NULL AS run_count,
         0 AS requeued_s,
         file,
-        line
+        line,
+        NULL AS held_nodes
     FROM timed
 )
 

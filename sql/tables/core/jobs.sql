@@ -29,6 +29,13 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     file VARCHAR NOT NULL, -- log file that the job comes from
     line BIGINT NOT NULL, -- line number in that file, from 1
     qos VARCHAR, -- quality of service (Slurm); NULL where the log has none
-    reservation VARCHAR, -- reservation that the job was submitted to (PBS); NULL for none
+    reservation VARCHAR, -- reservation that the job was submitted to; NULL for none
     suspended_s BIGINT, -- time between start and end in which the job was suspended and held no processors, seconds
+    requested_nodes BIGINT, -- nodes requested; NULL where the log does not know
+    gpu_types VARCHAR, -- GPUs by type, such as a100=2,v100=1; NULL where the log names no type
+    memory_per VARCHAR, -- whether memory was asked for by job, node, cpu, gpu or chunk; NULL where the log does not know
+    features VARCHAR, -- features of nodes that the job asked for, as logged
+    is_exclusive BOOLEAN, -- whether it asked for its nodes alone; NULL where the log does not know
+    reason VARCHAR, -- why the job waited last, as the scheduler says (Slurm)
+    priority BIGINT, -- priority when the log was written (Slurm)
 );

@@ -36,4 +36,8 @@ CREATE TABLE IF NOT EXISTS raw.pbs_records (
     reservation VARCHAR, -- resvID, the reservation that the job runs in
     assigned_procs BIGINT, -- resource_assigned.ncpus, processors that a start takes of the nodes: all of them where the job has them alone
     assigned_gpus BIGINT, -- resource_assigned.ngpus, likewise
+    exec_vnode VARCHAR, -- virtual nodes and what the job holds of each, as logged
+    selected_chunks VARCHAR, -- Resource_List.select
+    torque_nodes VARCHAR, -- Resource_List.nodes, of Torque
+    place VARCHAR, -- Resource_List.place
 );

@@ -40,4 +40,7 @@ CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     consumed_energy_j BIGINT, -- ConsumedEnergyRaw, joules
     admin_comment VARCHAR, -- AdminComment
     submit_line VARCHAR, -- SubmitLine
+    requested_tres VARCHAR, -- ReqTRES, as logged
+    allocated_tres VARCHAR, -- AllocTRES, as logged
+    memory_per VARCHAR, -- whether memory was asked for by cpu, gpu or node; NULL where neither ReqMem nor SubmitLine says so
 );

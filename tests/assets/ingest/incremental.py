@@ -39,7 +39,8 @@ ZERO = 1_772_323_200
 DAY = 86_400
 TABLES = (
     "raw.log_files", "raw.line_counts", "raw.rejects", "raw.log_headers", "raw.pbs_records", "raw.slurm_jobs",
-    "raw.swf_jobs", "core.jobs", "core.requeues", "core.repeats", "core.suspensions", "core.capacity", "core.clusters", "core.sources",
+    "raw.swf_jobs", "core.jobs", "core.requeues", "core.repeats", "core.suspensions", "core.job_nodes",
+    "core.capacity", "core.clusters", "core.sources",
     "core.changed_files",
 )  # fmt: skip
 PACK: dict[str, Callable[[bytes], bytes]] = {

@@ -162,6 +162,10 @@ def test_a_real_record_in_full() -> None:
             "reservation": None,
             "assigned_procs": None,
             "assigned_gpus": None,
+            "exec_vnode": "(crhtc72:ncpus=5:mem=10485760kb)",
+            "selected_chunks": "1:ncpus=5:ompthreads=5",
+            "torque_nodes": None,
+            "place": "scatter",
         }
     ]
 

@@ -34,9 +34,19 @@ RECORD: dict[str, Any] = {
     "elapsed_s": 3600, "suspended_s": 0, "time_limit_s": 7200, "state": "COMPLETED", "exit_code": 0, "signal": 0, "nodes": 2,
     "procs": 8, "requested_procs": 6, "gpus": 0, "requested_memory_kb": 16_777_216, "used_memory_kb": None,
     "used_cpu_s": 12_600.0, "node_list": "n[1-2]",
+    "requested_tres": "billing=6,cpu=6,mem=16G,node=2", "allocated_tres": "billing=8,cpu=8,mem=16G,node=2", "memory_per": None,
     **dict.fromkeys(MORE),
 }  # fmt: skip
 """The record of JOB, where it is on the second line."""
+
+
+def words_of(values: dict[str, str]) -> dict[str, Any]:
+    """Columns of the record of JOB with other values that have their words as they are, or the unit of ReqMem."""
+    words = JOB | values
+    unit = {"n": "node", "c": "cpu"}.get(words["ReqMem"][-1:])
+    return {
+        "requested_tres": words["ReqTRES"] or None, "allocated_tres": words["AllocTRES"] or None, "memory_per": unit,
+    }  # fmt: skip
 
 
 def job_line(**changes: str) -> str:

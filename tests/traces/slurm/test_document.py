@@ -73,6 +73,7 @@ EXPECTED = RECORD | {
     "local_times": False, "gpus": 3, "used_memory_kb": 3072, "priority": 4711, "reason": "None",
     "usage_in_total": "cpu=60,energy=7,mem=3072K",
     "consumed_energy_j": 7, "admin_comment": "moved \\x7c twice\\n", "submit_line": "sbatch run.sh",
+    "requested_tres": "mem=16384M", "allocated_tres": "cpu=8,mem=16384M,node=2,billing=8,gres/gpu:a100=3", "memory_per": None,
 }  # fmt: skip
 
 NO_STEPS = {"used_memory_kb": None, "usage_in_total": None, "consumed_energy_j": None}
@@ -89,7 +90,7 @@ def document(*jobs: Any, indent: int | None = 3, jobs_first: bool = False) -> st
 @pytest.mark.parametrize("plain", [True, False], ids=["21.08", "23.11"])
 def test_a_job_is_read_as_from_sacct(tmp_path: Path, plain: bool, jobs_first: bool, indent: int | None) -> None:
     log = read(tmp_path, document(job(plain), indent=indent, jobs_first=jobs_first), "jobs.json")
-    assert log.records.to_dicts() == [EXPECTED] and log.rejects.rows() == []
+    assert log.records.to_dicts() == [EXPECTED | {"memory_per": None if plain else "node"}] and log.rejects.rows() == []
     assert log.ignored == {"header": 1, "job step": 1}
     assert guess_format(tmp_path / "jobs.json") == "slurm"
 
@@ -104,12 +105,12 @@ def test_a_job_is_read_as_from_sacct(tmp_path: Path, plain: bool, jobs_first: bo
         ({"exit_code": {"return_code": number(1, False), "signal": {"id": number(9, False)}}}, {"exit_code": 1, "signal": 9}),
         ({"exit_code": {"return_code": 0, "signal": {"signal_id": 15, "name": "TERM"}}}, {"exit_code": 0, "signal": 15}),
         ({"reservation": {"id": 3, "name": "course"}, "constraints": "a100"}, {"reservation": "course", "constraints": "a100"}),
-        ({"required": {"CPUs": 6, "memory_per_cpu": number(1000, False)}}, {"requested_memory_kb": 8_192_000}),
+        ({"required": {"CPUs": 6, "memory_per_cpu": number(1000, False)}}, {"requested_memory_kb": 8_192_000, "memory_per": "cpu"}),
     ],
 )  # fmt: skip
 def test_values(tmp_path: Path, changes: dict[str, Any], expected: dict[str, Any]) -> None:
     (found,) = read(tmp_path, document(job(False, **changes)), "jobs.json").records.to_dicts()
-    assert found == EXPECTED | {"raw_job_id": "12"} | expected
+    assert found == EXPECTED | {"raw_job_id": "12", "memory_per": "node"} | expected
 
 
 def test_no_limit_and_no_start(tmp_path: Path) -> None:

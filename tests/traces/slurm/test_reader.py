@@ -25,8 +25,10 @@ from tests.traces.slurm.slurm_lines import (
     step_line,
     table,
     unix,
+    words_of,
 )
 from traces.common.log import LogError, ParsedLog
+from traces.slurm.columns import SACCT_COLUMNS
 from traces.slurm.reader import read_slurm
 from traces.slurm.records import SLURM_RECORD_SCHEMA
 
@@ -36,9 +38,12 @@ from traces.slurm.records import SLURM_RECORD_SCHEMA
 @pytest.mark.parametrize("name", slurm_lines.REAL_JOBS)
 def test_real_logs(name: str) -> None:
     log = read_slurm(shared_file("traces", "slurm", name))
-    assert log.records.to_dicts() == [
-        {column: job.get(column) for column in SLURM_RECORD_SCHEMA} for job in slurm_lines.REAL_JOBS[name]
-    ]
+    lines = shared_file("traces", "slurm", name).read_text().splitlines()
+    expected = []
+    for job in slurm_lines.REAL_JOBS[name]:
+        words = dict(zip(SACCT_COLUMNS, lines[job["line"] - 1].split("|"), strict=True))
+        expected.append({column: (words_of(words) | job).get(column) for column in SLURM_RECORD_SCHEMA})
+    assert log.records.to_dicts() == expected
     assert log.records.schema == SLURM_RECORD_SCHEMA
     assert log.rejects.rows() == []
     assert log.lines == log.accepted + sum(log.ignored.values())
@@ -292,7 +297,7 @@ def test_a_job_cancelled_before_it_started(tmp_path: Path, never: str) -> None:
     )  # fmt: skip
     assert one_job(tmp_path, document(job)) == RECORD | {
         "state": "CANCELLED", "start_s": None, "eligible_s": None, "elapsed_s": 0, "procs": 6, "node_list": None,
-        "used_cpu_s": 0.0,
+        "used_cpu_s": 0.0, "allocated_tres": None,
     }  # fmt: skip
 
 
@@ -303,7 +308,10 @@ def test_a_job_cancelled_before_it_started(tmp_path: Path, never: str) -> None:
 def test_values(tmp_path: Path, kind: str) -> None:
     """One log for each kind, one line for each value."""
     log = read(tmp_path, document(*(job_line(**values) for values, _ in VALUES[kind])))
-    expected = [RECORD | record | {"line": line} for line, (_, record) in enumerate(VALUES[kind], start=2)]
+    expected = [
+        RECORD | words_of(values) | record | {"line": line}
+        for line, (values, record) in enumerate(VALUES[kind], start=2)
+    ]
     assert len(expected) > 0
     assert log.records.to_dicts() == expected
 
@@ -350,4 +358,4 @@ def test_raw_durations(tmp_path: Path, elapsed: str, limit: str, expected: tuple
 
 def test_alloccpus_is_ncpus(tmp_path: Path) -> None:
     job = {"AllocCPUS" if name == "NCPUS" else name: value for name, value in JOB.items()} | {"AllocTRES": ""}
-    assert one_job(tmp_path, table(job)) == RECORD
+    assert one_job(tmp_path, table(job)) == RECORD | {"allocated_tres": None}

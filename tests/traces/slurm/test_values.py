@@ -13,6 +13,7 @@ from traces.slurm.values import (
     duration_seconds,
     gpu_count,
     local_time,
+    memory_per,
     positive_count,
     requested_memory,
     size_kilobytes,
@@ -87,6 +88,23 @@ def test_sizes(text: str, kilobytes: float | None) -> None:
 )
 def test_memory_per_node_and_per_cpu(memory: str, kilobytes: int) -> None:
     assert value(requested_memory(), reqmem=memory, reqtres="cpu=6,mem=5G", procs=6, nodes=2) == kilobytes
+
+
+@pytest.mark.parametrize(
+    ("memory", "line", "per"),
+    [
+        ("4Gn", "", "node"),
+        ("1Gc", "", "cpu"),
+        ("2147484648", "", "cpu"),
+        ("4G", "sbatch --mem=4G run.sh", "node"),
+        ("4G", "sbatch -n 4 --mem-per-cpu 1G run.sh", "cpu"),
+        ("4G", "sbatch --mem-per-gpu=1G run.sh", "gpu"),
+        ("4G", "sbatch --mem-bind=local run.sh", None),
+        ("", "", None),
+    ],
+)
+def test_what_memory_is_asked_for(memory: str, line: str, per: str | None) -> None:
+    assert value(memory_per(), reqmem=memory, submitline=line) == per
 
 
 def test_counts() -> None:
