@@ -5,8 +5,8 @@ Names are without case in Maui; here they are in capitals.
 
 from __future__ import annotations
 
+from traces.cluster.notes import KnownKey
 from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED
-from traces.pbs.configuration.notes import KnownKey
 
 _COMPONENTS = (
     "SERVICE QUEUETIME XFACTOR SPVIOLATION BYPASS CRED USER GROUP ACCOUNT QOS CLASS FS FSUSER FSGROUP FSACCOUNT "
@@ -32,8 +32,15 @@ PARAMETER_KEYS = (
     | {
         name: KnownKey(MODELLED)
         for name in (
-            "RESERVATIONPOLICY", "RESERVATIONQOSLIST", "BACKFILLPOLICY", "BACKFILLMETRIC", "FSPOLICY", "NODEALLOCATIONPOLICY",
-            "NODEACCESSPOLICY", "JOBNODEMATCHPOLICY", "JOBPRIOACCRUALPOLICY",
+            "RESERVATIONPOLICY",
+            "RESERVATIONQOSLIST",
+            "BACKFILLPOLICY",
+            "BACKFILLMETRIC",
+            "FSPOLICY",
+            "NODEALLOCATIONPOLICY",
+            "NODEACCESSPOLICY",
+            "JOBNODEMATCHPOLICY",
+            "JOBPRIOACCRUALPOLICY",
         )
     }
     | {
@@ -50,7 +57,11 @@ PARAMETER_KEYS = (
             ("NODEPOLLFREQUENCY", "nodes would be looked at less often", ("0",)),
             ("NODEMAXLOAD", "nodes under load would get no job", ()),
             ("NODELOADPOLICY", "nodes under load would get no job", ("adjuststate",)),
-            ("NODEAVAILABILITYPOLICY", "it decides what of a node counts as free", ("combined", "combined:mem", "dedicated")),
+            (
+                "NODEAVAILABILITYPOLICY",
+                "it decides what of a node counts as free",
+                ("combined", "combined:mem", "dedicated"),
+            ),
             ("RESERVATIONRETRYTIME", "a reservation whose nodes are not free would wait so long", ()),
             ("RESERVATIONDEPTHPOLICY", "it decides whose reservations count", ()),
             ("ALLOCLOCALITYPOLICY", "nodes near each other would be preferred", ("off",)),
@@ -81,11 +92,8 @@ PARAMETER_KEYS = (
             ("SRTASKCOUNT", "a standing reservation in the older spelling would keep nodes", ()),
         )
     }
-    | {
-        name: KnownKey(NO_EFFECT)
-        for name in _QUIET.split()
-    }
-)  # fmt: skip
+    | {name: KnownKey(NO_EFFECT) for name in _QUIET.split()}
+)
 
 CHOICES = {
     "RESERVATIONPOLICY": ("CURRENTHIGHEST", "HIGHEST", "NEVER"),
@@ -116,39 +124,48 @@ THROTTLES = {
 }
 """What is counted, and of what. MAXPS: processor-seconds that running jobs may still use. MAXWC: seconds that they may still run."""
 
-CREDENTIAL_KEYS = (
-    {name: KnownKey(MODELLED) for name in (*THROTTLES, "PRIORITY", "FSTARGET")}
-    | {
-        "MAXPE": KnownKey(NOT_MODELLED, "processor equivalents of running jobs would be limited"),
-        "QDEF": KnownKey(NOT_MODELLED, "jobs would have this QOS where they do not say"),
-        "QLIST": KnownKey(NOT_MODELLED, "jobs could have these QOS"),
-        "ADEF": KnownKey(NOT_MODELLED, "jobs would have this account where they do not say"),
-        "ALIST": KnownKey(NOT_MODELLED, "jobs could have these accounts"),
-        "PDEF": KnownKey(NOT_MODELLED, "jobs would go to this partition where they do not say"),
-        "PLIST": KnownKey(NOT_MODELLED, "jobs could go to these partitions"),
-        "FLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
-        "QFLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
-        "JOBFLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
-        "FSCAP": KnownKey(NOT_MODELLED, "jobs of credentials over this use would not run"),
-        "QTWEIGHT": KnownKey(NOT_MODELLED, "waiting would count more for this QOS"),
-        "XFWEIGHT": KnownKey(NOT_MODELLED, "the expansion factor would count more for this QOS"),
-        "QTTARGET": KnownKey(NOT_MODELLED, "jobs would rise as they come near this waiting time"),
-        "XFTARGET": KnownKey(NOT_MODELLED, "jobs would rise as they come near this expansion factor"),
-        "HOSTLIST": KnownKey(NOT_MODELLED, "jobs would run on these nodes only"),
-        "OMAXJOB": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
-        "OMAXPROC": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
-        "OMAXPS": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
-        "OVERDRAFT": KnownKey(NO_EFFECT),
-        "ENABLEPROFILING": KnownKey(NO_EFFECT),
-        "COMMENT": KnownKey(NO_EFFECT),
-    }
-)  # fmt: skip
+CREDENTIAL_KEYS = {name: KnownKey(MODELLED) for name in (*THROTTLES, "PRIORITY", "FSTARGET")} | {
+    "MAXPE": KnownKey(NOT_MODELLED, "processor equivalents of running jobs would be limited"),
+    "QDEF": KnownKey(NOT_MODELLED, "jobs would have this QOS where they do not say"),
+    "QLIST": KnownKey(NOT_MODELLED, "jobs could have these QOS"),
+    "ADEF": KnownKey(NOT_MODELLED, "jobs would have this account where they do not say"),
+    "ALIST": KnownKey(NOT_MODELLED, "jobs could have these accounts"),
+    "PDEF": KnownKey(NOT_MODELLED, "jobs would go to this partition where they do not say"),
+    "PLIST": KnownKey(NOT_MODELLED, "jobs could go to these partitions"),
+    "FLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
+    "QFLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
+    "JOBFLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
+    "FSCAP": KnownKey(NOT_MODELLED, "jobs of credentials over this use would not run"),
+    "QTWEIGHT": KnownKey(NOT_MODELLED, "waiting would count more for this QOS"),
+    "XFWEIGHT": KnownKey(NOT_MODELLED, "the expansion factor would count more for this QOS"),
+    "QTTARGET": KnownKey(NOT_MODELLED, "jobs would rise as they come near this waiting time"),
+    "XFTARGET": KnownKey(NOT_MODELLED, "jobs would rise as they come near this expansion factor"),
+    "HOSTLIST": KnownKey(NOT_MODELLED, "jobs would run on these nodes only"),
+    "OMAXJOB": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
+    "OMAXPROC": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
+    "OMAXPS": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
+    "OVERDRAFT": KnownKey(NO_EFFECT),
+    "ENABLEPROFILING": KnownKey(NO_EFFECT),
+    "COMMENT": KnownKey(NO_EFFECT),
+}
 
 RESERVATION_KEYS = {
     name: KnownKey(MODELLED)
     for name in (
-        "STARTTIME", "ENDTIME", "DAYS", "PERIOD", "HOSTLIST", "TASKCOUNT", "RESOURCES", "NODEFEATURES", "FLAGS", "USERLIST", "GROUPLIST",
-        "ACCOUNTLIST", "CLASSLIST", "QOSLIST",
+        "STARTTIME",
+        "ENDTIME",
+        "DAYS",
+        "PERIOD",
+        "HOSTLIST",
+        "TASKCOUNT",
+        "RESOURCES",
+        "NODEFEATURES",
+        "FLAGS",
+        "USERLIST",
+        "GROUPLIST",
+        "ACCOUNTLIST",
+        "CLASSLIST",
+        "QOSLIST",
     )
 } | {
     "MAXTIME": KnownKey(NOT_MODELLED, "only shorter jobs might use the reservation"),
@@ -163,4 +180,4 @@ RESERVATION_KEYS = {
     "CHARGEACCOUNT": KnownKey(NO_EFFECT),
     "OWNER": KnownKey(NO_EFFECT),
     "COMMENT": KnownKey(NO_EFFECT),
-}  # fmt: skip
+}

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from traces.cluster.files import TextFile
 from traces.cluster.nodes import Absence, Node
+from traces.cluster.notes import Entry, Notes, integer_of
 from traces.cluster.remarks import MODELLED, ConfigurationError
-from traces.pbs.configuration.files import TextFile
 from traces.pbs.configuration.keys import NODE_KEYS
-from traces.pbs.configuration.notes import Entry, Notes, amount_of, integer_of, kib_of
+from traces.pbs.configuration.notes import amount_of, kib_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState
 from traces.pbs.requests import flat_attributes
 
@@ -29,12 +30,29 @@ _OUT = {
 themselves; `state-unknown` alone says only that the server has just begun."""
 _STATES = (
     *_OUT,
-    "free", "job-busy", "job-exclusive", "job-sharing", "resv-exclusive", "busy", "reserve", "time-shared", "state-unknown",
-    "provisioning", "wait-provisioning", "wait-provision", "initializing", "running",
-)  # fmt: skip
+    "free",
+    "job-busy",
+    "job-exclusive",
+    "job-sharing",
+    "resv-exclusive",
+    "busy",
+    "reserve",
+    "time-shared",
+    "state-unknown",
+    "provisioning",
+    "wait-provisioning",
+    "wait-provision",
+    "initializing",
+    "running",
+)
 _SHARINGS = (
-    "default_shared", "default_excl", "default_exclhost", "ignore_excl", "force_excl", "force_exclhost",
-)  # fmt: skip
+    "default_shared",
+    "default_excl",
+    "default_exclhost",
+    "ignore_excl",
+    "force_excl",
+    "force_exclhost",
+)
 _LABELS = ("host", "vnode")
 _MEMORY_OF_TORQUE = re.compile(r"\bphysmem=([0-9]+[kmgt]?b)")
 
