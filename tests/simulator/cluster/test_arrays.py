@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.cluster.arrays import UNBOUNDED, NO_PARENT, cluster_arrays, has_features
+from simulator.cluster.arrays import NO_PARENT, UNBOUNDED, cluster_arrays, has_features
 from traces.cluster.accounts import Account, AccountUser
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node, Partition
