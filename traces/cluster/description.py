@@ -1,6 +1,6 @@
 """A cluster as data: its nodes, partitions, accounts, limits, reservations and its scheduler's settings.
 
-Readers of configuration (traces/slurm/configuration, traces/pbs/configuration) make a `ClusterDescription`, `traces/cluster/toml.py` writes
+Readers of configuration (traces/slurm/configuration, traces/pbs/configuration) make a `ClusterDescription`, a file of TOML shows
 it as one file that people read, and `simulator/cluster` makes the arrays of it that compiled code takes. It is in traces since both the
 readers and the simulator speak it.
 """

@@ -8,8 +8,8 @@ parameters" of the Torque Administrator Guide.
 
 from __future__ import annotations
 
+from traces.cluster.notes import KnownKey
 from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED
-from traces.pbs.configuration.notes import KnownKey
 
 _OFF = ("false", "no", "0", "off")
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from traces.cluster.accounts import Limit
+from traces.cluster.notes import Entry, Notes, integer_of
 from traces.cluster.remarks import ConfigurationError
-from traces.pbs.configuration.notes import RESOURCE_NAMES, Entry, Notes, amount_of, integer_of
+from traces.pbs.configuration.notes import RESOURCE_NAMES, amount_of
 from traces.pbs.configuration.qmgr import Attributes
 
 _NEW_STYLE = {

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from traces.cluster.accounts import Limit, ServiceQuality
 from traces.cluster.description import Setting
+from traces.cluster.files import TextFile
 from traces.cluster.nodes import Node
+from traces.cluster.notes import Entry, KnownKey, Notes, integer_of
 from traces.cluster.remarks import MODELLED, UNKNOWN_KEY, ConfigurationError
 from traces.cluster.reservations import AdvanceReservation
-from traces.pbs.configuration.files import TextFile
 from traces.pbs.configuration.maui_keys import (
     CHOICES,
     CREDENTIAL_KEYS,
@@ -20,7 +21,7 @@ from traces.pbs.configuration.maui_keys import (
     RESERVATION_KEYS,
     THROTTLES,
 )
-from traces.pbs.configuration.notes import Entry, KnownKey, Notes, integer_of, seconds_of, setting_of
+from traces.pbs.configuration.notes import seconds_of, setting_of
 from traces.pbs.configuration.standing import standing_reservation
 
 _PARAMETER = re.compile(r"([A-Za-z][\w%]*)(?:\[([^\]]*)\])?\s*(.*)")

@@ -5,8 +5,8 @@ Names are without case in Maui; here they are in capitals.
 
 from __future__ import annotations
 
+from traces.cluster.notes import KnownKey
 from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED
-from traces.pbs.configuration.notes import KnownKey
 
 _COMPONENTS = (
     "SERVICE QUEUETIME XFACTOR SPVIOLATION BYPASS CRED USER GROUP ACCOUNT QOS CLASS FS FSUSER FSGROUP FSACCOUNT "

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from traces.cluster.files import TextFile
 from traces.cluster.nodes import Absence, Node
+from traces.cluster.notes import Entry, Notes, integer_of
 from traces.cluster.remarks import MODELLED, ConfigurationError
-from traces.pbs.configuration.files import TextFile
 from traces.pbs.configuration.keys import NODE_KEYS
-from traces.pbs.configuration.notes import Entry, Notes, amount_of, integer_of, kib_of
+from traces.pbs.configuration.notes import amount_of, kib_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState
 from traces.pbs.requests import flat_attributes
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from traces.cluster.nodes import Partition
+from traces.cluster.notes import Entry, Notes, boolean_of, integer_of
 from traces.cluster.remarks import MODELLED
 from traces.pbs.configuration.keys import LIMIT_ATTRIBUTES, QUEUE_KEYS
 from traces.pbs.configuration.nodes import ListedNode
-from traces.pbs.configuration.notes import Entry, Notes, boolean_of, integer_of, seconds_of, setting_of
+from traces.pbs.configuration.notes import seconds_of, setting_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState
 
 _ELSEWHERE = (*LIMIT_ATTRIBUTES, "resources_available")

@@ -2,9 +2,9 @@
 
 import pytest
 
+from traces.cluster.notes import KnownKey
 from traces.cluster.remarks import NOT_MODELLED
 from traces.pbs.configuration import keys
-from traces.pbs.configuration.notes import KnownKey
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import pytest
 
 from tests.traces.pbs.configuration.configurations import QMGR, state_of
 from traces.cluster.accounts import Limit
+from traces.cluster.notes import Entry, Notes
 from traces.cluster.remarks import ConfigurationError
 from traces.pbs.configuration.limits import limits_of, server_wide_limits
-from traces.pbs.configuration.notes import Entry, Notes
 
 
 def limits(**attributes: str) -> list[tuple]:

@@ -5,9 +5,9 @@ import pytest
 from tests.traces.pbs.configuration.configurations import MAUI, file_of, said
 from traces.cluster.accounts import ServiceQuality
 from traces.cluster.nodes import Node
+from traces.cluster.notes import Notes
 from traces.cluster.remarks import ConfigurationError
 from traces.pbs.configuration.maui import MauiConfiguration, read_maui
-from traces.pbs.configuration.notes import Notes
 
 NODES = (Node("n1", 4), Node("n2", 4))
 

@@ -1,0 +1,1 @@
+"""A described cluster, and what jobs ask of it, as arrays that compiled code takes."""

@@ -1,0 +1,181 @@
+"""A described cluster as arrays: nodes, partitions, accounts and reservations. Limits are in `limits.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traces.cluster.accounts import ROOT_ACCOUNT
+from traces.cluster.description import ClusterDescription
+from traces.cluster.nodes import Partition
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+ROOT = -1
+"""Parent of an account at the top of the tree."""
+ENDLESS = 1 << 61
+"""A bound that nothing reaches."""
+STATES = ("up", "down", "drain", "inactive")
+_WORD = re.compile(r"[^\s&|()\[\]]+")
+
+
+@dataclass(frozen=True)
+class ClusterArrays:
+    """Nodes are in the scheduler's order. int64 where nothing else is said.
+
+    cpus, memory, weight: (nodes,). gpus: (nodes, types + 1), where the last column counts GPUs of all types; gpu_types names the columns.
+    feature_nodes: bool (expressions, nodes), whether a node has what an expression asks for; row 0 asks for nothing. feature_words: the
+    expressions.
+    partition_nodes: bool (partitions, nodes). tier, factor, max_time, most_nodes, least_nodes: (partitions,), ENDLESS for no limit.
+    exclusive: (partitions,), 1 where jobs hold whole nodes. state: (partitions,), place in STATES.
+    parent: (accounts,), ROOT for those at the top. shares: (accounts,). member_account, member_shares: (members,).
+    qos_priority: (qualities,).
+    reservation_nodes: bool (reservations, nodes). reservation_times: (reservations, 3), begin, end, and when it was announced.
+    """
+
+    cpus: IntArray
+    memory: IntArray
+    weight: IntArray
+    gpus: IntArray
+    gpu_types: tuple[str, ...]
+    feature_nodes: BoolArray
+    feature_words: tuple[str, ...]
+    partition_nodes: BoolArray
+    tier: IntArray
+    factor: IntArray
+    max_time: IntArray
+    most_nodes: IntArray
+    least_nodes: IntArray
+    exclusive: IntArray
+    state: IntArray
+    parent: IntArray
+    shares: IntArray
+    member_account: IntArray
+    member_shares: IntArray
+    qos_priority: IntArray
+    reservation_nodes: BoolArray
+    reservation_times: IntArray
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes of the cluster."""
+        return len(self.cpus)
+
+
+def arrays_of(cluster: ClusterDescription, features: Iterable[str] = ()) -> ClusterArrays:
+    """The arrays of a cluster. features: the expressions that jobs ask for. Raises ValueError for an expression that is none."""
+    nodes, partitions = cluster.nodes, cluster.partitions
+    types = tuple(sorted({kind for node in nodes for kind in node.gpus if kind}))
+    gpus = np.array([[node.gpus.get(kind, 0) for kind in types] + [node.num_gpus] for node in nodes], dtype=np.int64)
+    words = ("", *sorted({word for word in features if word}))
+    accounts = {account.name: place for place, account in enumerate(cluster.accounts)} | {ROOT_ACCOUNT: ROOT}
+    return ClusterArrays(
+        cpus=_column(node.cpus for node in nodes),
+        memory=_column(node.memory_mib for node in nodes),
+        weight=_column(node.weight for node in nodes),
+        gpus=gpus,
+        gpu_types=(*types, ""),
+        feature_nodes=np.array(
+            [[has_features(word, node.features) for node in nodes] for word in words], dtype=np.bool_
+        ),
+        feature_words=words,
+        partition_nodes=_sets(cluster, partitions),
+        tier=_column(partition.tier for partition in partitions),
+        factor=_column(partition.factor for partition in partitions),
+        max_time=_column(_bound(partition.max_time_s) for partition in partitions),
+        most_nodes=_column(_bound(partition.max_nodes) for partition in partitions),
+        least_nodes=_column(partition.min_nodes for partition in partitions),
+        exclusive=_column(partition.oversubscribe == "exclusive" for partition in partitions),
+        state=_column(STATES.index(partition.state) for partition in partitions),
+        parent=_column(accounts[account.parent] for account in cluster.accounts),
+        shares=_column(account.shares for account in cluster.accounts),
+        member_account=_column(accounts[member.account] for member in cluster.members),
+        member_shares=_column(member.shares for member in cluster.members),
+        qos_priority=_column(quality.priority for quality in cluster.qualities),
+        reservation_nodes=np.array(
+            [[not one.nodes or node.name in set(one.nodes) for node in nodes] for one in cluster.reservations],
+            dtype=np.bool_,
+        ).reshape(-1, len(nodes)),
+        reservation_times=np.array(
+            [
+                (one.begin_s, one.end_s, -ENDLESS if one.announced_s is None else one.announced_s)
+                for one in cluster.reservations
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 3),
+    )
+
+
+def has_features(expression: str, features: Iterable[str]) -> bool:
+    """Whether a node with these features has what the expression asks for: words joined by `&`, `|` and round brackets. `&` binds tighter.
+
+    Raises ValueError for anything else, such as counts of nodes by feature.
+    """
+    if not expression:
+        return True
+    words = set(features)
+    text = _WORD.sub(lambda word: " True " if word[0] in words else " False ", expression)
+    parts = re.sub(r"True|False|[&|()\s]", "", text)
+    if parts:
+        raise ValueError(f"features {expression!r}: expected words with &, | and round brackets")
+    return _value(re.findall(r"True|False|[&|()]", text), expression)
+
+
+def _value(tokens: list[str], expression: str) -> bool:
+    """The value of a whole expression of these tokens."""
+    place = 0
+
+    def either() -> bool:
+        nonlocal place
+        value = both()
+        while place < len(tokens) and tokens[place] == "|":
+            place += 1
+            value = both() or value
+        return value
+
+    def both() -> bool:
+        nonlocal place
+        value = one()
+        while place < len(tokens) and tokens[place] == "&":
+            place += 1
+            value = one() and value
+        return value
+
+    def one() -> bool:
+        nonlocal place
+        token = tokens[place] if place < len(tokens) else ""
+        place += 1
+        if token == "(":
+            value = either()
+            if place >= len(tokens) or tokens[place] != ")":
+                raise ValueError(f"features {expression!r}: expected a closing bracket")
+            place += 1
+            return value
+        if token not in ("True", "False"):
+            raise ValueError(f"features {expression!r}: expected a word, got {token or 'the end'}")
+        return token == "True"
+
+    value = either()
+    if place != len(tokens):
+        raise ValueError(f"features {expression!r}: expected & or | before {tokens[place]}")
+    return value
+
+
+def _column(values: Iterable[int]) -> IntArray:
+    return np.array(list(values), dtype=np.int64)
+
+
+def _bound(value: int | None) -> int:
+    return ENDLESS if value is None else value
+
+
+def _sets(cluster: ClusterDescription, partitions: tuple[Partition, ...]) -> BoolArray:
+    sets = [set(cluster.nodes_of(partition)) for partition in partitions]
+    return np.array([[node.name in names for node in cluster.nodes] for names in sets], dtype=np.bool_).reshape(
+        -1, len(cluster.nodes)
+    )

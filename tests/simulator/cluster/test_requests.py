@@ -1,0 +1,46 @@
+"""Requests of jobs as columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulator.cluster.arrays import arrays_of
+from simulator.cluster.requests import NONE, UNLIMITED, Request, requests_of
+from traces.cluster.accounts import Account, AccountUser, ServiceQuality
+from traces.cluster.description import ClusterDescription
+from traces.cluster.nodes import Node, Partition
+
+CLUSTER = ClusterDescription(
+    "c",
+    (Node("a", 4, 1000, {"a100": 2}, ("ib",)), Node("b", 8, 2000)),
+    partitions=(Partition("all", is_default=True, max_time_s=600), Partition("long")),
+    accounts=(Account("x"), Account("y")),
+    members=(AccountUser("u", "x"), AccountUser("u", "y", is_default=True)),
+    qualities=(ServiceQuality("normal"), ServiceQuality("high")),
+)
+ARRAYS = arrays_of(CLUSTER, ["ib"])
+
+
+def test_words_become_places() -> None:
+    asked = [
+        Request(5, limit_s=60, min_nodes=2, tasks_per_node=3, user="u", qos="high"),
+        Request(6, tasks=5, cpus_per_task=2, gpus={"a100": 1, "": 1}, features="ib", account="x", user="u"),
+        Request(7, partitions=("long", "all"), dependencies=(("afterok", 0), ("after", 1)), user="v", priority=9),
+    ]
+    columns = requests_of(asked, CLUSTER, ARRAYS)
+    assert columns.tasks.tolist() == [6, 5, 1] and columns.limit.tolist() == [60, 600, UNLIMITED]
+    assert columns.min_nodes.tolist() == [2, 1, 1] and columns.max_nodes.tolist() == [2, UNLIMITED, UNLIMITED]
+    assert columns.account.tolist() == [1, 0, NONE] and columns.member.tolist() == [1, 0, NONE]
+    assert columns.qos.tolist() == [1, 0, 0] and columns.gpus.tolist() == [[0, 0], [1, 1], [0, 0]]
+    assert columns.partitions.tolist() == [[0, NONE], [0, NONE], [1, 0]] and columns.features.tolist() == [0, 1, 0]
+    assert columns.first_dependency.tolist() == [0, 0, 0, 2] and columns.dependency.tolist() == [[2, 0], [0, 1]]
+    assert columns.priority.tolist() == [NONE, NONE, 9] and columns.user.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"partitions": ("none",)}, {"qos": "none"}, {"gpus": {"k80": 1}}, {"reservation": "r"}, {"features": "opa"}],
+)
+def test_a_name_that_the_cluster_lacks_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"none|k80|opa"):
+        requests_of([Request(1, **wrong)], CLUSTER, ARRAYS)  # type: ignore[arg-type]
