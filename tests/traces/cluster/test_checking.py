@@ -8,11 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.traces.pbs.pbs_goldens import golden_folder
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
 from traces.cluster.checking import contradictions_with_log
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Absence, Node, Partition
 from traces.cluster.reservations import Gate
+from traces.pbs.configuration.folder import read_pbs_cluster
+from traces.pbs.reader import read_pbs
 
 CLUSTER = ClusterDescription(
     "mine",
@@ -111,3 +114,23 @@ def test_planted_contradictions_are_found(changes: dict[str, Any], planted: dict
     said = texts(cluster, *([job(9, **planted)] if planted else []))
     assert any(text.startswith(expected) for text in said), said
     assert len(said) == 1 or "partition" in expected or planted.get("procs"), said
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("scenario", "kinds"),
+    [
+        ("P1", []), ("P2", []), ("P3", []), ("P6", []), ("P7", []),
+        ("P4", ["unknown user"]),  # u6 is in no group of resource_group
+        ("P5", ["could never run"]),  # 256 processors in a queue of 128
+        ("P8", ["too small"]),  # suspended jobs count twice
+    ],
+)  # fmt: skip
+def test_recorded_runs_agree_with_their_configuration(scenario: str, kinds: list[str]) -> None:
+    folder = golden_folder(scenario)
+    log = read_pbs(folder / "accounting.gz")
+    queued = log.events.filter(pl.col("record_type") == "Q").join(log.records, on="job_id", how="anti")
+    jobs = pl.concat([log.records, queued.with_columns(procs="requested_procs")]).rename({"ctime_s": "submit_s"})
+    jobs = jobs.with_columns(memory_mib=pl.col("requested_memory_kb") // 1024)
+    cluster = read_pbs_cluster(folder.iterdir(), scenario).description
+    assert [each.kind for each in contradictions_with_log(cluster, jobs)] == kinds
