@@ -29,6 +29,10 @@ ASSETS = {
     "core.requeues": ["core", "jobs"],
     "core.suspensions": ["core", "jobs"],
     "core.job_nodes": ["core", "jobs"],
+    "core.nodes": ["core", "jobs"],
+    "core.partitions": ["core", "jobs"],
+    "core.limits": ["core", "jobs"],
+    "core.reservations": ["core", "jobs"],
     "raw.vasp_runs": ["raw", "vasp_runs"],
     "predictions.runtime_scores_by_period": ["predictions", "runtime_evaluation"],
 }
