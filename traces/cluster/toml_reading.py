@@ -57,15 +57,14 @@ def parse_cluster_toml(text: str, file: str) -> DescribedCluster:
     scheduler = document.get("scheduler", {})
     reading.known_keys(scheduler, ("name", "version", "values"), "scheduler", 0)
     remarks = parts.pop("left_out")
+    head_values: dict[str, Any] = {
+        "name": reading.typed(document.get("name"), str, "name", "", 0),
+        "licences": reading.typed(document.get("licences", {}), Mapping[str, int], "licences", "", 0),
+        "scheduler": reading.made(SchedulerSettings, dict(scheduler), "scheduler", 0),
+        "valid_from_s": reading.moment(document.get("valid_from")),
+    }
     try:
-        settings = reading.made(SchedulerSettings, dict(scheduler), "scheduler", 0)
-        description = ClusterDescription(
-            reading.typed(document.get("name"), str, "name", "", 0),
-            **parts,
-            licences=reading.typed(document.get("licences", {}), Mapping[str, int], "licences", "", 0),
-            scheduler=settings,
-            valid_from_s=reading.moment(document.get("valid_from")),
-        )
+        description = ClusterDescription(**head_values, **parts)
     except ValueError as error:
         raise ConfigurationError(file, 0, f"parts that fit together, but {error}", "Correct the file") from error
     return DescribedCluster(description, remarks)
