@@ -75,6 +75,7 @@ def test_the_collector_has_the_rows_of_sacct_and_no_name(recorded: tuple[Scenari
     ]
     columns += ["partition", "qos", "requested_tres", "requested_memory_kb", "time_limit_s", "node_list"]
     collected = pl.concat(parts, how="diagonal_relaxed").select(columns).sort("job_id")
+    assert collected.height == rows.height > 0
     assert collected.equals(rows.select(columns).sort("job_id"))
 
 
