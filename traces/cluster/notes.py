@@ -49,7 +49,8 @@ class Entry:
 
     def refuse(self, expected: str, remedy: str = "") -> ConfigurationError:
         """The error of a value that is none of what was expected."""
-        return ConfigurationError(self.file, self.line, f"{expected} as {self.key}, found {self.value!r}", remedy)
+        value = self.value if len(self.value) <= 80 else f"{self.value[:77]}..."
+        return ConfigurationError(self.file, self.line, f"{expected} as {self.key}, found {value!r}", remedy)
 
 
 @dataclass
