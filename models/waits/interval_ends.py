@@ -48,7 +48,7 @@ class IntervalEnds:
     def _shifted(self, quantiles: FloatArray) -> FloatArray:
         low, high = np.expm1(np.maximum(np.log1p(quantiles[[0, -1]]) + self._move, 0.0))
         median = quantiles[len(POINTS) // 2]
-        return np.clip(np.array([low, *quantiles[1:-1], high]), min(low, median), max(high, median))
+        return np.clip([0.0, *quantiles[1:-1], np.inf], min(low, median), max(high, median))
 
     def _watch(self, job: int, quantiles: FloatArray) -> None:
         """Notes when it is known whether the ends of this prediction held. A cancelled job says so only of ends that it reached."""
