@@ -5,11 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+import pytest
+
 from assets.ingest.cluster_rows import CLUSTER_TABLES, write_cluster_rows
+from assets.ingest.update import update_raw_log
+from tests.tiny import swf_line
+from traces.catalogue.sources import Source
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node, Partition
+from traces.cluster.remarks import DescribedCluster
 from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.toml_writing import cluster_toml
 from warehouse import Warehouse
 
 NODES = (
@@ -52,3 +59,21 @@ def test_rows_are_what_the_configuration_says(tmp_path: Path) -> None:
         ]
         write_cluster_rows(connection, "mine", [])
         assert all(connection.sql(f"FROM {table}").fetchall() == [] for table in CLUSTER_TABLES)
+
+
+def test_ingest_writes_the_clusters_that_a_source_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    log = tmp_path / "log.swf"
+    log.write_text(swf_line(1, 0, 5, 60, 4))
+    source = Source("mine", "swf", log, procs=64, cluster=("small",))
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    with pytest.raises(ValueError, match="unknown cluster 'small'; known clusters: none"):
+        update_raw_log(warehouse, source)
+    (tmp_path / "clusters").mkdir()
+    (tmp_path / "clusters" / "small.toml").write_text(cluster_toml(DescribedCluster(CLUSTER, ())))
+    update_raw_log(warehouse, source)
+    with warehouse.read() as connection:
+        assert connection.sql("SELECT cluster, node_name FROM core.nodes").fetchall() == [
+            ("small", "n1"),
+            ("small", "n2"),
+        ]
