@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from models.runtime.predictor import FloatArray
@@ -141,7 +140,9 @@ def pool_of(
         features[k] = features_of(history, state, -1, waits)
         replayed[k], mean[k] = np.quantile(waits, POINTS), waits.mean()
     submit, leaves = history.submit[numbers], history.leaves[numbers]
-    return Pool(features, replayed, mean, history.user[numbers], submit, leaves - submit, history.start[numbers] == leaves)
+    return Pool(
+        features, replayed, mean, history.user[numbers], submit, leaves - submit, history.start[numbers] == leaves
+    )
 
 
 def waits_of_neighbours(pool: Pool, features: FloatArray, user: int, moment: int) -> PastWaits:
@@ -198,7 +199,11 @@ def distribution(seen: IntArray, started: NDArray[np.bool_], weight: FloatArray)
 def expected_wait(past: PastWaits, similar: IntArray, replayed_mean: float) -> float:
     """The predicted mean wait of a new job, seconds. It is the mean of three means: of the nearest jobs, of similar jobs and of the
     replays. Each errs in its own way. Those that are missing are left out."""
-    means = [replayed_mean, *([] if past.mean_s is None else [past.mean_s]), *([similar.mean()] if len(similar) else [])]
+    means = [
+        replayed_mean,
+        *([] if past.mean_s is None else [past.mean_s]),
+        *([similar.mean()] if len(similar) else []),
+    ]
     return float(np.mean(means))
 
 

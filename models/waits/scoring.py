@@ -64,10 +64,10 @@ def predict_history(
     backfill: str = "easy",
     watch: Watch = _unwatched,
 ) -> pl.DataFrame:
-    """Rows of predictions.wait_predictions but `predicted_at`, and UNSTORED columns, of jobs drawn from the last share of the log, by submission.
+    """Rows of predictions.wait_predictions but `predicted_at`, and UNSTORED columns, of jobs drawn from the last share of the log.
 
-    Each is predicted at its submission from the past jobs that had started by then. watch: shows the progress of what takes long.
-    Raises WaitsUnknown with too few jobs.
+    Each is predicted at its submission from what was known then. Rows are by submission. watch: shows the progress of what takes
+    long. Raises WaitsUnknown with too few jobs.
     """
     drawn, grid = _drawn_and_grid(history, last_share, jobs, seed)
 

@@ -48,7 +48,9 @@ def test_bounds_use_only_what_had_started() -> None:
     told = binomial_bounds(history_of(rows, 16))
     assert np.isnan(told[0]).all() and (~np.isnan(told[-100:])).any()
     moment = int(rows["submit_s"][400])
-    later = rows.with_columns(start_s=pl.when(pl.col("start_s") > moment).then(pl.col("start_s") + 9999).otherwise("start_s"))
+    later = rows.with_columns(
+        start_s=pl.when(pl.col("start_s") > moment).then(pl.col("start_s") + 9999).otherwise("start_s")
+    )
     kept = history_of(rows, 16).submit <= moment
     assert np.array_equal(told[kept], binomial_bounds(history_of(later, 16))[kept], equal_nan=True)
     known = told[~np.isnan(told).any(axis=1)]

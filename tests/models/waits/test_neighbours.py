@@ -42,7 +42,9 @@ def predicted(rows: pl.DataFrame, moment: int) -> list[object]:
 def pool_by_hand(features: np.ndarray, user: np.ndarray, submit: np.ndarray, wait: np.ndarray) -> Pool:
     """A pool whose replays say 0 s, and whose jobs start."""
     count = len(submit)
-    return Pool(features, np.zeros((count, len(POINTS))), np.zeros(count), user, submit, wait, np.ones(count, dtype=bool))
+    return Pool(
+        features, np.zeros((count, len(POINTS))), np.zeros(count), user, submit, wait, np.ones(count, dtype=bool)
+    )
 
 
 def test_nothing_after_the_moment_changes_the_answer() -> None:

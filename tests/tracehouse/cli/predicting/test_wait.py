@@ -218,7 +218,15 @@ def test_waits_are_scored(busy: Path) -> None:
                 rows = connection.sql(f"FROM predictions.{name} ORDER BY ALL").pl()
                 assert rows.equals(tables.setdefault(name, rows))
     scores = {row["predictor"]: row for row in tables["wait_scores"].to_dicts()}
-    assert sorted(scores) == ["binomial", "calibrated", "calibrated_mean", "replay", "similar_median", "similar_recent", "zero"]
+    assert sorted(scores) == [
+        "binomial",
+        "calibrated",
+        "calibrated_mean",
+        "replay",
+        "similar_median",
+        "similar_recent",
+        "zero",
+    ]
     assert all(row["jobs"] == 60 for row in scores.values())
     assert scores["calibrated"]["median_absolute_error_s"] < scores["similar_recent"]["median_absolute_error_s"]
     told = json.loads(succeed(
