@@ -130,8 +130,8 @@ def _row(
 
 def _bounds_row(bounds: FloatArray, similar: IntArray) -> dict[str, float]:
     """The bounds of a job, or where its class has too few jobs the quantiles of similar jobs."""
-    told = np.where(np.isnan(bounds), np.percentile(similar, (10, 50, 90)), bounds)
-    return {f"binomial_p{percent}_s": float(value) for percent, value in zip((10, 50, 90), told, strict=True)}
+    filled = np.where(np.isnan(bounds), np.percentile(similar, (10, 50, 90)), bounds)
+    return {f"binomial_p{percent}_s": float(value) for percent, value in zip((10, 50, 90), filled, strict=True)}
 
 
 def wait_scores(rows: pl.DataFrame) -> pl.DataFrame:
