@@ -18,6 +18,7 @@ from typing import Any
 
 from tests.slurm.scenario import Scenario, drawn_scenario, job_script, sbatch_words
 from tests.slurm.site import CLUSTER, SlurmSite, running_site
+from traces.collector.script import collector_script
 
 SACCT = (
     "JobID,JobIDRaw,JobName,User,Account,Partition,QOS,Submit,Eligible,Start,End,ElapsedRaw,Elapsed,Timelimit,TimelimitRaw,State,ExitCode,"
@@ -26,6 +27,8 @@ SACCT = (
 )
 SQUEUE = "%i|%j|%T|%Q|%r|%V|%e|%S|%Y|%N|%P|%q|%a"
 SPRIO = "%i|%Y|%A|%F|%J|%P|%Q|%a|%f|%j|%p|%q|%T|%N"
+BEGIN_S = 1_704_067_200
+"""When the fast clock begins: the first of January 2024."""
 SNAPSHOT_S = 60
 """Fast seconds from one snapshot to the next."""
 _QUIET_SNAPSHOTS = 12
@@ -41,12 +44,22 @@ def record(scenario: Scenario, folder: Path, factor: float = 60, most_real_s: fl
         home = Path(place) / "site"
         with running_site(scenario, home, factor) as site:
             _Run(site, scenario, home).run(most_real_s)
-        folder.mkdir(parents=True, exist_ok=True)
+            _collect(site, folder)
         files = [home / "etc" / "slurm.conf", home / "etc" / "gres.conf", home / "log" / "ctld.log"]
         for file in (*files, *sorted((home / "recorded").iterdir())):
             if file.exists():
                 with file.open("rb") as plain, gzip.open(folder / f"{file.name}.gz", "wb") as packed:
                     shutil.copyfileobj(plain, packed)
+
+
+def _collect(site: SlurmSite, folder: Path) -> None:
+    """Runs the collector on the site, and leaves its archive and its key in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = folder / "collect.sh"
+    script.write_text(collector_script())
+    days = (time.strftime("%Y-%m-%d", time.gmtime(second)) for second in (BEGIN_S, site.clock.now()))
+    options = [word for pair in zip(("--from", "--to"), days, strict=True) for word in pair]
+    site.call("sh", str(script), "--scheduler", "slurm", "--output", str(folder), *options)
 
 
 class _Run:

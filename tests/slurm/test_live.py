@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
+import tarfile
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.slurm.recording import record
 from tests.slurm.scenario import Scenario, drawn_scenario
 from tests.slurm.site import NoSlurm, require_slurm
+from traces.common.pseudonyms import DEFAULT_KINDS, replace_names
 from traces.slurm.reader import read_slurm
 
 WANTED = "TRACEHOUSE_TEST_SLURM"
@@ -40,6 +44,39 @@ def test_every_job_is_read_with_what_it_asked_for(recorded: tuple[Scenario, Path
     jobs = {row["job_name"]: row for row in log.records.to_dicts()}
     for place, job in enumerate(scenario.jobs):
         assert asked_of(jobs[f"j{place}"]) == expected_of(job), job
+
+
+def test_the_collector_has_the_rows_of_sacct_and_no_name(recorded: tuple[Scenario, Path]) -> None:
+    _, folder = recorded
+    (archive,) = folder.glob("collected-*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder / "unpacked", filter="data")
+    key = (folder / "collect.key").read_bytes().strip()
+    files = {
+        str(path.relative_to(folder / "unpacked")): path for path in (folder / "unpacked").rglob("*") if path.is_file()
+    }
+    for name, path in files.items():
+        assert not re.search(r"\bslu[0-9]+\b", path.read_text()), name
+    parts = [read_slurm(path).records for name, path in sorted(files.items()) if name.endswith(".psv")]
+    rows = replace_names(read_slurm(folder / "sacct.txt.gz").records, DEFAULT_KINDS, key)
+    columns = [
+        "job_id",
+        "submit_s",
+        "eligible_s",
+        "start_s",
+        "end_s",
+        "procs",
+        "nodes",
+        "gpus",
+        "state",
+        "user_name",
+        "account",
+        "job_name",
+    ]
+    columns += ["partition", "qos", "requested_tres", "requested_memory_kb", "time_limit_s", "node_list"]
+    collected = pl.concat(parts, how="diagonal_relaxed").select(columns).sort("job_id")
+    assert collected.height == rows.height > 0
+    assert collected.equals(rows.select(columns).sort("job_id"))
 
 
 def asked_of(row: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,7 @@ import pytest
 from tests.traces.pbs.configuration.configurations import PBSNODES, QMGR
 from tests.traces.slurm.configuration.slurm_configurations import written
 from tracehouse import clusters
-from traces.catalogue.sources import Source
-from traces.cluster.description import description_at
+from traces.catalogue.clusters import cluster_names, load_cluster
 from traces.cluster.remarks import ConfigurationError
 
 
@@ -33,9 +32,9 @@ def site(tmp_path: Path) -> Path:
 def test_a_folder_is_imported_and_loaded(site: Path, home: Path) -> None:
     imported = clusters.import_cluster([site], "mine", "Europe/Berlin", "2026-03-01")
     assert imported.path == home / "clusters" / "mine.toml"
-    cluster = clusters.load_cluster("mine").description
+    cluster = load_cluster("mine").description
     assert cluster == imported.described.description and cluster.valid_from_s == 1772319600
-    assert clusters.cluster_names() == ["mine"]
+    assert cluster_names() == ["mine"]
     with pytest.raises(ValueError, match=r"mine.toml exists. Choose another --name, or give --replace"):
         clusters.import_cluster([site], "mine")
     assert clusters.import_cluster([site], "mine", replaces=True).described.description.valid_from_s is None
@@ -52,18 +51,6 @@ def test_the_configuration_of_an_archive_and_of_pbs(site: Path, tmp_path: Path) 
     assert clusters.read_configuration(paths, "x").description.scheduler.name == "pbs"
 
 
-def test_descriptions_of_a_source_are_in_order_of_time(site: Path) -> None:
-    clusters.import_cluster([site], "first")
-    clusters.import_cluster([site], "later", valid_from="2026-03-01T08:00")
-    descriptions = clusters.clusters_of_source(Source("s", "slurm", None, cluster=("later", "first")))
-    assert [each.name for each in descriptions] == ["first", "later"]
-    names = [holding.name for second in (0, 1_772_352_000) if (holding := description_at(descriptions, second))]
-    assert names == ["first", "later"] and description_at(descriptions[1:], 0) is None
-    clusters.import_cluster([site], "third")
-    with pytest.raises(ValueError, match="the clusters first, third hold from the same time"):
-        clusters.clusters_of_source(Source("s", "slurm", None, cluster=("first", "third")))
-
-
 def test_faults(tmp_path: Path, site: Path) -> None:
     (tmp_path / "README").write_text("hello")
     for paths, name, message in (
@@ -77,8 +64,6 @@ def test_faults(tmp_path: Path, site: Path) -> None:
         clusters.import_cluster([site], "mine", "Mars")
     with pytest.raises(ValueError, match="'soon' is no date"):
         clusters.import_cluster([site], "mine", valid_from="soon")
-    with pytest.raises(ValueError, match=r"unknown cluster 'mine', the home has none. Add it with"):
-        clusters.load_cluster("mine")
     (site / "slurm.conf").write_text("NodeName=n1 CPUs=x\n")
     with pytest.raises(ConfigurationError, match=r"slurm.conf:1: expected a whole number from 0 as CPUs, found 'x'"):
         clusters.import_cluster([site], "mine")

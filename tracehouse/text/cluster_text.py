@@ -68,7 +68,7 @@ def keys_text(remarks: Sequence[Remark], width: int | None) -> str:
     return "\n".join(fitted_table(columns, rows, width))
 
 
-def left_out_text(remarks: Sequence[Remark], width: int | None) -> str:
+def keys_left_out_text(remarks: Sequence[Remark], width: int | None) -> str:
     """Each key that is not modelled, unknown or assumed, with what it would have changed. "" where there is none."""
     lines: list[str] = []
     for kind in LEFT_OUT_KINDS:
@@ -111,7 +111,7 @@ def cluster_text(described: DescribedCluster, width: int | None) -> str:
     settings = [f"{key} = {value}" for key, value in cluster.scheduler.values.items()]
     if settings:
         blocks.append(folded("settings: " + ", ".join(settings), width))
-    if text := left_out_text(described.remarks, width):
+    if text := keys_left_out_text(described.remarks, width):
         blocks.append(text)
     return "\n\n".join(blocks)
 

@@ -408,7 +408,7 @@ FNR == 1 {
     }
     print line
 }
-END { if (odd && mode == "replace") print "left out lines " FILENAME ": " odd " with another number of columns" >> left }
+END { if (odd && mode == "replace") print "left out lines " file ": " odd " with another number of columns" >> left }
 END
 
 cat >"$work/settings.awk" <<'END'
@@ -486,7 +486,7 @@ function value_of(name, text, quote, at) {
     return quote (at ? hidden(kind[name], substr(text, 1, at - 1)) substr(text, at) : hidden(kind[name], text)) quote
 }
 {
-    if (!match($0, /^[^;]*;[^;]*;[^;]*;/)) next
+    if (!match($0, /^[^;]*;[^;]*;[^;]*;/)) { odd++; next }
     done = substr($0, 1, RLENGTH); line = " " substr($0, RLENGTH + 1); name = ""
     while (match(line, /[ \t][A-Za-z_][A-Za-z0-9_.-]*=/)) {
         text = substr(line, 1, RSTART - 1)
@@ -508,6 +508,7 @@ function value_of(name, text, quote, at) {
     print done
     name_seen = 0
 }
+END { if (odd && mode == "replace") print "left out lines " file ": " odd " that are no records" >> left }
 END
 
 cat >"$work/qmgr.awk" <<'END'
@@ -638,7 +639,7 @@ rewrite() {
     *) program=plain ;;
     esac
     awk -v mode="$mode" -v names="$work/names" -v table="$work/table" -v left="$work/left_out" -v separator="$separator" -v mark="$mark" \
-        -v conf="$conf" -v leaf="$leaf" -v previous="$previous" -f "$work/common.awk" -f "$work/$program.awk" "$raw/$file"
+        -v file="$file" -v conf="$conf" -v leaf="$leaf" -v previous="$previous" -f "$work/common.awk" -f "$work/$program.awk" "$raw/$file"
 }
 
 name=collected-$scheduler-$(date +%Y-%m-%d)

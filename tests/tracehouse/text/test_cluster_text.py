@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.traces.cluster.clusters import CLUSTER, DESCRIBED, REMARKS
-from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_text, left_out_text
+from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
 
 
 def test_a_cluster_in_words() -> None:
@@ -20,7 +20,7 @@ def test_a_cluster_in_words() -> None:
 def test_keys_by_what_became_of_them() -> None:
     rows = [line.split() for line in keys_text(REMARKS, None).splitlines()]
     assert rows[1] == ["slurm.conf", "4", "1"] and rows[-1] == ["all", "files", "4", "1", "1", "0", "1"]
-    text = left_out_text(REMARKS, None)
+    text = keys_left_out_text(REMARKS, None)
     assert "Not modelled: these keys change schedules, and a replay leaves them out (1):" in text
     assert "  slurm.conf:1: Prolog=/bin/true: a job would start later" in text
-    assert left_out_text((), None) == "" and "and 5 more" in left_out_text(REMARKS[4:5] * 45, None)
+    assert keys_left_out_text((), None) == "" and "and 5 more" in keys_left_out_text(REMARKS[4:5] * 45, None)

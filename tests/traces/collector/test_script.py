@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from tests.shared import shared_file
 from tests.traces.collector.sites import SHELL, collect, program, sacct_program
-from tests.traces.pbs.pbs_goldens import golden_folder
+from tests.traces.pbs.pbs_goldens import golden_folder, jobs_of_qstat
 from traces.collector.script import collector_script
 from traces.common.pseudonyms import DEFAULT_KINDS, fingerprint_of, pseudonym_of, replace_names
 from traces.pbs.configuration.folder import read_pbs_cluster
@@ -100,7 +101,9 @@ def _equal_logs(original: Path, collected: Path) -> None:
     """Both have the same rows, where the names of one are replaced by our pseudonyms."""
     stays = {pseudonym_of(KEY, kind, word): word for kind in DEFAULT_KINDS for word in STAYS}
     for part in ("records", "events"):
-        expected = replace_names(getattr(read_pbs(original), part), DEFAULT_KINDS, KEY).drop("message", "reservation")
+        expected = replace_names(getattr(read_pbs(original), part), DEFAULT_KINDS, KEY).drop(
+            "line", "message", "reservation"
+        )
         texts = [name for name, kind in expected.schema.items() if kind == pl.Utf8]
         expected = expected.with_columns(pl.col(texts).replace(stays))
         assert getattr(read_pbs(collected), part).select(expected.columns).equals(expected)
@@ -230,6 +233,7 @@ def test_a_recorded_pbs_is_collected_with_the_same_rows(pbs_site: Path) -> None:
     files = collect(pbs_site / "programs", pbs_site / "out", *options_of(pbs_site), *days)
     for name, text in files.items():
         assert not re.search(r"\bu[1-6]\b", text), name
+    assert json.loads(files["state/qstat.json"])["Jobs"].keys() == jobs_of_qstat(run).keys()
     unpacked = pbs_site / "out" / "unpacked"
     _equal_logs(pbs_site / "accounting" / "20261126", next(unpacked.rglob("20261126")))
     cluster = read_pbs_cluster(
@@ -237,6 +241,19 @@ def test_a_recorded_pbs_is_collected_with_the_same_rows(pbs_site: Path) -> None:
     ).description
     assert (len(cluster.nodes), len(cluster.members), len(cluster.partitions)) == (32, 5, 5)
     assert cluster.members[0].user == pseudonym_of(KEY, "user", "u1")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "name",
+    ["bookie-torque-invalid-lines", "hnormalise-torque-spec", "ncar-pbsparse-tests", "osc-pbstools-pbsacct-unittest"],
+)
+def test_logs_of_other_sites_keep_their_rows(pbs_site: Path, name: str) -> None:
+    original = pbs_site / "accounting" / "20260301"
+    original.write_bytes(shared_file("traces", "pbs", f"{name}.log").read_bytes())
+    files = collect(pbs_site / "programs", pbs_site / "out", *options_of(pbs_site))
+    _equal_logs(original, next((pbs_site / "out" / "unpacked").rglob("20260301")))
+    assert ("left out lines accounting/20260301: " in files["MANIFEST"]) == ("invalid" in name)
 
 
 @pytest.mark.thorough
