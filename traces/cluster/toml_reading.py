@@ -172,6 +172,8 @@ def _checked(value: Any, hint: Any) -> Any:
     """The value as the type has it: arrays as tuples, tables as mappings or absences. Raises TypeError with what was expected."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is UnionType:
+        if value is None:
+            return None
         for each in arguments:
             if each is not NoneType:
                 try:
@@ -193,8 +195,6 @@ def _checked(value: Any, hint: Any) -> Any:
         return Absence(
             _checked(value["begin_s"], int), _checked(value.get("end_s"), int | None), value.get("state", "down")
         )
-    if value is None and hint is NoneType:
-        return None
     if hint is float and type(value) is int:
         return float(value)
     if type(value) is not hint:
