@@ -80,4 +80,5 @@ def read_collection(folder: Path) -> CollectedSite:
     if facts["scheduler"] not in _SCHEDULERS:
         raise ValueError(f"{path}: expected a scheduler of {', '.join(_SCHEDULERS)}, found {facts['scheduler']!r}")
     missing = tuple(line for line in lines[1:] if line.startswith(("missing ", "left out ")))
-    return CollectedSite(folder, *(facts[name] for name in _FACTS), missing)
+    scheduler, version, time_zone, first_day, last_day, key = (facts[name] for name in _FACTS)
+    return CollectedSite(folder, scheduler, version, time_zone, first_day, last_day, key, missing)
