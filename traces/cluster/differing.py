@@ -10,7 +10,7 @@ from traces.cluster.accounts import AccountUser, Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.hostlists import compress_names
 
-_NAMED = ("nodes", "partitions", "accounts", "qualities", "reservations")
+_NAMED = ("nodes", "partitions", "accounts", "qualities", "reservations", "switches")
 _WORDS = {
     "nodes": "node",
     "partitions": "partition",
@@ -20,6 +20,7 @@ _WORDS = {
     "members": "user",
     "limits": "limit",
     "gates": "gate",
+    "switches": "switch",
 }
 
 

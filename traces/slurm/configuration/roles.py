@@ -81,7 +81,7 @@ def _chosen(role: str, files: Sequence[TextFile], notes: Notes) -> TextFile:
     chosen = usual[0] if len(files) > 1 else files[0]
     for file in files:
         if file is not chosen:
-            effect = f"the file was not read, since {chosen.name} has the same. Name the files to take this one"
+            effect = f"the file was not read, since {chosen.name} is of the same kind. Name the files one by one to take this one"
             notes.add(Entry(file.name, 0, "file", ""), ASSUMED, effect)
     return chosen
 

@@ -1,0 +1,134 @@
+"""Clusters: reading a scheduler's configuration into the home's folder of clusters, and the clusters of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from assets.common.writing.outputs import write_output
+from traces.catalogue.places import clusters_folder
+from traces.catalogue.sources import NAME, Source
+from traces.cluster.description import ClusterDescription
+from traces.cluster.remarks import DescribedCluster
+from traces.cluster.toml_reading import read_cluster_file
+from traces.cluster.toml_writing import cluster_toml
+from traces.pbs.configuration.folder import is_pbs_configuration, read_pbs_cluster
+from traces.slurm.configuration.folder import is_slurm_configuration, read_slurm_cluster
+
+_OF_AN_ARCHIVE = "configuration"
+"""The subfolder of an archive of `tracehouse collect` that has the configuration."""
+
+
+@dataclass(frozen=True)
+class ImportedCluster:
+    """path: the file that was written. described: what is in it, with a remark on each key that was read."""
+
+    path: Path
+    described: DescribedCluster
+
+
+def import_cluster(
+    paths: Sequence[Path], name: str, time_zone: str = "UTC", valid_from: str | None = None, replaces: bool = False
+) -> ImportedCluster:
+    """Reads the configuration of a cluster and writes it as clusters/NAME.toml in the home.
+
+    paths: files, or folders with them. time_zone: of the cluster (an IANA name). valid_from: date or time from which it holds, such as
+    2026-03-01. replaces: whether a file of this name may be there.
+    Raises ValueError for a name that is bad or taken, and ConfigurationError, with file, line and what was expected.
+    """
+    path = cluster_path(name)
+    zone = _zone(time_zone)
+    if path.exists() and not replaces:
+        raise ValueError(f"{path} exists. Choose another --name, or give --replace to write it again")
+    described = read_configuration(paths, name, time_zone)
+    if valid_from is not None:
+        second = _second(valid_from, zone)
+        described = replace(described, description=replace(described.description, valid_from_s=second))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_output(path, cluster_toml(described).encode())
+    return ImportedCluster(path, described)
+
+
+def read_configuration(paths: Sequence[Path], name: str, time_zone: str = "UTC") -> DescribedCluster:
+    """The cluster of these files and folders, of Slurm, PBS, or Torque with Maui. Raises ValueError where none of these has files there."""
+    files = _files(paths)
+    if is_slurm_configuration(files):
+        return read_slurm_cluster(files, name, time_zone)
+    if is_pbs_configuration(files):
+        return read_pbs_cluster(files, name, time_zone)
+    given = ", ".join(map(str, paths))
+    raise ValueError(
+        f"{given}: no configuration of Slurm, PBS, Torque or Maui is there. Expected slurm.conf, or what `scontrol show node` or "
+        "`pbsnodes -av` print; `tracehouse collect` prints a script that collects all of it"
+    )
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    """The files, and those in the folders. Of an archive of `tracehouse collect` that is unpacked, those of its configuration."""
+    files: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inner = path / _OF_AN_ARCHIVE
+            folder = inner if inner.is_dir() else path
+            files |= dict.fromkeys(each for each in sorted(folder.iterdir()) if each.is_file() and each.name[0] != ".")
+        elif path.exists():
+            files[path] = None
+        else:
+            raise ValueError(f"{path}: no such file or folder")
+    return list(files)
+
+
+def cluster_path(name: str) -> Path:
+    """The file of a cluster. Raises ValueError for a name that no cluster may have."""
+    if not NAME.fullmatch(name):
+        raise ValueError(f"bad name of a cluster {name!r}: use letters, digits, dots, dashes and underscores")
+    return clusters_folder() / f"{name}.toml"
+
+
+def cluster_names() -> list[str]:
+    """The names of all clusters."""
+    return sorted(path.stem for path in clusters_folder().glob("*.toml"))
+
+
+def load_cluster(name: str) -> DescribedCluster:
+    """The cluster of this name. Raises ValueError, with the existing names, where there is none, and ConfigurationError for a bad file."""
+    path = cluster_path(name)
+    if not path.exists():
+        names = ", ".join(cluster_names()) or "none"
+        raise ValueError(
+            f"unknown cluster {name!r}; known clusters: {names}. Add it with `tracehouse cluster import DIR --name {name}`"
+        )
+    return read_cluster_file(path)
+
+
+def clusters_of_source(source: Source) -> tuple[ClusterDescription, ...]:
+    """The descriptions of a source's cluster, from the first that holds to the last.
+
+    Raises ValueError where one is missing, or two hold from the same time."""
+    loaded = [load_cluster(name).description for name in source.cluster]
+    ordered = sorted(loaded, key=lambda each: -1 if each.valid_from_s is None else each.valid_from_s)
+    times = [each.valid_from_s for each in ordered]
+    if len(set(times)) < len(times):
+        raise ValueError(
+            f"{source.declared_at}: the clusters {', '.join(source.cluster)} hold from the same time. Give all but the first "
+            "a valid_from in clusters/NAME.toml, such as 2026-03-01T00:00:00Z"
+        )
+    return tuple(ordered)
+
+
+def _zone(time_zone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(time_zone)
+    except Exception:  # zoneinfo raises ValueError, OSError or its own error, depending on the text
+        raise ValueError(f'unknown time zone {time_zone!r}: expected an IANA name such as "Europe/Berlin"') from None
+
+
+def _second(text: str, zone: ZoneInfo) -> int:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no date: expected one such as 2026-03-01 or 2026-03-01T08:00") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp())
