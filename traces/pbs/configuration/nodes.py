@@ -54,6 +54,16 @@ _SHARINGS = (
     "force_exclhost",
 )
 _LABELS = ("host", "vnode")
+_FIELDS = {
+    "mem": "memory_mib",
+    "ncpus": "cores",
+    "np": "cores",
+    "ngpus": "gpus",
+    "properties": "features",
+    "state": "absences",
+    "Priority": "weight",
+}
+"""Attributes that are a field of a node by another name."""
 _MEMORY_OF_TORQUE = re.compile(r"\bphysmem=([0-9]+[kmgt]?b)")
 
 
@@ -158,7 +168,7 @@ def _listed_node(
         if base == "resources_available":
             of_node.take(entry, resource)
         elif row and row.kind == MODELLED:
-            notes.modelled(entry, f"nodes.{name}.{base}")
+            notes.modelled(entry, f"nodes.{name}.{_FIELDS.get(base, base)}")
         else:
             notes.by_table(NODE_KEYS, entry, base)
     if "gpus" in attributes and not of_node.gpus:
@@ -203,7 +213,7 @@ class _Resources:
 
     def take(self, entry: Entry, resource: str) -> None:
         """Puts one of resources_available where it belongs."""
-        self.notes.modelled(entry, f"nodes.{self.name}.{resource}")
+        self.notes.modelled(entry, f"nodes.{self.name}.{_FIELDS.get(resource, resource)}")
         if resource == "mem":
             self.memory_mib = kib_of(entry) // 1024
         elif resource in ("ngpus", "gpus"):
