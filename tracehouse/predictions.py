@@ -287,6 +287,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "samples": replays.samples,
         "seed": replays.seed,
         **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
+        "wait_mean_s": answer.mean_s,
         **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in waits.items()},
         **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},
         "similar_mean_s": answer.similar_mean_s,

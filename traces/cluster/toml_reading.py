@@ -53,7 +53,7 @@ def parse_cluster_toml(text: str, file: str) -> DescribedCluster:
     reading = _Reading(file, text)
     head = ("name", "valid_from", "licences", "scheduler")
     reading.known_keys(document, (*head, *_SECTIONS), "", 0)
-    parts = {section: reading.parts(document, section) for section in _SECTIONS}
+    parts: dict[str, Any] = {section: reading.parts(document, section) for section in _SECTIONS}
     scheduler = document.get("scheduler", {})
     reading.known_keys(scheduler, ("name", "version", "values"), "scheduler", 0)
     remarks = parts.pop("left_out")

@@ -10,9 +10,10 @@ import click
 
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.keeping.cluster_checks import check, diff
-from tracehouse.clusters import cluster_names, import_cluster, load_cluster
+from tracehouse.clusters import import_cluster
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_text, left_out_text
 from tracehouse.text.tables import folded, terminal_width
+from traces.catalogue.clusters import cluster_names, load_cluster
 
 
 @click.group()

@@ -10,8 +10,8 @@ import click
 
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.clusters import load_cluster
 from tracehouse.text.tables import folded, terminal_width
+from traces.catalogue.clusters import load_cluster
 from traces.cluster.checking import Contradiction
 from traces.cluster.differing import changed_values
 

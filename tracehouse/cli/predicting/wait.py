@@ -133,10 +133,11 @@ def wait_text(answer: dict[str, Any]) -> str:
     lines += [
         "",
         f"  8 in 10 such jobs wait {duration(answer['wait_p10_s'])} to {duration(answer['wait_p90_s'])}; {how}.",
+        f"  The predicted mean wait is {duration(answer['wait_mean_s'])}, and half of them wait {duration(answer['wait_p50_s'])} at most.",
     ]
     if answer["similar_mean_s"] is not None:
         lines.append(
-            "  Recent jobs of its classes of size and request waited "
+            "  For comparison, recent jobs of its classes of size and request waited "
             f"{duration(answer['similar_p50_s'])} in the median, {duration(answer['similar_mean_s'])} on average."
         )
     return "\n".join(lines + ([] if answer["job"] is not None else _score_lines(answer)))
