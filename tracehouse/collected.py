@@ -37,7 +37,7 @@ def unpack_log(archive: Path, name: str) -> UnpackedLog:
         log, configuration = folder / "accounting", folder / f"configuration-{site.last_day}"
         for target, source in ((log, site.log), (configuration, site.configuration)):
             target.mkdir(exist_ok=True)
-            for file in sorted(source.iterdir()):
+            for file in sorted(source.iterdir()) if source.is_dir() else ():
                 file.replace(target / file.name)
     if not any(log.iterdir()):
         raise ValueError(f"{archive}: expected a log in its folder accounting, found none. Its MANIFEST says why")

@@ -74,7 +74,8 @@ def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestS
     """
     refuse_unknown("ingest", settings, IngestSettings.__annotations__)
     if is_collection(Path(path)):
-        return _ingest_collected(Path(path), name or inbox_name(Path(path)), settings)
+        archive = Path(path)
+        return _ingest_collected(archive, name or inbox_name(Path(archive.name.removesuffix(".tar.gz"))), settings)
     if (given_format := settings.get("log_format")) is not None:
         one_of("log_format", given_format, FORMATS)
     path, name = Path(path), name or inbox_name(Path(path))
