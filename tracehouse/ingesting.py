@@ -11,7 +11,7 @@ from assets.common.storage import open_warehouse
 from assets.common.writing.locks import alone_on, declares
 from pipelines.terminal import printable
 from simulator.jobs.words import one_of
-from tracehouse.collected import import_collected, unpack_log
+from tracehouse.clusters import import_collected, unpack_log
 from tracehouse.jobs import JobFailed, run_or_fail
 from tracehouse.keywords import refuse_unknown
 from traces.catalogue.catalogue import inbox_name, load_catalogue

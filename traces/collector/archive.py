@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-MANIFEST = "MANIFEST"
+_MANIFEST = "MANIFEST"
 _FIRST_LINE = "tracehouse-collection 1"
 _FACTS = ("scheduler", "version", "time_zone", "from", "to", "key")
 _SCHEDULERS = ("slurm", "pbs")
@@ -42,7 +42,7 @@ def is_collection(path: Path) -> bool:
     """Whether a file is an archive of the collector. A file that cannot be read is none."""
     try:
         with tarfile.open(path) as packed:
-            return any(PurePosixPath(name).name == MANIFEST for name in packed.getnames())
+            return any(PurePosixPath(name).name == _MANIFEST for name in packed.getnames())
     except (OSError, EOFError, zlib.error, tarfile.TarError):
         return False
 
@@ -61,15 +61,15 @@ def unpack_collection(archive: Path, folder: Path) -> CollectedSite:
         raise ValueError(
             f"{archive}: expected an archive of `tracehouse collect` that is whole, but: {error}"
         ) from error
-    inner = [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))]
+    inner = [path.parent for path in sorted(folder.glob(f"*/{_MANIFEST}"))]
     if len(inner) != 1:
-        raise ValueError(f"{archive}: expected one folder with a {MANIFEST} in the archive, found {len(inner)}")
+        raise ValueError(f"{archive}: expected one folder with a {_MANIFEST} in the archive, found {len(inner)}")
     return read_collection(inner[0])
 
 
 def read_collection(folder: Path) -> CollectedSite:
     """An archive that is unpacked already. Raises ValueError, with the file and what was expected, for a manifest that cannot be read."""
-    path = folder / MANIFEST
+    path = folder / _MANIFEST
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     if not lines or lines[0] != _FIRST_LINE:
         raise ValueError(f"{path}:1: expected {_FIRST_LINE!r}; an archive of a later release needs that release")

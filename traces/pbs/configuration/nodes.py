@@ -13,7 +13,7 @@ from traces.cluster.files import TextFile
 from traces.cluster.nodes import Absence, Node
 from traces.cluster.notes import Entry, Notes, integer_of
 from traces.cluster.remarks import MODELLED, ConfigurationError
-from traces.pbs.configuration.keys import NODE_KEYS
+from traces.pbs.configuration.keys import VNODE_KEYS
 from traces.pbs.configuration.notes import amount_of, kib_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState
 from traces.pbs.requests import flat_attributes
@@ -112,7 +112,7 @@ def read_torque_nodes(file: TextFile, notes: Notes) -> tuple[ListedNode, ...]:
                 counts[key] = integer_of(entry)
                 notes.modelled(entry, f"nodes.{name}.{key}")
             elif equals:
-                notes.by_table(NODE_KEYS, entry)
+                notes.by_table(VNODE_KEYS, entry)
         gpus = {"": counts["gpus"]} if counts.get("gpus") else {}
         listed.append(ListedNode(Node(name, max(counts.get("np", 1), 1), gpus=gpus, features=tuple(features))))
     return tuple(listed)
@@ -164,13 +164,13 @@ def _listed_node(
     of_node = _Resources(name, state, notes)
     for key, entry in attributes.items():
         base, _, resource = key.partition(".")
-        row = NODE_KEYS.get(base)
+        row = VNODE_KEYS.get(base)
         if base == "resources_available":
             of_node.take(entry, resource)
         elif row and row.kind == MODELLED:
             notes.modelled(entry, f"nodes.{name}.{_FIELDS.get(base, base)}")
         else:
-            notes.by_table(NODE_KEYS, entry, base)
+            notes.by_table(VNODE_KEYS, entry, base)
     if "gpus" in attributes and not of_node.gpus:
         of_node.gpus = {"": integer_of(attributes["gpus"])}
     if "properties" in attributes:

@@ -10,14 +10,14 @@ import pytest
 from tests.pipelines.command_line import succeed
 from tests.traces.collector.test_archive import MANIFEST, archive
 from tests.traces.pbs.configuration.configurations import PBSNODES, QMGR
-from tracehouse.collected import import_collected, unpack_log
+from tracehouse.clusters import import_collected, unpack_log
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.editing import add_source
 
 RECORD = (
     "03/0{day}/2026 10:10:01;E;{day}.head;user=user-abcdefghij group=group-abcdefghij jobname=job-abcdefghij queue=short "
-    "ctime=177235{day}200 qtime=177235{day}200 etime=177235{day}200 start=177235{day}201 exec_host=n1/0*4 exec_vnode=(n1:ncpus=4) Resource_List.ncpus=4 "
-    "Resource_List.select=1:ncpus=4 end=177235{day}801 Exit_status=0 resources_used.walltime=00:10:00\n"
+    "ctime=177235{day}200 qtime=177235{day}200 etime=177235{day}200 start=177235{day}201 exec_host=n1/0*4 exec_vnode=(n1:ncpus=4) "
+    "Resource_List.ncpus=4 Resource_List.select=1:ncpus=4 end=177235{day}801 Exit_status=0 resources_used.walltime=00:10:00\n"
 )
 
 
