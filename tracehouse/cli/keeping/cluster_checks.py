@@ -45,7 +45,8 @@ def contradictions_text(name: str, source: str, contradictions: tuple[Contradict
     """What is printed: the contradictions of each kind below its name. width: of the terminal in characters, None for a file."""
     if not contradictions:
         return f"cluster {name} and the log of {source} agree"
-    lines = [f"cluster {name} and the log of {source} contradict each other in {len(contradictions):,} points"]
+    points = f"{len(contradictions):,} point{'s' if len(contradictions) > 1 else ''}"
+    lines = [f"cluster {name} and the log of {source} contradict each other in {points}"]
     for kind, of_kind in groupby(contradictions, key=lambda each: each.kind):
         listed = list(of_kind)
         lines += ["", f"{kind} ({len(listed)}):"]
