@@ -62,11 +62,10 @@ class Contradiction:
     text: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.kind}: {self.text} ({self.jobs:,} jobs, such as {self.first_job})"
-            if self.jobs
-            else f"{self.kind}: {self.text}"
-        )
+        said = f"{self.kind}: {self.text}"
+        if self.jobs < 2:
+            return f"{said} (job {self.first_job})" if self.jobs else said
+        return f"{said} ({self.jobs:,} jobs, such as {self.first_job})"
 
 
 def contradictions_with_log(cluster: ClusterDescription, jobs: pl.DataFrame) -> tuple[Contradiction, ...]:
