@@ -43,6 +43,7 @@ class Waiting(NamedTuple):
     count: NDArray[np.int64]  # (1,)
     job: NDArray[np.int64]  # (rows,)
     partition: NDArray[np.int64]  # (rows,)
+    delay: NDArray[np.int64]  # (rows,), seconds that the cycle takes to come to the job
     next_task: NDArray[np.int64]  # (jobs,)
     user_tests: NDArray[np.int64]  # (users,)
     partition_tests: NDArray[np.int64]  # (partitions,)
@@ -68,22 +69,20 @@ def backfill_cycle(engine, waiting, decisions, now):
         if 0 < settings.partition_jobs < waiting.partition_tests[partition]:
             continue
         plans = 0
-        planned_tasks = 0
         while job >= 0:
             if tests >= settings.job_tests:
                 return
             limit = jobs.array_limit[job]
-            if limit > 0 and engine.running.array_running[jobs.array[job]] + planned_tasks >= limit:
+            if limit > 0 and engine.running.array_running[jobs.array[job]] >= limit:
                 break
             if too_many_jobs(engine, job):
                 break
             tests += 1
-            kind = consider(engine, decisions, job, partition, now)
+            kind = consider(engine, decisions, job, partition, now + waiting.delay[row])
             if kind == NEITHER:
                 break
             if kind == PLANNED:
                 plans += 1
-                planned_tasks += 1
             job = waiting.next_task[job]
             if plans >= settings.array_plans:
                 break

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simulator.cluster.arrays import ENDLESS
 from simulator.cluster.requests import NONE, Requests
 from simulator.slurm.limits import CPUS, GPUS, JOBS, MEMORY, NODES, ONE_JOB, RUNNING, TIME
 from simulator.slurm.state import Limits
@@ -50,7 +49,7 @@ def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str,
             owned.setdefault((limit.owner, limit.owner_name), []).append((number, limit))
     slots = _Slots()
     first, entries = [0], []
-    chains: dict[tuple[int, ...], list[int]] = {}
+    chains: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     for job in range(len(jobs.submit)):
         key = tuple(int(column[job]) for column in (jobs.qos, jobs.account, jobs.member, jobs.user)) + (
             int(jobs.partitions[job, 0]),
@@ -59,7 +58,8 @@ def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str,
             chains[key] = _entries(cluster, key, owned, slots, gpu_types)
         entries += chains[key]
         first.append(len(entries))
-    columns = (first, entries, slots.resource, slots.bound, slots.counts, [0] * len(slots.bound))
+    slot, checked = [entry[0] for entry in entries], [entry[1] for entry in entries]
+    columns = (first, slot, checked, slots.resource, slots.bound, slots.counts, [0] * len(slots.bound))
     return Limits(*(np.array(column, dtype=np.int64) for column in columns))
 
 
@@ -85,8 +85,9 @@ def _entries(
     owned: dict[tuple[str, str], list[tuple[int, Limit]]],
     slots: _Slots,
     gpu_types: tuple[str, ...],
-) -> list[int]:
-    """The slots of jobs with this QOS, account, association, user and partition."""
+) -> list[tuple[int, int]]:
+    """The slots of jobs with this QOS, account, association, user and partition, and whether they are checked: jobs count for a limit that is
+    hidden from them."""
     hidden: set[tuple[str, str, str]] = set()
     entries = []
     for owner in _owners(cluster, key):
@@ -95,12 +96,10 @@ def _entries(
         for number, limit in owned.get(owner, []):
             kind = (limit.counts, limit.each, limit.resource)
             seen.add(kind)
-            if kind in hidden or limit.bound >= ENDLESS:
-                continue
             whose = {"user": key[3], "account": key[1]}.get(limit.each, NONE)
             resource = _resource(limit, gpu_types)
             if resource is not None:
-                entries.append(slots.of(number, limit, resource, whose))
+                entries.append((slots.of(number, limit, resource, whose), int(kind not in hidden)))
         # groups of accounts hold on every floor; everything else hides what is above
         hidden |= {kind for kind in seen if not (is_account and kind[1] == "all")}
     return entries

@@ -39,7 +39,7 @@ def too_many_jobs(engine, job):
     limits = engine.limits
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
-        resource = limits.resource[slot]
+        resource = limits.resource[slot] if limits.checked[entry] > 0 else -1
         if resource == JOBS and limits.used[slot] >= limits.bound[slot]:
             return True
         if resource == TIME and engine.jobs.limit[job] > limits.bound[slot]:
@@ -64,7 +64,7 @@ def over_limit(engine, job, chosen):
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
         resource = limits.resource[slot]
-        if resource == JOBS or resource == TIME:
+        if resource == JOBS or resource == TIME or limits.checked[entry] == 0:
             continue
         more = amount(engine, job, resource, nodes, cpus, memory)
         if limits.counts[slot] == RUNNING:

@@ -24,8 +24,6 @@ def narrow_to_reservations(engine, job, limit, start, now):
     own = engine.jobs.reservation[job]
     if own >= 0:
         start = max(start, site.reservation_times[own, 0])
-        if start + limit > site.reservation_times[own, 1]:
-            return -1, 0
         for node in range(len(base)):
             base[node] = base[node] and site.reservation_nodes[own, node]
     moved = True
@@ -37,6 +35,8 @@ def narrow_to_reservations(engine, job, limit, start, now):
             if site.reservation_times[other, 0] < start + limit and start < site.reservation_times[other, 1]:
                 start = site.reservation_times[other, 1]
                 moved = True
+    if own >= 0 and start >= site.reservation_times[own, 1]:
+        return -1, 0
     first_end = 0
     for other in range(len(site.reservation_times)):
         if other == own or site.reservation_times[other, 2] > now:

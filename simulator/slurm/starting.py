@@ -20,7 +20,7 @@ def start_job(engine, job, partition, chosen, now):
     running.end[job] = now + job_limit(engine, job, partition)
     running.partition[job] = partition
     place = running.count[0]
-    while place > 0 and running.end[running.job[place - 1]] > running.end[job]:
+    while place > 0 and _ends_after(running, running.job[place - 1], job):
         running.job[place] = running.job[place - 1]
         place -= 1
     running.job[place] = job
@@ -29,6 +29,12 @@ def start_job(engine, job, partition, chosen, now):
         running.array_running[engine.jobs.array[job]] += 1
     hold(engine, engine.free, job, 1)
     change_used(engine, job, 1)
+
+
+@compiled
+def _ends_after(running, other, job):
+    """Running jobs are in the order of their ends by limit, then in the order in which they were submitted."""
+    return running.end[other] > running.end[job] or (running.end[other] == running.end[job] and other > job)
 
 
 @compiled

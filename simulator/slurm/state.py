@@ -101,6 +101,7 @@ class Limits(NamedTuple):
 
     first: IntArray  # (jobs + 1,)
     slot: IntArray  # (entries,)
+    checked: IntArray  # (entries,), 0 where the job counts for the slot, but another limit hides it from the job
     resource: IntArray  # (slots,)
     bound: IntArray  # (slots,)
     counts: IntArray  # (slots,)

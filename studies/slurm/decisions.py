@@ -99,8 +99,8 @@ class Follower:
         start_job(self.engine, job, partition, len(places), began if began is not None else 0)
 
     def queue_of(self, cycle: Cycle) -> Waiting:
-        """The queue of a cycle: the jobs that it tested, in order. Under priority/basic the other waiting jobs are behind them."""
-        jobs, partitions = [], []
+        """The queue of a cycle: the jobs that it tested, in order."""
+        jobs, partitions, delays = [], [], []
         next_task = np.full(len(self.run.jobs), NONE, dtype=np.int64)
         split = {test.label for test in cycle.tests if not test.label.endswith("_*")}
         seen = set()
@@ -118,11 +118,12 @@ class Follower:
             else:
                 jobs.append(self.by_label.get(test.label, self.by_raw.get(test.raw, NONE)))
             partitions.append(self.partition[test.partition])
-        jobs, partitions = self._with_untested(cycle, jobs, partitions)
+            delays.append(int(test.time) - int(cycle.time))
         return Waiting(
             np.array([len(jobs)]),
             np.array(jobs, dtype=np.int64),
             np.array(partitions, dtype=np.int64),
+            np.array(delays, dtype=np.int64),
             next_task,
             np.zeros(int(self.requests.user.max()) + 1, dtype=np.int64),
             np.zeros(len(self.partition), dtype=np.int64),
@@ -136,23 +137,6 @@ class Follower:
             if job.label.startswith(f"{array}_") and self.engine.running.start[k] < 0 and job.label not in split
         ]
         return sorted(tasks, key=lambda k: self.run.jobs[k].request.array_task)
-
-    def _with_untested(self, cycle: Cycle, jobs: list[int], partitions: list[int]) -> tuple[list[int], list[int]]:
-        settings = self.engine.site.settings
-        if not settings.basic or self.engine.limits.bound.size:
-            return jobs, partitions
-        more = [
-            k
-            for k, job in enumerate(self.run.jobs)
-            if self.engine.running.start[k] < 0
-            and k not in jobs
-            and job.request.array == NONE
-            and job.eligible_s <= cycle.time - 2
-            and not job.request.reservation
-            and not job.request.dependencies
-        ]
-        where = [self.partition[self.run.jobs[k].partition] for k in more]
-        return jobs + more, partitions + where
 
     def decide(self, cycle: Cycle) -> Decisions:
         """What the engine decides in the state of the log. The state stays."""

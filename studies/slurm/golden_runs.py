@@ -62,6 +62,7 @@ class Test:
     end: int = 0
     nodes: tuple[str, ...] = ()
     raw: int = NONE
+    time: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,24 @@ class GoldenRun:
 def read_golden_run(folder: Path) -> GoldenRun:
     """Reads a run's folder, such as S2/run1."""
     cluster = golden_cluster(folder)
-    return GoldenRun(
-        folder.parent.name, cluster, _jobs(text_of(folder, "sacct.psv")), list(_events(text_of(folder, "ctld.log")))
-    )
+    jobs = _jobs(text_of(folder, "sacct.psv"))
+    began = _began_by_snapshots(text_of(folder, "snapshots.txt"))
+    for job in jobs:
+        # accounting has the second at which the batch script began, the controller counts from the decision
+        end_by_limit = began.get(job.raw if job.request.array == NONE else job.label)
+        if end_by_limit is not None and job.request.limit_s is not None:
+            job.start_s = end_by_limit - job.request.limit_s
+    return GoldenRun(folder.parent.name, cluster, jobs, list(_events(text_of(folder, "ctld.log"))))
+
+
+def _began_by_snapshots(text: str) -> dict[int | str, int]:
+    """When running jobs end by their limits, as squeue said, by number, or by label for tasks of an array."""
+    ends: dict[int | str, int] = {}
+    for line in text.splitlines():
+        words = line.split("|")
+        if len(words) > 7 and words[2] == "RUNNING" and words[6].isdigit():
+            ends[int(words[0]) if words[0].isdigit() else words[0]] = int(words[6])
+    return ends
 
 
 def _jobs(text: str) -> list[GoldenJob]:
@@ -207,16 +223,18 @@ def _events(text: str) -> Iterator[Event]:
             yield Event(time, "cycle", cycle=cycle)
         elif cycle is not None and (test := _TEST.search(said)):
             label, raw = _raw_of(test[1])
-            cycle.tests.append(Test(label, int(test[2]), test[3], raw=raw))
+            cycle.tests.append(Test(label, int(test[2]), test[3], raw=raw, time=time))
         elif cycle is not None and cycle.tests and (plan := _PLAN.search(said)):
             last = cycle.tests[-1]
             last.kind, last.start, last.end = "plan", int(plan[1]), int(plan[2])
             last.nodes = tuple(expand_hostlist(plan[3]))
+        elif cycle is not None and "No reservation created" in said:
+            cycle.tests[-1].kind = ""
         elif cycle is not None and (started := _BACKFILLED.search(said)):
             label, raw = _raw_of(started[1])
             nodes = tuple(expand_hostlist(started[2]))
             last = cycle.tests[-1]
-            last.kind, last.start, last.nodes = "start", int(cycle.time), nodes
+            last.kind, last.start, last.nodes, last.time = "start", int(time), nodes, time
             yield Event(time, "start", raw, label, nodes, by_backfill=True)
         elif allocated := _ALLOCATED.search(said):
             label, raw = _raw_of(allocated[1])
