@@ -219,6 +219,8 @@ def _compare_one(
     count = tally.counts
     count["decisions"] += 1
     where = f"{int(cycle.time)} {key[0]}#{key[1]}"
+    if mine is None and test is not None:
+        mine = ("", 0, 0, ())  # passed over before its nodes were looked at
     if test is None or mine is None or test.kind != mine[0]:
         real = "untested" if test is None else f"{test.kind or 'neither'} {test.start} {','.join(test.nodes)}"
         tally.differences.append(f"{where}: {real}, ours {mine}")

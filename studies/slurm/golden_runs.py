@@ -98,7 +98,15 @@ def read_golden_run(folder: Path) -> GoldenRun:
         end_by_limit = began.get(job.raw if job.request.array == NONE else job.label)
         if end_by_limit is not None and job.request.limit_s is not None:
             job.start_s = end_by_limit - job.request.limit_s
-    return GoldenRun(folder.parent.name, cluster, jobs, list(_events(text_of(folder, "ctld.log"))))
+    events = list(_events(text_of(folder, "ctld.log")))
+    ended = {event.raw for event in events if event.kind == "end"}
+    # the log is silent when a job ends with its reservation
+    events += [
+        Event(float(job.end_s), "end", job.raw, job.label)
+        for job in jobs
+        if job.end_s is not None and job.start_s is not None and job.raw not in ended
+    ]
+    return GoldenRun(folder.parent.name, cluster, jobs, sorted(events, key=lambda event: event.time))
 
 
 def _began_by_snapshots(text: str) -> dict[int | str, int]:
