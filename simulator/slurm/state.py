@@ -81,6 +81,9 @@ class Scratch(NamedTuple):
     cpus: IntArray  # (nodes,)
     weight: IntArray  # (nodes,)
     completing: IntArray  # (nodes,), second until which a node completes
+    open_nodes: BoolArray  # (nodes,), those that no blocked job of a pass of the main scheduler has closed
+    failed: BoolArray  # (partitions,), closed in this pass
+    failed_reservation: BoolArray  # (reservations,)
 
 
 class Engine(NamedTuple):
@@ -161,6 +164,9 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits) -> Engine:
         cpus=zeros(num_nodes, np.int64),
         weight=site.weight * 256 + 255,
         completing=zeros(num_nodes, np.int64),
+        open_nodes=zeros(num_nodes, np.bool_),
+        failed=zeros(len(site.max_time), np.bool_),
+        failed_reservation=zeros(len(site.reservation_times), np.bool_),
     )
     return Engine(site, jobs, limits, _all_free(site), running, slices, scratch)
 

@@ -86,7 +86,7 @@ def _rows(text: str) -> list[dict[str, str]]:
 
 def _associations(text: str) -> tuple[list[Account], list[AccountUser], list[Limit]]:
     """The dump of associations has no parents: an account that ends in a digit is below the one named by its letters."""
-    rows = [row for row in _rows(text) if row["Account"] != ROOT_ACCOUNT]
+    rows = [row for row in _rows(text) if row["Account"] != ROOT_ACCOUNT or row["User"]]
     names = {row["Account"] for row in rows}
     accounts, members, limits = [], [], []
     for row in rows:
