@@ -43,7 +43,11 @@ def cluster_summary(cluster: ClusterDescription) -> str:
         (len(cluster.switches), "switches"),
     ]
     scheduler = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
-    return ", ".join(f"{count:,} {what}" for count, what in counts if count) + f"; scheduler: {scheduler}"
+    return ", ".join(f"{count:,} {_word(count, what)}" for count, what in counts if count) + f"; scheduler: {scheduler}"
+
+
+def _word(count: int, plural: str) -> str:
+    return plural.replace("nodes", "node").removesuffix("s") if count == 1 else plural
 
 
 def keys_text(remarks: Sequence[Remark], width: int | None) -> str:
@@ -64,13 +68,13 @@ def keys_text(remarks: Sequence[Remark], width: int | None) -> str:
     return "\n".join(fitted_table(columns, rows, width))
 
 
-def left_out_text(remarks: Sequence[Remark], width: int | None) -> str:
+def keys_left_out_text(remarks: Sequence[Remark], width: int | None) -> str:
     """Each key that is not modelled, unknown or assumed, with what it would have changed. "" where there is none."""
     lines: list[str] = []
     for kind in LEFT_OUT_KINDS:
         of_kind = remarks_of(remarks, kind)
         if of_kind:
-            lines += ["", f"{_HEADINGS[kind]} ({len(of_kind)}):"]
+            lines += ["", folded(f"{_HEADINGS[kind]} ({len(of_kind)}):", width)]
             lines += [folded(f"  {remark}", width) for remark in of_kind[:_MOST_LINES]]
         if len(of_kind) > _MOST_LINES:
             lines.append(f"  and {len(of_kind) - _MOST_LINES} more, which the file has at its end")
@@ -80,7 +84,7 @@ def left_out_text(remarks: Sequence[Remark], width: int | None) -> str:
 def cluster_text(described: DescribedCluster, width: int | None) -> str:
     """A description for reading: nodes, partitions, limits, settings and what is left out."""
     cluster = described.description
-    blocks = [f"{cluster.name}: {cluster_summary(cluster)}"]
+    blocks = [folded(f"{cluster.name}: {cluster_summary(cluster)}", width)]
     node_columns = [
         TableColumn("nodes", right=False),
         *map(TableColumn, ("number", "CPUs", "memory GiB", "GPUs", "weight")),
@@ -107,7 +111,7 @@ def cluster_text(described: DescribedCluster, width: int | None) -> str:
     settings = [f"{key} = {value}" for key, value in cluster.scheduler.values.items()]
     if settings:
         blocks.append(folded("settings: " + ", ".join(settings), width))
-    if text := left_out_text(described.remarks, width):
+    if text := keys_left_out_text(described.remarks, width):
         blocks.append(text)
     return "\n\n".join(blocks)
 

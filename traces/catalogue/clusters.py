@@ -29,7 +29,7 @@ def load_cluster(name: str) -> DescribedCluster:
     if not path.exists():
         names = ", ".join(cluster_names()) or "none"
         raise ValueError(
-            f"unknown cluster {name!r}; known clusters: {names}. Add it with `tracehouse cluster import DIR --name {name}`"
+            f"unknown cluster {name!r}, the home has {names}. Add it with `tracehouse cluster import DIR --name {name}`"
         )
     return read_cluster_file(path)
 

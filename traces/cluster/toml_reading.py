@@ -174,6 +174,8 @@ def _checked(value: Any, hint: Any) -> Any:
     if origin is UnionType and value is None and NoneType in arguments:
         return None
     if origin is UnionType:
+        if value is None:
+            return None
         for each in arguments:
             if each is not NoneType:
                 try:
@@ -195,8 +197,6 @@ def _checked(value: Any, hint: Any) -> Any:
         return Absence(
             _checked(value["begin_s"], int), _checked(value.get("end_s"), int | None), value.get("state", "down")
         )
-    if value is None and hint is NoneType:
-        return None
     if hint is float and type(value) is int:
         return float(value)
     if type(value) is not hint:

@@ -11,7 +11,7 @@ import click
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.keeping.cluster_checks import check, diff
 from tracehouse.clusters import import_cluster
-from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_text, left_out_text
+from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.clusters import cluster_names, load_cluster
 
@@ -42,7 +42,7 @@ def import_files(paths: tuple[Path, ...], name: str, time_zone: str, valid_from:
     click.echo(folded(cluster_summary(imported.described.description), width))
     click.echo()
     click.echo(keys_text(imported.described.remarks, width))
-    if text := left_out_text(imported.described.remarks, width):
+    if text := keys_left_out_text(imported.described.remarks, width):
         click.echo(f"\n{text}")
     click.echo(f'\nNext: name it in the catalogue, at the source of its log: cluster = "{name}"', err=True)
 

@@ -13,7 +13,7 @@ from traces.cluster.notes import Entry, Notes
 from traces.cluster.remarks import NO_EFFECT
 from traces.slurm.configuration.keys import left_out, without_effect
 from traces.slurm.configuration.lines import Finder, conf_lines
-from traces.slurm.configuration.parts import key_of, named_hosts
+from traces.slurm.configuration.parts import named_hosts, slurm_key
 from traces.slurm.configuration.units import counted
 
 _KEYS = without_effect("nodename name type count file multiplefiles autodetect flags links") | left_out(
@@ -50,7 +50,7 @@ def read_gres_conf(file: TextFile, finder: Finder, notes: Notes) -> GresLines:
     """The lines of gres.conf. Raises ConfigurationError, with file, line and what was expected."""
     gres = GresLines()
     for line in conf_lines(file, finder):
-        of = {key_of(entry): entry for entry in line.entries}
+        of = {slurm_key(entry): entry for entry in line.entries}
         names = named_hosts(of["nodename"]) if "nodename" in of else ()
         is_gpu = "name" in of and of["name"].value.lower() == "gpu"
         for key, entry in of.items():

@@ -117,7 +117,7 @@ GENERAL_KEYS = (
     )
 )  # fmt: skip
 
-NODE_KEYS = (
+SLURM_NODE_KEYS = (
     in_description("text", "nodename gres feature state reason")
     | in_description(
         "int", "boards cpus corespersocket sockets socketsperboard threadspercore weight corespeccount tmpdisk"

@@ -52,7 +52,7 @@ class SlurmParts:
         self.groups = merged
 
 
-def key_of(entry: Entry) -> str:
+def slurm_key(entry: Entry) -> str:
     """The key in lower case, in the spelling of today."""
     key = entry.key.lower()
     return OLD_SPELLINGS.get(key, key)

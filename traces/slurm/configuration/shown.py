@@ -9,7 +9,7 @@ from traces.cluster.files import TextFile
 from traces.cluster.notes import Entry, Notes
 from traces.cluster.remarks import NO_EFFECT, NOT_MODELLED, ConfigurationError
 from traces.cluster.reservations import AdvanceReservation
-from traces.slurm.configuration.keys import NODE_KEYS, PARTITION_KEYS, left_out, without_effect
+from traces.slurm.configuration.keys import PARTITION_KEYS, SLURM_NODE_KEYS, left_out, without_effect
 from traces.slurm.configuration.nodes import NODE_FIELDS, local_second
 from traces.slurm.configuration.partitions import PARTITION_FIELDS
 from traces.slurm.configuration.parts import (
@@ -17,9 +17,9 @@ from traces.slurm.configuration.parts import (
     NodeGroup,
     SlurmParts,
     hosts_place,
-    key_of,
     named_hosts,
     note_line,
+    slurm_key,
 )
 from traces.slurm.configuration.units import is_unset, tres_amounts, words_of
 
@@ -41,7 +41,7 @@ _RESERVATION_FIELDS = {
 }
 _RESERVATION_KEYS = left_out(
     {
-        "features": "the reservation would be of nodes with these features",
+        "feature": "the reservation would be of nodes with these features",
         "licenses": "these licences would be set aside",
         "burstbuffer": "this space of the burst buffer would be set aside",
         "maxstartdelay": "jobs without the reservation may use its nodes until so long before they must start",
@@ -64,7 +64,7 @@ def read_shown_config(file: TextFile) -> tuple[Attributes, str]:
             continue
         value = _UNIT.sub(r"\1", match.group(2).strip())
         entry = Entry(file.name, number, re.sub(r"\[\d+\]$", "", match.group(1)), value)
-        settings[key_of(entry)] = entry
+        settings[slurm_key(entry)] = entry
     version = settings["slurm_version"].value if "slurm_version" in settings else ""
     return settings, version
 
@@ -86,7 +86,7 @@ def _records(file: TextFile, first: str) -> Iterator[Attributes]:
             if key == first and record:
                 yield record
                 record = {}
-            record[key_of(entry)] = entry
+            record[slurm_key(entry)] = entry
     if record:
         yield record
 
@@ -124,7 +124,7 @@ def add_shown_nodes(parts: SlurmParts, file: TextFile, notes: Notes) -> None:
             groups[same] = ([name], of)
     shown: list[NodeGroup] = []
     for names, of in groups.values():
-        note_line(NODE_KEYS, of, NODE_FIELDS, hosts_place(tuple(names)), notes)
+        note_line(SLURM_NODE_KEYS, of, NODE_FIELDS, hosts_place(tuple(names)), notes)
         kept = {key: entry for key, entry in of.items() if key in NODE_FIELDS and not is_unset(entry.value)}
         shown.append(NodeGroup(tuple(names), kept))
     parts.merge_nodes(shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from traces.cluster.files import TextFile
 from traces.cluster.notes import Entry, Notes
 from traces.cluster.remarks import NO_EFFECT
-from traces.slurm.configuration.keys import NODE_KEYS, PARTITION_KEYS
+from traces.slurm.configuration.keys import PARTITION_KEYS, SLURM_NODE_KEYS
 from traces.slurm.configuration.lines import ConfLine, Finder, conf_lines
 from traces.slurm.configuration.nodes import NODE_FIELDS
 from traces.slurm.configuration.partitions import PARTITION_FIELDS
@@ -14,10 +14,10 @@ from traces.slurm.configuration.parts import (
     NodeGroup,
     SlurmParts,
     hosts_place,
-    key_of,
     named_hosts,
     note_line,
     note_unused,
+    slurm_key,
 )
 
 _DEFAULT = "DEFAULT"
@@ -32,8 +32,8 @@ def read_slurm_conf(file: TextFile, finder: Finder, notes: Notes) -> SlurmParts:
     parts = SlurmParts()
     of_nodes, of_partitions = _Defaults(), _Defaults()
     for line in conf_lines(file, finder):
-        attributes = {key_of(entry): entry for entry in line.entries}
-        first = key_of(line.entries[0])
+        attributes = {slurm_key(entry): entry for entry in line.entries}
+        first = slurm_key(line.entries[0])
         if first == "nodename":
             _add_nodes(parts, attributes, of_nodes, notes)
         elif first == "partitionname":
@@ -81,11 +81,11 @@ def _add_nodes(parts: SlurmParts, attributes: Attributes, defaults: _Defaults, n
         raise name.refuse("names of nodes such as n[01-16]")
     for each in names:
         if each in parts.listed_nodes:
-            raise name.refuse(f"each node once, but {each} stands on an earlier line too", "Take one of them out")
+            raise name.refuse(f"each node once, but {each} is in an earlier line too", "Take one of them out")
     parts.listed_nodes.update(names)
     whole = defaults.below(attributes)
     parts.groups.append(NodeGroup(names, whole))
-    note_line(NODE_KEYS, whole, NODE_FIELDS, hosts_place(names), notes)
+    note_line(SLURM_NODE_KEYS, whole, NODE_FIELDS, hosts_place(names), notes)
 
 
 def _add_partition(parts: SlurmParts, attributes: Attributes, defaults: _Defaults, notes: Notes) -> None:
@@ -97,14 +97,14 @@ def _add_partition(parts: SlurmParts, attributes: Attributes, defaults: _Default
     whole = defaults.below(attributes)
     for each in name.value.split(","):
         if each in parts.partitions:
-            raise name.refuse(f"each partition once, but {each} stands on an earlier line too", "Take one of them out")
+            raise name.refuse(f"each partition once, but {each} is in an earlier line too", "Take one of them out")
         parts.partitions[each] = whole
         note_line(PARTITION_KEYS, whole, PARTITION_FIELDS, f"partitions.{each}", notes)
 
 
 def _add_settings(parts: SlurmParts, line: ConfLine, notes: Notes) -> None:
     for entry in line.entries:
-        key = key_of(entry)
+        key = slurm_key(entry)
         if key in parts.settings and key not in ("slurmctldhost",):
             notes.add(parts.settings[key], NO_EFFECT, f"line {entry.line} says it again, and the last one holds")
         parts.settings[key] = entry

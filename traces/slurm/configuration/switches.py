@@ -10,7 +10,7 @@ from traces.cluster.nodes import Switch
 from traces.cluster.notes import Notes
 from traces.slurm.configuration.keys import left_out, without_effect
 from traces.slurm.configuration.lines import Finder, conf_lines
-from traces.slurm.configuration.parts import key_of, named_hosts
+from traces.slurm.configuration.parts import named_hosts, slurm_key
 
 _KEYS = without_effect("linkspeed") | left_out(
     {
@@ -26,7 +26,7 @@ def read_topology_conf(file: TextFile, nodes: Collection[str], finder: Finder, n
     Raises ConfigurationError, with file, line and what was expected."""
     switches: list[Switch] = []
     for line in conf_lines(file, finder):
-        of = {key_of(entry): entry for entry in line.entries}
+        of = {slurm_key(entry): entry for entry in line.entries}
         if "switchname" not in of:
             for key, entry in of.items():
                 notes.by_table(_KEYS, entry, key)
@@ -45,7 +45,7 @@ def read_topology_conf(file: TextFile, nodes: Collection[str], finder: Finder, n
     names = {switch.name for switch in switches}
     for line in conf_lines(file, finder):
         for entry in line.entries:
-            if key_of(entry) == "switches" and (lost := [each for each in named_hosts(entry) if each not in names]):
+            if slurm_key(entry) == "switches" and (lost := [each for each in named_hosts(entry) if each not in names]):
                 raise entry.refuse(
                     f"switches of this file, but {lost[0]} is none", "Add its line, or take the name out"
                 )

@@ -29,6 +29,8 @@ _ACTIONS = {
 _HARMLESS = ("list", "show", "dump", "load", "archive", "problem", "version", "exit", "quit", "reconfigure", "ping")
 _ENTITIES = ("account", "user", "qos", "cluster")
 _NAMES = ("name", "names")
+_LOWER = ("account", "accounts", "parent", "defaultaccount", "qos", "defaultqos", "preempt")
+"""Options whose names sacctmgr takes in lower case, as it does names of accounts, users and QOS."""
 _PAIR = re.compile(r"([A-Za-z][\w ]*?)\s*([-+]?=)\s*(.*)", re.DOTALL)
 
 
@@ -102,12 +104,15 @@ def _parsed(file: str, line: int, action: str, entity: str, words: list[str]) ->
             continue
         pair = _PAIR.fullmatch(word)
         if pair is None:
-            command.names += words_of(word)
+            command.names += words_of(word.lower())
             continue
         name, option = option_of(Entry(file, line, pair.group(1), pair.group(3)))
         if name in (*_NAMES, entity, f"{entity}s"):
-            command.names += words_of(option.value)
-        elif is_where:
+            command.names += words_of(option.value.lower())
+            continue
+        if name in _LOWER:
+            option = Entry(option.file, option.line, option.key, option.value.lower())
+        if is_where:
             command.where[name] = option
         else:
             command.options[name] = option
