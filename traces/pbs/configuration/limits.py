@@ -51,6 +51,10 @@ def limits_of(attributes: Attributes, owner: str, owner_name: str, notes: Notes)
         base, _, resource = key.partition(".")
         if owner == "partition" and key == "resources_max.walltime":
             continue
+        is_counted = resource in RESOURCE_NAMES and resource != "nodes"
+        if base in _OF_A_JOB and not is_counted and not _is_amount(entry.value):
+            notes.unmodelled(entry, "jobs that ask for more, or for another one, are refused")
+            continue
         of_key = [
             Limit(owner, owner_name, counts, each, what, bound, who, is_least, is_soft, entry.source)
             for counts, each, who, what, bound, is_least, is_soft in _amounts(entry, base, resource)
@@ -72,6 +76,11 @@ def server_wide_limits(attributes: Attributes, owner: str, owner_name: str, note
             limits.append(Limit(owner, owner_name, "running", "all", name, bound, source=entry.source))
             notes.modelled(entry, f"limits.{owner_name or owner}.{key}")
     return tuple(limits)
+
+
+def _is_amount(text: str) -> bool:
+    """Whether a value begins with a number. Torque's `resources_max.nodes` is a list of nodes, and others may be words."""
+    return re.fullmatch(r"[0-9][0-9.:]*[a-zA-Z]{0,2}", text.strip()) is not None and ":ppn" not in text
 
 
 def _amounts(entry: Entry, base: str, resource: str) -> Iterator[tuple[str, str, str, str, int, bool, bool]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.traces.pbs.configuration.configurations import QMGR, state_of
+from tests.traces.pbs.configuration.configurations import QMGR, said, state_of
 from traces.cluster.accounts import Limit
 from traces.cluster.notes import Entry, Notes
 from traces.cluster.remarks import ConfigurationError
@@ -49,6 +49,17 @@ def test_what_is_no_limit_is_refused(text: str) -> None:
         ConfigurationError, match=r"qmgr.txt:3: expected .* as max_run, found .*Write limits as qmgr prints them"
     ):
         limits(max_run=text)
+
+
+def test_words_are_named_and_left_out() -> None:
+    notes = Notes()
+    entries = {
+        key: Entry("f", 1, key, text)
+        for key, text in (("resources_max.nodes", "2:ppn=8"), ("resources_max.arch", "linux"))
+    }
+    assert limits_of(entries, "partition", "q", notes) == ()
+    assert list(said(notes.remarks, "not modelled")) == ["resources_max.nodes", "resources_max.arch"]
+    assert limits(resources_max__nodes="4") == [("job", "job", "", "nodes", 4, False, False)]
 
 
 def test_what_is_available_in_a_queue_is_its_limit() -> None:
