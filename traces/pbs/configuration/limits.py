@@ -40,7 +40,7 @@ _GENERIC, _ALL = "PBS_GENERIC", "PBS_ALL"
 _REMEDY = "Write limits as qmgr prints them, [u:PBS_GENERIC=4]"
 
 
-def limits_of(attributes: Attributes, owner: str, owner_name: str, notes: Notes) -> tuple[Limit, ...]:
+def attribute_limits(attributes: Attributes, owner: str, owner_name: str, notes: Notes) -> tuple[Limit, ...]:
     """The limits of a server (owner "cluster") or of a queue ("partition"). `resources_max.walltime` of a queue is not among them: it is
     the time limit of the partition.
 
