@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.slurm.selection import node_memory, wanted_cpus, node_gpus
+from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
 
 RUNNING, ONE_JOB = range(2)
 """What a slot counts: all running jobs of its owner with this one, or this job alone."""

@@ -16,8 +16,17 @@ from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.replayer import Outcome
 from simulator.slurm.backfill import Decisions, Waiting
 from simulator.slurm.limit_slots import limits_of
-from simulator.slurm.loop import CYCLE_DUE, FULL_DUE, LAST_BATCH, PERIOD_DUE, BATCH_DUE, FOREVER, LAST_PERIOD, Replay
-from simulator.slurm.loop import run_replay
+from simulator.slurm.loop import (
+    BATCH_DUE,
+    CYCLE_DUE,
+    FOREVER,
+    FULL_DUE,
+    LAST_BATCH,
+    LAST_PERIOD,
+    PERIOD_DUE,
+    Replay,
+    run_replay,
+)
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
 from simulator.slurm.settings import settings_of
 from simulator.slurm.state import idle_engine, site_of

@@ -129,7 +129,9 @@ def _jobs(text: str) -> list[GoldenJob]:
     of_array: dict[str, list[int]] = {}
     for label, k in place.items():
         of_array.setdefault(label.split("_")[0], []).append(k)
-    arrays = {name: k for k, name in enumerate(name for name, tasks in of_array.items() if "_" in rows[tasks[0]]["JobID"])}
+    arrays = {
+        name: k for k, name in enumerate(name for name, tasks in of_array.items() if "_" in rows[tasks[0]]["JobID"])
+    }
     return [_job(row, of_array, arrays) for row in rows]
 
 
