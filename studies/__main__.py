@@ -31,6 +31,7 @@ STUDIES = {
     "prediction": "predicting.prediction",
     "promotion": "judging.promotion",
     "queue_snapshot": "predicting.queue_snapshot",
+    "repositories": "predicting.repositories",
     "requested_keys": "judging.requested_keys",
     "results": "publishing.results",
     "uses": "predicting.uses",
@@ -41,7 +42,16 @@ STUDIES = {
 """By name: the module below `studies` whose `main` runs it."""
 TITLE = re.compile(r"[:?.;] ?`|\n")
 """Where the title of a docstring ends."""
-WITHOUT_ARCHIVE = ("agreement", "backfills", "coverage", "promotion", "queue_snapshot", "results", "vasp")
+WITHOUT_ARCHIVE = (
+    "agreement",
+    "backfills",
+    "coverage",
+    "promotion",
+    "queue_snapshot",
+    "repositories",
+    "results",
+    "vasp",
+)
 """Those that need none of the archive's logs, or say themselves which are missing."""
 
 

@@ -103,8 +103,8 @@ def predict_wait(
     Returns
     -------
     dict
-        What `tracehouse wait --json` prints. wait_p10_s to wait_p90_s are the quantiles of the wait in seconds,
-        start_p10 to start_p90 the local times of the start, and told_by says what they rest on.
+        What `tracehouse wait --json` prints. wait_p10_s to wait_p90_s are the quantiles of the wait in seconds, and
+        wait_mean_s is its mean. start_p10 to start_p90 are the local times of the start, and told_by says what they rest on.
 
     Raises
     ------

@@ -10,8 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.judging.intervals import RatioInterval
-from models.judging.judge import Replayed, judge
-from models.judging.panel import scored_after
+from models.judging.judge import judge
+from models.judging.panel import Replayed, scored_after
 from models.judging.verdict import ratios_of
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule

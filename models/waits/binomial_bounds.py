@@ -48,12 +48,12 @@ class ClassBound:
         rank = int(self._ranks[count])
         return float(self._sign * self._ordered[rank - 1]) if 0 < rank <= count else float("nan")
 
-    def add(self, wait: int, told: float) -> None:
-        """A job has started. told: its bound at submission, NaN for none."""
+    def add(self, wait: int, predicted: float) -> None:
+        """A job has started. predicted: its bound at submission, NaN for none."""
         value = self._sign * wait
         self._arrived.append(value)
         bisect.insort(self._ordered, value)
-        self._missed = self._missed + 1 if value > self._sign * told else 0
+        self._missed = self._missed + 1 if value > self._sign * predicted else 0
         if self._missed == MISSES_IN_A_ROW and len(self._arrived) > self._fewest:
             self._arrived = self._arrived[-self._fewest :]
             self._ordered = sorted(self._arrived)
@@ -72,14 +72,14 @@ def binomial_bounds(history: History) -> FloatArray:
         return [ClassBound(ranks[level], 1 if is_upper else -1) for level, is_upper in BOUNDED]
 
     by_class: defaultdict[int, list[ClassBound]] = defaultdict(fresh)
-    told = np.full((len(history), len(BOUNDED)), np.nan)
+    bounds = np.full((len(history), len(BOUNDED)), np.nan)
     started: list[tuple[int, int]] = []
     for job, (now, group) in enumerate(zip(history.submit.tolist(), classes.tolist(), strict=True)):
         while started and started[0][0] <= now:
             start, other = heapq.heappop(started)
             for k, each in enumerate(by_class[int(classes[other])]):
-                each.add(start - int(history.submit[other]), float(told[other, k]))
-        told[job] = [each.bound() for each in by_class[group]]
+                each.add(start - int(history.submit[other]), float(bounds[other, k]))
+        bounds[job] = [each.bound() for each in by_class[group]]
         if history.start[job] < NEVER_STARTED:
             heapq.heappush(started, (int(history.start[job]), job))
-    return told
+    return bounds

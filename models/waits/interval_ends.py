@@ -56,8 +56,8 @@ class IntervalEnds:
         for end, limit in ((LOW, quantiles[0]), (HIGH, quantiles[-1])):
             reached = wait >= limit if end == LOW else wait > limit
             if reached or starts:
-                known = submit + (float(limit) if reached else wait)
-                heapq.heappush(self._outcomes, (known, end, reached == (end == HIGH)))
+                when = submit + (float(limit) if reached else wait)
+                heapq.heappush(self._outcomes, (when, end, reached == (end == HIGH)))
 
     def _learn(self, moment: int) -> None:
         wanted = POINTS[0], 1 - POINTS[-1]

@@ -64,10 +64,10 @@ def predict_history(
     backfill: str = "easy",
     watch: Watch = _unwatched,
 ) -> pl.DataFrame:
-    """Rows of predictions.wait_predictions but `predicted_at`, and UNSTORED columns, of jobs drawn from the last share of the log, by submission.
+    """Rows of predictions.wait_predictions but `predicted_at`, and UNSTORED columns, of jobs drawn from the last share of the log.
 
-    Each is predicted at its submission from the past jobs that had started by then. watch: shows the progress of what takes long.
-    Raises WaitsUnknown with too few jobs.
+    Each is predicted at its submission from what was known then. Rows are by submission. watch: shows the progress of what takes
+    long. Raises WaitsUnknown with too few jobs.
     """
     drawn, grid = _drawn_and_grid(history, last_share, jobs, seed)
 
@@ -130,8 +130,8 @@ def _row(
 
 def _bounds_row(bounds: FloatArray, similar: IntArray) -> dict[str, float]:
     """The bounds of a job, or where its class has too few jobs the quantiles of similar jobs."""
-    told = np.where(np.isnan(bounds), np.percentile(similar, (10, 50, 90)), bounds)
-    return {f"binomial_p{percent}_s": float(value) for percent, value in zip((10, 50, 90), told, strict=True)}
+    filled = np.where(np.isnan(bounds), np.percentile(similar, (10, 50, 90)), bounds)
+    return {f"binomial_p{percent}_s": float(value) for percent, value in zip((10, 50, 90), filled, strict=True)}
 
 
 def wait_scores(rows: pl.DataFrame) -> pl.DataFrame:

@@ -62,11 +62,10 @@ class Contradiction:
     text: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.kind}: {self.text} ({self.jobs:,} jobs, such as {self.first_job})"
-            if self.jobs
-            else f"{self.kind}: {self.text}"
-        )
+        said = f"{self.kind}: {self.text}"
+        if self.jobs < 2:
+            return f"{said} (job {self.first_job})" if self.jobs else said
+        return f"{said} ({self.jobs:,} jobs, such as {self.first_job})"
 
 
 def contradictions_with_log(cluster: ClusterDescription, jobs: pl.DataFrame) -> tuple[Contradiction, ...]:
@@ -327,8 +326,9 @@ def _is_counted(limit: Limit, cluster: ClusterDescription, below: Mapping[str, l
     elif limit.owner == "account":
         about = pl.col("account").is_in(below.get(limit.owner_name, [limit.owner_name]))
     elif limit.owner == "user":
-        account, _, user = limit.owner_name.rpartition("/")
-        about = (pl.col("user_name") == user) & ((pl.col("account") == account) if account else pl.lit(True))
+        about = pl.lit(True)
+        for column, name in zip(("account", "user_name", "queue"), limit.association, strict=True):
+            about &= (pl.col(column) == name).fill_null(False) if name else pl.lit(True)
     if named and limit.who:
         return about & (pl.col(named) == limit.who)
     if named:

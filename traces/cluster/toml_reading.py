@@ -171,6 +171,8 @@ def _hints(kind: type) -> dict[str, Any]:
 def _checked(value: Any, hint: Any) -> Any:
     """The value as the type has it: arrays as tuples, tables as mappings or absences. Raises TypeError with what was expected."""
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is UnionType and value is None and NoneType in arguments:
+        return None
     if origin is UnionType:
         if value is None:
             return None

@@ -40,8 +40,8 @@ def test_names_nodes_and_limits_of_a_source(tmp_path: Path, monkeypatch: pytest.
         for each in contradictions_of_source(warehouse, Source("mine", "pbs", None, pseudonyms=("user",)), cluster)
     ]
     assert said == [
-        "unknown node: jobs ran on n3, which the description lacks (1 jobs, such as 2)",
-        f"limit broken: user {ada} had up to 12 of cpu running, over 8 (qmgr.txt:3 max_run_res.ncpus) (1 jobs, such as 2)",
+        "unknown node: jobs ran on n3, which the description lacks (job 2)",
+        f"limit broken: user {ada} had up to 12 of cpu running, over 8 (qmgr.txt:3 max_run_res.ncpus) (job 2)",
     ]
     with_names = contradictions_of_source(warehouse, Source("mine", "pbs", None), cluster)
     assert [each.kind for each in with_names] == ["unknown user", "unknown node"]

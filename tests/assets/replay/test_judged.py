@@ -9,8 +9,8 @@ import pytest
 
 from assets.common.trace import load_trace
 from assets.replay.compare import compare_runs
-from models.judging.judge import Replayed, judge
-from models.judging.panel import scored_after
+from models.judging.judge import judge
+from models.judging.panel import Replayed, scored_after
 from simulator.engine.replay import replay
 from tests.assets.replay.test_replay_runs import materialize
 from tests.tiny import busy_log, warehouse_of

@@ -57,7 +57,8 @@ def test_scores_by_hand() -> None:
     scores = {row["predictor"]: row for row in wait_scores(rows).to_dicts()}
     assert scores["calibrated"] == {
         "predictor": "calibrated", "statistic": "median", "jobs": 2, "median_absolute_error_s": 100.0, "mean_absolute_error_s": 100.0,
-        "root_mean_squared_error_s": 20_000**0.5, "within_10_min_share": 1.0, "coverage_80": 0.5, "below_share": 0.5, "above_share": 0.0, "mean_interval_s": 150.0,
+        "root_mean_squared_error_s": 20_000**0.5,
+        "within_10_min_share": 1.0, "coverage_80": 0.5, "below_share": 0.5, "above_share": 0.0, "mean_interval_s": 150.0,
     }  # fmt: skip
     assert scores["replay"]["above_share"] == 0.5 and scores["replay"]["within_10_min_share"] == 0.5
     assert scores["similar_recent"]["mean_absolute_error_s"] == 450.0

@@ -72,7 +72,7 @@ LIMITS = {
 @pytest.mark.parametrize(
     ("changes", "planted", "expected"),
     [
-        ({}, {"queue": "old"}, "unknown partition: the log has partition old, the description does not (1 jobs, such as 9)"),
+        ({}, {"queue": "old"}, "unknown partition: the log has partition old, the description does not (job 9)"),
         ({}, {"account": "maths"}, "unknown account: the log has account maths, the description does not"),
         ({}, {"qos": "urgent"}, "unknown QOS: the log has QOS urgent"),
         ({}, {"user_name": "eve"}, "unknown user: the log has user eve"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.keeping.cluster_checks import check, diff
 from tracehouse.clusters import import_cluster
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
 from tracehouse.text.tables import folded, terminal_width
@@ -17,7 +18,7 @@ from traces.catalogue.clusters import cluster_names, load_cluster
 
 @click.group()
 def cluster() -> None:
-    """Clusters: read a scheduler's configuration into one file, and show it."""
+    """Clusters: read a scheduler's configuration into one file, show it, check it against a log, compare two."""
 
 
 @cluster.command("import")
@@ -61,3 +62,7 @@ def show(name: str | None, as_json: bool) -> None:
         click.echo(json.dumps(asdict(described), indent=1, default=dict))
     else:
         click.echo(cluster_text(described, terminal_width()))
+
+
+cluster.add_command(check)
+cluster.add_command(diff)

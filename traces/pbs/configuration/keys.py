@@ -217,7 +217,7 @@ SCHED_CONFIG_KEYS = (
     )
 )
 
-NODE_KEYS = (
+VNODE_KEYS = (
     _modelled("text", "resources_available state queue sharing np gpus properties mics")
     | _modelled("int", "Priority")
     | _left_out(

@@ -13,7 +13,8 @@ from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scenarios.pairing import judge_pair, pair_jobs, paired_waits, ranked_rows
 from assets.replay.settings import RunSettings
-from models.judging.judge import Replayed, judge
+from models.judging.judge import judge
+from models.judging.panel import Replayed
 
 
 @pytest.fixture
