@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from assets.common.storage import pseudonym_key
 from traces.catalogue.sources import Source
 from traces.cluster.checking import Contradiction, contradictions_with_log
@@ -19,7 +17,7 @@ SELECT
 FROM core.jobs WHERE source = $source ORDER BY job_index
 """
 _NODES = """
-SELECT job_index, string_agg(node_name, ',' ORDER BY node_name) AS node_list
+SELECT job_index, list(node_name ORDER BY node_name) AS node_names
 FROM core.job_nodes WHERE source = $source GROUP BY job_index
 """
 
@@ -35,4 +33,4 @@ def contradictions_of_source(
     jobs = jobs.join(nodes, on="job_index", how="left", maintain_order="left")
     if source.pseudonyms:
         cluster = with_pseudonyms(cluster, source.pseudonyms, pseudonym_key(warehouse))
-    return contradictions_with_log(cluster, jobs.with_columns(pl.col("node_list").cast(pl.Utf8)))
+    return contradictions_with_log(cluster, jobs)

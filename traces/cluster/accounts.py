@@ -70,7 +70,7 @@ class Limit:
     owner, owner_name: where it stands, one of LIMIT_OWNERS and its name: of a user "user", "account/user" or
     "account/user/partition", of the cluster "". counts, each: see COUNTS and EACHES. who: one user, group or account, "" for each.
     resource: "jobs", "nodes", "cpu", "mem" (MiB), "gpu", "gpu:TYPE", "time" (seconds), "billing", "licence:NAME", or a resource by its
-    scheduler's name. For "outstanding" and "used" the bound is in resource-seconds. is_least: the bound is a least amount instead (MinTRES).
+    scheduler's name. For "outstanding" and "used" the bound is in resource-seconds. is_least: the bound is the least (MinTRES).
     is_soft: Maui's soft limit, or PBS's, over which jobs are preempted first. source: file, line and key that it came from.
 
     Raises ValueError for a word that is none of the lists.

@@ -7,17 +7,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import polars as pl
 
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
-from traces.cluster.hostlists import expand_hostlist
 from traces.cluster.nodes import Partition
 from traces.cluster.peaks import outstanding_over, peaks_over
 from traces.cluster.reservations import Gate
 
-LOG_COLUMNS = {
+LOG_COLUMNS: dict[str, Any] = {
     "job_id": pl.Utf8,
     "submit_s": pl.Int64,
     "start_s": pl.Int64,
@@ -32,11 +32,11 @@ LOG_COLUMNS = {
     "account": pl.Utf8,
     "queue": pl.Utf8,
     "qos": pl.Utf8,
-    "node_list": pl.Utf8,
+    "node_names": pl.List(pl.Utf8),
     "features": pl.Utf8,
 }
-"""Columns of a log's jobs, as core.jobs has them. Times are UTC seconds, memory is of the whole job, node_list is a hostlist of what the
-job ran on, features are the words that it required. Missing columns count as unknown."""
+"""Columns of a log's jobs, as core.jobs has them. Times are UTC seconds, memory is of the whole job, node_names are those that
+the job ran on, features are the words that it required. Missing columns count as unknown."""
 _SHOWN = 5
 _RESERVED = r"^[RSM][0-9]+(?:\.|$)"
 """Queues that PBS makes for a reservation."""
@@ -127,37 +127,26 @@ def _of_names(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contr
 
 
 def _of_nodes(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contradiction]:
-    """Nodes that only one of both has, and jobs that started on a node that was away."""
-    lists = jobs.filter(pl.col("node_list").is_not_null() & (pl.col("node_list") != ""))
-    used: dict[str, list[tuple[str, int | None]]] = {}
-    for (text,), of_list in lists.group_by("node_list", maintain_order=True):
-        try:
-            names = expand_hostlist(str(text))
-        except ValueError:
-            continue
-        starts = list(zip(of_list["job_id"].to_list(), of_list["start_s"].to_list(), strict=True))
-        for name in names:
-            used.setdefault(name, []).extend(starts)
-    lacking = [name for name in used if name not in cluster.node_index]
-    for name in lacking:
-        yield Contradiction(
-            "unknown node", name, len(used[name]), used[name][0][0], f"jobs ran on {name}, which the description lacks"
-        )
-    unused = [node.name for node in cluster.nodes if node.name not in used]
-    if used and unused:
+    """Nodes that only one of both has, and jobs that started on a node that was away. A log may name the host of several nodes."""
+    used = jobs.select("job_id", "start_s", name="node_names").explode("name").filter(pl.col("name").is_not_null())
+    if not used.height:
+        return
+    hosts = {node.host for node in cluster.nodes}
+    for name, count, first in _by(used, "name"):
+        if name not in cluster.node_index and name not in hosts:
+            yield Contradiction("unknown node", name, count, first, f"jobs ran on {name}, which the description lacks")
+    names = set(used["name"].unique().to_list())
+    unused = [node.name for node in cluster.nodes if not names & {node.name, node.host}]
+    if unused:
         text = f"no job ran on {len(unused)} of {len(cluster.nodes)} nodes: {_some(unused)}"
         yield Contradiction("unused nodes", unused[0], 0, "", text)
     for node in cluster.nodes:
         for away in node.absences:
-            end_s = away.end_s
-            inside = [
-                job
-                for job, start_s in used.get(node.name, ())
-                if start_s is not None and away.begin_s <= start_s and (end_s is None or start_s < end_s)
-            ]
-            if inside:
+            is_over = pl.lit(False) if away.end_s is None else pl.col("start_s") >= away.end_s
+            inside = used.filter((pl.col("name") == node.name) & (pl.col("start_s") >= away.begin_s) & ~is_over)
+            if inside.height:
                 text = f"jobs started on {node.name}, which was in state {away.state} from {_date(away.begin_s)}"
-                yield Contradiction("node away", node.name, len(inside), inside[0], text)
+                yield Contradiction("node away", node.name, inside.height, inside["job_id"][0], text)
 
 
 def _of_features(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contradiction]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,6 +10,7 @@ from traces.cluster.accounts import AccountUser, Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.hostlists import compress_names
 
+_FEW = 5
 _NAMED = ("nodes", "partitions", "accounts", "qualities", "reservations", "switches")
 _WORDS = {
     "nodes": "node",
@@ -89,9 +90,7 @@ def _grouped(word: str, changes: list[tuple[str, _Change]]) -> list[ChangedValue
     names: dict[_Change, list[str]] = {}
     for name, change in changes:
         names.setdefault(change, []).append(name)
-    return [
-        ChangedValue(_place(word, compress_names(of), field), was, is_now) for (field, was, is_now), of in names.items()
-    ]
+    return [ChangedValue(_place(word, _hostlist(of), field), was, is_now) for (field, was, is_now), of in names.items()]
 
 
 def _place(word: str, name: str, field: str) -> str:
@@ -152,8 +151,11 @@ def _text(value: Any) -> str:
 
 def _names(names: tuple[str, ...]) -> str:
     """A long list of names as a hostlist, others as they are."""
-    if len(names) < 5:
-        return ", ".join(names)
+    return ", ".join(names) if len(names) < _FEW else _hostlist(names)
+
+
+def _hostlist(names: Sequence[str]) -> str:
+    """Names as a hostlist. Some cannot be in one, such as PBS's n1[0], and stay as they are."""
     try:
         return compress_names(names)
     except ValueError:

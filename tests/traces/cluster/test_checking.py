@@ -37,7 +37,7 @@ def job(number: int, **changes: Any) -> dict[str, Any]:
         "job_id": str(number), "submit_s": begin_s - 60, "start_s": begin_s, "end_s": begin_s + 2 * HOUR, "procs": 16, "nodes": 1,
         "gpus": 0,        "memory_mib": 1000, "requested_walltime_s": 4 * HOUR,
         "user_name": "fred", "group_name": "g", "account": "optics", "queue": "batch",
-        "qos": "normal", "node_list": f"n{number % 4 + 1}",
+        "qos": "normal", "node_names": [f"n{number % 4 + 1}"],
     }  # fmt: skip
     return usual | changes
 
@@ -47,6 +47,11 @@ JOBS = [job(k) for k in range(8)]
 
 def texts(cluster: ClusterDescription, *planted: dict[str, Any]) -> list[str]:
     return [str(each) for each in contradictions_with_log(cluster, pl.DataFrame([*JOBS, *planted]))]
+
+
+def test_a_log_may_name_hosts_of_several_nodes() -> None:
+    parts = tuple(Node(f"n1[{k}]", 8, 64000, {"a100": 2}, host="n1") for k in range(2))
+    assert texts(replace(CLUSTER, nodes=(*parts, *CLUSTER.nodes[1:]), partitions=CLUSTER.partitions[:1])) == []
 
 
 def test_a_log_of_this_cluster_has_none() -> None:
@@ -77,7 +82,8 @@ LIMITS = {
         ({}, {"qos": "urgent"}, "unknown QOS: the log has QOS urgent"),
         ({}, {"user_name": "eve"}, "unknown user: the log has user eve"),
         ({}, {"user_name": "ada"}, "no member: user ada has jobs in account optics"),
-        ({}, {"node_list": "n[4-5]"}, "unknown node: jobs ran on n5, which the description lacks"),
+        ({}, {"node_names": ["n4", "n5"]}, "unknown node: jobs ran on n5, which the description lacks"),
+        ({}, {"node_names": ["box[0]", "n1"]}, "unknown node: jobs ran on box[0], which the description lacks"),
         ({"nodes": (*CLUSTER.nodes, Node("n5", 16))}, {}, "unused nodes: no job ran on 1 of 5 nodes: n5"),
         ({}, {"features": "fast&ib*2"}, "unknown feature: jobs require fast, ib, which no node of the description has"),
         ({"limits": LIMITS["user"]}, {"procs": 32, "start_s": None},

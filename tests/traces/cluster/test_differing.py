@@ -56,6 +56,12 @@ def test_every_change_is_one_line() -> None:
     ]
 
 
+def test_names_that_no_hostlist_has_stay_as_they_are() -> None:
+    parts = replace(CLUSTER, nodes=(Node("n1[0]", 8), Node("n1[1]", 8)), partitions=())
+    more = replace(parts, nodes=tuple(replace(node, memory_mib=64) for node in parts.nodes))
+    assert [str(row) for row in changed_values(parts, more)] == ["~ node n1[0], n1[1]: memory_mib: 0 -> 64"]
+
+
 def test_the_order_of_nodes_counts() -> None:
     turned = replace(CLUSTER, nodes=CLUSTER.nodes[::-1])
     assert changed_values(CLUSTER, turned) == (ChangedValue("order of nodes", "as before", "another one"),)

@@ -24,7 +24,7 @@ _BY_NAME = {
 }
 _BY_CONTENT = {
     SCHED: r"(?im)^(?:set sched\b|Sched \S+\s*$)",
-    SERVER: r"(?im)^(?:set (?:server|queue)\b|create queue\b|Server \S+\s*$)",
+    SERVER: r"(?im)^(?:set (?:server|queue)\b|create queue\b|(?:Server|Queue):? \S+\s*$)",
     MAUI: r"(?im)^\s*(?:RMCFG|RMPOLLINTERVAL|SERVERHOST|BACKFILLPOLICY|(?:USER|CLASS|GROUP|SR)CFG\[)",
     SCHED_CONFIG: r"(?m)^(?:round_robin|strict_ordering|by_queue|fair_share|job_sort_key)\s*:",
     NODES: r"(?m)(?:^\s+(?:state|np|ntype) = |\"nodes\"\s*:\s*\{)",

@@ -25,7 +25,7 @@ from traces.pbs.configuration import files as roles
 from traces.pbs.configuration.files import files_by_role
 from traces.pbs.configuration.hours import gates_of_prime_time, read_dedicated_time, read_prime_time
 from traces.pbs.configuration.keys import LIMIT_ATTRIBUTES, SCHED_KEYS, SERVER_KEYS
-from traces.pbs.configuration.limits import limits_of, server_wide_limits
+from traces.pbs.configuration.limits import attribute_limits, server_wide_limits
 from traces.pbs.configuration.maui import MauiConfiguration, read_maui
 from traces.pbs.configuration.nodes import ListedNode, read_nodes, read_torque_nodes
 from traces.pbs.configuration.notes import RESOURCE_NAMES, amount_of, setting_of
@@ -122,11 +122,11 @@ def _nodes(by_role: Mapping[str, TextFile], state: ServerState, time_zone: str, 
 def _of_server(state: ServerState, notes: Notes) -> tuple[tuple[Limit, ...], dict[str, int], dict[str, Setting]]:
     """Limits of the server and of all queues, licences, and settings of the server."""
     server = state.of("server")
-    limits = limits_of(server, "cluster", "", notes) + server_wide_limits(server, "cluster", "", notes)
+    limits = attribute_limits(server, "cluster", "", notes) + server_wide_limits(server, "cluster", "", notes)
     for name, attributes in state.objects["queue"].items():
         kind = attributes.get("queue_type")
         if kind is None or not kind.value.lower().startswith("r"):
-            limits += limits_of(attributes, "partition", name, notes)
+            limits += attribute_limits(attributes, "partition", name, notes)
             limits += server_wide_limits(attributes, "partition", name, notes)
     licences: dict[str, int] = {}
     for key, entry in server.items():

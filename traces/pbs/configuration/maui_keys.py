@@ -8,19 +8,26 @@ from __future__ import annotations
 from traces.cluster.notes import KnownKey
 from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED
 
+_OLD_RESERVATION = (
+    "SRACCESS SRACCOUNTLIST SRCHARGEACCOUNT SRCLASSLIST SRDAYS SRDEPTH SRENDTIME SRFEATURES SRFLAGS SRGROUPLIST SRHOSTLIST SRMAXTIME "
+    "SRNAME SRPARTITION SRPERIOD SRQOSLIST SRRESOURCES SRSTARTTIME SRTASKCOUNT SRTIMELOGIC SRTPN SRUSERLIST SRWENDTIME SRWSTARTTIME"
+)
 _COMPONENTS = (
-    "SERVICE QUEUETIME XFACTOR SPVIOLATION BYPASS CRED USER GROUP ACCOUNT QOS CLASS FS FSUSER FSGROUP FSACCOUNT "
-    "FSQOS FSCLASS RES NODE PROC MEM SWAP DISK PS PE WALLTIME TARGET TARGETQUEUETIME TARGETXFACTOR USAGE CONSUMED "
-    "REMAINING PERCENT USERPRIO "
+    "SERVICE QUEUETIME XFACTOR SPVIOLATION BYPASS CRED USER GROUP ACCOUNT QOS CLASS FS FSUSER FSGROUP FSACCOUNT FSQOS "
+    "FSCLASS RES NODE PROC MEM SWAP DISK PS PE WALLTIME TARGET TARGETQUEUETIME TARGETXFACTOR USAGE CONSUMED REMAINING "
+    "PERCENT USERPRIO AFS TARG USAGEPERCENT MEMORY"
 )
 _QUIET = (
-    "SERVERHOST SERVERPORT SERVERNAME ADMIN1 ADMIN2 ADMIN3 ADMIN4 ADMINHOST RMCFG RMTYPE RMPORT RMSERVER RMNAME "
-    "LOGFILE LOGDIR LOGFILEMAXSIZE LOGFILEROLLDEPTH LOGLEVEL LOGFACILITY STATDIR CHECKPOINTFILE CHECKPOINTINTERVAL "
-    "CHECKPOINTEXPIRATIONTIME HOMEDIR TOOLSDIR SPOOLDIR MAILPROGRAM NOTIFICATIONPROGRAM CLIENTTIMEOUT LOCKFILE "
-    "STATPROCMIN STATPROCMAX STATPROCSTEPCOUNT STATPROCSTEPSIZE STATTIMEMIN STATTIMEMAX STATTIMESTEPCOUNT "
-    "STATTIMESTEPSIZE RMTIMEOUT FEATUREPROCSPEEDHEADER FEATURENODETYPEHEADER TRACE DISPLAYFLAGS "
-    "SIMWORKLOADTRACEFILE SIMRESOURCETRACEFILE JOBSTATUSUPDATEINTERVAL NODEPURGETIME JOBPURGETIME RMAUTHTYPE "
-    "SERVERCONFIGFILE CLIENTMAXCONNECTIONS "
+    "SERVERHOST SERVERPORT SERVERNAME ADMIN1 ADMIN2 ADMIN3 ADMIN4 ADMINHOST RMCFG RMTYPE RMPORT RMSERVER RMNAME LOGFILE "
+    "LOGDIR LOGFILEMAXSIZE LOGFILEROLLDEPTH LOGLEVEL LOGFACILITY STATDIR CHECKPOINTFILE CHECKPOINTINTERVAL "
+    "CHECKPOINTEXPIRATIONTIME HOMEDIR TOOLSDIR SPOOLDIR MAILPROGRAM NOTIFICATIONPROGRAM CLIENTTIMEOUT LOCKFILE STATPROCMIN "
+    "STATPROCMAX STATPROCSTEPCOUNT STATPROCSTEPSIZE STATTIMEMIN STATTIMEMAX STATTIMESTEPCOUNT STATTIMESTEPSIZE RMTIMEOUT "
+    "FEATUREPROCSPEEDHEADER FEATURENODETYPEHEADER TRACE DISPLAYFLAGS SIMWORKLOADTRACEFILE SIMRESOURCETRACEFILE "
+    "JOBSTATUSUPDATEINTERVAL NODEPURGETIME JOBPURGETIME RMAUTHTYPE SERVERCONFIGFILE CLIENTMAXCONNECTIONS CLIENTCFG "
+    "FEEDBACKPROGRAM FSCONFIGFILE PLOTMAXPROC PLOTMAXTIME PLOTMINPROC PLOTMINTIME PLOTPROCSCALE PLOTTIMESCALE PURGETIME "
+    "RESCTLPOLICY RMNMPORT RMHOST SIMAUTOSHUTDOWN SIMCPUSCALINGPERCENT SIMDEFAULTJOBFLAGS SIMEXITITERATION SIMFLAGS "
+    "SIMIGNOREJOBFLAGS SIMINITIALQUEUEDEPTH SIMJOBSUBMISSIONPOLICY SIMNODECONFIGURATION SIMNODECOUNT SIMRMRANDOMDELAY "
+    "SIMSTOPITERATION SIMTIMERATIO TRAPFUNCTION TRAPJOB TRAPNODE TRAPRES"
 )
 
 PARAMETER_KEYS = (
@@ -28,7 +35,10 @@ PARAMETER_KEYS = (
     | {f"{name}CAP": KnownKey(MODELLED, form="number") for name in _COMPONENTS.split()}
     | {name: KnownKey(MODELLED, form="count") for name in ("RESERVATIONDEPTH", "BACKFILLDEPTH", "FSDEPTH")}
     | {name: KnownKey(MODELLED, form="number") for name in ("FSDECAY", "FSTARGET")}
-    | {name: KnownKey(MODELLED, form="duration") for name in ("FSINTERVAL", "RMPOLLINTERVAL", "XFMINWCLIMIT")}
+    | {
+        name: KnownKey(MODELLED, form="duration")
+        for name in ("FSINTERVAL", "RMPOLLINTERVAL", "SYSTEMDEFAULTJOBWALLTIME")
+    }
     | {
         name: KnownKey(MODELLED)
         for name in (
@@ -41,11 +51,39 @@ PARAMETER_KEYS = (
             "NODEACCESSPOLICY",
             "JOBNODEMATCHPOLICY",
             "JOBPRIOACCRUALPOLICY",
+            "XFMINWCLIMIT",
         )
     }
     | {
         name: KnownKey(NOT_MODELLED, effect, harmless)
         for name, effect, harmless in (
+            ("BFCHUNKDURATION", "freed processors would be kept so long for larger jobs", ("0", "00:00:00")),
+            ("BFCHUNKSIZE", "freed processors would be kept for jobs of this size", ("0",)),
+            ("BFPRIORITYPOLICY", "it decides which backfilled job is preempted first", ("none",)),
+            ("DEFAULTCLASSLIST", "nodes that name no class would serve these", ()),
+            ("DOWNNODEDELAYTIME", "nodes that are down would be expected back after this time", ()),
+            (
+                "NODEDOWNSTATEDELAYTIME",
+                "nodes that are down would be expected back after this time",
+                ("0", "0:00:00", "00:00:00"),
+            ),
+            ("NODESYNCTIME", "a node in an unexpected state would get no job for this time", ()),
+            ("ENABLEMULTINODEJOBS", "jobs of several nodes would not run", ("true", "on")),
+            ("FEATUREPARTITIONHEADER", "features of nodes would make partitions", ()),
+            ("JOBMAXSTARTTIME", "a job that starts for longer would be ended", ("-1",)),
+            ("JOBSIZEPOLICY", "it decides what the size of a job is", ("none",)),
+            ("NODESETPRIORITYTYPE", "it decides which set of nodes is taken", ("minloss",)),
+            ("MAXPEPERUSERCOUNT", "processor equivalents of a user's running jobs would be limited", ("0",)),
+            ("QOSFEATURES", "jobs of this QOS would run on nodes with this feature only", ("[any]",)),
+            ("QOSFLAGS", "jobs of this QOS would have these rights", ("[none]",)),
+            ("QOSPRIORITY", "jobs of this QOS would have this priority", ("0",)),
+            ("QOSQTTARGET", "jobs would rise as they come near this waiting time", ()),
+            ("QOSQTWEIGHT", "waiting would count more for this QOS", ("0",)),
+            ("QOSXFTARGET", "jobs would rise as they come near this expansion factor", ()),
+            ("QOSXFWEIGHT", "the expansion factor would count more for this QOS", ("0",)),
+            ("RESDEPTH", "a node would be in no more reservations", ("24",)),
+            ("TASKDISTRIBUTIONPOLICY", "tasks would be put on nodes otherwise", ("default",)),
+            ("USESYSTEMQUEUETIME", "only the time in which a job was eligible would count as waiting", ("off",)),
             ("PREEMPTPOLICY", "jobs of some QOS would preempt others", ("none",)),
             ("RESOURCELIMITPOLICY", "jobs over what they asked for would be ended", ()),
             ("DEFERTIME", "a job that fails to start would wait for this time", ()),
@@ -68,7 +106,7 @@ PARAMETER_KEYS = (
             ("USEMACHINESPEED", "faster nodes would shorten jobs", ("off", "false")),
             ("ENABLEMULTIREQJOBS", "jobs with several kinds of nodes could run", ("true", "on")),
             ("ENABLENEGJOBPRIORITY", "priorities below 0 would count", ("false",)),
-            ("REJECTNEGPRIOJOBS", "jobs with a priority below 0 would not run", ("false",)),
+            ("REJECTNEGPRIOJOBS", "jobs with a priority below 0 would run", ("true",)),
             ("JOBSYNCTIME", "a job that did not start in time would be looked at later", ()),
             ("MAXJOB", "no more jobs would be looked at", ()),
             ("NODESETPOLICY", "jobs would be put on nodes with the same feature", ()),
@@ -77,8 +115,6 @@ PARAMETER_KEYS = (
             ("NODESETDELAY", "jobs would wait so long for nodes with the same feature", ()),
             ("NODESETTOLERANCE", "jobs would be put on nodes of about the same speed", ()),
             ("PARTITIONMODE", "jobs might not span partitions", ("off",)),
-            ("SYSTEMMAXPROCPERJOB", "larger jobs would not run", ()),
-            ("SYSTEMMAXJOBWALLTIME", "longer jobs would not run", ()),
             ("SYSTEMMAXPROCSECONDPERJOB", "larger jobs would not run", ()),
             ("SERVERMODE", "Maui would only watch, and start nothing", ("normal",)),
             ("AMCFG", "an account without credit would not run", ()),
@@ -88,12 +124,28 @@ PARAMETER_KEYS = (
             ("JOBCFG", "it changes single jobs", ()),
             ("PARTITION", "it changes a partition of nodes", ()),
             ("PARCFG", "it changes a partition of nodes", ()),
-            ("SRHOSTLIST", "a standing reservation in the older spelling would keep nodes", ()),
-            ("SRTASKCOUNT", "a standing reservation in the older spelling would keep nodes", ()),
         )
+    }
+    | {
+        name: KnownKey(NOT_MODELLED, "a standing reservation in the older spelling would keep nodes; SRCFG is read")
+        for name in _OLD_RESERVATION.split()
     }
     | {name: KnownKey(NO_EFFECT) for name in _QUIET.split()}
 )
+
+GLOBAL_LIMITS = {
+    "MAXJOBPERUSERCOUNT": ("running", "user", "jobs"),
+    "MAXPROCPERUSERCOUNT": ("running", "user", "cpu"),
+    "MAXNODEPERUSERCOUNT": ("running", "user", "nodes"),
+    "MAXPSPERUSER": ("outstanding", "user", "cpu"),
+    "MAXPSPERUSERCOUNT": ("outstanding", "user", "cpu"),
+    "MAXWCPERUSER": ("outstanding", "user", "jobs"),
+    "MAXJOBQUEUEDPERUSERCOUNT": ("waiting_eligible", "user", "jobs"),
+    "SYSTEMMAXPROCPERJOB": ("job", "job", "cpu"),
+    "SYSTEMMAXJOBPROC": ("job", "job", "cpu"),
+    "SYSTEMMAXJOBWALLTIME": ("job", "job", "time"),
+}
+"""Parameters that are a limit for everybody, where 0 and -1 mean none. What is counted, whose, and of what."""
 
 CHOICES = {
     "RESERVATIONPOLICY": ("CURRENTHIGHEST", "HIGHEST", "NEVER"),
@@ -169,6 +221,9 @@ RESERVATION_KEYS = {
     )
 } | {
     "MAXTIME": KnownKey(NOT_MODELLED, "only shorter jobs might use the reservation"),
+    "JOBATTRLIST": KnownKey(NOT_MODELLED, "only jobs with these attributes might use the reservation"),
+    "PARTITION": KnownKey(NOT_MODELLED, "the reservation would keep nodes of this partition only", ("[all]",)),
+    "TRIGGER": KnownKey(NOT_MODELLED, "a program would run when the reservation begins or ends"),
     "TIMELIMIT": KnownKey(NOT_MODELLED, "only shorter jobs might use the reservation"),
     "TASKSPERNODE": KnownKey(NOT_MODELLED, "the reservation would take so many tasks on each node"),
     "TPN": KnownKey(NOT_MODELLED, "the reservation would take so many tasks on each node"),

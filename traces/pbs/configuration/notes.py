@@ -59,5 +59,5 @@ def amount_of(entry: Entry, resource: str) -> int:
     raise entry.refuse("a number or a size")
 
 
-RESOURCE_NAMES = {"ncpus": "cpu", "ngpus": "gpu", "nodect": "nodes", "walltime": "time", "mem": "mem"}
+RESOURCE_NAMES = {"ncpus": "cpu", "ngpus": "gpu", "nodect": "nodes", "nodes": "nodes", "walltime": "time", "mem": "mem"}
 """PBS's resources by the names that limits have in a description."""

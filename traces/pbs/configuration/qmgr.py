@@ -1,4 +1,4 @@
-"""What `qmgr -c "print server"`, `print sched` and `list sched` print, of PBS and of Torque, as attributes of named objects."""
+"""What `qmgr -c "print server"`, `print sched` and `list sched` print, and `qstat -Bf` and `qstat -Qf`, as attributes of named objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OBJECTS = ("server", "queue", "sched", "node", "resource", "hook", "pbshook")
 _HOOKS = ("hook", "pbshook")
 _CREATE = re.compile(r"(?:create|import)\s+(\w+)\s+(\S+)\s*(.*)", re.IGNORECASE)
 _SET = re.compile(r"set\s+(\w+)\s+(?:(\S+)\s+)?([\w.@-]+)\s*(\+?=)\s*(.*)", re.IGNORECASE)
-_LIST_HEAD = re.compile(r"(Server|Queue|Sched|Node|Resource|Hook)\s+(\S+)", re.IGNORECASE)
+_LIST_HEAD = re.compile(r"(Server|Queue|Sched|Node|Resource|Hook):?\s+(\S+)", re.IGNORECASE)
 _LIST_ENTRY = re.compile(r"\s+([\w.-]+)\s*=\s*(.*)")
 
 

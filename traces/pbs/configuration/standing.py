@@ -112,4 +112,4 @@ def _list(attributes: Mapping[str, Entry], key: str) -> tuple[str, ...]:
     """Names of a list, without the signs that say how strongly each is meant."""
     if key not in attributes:
         return ()
-    return tuple(word for text in re.split(r"[,\s]+", attributes[key].value) if (word := text.strip("=&+*-!^")))
+    return tuple(word for text in re.split(r"[,:\s]+", attributes[key].value) if (word := text.strip("=&+*-!^")))

@@ -53,6 +53,16 @@ def test_a_class_with_a_limit_of_its_own_has_not_the_default() -> None:
     assert [(x.owner_name, x.bound) for x in maui.limits] == [("short", 8), ("long", 512)]
 
 
+def test_parameters_that_are_limits_for_everybody() -> None:
+    text = "MAXPSPERUSER 100,200\nMAXJOBPERUSERCOUNT 0\nSYSTEMMAXJOBWALLTIME 2:00:00\nSYSTEMMAXPROCPERJOB -1\nMAXWCPERUSER 1:00:00\n"
+    assert [(x.counts, x.each, x.resource, x.bound, x.is_soft) for x in read(text).limits] == [
+        ("outstanding", "user", "cpu", 100, True),
+        ("outstanding", "user", "cpu", 200, False),
+        ("job", "job", "time", 7200, False),
+        ("outstanding", "user", "jobs", 3600, False),
+    ]
+
+
 def test_what_we_cannot_count_is_named() -> None:
     notes = Notes()
     assert read("QOSCFG[DEFAULT] MAXPROC=4\nUSERCFG[a] MAXJOB[NODE]=3 SHINE=1\n", notes).limits == ()

@@ -1,0 +1,103 @@
+"""Fair share as a tree (Slurm's FAIR_TREE), and the usage that it weighs. Rules: docs/reference/slurm.md, "Priority"."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.compiled import compiled
+
+
+@compiled
+def add_usage(usage, parent, owner, used):
+    """Adds used billing-seconds to a node of the tree and to all above it."""
+    node = owner
+    while node >= 0:
+        usage[node] += used
+        node = parent[node]
+
+
+@compiled
+def decay_of(seconds, half_life):
+    """What is left of usage after so many seconds. Slurm takes (1 - 0.693 / half-life) to the power of the seconds."""
+    if half_life <= 0:
+        return 1.0
+    return (1.0 - 0.693 / half_life) ** seconds
+
+
+@compiled
+def fair_tree_factors(parent, shares, usage, num_accounts):
+    """The factor of each user, float64 (users,), in (0, 1].
+
+    parent, shares, usage: (accounts + users,), accounts first, parent -1 at the top. The level of a node is its part of its siblings'
+    shares by its part of their usage, infinite without usage. Siblings are sorted by it, users before accounts where equal. Accounts
+    with equal levels are walked as one. Users get ranks in the order of the walk, and equal ones the same.
+    """
+    size = len(parent)
+    level = np.zeros(size)
+    for node in range(size):
+        of_shares = 0
+        of_usage = 0.0
+        for other in range(size):
+            if parent[other] == parent[node]:
+                of_shares += shares[other]
+                of_usage += usage[other]
+        if usage[node] <= 0.0:
+            level[node] = np.inf
+        else:
+            level[node] = (shares[node] / of_shares) / (usage[node] / of_usage)
+    factors = np.zeros(size - num_accounts)
+    top = np.full(1, -1, np.int64)
+    _walk(parent, level, factors, top, np.array([len(factors), len(factors)]), False)
+    return factors
+
+
+@compiled
+def _walk(parent, level, factors, above, ranks, tied_with_previous):
+    """Gives ranks to the users below the nodes `above`, which are taken as one. ranks: of the last user, and the next one without ties.
+    Returns how many users it met."""
+    num_accounts = len(parent) - len(factors)
+    children = _sorted_children(parent, level, num_accounts, above)
+    users = len(factors)
+    met = 0
+    place = 0
+    while place < len(children):
+        node = children[place]
+        tied = tied_with_previous if place == 0 else level[children[place - 1]] == level[node]
+        if node >= num_accounts:
+            if not tied:
+                ranks[0] = ranks[1]
+            factors[node - num_accounts] = ranks[0] / users
+            ranks[1] -= 1
+            met += 1
+            place += 1
+            continue
+        last = place + 1
+        while last < len(children) and level[children[last]] == level[node]:
+            last += 1
+        met += _walk(parent, level, factors, children[place:last].copy(), ranks, tied)
+        place = last
+    return met
+
+
+@compiled
+def _sorted_children(parent, level, num_accounts, above):
+    """The nodes below those of `above`, by level, users before accounts."""
+    children = np.zeros(len(parent), np.int64)
+    count = 0
+    for node in range(len(parent)):
+        for k in range(len(above)):
+            if parent[node] == above[k]:
+                place = count
+                while place > 0 and _comes_before(level, num_accounts, node, children[place - 1]):
+                    children[place] = children[place - 1]
+                    place -= 1
+                children[place] = node
+                count += 1
+    return children[:count].copy()
+
+
+@compiled
+def _comes_before(level, num_accounts, node, other):
+    if level[node] != level[other]:
+        return level[node] > level[other]
+    return node >= num_accounts and other < num_accounts

@@ -1,0 +1,124 @@
+"""Which limits hold for which job, as slots. Rules: docs/reference/slurm.md, "Limits".
+
+Limits of the partition's QOS come first, then those of the job's QOS, then those of its association and of all accounts above. A limit hides
+the same limit of those that come later. Limits on a group of jobs hold on every floor of the tree of accounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simulator.cluster.requests import NONE, Requests
+from simulator.slurm.limits import CPUS, GPUS, JOBS, MEMORY, NODES, ONE_JOB, RUNNING, TIME
+from simulator.slurm.state import Limits
+from traces.cluster.accounts import ROOT_ACCOUNT, Limit
+from traces.cluster.description import ClusterDescription
+
+RESOURCES = {"jobs": JOBS, "nodes": NODES, "cpu": CPUS, "mem": MEMORY, "time": TIME, "gpu": GPUS}
+_MODELLED = {"running": RUNNING, "job": ONE_JOB}
+
+
+@dataclass
+class _Slots:
+    """Slots so far. place: of a limit and whose jobs it counts."""
+
+    place: dict[tuple[int, int], int] = field(default_factory=dict)
+    resource: list[int] = field(default_factory=list)
+    bound: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+
+    def of(self, number: int, limit: Limit, resource: int, whose: int) -> int:
+        """The slot of a limit and of whose jobs it counts."""
+        key = (number, whose)
+        if key not in self.place:
+            self.place[key] = len(self.bound)
+            self.resource.append(resource)
+            self.bound.append(limit.bound)
+            self.counts.append(_MODELLED[limit.counts])
+        return self.place[key]
+
+
+def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str, ...]) -> Limits:
+    """The limits of running jobs and of single jobs as slots. Others are not modelled: `unmodelled_limits` names them."""
+    owned: dict[tuple[str, str], list[tuple[int, Limit]]] = {}
+    for number, limit in enumerate(cluster.limits):
+        if limit.counts in _MODELLED and not limit.is_least and _resource(limit, gpu_types) is not None:
+            owned.setdefault((limit.owner, limit.owner_name), []).append((number, limit))
+    slots = _Slots()
+    first, entries = [0], []
+    chains: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for job in range(len(jobs.submit)):
+        key = tuple(int(column[job]) for column in (jobs.qos, jobs.account, jobs.member, jobs.user)) + (
+            int(jobs.partitions[job, 0]),
+        )
+        if key not in chains:
+            chains[key] = _entries(cluster, key, owned, slots, gpu_types)
+        entries += chains[key]
+        first.append(len(entries))
+    slot, checked = [entry[0] for entry in entries], [entry[1] for entry in entries]
+    columns = (first, slot, checked, slots.resource, slots.bound, slots.counts, [0] * len(slots.bound))
+    return Limits(*(np.array(column, dtype=np.int64) for column in columns))
+
+
+def unmodelled_limits(cluster: ClusterDescription, gpu_types: tuple[str, ...]) -> tuple[Limit, ...]:
+    """Limits that this replay does not know, such as those on jobs that wait or on used time."""
+    return tuple(
+        limit
+        for limit in cluster.limits
+        if limit.counts not in _MODELLED or limit.is_least or _resource(limit, gpu_types) is None
+    )
+
+
+def _resource(limit: Limit, gpu_types: tuple[str, ...]) -> int | None:
+    kind, _, name = limit.resource.partition(":")
+    if kind == "gpu" and name:
+        return GPUS + 1 + gpu_types.index(name) if name in gpu_types else None
+    return RESOURCES.get(limit.resource)
+
+
+def _entries(
+    cluster: ClusterDescription,
+    key: tuple[int, ...],
+    owned: dict[tuple[str, str], list[tuple[int, Limit]]],
+    slots: _Slots,
+    gpu_types: tuple[str, ...],
+) -> list[tuple[int, int]]:
+    """The slots of jobs with this QOS, account, association, user and partition, and whether they are checked: jobs count for a limit that is
+    hidden from them."""
+    hidden: set[tuple[str, str, str]] = set()
+    entries = []
+    for owner in _owners(cluster, key):
+        is_account = owner[0] in ("account", "user", "cluster")
+        seen = set()
+        for number, limit in owned.get(owner, []):
+            kind = (limit.counts, limit.each, limit.resource)
+            seen.add(kind)
+            whose = {"user": key[3], "account": key[1]}.get(limit.each, NONE)
+            resource = _resource(limit, gpu_types)
+            if resource is not None:
+                entries.append((slots.of(number, limit, resource, whose), int(kind not in hidden)))
+        # groups of accounts hold on every floor; everything else hides what is above
+        hidden |= {kind for kind in seen if not (is_account and kind[1] == "all")}
+    return entries
+
+
+def _owners(cluster: ClusterDescription, key: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+    """Who has limits for such jobs, in the order of precedence."""
+    qos, account, member, _, partition = key
+    of_partition = cluster.partitions[partition].qos if partition != NONE else ""
+    if of_partition:
+        yield "qos", of_partition
+    if qos != NONE:
+        yield "qos", cluster.qualities[qos].name
+    if member != NONE:
+        yield "user", f"{cluster.members[member].account}/{cluster.members[member].user}"
+    parents = {one.name: one.parent for one in cluster.accounts}
+    name = cluster.accounts[account].name if account != NONE else ""
+    while name and name != ROOT_ACCOUNT:
+        yield "account", name
+        name = parents[name]
+    yield "account", ROOT_ACCOUNT
+    yield "cluster", ""

@@ -1,0 +1,90 @@
+"""Limits of QOS and associations. Rules: docs/reference/slurm.md, "Limits"."""
+
+from __future__ import annotations
+
+from simulator.compiled import compiled
+from simulator.slurm.selection import node_memory, wanted_cpus, node_gpus
+
+RUNNING, ONE_JOB = range(2)
+"""What a slot counts: all running jobs of its owner with this one, or this job alone."""
+JOBS, NODES, CPUS, MEMORY, TIME, GPUS = range(6)
+"""Resources of slots. Behind GPUS, which counts all, are the types of GPUs."""
+
+
+@compiled
+def amount(engine, job, resource, nodes, cpus, memory):
+    """How much of a resource the job takes on so many nodes with so many CPUs and so much memory in all."""
+    if resource == JOBS:
+        return 1
+    if resource == NODES:
+        return nodes
+    if resource == CPUS:
+        return cpus
+    if resource == MEMORY:
+        return memory
+    if resource == TIME:
+        return engine.jobs.limit[job]
+    types = engine.jobs.gpus.shape[1]
+    if resource > GPUS:
+        return node_gpus(engine.jobs, job, resource - GPUS - 1) * nodes
+    total = 0
+    for column in range(types):
+        total += node_gpus(engine.jobs, job, column) * nodes
+    return total
+
+
+@compiled
+def too_many_jobs(engine, job):
+    """Whether a limit on the number of jobs, or on one job's time, keeps the job from starting. This is looked at before nodes."""
+    limits = engine.limits
+    for entry in range(limits.first[job], limits.first[job + 1]):
+        slot = limits.slot[entry]
+        resource = limits.resource[slot] if limits.checked[entry] > 0 else -1
+        if resource == JOBS and limits.used[slot] >= limits.bound[slot]:
+            return True
+        if resource == TIME and engine.jobs.limit[job] > limits.bound[slot]:
+            return True
+    return False
+
+
+@compiled
+def over_limit(engine, job, chosen):
+    """Whether the job on the `chosen` nodes of the scratch would exceed a limit on a resource. chosen: 0 for what it asked for."""
+    limits, jobs, scratch = engine.limits, engine.jobs, engine.scratch
+    if limits.first[job] == limits.first[job + 1]:
+        return False
+    nodes, cpus, memory = chosen, 0, 0
+    if chosen == 0:
+        nodes = jobs.min_nodes[job]
+        cpus = wanted_cpus(jobs, job)
+        memory = jobs.memory[job] * cpus if jobs.memory_per[job] == 1 else node_memory(jobs, job, cpus) * nodes
+    for k in range(chosen):
+        cpus += scratch.cpus[k]
+        memory += node_memory(jobs, job, scratch.cpus[k])
+    for entry in range(limits.first[job], limits.first[job + 1]):
+        slot = limits.slot[entry]
+        resource = limits.resource[slot]
+        if resource == JOBS or resource == TIME or limits.checked[entry] == 0:
+            continue
+        more = amount(engine, job, resource, nodes, cpus, memory)
+        if limits.counts[slot] == RUNNING:
+            more += limits.used[slot]
+        if more > limits.bound[slot]:
+            return True
+    return False
+
+
+@compiled
+def change_used(engine, job, sign):
+    """A job that runs counts in its slots (sign 1), one that has ended does not (-1)."""
+    limits, running = engine.limits, engine.running
+    if limits.first[job] == limits.first[job + 1]:
+        return
+    cpus = 0
+    memory = 0
+    for row in range(running.first[job], running.first[job] + running.nodes[job]):
+        cpus += running.cpus[row]
+        memory += node_memory(engine.jobs, job, running.cpus[row])
+    for entry in range(limits.first[job], limits.first[job + 1]):
+        slot = limits.slot[entry]
+        limits.used[slot] += sign * amount(engine, job, limits.resource[slot], running.nodes[job], cpus, memory)

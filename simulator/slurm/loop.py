@@ -1,0 +1,324 @@
+"""A whole replay under Slurm: submissions, ends, passes of the main scheduler and backfill cycles in the order of time.
+
+Rules: docs/reference/slurm.md, "When they run". All times are whole seconds of the log's clock.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.cluster.requests import NONE
+from simulator.compiled import compiled
+from simulator.slurm.backfill import STARTED, Decisions, Waiting, backfill_cycle
+from simulator.slurm.main_pass import main_pass
+from simulator.slurm.priority import FIRST_BASIC, FairShares, PriorityRules, StaticFactors, count_job, count_usage
+from simulator.slurm.priority import job_priority
+from simulator.slurm.starting import end_job
+from simulator.slurm.state import Engine
+
+IntArray = NDArray[np.int64]
+FOREVER = np.int64(1 << 61)
+ALL = np.int64(1 << 40)
+"""Depth of a pass over the full queue."""
+FULL_DUE, CYCLE_DUE, BATCH_DUE, LAST_BATCH, PERIOD_DUE, LAST_PERIOD, NEXT_SUBMIT, PENDING, ENDING, EPILOGS, LAST_EVENT = range(11)
+"""Places in `Replay.clock`: when each scheduler runs next, and how long the lists are."""
+_AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
+
+
+class Replay(NamedTuple):
+    """What a replay needs beside the engine."""
+
+    engine: Engine
+    waiting: Waiting
+    decisions: Decisions
+    rules: PriorityRules
+    statics: StaticFactors
+    fair: FairShares
+    order: IntArray  # (jobs,), by submission
+    runtime: IntArray  # (jobs,)
+    epilog: IntArray  # (jobs,), seconds until its nodes can be used again
+    next_task: IntArray  # (jobs,), the task behind it in its array
+    clock: IntArray  # (11,)
+    pending: IntArray  # (rows, 2), jobs that wait and their partitions, in order
+    priority: IntArray  # (jobs,)
+    eligible: IntArray  # (jobs,), second from which the job may start, NONE as long as something keeps it
+    finished: IntArray  # (jobs,), when it ended, NONE before
+    ending: IntArray  # (jobs,), running jobs by their true ends
+    epilog_end: IntArray  # (jobs,), ends of epilogs, ascending
+    backfilled: NDArray[np.bool_]  # (jobs,)
+
+
+@compiled
+def run_replay(replay):
+    """Runs until all jobs have started that can. Starts are in `engine.running.start`."""
+    clock = replay.clock
+    settings = replay.engine.site.settings
+    while True:
+        now = _next_time(replay)
+        if now >= FOREVER:
+            return
+        _end_jobs(replay, now)
+        if clock[PERIOD_DUE] <= now:
+            _new_priorities(replay, now)
+        _submit(replay, now)
+        after_epilog = False
+        while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
+            clock[EPILOGS] -= 1
+            after_epilog = True
+        if after_epilog:
+            _pass(replay, settings.depth + 1, now)
+        if clock[FULL_DUE] <= now:
+            _pass(replay, ALL, now)
+            clock[FULL_DUE] += settings.full_interval
+            clock[LAST_BATCH] = now
+            clock[BATCH_DUE] = FOREVER
+        elif clock[BATCH_DUE] <= now:
+            _pass(replay, settings.depth + 1, now)
+            clock[LAST_BATCH] = now
+            clock[BATCH_DUE] = FOREVER
+        if clock[CYCLE_DUE] <= now:
+            _cycle(replay, now)
+            clock[CYCLE_DUE] += settings.interval
+
+
+@compiled
+def _next_time(replay):
+    """The next second in which something happens. Schedulers that have nobody to start are passed over, in their own rhythm."""
+    clock, settings = replay.clock, replay.engine.site.settings
+    now = FOREVER
+    if clock[NEXT_SUBMIT] < len(replay.order):
+        now = replay.engine.jobs.submit[replay.order[clock[NEXT_SUBMIT]]]
+    if clock[ENDING] > 0:
+        job = replay.ending[clock[ENDING] - 1]
+        now = min(now, replay.engine.running.start[job] + replay.runtime[job])
+    if clock[EPILOGS] > 0:
+        now = min(now, replay.epilog_end[clock[EPILOGS] - 1])
+    if clock[PENDING] > 0:
+        if now >= FOREVER and not _may_start_later(replay):
+            return FOREVER
+        return min(min(now, clock[FULL_DUE]), min(clock[CYCLE_DUE], clock[BATCH_DUE]))
+    if now < FOREVER:
+        clock[FULL_DUE] += _whole_steps(now - clock[FULL_DUE], settings.full_interval)
+        clock[CYCLE_DUE] += _whole_steps(now - clock[CYCLE_DUE], settings.interval)
+        clock[BATCH_DUE] = FOREVER
+    return now
+
+
+@compiled
+def _whole_steps(late, step):
+    """The seconds to add so that a rhythm is not late."""
+    return (late + step - 1) // step * step if late > 0 else 0
+
+
+@compiled
+def _may_start_later(replay):
+    """When nothing runs and nobody comes: whether a waiting job is kept by a time to come, or the schedulers have yet to run twice."""
+    site, jobs, clock = replay.engine.site, replay.engine.jobs, replay.clock
+    now = min(clock[FULL_DUE], clock[CYCLE_DUE])
+    if now < clock[LAST_EVENT] + 2 * max(site.settings.full_interval, site.settings.interval):
+        return True
+    for k in range(len(site.reservation_times)):
+        if site.reservation_times[k, 1] >= clock[LAST_EVENT]:
+            clock[LAST_EVENT] = min(now, site.reservation_times[k, 1] + 1)
+            return True
+    for k in range(clock[PENDING]):
+        if jobs.begin[replay.pending[k, 0]] >= clock[LAST_EVENT]:
+            clock[LAST_EVENT] = min(now, jobs.begin[replay.pending[k, 0]] + 1)
+            return True
+    return False
+
+
+@compiled
+def _end_jobs(replay, now):
+    """Jobs whose time is over end, and their nodes complete."""
+    clock, running = replay.clock, replay.engine.running
+    while clock[ENDING] > 0:
+        job = replay.ending[clock[ENDING] - 1]
+        end = running.start[job] + replay.runtime[job]
+        if end > now:
+            return
+        clock[ENDING] -= 1
+        if clock[LAST_PERIOD] >= 0:
+            count_job(replay.engine, replay.rules, replay.fair, job, max(clock[LAST_PERIOD], running.start[job]), end)
+        over = end + replay.epilog[job]
+        end_job(replay.engine, job, over)
+        replay.finished[job] = end
+        clock[LAST_EVENT] = now
+        place = clock[EPILOGS]
+        while place > 0 and replay.epilog_end[place - 1] < over:
+            replay.epilog_end[place] = replay.epilog_end[place - 1]
+            place -= 1
+        replay.epilog_end[place] = over
+        clock[EPILOGS] += 1
+
+
+@compiled
+def _submit(replay, now):
+    """Jobs of this second join the queue."""
+    clock, jobs = replay.clock, replay.engine.jobs
+    while clock[NEXT_SUBMIT] < len(replay.order):
+        job = replay.order[clock[NEXT_SUBMIT]]
+        if jobs.submit[job] > now:
+            return
+        replay.eligible[job] = _eligible_from(replay, job, now)
+        for k in range(jobs.partitions.shape[1]):
+            partition = jobs.partitions[job, k]
+            if partition >= 0:
+                _give_priority(replay, job, partition, now)
+                _join(replay, job, partition)
+        clock[NEXT_SUBMIT] += 1
+        clock[LAST_EVENT] = now
+        due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
+        clock[BATCH_DUE] = min(clock[BATCH_DUE], due)
+
+
+@compiled
+def _give_priority(replay, job, partition, now):
+    if replay.engine.jobs.priority[job] >= 0:
+        replay.priority[job] = replay.engine.jobs.priority[job]
+    elif replay.engine.site.settings.basic > 0:
+        replay.priority[job] = FIRST_BASIC - replay.clock[NEXT_SUBMIT]
+    else:
+        since = replay.eligible[job]
+        seconds = now - since if since >= 0 else 0
+        replay.priority[job] = job_priority(
+            replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds
+        )
+
+
+@compiled
+def _join(replay, job, partition):
+    """The job takes its place in the queue."""
+    place = replay.clock[PENDING]
+    while place > 0 and _goes_before(replay, job, partition, replay.pending[place - 1, 0], replay.pending[place - 1, 1]):
+        replay.pending[place, 0] = replay.pending[place - 1, 0]
+        replay.pending[place, 1] = replay.pending[place - 1, 1]
+        place -= 1
+    replay.pending[place, 0] = job
+    replay.pending[place, 1] = partition
+    replay.clock[PENDING] += 1
+
+
+@compiled
+def _goes_before(replay, job, partition, other, other_partition):
+    """Jobs of a reservation, then the tier of the partition, then priority, then the time of submission, then the number."""
+    site, jobs = replay.engine.site, replay.engine.jobs
+    mine, theirs = jobs.reservation[job] >= 0, jobs.reservation[other] >= 0
+    if mine != theirs:
+        return mine
+    if site.partition_tier[partition] != site.partition_tier[other_partition]:
+        return site.partition_tier[partition] > site.partition_tier[other_partition]
+    if replay.priority[job] != replay.priority[other]:
+        return replay.priority[job] > replay.priority[other]
+    if jobs.submit[job] != jobs.submit[other]:
+        return jobs.submit[job] < jobs.submit[other]
+    return job < other
+
+
+@compiled
+def _eligible_from(replay, job, now):
+    """The second from which nothing keeps the job, NONE if something does."""
+    jobs = replay.engine.jobs
+    if jobs.held[job] > 0 or jobs.begin[job] > now:
+        return np.int64(NONE)
+    for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
+        kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
+        if kind == _AFTER_NOT_OK:
+            return np.int64(NONE)
+        done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
+        if done < 0:
+            return np.int64(NONE)
+    return max(now, jobs.submit[job])
+
+
+@compiled
+def _new_priorities(replay, now):
+    """Once a period all priorities are computed anew, and the queue is sorted."""
+    clock, pending = replay.clock, replay.pending
+    count_usage(replay.engine, replay.rules, replay.fair, clock[LAST_PERIOD], now)
+    clock[LAST_PERIOD] = now
+    clock[PERIOD_DUE] = now + replay.rules.period
+    for k in range(clock[PENDING]):
+        _give_priority(replay, pending[k, 0], pending[k, 1], now)
+    for k in range(1, clock[PENDING]):
+        job, partition = pending[k, 0], pending[k, 1]
+        place = k
+        while place > 0 and _goes_before(replay, job, partition, pending[place - 1, 0], pending[place - 1, 1]):
+            pending[place, 0] = pending[place - 1, 0]
+            pending[place, 1] = pending[place - 1, 1]
+            place -= 1
+        pending[place, 0] = job
+        pending[place, 1] = partition
+
+
+@compiled
+def _fill_waiting(replay, now):
+    """The rows that a scheduler looks at: eligible jobs, and of an array its first task that waits."""
+    waiting, jobs, clock = replay.waiting, replay.engine.jobs, replay.clock
+    count = 0
+    for k in range(clock[PENDING]):
+        job, partition = replay.pending[k, 0], replay.pending[k, 1]
+        if replay.eligible[job] < 0:
+            replay.eligible[job] = _eligible_from(replay, job, now)
+        if replay.eligible[job] < 0:
+            continue
+        if count > 0 and jobs.array[job] >= 0:
+            before = waiting.job[count - 1]
+            if jobs.array[before] == jobs.array[job] and waiting.partition[count - 1] == partition:
+                continue
+        waiting.job[count] = job
+        waiting.partition[count] = partition
+        count += 1
+    waiting.count[0] = count
+
+
+@compiled
+def _pass(replay, depth, now):
+    if replay.clock[PENDING] == 0:
+        return
+    _fill_waiting(replay, now)
+    if main_pass(replay.engine, replay.waiting, depth, now) > 0:
+        _leave_queue(replay, now, False)
+
+
+@compiled
+def _cycle(replay, now):
+    if replay.clock[PENDING] == 0 or replay.engine.site.settings.backfills == 0:
+        return
+    _fill_waiting(replay, now)
+    backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
+    for k in range(replay.decisions.count[0]):
+        if replay.decisions.kind[k] == STARTED:
+            _leave_queue(replay, now, True)
+            return
+
+
+@compiled
+def _leave_queue(replay, now, by_backfill):
+    """Jobs that have started leave the queue, and their ends are noted."""
+    clock, pending, running = replay.clock, replay.pending, replay.engine.running
+    kept = 0
+    for k in range(clock[PENDING]):
+        job = pending[k, 0]
+        if running.start[job] < 0:
+            pending[kept, 0] = job
+            pending[kept, 1] = pending[k, 1]
+            kept += 1
+        elif running.partition[job] == pending[k, 1]:
+            replay.backfilled[job] = by_backfill
+            end = now + replay.runtime[job]
+            place = clock[ENDING]
+            while place > 0 and _true_end(replay, replay.ending[place - 1]) < end:
+                replay.ending[place] = replay.ending[place - 1]
+                place -= 1
+            replay.ending[place] = job
+            clock[ENDING] += 1
+    clock[PENDING] = kept
+
+
+@compiled
+def _true_end(replay, job):
+    return replay.engine.running.start[job] + replay.runtime[job]

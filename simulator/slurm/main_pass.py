@@ -1,0 +1,104 @@
+"""The main scheduler: down the queue, until a job of each partition does not fit. Rules: docs/reference/slurm.md, "Main scheduler"."""
+
+from __future__ import annotations
+
+from simulator.compiled import compiled
+from simulator.slurm.limits import over_limit, too_many_jobs
+from simulator.slurm.reservations import covers_all
+from simulator.slurm.selection import choose_nodes, reset_weights
+from simulator.slurm.starting import job_limit, start_job
+
+STARTS, PASSED_OVER, BLOCKS = range(3)
+"""What becomes of a job: it starts, it is passed over, or it blocks its partition for the rest of the pass."""
+
+
+@compiled
+def main_pass(engine, waiting, depth, now):
+    """Runs one pass over the queue at second `now`, down to `depth` jobs. Returns how many started. `scratch.open_nodes` and
+    `scratch.failed` say what is closed."""
+    scratch, jobs = engine.scratch, engine.jobs
+    scratch.open_nodes[:] = True
+    scratch.failed[:] = False
+    scratch.failed_reservation[:] = False
+    started = 0
+    looked_at = 0
+    for row in range(waiting.count[0]):
+        job, partition = waiting.job[row], waiting.partition[row]
+        while job >= 0:
+            own = jobs.reservation[job]
+            blocked = scratch.failed[partition] if own < 0 else scratch.failed_reservation[own]
+            if blocked or engine.running.start[job] >= 0:
+                break
+            looked_at += 1
+            if looked_at > depth:
+                return started
+            limit = jobs.array_limit[job]
+            if limit > 0 and engine.running.array_running[jobs.array[job]] >= limit:
+                break
+            outcome = _try_to_start(engine, job, partition, now)
+            if outcome == STARTS:
+                started += 1
+                job = waiting.next_task[job]
+                continue
+            if outcome == BLOCKS:
+                _block(engine, own, partition)
+            break
+    return started
+
+
+@compiled
+def _block(engine, reservation, partition):
+    """Closes a reservation, or a partition with all its nodes, also for other partitions that share them."""
+    scratch = engine.scratch
+    if reservation >= 0:
+        scratch.failed_reservation[reservation] = True
+        return
+    scratch.failed[partition] = True
+    for node in range(len(scratch.open_nodes)):
+        if engine.site.partition_nodes[partition, node]:
+            scratch.open_nodes[node] = False
+
+
+@compiled
+def _try_to_start(engine, job, partition, now):
+    site, scratch = engine.site, engine.scratch
+    if too_many_jobs(engine, job):
+        return PASSED_OVER
+    for node in range(len(scratch.allowed)):
+        scratch.allowed[node] = (
+            site.partition_nodes[partition, node]
+            and site.feature_nodes[engine.jobs.features[job], node]
+            and scratch.open_nodes[node]
+            and scratch.completing[node] <= now
+        )
+    if not _reservations_allow(engine, job, now, job_limit(engine, job, partition)):
+        return PASSED_OVER
+    reset_weights(engine, partition)
+    chosen = choose_nodes(engine, engine.free, job, partition)
+    if over_limit(engine, job, chosen):
+        return BLOCKS if site.settings.stops_at_limit > 0 else PASSED_OVER
+    if chosen == 0:
+        return BLOCKS
+    start_job(engine, job, partition, chosen, now)
+    return STARTS
+
+
+@compiled
+def _reservations_allow(engine, job, now, limit):
+    """Whether reservations let the job start now. Takes nodes of other ones out of `scratch.allowed`."""
+    site, allowed = engine.site, engine.scratch.allowed
+    own = engine.jobs.reservation[job]
+    if own >= 0:
+        if not site.reservation_times[own, 0] <= now < site.reservation_times[own, 1]:
+            return False
+        for node in range(len(allowed)):
+            allowed[node] = allowed[node] and site.reservation_nodes[own, node]
+    for other in range(len(site.reservation_times)):
+        if other == own or site.reservation_times[other, 2] > now:
+            continue
+        if site.reservation_times[other, 0] < now + limit and now < site.reservation_times[other, 1]:
+            if covers_all(site, other):
+                return False
+            for node in range(len(allowed)):
+                allowed[node] = allowed[node] and not site.reservation_nodes[other, node]
+    return True

@@ -1,0 +1,164 @@
+"""Priorities of waiting jobs: basic, or the sum of factors (multifactor). Rules: docs/reference/slurm.md, "Priority"."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.cluster.arrays import ClusterArrays
+from simulator.cluster.requests import NONE, Requests
+from simulator.compiled import compiled
+from simulator.slurm.fair_tree import add_usage, decay_of, fair_tree_factors
+from simulator.slurm.selection import wanted_cpus
+from traces.cluster.description import SchedulerSettings
+
+FIRST_BASIC = 4294901760
+"""Priority of the first job under priority/basic. Each further one has one less."""
+
+
+class PriorityRules(NamedTuple):
+    """Weights and times of priority/multifactor. Times in seconds; half_life 0 for no decay. small_first: 1 where small jobs gain."""
+
+    age: int
+    fair_share: int
+    job_size: int
+    partition: int
+    qos: int
+    most_age: int
+    half_life: int
+    period: int
+    small_first: int
+
+
+class FairShares(NamedTuple):
+    """The tree of shares, accounts first, then users. owner: of each job, its place in the tree, NONE for none."""
+
+    parent: NDArray[np.int64]
+    shares: NDArray[np.int64]
+    usage: NDArray[np.float64]
+    owner: NDArray[np.int64]  # (jobs,)
+    factor: NDArray[np.float64]  # (users,)
+    num_accounts: int
+
+
+class StaticFactors(NamedTuple):
+    """Factors that do not change while a job waits, float64."""
+
+    partition: NDArray[np.float64]  # (partitions,)
+    qos: NDArray[np.float64]  # (qualities,)
+
+
+def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
+    """The weights with Slurm's defaults for what is not set."""
+    values = scheduler.values
+
+    def number(name: str, default: int = 0) -> int:
+        return int(float(values.get(name, default)))
+
+    return PriorityRules(
+        age=number("priorityweightage"),
+        fair_share=number("priorityweightfairshare"),
+        job_size=number("priorityweightjobsize"),
+        partition=number("priorityweightpartition"),
+        qos=number("priorityweightqos"),
+        most_age=duration_s(str(values.get("prioritymaxage", "7-0"))),
+        half_life=duration_s(str(values.get("prioritydecayhalflife", "7-0"))),
+        period=duration_s(str(values.get("prioritycalcperiod", "00:05:00"))),
+        small_first=int(str(values.get("priorityfavorsmall", "no")).lower() in ("yes", "true", "1")),
+    )
+
+
+def duration_s(text: str) -> int:
+    """Seconds of Slurm's times: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes and so on."""
+    days, dash, rest = text.strip().rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    if dash:
+        hours, minutes, seconds = (parts + [0, 0])[:3]
+        return int(days) * 86400 + hours * 3600 + minutes * 60 + seconds
+    if len(parts) == 3:
+        return parts[0] * 3600 + parts[1] * 60 + parts[2]
+    return parts[0] * 60 + (parts[1] if len(parts) > 1 else 0)
+
+
+def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
+    """The tree of shares in which nobody has used anything."""
+    num_accounts = len(arrays.parent)
+    parent = np.concatenate([arrays.parent, arrays.member_account]).astype(np.int64)
+    return FairShares(
+        parent=parent,
+        shares=np.concatenate([arrays.shares, arrays.member_shares]).astype(np.int64),
+        usage=np.zeros(len(parent)),
+        owner=np.where(jobs.member >= 0, jobs.member + num_accounts, NONE).astype(np.int64),
+        factor=np.ones(len(arrays.member_account)),
+        num_accounts=num_accounts,
+    )
+
+
+def static_factors(arrays: ClusterArrays) -> StaticFactors:
+    """Partition: its factor by the largest. QOS: its priority by the largest."""
+    return StaticFactors(
+        arrays.factor / max(int(arrays.factor.max(initial=1)), 1),
+        arrays.qos_priority / max(int(arrays.qos_priority.max(initial=0)), 1),
+    )
+
+
+@compiled
+def job_priority(engine, rules, statics, fair, row, seconds):
+    """The sum of weights times factors, cut to a whole number, at least 1. row: job and partition. seconds: since the job gathers age."""
+    job, partition = row
+    site, jobs = engine.site, engine.jobs
+    age = min(1.0, max(seconds, 0) / rules.most_age) if rules.most_age > 0 else 0.0
+    share = 0.0
+    if fair.owner[job] >= 0:
+        share = fair.factor[fair.owner[job] - fair.num_accounts]
+    quality = statics.qos[jobs.qos[job]] if jobs.qos[job] >= 0 else 0.0
+    total = rules.age * age + rules.fair_share * share
+    total += rules.job_size * size_factor(engine, rules, job, partition)
+    total += rules.partition * statics.partition[partition] + rules.qos * quality
+    total -= jobs.nice[job]
+    if total < 1.0 or len(site.cpus) == 0:
+        return np.int64(1)
+    return np.int64(total)
+
+
+@compiled
+def size_factor(engine, rules, job, partition):
+    """(nodes / all nodes + CPUs / all CPUs) / 2, or what is left of 1 where small jobs gain. Whole-node jobs count all CPUs of their
+    nodes."""
+    site, jobs = engine.site, engine.jobs
+    nodes = jobs.min_nodes[job]
+    cpus = wanted_cpus(jobs, job)
+    all_cpus = 0
+    for node in range(len(site.cpus)):
+        all_cpus += site.cpus[node]
+    if jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0:
+        cpus = max(cpus, nodes * all_cpus // len(site.cpus))
+    size = (nodes / len(site.cpus) + cpus / all_cpus) / 2
+    return 1.0 - size if rules.small_first > 0 else size
+
+
+@compiled
+def count_usage(engine, rules, fair, since, until):
+    """Usage of a period: what was there decays, and running jobs add their CPUs' seconds. Then the factors are computed."""
+    left = decay_of(until - since, rules.half_life)
+    for node in range(len(fair.usage)):
+        fair.usage[node] *= left
+    for k in range(engine.running.count[0]):
+        job = engine.running.job[k]
+        count_job(engine, rules, fair, job, max(since, engine.running.start[job]), until)
+    fair.factor[:] = fair_tree_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts)
+
+
+@compiled
+def count_job(engine, rules, fair, job, since, until):
+    """Adds one job's use of the seconds from `since` to `until`."""
+    if fair.owner[job] < 0 or until <= since:
+        return
+    running = engine.running
+    cpus = 0
+    for row in range(running.first[job], running.first[job] + running.nodes[job]):
+        cpus += running.cpus[row]
+    seconds = until - since
+    add_usage(fair.usage, fair.parent, fair.owner[job], cpus * seconds * decay_of(seconds, rules.half_life))

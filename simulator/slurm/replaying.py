@@ -1,0 +1,141 @@
+"""Slurm as a replayer: whole schedules from submissions, limits, run times and the configuration alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.cluster.arrays import ClusterArrays
+from simulator.cluster.requests import NONE, Requests
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import CANCELLED, Schedule
+from simulator.replayer import Outcome
+from simulator.slurm.backfill import Decisions, Waiting
+from simulator.slurm.limit_slots import limits_of
+from simulator.slurm.loop import CYCLE_DUE, FULL_DUE, LAST_BATCH, PERIOD_DUE, BATCH_DUE, FOREVER, LAST_PERIOD, Replay
+from simulator.slurm.loop import run_replay
+from simulator.slurm.priority import fair_shares, priority_rules, static_factors
+from simulator.slurm.settings import settings_of
+from simulator.slurm.state import idle_engine, site_of
+from traces.cluster.description import ClusterDescription
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Phases:
+    """What differs between two runs of the same Slurm. cycle_s, full_s: seconds from the first submission to the first backfill cycle and
+    to the first pass over the full queue. epilog_s: least and most seconds that nodes complete, drawn for each job with `seed`."""
+
+    cycle_s: int = 0
+    full_s: int = 0
+    epilog_s: tuple[int, int] = (0, 0)
+    seed: int = 0
+
+    @staticmethod
+    def drawn(seed: int, interval_s: int = 30, epilog_s: tuple[int, int] = (0, 5)) -> Phases:
+        """Phases of one more run."""
+        random = np.random.default_rng(seed)
+        return Phases(int(random.integers(interval_s)), int(random.integers(60)), epilog_s, seed)
+
+
+@dataclass(frozen=True)
+class SlurmReplayer:
+    """Replays a described cluster under its own scheduler. requests: of the same jobs, in the same order."""
+
+    description: ClusterDescription
+    arrays: ClusterArrays
+    requests: Requests
+    phases: Phases = Phases()
+    honours: ClassVar[frozenset[str]] = frozenset()
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. Raises ValueError if the requests are of other
+        jobs, or if jobs already run."""
+        if len(jobs.submit) != len(self.requests.submit):
+            raise ValueError(f"{len(jobs.submit)} jobs, but requests of {len(self.requests.submit)}")
+        if len(cluster.running) or len(cluster.outages):
+            raise ValueError("Slurm's replay begins on an idle cluster without outages: leave them out")
+        requests = self.requests._replace(submit=jobs.submit, limit=np.maximum(jobs.limit, 1))
+        replay = new_replay(self.description, self.arrays, requests, jobs.runtime, self.phases)
+        run_replay(replay)
+        start = replay.engine.running.start.copy()
+        never = start == NONE
+        start[never] = CANCELLED
+        return Outcome(Schedule(start, replay.backfilled), counts={"never started": int(never.sum())})
+
+
+def new_replay(
+    description: ClusterDescription,
+    arrays: ClusterArrays,
+    requests: Requests,
+    runtime: IntArray,
+    phases: Phases,
+) -> Replay:
+    """A replay in which nothing has happened yet."""
+    settings = settings_of(description.scheduler)
+    jobs = Requests(*(np.ascontiguousarray(column) for column in requests))
+    engine = idle_engine(site_of(arrays, settings), jobs, limits_of(description, jobs, arrays.gpu_types))
+    num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
+    rows = num_jobs * jobs.partitions.shape[1]
+    first = int(jobs.submit.min(initial=0))
+    clock = np.zeros(11, dtype=np.int64)
+    rules = priority_rules(description.scheduler)
+    clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
+    clock[BATCH_DUE], clock[LAST_BATCH], clock[LAST_PERIOD] = FOREVER, first - 60, first
+    clock[PERIOD_DUE] = FOREVER if settings.basic else first + rules.period
+    low, high = phases.epilog_s
+    next_task = _next_tasks(jobs)
+    none = np.full(num_jobs, NONE, dtype=np.int64)
+    return Replay(
+        engine=engine,
+        waiting=_waiting(rows, arrays, jobs, next_task),
+        decisions=_decisions(rows + settings.array_plans + 1, num_nodes),
+        rules=rules,
+        statics=static_factors(arrays),
+        fair=fair_shares(arrays, jobs),
+        order=np.argsort(jobs.submit, kind="stable"),
+        runtime=np.ascontiguousarray(runtime),
+        epilog=np.random.default_rng(phases.seed).integers(low, high + 1, num_jobs),
+        next_task=next_task,
+        clock=clock,
+        pending=np.zeros((rows + 1, 2), dtype=np.int64),
+        priority=np.zeros(num_jobs, dtype=np.int64),
+        eligible=none.copy(),
+        finished=none.copy(),
+        ending=np.zeros(num_jobs + 1, dtype=np.int64),
+        epilog_end=np.zeros(num_jobs + 1, dtype=np.int64),
+        backfilled=np.zeros(num_jobs, dtype=np.bool_),
+    )
+
+
+def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests, next_task: IntArray) -> Waiting:
+    def zeros(count: int) -> IntArray:
+        return np.zeros(count, dtype=np.int64)
+
+    users = int(jobs.user.max(initial=0)) + 1
+    return Waiting(
+        zeros(1), zeros(rows), zeros(rows), zeros(rows), next_task, zeros(users), zeros(len(arrays.max_time))
+    )
+
+
+def _decisions(rows: int, num_nodes: int) -> Decisions:
+    columns = (np.zeros(rows, dtype=np.int64) for _ in range(4))
+    return Decisions(np.zeros(1, dtype=np.int64), *columns, np.zeros((0, num_nodes), dtype=np.bool_))
+
+
+def _next_tasks(jobs: Requests) -> IntArray:
+    """The task behind each one in its array, NONE for the last and for other jobs."""
+    following = np.full(len(jobs.submit), NONE, dtype=np.int64)
+    last: dict[int, int] = {}
+    for job in np.lexsort((jobs.array_task, jobs.array)):
+        array = int(jobs.array[job])
+        if array >= 0:
+            if array in last:
+                following[last[array]] = job
+            last[array] = int(job)
+    return following

@@ -1,0 +1,243 @@
+"""Which nodes a job gets (select/cons_tres with cores and memory, or select/linear). Rules: docs/reference/slurm.md, "Nodes"."""
+
+from __future__ import annotations
+
+from simulator.compiled import compiled
+
+_PER_NODE, _PER_CPU, _PER_GPU = range(3)
+"""Places in MEMORY_PER and GPUS_PER."""
+
+
+@compiled
+def holds_whole_nodes(site, jobs, job, partition):
+    """Whether the job has its nodes for itself."""
+    return jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0 or site.settings.whole_nodes > 0
+
+
+@compiled
+def wanted_cpus(jobs, job):
+    """CPUs of the job's tasks."""
+    return max(jobs.tasks[job] * jobs.cpus_per_task[job], jobs.min_nodes[job])
+
+
+@compiled
+def node_gpus(jobs, job, column):
+    """GPUs of a type that the job wants on each node."""
+    gpus = jobs.gpus[job, column]
+    if jobs.gpus_per[job] == 1:
+        nodes = jobs.min_nodes[job]
+        return (gpus + nodes - 1) // nodes
+    if jobs.gpus_per[job] == 2:
+        nodes = jobs.min_nodes[job]
+        return gpus * ((jobs.tasks[job] + nodes - 1) // nodes)
+    return gpus
+
+
+@compiled
+def has_gpus(jobs, free, job, node):
+    """Whether all GPUs that the job wants on a node are free there."""
+    for column in range(jobs.gpus.shape[1]):
+        wanted = node_gpus(jobs, job, column)
+        if wanted > 0 and free.gpus[node, column] < wanted:
+            return False
+    return True
+
+
+@compiled
+def wants_gpus(jobs, job):
+    """GPUs of all types that the job wants on each node."""
+    gpus = 0
+    for column in range(jobs.gpus.shape[1]):
+        gpus += node_gpus(jobs, job, column)
+    return gpus
+
+
+@compiled
+def node_memory(jobs, job, cpus):
+    """Memory that the job holds on a node on which it has these CPUs."""
+    memory = jobs.memory[job]
+    if jobs.memory_per[job] == _PER_CPU:
+        return memory * cpus
+    if jobs.memory_per[job] == _PER_GPU:
+        return memory * wants_gpus(jobs, job)
+    return memory
+
+
+@compiled
+def usable_cpus(engine, free, job, whole, node):
+    """CPUs that the job could use on the node, 0 where it cannot have the node."""
+    site, jobs = engine.site, engine.jobs
+    least = 1
+    if jobs.tasks_per_node[job] > 0:
+        least = jobs.tasks_per_node[job]
+    elif jobs.max_nodes[job] == 1:
+        least = jobs.tasks[job]
+    least *= jobs.cpus_per_task[job]
+    cpus = free.cpus[node]
+    if whole:
+        if free.jobs[node] > 0:
+            return 0
+    elif free.whole[node] > 0:
+        return 0
+    gpus = wants_gpus(jobs, job)
+    if gpus > 0:
+        if not has_gpus(jobs, free, job, node):
+            return 0
+        if jobs.max_nodes[job] == 1 and not whole:
+            cpus = min(cpus, wanted_cpus(jobs, job))
+    if jobs.memory[job] > 0 and site.memory[node] > 0:
+        if jobs.memory_per[job] == _PER_CPU and not whole:
+            cpus = min(cpus, free.memory[node] // jobs.memory[job])
+        elif node_memory(jobs, job, cpus) > free.memory[node]:
+            return 0
+    if cpus < least:
+        return 0
+    return cpus
+
+
+@compiled
+def reset_weights(engine, partition):
+    """Takes back what tests for GPUs left in the weights of a partition's nodes."""
+    weight = engine.scratch.weight
+    for node in range(len(weight)):
+        if engine.site.partition_nodes[partition, node]:
+            weight[node] = engine.site.weight[node] * 256 + 255
+
+
+@compiled
+def choose_nodes(engine, free, job, partition):
+    """Chooses among the nodes `scratch.allowed`. Returns how many, 0 if the job does not fit, with `scratch.chosen` and `scratch.cpus`."""
+    site, jobs, scratch = engine.site, engine.jobs, engine.scratch
+    whole = holds_whole_nodes(site, jobs, job, partition)
+    gpus = wants_gpus(jobs, job)
+    usable = scratch.usable
+    count = 0
+    total = 0
+    for node in range(len(usable)):
+        usable[node] = 0
+        if scratch.allowed[node]:
+            usable[node] = usable_cpus(engine, free, job, whole, node)
+            if usable[node] > 0:
+                if gpus > 0:
+                    scratch.weight[node] = site.weight[node] * 256 + max(255 - gpus, 0)
+                count += 1
+                total += usable[node]
+    wanted = wanted_cpus(jobs, job)
+    while count >= jobs.min_nodes[job] and total >= wanted:
+        chosen = _take_runs(jobs, scratch, job, whole)
+        if chosen > 0:
+            _lay_out(engine, job, whole, chosen)
+            return chosen
+        if count <= jobs.min_nodes[job]:
+            return 0
+        # too many small nodes: leave out those with the fewest CPUs
+        least = usable.max()
+        for node in range(len(usable)):
+            if 0 < usable[node] < least:
+                least = usable[node]
+        for node in range(len(usable)):
+            if usable[node] == least:
+                usable[node] = 0
+                count -= 1
+                total -= least
+    return 0
+
+
+@compiled
+def _take_runs(jobs, scratch, job, whole):
+    """Takes the best runs of neighbours until nodes and CPUs suffice. Returns the number of nodes, or 0."""
+    usable = scratch.usable
+    cpus = scratch.cpus
+    cpus[:] = 0
+    nodes_left = jobs.min_nodes[job]
+    cpus_left = wanted_cpus(jobs, job)
+    taken = 0
+    while nodes_left > 0 or cpus_left > 0:
+        begin, end, suffices = _best_run(usable, cpus, scratch.weight, nodes_left, cpus_left)
+        if begin < 0:
+            return 0
+        if suffices and nodes_left <= 1:
+            single = -1
+            for node in range(begin, end):
+                if usable[node] >= cpus_left and (single < 0 or usable[node] < usable[single]):
+                    single = node
+            if single >= 0:
+                begin, end = single, single + 1
+        for node in range(begin, end):
+            if nodes_left <= 0 and cpus_left <= 0:
+                break
+            if taken >= jobs.max_nodes[job]:
+                return 0
+            cut = usable[node]
+            if not whole:
+                cut = min(cut, max(cpus_left - max(nodes_left - 1, 0), 1))
+            cpus[node] = cut
+            nodes_left -= 1
+            cpus_left -= cut
+            taken += 1
+    return taken
+
+
+@compiled
+def _best_run(usable, taken, weight, nodes_left, cpus_left):
+    """The best run of neighbours with one weight: its first node, the one behind it, and whether it suffices alone. -1 for none."""
+    best_begin, best_end, best_suffices, best_cpus = -1, -1, False, 0
+    node = 0
+    while node < len(usable):
+        if usable[node] == 0 or taken[node] > 0:
+            node += 1
+            continue
+        begin = node
+        cpus = 0
+        while node < len(usable) and usable[node] > 0 and taken[node] == 0 and weight[node] == weight[begin]:
+            cpus += usable[node]
+            node += 1
+        suffices = node - begin >= nodes_left and cpus >= cpus_left
+        better = best_begin < 0
+        if not better and weight[begin] != weight[best_begin]:
+            better = weight[begin] < weight[best_begin]
+        elif not better and suffices != best_suffices:
+            better = suffices
+        elif not better:
+            better = cpus < best_cpus if suffices else cpus > best_cpus
+        if better:
+            best_begin, best_end, best_suffices, best_cpus = begin, node, suffices, cpus
+    return best_begin, best_end, best_suffices
+
+
+@compiled
+def _lay_out(engine, job, whole, chosen):
+    """Writes the chosen nodes in their order, and the CPUs that the job gets on each."""
+    jobs, scratch = engine.jobs, engine.scratch
+    k = 0
+    for node in range(len(scratch.usable)):
+        if scratch.cpus[node] > 0:
+            scratch.chosen[k] = node
+            scratch.cpus[k] = scratch.cpus[node]
+            k += 1
+    for k in range(chosen):
+        if whole:
+            scratch.cpus[k] = engine.site.cpus[scratch.chosen[k]]
+        elif jobs.tasks_per_node[job] > 0:
+            scratch.cpus[k] = jobs.tasks_per_node[job] * jobs.cpus_per_task[job]
+        elif chosen == 1:
+            scratch.cpus[k] = wanted_cpus(jobs, job)
+    if not whole and jobs.tasks_per_node[job] == 0 and chosen > 1 and jobs.max_nodes[job] == jobs.min_nodes[job]:
+        spread_tasks(jobs, scratch, job, chosen)
+
+
+@compiled
+def spread_tasks(jobs, scratch, job, chosen):
+    """Tasks go to the chosen nodes in turn, as long as a node has CPUs for one more."""
+    each = jobs.cpus_per_task[job]
+    for k in range(chosen):
+        scratch.cpus[k] = 0
+    left = jobs.tasks[job]
+    placed = True
+    while left > 0 and placed:
+        placed = False
+        for k in range(chosen):
+            if left > 0 and scratch.usable[scratch.chosen[k]] >= scratch.cpus[k] + each:
+                scratch.cpus[k] += each
+                left -= 1
+                placed = True

@@ -1,0 +1,74 @@
+"""Settings of Slurm that change schedules, as numbers. Names and defaults: Slurm's man page of slurm.conf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from traces.cluster.description import SchedulerSettings, Setting
+
+
+class Settings(NamedTuple):
+    """Times in seconds. backfills: 0 under sched/builtin. user_jobs, partition_jobs: jobs of a user or a partition that a backfill cycle
+    looks at, 0 for all. array_plans: plans of one array in a cycle. depth: jobs that the main scheduler looks at after events.
+    stops_at_limit: 1 where a job over a limit blocks its partition (assoc_limit_stop). basic: 1 under priority/basic. whole_nodes: 1
+    under select/linear."""
+
+    backfills: int
+    interval: int
+    window: int
+    resolution: int
+    job_tests: int
+    user_jobs: int
+    partition_jobs: int
+    array_plans: int
+    depth: int
+    full_interval: int
+    batch_delay: int
+    kill_wait: int
+    over_time: int
+    stops_at_limit: int
+    basic: int
+    whole_nodes: int
+
+
+def settings_of(scheduler: SchedulerSettings) -> Settings:
+    """The settings with Slurm's defaults for what is not set. Raises ValueError for a value that is no number where one is needed."""
+    values = dict(scheduler.values)
+    for word in str(values.get("schedulerparameters", "")).split(","):
+        name, _, value = word.partition("=")
+        if name:
+            values.setdefault(name.strip().lower(), value or "1")
+
+    def number(name: str, default: int) -> int:
+        return _number(values, name, default)
+
+    interval = number("bf_interval", 30)
+    return Settings(
+        backfills=int("builtin" not in str(values.get("schedulertype", "sched/backfill"))),
+        interval=interval,
+        window=number("bf_window", 1440) * 60,
+        resolution=max(number("bf_resolution", 60), 1),
+        job_tests=number("bf_max_job_test", 500),
+        user_jobs=number("bf_max_job_user", 0),
+        partition_jobs=number("bf_max_job_part", 0),
+        array_plans=number("bf_max_job_array_resv", 20),
+        depth=number("default_queue_depth", 100),
+        full_interval=number("sched_interval", 60),
+        batch_delay=number("batch_sched_delay", 3),
+        kill_wait=number("killwait", 30),
+        over_time=number("overtimelimit", 0) * 60,
+        stops_at_limit=int("assoc_limit_stop" in values),
+        basic=int("multifactor" not in str(values.get("prioritytype", "priority/basic"))),
+        whole_nodes=int("linear" in str(values.get("selecttype", "select/cons_tres"))),
+    )
+
+
+def _number(values: Mapping[str, Setting], name: str, default: int) -> int:
+    value = str(values.get(name, default)).strip().lower().removesuffix(" sec")
+    if value in ("unlimited", "infinite"):
+        return 1 << 40
+    try:
+        return int(float(value))
+    except ValueError:
+        raise ValueError(f"{name}={value}: expected a number") from None

@@ -1,0 +1,78 @@
+"""Jobs begin to run and end: what they hold, and what that leaves free."""
+
+from __future__ import annotations
+
+from simulator.compiled import compiled
+from simulator.slurm.limits import change_used
+from simulator.slurm.selection import holds_whole_nodes, node_gpus, node_memory
+
+
+@compiled
+def start_job(engine, job, partition, chosen, now):
+    """The job begins to run on the first `chosen` nodes of `scratch.chosen`."""
+    running, scratch = engine.running, engine.scratch
+    first = running.first[job]
+    for k in range(chosen):
+        running.node[first + k] = scratch.chosen[k]
+        running.cpus[first + k] = scratch.cpus[k]
+    running.nodes[job] = chosen
+    running.start[job] = now
+    running.end[job] = now + job_limit(engine, job, partition)
+    running.partition[job] = partition
+    place = running.count[0]
+    while place > 0 and _ends_after(running, running.job[place - 1], job):
+        running.job[place] = running.job[place - 1]
+        place -= 1
+    running.job[place] = job
+    running.count[0] += 1
+    if engine.jobs.array[job] >= 0:
+        running.array_running[engine.jobs.array[job]] += 1
+    hold(engine, engine.free, job, 1)
+    change_used(engine, job, 1)
+
+
+@compiled
+def _ends_after(running, other, job):
+    """Running jobs are in the order of their ends by limit, then in the order in which they were submitted."""
+    return running.end[other] > running.end[job] or (running.end[other] == running.end[job] and other > job)
+
+
+@compiled
+def end_job(engine, job, completing_until):
+    """The job ends. Nothing starts on its nodes before `completing_until`."""
+    running = engine.running
+    place = 0
+    while running.job[place] != job:
+        place += 1
+    for k in range(place, running.count[0] - 1):
+        running.job[k] = running.job[k + 1]
+    running.count[0] -= 1
+    if engine.jobs.array[job] >= 0:
+        running.array_running[engine.jobs.array[job]] -= 1
+    hold(engine, engine.free, job, -1)
+    change_used(engine, job, -1)
+    for row in range(running.first[job], running.first[job] + running.nodes[job]):
+        node = running.node[row]
+        engine.scratch.completing[node] = max(engine.scratch.completing[node], completing_until)
+
+
+@compiled
+def hold(engine, free, job, sign):
+    """The job takes what it holds on its nodes (sign 1), or gives it back (-1)."""
+    running, jobs = engine.running, engine.jobs
+    whole = holds_whole_nodes(engine.site, jobs, job, running.partition[job])
+    for row in range(running.first[job], running.first[job] + running.nodes[job]):
+        node = running.node[row]
+        free.cpus[node] -= sign * running.cpus[row]
+        free.memory[node] -= sign * node_memory(jobs, job, running.cpus[row])
+        for column in range(jobs.gpus.shape[1]):
+            free.gpus[node, column] -= sign * node_gpus(jobs, job, column)
+        free.jobs[node] += sign
+        if whole:
+            free.whole[node] += sign
+
+
+@compiled
+def job_limit(engine, job, partition):
+    """The job's time limit, at most that of the partition."""
+    return min(engine.jobs.limit[job], engine.site.max_time[partition])

@@ -1,0 +1,1 @@
+"""Slurm as it decides, against recorded runs of the real one."""

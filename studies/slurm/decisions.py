@@ -1,0 +1,266 @@
+"""Decisions of our Slurm against recorded ones: `python -m studies slurm_decisions`.
+
+Of every recorded backfill cycle we take the state: running jobs with their nodes, and the queue in its order. Our engine decides, and
+each decision is compared: start now, plan for later, or neither; on which nodes; and when. Cycles within 8 s of the end of a job are
+left out, since the log does not say when its nodes had completed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from simulator.cluster.arrays import arrays_of
+from simulator.cluster.requests import NONE, requests_of
+from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, Waiting, backfill_cycle
+from simulator.slurm.limit_slots import limits_of
+from simulator.slurm.selection import choose_nodes
+from simulator.slurm.settings import settings_of
+from simulator.slurm.starting import end_job, start_job
+from simulator.slurm.state import Engine, idle_engine, site_of
+from studies.slurm.golden_runs import Cycle, Event, GoldenRun, Test, read_golden_run
+from traces.catalogue.places import PROJECT
+
+SHARED = Path(os.environ.get("TRACEHOUSE_SHARED") or PROJECT.parent / "shared")
+RECENT_S = 8
+"""Cycles so soon after an end are left out."""
+KINDS = {STARTED: "start", PLANNED: "plan", NEITHER: ""}
+
+
+@dataclass
+class Tally:
+    """What agreed. differences: a line for each decision that did not."""
+
+    cycles: int = 0
+    same_cycles: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    def row(self, name: str) -> str:
+        """One row of the table."""
+        count = self.counts
+        return (
+            f"| {name} | {self.same_cycles}/{self.cycles} | {count['same']}/{count['decisions']} | "
+            f"{count['same_start_nodes']}/{count['starts']} | {count['same_plan']}/{count['plans']} | "
+            f"{count['same_plan_nodes']} |"
+        )
+
+
+class Follower:
+    """Follows a recorded run: the engine's state is that of the log."""
+
+    def __init__(self, run: GoldenRun) -> None:
+        self.run = run
+        self.arrays = arrays_of(run.cluster)
+        self.requests = requests_of([job.request for job in run.jobs], run.cluster, self.arrays)
+        site = site_of(self.arrays, settings_of(run.cluster.scheduler))
+        self.engine = idle_engine(site, self.requests, limits_of(run.cluster, self.requests, self.arrays.gpu_types))
+        self.by_raw = {job.raw: k for k, job in enumerate(run.jobs) if job.start_s is not None}
+        self.by_label = {job.label: k for k, job in enumerate(run.jobs)}
+        self.node = {node.name: k for k, node in enumerate(run.cluster.nodes)}
+        self.partition = {partition.name: k for k, partition in enumerate(run.cluster.partitions)}
+        self.odd_layouts = 0
+
+    def job_of(self, event: Event | Test) -> int:
+        """The place of the job that a line names."""
+        return self.by_label.get(event.label, self.by_raw.get(event.raw, NONE))
+
+    def apply(self, event: Event) -> None:
+        """Starts or ends the job of an event."""
+        job = self.job_of(event)
+        if event.kind == "start":
+            self._start(job, event.nodes)
+        elif self.engine.running.start[job] >= 0 and self._runs(job):
+            end_job(self.engine, job, 0)
+
+    def _runs(self, job: int) -> bool:
+        running = self.engine.running
+        return job in running.job[: running.count[0]]
+
+    def _start(self, job: int, nodes: tuple[str, ...]) -> None:
+        """The log has the nodes, the engine lays the job out on them."""
+        scratch = self.engine.scratch
+        places = sorted(self.node[name] for name in nodes)
+        partition = self.partition[self.run.jobs[job].partition]
+        scratch.allowed[:] = False
+        scratch.allowed[places] = True
+        chosen = choose_nodes(self.engine, self.engine.free, job, partition)
+        if chosen != len(places):
+            self.odd_layouts += 1
+            scratch.chosen[: len(places)] = places
+            each, more = divmod(self.run.jobs[job].cpus, len(places))
+            scratch.cpus[: len(places)] = [each + (k < more) for k in range(len(places))]
+        began = self.run.jobs[job].start_s
+        start_job(self.engine, job, partition, len(places), began if began is not None else 0)
+
+    def queue_of(self, cycle: Cycle) -> Waiting:
+        """The queue of a cycle: the jobs that it tested, in order."""
+        jobs, partitions, delays = [], [], []
+        next_task = np.full(len(self.run.jobs), NONE, dtype=np.int64)
+        split = {test.label for test in cycle.tests if not test.label.endswith("_*")}
+        seen = set()
+        for test in cycle.tests:
+            if test.label in seen:
+                continue
+            seen.add(test.label)
+            if test.label.endswith("_*"):
+                tasks = self._waiting_tasks(test.label[:-2], split)
+                if not tasks:
+                    continue
+                for one, following in zip(tasks, tasks[1:], strict=False):
+                    next_task[one] = following
+                jobs.append(tasks[0])
+            else:
+                jobs.append(self.by_label.get(test.label, self.by_raw.get(test.raw, NONE)))
+            partitions.append(self.partition[test.partition])
+            delays.append(int(test.time) - int(cycle.time))
+        return Waiting(
+            np.array([len(jobs)]),
+            np.array(jobs, dtype=np.int64),
+            np.array(partitions, dtype=np.int64),
+            np.array(delays, dtype=np.int64),
+            next_task,
+            np.zeros(int(self.requests.user.max()) + 1, dtype=np.int64),
+            np.zeros(len(self.partition), dtype=np.int64),
+        )
+
+    def _waiting_tasks(self, array: str, split: set[str]) -> list[int]:
+        """Tasks of an array that wait as one record."""
+        tasks = [
+            k
+            for k, job in enumerate(self.run.jobs)
+            if job.label.startswith(f"{array}_") and self.engine.running.start[k] < 0 and job.label not in split
+        ]
+        return sorted(tasks, key=lambda k: self.run.jobs[k].request.array_task)
+
+    def decide(self, cycle: Cycle) -> Decisions:
+        """What the engine decides in the state of the log. The state stays."""
+        engine = copied(self.engine)
+        rows = len(self.run.jobs) + len(cycle.tests) + 1
+        decisions = Decisions(
+            np.zeros(1, dtype=np.int64),
+            *(np.zeros(rows, dtype=np.int64) for _ in range(4)),
+            np.zeros((rows, self.arrays.num_nodes), dtype=np.bool_),
+        )
+        backfill_cycle(engine, self.queue_of(cycle), decisions, int(cycle.time))
+        return decisions
+
+
+def copied(engine: Engine) -> Engine:
+    """The engine with copies of what changes."""
+    return engine._replace(
+        free=type(engine.free)(*(array.copy() for array in engine.free)),
+        running=type(engine.running)(*(array.copy() for array in engine.running)),
+        limits=engine.limits._replace(used=engine.limits.used.copy()),
+        scratch=engine.scratch._replace(weight=engine.site.weight * 256 + 255),
+    )
+
+
+def judge(run: GoldenRun, most_cycles: int | None = None) -> Tally:
+    """Compares all decisions of a run, or those of its first cycles."""
+    follower = Follower(run)
+    tally = Tally()
+    ends = [event.time for event in run.events if event.kind == "end"]
+    for event in run.events:
+        if event.kind == "cycle" and event.cycle is not None:
+            cycle = event.cycle
+            near = any(cycle.time - RECENT_S <= end <= max(cycle.end_time, cycle.time) for end in ends)
+            if cycle.tests and cycle.end_time and not near:
+                _compare(follower, cycle, tally)
+                if tally.cycles == most_cycles:
+                    break
+        elif event.kind in ("start", "end"):
+            follower.apply(event)
+    return tally
+
+
+def _compare(follower: Follower, cycle: Cycle, tally: Tally) -> None:
+    decisions = follower.decide(cycle)
+    names = [node.name for node in follower.run.cluster.nodes]
+    ours: dict[tuple[str, int], tuple[str, int, int, tuple[str, ...]]] = {}
+    times: Counter[str] = Counter()
+    tested = {test.label for test in cycle.tests}
+    for row in range(int(decisions.count[0])):
+        label = follower.run.jobs[decisions.job[row]].label
+        if label not in tested and "_" in label:
+            label = f"{label.split('_')[0]}_*"
+        nodes = tuple(name for name, mine in zip(names, decisions.nodes[row], strict=True) if mine)
+        ours[label, times[label]] = (
+            KINDS[int(decisions.kind[row])],
+            int(decisions.start[row]),
+            int(decisions.end[row]),
+            nodes,
+        )
+        times[label] += 1
+    theirs: dict[tuple[str, int], Test] = {}
+    times.clear()
+    for test in cycle.tests:
+        theirs[test.label, times[test.label]] = test
+        times[test.label] += 1
+    before = len(tally.differences)
+    for key in theirs | ours:
+        _compare_one(key, theirs.get(key), ours.get(key), cycle, tally)
+    tally.cycles += 1
+    tally.same_cycles += len(tally.differences) == before
+
+
+def _compare_one(
+    key: tuple[str, int],
+    test: Test | None,
+    mine: tuple[str, int, int, tuple[str, ...]] | None,
+    cycle: Cycle,
+    tally: Tally,
+) -> None:
+    count = tally.counts
+    count["decisions"] += 1
+    where = f"{int(cycle.time)} {key[0]}#{key[1]}"
+    if mine is None and test is not None:
+        mine = ("", 0, 0, ())  # passed over before its nodes were looked at
+    if test is None or mine is None or test.kind != mine[0]:
+        real = "untested" if test is None else f"{test.kind or 'neither'} {test.start} {','.join(test.nodes)}"
+        tally.differences.append(f"{where}: {real}, ours {mine}")
+        return
+    count["same"] += 1
+    nodes = tuple(sorted(test.nodes)) == tuple(sorted(mine[3]))
+    if test.kind == "start":
+        count["starts"] += 1
+        count["same_start_nodes"] += nodes
+        if not nodes:
+            tally.differences.append(f"{where}: start on {','.join(test.nodes)}, ours {','.join(mine[3])}")
+    elif test.kind == "plan":
+        count["plans"] += 1
+        count["same_plan"] += test.start == mine[1]
+        count["same_plan_nodes"] += nodes and test.start == mine[1]
+        if not nodes or (test.start, test.end) != (mine[1], mine[2]):
+            tally.differences.append(
+                f"{where}: plan {test.start} {test.end} {','.join(test.nodes)}, ours {mine[1]} {mine[2]} {','.join(mine[3])}"
+            )
+
+
+def golden_folders() -> list[Path]:
+    """Folders of all recorded runs."""
+    return sorted((SHARED / "golden" / "slurm").glob("*/run*"))
+
+
+def main() -> None:
+    """Prints the table. Names of scenarios may be given; with -v every difference is printed."""
+    words = sys.argv[1:]
+    names = [word for word in words if not word.startswith("-")]
+    print("| run | cycles | decisions | starts on the same nodes | planned start to the second | same planned nodes |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for folder in golden_folders():
+        if names and folder.parent.name not in names:
+            continue
+        tally = judge(read_golden_run(folder))
+        print(tally.row(f"{folder.parent.name} {folder.name}"), flush=True)
+        if "-v" in words:
+            print("\n".join(tally.differences[:3000]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Priorities of our Slurm against `sprio` and `sshare` of recorded runs: `python -m studies slurm_priorities`.
+
+Every snapshot has the factors of each waiting job and the usage of each account. From that usage our tree must give the same factors,
+and from the factors of age and fair share the same priority.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from simulator.slurm.fair_tree import fair_tree_factors
+from simulator.slurm.priority import fair_shares, priority_rules, size_factor, static_factors
+from studies.slurm.decisions import Follower, golden_folders
+from studies.slurm.golden_cluster import text_of
+from studies.slurm.golden_runs import GoldenRun, read_golden_run
+
+
+def compare_priorities(folder: Path) -> Counter[str]:
+    """How many sums, factors of size, QOS and partition, and factors of Fair Tree are equal, and of how many."""
+    run = read_golden_run(folder)
+    follower = Follower(run)
+    count: Counter[str] = Counter()
+    part = ""
+    shares: list[list[str]] = []
+    for line in [*text_of(folder, "snapshots.txt").splitlines(), "### end"]:
+        if line.startswith("#"):
+            if shares:
+                _compare_shares(follower, shares, count)
+                shares = []
+            part = line.strip("# ")
+        elif part == "sprio":
+            _compare_job(run, follower, line.split("|"), count)
+        elif part == "sshare":
+            shares.append([word.strip() for word in line.split("|")])
+    return count
+
+
+def _compare_job(run: GoldenRun, follower: Follower, words: list[str], count: Counter[str]) -> None:
+    """One line of sprio: number, sum, weighted parts, then the factors of age, fair share, size, partition and QOS."""
+    rules, statics = priority_rules(run.cluster.scheduler), static_factors(follower.arrays)
+    job = follower.by_label.get(words[0], follower.by_raw.get(int(words[0]) if words[0].isdigit() else -1))
+    if job is None:
+        job = next((k for k, one in enumerate(run.jobs) if one.label.startswith(f"{words[0].split('_')[0]}_")), None)
+    if job is None:
+        return
+    age, fair, size, partition, quality = (float(word) for word in words[7:12])
+    place = follower.partition[run.jobs[job].partition]
+    ours = (
+        float(size_factor(follower.engine, rules, job, place)) if rules.job_size else 0.0,
+        float(statics.partition[place]) if rules.partition else 0.0,
+        float(statics.qos[follower.requests.qos[job]]) if rules.qos else 0.0,
+    )
+    count["jobs"] += 1
+    for name, mine, real in zip(("size", "partition", "qos"), ours, (size, partition, quality), strict=True):
+        count[name] += abs(mine - real) < 6e-7
+    weights = (rules.age, rules.fair_share, rules.job_size, rules.partition, rules.qos)
+    total = sum(weight * factor for weight, factor in zip(weights, (age, fair, *ours), strict=True))
+    # factors are printed with seven digits, which can move a sum over a whole number
+    count["sum"] += int(words[1]) in {max(int(total + more), 1) for more in (-0.002, 0.0, 0.002)}
+
+
+def _compare_shares(follower: Follower, rows: list[list[str]], count: Counter[str]) -> None:
+    cluster = follower.run.cluster
+    place = {(account.name, ""): k for k, account in enumerate(cluster.accounts)}
+    place |= {(one.account, one.user): k + len(cluster.accounts) for k, one in enumerate(cluster.members)}
+    tree = fair_shares(follower.arrays, follower.requests)
+    real = {}
+    for row in rows:
+        node = place.get((row[0], row[1]))
+        if node is not None:
+            tree.usage[node] = float(row[4])
+            if row[1]:
+                real[node - len(cluster.accounts)] = float(row[7])
+    factors = np.round(fair_tree_factors(tree.parent, tree.shares, tree.usage, tree.num_accounts), 6)
+    count["users"] += len(real)
+    count["fair"] += sum(abs(factors[user] - factor) < 2e-6 for user, factor in real.items())
+
+
+def main() -> None:
+    """Prints the table."""
+    print("| run | jobs in snapshots | same sum | size | partition | QOS | users in snapshots | same factor |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for folder in golden_folders():
+        if len(sys.argv) > 1 and folder.parent.name not in sys.argv[1:]:
+            continue
+        count = compare_priorities(folder)
+        if priority_rules(read_golden_run(folder).cluster.scheduler).age:
+            cells = [count[name] for name in ("jobs", "sum", "size", "partition", "qos", "users", "fair")]
+            print(f"| {folder.parent.name} | {' | '.join(map(str, cells))} |")
+
+
+if __name__ == "__main__":
+    main()
