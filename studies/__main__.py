@@ -33,6 +33,9 @@ STUDIES = {
     "queue_snapshot": "predicting.queue_snapshot",
     "requested_keys": "judging.requested_keys",
     "results": "publishing.results",
+    "slurm_decisions": "slurm.decisions",
+    "slurm_free_runs": "slurm.free_runs",
+    "slurm_priorities": "slurm.priorities",
     "uses": "predicting.uses",
     "vasp": "predicting.vasp",
     "verdicts": "judging.verdicts",
@@ -41,7 +44,18 @@ STUDIES = {
 """By name: the module below `studies` whose `main` runs it."""
 TITLE = re.compile(r"[:?.;] ?`|\n")
 """Where the title of a docstring ends."""
-WITHOUT_ARCHIVE = ("agreement", "backfills", "coverage", "promotion", "queue_snapshot", "results", "vasp")
+WITHOUT_ARCHIVE = (
+    "agreement",
+    "backfills",
+    "coverage",
+    "promotion",
+    "queue_snapshot",
+    "results",
+    "slurm_decisions",
+    "slurm_free_runs",
+    "slurm_priorities",
+    "vasp",
+)
 """Those that need none of the archive's logs, or say themselves which are missing."""
 
 

@@ -1,7 +1,7 @@
 """Which limits hold for which job, as slots. Rules: docs/reference/slurm.md, "Limits".
 
-Limits of the partition's QOS come first, then those of the job's QOS, then those of its association and of all accounts above. A limit hides
-the same limit of those that come later. Limits on a group of jobs hold on every floor of the tree of accounts.
+Limits of the partition's QOS come first, then those of the job's QOS, then those of its association and of all accounts above. A limit hides the
+same limit of those that come later. Limits on a group of jobs hold on every floor of the tree of accounts.
 """
 
 from __future__ import annotations
@@ -51,16 +51,15 @@ def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str,
     first, entries = [0], []
     chains: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     for job in range(len(jobs.submit)):
-        key = tuple(int(column[job]) for column in (jobs.qos, jobs.account, jobs.member, jobs.user)) + (
-            int(jobs.partitions[job, 0]),
-        )
+        columns = (jobs.qos, jobs.account, jobs.member, jobs.user, jobs.partitions[:, 0])
+        key = tuple(int(column[job]) for column in columns)
         if key not in chains:
             chains[key] = _entries(cluster, key, owned, slots, gpu_types)
         entries += chains[key]
         first.append(len(entries))
     slot, checked = [entry[0] for entry in entries], [entry[1] for entry in entries]
-    columns = (first, slot, checked, slots.resource, slots.bound, slots.counts, [0] * len(slots.bound))
-    return Limits(*(np.array(column, dtype=np.int64) for column in columns))
+    of_slots = (slots.resource, slots.bound, slots.counts, [0] * len(slots.bound))
+    return Limits(*(np.array(values, dtype=np.int64) for values in (first, slot, checked, *of_slots)))
 
 
 def unmodelled_limits(cluster: ClusterDescription, gpu_types: tuple[str, ...]) -> tuple[Limit, ...]:
@@ -86,8 +85,8 @@ def _entries(
     slots: _Slots,
     gpu_types: tuple[str, ...],
 ) -> list[tuple[int, int]]:
-    """The slots of jobs with this QOS, account, association, user and partition, and whether they are checked: jobs count for a limit that is
-    hidden from them."""
+    """The slots of jobs with this QOS, account, association, user and partition, and whether they are checked. Jobs count for a limit that
+    is hidden from them."""
     hidden: set[tuple[str, str, str]] = set()
     entries = []
     for owner in _owners(cluster, key):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.slurm.selection import node_memory, wanted_cpus, node_gpus
+from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
 
 RUNNING, ONE_JOB = range(2)
 """What a slot counts: all running jobs of its owner with this one, or this job alone."""
@@ -64,7 +64,7 @@ def over_limit(engine, job, chosen):
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
         resource = limits.resource[slot]
-        if resource == JOBS or resource == TIME or limits.checked[entry] == 0:
+        if resource in (JOBS, TIME) or limits.checked[entry] == 0:
             continue
         more = amount(engine, job, resource, nodes, cpus, memory)
         if limits.counts[slot] == RUNNING:

@@ -14,8 +14,15 @@ from simulator.cluster.requests import NONE
 from simulator.compiled import compiled
 from simulator.slurm.backfill import STARTED, Decisions, Waiting, backfill_cycle
 from simulator.slurm.main_pass import main_pass
-from simulator.slurm.priority import FIRST_BASIC, FairShares, PriorityRules, StaticFactors, count_job, count_usage
-from simulator.slurm.priority import job_priority
+from simulator.slurm.priority import (
+    FIRST_BASIC,
+    FairShares,
+    PriorityRules,
+    StaticFactors,
+    count_job,
+    count_usage,
+    job_priority,
+)
 from simulator.slurm.starting import end_job
 from simulator.slurm.state import Engine
 
@@ -23,7 +30,19 @@ IntArray = NDArray[np.int64]
 FOREVER = np.int64(1 << 61)
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
-FULL_DUE, CYCLE_DUE, BATCH_DUE, LAST_BATCH, PERIOD_DUE, LAST_PERIOD, NEXT_SUBMIT, PENDING, ENDING, EPILOGS, LAST_EVENT = range(11)
+(
+    FULL_DUE,
+    CYCLE_DUE,
+    BATCH_DUE,
+    LAST_BATCH,
+    PERIOD_DUE,
+    LAST_PERIOD,
+    NEXT_SUBMIT,
+    PENDING,
+    ENDING,
+    EPILOGS,
+    LAST_EVENT,
+) = range(11)
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are."""
 _AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
 
@@ -193,7 +212,9 @@ def _give_priority(replay, job, partition, now):
 def _join(replay, job, partition):
     """The job takes its place in the queue."""
     place = replay.clock[PENDING]
-    while place > 0 and _goes_before(replay, job, partition, replay.pending[place - 1, 0], replay.pending[place - 1, 1]):
+    while place > 0 and _goes_before(
+        replay, job, partition, replay.pending[place - 1, 0], replay.pending[place - 1, 1]
+    ):
         replay.pending[place, 0] = replay.pending[place - 1, 0]
         replay.pending[place, 1] = replay.pending[place - 1, 1]
         place -= 1
@@ -272,7 +293,7 @@ def _fill_waiting(replay, now):
         waiting.job[count] = job
         waiting.partition[count] = partition
         count += 1
-    waiting.count[0] = count
+    waiting.length[0] = count
 
 
 @compiled
@@ -290,7 +311,7 @@ def _cycle(replay, now):
         return
     _fill_waiting(replay, now)
     backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
-    for k in range(replay.decisions.count[0]):
+    for k in range(replay.decisions.length[0]):
         if replay.decisions.kind[k] == STARTED:
             _leave_queue(replay, now, True)
             return

@@ -22,7 +22,7 @@ def main_pass(engine, waiting, depth, now):
     scratch.failed_reservation[:] = False
     started = 0
     looked_at = 0
-    for row in range(waiting.count[0]):
+    for row in range(waiting.length[0]):
         job, partition = waiting.job[row], waiting.partition[row]
         while job >= 0:
             own = jobs.reservation[job]

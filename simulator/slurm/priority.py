@@ -75,7 +75,7 @@ def duration_s(text: str) -> int:
     days, dash, rest = text.strip().rpartition("-")
     parts = [int(part) for part in rest.split(":")]
     if dash:
-        hours, minutes, seconds = (parts + [0, 0])[:3]
+        hours, minutes, seconds = [*parts, 0, 0][:3]
         return int(days) * 86400 + hours * 3600 + minutes * 60 + seconds
     if len(parts) == 3:
         return parts[0] * 3600 + parts[1] * 60 + parts[2]
@@ -145,7 +145,7 @@ def count_usage(engine, rules, fair, since, until):
     left = decay_of(until - since, rules.half_life)
     for node in range(len(fair.usage)):
         fair.usage[node] *= left
-    for k in range(engine.running.count[0]):
+    for k in range(engine.running.length[0]):
         job = engine.running.job[k]
         count_job(engine, rules, fair, job, max(since, engine.running.start[job]), until)
     fair.factor[:] = fair_tree_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts)

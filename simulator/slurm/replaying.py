@@ -16,8 +16,17 @@ from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.replayer import Outcome
 from simulator.slurm.backfill import Decisions, Waiting
 from simulator.slurm.limit_slots import limits_of
-from simulator.slurm.loop import CYCLE_DUE, FULL_DUE, LAST_BATCH, PERIOD_DUE, BATCH_DUE, FOREVER, LAST_PERIOD, Replay
-from simulator.slurm.loop import run_replay
+from simulator.slurm.loop import (
+    BATCH_DUE,
+    CYCLE_DUE,
+    FOREVER,
+    FULL_DUE,
+    LAST_BATCH,
+    LAST_PERIOD,
+    PERIOD_DUE,
+    Replay,
+    run_replay,
+)
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
 from simulator.slurm.settings import settings_of
 from simulator.slurm.state import idle_engine, site_of
@@ -54,8 +63,9 @@ class SlurmReplayer:
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. Raises ValueError if the requests are of other
-        jobs, or if jobs already run."""
+        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many.
+
+        Raises ValueError if the requests are of other jobs, or if jobs already run."""
         if len(jobs.submit) != len(self.requests.submit):
             raise ValueError(f"{len(jobs.submit)} jobs, but requests of {len(self.requests.submit)}")
         if len(cluster.running) or len(cluster.outages):

@@ -48,8 +48,8 @@ class Free(NamedTuple):
 class Running(NamedTuple):
     """Jobs that run, by their ends by limit. Those of job j are the rows first[j] to first[j] + nodes[j] of node and cpus."""
 
-    count: IntArray  # (1,), how many run
-    job: IntArray  # (jobs,), the first `count` are those that run, by end
+    length: IntArray  # (1,), how many run
+    job: IntArray  # (jobs,), the first `length` are those that run, by end
     start: IntArray  # (jobs,), NONE until it starts
     end: IntArray  # (jobs,), start + limit
     partition: IntArray  # (jobs,)
@@ -63,7 +63,7 @@ class Running(NamedTuple):
 class Slices(NamedTuple):
     """The plan of a backfill cycle: times [begin, end) with the nodes that no plan has."""
 
-    count: IntArray  # (1,)
+    length: IntArray  # (1,)
     begin: IntArray  # (most,)
     end: IntArray  # (most,)
     free: BoolArray  # (most, nodes)
@@ -138,7 +138,7 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits) -> Engine:
     num_slices = min(num_slices, 2 * num_jobs + 4)
     zeros = np.zeros
     running = Running(
-        count=zeros(1, np.int64),
+        length=zeros(1, np.int64),
         job=zeros(num_jobs, np.int64),
         start=np.full(num_jobs, NONE, np.int64),
         end=zeros(num_jobs, np.int64),

@@ -11,6 +11,7 @@ import os
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +81,7 @@ class Follower:
 
     def _runs(self, job: int) -> bool:
         running = self.engine.running
-        return job in running.job[: running.count[0]]
+        return job in running.job[: running.length[0]]
 
     def _start(self, job: int, nodes: tuple[str, ...]) -> None:
         """The log has the nodes, the engine lays the job out on them."""
@@ -112,7 +113,7 @@ class Follower:
                 tasks = self._waiting_tasks(test.label[:-2], split)
                 if not tasks:
                     continue
-                for one, following in zip(tasks, tasks[1:], strict=False):
+                for one, following in pairwise(tasks):
                     next_task[one] = following
                 jobs.append(tasks[0])
             else:
@@ -185,7 +186,7 @@ def _compare(follower: Follower, cycle: Cycle, tally: Tally) -> None:
     ours: dict[tuple[str, int], tuple[str, int, int, tuple[str, ...]]] = {}
     times: Counter[str] = Counter()
     tested = {test.label for test in cycle.tests}
-    for row in range(int(decisions.count[0])):
+    for row in range(int(decisions.length[0])):
         label = follower.run.jobs[decisions.job[row]].label
         if label not in tested and "_" in label:
             label = f"{label.split('_')[0]}_*"

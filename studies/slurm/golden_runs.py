@@ -124,12 +124,14 @@ def _jobs(text: str) -> list[GoldenJob]:
     rows = [dict(zip(names.split("|"), line.split("|"), strict=False)) for line in lines]
     rows = [row for row in rows if "." not in row["JobID"]]
     rows = [task for row in rows for task in _tasks(row)]
-    rows.sort(key=lambda row: (int(row["JobID"].split("_")[0]), int((row["JobID"].split("_") + ["0"])[1])))
+    rows.sort(key=lambda row: [int(part) for part in row["JobID"].split("_")])
     place = {row["JobID"]: k for k, row in enumerate(rows)}
     of_array: dict[str, list[int]] = {}
     for label, k in place.items():
         of_array.setdefault(label.split("_")[0], []).append(k)
-    arrays = {name: k for k, name in enumerate(name for name, tasks in of_array.items() if "_" in rows[tasks[0]]["JobID"])}
+    arrays = {
+        name: k for k, name in enumerate(name for name, tasks in of_array.items() if "_" in rows[tasks[0]]["JobID"])
+    }
     return [_job(row, of_array, arrays) for row in rows]
 
 
