@@ -1,7 +1,7 @@
 """Which limits hold for which job, as slots. Rules: docs/reference/slurm.md, "Limits".
 
-Limits of the partition's QOS come first, then those of the job's QOS, then those of its association and of all accounts above. A limit hides the
-same limit of those that come later. Limits on a group of jobs hold on every floor of the tree of accounts.
+Limits of the partition's QOS come first, then those of the job's QOS, then those of its association and of all accounts above.
+A limit hides the same limit of those that come later. Limits on a group of jobs hold on every floor of the tree of accounts.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def new_replay(
     engine = idle_engine(site_of(arrays, settings), jobs, limits_of(description, jobs, arrays.gpu_types))
     num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
     rows = num_jobs * jobs.partitions.shape[1]
-    first = int(jobs.submit.min(initial=0))
+    first = int(jobs.submit.min()) if num_jobs else 0
     clock = np.zeros(11, dtype=np.int64)
     rules = priority_rules(description.scheduler)
     clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
@@ -134,8 +134,9 @@ def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests, next_task: IntArr
 
 
 def _decisions(rows: int, num_nodes: int) -> Decisions:
-    columns = (np.zeros(rows, dtype=np.int64) for _ in range(4))
-    return Decisions(np.zeros(1, dtype=np.int64), *columns, np.zeros((0, num_nodes), dtype=np.bool_))
+    job, kind, start, end = (np.zeros(rows, dtype=np.int64) for _ in range(4))
+    nothing = np.zeros((0, num_nodes), dtype=np.bool_)
+    return Decisions(np.zeros(1, dtype=np.int64), job, kind, start, end, nothing)
 
 
 def _next_tasks(jobs: Requests) -> IntArray:

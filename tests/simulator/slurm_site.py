@@ -32,7 +32,7 @@ SITE = ClusterDescription(
     limits=(
         Limit("account", "y", "running", "all", "cpu", 6),
         Limit("qos", "few", "running", "user", "jobs", 1),
-        Limit("user", "x/u", "job", "job", "cpu", 12),
+        Limit("user", "x/u", "job", "job", "cpu", 16),
     ),
     scheduler=SchedulerSettings("slurm", "22.05", {"bf_window": 60}),
 )

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from simulator.cluster.requests import Request
 from simulator.slurm.limit_slots import limits_of, unmodelled_limits
-from traces.cluster.accounts import Limit
 from tests.simulator.slurm_site import SITE, columns_of
+from traces.cluster.accounts import Limit
 
 
 def test_a_limit_of_the_qos_hides_that_of_the_account_which_still_counts_the_job() -> None:

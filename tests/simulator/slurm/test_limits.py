@@ -16,7 +16,7 @@ def test_jobs_over_a_limit() -> None:
             Request(0, tasks=4, **of_y),
             Request(0, tasks=3, **of_y),
             Request(0, tasks=2, **of_y),
-            Request(0, limit_s=60, tasks=13),
+            Request(0, limit_s=60, tasks=17),
             Request(0, limit_s=60, tasks=1, qos="few"),
             Request(0, limit_s=60, tasks=1, qos="few"),
         ]

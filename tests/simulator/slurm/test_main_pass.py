@@ -21,7 +21,7 @@ def test_a_job_that_does_not_fit_closes_its_partition_and_its_nodes_for_others()
 
 
 def test_jobs_over_a_limit_and_reservations_of_all_nodes_block_nobody() -> None:
-    over, small = Request(0, limit_s=600, tasks=13), Request(0, limit_s=600, tasks=1)
+    over, small = Request(0, limit_s=600, tasks=17), Request(0, limit_s=600, tasks=1)
     assert started([over, small], [(0, 0), (1, 0)]) == [1]
     long, short = Request(0, limit_s=900, tasks=1), Request(0, limit_s=60, tasks=1)
     assert started([long, short], [(0, 0), (1, 0)], site=with_reservation()) == [1]

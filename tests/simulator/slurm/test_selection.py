@@ -20,7 +20,7 @@ CASES = {
         [1, 2],
         [1, 1],
     ),
-    "CPUs without a count of nodes": (Request(1, limit_s=60, tasks=10), [1, 2, 3], [1, 4, 4]),
+    "CPUs without a count of nodes": (Request(1, limit_s=60, tasks=9), [1, 2, 3], [1, 4, 4]),
     "small nodes are left out where there would be too many": (
         Request(1, limit_s=60, min_nodes=2, max_nodes=2, tasks=8),
         [2, 3],
