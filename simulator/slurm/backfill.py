@@ -1,6 +1,6 @@
 """The backfill cycle: every waiting job down to a depth is started now, planned for later, or neither. Rules: docs/reference/slurm.md.
 
-It is neither EASY nor conservative backfilling: every job has a plan, but all plans are made again in every cycle, from the limits of
+It is neither EASY nor conservative backfilling: every job has a plan, but all plans are recomputed in every cycle, from the limits of
 the running jobs and in whole nodes.
 """
 

@@ -257,7 +257,7 @@ def _eligible_from(replay, job, now):
 
 @compiled
 def _new_priorities(replay, now):
-    """Once a period all priorities are computed anew, and the queue is sorted."""
+    """Once a period all priorities are recomputed, and the queue is sorted."""
     clock, pending = replay.clock, replay.pending
     count_usage(replay.engine, replay.rules, replay.fair, clock[LAST_PERIOD], now)
     clock[LAST_PERIOD] = now
