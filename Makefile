@@ -23,7 +23,7 @@ saying_how_long = ( while sleep 9; do echo "  still setting up, $$SECONDS s"; do
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help setup run test test-all test-part test-lake test-ray ui lint docs bench results clean constraints
+.PHONY: help setup run test test-all test-part test-lake test-slurm test-ray ui lint docs bench results clean constraints
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,13 @@ test-all: setup ## Run all tests, the thorough ones too (tests/kinds.py)
 
 test-part: setup ## Run a part of the thorough tests, another one each day, all within four
 	@$(PYTEST) -m thorough --part $$(( $$(date +%s) / 86400 % 4 ))/4
+
+SLURM_PACKAGES := slurmctld slurmd slurmdbd slurm-client slurm-wlm-basic-plugins mariadb-server faketime libfaketime
+
+test-slurm: setup ## Run real Slurm in accelerated time, and hold our readers and engine to it, where its packages are to be had
+	@command -v slurmctld slurmdbd mariadbd faketime > /dev/null || test "$$(id -u)" != 0 || DEBIAN_FRONTEND=noninteractive timeout 300 \
+		apt-get install -qq -y --no-install-recommends -o Acquire::Retries=0 -o Acquire::http::Timeout=10 $(SLURM_PACKAGES) > /dev/null 2>&1 || true
+	@TRACEHOUSE_TEST_SLURM=1 $(BIN)/python -m pytest -p no:cacheprovider -rs tests/slurm
 
 # Wheels of DuckDB's extensions for a lake exist for 1.5.5. All else is the main environment's, which comes after it on the path. Without a
 # network this ends within a minute, and says what was not run.

@@ -23,7 +23,7 @@ MONO = "DejaVu Sans Mono"
 
 GROUP_PLACES = {
     "ingest": (1.5, 0),
-    "what_if": (0, 1),
+    "replay": (0, 1),
     "operations": (1, 1),
     "predictions": (2, 1),
     "vasp": (3, 1),

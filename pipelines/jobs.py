@@ -11,7 +11,7 @@ LATE_COMPARISON = dg.AssetSelection.assets("marts/prediction_error")
 """Of the group of predictions, and made with what evaluates."""
 TRAIN = dg.AssetSelection.groups("policies", "predictions") - LATE_COMPARISON - COSTLY
 EVALUATE = (
-    (dg.AssetSelection.groups("evaluation", "what_if", "report") | LATE_COMPARISON)
+    (dg.AssetSelection.groups("evaluation", "replay", "report") | LATE_COMPARISON)
     - COSTLY
     - dg.AssetSelection.tag("needs", "topology")  # which is the user's to give
 )

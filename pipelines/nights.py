@@ -17,6 +17,7 @@ from dagster._utils.schedules import cron_string_iterator  # not exported
 from assets.common.storage import artefacts_folder, file_time
 from pipelines.jobs import everything, vasp
 from traces.catalogue.catalogue import VaspSource, load_catalogue
+from traces.catalogue.clusters import cluster_path
 from traces.catalogue.places import inbox
 from traces.catalogue.sources import Source
 from traces.vasp.folders import find_runs
@@ -102,8 +103,10 @@ def code_of(assets: Sequence[dg.AssetsDefinition]) -> str:
 
 
 def state_of_source(source: Source) -> str:
-    """Changes with the entry of a source, its files, and the policies and models that are kept of it, which commands also write."""
+    """Changes with the entry of a source, its files, the clusters that it names, and the policies and models that are kept of it, which
+    commands also write."""
     files = [] if source.path is None or not source.path.exists() else _files(source.path)
+    files += [path for path in map(cluster_path, source.cluster) if path.exists()]
     models = artefacts_folder() / "models" / source.name
     kept = sorted(file.name for file in models.iterdir()) if models.is_dir() else []
     stamps = [f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files]

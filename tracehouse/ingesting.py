@@ -11,11 +11,13 @@ from assets.common.storage import open_warehouse
 from assets.common.writing.locks import alone_on, declares
 from pipelines.terminal import printable
 from simulator.jobs.words import one_of
+from tracehouse.clusters import import_collected, unpack_log
 from tracehouse.jobs import JobFailed, run_or_fail
 from tracehouse.keywords import refuse_unknown
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_source, declared_source, refuse_another, remove_source
 from traces.catalogue.sources import FORMATS, Source
+from traces.collector.archive import is_collection
 from traces.common.log import file_name, log_files
 from warehouse import NoWarehouse, WarehouseBusy, first_row
 
@@ -43,7 +45,7 @@ def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestS
     Parameters
     ----------
     path
-        A file, or a folder of files.
+        A file, a folder of files, or an archive of `tracehouse collect`.
     name
         Name of the source. By default the file's name.
     **settings
@@ -71,6 +73,9 @@ def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestS
     traces.common.log.LogError: nothing-here.swf: no such log file; check the path in the catalogue or on the command line
     """
     refuse_unknown("ingest", settings, IngestSettings.__annotations__)
+    if is_collection(Path(path)):
+        archive = Path(path)
+        return _ingest_collected(archive, name or inbox_name(Path(archive.name.removesuffix(".tar.gz"))), settings)
     if (given_format := settings.get("log_format")) is not None:
         one_of("log_format", given_format, FORMATS)
     path, name = Path(path), name or inbox_name(Path(path))
@@ -85,6 +90,18 @@ def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestS
         config = {"replace": replace, "new_key": settings.get("new_key", False)}
         load_declared("ingest", name, former, {"ops": {"raw__log": {"config": config}}})
     return _ingest_summary(name)
+
+
+def _ingest_collected(archive: Path, name: str, settings: IngestSettings) -> dict[str, Any]:
+    """Ingests the log of an archive, whose names are pseudonyms already, and imports its configuration as the source's cluster."""
+    unpacked = unpack_log(archive, name)
+    said: IngestSettings = {
+        "log_format": unpacked.site.scheduler,
+        "time_zone": unpacked.site.time_zone,
+        "keep_names": True,
+    }
+    summary = ingest(unpacked.log, name, **(settings | said))
+    return summary | {"cluster_lines": import_collected(unpacked, name)}
 
 
 def source_row(source: Source) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import sql
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse
 from assets.predictions.waits import load_wait_scores, load_wait_source, load_walltime_jobs
-from assets.what_if.replayers import usual_backfill
+from assets.replay.replayers import usual_backfill
 from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
 from models.waits.walltime_advice import MARGIN, advise, try_on_history
 from simulator.jobs.amounts import parse_duration
@@ -103,8 +103,8 @@ def predict_wait(
     Returns
     -------
     dict
-        What `tracehouse wait --json` prints. wait_p10_s to wait_p90_s are the quantiles of the wait in seconds,
-        start_p10 to start_p90 the local times of the start, and told_by says what they rest on.
+        What `tracehouse wait --json` prints. wait_p10_s to wait_p90_s are the quantiles of the wait in seconds, and
+        wait_mean_s is its mean. start_p10 to start_p90 are the local times of the start, and told_by says what they rest on.
 
     Raises
     ------
@@ -287,6 +287,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "samples": replays.samples,
         "seed": replays.seed,
         **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
+        "wait_mean_s": answer.mean_s,
         **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in waits.items()},
         **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},
         "similar_mean_s": answer.similar_mean_s,

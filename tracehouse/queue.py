@@ -14,9 +14,9 @@ from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.predictions.queue_now import QueueNow, load_queue_now, snapshot_moment
 from assets.predictions.waits import load_wait_source
-from assets.what_if.grade import grade_of
-from assets.what_if.replayers import usual_backfill
-from assets.what_if.scenarios.base_scheduler import base_scheduler, stored_header
+from assets.replay.grade import grade_of
+from assets.replay.replayers import usual_backfill
+from assets.replay.scenarios.base_scheduler import base_scheduler, stored_header
 from models.waits.answers import QueueReplays
 from models.waits.queue_starts import correction_of, queue_quantiles
 from models.waits.replays import queue_start_times

@@ -11,18 +11,18 @@ from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.common.writing.options import options_of, written_settings
 from assets.common.writing.outputs import output_beside
-from assets.what_if import plots as replay_plots
-from assets.what_if.changes.jobs_of_replay import check_partitions
-from assets.what_if.changes.sizes import AskedProcs, parse_nodes, parse_procs
-from assets.what_if.compare_placements import saved_placements
-from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
-from assets.what_if.on_nodes import node_settings, placed_jobs
-from assets.what_if.policies import ChosenPolicy
-from assets.what_if.replayers import check_settings, choose_policy
-from assets.what_if.run import ReplayRun, replay_run
-from assets.what_if.scored_part import ScoredPart
-from assets.what_if.settings import NodeSettings, RunSettings, check_run_name
-from assets.what_if.tables import run_jobs, series_of, with_time
+from assets.replay import plots as replay_plots
+from assets.replay.changes.jobs_of_replay import check_partitions
+from assets.replay.changes.sizes import AskedProcs, parse_nodes, parse_procs
+from assets.replay.compare_placements import saved_placements
+from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
+from assets.replay.on_nodes import node_settings, placed_jobs
+from assets.replay.policies import ChosenPolicy
+from assets.replay.replayers import check_settings, choose_policy
+from assets.replay.run import ReplayRun, replay_run
+from assets.replay.scored_part import ScoredPart
+from assets.replay.settings import NodeSettings, RunSettings, check_run_name
+from assets.replay.tables import run_jobs, series_of, with_time
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
@@ -189,7 +189,7 @@ def _on_nodes(run: ReplayRun) -> dict[str, Any]:
 
 
 def placement_table(run: ReplayRun) -> pl.DataFrame:
-    """job_id, start_time and the columns of assets.what_if.on_nodes.placed_jobs, in replay order."""
+    """job_id, start_time and the columns of assets.replay.on_nodes.placed_jobs, in replay order."""
     assert run.ground is not None and run.placement is not None
     start = pl.when(pl.Series(run.schedule.started)).then(pl.Series(run.schedule.start))
     nodes = placed_jobs(run.ground, run.placement)[run.cluster.waiting :]

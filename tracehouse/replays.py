@@ -9,11 +9,11 @@ from typing import Any, TypedDict
 import polars as pl
 
 from assets.common.storage import open_warehouse
-from assets.what_if.loading import check_log_estimates
-from assets.what_if.replayers import choose_policy
-from assets.what_if.run import ReplayRun
-from assets.what_if.settings import NodeSettings, RunSettings
-from assets.what_if.tables import run_jobs, run_row, run_series
+from assets.replay.loading import check_log_estimates
+from assets.replay.replayers import choose_policy
+from assets.replay.run import ReplayRun
+from assets.replay.settings import NodeSettings, RunSettings
+from assets.replay.tables import run_jobs, run_row, run_series
 from tracehouse.keywords import refuse_unknown
 from tracehouse.logs import Log
 from tracehouse.policies import AnyPolicy, PolicyFile, PolicyTexts, is_function
@@ -59,7 +59,7 @@ class Run:
     ----------
     log : str
         The name of the source, or the path of the log, that was replayed.
-    replayed : assets.what_if.run.ReplayRun
+    replayed : assets.replay.run.ReplayRun
         Input and output of the simulator, as arrays.
     """
 

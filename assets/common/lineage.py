@@ -29,6 +29,10 @@ ASSETS = {
     "core.requeues": ["core", "jobs"],
     "core.suspensions": ["core", "jobs"],
     "core.job_nodes": ["core", "jobs"],
+    "core.nodes": ["raw", "log"],
+    "core.partitions": ["raw", "log"],
+    "core.limits": ["raw", "log"],
+    "core.reservations": ["raw", "log"],
     "raw.vasp_runs": ["raw", "vasp_runs"],
     "predictions.runtime_scores_by_period": ["predictions", "runtime_evaluation"],
 }

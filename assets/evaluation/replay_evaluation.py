@@ -16,9 +16,10 @@ from assets.ingest.core_jobs import jobs
 from assets.policies.priority_key import priority_key
 from assets.policies.registry import learned_policies
 from assets.policies.scheduling_policy import scheduling_policy
-from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, judged_replays, scores_of
+from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, chance_cloud, judged_replays, scores_of
 from assets.predictions.runtime_predictions import runtime_predictions
-from models.judging.judge import Replayed, corrected_for_many
+from models.judging.judge import corrected_for_many
+from models.judging.panel import Replayed
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import RIVAL_HEURISTICS
 from warehouse import Warehouse, first_row, replace_partitions
@@ -84,7 +85,7 @@ def period_replays(
     """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored."""
     rules = period_rules(contestants)
     judged = list(judged_replays(trace, [rule for rule, _ in rules], test_position))
-    judgements = corrected_for_many([judgement for _, judgement in judged])
+    judgements = corrected_for_many([judgement for _, judgement in judged], chance_cloud(trace, test_position))
     scores, schedules = [], []
     for (rule, seed), (replayed, _), judgement in zip(rules, judged, judgements, strict=True):
         facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}

@@ -16,7 +16,7 @@ from assets.common.progress import progress_bar
 from assets.common.storage import remove_unused_models
 from assets.common.trace import Trace
 from assets.policies.training import TrainingSetup, store_policy
-from assets.policies.verdicts import MAYBE_NULL, JudgedRule, judged_replays, scores_of
+from assets.policies.verdicts import MAYBE_NULL, JudgedRule, chance_cloud, judged_replays, scores_of
 from models.judging.intervals import ratio_interval
 from models.judging.judge import corrected_for_many
 from models.scheduling.arena import Arena, Windows
@@ -153,13 +153,12 @@ def verdicts_on(
     rules = [(entry.rule, entry.seed) for entry in entries if entry.rule is not None]
     rules += [(rule, None) for rule in others]
     judged = list(judged_replays(trace, [rule for rule, _ in rules], scored.start))
+    judgements = corrected_for_many([each for _, each in judged], chance_cloud(trace, scored.start))
     rows = [
         labels
         | {"policy": rule.name, "seed": seed, "backfill": rule.backfill, "estimates": rule.estimates}
         | scores_of(replayed, judgement)
-        for (rule, seed), (replayed, _), judgement in zip(
-            rules, judged, corrected_for_many([each for _, each in judged]), strict=True
-        )
+        for (rule, seed), (replayed, _), judgement in zip(rules, judged, judgements, strict=True)
     ]
     table = pl.DataFrame(rows, infer_schema_length=None)
     return table.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*MAYBE_NULL).cast(pl.Float64))

@@ -13,11 +13,13 @@ import duckdb
 
 from assets.common.progress import progress_bar
 from assets.common.storage import pseudonym_key
+from assets.ingest.cluster_rows import write_cluster_rows
 from assets.ingest.corrections import correct_rows
 from assets.ingest.ledger import LedgerRow, adopt_statements, mark_changed, plan_reading, read_ledger
 from assets.ingest.reading import Reader, parsed_files, reader_of
 from assets.ingest.rows import MEMORY_LIMIT, Ingested, RawRows
 from assets.ingest.staging import StagedRows, source_lock, staging_folder
+from traces.catalogue.clusters import clusters_of_source
 from traces.catalogue.sources import Source
 from traces.common.blocks import LogStream
 from traces.common.log import LARGEST_S, LogError
@@ -47,6 +49,7 @@ def update_raw_log(
     with source_lock(warehouse, source.name), staging_folder(warehouse, source.name) as folder:
         key = partial(pseudonym_key, warehouse, source.name if replace else "", new_key)
         reader = reader_of(source, default_time_zone, key)
+        clusters = clusters_of_source(source)
         done = Ingested(reader)
 
         begun = warehouse.transact(source.name, partial(_current_ledger, reader=reader))
@@ -75,6 +78,7 @@ def update_raw_log(
             done.corrected = correct_rows(connection, reader, remaining, plan.uncorrected)
             _check_accepted(connection, reader, done)
             write_source(connection, reader, default_is_given)
+            write_cluster_rows(connection, source.name, clusters)
 
         _transact(warehouse, source.name, end)
         rows.forget()

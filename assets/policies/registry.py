@@ -208,7 +208,9 @@ def judge_challenger(
     theirs = arena.replayed(policy, judged)
     judgement = judge([ours], [theirs])
     verdict = judgement.verdict
-    kind: Literal["promoted", "refused"] = "promoted" if takes_over(judgement, accept_trade) else "refused"
+    kind: Literal["promoted", "refused"] = (
+        "promoted" if takes_over(judgement, accept_trade, lambda: arena.chance_cloud(theirs)) else "refused"
+    )
     paid = f"; {'; '.join(verdict.payers)}" if verdict.payers else ""
     ratios = verdict.ratios[0]
     happened = (

@@ -8,17 +8,19 @@ from typing import Any
 
 from assets.common.progress import progress
 from assets.common.trace import Trace
+from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.intervals import RatioInterval
-from models.judging.judge import Judgement, Replayed, corrected_for_many, judge
-from models.judging.panel import SHIFTS, scored_after
+from models.judging.judge import Judgement, corrected_for_many, judge
+from models.judging.panel import SHIFTS, Replayed, scored_after
 from models.judging.verdict import DOMINATES
 from models.runtime.estimates import Estimates
 from models.runtime.live import LiveSettings, replay_live
 from simulator.engine.replay import replay
+from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, metrics
 from simulator.policies.agents import Agent, agent_text
 from simulator.policies.network import KernelWeights
-from simulator.policies.registry import assisted, parse_policy
+from simulator.policies.registry import Policy, assisted, parse_policy
 
 LIVE_SHIFTS = SHIFTS[:4]
 """Starts of a policy that learns from its own replay. The first is the whole log."""
@@ -94,11 +96,24 @@ def judged_replays(
         yield replays[0], judge(replays, [incumbents[shift] for shift in own])
 
 
+def chance_cloud(trace: Trace, first_scored: int) -> ChanceCloud:
+    """What random orders reach beside FCFS with EASY and requested times, over the jobs from position `first_scored` on."""
+    incumbent = _replayed(trace, INCUMBENT, 0, first_scored)
+
+    def replay_order(policy: Policy) -> Schedule:
+        return replay(incumbent.jobs, trace.cluster_procs, policy, INCUMBENT.backfill)
+
+    orders = random_orders(len(incumbent.jobs))
+    return cloud_around(incumbent, replay_order, progress(list(orders), "random orders"))
+
+
 def judge_rules(
     trace: Trace, rules: Sequence[JudgedRule], first_scored: int, shifts: Sequence[int] = LIVE_SHIFTS
 ) -> dict[str, Judgement]:
-    """The judgements of `judged_replays`, by the name of the rule, corrected for how many rules there are."""
-    judgements = corrected_for_many([each for _, each in judged_replays(trace, rules, first_scored, shifts)])
+    """The judgements of `judged_replays`, by the name of the rule, corrected for how many rules there are, and for what random orders
+    reach."""
+    judged = [each for _, each in judged_replays(trace, rules, first_scored, shifts)]
+    judgements = corrected_for_many(judged, chance_cloud(trace, first_scored))
     return {rule.name: judgement for rule, judgement in zip(rules, judgements, strict=True)}
 
 

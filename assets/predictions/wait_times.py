@@ -12,7 +12,7 @@ from assets.common.progress import progress
 from assets.predictions.plots import calibration_plot
 from assets.predictions.runtime_predictions import runtime_predictions
 from assets.predictions.waits import load_wait_source
-from models.waits.scoring import LEAST_SCORED, WaitsUnknown, predict_history, wait_scores
+from models.waits.scoring import LEAST_SCORED, UNSTORED, WaitsUnknown, predict_history, wait_scores
 from warehouse import Warehouse, replace_partitions
 
 
@@ -54,14 +54,14 @@ def wait_times(
         replace_partitions(warehouse, source, {name: pl.DataFrame() for name in names})
         return dg.MaterializeResult(metadata={"dagster/row_count": 0, "jobs": 0, "why": str(error)})
     zero = pl.lit(log.clock.zero).cast(pl.Datetime("us"))
-    predictions = rows.with_columns(predicted_at=zero + pl.duration(seconds="submit_s")).drop("submit_s")
+    predictions = rows.with_columns(predicted_at=zero + pl.duration(seconds="submit_s")).drop("submit_s", *UNSTORED)
     scores = wait_scores(rows)
     replace_partitions(
         warehouse,
         source,
         {
             "predictions.wait_predictions": predictions,
-            "predictions.wait_scores": scores,
+            "predictions.wait_scores": scores.drop("root_mean_squared_error_s"),
         },
     )
     return dg.MaterializeResult(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from assets.replay.grade import held_back_text
+from assets.replay.scenarios.columns import RANKS_ALONE
+from assets.replay.scenarios.pairing import direction_of
 from assets.report.comparison import Comparison, Grade, Scheduler
 from assets.report.look import charts
 from assets.report.page import Block, Bullets, Chart, Heading, Section, Table
@@ -19,9 +22,6 @@ from assets.report.words import (
     share,
     size_names,
 )
-from assets.what_if.grade import held_back_text
-from assets.what_if.scenarios.columns import RANKS_ALONE
-from assets.what_if.scenarios.pairing import direction_of
 from models.judging.fidelity import MEANING
 from models.judging.verdict import BASELINE_ROW
 

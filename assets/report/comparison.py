@@ -15,11 +15,11 @@ from assets.common.asset import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
 from assets.evaluation.fidelity import fitted_replay, job_queues, logged_waits
 from assets.evaluation.leaderboard import rank_policies
+from assets.replay.grade import grade_of, machine_remark
+from assets.replay.scenarios.base_scheduler import NO_FIGURES, BaseScheduler, base_scheduler, stored_header
+from assets.replay.scenarios.left_out import left_out_text
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
-from assets.what_if.grade import grade_of, machine_remark
-from assets.what_if.scenarios.base_scheduler import NO_FIGURES, BaseScheduler, base_scheduler, stored_header
-from assets.what_if.scenarios.left_out import left_out_text
 from models.judging.blocks import BLOCKS, cut_into_blocks
 from models.judging.configurations import SchedulerConfiguration
 from models.judging.intervals import WAIT_OFFSET_S, ratio_interval

@@ -13,9 +13,9 @@ from assets.evaluation.replay_evaluation import replay_evaluation
 from assets.operations.trace_health import trace_health
 from assets.policies.scheduling_policy import scheduling_policy
 from assets.predictions.runtime_predictions import runtime_predictions
+from assets.replay.replay_runs import replay_runs
 from assets.report.index import read_summary, write_index
 from assets.report.render import render_report
-from assets.what_if.replay_runs import replay_runs
 from warehouse import Warehouse
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from assets.report.look.templates import fill
-from assets.what_if.run import engine_version
-from assets.what_if.scenarios.columns import (
+from assets.replay.run import engine_version
+from assets.replay.scenarios.columns import (
     CHANGE_COLUMNS,
     RANK_COLUMNS,
     RANKS_ALONE,
@@ -12,8 +11,9 @@ from assets.what_if.scenarios.columns import (
     by_rank,
     hours,
 )
-from assets.what_if.scenarios.fate import most_changed
-from assets.what_if.scenarios.results import ScenarioResults
+from assets.replay.scenarios.fate import most_changed
+from assets.replay.scenarios.results import ScenarioResults
+from assets.report.look.templates import fill
 from simulator.metrics.metrics import SEMANTICS
 
 TOP = 5

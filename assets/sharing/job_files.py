@@ -16,8 +16,8 @@ import polars as pl
 import sql
 from assets.common.trace import load_clock, load_extent
 from assets.common.writing.outputs import write_output
-from assets.what_if.compare import saved_runs
-from assets.what_if.scored_part import PartOptions, part_of
+from assets.replay.compare import saved_runs
+from assets.replay.scored_part import PartOptions, part_of
 from traces.swf.fields import FIELDS
 from traces.swf.writer import swf_content
 from warehouse import Warehouse, first_row

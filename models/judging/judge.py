@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.judging.blocks import BLOCKS, cut_into_blocks, started_everywhere
+from models.judging.chance import ChanceCloud
 from models.judging.intervals import CERTAINTY, WAIT_OFFSET_S, RatioInterval, holm_adjusted, ratio_interval
-from models.judging.panel import Panel, panel_of
-from models.judging.verdict import DOMINATES, TRADES, PolicyVerdict, verdict_of
-from simulator.jobs.cluster import Cluster
-from simulator.jobs.jobs import Jobs
-from simulator.jobs.schedule import Schedule
+from models.judging.panel import Panel, Replayed
+from models.judging.verdict import DOMINATES, TRADES, PolicyVerdict, beside_chance, verdict_of
 from simulator.metrics.metrics import bounded_slowdown
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """One whole replay and which of its jobs are scored. scored: bool (jobs,)."""
-
-    jobs: Jobs
-    cluster: int | Cluster
-    schedule: Schedule
-    scored: NDArray[np.bool_]
-
-    def panel(self, wide_of: int | None = None) -> Panel:
-        """As `panel_of`."""
-        return panel_of(self.jobs, self.schedule, self.cluster, self.scored, wide_of)
 
 
 @dataclass(frozen=True)
@@ -58,12 +41,21 @@ def judge(
     return Judgement(panels, incumbents, slowdown, wait, verdict_of(panels, incumbents, slowdown, wait))
 
 
-def corrected_for_many(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """The judgements of one table, in which a policy is certain only if it would be among so many others.
+def beside_cloud(judgement: Judgement, cloud: ChanceCloud) -> Judgement:
+    """The judgement with the share of random orders that are as good, in the shift where it is largest."""
+    share = max(cloud.share_as_good(ratios) for ratios in judgement.verdict.ratios)
+    return replace(judgement, verdict=beside_chance(judgement.verdict, share))
+
+
+def corrected_for_many(judgements: Sequence[Judgement], cloud: ChanceCloud | None = None) -> list[Judgement]:
+    """The judgements of one table, in which a policy is certain only if it would be among so many others. cloud: of the incumbent, beyond
+    which a policy has to be before it dominates.
 
     A policy that is not better than the incumbent in both measures is certain with probability (1 - CERTAINTY) / 2 at most. Holm's
     method makes that the probability that any policy of the table is. Its p-value is the larger one of the two measures.
     """
+    if cloud is not None:
+        judgements = [beside_cloud(each, cloud) for each in judgements]
     p_values = [max(each.bounded_slowdown.p_value(True), each.wait.p_value(True)) for each in judgements]
     certain = holm_adjusted(p_values) < (1 - CERTAINTY) / 2
     return [
@@ -72,12 +64,20 @@ def corrected_for_many(judgements: Sequence[Judgement]) -> list[Judgement]:
     ]
 
 
-def takes_over(judgement: Judgement, accept_trade: bool = False) -> bool:
+def takes_over(
+    judgement: Judgement, accept_trade: bool = False, cloud: Callable[[], ChanceCloud] | None = None
+) -> bool:
     """Whether a policy is to replace the one that it was compared with.
 
     It dominates, and the interval of its bounded slowdown or that of its wait lies below 1; or it dominates or trades, and trades are
-    accepted. `python -m studies promotion` shows how often that is by chance.
+    accepted. cloud: makes the cloud of the one that it was compared with, which is asked for only where the policy would take over.
+    `python -m studies promotion` shows how often that is by chance.
     """
+    takes = _would_take_over(judgement, accept_trade)
+    return takes if not takes or cloud is None else _would_take_over(beside_cloud(judgement, cloud()), accept_trade)
+
+
+def _would_take_over(judgement: Judgement, accept_trade: bool) -> bool:
     word = judgement.verdict.word
     if accept_trade:
         return word in (DOMINATES, TRADES)

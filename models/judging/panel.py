@@ -68,3 +68,17 @@ def panel_of(
         wide_wait_s=float((schedule.start - jobs.submit)[wide].mean()) if wide.any() else None,
         lost_capacity=measured["loss_of_capacity"],
     )
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One whole replay and which of its jobs are scored. scored: bool (jobs,)."""
+
+    jobs: Jobs
+    cluster: int | Cluster
+    schedule: Schedule
+    scored: NDArray[np.bool_]
+
+    def panel(self, wide_of: int | None = None) -> Panel:
+        """As `panel_of`."""
+        return panel_of(self.jobs, self.schedule, self.cluster, self.scored, wide_of)

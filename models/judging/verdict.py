@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from models.judging.intervals import WAIT_OFFSET_S, RatioInterval
 from models.judging.panel import Panel
 
 DOMINATES, TRADES, HARMS, WORSE, NO_DIFFERENCE = "dominates", "trades", "harms", "worse", "no difference"
 NOT_SIGNIFICANT = "no significant difference"
+LIKE_CHANCE = "no better than random orders"
 CERTAIN = "certain"
 """Behind DOMINATES, after a comma."""
 BASELINE_ROW = "baseline"
 """In a column of verdicts, where the row is what the others are compared with."""
 VERDICT_MEANING = {
-    DOMINATES: "mean wait and mean bounded slowdown fall, and nobody pays. The wait that 99 % of the jobs do not exceed, and the mean "
-    "waits of wide jobs and of much work, grow by a tenth at most. The single longest wait decides nothing",
+    DOMINATES: "mean wait and mean bounded slowdown fall, fewer than 1 of 20 random orders do as well in both, and no guarded class rises "
+    "by more than a tenth: the wait that 99 % of the jobs do not exceed, and the mean waits of wide jobs and of much work. The single "
+    "longest wait decides nothing",
     f"{DOMINATES}, {CERTAIN}": "the same, and chance explains such a result in fewer than 1 of 40 logs",
+    LIKE_CHANCE: "it would dominate, but 1 of 20 random orders or more do as well in bounded slowdown and in mean wait",
     NOT_SIGNIFICANT: "it would dominate or be worse, but the 95 % intervals of both changes include 0",
     NO_DIFFERENCE: "all measures are within 1 %",
     TRADES: "some gain, and others wait longer for it",
@@ -29,12 +32,14 @@ VERDICT_MEANING = {
     WORSE: "neither mean wait nor mean bounded slowdown falls",
 }
 """Every verdict that is stored or printed, and what it says: docs/reference/semantics.md, "Verdicts"."""
-BEST_FIRST = (DOMINATES, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, HARMS, WORSE)
+BEST_FIRST = (DOMINATES, NO_DIFFERENCE, NOT_SIGNIFICANT, LIKE_CHANCE, TRADES, HARMS, WORSE)
 """The order in which policies are ranked."""
 MOST_OF_A_GUARD = 1.10
 """No guard of a policy that dominates is above this ratio."""
 MOST_LOST = 0.01
 """Nor does it lose more of the capacity than this."""
+MOST_AS_GOOD = 0.05
+"""No larger share of random orders is as good as a policy that dominates, in bounded slowdown and in mean wait."""
 HARMFUL = 2.0
 """A policy that gains and has a guard above this ratio harms."""
 HARDLY = 0.01
@@ -83,13 +88,15 @@ class Ratios:
 class PolicyVerdict:
     """word: one of those above. is_certain: it dominates, and both intervals lie below 1. ratios: one for each shift.
 
-    payers: what is worse than the verdict's limits allow, as text, worst first.
+    payers: what is worse than the verdict's limits allow, as text, worst first. share_as_good: the share of random orders that are as good
+    in both averages, None where none was replayed.
     """
 
     word: str
     is_certain: bool
     ratios: tuple[Ratios, ...]
     payers: tuple[str, ...]
+    share_as_good: float | None = None
 
     @property
     def rank_value(self) -> float:
@@ -98,6 +105,13 @@ class PolicyVerdict:
 
     def __str__(self) -> str:
         return verdict_text(self.word, self.is_certain)
+
+
+def beside_chance(verdict: PolicyVerdict, share_as_good: float) -> PolicyVerdict:
+    """The verdict of a policy of which so large a share of random orders is as good. What a lottery reaches does not dominate."""
+    if verdict.word == DOMINATES and share_as_good > MOST_AS_GOOD:
+        return replace(verdict, word=LIKE_CHANCE, is_certain=False, share_as_good=share_as_good)
+    return replace(verdict, share_as_good=share_as_good)
 
 
 def verdict_text(word: str, is_certain: bool) -> str:

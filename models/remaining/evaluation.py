@@ -149,6 +149,23 @@ def try_out(
     return _joined(name, parts)
 
 
+def try_elsewhere(
+    runs: Runs, name: str, place: IntArray, seed: int, on_place: Callable[[], None] = lambda: None
+) -> HeldOutTrial:
+    """A predictor or rival judged on the runs of every place, learned from those of all other places.
+
+    place: number of each run's place, such as the repository or the centre that it comes from, (runs,). A run is seen if another place
+    has its system."""
+    which, parts = finished(runs), []
+    for each in np.unique(place[which]):
+        judged, learned = which[place[which] == each], which[place[which] != each]
+        predictor = (REMAINING_PREDICTORS | REMAINING_RIVALS)[name]()
+        predictor.fit(runs, learned, seed)
+        parts.append(trial_of(predictor, runs, learned, judged))
+        on_place()
+    return _joined(name, parts)
+
+
 def trial_of(predictor: RemainingPredictor, runs: Runs, learned: IntArray, which: IntArray) -> HeldOutTrial:
     """A fitted predictor on the runs `which`. learned: the runs that it was fitted on."""
     moments = at_shares(runs, which, PROGRESS_SHARES)

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.judge import Judgement, Replayed, judge
-from models.judging.panel import Panel, scored_after
+from models.judging.judge import Judgement, judge
+from models.judging.panel import Panel, Replayed, scored_after
 from models.judging.verdict import PolicyVerdict, verdict_of
 from models.runtime.estimates import Estimates
 from models.runtime.live import LiveReplay, LiveSettings, replay_live

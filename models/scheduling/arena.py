@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.judging.blocks import BLOCKS
-from models.judging.judge import Replayed
-from models.judging.panel import scored_after
+from models.judging.chance import ChanceCloud, cloud_around, random_orders
+from models.judging.panel import Replayed, scored_after
 from models.scheduling.goals import Goal, WindowColumns
 from models.scheduling.options import PolicyRules
 from simulator.agents.backlogs import Backlogs, keep_backlogs
@@ -120,6 +120,16 @@ class Arena:
         start, backfilled = replay_windows(jobs, self.cluster_procs, first, scored.stop, policy, rules)
         schedule = Schedule(start[0], backfilled[0])
         return Replayed(jobs, self.cluster_procs, schedule, scored_after(len(jobs), scored.start))
+
+    def chance_cloud(self, incumbent: Replayed) -> ChanceCloud:
+        """What random orders reach beside one replay of `replayed`, under its rules."""
+        scored = np.flatnonzero(incumbent.scored)
+        part = range(int(scored[0]), int(scored[-1]) + 1)
+
+        def replay_order(policy: Policy) -> Schedule:
+            return self.replayed(policy, part).schedule
+
+        return cloud_around(incumbent, replay_order, random_orders(len(incumbent.jobs)))
 
     def cost_of(self, replayed: Replayed) -> float:
         """What the goal makes of the scored jobs of a replay, which follow each other."""

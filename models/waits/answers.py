@@ -1,7 +1,7 @@
 """The predicted wait of one job, new or waiting, at a moment of a log.
 
 The present state is replayed many times with run times drawn from the predicted quantiles. The answer is then corrected by what
-became of jobs whose replays and circumstances looked alike.
+became of jobs whose replays and circumstances looked alike, and its interval by how often earlier intervals held.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import numpy as np
 
 from models.runtime.predictor import FloatArray
 from models.waits.history import History, IntArray, State, state_at
+from models.waits.interval_ends import IntervalEnds
 from models.waits.neighbours import (
     POINTS,
+    PastWaits,
+    expected_wait,
     features_of,
     pool_numbers,
     pool_of,
@@ -38,12 +41,13 @@ class QueueReplays(NamedTuple):
 class WaitAnswer:
     """A predicted wait.
 
-    quantiles: of the whole wait at POINTS, seconds, (5,). told_by: calibrated, or replay where too few past jobs are comparable.
-    replayed: the same by replays alone. similar_mean_s, similar_median_s: mean and median wait of similar recent jobs, None where none
-    has started. waited_s: what of the wait is over, of a job that waits."""
+    quantiles: of the whole wait at POINTS, seconds, (5,). mean_s: its mean, from a model of its own. told_by: calibrated, or replay
+    where too few past jobs are comparable. replayed: the quantiles by replays alone. similar_mean_s, similar_median_s: mean and
+    median wait of similar recent jobs, None where none has started. waited_s: what of the wait is over, of a job that waits."""
 
     state: State
     quantiles: FloatArray
+    mean_s: float
     told_by: str
     neighbours: int
     replayed: FloatArray
@@ -66,9 +70,12 @@ def new_job_wait(
     samples, seed, policy, backfill = replays
     replayed = start_times(state, -1, samples, seed, policy, backfill)
     pool = pool_of(history, pool_numbers(history, moment), seed, policy, backfill)
-    neighbours = waits_of_neighbours(pool, features_of(history, state, -1, replayed), user, moment)
+    past = waits_of_neighbours(pool, features_of(history, state, -1, replayed), user, moment)
     similar = similar_waits(history, procs, request, moment)
-    return _answer(state, replayed, neighbours, similar, 0)
+    mean_s = expected_wait(past, similar, float(replayed.mean()))
+    if past.quantiles is not None:
+        past = past._replace(quantiles=IntervalEnds(pool).moved(past.quantiles, moment))
+    return _answer(state, replayed, past, mean_s, similar, 0)
 
 
 def queued_job_wait(history: History, moment: int, number: int, replays: QueueReplays) -> WaitAnswer:
@@ -82,16 +89,14 @@ def queued_job_wait(history: History, moment: int, number: int, replays: QueueRe
     replayed = start_times(state, position, samples, seed, policy, backfill) + waited
     similar = similar_waits(history, int(history.procs[number]), int(history.request[number]), moment)
     survivors = waits_of_survivors(history, moment, waited)
-    return _answer(state, replayed, survivors, similar, waited)
+    mean_s = float(replayed.mean()) if survivors.mean_s is None else survivors.mean_s
+    return _answer(state, replayed, survivors, mean_s, similar, waited)
 
 
 def _answer(
-    state: State, replayed: FloatArray, past: tuple[FloatArray | None, int], similar: IntArray, waited: int
+    state: State, replayed: FloatArray, past: PastWaits, mean_s: float, similar: IntArray, waited: int
 ) -> WaitAnswer:
-    """past: quantiles of the waits of comparable jobs, None for too few, and their number."""
-    quantiles, count = past
     by_replay = np.quantile(replayed, POINTS)
+    quantiles, told_by = (by_replay, "replay") if past.quantiles is None else (past.quantiles, "calibrated")
     mean, median = (float(similar.mean()), float(np.median(similar))) if len(similar) else (None, None)
-    if quantiles is None:
-        return WaitAnswer(state, by_replay, "replay", count, by_replay, mean, median, waited)
-    return WaitAnswer(state, quantiles, "calibrated", count, by_replay, mean, median, waited)
+    return WaitAnswer(state, quantiles, mean_s, told_by, past.jobs, by_replay, mean, median, waited)

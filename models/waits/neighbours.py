@@ -2,14 +2,17 @@
 
 A replay knows the requests, the sizes and the order of the queue. It does not know what the site's scheduler thinks of users. So
 its answer is one feature among a few that can be seen at submission. The predicted distribution is that of the waits of the nearest
-jobs of the recent past that had started by then. Nothing is used that was not known at the moment asked for.
+jobs of the recent past. One that still waits counts for as long as it has waited. Nothing is used that was not known at the moment
+asked for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.runtime.predictor import FloatArray
 from models.waits.history import History, IntArray, State, submission_state
@@ -37,6 +40,8 @@ OTHER_USER = 4.0
 NEIGHBOURS, LEAST_NEIGHBOURS = 30, 10
 POOL_JOBS, POOL_STRIDE, POOL_SAMPLES = 400, 25, 20
 """Past jobs among which neighbours are looked for: the last so many of every 25th job, each replayed so often."""
+FOLLOWED_JOBS = 4 * POOL_JOBS
+"""Past jobs whose predictions set the ends of an interval, see `models.waits.interval_ends`."""
 REACH_S = 365 * 86_400
 SIMILAR_JOBS = 50
 FEWEST_SIMILAR = 10
@@ -80,25 +85,42 @@ def features_of(history: History, state: State, position: int, replayed: FloatAr
 @dataclass(frozen=True)
 class Pool:
     """Past jobs, in order of submission. features: float64 (jobs, features). replayed: their waits at POINTS as replayed,
-    seconds, (jobs, 5). user, submit, wait: int64 (jobs,). The outcome of a job is read only once it has started."""
+    seconds, (jobs, 5). replayed_mean: (jobs,). user, submit, wait: int64 (jobs,). wait: until the job started, or was cancelled.
+    starts: whether it started, bool (jobs,). The outcome of a job is read only once it has left the queue."""
 
     features: FloatArray
     replayed: FloatArray
+    replayed_mean: FloatArray
     user: IntArray
     submit: IntArray
     wait: IntArray
+    starts: NDArray[np.bool_]
 
-    def started_by(self, moment: int) -> IntArray:
-        """The last POOL_JOBS that had been submitted before a moment and had started by then."""
-        return np.flatnonzero((self.submit < moment) & (self.submit + self.wait <= moment))[-POOL_JOBS:]
+    def __len__(self) -> int:
+        return len(self.submit)
+
+    def seen_by(self, moment: int) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+        """The last POOL_JOBS that had been submitted before a moment, how long each had waited by then, and whether it had started."""
+        last = int(np.searchsorted(self.submit, moment, side="left"))
+        jobs = np.arange(max(0, last - POOL_JOBS), last)
+        waited = moment - self.submit[jobs]
+        return jobs, np.minimum(self.wait[jobs], waited), self.starts[jobs] & (self.wait[jobs] <= waited)
+
+
+class PastWaits(NamedTuple):
+    """What the waits of comparable jobs say. quantiles: seconds at POINTS, (5,), and their mean_s, None for too few jobs. jobs: how many
+    were compared, or had started where they were too few."""
+
+    quantiles: FloatArray | None
+    mean_s: float | None
+    jobs: int
 
 
 def pool_numbers(history: History, moment: int, stride: int | None = None) -> IntArray:
-    """Numbers of the jobs that a question at a moment compares with: of every `stride`-th job, the last that had started."""
+    """Numbers of the jobs that a question at a moment needs: of every `stride`-th job, the last FOLLOWED_JOBS."""
     submitted = int(np.searchsorted(history.submit, moment, side="left"))
     stride = stride or stride_of(submitted)
-    numbers = np.arange(0, submitted, stride)
-    return numbers[history.start[numbers] <= moment][-POOL_JOBS:]
+    return np.arange(0, submitted, stride)[-FOLLOWED_JOBS:]
 
 
 def stride_of(jobs: int) -> int:
@@ -111,38 +133,42 @@ def pool_of(
 ) -> Pool:
     """Replays each of these jobs from the state in which it was submitted. Raises ValueError as `start_times` does."""
     features, replayed = np.empty((len(numbers), len(FEATURES))), np.empty((len(numbers), len(POINTS)))
+    mean = np.empty(len(numbers))
     for k, number in enumerate(numbers.tolist()):
         state = submission_state(history, number)
         waits = start_times(state, -1, POOL_SAMPLES, [seed, number], policy, backfill)
         features[k] = features_of(history, state, -1, waits)
-        replayed[k] = np.quantile(waits, POINTS)
-    return Pool(features, replayed, history.user[numbers], history.submit[numbers], history.wait(numbers))
+        replayed[k], mean[k] = np.quantile(waits, POINTS), waits.mean()
+    submit, leaves = history.submit[numbers], history.leaves[numbers]
+    return Pool(
+        features, replayed, mean, history.user[numbers], submit, leaves - submit, history.start[numbers] == leaves
+    )
 
 
-def waits_of_neighbours(pool: Pool, features: FloatArray, user: int, moment: int) -> tuple[FloatArray | None, int]:
-    """Weighted quantiles of the waits of the nearest jobs, in seconds at POINTS, and the number of these neighbours.
+def waits_of_neighbours(pool: Pool, features: FloatArray, user: int, moment: int) -> PastWaits:
+    """The weighted distribution of the waits of the nearest jobs.
 
     features: of `features_of`. user: number of the user, -1 for no particular one. Nearer jobs weigh more, by a parabola that
-    falls to 5 %. None where fewer than LEAST_NEIGHBOURS had started by `moment`.
+    falls to 5 %. Nothing where fewer than LEAST_NEIGHBOURS of the pool had started by `moment`.
     """
-    started = pool.started_by(moment)
-    if len(started) < LEAST_NEIGHBOURS:
-        return None, len(started)
-    squared = (pool.features[started] - features) ** 2
+    jobs, seen, started = pool.seen_by(moment)
+    if started.sum() < LEAST_NEIGHBOURS:
+        return PastWaits(None, None, int(started.sum()))
+    squared = (pool.features[jobs] - features) ** 2
     if user < 0:  # no particular user, which is not a user whose first job this is
         squared = squared[:, [not name.startswith("user_") for name in FEATURES]].sum(axis=1)
     else:
-        squared = squared.sum(axis=1) + OTHER_USER * (pool.user[started] != user)
+        squared = squared.sum(axis=1) + OTHER_USER * (pool.user[jobs] != user)
     nearest = np.argsort(squared, kind="stable")[:NEIGHBOURS]
     weight = 1.05 - squared[nearest] / max(squared[nearest].max(), 1e-9)
-    return weighted_quantiles(pool.wait[started[nearest]].astype(np.float64), weight, POINTS), len(nearest)
+    quantiles, mean_s = distribution(seen[nearest], started[nearest], weight)
+    return PastWaits(quantiles, mean_s, len(nearest))
 
 
-def waits_of_survivors(history: History, moment: int, waited: int) -> tuple[FloatArray | None, int]:
-    """Whole waits in seconds at POINTS of jobs of the last REACH_S that waited longer than `waited` seconds, and their number.
+def waits_of_survivors(history: History, moment: int, waited: int) -> PastWaits:
+    """The distribution of the whole waits of jobs of the last REACH_S that waited longer than `waited` seconds. jobs: that started.
 
-    No replay shows the reasons why a job waits very long. Jobs that still wait, or were cancelled, count for as long as they waited
-    (Kaplan and Meier 1958). Without them the waits would look too short. None where fewer than LEAST_NEIGHBOURS started.
+    No replay shows the reasons why a job waits very long. Nothing where fewer than LEAST_NEIGHBOURS started.
     """
     first, last = np.searchsorted(history.submit, [moment - REACH_S, moment])
     seen = np.minimum(history.leaves[first:last], moment) - history.submit[first:last]
@@ -150,18 +176,35 @@ def waits_of_survivors(history: History, moment: int, waited: int) -> tuple[Floa
     among = seen > waited
     seen, started = seen[among], started[among]
     if started.sum() < LEAST_NEIGHBOURS:
-        return None, int(started.sum())
+        return PastWaits(None, None, int(started.sum()))
+    quantiles, mean_s = distribution(seen, started, np.ones(len(seen)))
+    return PastWaits(quantiles, mean_s, int(started.sum()))
+
+
+def distribution(seen: IntArray, started: NDArray[np.bool_], weight: FloatArray) -> tuple[FloatArray, float]:
+    """Quantiles at POINTS and mean of waits of which some are not over, seconds.
+
+    Jobs that still wait, or were cancelled, count for as long as they waited (Kaplan and Meier 1958, with weights). Without them the
+    waits would look too short. What no job shows counts as the longest wait seen.
+    """
     order = np.lexsort((~started, seen))
-    still = np.cumprod(np.where(started[order], 1 - 1 / np.arange(len(seen), 0, -1), 1.0))
+    waits, weights = seen[order].astype(np.float64), weight[order]
+    at_risk = np.cumsum(weights[::-1])[::-1]
+    still = np.cumprod(np.where(started[order], 1 - weights / at_risk, 1.0))
     places = np.searchsorted(1 - still, np.array(POINTS) - 1e-9)
-    return seen[order][np.minimum(places, len(seen) - 1)].astype(np.float64), int(started.sum())
+    share = -np.diff(still, prepend=1.0)
+    return waits[np.minimum(places, len(waits) - 1)], float(share @ waits + still[-1] * waits[-1])
 
 
-def weighted_quantiles(values: FloatArray, weight: FloatArray, points: tuple[float, ...]) -> FloatArray:
-    """The least value up to which at least a share `point` of the weight lies, for every point."""
-    order = np.argsort(values, kind="stable")
-    share = np.cumsum(weight[order]) / weight.sum()
-    return values[order][np.minimum(np.searchsorted(share, np.array(points) - 1e-9), len(values) - 1)]
+def expected_wait(past: PastWaits, similar: IntArray, replayed_mean: float) -> float:
+    """The predicted mean wait of a new job, seconds. It is the mean of three means: of the nearest jobs, of similar jobs and of the
+    replays. Each errs in its own way. Those that are missing are left out."""
+    means = [
+        replayed_mean,
+        *([] if past.mean_s is None else [past.mean_s]),
+        *([similar.mean()] if len(similar) else []),
+    ]
+    return float(np.mean(means))
 
 
 def similar_waits(history: History, procs: int, request: int, moment: int) -> IntArray:

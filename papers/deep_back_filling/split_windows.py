@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from models.judging.judge import Replayed, judge
-from models.judging.panel import scored_after
+from models.judging.judge import judge
+from models.judging.panel import Replayed, scored_after
 from papers.deep_back_filling.protocol import window_splits
 from papers.deep_back_filling.split_pictures import write_split_pictures
 from papers.deep_back_filling.split_trial import Episodes, SplitTrial

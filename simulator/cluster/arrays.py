@@ -16,9 +16,9 @@ from traces.cluster.nodes import Partition
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-ROOT = -1
+NO_PARENT = -1
 """Parent of an account at the top of the tree."""
-ENDLESS = 1 << 61
+UNBOUNDED = 1 << 61
 """A bound that nothing reaches."""
 STATES = ("up", "down", "drain", "inactive")
 _WORD = re.compile(r"[^\s&|()\[\]]+")
@@ -31,9 +31,9 @@ class ClusterArrays:
     cpus, memory, weight: (nodes,). gpus: (nodes, types + 1), where the last column counts GPUs of all types; gpu_types names the columns.
     feature_nodes: bool (expressions, nodes), whether a node has what an expression asks for; row 0 asks for nothing. feature_words: the
     expressions.
-    partition_nodes: bool (partitions, nodes). tier, factor, max_time, most_nodes, least_nodes: (partitions,), ENDLESS for no limit.
+    partition_nodes: bool (partitions, nodes). tier, factor, max_time, most_nodes, least_nodes: (partitions,), UNBOUNDED for no limit.
     exclusive: (partitions,), 1 where jobs hold whole nodes. state: (partitions,), place in STATES.
-    parent: (accounts,), ROOT for those at the top. shares: (accounts,). member_account, member_shares: (members,).
+    parent: (accounts,), NO_PARENT for those at the top. shares: (accounts,). member_account, member_shares: (members,).
     qos_priority: (qualities,).
     reservation_nodes: bool (reservations, nodes). reservation_times: (reservations, 3), begin, end, and when it was announced.
     """
@@ -67,13 +67,13 @@ class ClusterArrays:
         return len(self.cpus)
 
 
-def arrays_of(cluster: ClusterDescription, features: Iterable[str] = ()) -> ClusterArrays:
+def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) -> ClusterArrays:
     """The arrays of a cluster. features: the expressions that jobs ask for. Raises ValueError for an expression that is none."""
     nodes, partitions = cluster.nodes, cluster.partitions
     types = tuple(sorted({kind for node in nodes for kind in node.gpus if kind}))
     gpus = np.array([[node.gpus.get(kind, 0) for kind in types] + [node.num_gpus] for node in nodes], dtype=np.int64)
     words = ("", *sorted({word for word in features if word}))
-    accounts = {account.name: place for place, account in enumerate(cluster.accounts)} | {ROOT_ACCOUNT: ROOT}
+    accounts = {account.name: place for place, account in enumerate(cluster.accounts)} | {ROOT_ACCOUNT: NO_PARENT}
     return ClusterArrays(
         cpus=_column(node.cpus for node in nodes),
         memory=_column(node.memory_mib for node in nodes),
@@ -103,7 +103,7 @@ def arrays_of(cluster: ClusterDescription, features: Iterable[str] = ()) -> Clus
         ).reshape(-1, len(nodes)),
         reservation_times=np.array(
             [
-                (one.begin_s, one.end_s, -ENDLESS if one.announced_s is None else one.announced_s)
+                (one.begin_s, one.end_s, -UNBOUNDED if one.announced_s is None else one.announced_s)
                 for one in cluster.reservations
             ],
             dtype=np.int64,
@@ -171,7 +171,7 @@ def _column(values: Iterable[int]) -> IntArray:
 
 
 def _bound(value: int | None) -> int:
-    return ENDLESS if value is None else value
+    return UNBOUNDED if value is None else value
 
 
 def _sets(cluster: ClusterDescription, partitions: tuple[Partition, ...]) -> BoolArray:

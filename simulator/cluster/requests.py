@@ -1,6 +1,6 @@
 """What jobs ask for, as columns of whole numbers.
 
-A reader gives one `Request` in words for each job. `requests_of` holds them against a cluster, whose names become places in its
+A reader gives one `Request` in words for each job. `request_arrays` holds them against a cluster, whose names become places in its
 arrays, and says which names the cluster does not have.
 """
 
@@ -18,7 +18,7 @@ from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
 
-NONE = -1
+NOT_GIVEN = -1
 """In a column of places: none."""
 UNLIMITED = 1 << 61
 """A time or an amount that nothing reaches."""
@@ -36,7 +36,7 @@ class Request:
     tasks. memory_per, gpus_per: of MEMORY_PER and GPUS_PER. gpus: how many of each type, "" for any. features: an expression such as
     `ib&(a100|h100)`. partitions: in the order that the job gives, () for the default one. limit_s: None for the partition's.
     dependencies: (one of DEPENDENCIES, place of the other job among the requests). array: the same number for all tasks of an array,
-    NONE for other jobs. array_limit: tasks at a time, 0 for all. priority: given by hand, None for the scheduler's. begin_s: earliest
+    NOT_GIVEN for other jobs. array_limit: tasks at a time, 0 for all. priority: given by hand, None for the scheduler's. begin_s: earliest
     start. held: nobody has let it go.
     """
 
@@ -60,8 +60,8 @@ class Request:
     user: str = ""
     reservation: str = ""
     dependencies: tuple[tuple[str, int], ...] = ()
-    array: int = NONE
-    array_task: int = NONE
+    array: int = NOT_GIVEN
+    array_task: int = NOT_GIVEN
     array_limit: int = 0
     nice: int = 0
     priority: int | None = None
@@ -72,10 +72,10 @@ class Request:
 class Requests(NamedTuple):
     """One value a job in each column, int64 (jobs,), but for gpus (jobs, types) and partitions (jobs, most partitions of a job).
 
-    partitions, qos, account, member, reservation: places in the cluster's arrays, NONE for none. member: the association of user and
+    partitions, qos, account, member, reservation: places in the cluster's arrays, NOT_GIVEN for none. member: the association of user and
     account. user: a number for each name. memory_per, gpus_per: places in MEMORY_PER and GPUS_PER. gpus: the last column counts GPUs of any
     type. features: place in `ClusterArrays.feature_nodes`, 0 for none. first_dependency: those of job j are the rows
-    first_dependency[j] to first_dependency[j + 1] of dependency (rows, 2): place in DEPENDENCIES, job. priority: NONE for the scheduler's.
+    first_dependency[j] to first_dependency[j + 1] of dependency (rows, 2): place in DEPENDENCIES, job. priority: NOT_GIVEN for its own.
     """
 
     submit: IntArray
@@ -125,7 +125,7 @@ _PLAIN = {
 """Columns that are an attribute of the request as it is."""
 
 
-def requests_of(asked: Sequence[Request], cluster: ClusterDescription, arrays: ClusterArrays) -> Requests:
+def request_arrays(asked: Sequence[Request], cluster: ClusterDescription, arrays: ClusterArrays) -> Requests:
     """The requests as columns. A job without a limit gets its partition's default, or its longest. The account of a job that names none
     is the user's default one.
 
@@ -142,7 +142,9 @@ def requests_of(asked: Sequence[Request], cluster: ClusterDescription, arrays: C
         columns["max_nodes"] > 0, columns["max_nodes"], [one.min_nodes or UNLIMITED for one in asked]
     ).astype(np.int64)
     columns["tasks"] = np.array([_tasks(one) for one in asked], dtype=np.int64)
-    columns["priority"] = np.array([NONE if one.priority is None else one.priority for one in asked], dtype=np.int64)
+    columns["priority"] = np.array(
+        [NOT_GIVEN if one.priority is None else one.priority for one in asked], dtype=np.int64
+    )
     columns |= _gpus(asked, arrays) | _partitions(asked, cluster) | _owners(asked, cluster)
     columns["features"] = _places(arrays.feature_words, [one.features for one in asked], "features")
     names = tuple(one.name for one in cluster.reservations)
@@ -163,7 +165,7 @@ def _tasks(one: Request) -> int:
 def _places(names: Sequence[str], words: Sequence[str], what: str, optional: bool = False) -> IntArray:
     place = {name: k for k, name in enumerate(names)}
     if optional:
-        place[""] = NONE
+        place[""] = NOT_GIVEN
     for job, word in enumerate(words):
         if word not in place:
             raise ValueError(f"job {job} has {what} {word!r}: expected one of {', '.join(names) or 'none'}")
@@ -186,7 +188,7 @@ def _gpus(asked: Sequence[Request], arrays: ClusterArrays) -> dict[str, IntArray
 def _partitions(asked: Sequence[Request], cluster: ClusterDescription) -> dict[str, IntArray]:
     places = {partition.name: k for k, partition in enumerate(cluster.partitions)}
     most = max((len(one.partitions) for one in asked), default=1) or 1
-    partitions = np.full((len(asked), most), NONE, dtype=np.int64)
+    partitions = np.full((len(asked), most), NOT_GIVEN, dtype=np.int64)
     limit = np.zeros(len(asked), dtype=np.int64)
     for job, one in enumerate(asked):
         mine = [cluster.partition_named(name) for name in one.partitions or ("",)]
@@ -207,9 +209,9 @@ def _owners(asked: Sequence[Request], cluster: ClusterDescription) -> dict[str, 
     words = []
     for one in asked:
         account = one.account or (defaults[one.user].account if one.user in defaults else "")
-        member = members.get((one.user, account), NONE)
-        rows.append((users.setdefault(one.user, len(users)), accounts.get(account, NONE), member))
-        words.append(one.qos or (cluster.members[member].default_qos if member != NONE else ""))
+        member = members.get((one.user, account), NOT_GIVEN)
+        rows.append((users.setdefault(one.user, len(users)), accounts.get(account, NOT_GIVEN), member))
+        words.append(one.qos or (cluster.members[member].default_qos if member != NOT_GIVEN else ""))
     qos = [quality.name for quality in cluster.qualities]
     if "normal" in qos:
         words = [word or "normal" for word in words]

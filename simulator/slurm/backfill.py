@@ -16,7 +16,7 @@ from simulator.slurm.limits import over_limit, too_many_jobs
 from simulator.slurm.reservations import narrow_to_reservations
 from simulator.slurm.selection import choose_nodes, holds_whole_nodes, reset_weights
 from simulator.slurm.slices import begin_slices, is_free, narrow, take_nodes
-from simulator.slurm.starting import hold, job_limit, start_job
+from simulator.slurm.starting import begin_job, hold, job_limit
 
 STARTED, PLANNED, NEITHER = range(3)
 """What becomes of a job in a cycle."""
@@ -37,8 +37,8 @@ class Decisions(NamedTuple):
     nodes: NDArray[np.bool_]
 
 
-class Waiting(NamedTuple):
-    """The queue of a cycle, in order. next_task: the next waiting task of a job's array, NONE for none. user_tests: room for counts."""
+class WaitingRows(NamedTuple):
+    """The queue of a cycle, in order. next_task: the next waiting task of a job's array, NOT_GIVEN for none. user_tests: room for counts."""
 
     length: NDArray[np.int64]  # (1,)
     job: NDArray[np.int64]  # (rows,)
@@ -165,7 +165,7 @@ def _start_now(engine, job, partition, now, limit):
     chosen = choose_nodes(engine, engine.free, job, partition)
     if chosen == 0 or over_limit(engine, job, chosen):
         return NEITHER, 0, 0, 0
-    start_job(engine, job, partition, chosen, now)
+    begin_job(engine, job, partition, chosen, now)
     end = now + limit - (now + limit) % step
     if holds_whole_nodes(engine.site, engine.jobs, job, partition):
         take_nodes(engine.slices, scratch.chosen, chosen, engine.slices.begin[0], end)

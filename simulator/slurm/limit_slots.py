@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simulator.cluster.requests import NONE, Requests
+from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.slurm.limits import CPUS, GPUS, JOBS, MEMORY, NODES, ONE_JOB, RUNNING, TIME
 from simulator.slurm.state import Limits
 from traces.cluster.accounts import ROOT_ACCOUNT, Limit
@@ -95,7 +95,7 @@ def _entries(
         for number, limit in owned.get(owner, []):
             kind = (limit.counts, limit.each, limit.resource)
             seen.add(kind)
-            whose = {"user": key[3], "account": key[1]}.get(limit.each, NONE)
+            whose = {"user": key[3], "account": key[1]}.get(limit.each, NOT_GIVEN)
             resource = _resource(limit, gpu_types)
             if resource is not None:
                 entries.append((slots.of(number, limit, resource, whose), int(kind not in hidden)))
@@ -107,15 +107,15 @@ def _entries(
 def _owners(cluster: ClusterDescription, key: tuple[int, ...]) -> Iterator[tuple[str, str]]:
     """Who has limits for such jobs, in the order of precedence."""
     qos, account, member, _, partition = key
-    of_partition = cluster.partitions[partition].qos if partition != NONE else ""
+    of_partition = cluster.partitions[partition].qos if partition != NOT_GIVEN else ""
     if of_partition:
         yield "qos", of_partition
-    if qos != NONE:
+    if qos != NOT_GIVEN:
         yield "qos", cluster.qualities[qos].name
-    if member != NONE:
+    if member != NOT_GIVEN:
         yield "user", f"{cluster.members[member].account}/{cluster.members[member].user}"
     parents = {one.name: one.parent for one in cluster.accounts}
-    name = cluster.accounts[account].name if account != NONE else ""
+    name = cluster.accounts[account].name if account != NOT_GIVEN else ""
     while name and name != ROOT_ACCOUNT:
         yield "account", name
         name = parents[name]

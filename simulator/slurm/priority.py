@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cluster.arrays import ClusterArrays
-from simulator.cluster.requests import NONE, Requests
+from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import compiled
 from simulator.slurm.fair_tree import add_usage, decay_of, fair_tree_factors
 from simulator.slurm.selection import wanted_cpus
@@ -33,7 +33,7 @@ class PriorityRules(NamedTuple):
 
 
 class FairShares(NamedTuple):
-    """The tree of shares, accounts first, then users. owner: of each job, its place in the tree, NONE for none."""
+    """The tree of shares, accounts first, then users. owner: of each job, its place in the tree, NOT_GIVEN for none."""
 
     parent: NDArray[np.int64]
     shares: NDArray[np.int64]
@@ -63,14 +63,14 @@ def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
         job_size=number("priorityweightjobsize"),
         partition=number("priorityweightpartition"),
         qos=number("priorityweightqos"),
-        most_age=duration_s(str(values.get("prioritymaxage", "7-0"))),
-        half_life=duration_s(str(values.get("prioritydecayhalflife", "7-0"))),
-        period=duration_s(str(values.get("prioritycalcperiod", "00:05:00"))),
+        most_age=slurm_seconds(str(values.get("prioritymaxage", "7-0"))),
+        half_life=slurm_seconds(str(values.get("prioritydecayhalflife", "7-0"))),
+        period=slurm_seconds(str(values.get("prioritycalcperiod", "00:05:00"))),
         small_first=int(str(values.get("priorityfavorsmall", "no")).lower() in ("yes", "true", "1")),
     )
 
 
-def duration_s(text: str) -> int:
+def slurm_seconds(text: str) -> int:
     """Seconds of Slurm's times: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes and so on."""
     days, dash, rest = text.strip().rpartition("-")
     parts = [int(part) for part in rest.split(":")]
@@ -90,7 +90,7 @@ def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
         parent=parent,
         shares=np.concatenate([arrays.shares, arrays.member_shares]).astype(np.int64),
         usage=np.zeros(len(parent)),
-        owner=np.where(jobs.member >= 0, jobs.member + num_accounts, NONE).astype(np.int64),
+        owner=np.where(jobs.member >= 0, jobs.member + num_accounts, NOT_GIVEN).astype(np.int64),
         factor=np.ones(len(arrays.member_account)),
         num_accounts=num_accounts,
     )

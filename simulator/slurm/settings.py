@@ -32,7 +32,7 @@ class Settings(NamedTuple):
     whole_nodes: int
 
 
-def settings_of(scheduler: SchedulerSettings) -> Settings:
+def slurm_settings(scheduler: SchedulerSettings) -> Settings:
     """The settings with Slurm's defaults for what is not set. Raises ValueError for a value that is no number where one is needed."""
     values = dict(scheduler.values)
     for word in str(values.get("schedulerparameters", "")).split(","):

@@ -8,7 +8,7 @@ from simulator.slurm.selection import holds_whole_nodes, node_gpus, node_memory
 
 
 @compiled
-def start_job(engine, job, partition, chosen, now):
+def begin_job(engine, job, partition, chosen, now):
     """The job begins to run on the first `chosen` nodes of `scratch.chosen`."""
     running, scratch = engine.running, engine.scratch
     first = running.first[job]

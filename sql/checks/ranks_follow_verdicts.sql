@@ -3,7 +3,7 @@ WITH ordered AS (
     SELECT
         policy, estimates, rank, verdict,
         list_position(
-            ['dominates', 'no difference', 'no significant difference', 'trades', 'harms', 'worse'], split_part(verdict, ',', 1)
+            ['dominates', 'no difference', 'no significant difference', 'no better than random orders', 'trades', 'harms', 'worse'], split_part(verdict, ',', 1)
         ) AS place,
         bounded_slowdown_ratio,
         wait_ratio

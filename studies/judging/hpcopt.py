@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import tracehouse
 from assets.policies.verdicts import BOUNDED_KEY, INCUMBENT, PLAIN_RIVALS, JudgedRule, judged_replays
-from models.judging.judge import Replayed
+from models.judging.panel import Replayed
 from papers.archive import SHARED
 from simulator.metrics.metrics import bounded_slowdown
 

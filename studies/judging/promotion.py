@@ -16,7 +16,9 @@ from math import sqrt
 
 import numpy as np
 
-from models.judging.judge import Judgement, Replayed, judge, takes_over
+from models.judging.chance import ChanceCloud
+from models.judging.judge import Judgement, judge, takes_over
+from models.judging.panel import Replayed
 from models.judging.verdict import DOMINATES
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
@@ -85,12 +87,21 @@ def main() -> None:
             )
 
 
-def counted(seeds: range, run: Callable[[int], Judgement]) -> Counts:
+@dataclass(frozen=True)
+class Trial:
+    """A judgement, and what makes the cloud of random orders around the one that was compared with."""
+
+    judgement: Judgement
+    cloud: Callable[[], ChanceCloud]
+
+
+def counted(seeds: range, run: Callable[[int], Trial]) -> Counts:
     """What becomes of one run for each seed. run: takes the seed."""
-    judgements = [run(seed) for seed in seeds]
-    dominated = sum(each.verdict.word == DOMINATES for each in judgements)
-    certain = sum(each.verdict.is_certain for each in judgements)
-    return Counts(len(seeds), dominated, sum(takes_over(each) for each in judgements), certain)
+    trials = [run(seed) for seed in seeds]
+    dominated = sum(each.judgement.verdict.word == DOMINATES for each in trials)
+    certain = sum(each.judgement.verdict.is_certain for each in trials)
+    promoted = sum(takes_over(each.judgement, cloud=each.cloud) for each in trials)
+    return Counts(len(seeds), dominated, promoted, certain)
 
 
 def arena_of(seed: int, jobs: int, procs: int = PROCS) -> Arena:
@@ -100,7 +111,7 @@ def arena_of(seed: int, jobs: int, procs: int = PROCS) -> Arena:
     return Arena(jobs_from_log(*(rows[name].to_numpy() for name in names)), procs, parse_goal("bsld"), threads=1)
 
 
-def nothing_learned(seed: int) -> Judgement:
+def nothing_learned(seed: int) -> Trial:
     """The chosen epoch of a training with shuffled rewards beside what it started from, on the jobs that confirm."""
     arena = arena_of(seed, NULL_JOBS)
     learned, chosen, confirmed = (int(share * NULL_JOBS) for share in (0.3, 0.4, 0.5))
@@ -113,7 +124,7 @@ def nothing_learned(seed: int) -> Judgement:
         arena, lessons, SMALL, seed, learner=learner
     ).weights  # without a start: epoch 0 is no choice
     ours, theirs = (arena.replayed(policy, confirming.scored) for policy in (weights, start))
-    return judge([ours], [theirs])
+    return Trial(judge([ours], [theirs]), partial(arena.chance_cloud, theirs))
 
 
 def replayed_by_fcfs(seed: int, jobs: int, more: int = 0) -> Replayed:
@@ -127,14 +138,17 @@ def mean_wait(jobs: int, more: int, logs: int = 40) -> float:
     return float(np.mean([replayed_by_fcfs(seed, jobs, more).panel().wait_s for seed in range(logs)]))
 
 
-def shorter_waits(seed: int, jobs: int) -> Judgement:
+def shorter_waits(seed: int, jobs: int) -> Trial:
     """A schedule in which every wait is a tenth shorter, beside the true one."""
     usual = replayed_by_fcfs(seed, jobs)
     wait = BETTER * (usual.schedule.start - usual.jobs.submit)
     start = usual.jobs.submit + np.rint(wait).astype(np.int64)
-    return judge([replace(usual, schedule=replace(usual.schedule, start=start))], [usual])
+    shorter = replace(usual, schedule=replace(usual.schedule, start=start))
+    return Trial(judge([shorter], [usual]), partial(arena_of(seed, jobs).chance_cloud, usual))
 
 
-def larger_cluster(seed: int, jobs: int, more: int) -> Judgement:
+def larger_cluster(seed: int, jobs: int, more: int) -> Trial:
     """The larger cluster beside the usual one."""
-    return judge([replayed_by_fcfs(seed, jobs, more)], [replayed_by_fcfs(seed, jobs)])
+    usual = replayed_by_fcfs(seed, jobs)
+    judgement = judge([replayed_by_fcfs(seed, jobs, more)], [usual])
+    return Trial(judgement, partial(arena_of(seed, jobs).chance_cloud, usual))

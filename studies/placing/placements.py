@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assets.what_if.on_nodes import Ground, ground_of, placement_metrics
-from assets.what_if.settings import NodeSettings
+from assets.replay.on_nodes import Ground, ground_of, placement_metrics
+from assets.replay.settings import NodeSettings
 from models.judging.blocks import cut_into_blocks
 from models.judging.intervals import HOP_OFFSET, ratio_interval
 from papers.archive import SHARED, jobs_of_file

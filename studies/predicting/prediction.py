@@ -5,8 +5,8 @@
 features: how long features take. predictors: every predictor as in operation (fitted monthly on what had ended), and the one
 chosen for each log on the other logs. single: the time of one prediction. waits: EASY with predictions, one configuration for
 each log, chosen on the other logs, beside its rivals, with intervals over shaken and over resampled logs. starts: predicted waits
-of single jobs in the second half of each log whose waits are real, beside every rival; the rules were chosen on the first half of
-HPC2N. All together take more than an hour.
+of single jobs in the second half of each log whose waits are real, beside every rival. The neighbours were chosen on the first half of
+HPC2N, the mean and the moved intervals on the first halves of all three. All together take more than an hour.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from models.runtime.predictor import runtimes
 from models.runtime.prequential import fallback_jobs, periods_of, prequential
 from models.runtime.score_tables import prediction_rows
 from models.runtime.scores import gain_interval, score
-from models.waits.scoring import predict_history, wait_scores
+from models.waits.scoring import predict_history
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import bounded_slowdown
@@ -40,9 +40,9 @@ from studies.predicting.prediction_tables import (
     FIRST_FIVE,
     chosen_uses_table,
     predictors_table,
-    starts_table,
     uses_table,
 )
+from studies.predicting.wait_tables import every_wait_table, waits_table
 from traces.catalogue.sources import Source
 from warehouse import Warehouse, replace_partitions
 
@@ -57,6 +57,8 @@ REAL_WAITS = ("KTH-SP2", "CTC-SP2", "HPC2N")
 """The waits of SDSC-SP2 are simulated."""
 CHOOSING_SHAKES = 2
 DRAWS = 20
+WAITS = 4000
+"""Jobs of each log whose waits are predicted."""
 
 
 def main() -> None:
@@ -76,8 +78,9 @@ def main() -> None:
         if "waits" in parts:
             waits({name: log_of(rows[name], LOGS[name][1]) for name in LOGS})
         if "starts" in parts:
-            scores = {name: starts(warehouse, name.lower(), rows[name]) for name in REAL_WAITS}
-            print(f"\nwaits of single jobs\n\n{starts_table(scores)}")
+            told = {name: starts(warehouse, name.lower(), rows[name]) for name in REAL_WAITS}
+            print(f"\nwaits of single jobs\n\n{waits_table(told)}")
+            print(f"\nevery score of waits\n\n{every_wait_table(told)}")
 
 
 def _features(warehouse: Warehouse, name: str, shown: bool) -> None:
@@ -232,21 +235,15 @@ def _compare(logs: dict[str, search.SearchLog], chosen: dict[str, dict[str, sear
     print(f"\nchosen uses\n\n{chosen_uses_table(outcomes, ratios, mine)}")
 
 
-def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> list[pl.DataFrame]:
-    """Scores of the predicted waits of 1,000 jobs of the second half, with run times predicted as in operation, by draw."""
-    scores = []
+def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The predicted waits of WAITS jobs of the second half, with run times predicted as in operation."""
+    begin = time.process_time()
     found = calibrated(prequential(frame, SERVING), frame)
     rows = prediction_rows(frame["job_index"], found, SERVING).with_columns(version=pl.lit(None, dtype=pl.Int64))
     replace_partitions(warehouse, source, {"predictions.runtime_predictions": rows})
-    for seed in (1, 2):
-        begin = time.process_time()
-        told = wait_scores(predict_history(load_wait_source(warehouse, source).history, 0.5, 1000, seed))
-        scores.append(told)
-        print(
-            f"waits of 1,000 jobs of the second half of {source}, seed {seed}: {time.process_time() - begin:.0f} CPU-s",
-            flush=True,
-        )
-    return scores
+    told = predict_history(load_wait_source(warehouse, source).history, 0.5, WAITS, seed=1)
+    print(f"{told.height:,} waits of the second half of {source}: {time.process_time() - begin:.0f} CPU-s", flush=True)
+    return told
 
 
 def one_user(log: search.SearchLog) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import polars as pl
-
 from models.runtime.search import ReplayOutcome
 from papers.markdown import markdown
 
@@ -16,29 +14,6 @@ AIMS = {
     "SJF, clairvoyant": ("aim for any order", ("31", "19", "44", "29")),
 }
 """By the row that they follow: what other studies reached or was aimed for, on KTH-SP2, CTC-SP2, SDSC-SP2 and HPC2N."""
-MEDIAN, MEAN = "median_absolute_error_s", "mean_absolute_error_s"
-STARTS = {
-    "**median absolute error, s**": (
-        ("zero", "zero", MEDIAN),
-        ("median of similar jobs", "similar_median", MEDIAN),
-        ("replays alone", "replay", MEDIAN),
-        ("ours: replays and what became of jobs alike", "calibrated", MEDIAN),
-    ),
-    "**mean absolute error, s**": (
-        ("zero", "zero", MEAN),
-        ("mean of similar jobs", "similar_recent", MEAN),
-        ("median of similar jobs", "similar_median", MEAN),
-        ("replays alone", "replay", MEAN),
-        ("ours", "calibrated", MEAN),
-    ),
-    "**true waits in the 80 % interval, %**": (
-        ("zero", "zero", "coverage_80"),
-        ("similar jobs", "similar_median", "coverage_80"),
-        ("replays alone", "replay", "coverage_80"),
-        ("ours", "calibrated", "coverage_80"),
-    ),
-}
-"""By part of the table: its lines, each (label, predictor, score)."""
 
 
 def predictors_table(scores: dict[str, dict[str, dict[str, float]]], chosen: dict[str, str]) -> str:
@@ -64,22 +39,6 @@ def predictors_table(scores: dict[str, dict[str, dict[str, float]]], chosen: dic
     lines.append(["its error against the best of the first five", *against])
     lines.append(["its coverage at 50 / 80 / 90 %", *covered])
     return markdown(["predictor", *logs], lines)
-
-
-def starts_table(scores: dict[str, list[pl.DataFrame]]) -> str:
-    """scores: by log, for each draw of jobs the rows of `models.waits.scoring.wait_scores`. Each cell has all draws."""
-
-    def cell(log: str, predictor: str, name: str) -> str:
-        values = [frame.row(by_predicate=pl.col("predictor") == predictor, named=True)[name] for frame in scores[log]]
-        share = name in ("coverage_80", "within_10_min_share")
-        return " / ".join(f"{100 * value:.0f}" if share else f"{value:,.0f}" for value in values)
-
-    within = [f"{cell(log, 'zero', 'within_10_min_share')} %" for log in scores]
-    lines = [["jobs that start within 10 minutes", *within]]
-    for title, rows in STARTS.items():
-        lines.append([title, *("" for _ in scores)])
-        lines += [[label, *(cell(log, predictor, name) for log in scores)] for label, predictor, name in rows]
-    return markdown(["", *scores], lines)
 
 
 def uses_table(cells: dict[str, dict[str, str]]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from assets.common.storage import open_warehouse
 from assets.predictions.waits import load_wait_source
-from assets.what_if.grade import grade_of
+from assets.replay.grade import grade_of
 from models.waits.history import History, IntArray, State, state_at
 from models.waits.queue_starts import correction_of, queue_quantiles
 from models.waits.replays import queue_start_times

@@ -95,7 +95,7 @@ def _rlschert_tables(connection: DuckDBPyConnection) -> Tables:
 
 
 def remaining_table(scores: pl.DataFrame) -> str:
-    """scores: of one source and split. Mean (median) error in percent by share of the steps; the least mean is bold."""
+    """scores: of one source and split. Mean (median) error in percent by share of the steps."""
     lines = []
     for ionic, label in IONIC.items():
         of_kind = {
@@ -107,11 +107,8 @@ def remaining_table(scores: pl.DataFrame) -> str:
             if not any(rows):
                 continue
             cells = []
-            for tenth, row in zip(TENTHS, rows, strict=True):
-                least = min((other["mape"] for (_, at), other in of_kind.items() if at == tenth), default=None)
-                mean = "" if row is None else f"{row['mape']:,.0f}"
-                mean = f"**{mean}**" if row is not None and tenth > 0 and row["mape"] == least else mean
-                cells.append("" if row is None else f"{mean} ({row['median_error']:,.0f})")
+            for row in rows:
+                cells.append("" if row is None else f"{row['mape']:,.0f} ({row['median_error']:,.0f})")
             row = next(row for row in rows if row is not None)
             lines.append(
                 [f"{label}: {name}" if first else name, f"{row['runs']}, {row['systems']}" if first else "", *cells]

@@ -6,12 +6,15 @@
     python -m studies results --pages          writes the pages from what is stored
 
 docs/results.json holds every table with its command, its day and the versions of what computed it. A page names a table in a comment,
-`<!-- results: NAME -->`, and the table ends with `<!-- end -->`. A test fails where page and file differ.
+`<!-- results: NAME -->`, and the table ends with `<!-- end -->`. A long table is a file beside the page, which names it in a comment
+`<!-- csv: FILE.csv, NAME -->`. A test fails where page or file differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import platform
 import re
@@ -36,6 +39,7 @@ PRINTED = (
     "prediction waits", "vasp table_3", "vasp completion", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data", "as_published",
+    "repositories",
 )  # fmt: skip
 """Those whose printed tables are published, and the fault campaign. A second word is a part of a study."""
 OF_PAPERS = {
@@ -57,6 +61,7 @@ OF_PAPERS = {
 """Of these, the modules below papers that print them instead."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
 MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n*<!-- end -->", re.S)
+FILE_MARK = re.compile(r"<!-- csv: (?P<file>[\w.-]+\.csv), (?P<name>[^>]+?) -->")
 TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|(?:\n|\Z))*", re.M)
 
 
@@ -136,18 +141,37 @@ def rewritten(page: str, tables: dict[str, PublishedTable]) -> str:
     return MARK.sub(table_of, page)
 
 
+def files_of(page: Path, tables: dict[str, PublishedTable]) -> dict[Path, str]:
+    """The text of the CSV files beside a page. Raises KeyError for a table that is not stored."""
+    return {page.parent / mark["file"]: csv_text(tables[mark["name"]]) for mark in FILE_MARK.finditer(page.read_text())}
+
+
+def csv_text(table: PublishedTable) -> str:
+    """A table as CSV, without the marks of bold and code, and without commas in numbers."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for line in [table.lines[0], *table.lines[2:]]:
+        cells = [re.sub(r"[*`]", "", cell).strip() for cell in line.strip().strip("|").split("|")]
+        writer.writerow(re.sub(r"(?<=\d),(?=\d{3}\b)", "", cell) for cell in cells)
+    return text.getvalue()
+
+
 def write_pages() -> None:
     """Writes the stored tables into the pages. A page that names a table which is not stored stays as it is, and that is printed."""
     for page in PAGES:
         before = page.read_text()
         try:
-            after = rewritten(before, stored())
+            after, files = rewritten(before, stored()), files_of(page, stored())
         except KeyError as error:
             print(f"{page.relative_to(PROJECT)}: {error.args[0]}")
             continue
         if after != before:
             page.write_text(after)
             print(f"{page.relative_to(PROJECT)}: written")
+        for file, text in files.items():
+            if not file.exists() or file.read_text() != text:
+                file.write_text(text)
+                print(f"{file.relative_to(PROJECT)}: written")
 
 
 def main() -> None:

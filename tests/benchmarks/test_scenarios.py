@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from assets.what_if.scenarios.scenario_file import scenarios_of
+from assets.replay.scenarios.scenario_file import scenarios_of
 from benchmarks.scenarios import SCENARIOS, command
 
 

@@ -30,7 +30,7 @@ TESTS = (
     "tests/assets/policies/test_registry.py",
     "tests/assets/predictions/test_model_registry_rollback.py",
     "tests/assets/vasp/test_vasp_jobs.py",
-    "tests/assets/what_if/test_replay_runs.py",
+    "tests/assets/replay/test_replay_runs.py",
     "tests/pipelines/test_upkeep.py",
 )
 """Those of the warehouse, of ingest, of registries and of saved runs: what all others are made of. And whole runs, on two machines."""

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from simulator.cluster.arrays import arrays_of
-from simulator.cluster.requests import NONE, Request, Requests, requests_of
-from simulator.slurm.backfill import Decisions, Waiting
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import NOT_GIVEN, Request, Requests, request_arrays
+from simulator.slurm.backfill import Decisions, WaitingRows
 from simulator.slurm.limit_slots import limits_of
-from simulator.slurm.settings import settings_of
+from simulator.slurm.settings import slurm_settings
 from simulator.slurm.state import Engine, idle_engine, site_of
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
 from traces.cluster.description import ClusterDescription, SchedulerSettings
@@ -46,26 +46,26 @@ def with_reservation(*nodes: str, begin_s: int = 600, end_s: int = 1200) -> Clus
 def columns_of(asked: Sequence[Request], site: ClusterDescription = SITE) -> Requests:
     """Requests of jobs of user u of account x, where they do not say."""
     named = [one if one.user else replace(one, user="u", account="x") for one in asked]
-    return requests_of(named, site, arrays_of(site))
+    return request_arrays(named, site, cluster_arrays(site))
 
 
 def engine_of(asked: Sequence[Request], site: ClusterDescription = SITE) -> Engine:
     """The idle cluster with these jobs."""
-    arrays, jobs = arrays_of(site), columns_of(asked, site)
+    arrays, jobs = cluster_arrays(site), columns_of(asked, site)
     limits = limits_of(site, jobs, arrays.gpu_types)
-    return idle_engine(site_of(arrays, settings_of(site.scheduler)), jobs, limits)
+    return idle_engine(site_of(arrays, slurm_settings(site.scheduler)), jobs, limits)
 
 
-def queue_of(engine: Engine, *rows: tuple[int, int]) -> Waiting:
+def queue_of(engine: Engine, *rows: tuple[int, int]) -> WaitingRows:
     """A queue of jobs and partitions."""
     jobs = len(engine.jobs.submit)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
-    return Waiting(
+    return WaitingRows(
         np.array([len(rows)]),
         columns[:, 0].copy(),
         columns[:, 1].copy(),
         np.zeros(len(rows), dtype=np.int64),
-        np.full(jobs, NONE, dtype=np.int64),
+        np.full(jobs, NOT_GIVEN, dtype=np.int64),
         np.zeros(jobs, dtype=np.int64),
         np.zeros(len(engine.site.max_time), dtype=np.int64),
     )

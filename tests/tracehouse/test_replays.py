@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tracehouse
-from assets.what_if.settings import NodeSettings, RunSettings
+from assets.replay.settings import NodeSettings, RunSettings
 from tests.pipelines.command_line import fail, succeed
 from traces.catalogue.places import local_catalogue_path
 

@@ -19,6 +19,8 @@ COMMANDS = {
     "run": ("run", "Run the pipeline on sources, raw log to report."),
     "ingest": ("keeping.logs", "Add a log as a source and load it."),
     "remove": ("keeping.remove", "Remove a source from warehouse and catalogue."),
+    "cluster": ("keeping.cluster", "Clusters: read a scheduler's configuration, show it."),
+    "collect": ("keeping.collect", "Print the script that collects logs and configuration of a site."),
     "health": ("keeping.logs", "Print what looks wrong in a log."),
     "pseudonym": ("keeping.logs", "Print the pseudonyms of names."),
     "export": ("keeping.export", "Write jobs as SWF, Parquet or for Evalys."),

@@ -15,7 +15,7 @@ OPTIONS = {
     "user": "--user",
     "account": "--account",
 }
-"""Fields of assets.what_if.scored_part.PartOptions, and what they are called here."""
+"""Fields of assets.replay.scored_part.PartOptions, and what they are called here."""
 TIME = ("period", "begin", "end")
 """Of these, those of a time."""
 METAVARS = {"period": "PERIOD", "begin": "TIME", "end": "TIME"}

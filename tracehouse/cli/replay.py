@@ -11,8 +11,8 @@ import click
 
 from assets.common.storage import open_warehouse
 from assets.common.writing.outputs import output_beside
-from assets.what_if.scored_part import PartOptions, part_of
-from assets.what_if.settings import NodeSettings, RunSettings, check_saved_settings
+from assets.replay.scored_part import PartOptions, part_of
+from assets.replay.settings import NodeSettings, RunSettings, check_saved_settings
 from pipelines.terminal import printable
 from simulator.jobs.words import TOGETHER
 from tracehouse.cli.errors import plain_errors
@@ -25,7 +25,7 @@ from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
-    from assets.what_if.run import ReplayRun
+    from assets.replay.run import ReplayRun
 
 
 @click.command()
@@ -124,8 +124,8 @@ def _remark(run: ReplayRun, graded: str | None) -> None:
 
 def say_grade(trace_or_source: str) -> None:
     """Says how far replays of a source can be trusted, where that is known."""
-    from assets.what_if.grade import grade_text
-    from assets.what_if.loading import catalogue_source, is_loaded, is_path
+    from assets.replay.grade import grade_text
+    from assets.replay.loading import catalogue_source, is_loaded, is_path
 
     if is_path(trace_or_source):
         return
@@ -181,8 +181,8 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -
 
     Two saved placements, which are replays on nodes, are compared by hop cost and wait.
     """
-    from assets.what_if.compare import compare_runs, saved_runs
-    from assets.what_if.compare_placements import compare_placements, saved_placements
+    from assets.replay.compare import compare_runs, saved_runs
+    from assets.replay.compare_placements import compare_placements, saved_placements
 
     part = PartOptions(**take_part(others))
     warehouse, name = open_warehouse(), load_catalogue().source(source).name

@@ -150,10 +150,10 @@ def report(names: tuple[str, ...], **asked: Any) -> None:
 
 def _report_period(name: str, part: dict[str, str]) -> str:
     """Writes the report of a period of a source. Returns what its file is called."""
+    from assets.replay.scored_part import PartOptions
     from assets.report.index import write_index
     from assets.report.period import period_of
     from assets.report.render import render_report
-    from assets.what_if.scored_part import PartOptions
 
     warehouse, created = open_warehouse(), datetime.now(UTC)
     period = period_of(warehouse, name, PartOptions(**part))

@@ -57,6 +57,16 @@ def add_vasp_source(
     return _declare("vasp", name, folder, {"time_zone": time_zone, "accounting": accounting}, bundled, replace)
 
 
+def name_clusters(name: str, log: Path, clusters: list[str]) -> None:
+    """Names the clusters (`tracehouse cluster import`) of a source of the second catalogue, unless it names some already.
+
+    Raises CatalogueError for a faulty catalogue, and where the name is that of another log."""
+    bundled = _bundled_without(name, "sources")
+    source = declared_source(name)
+    if source is None or not source.cluster:
+        _declare("sources", name, log, {"cluster": clusters}, bundled, replace=False)
+
+
 def declared_source(name: str) -> Source | None:
     """What the second catalogue has under this name. Raises CatalogueError for a faulty catalogue."""
     local = local_catalogue_path()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.catalogue.checking import Checker
-from traces.catalogue.sources import FORMATS, LARGEST_CLUSTER, Source
+from traces.catalogue.sources import FORMATS, LARGEST_CLUSTER, NAME, Source
 from traces.common.pseudonyms import DEFAULT_KINDS, PSEUDONYM_KINDS
 from traces.synthetic.centre import Centre, CentreOptions
 from traces.synthetic.workload import WorkloadOptions
@@ -68,6 +68,7 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
         topology=_topology(check, name, table),
         partitions=_partitions(check, name, table, procs),
         scheduler=_scheduler(check, name, table),
+        cluster=_clusters(check, name, table),
         queue_command=check.typed(table, "queue_command", str, name) or "",
         generator=generator,
         declared_at=f"{check.path}:{check.line(name, None)}",
@@ -102,6 +103,16 @@ def _scheduler(check: Checker, name: str, table: dict[str, Any]) -> dict[str, st
         )
         check.fail(name, "scheduler", f"expected {expected}, found {given!r}")
     return dict(given)
+
+
+def _clusters(check: Checker, name: str, table: dict[str, Any]) -> tuple[str, ...]:
+    """Names of the cluster's descriptions."""
+    given = table.get("cluster", [])
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list) or not all(isinstance(each, str) and NAME.fullmatch(each) for each in names):
+        expected = 'the name of a cluster that `tracehouse cluster import` wrote, or several such as ["old", "new"]'
+        check.fail(name, "cluster", f"expected {expected}, found {given!r}")
+    return tuple(names)
 
 
 def _topology(check: Checker, name: str, table: dict[str, Any]) -> str | None:

@@ -27,3 +27,8 @@ def pseudonym_key_path() -> Path:
 def inbox() -> Path:
     """The folder whose files are sources without an entry in a catalogue."""
     return home() / "inbox"
+
+
+def clusters_folder() -> Path:
+    """The folder with a file NAME.toml for each cluster that was imported."""
+    return home() / "clusters"

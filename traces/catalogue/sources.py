@@ -37,6 +37,7 @@ class Source:
     procs_per_node: processors of a node of that tree. Without it the log says so.
     partitions: queues and the processors that each owns; jobs of other queues have the rest.
     scheduler: policy and backfill of the scheduler that wrote the log, where it is known.
+    cluster: names of the cluster's descriptions (`tracehouse cluster import`). Of several, each has a time from which it holds.
     queue_command: prints the queue as it is now, as `squeue --json` does; "" where there is none.
     generator: options of a generated source, else empty. With `model` they describe a computing centre
         (`traces.synthetic.centre`), else a workload of Lublin and Feitelson's model (`traces.synthetic.workload`).
@@ -59,6 +60,7 @@ class Source:
     procs_per_node: int | None = None
     partitions: dict[str, int] = field(default_factory=dict)
     scheduler: dict[str, str] = field(default_factory=dict)
+    cluster: tuple[str, ...] = ()
     queue_command: str = ""
     generator: dict[str, Any] = field(default_factory=dict)
     declared_at: str = ""

@@ -1,6 +1,6 @@
 """A cluster as data: its nodes, partitions, accounts, limits, reservations and its scheduler's settings.
 
-Readers of configuration (traces/slurm/configuration, traces/pbs/configuration) make a `ClusterDescription`, `traces/cluster/toml.py` writes
+Readers of configuration (traces/slurm/configuration, traces/pbs/configuration) make a `ClusterDescription`, a file of TOML shows
 it as one file that people read, and `simulator/cluster` makes the arrays of it that compiled code takes. It is in traces since both the
 readers and the simulator speak it.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from traces.cluster.accounts import ROOT_ACCOUNT, Account, AccountUser, Limit, ServiceQuality
-from traces.cluster.nodes import Node, Partition
+from traces.cluster.nodes import Node, Partition, Switch
 from traces.cluster.reservations import AdvanceReservation, Gate
 
 Setting = str | int | float | bool
@@ -24,7 +24,8 @@ SCHEDULERS = ("slurm", "pbs", "maui", "none")
 @dataclass(frozen=True)
 class SchedulerSettings:
     """name: one of SCHEDULERS. version: such as "22.05.8", "" where it is not known. values: by the scheduler's own names
-    and in its units, in lower case for Slurm (`bf_interval`, `priorityweightage`), as they are spelt for PBS."""
+    and in its units, in lower case for Slurm (`bf_interval`, `priorityweightage`), as they are spelt for PBS. Slurm's times that are no
+    plain number (`prioritymaxage`) are in seconds, -1 for no limit."""
 
     name: str = "none"
     version: str = ""
@@ -39,7 +40,8 @@ class SchedulerSettings:
 class ClusterDescription:
     """Everything that a scheduler of this cluster decides by. valid_from_s: UTC second from which it holds, None for always.
 
-    nodes are in the scheduler's order, which decides ties. licences: how many of each.
+    nodes are in the scheduler's order, which decides ties. licences: how many of each. switches: the network's tree, () where it does not
+    matter.
 
     Raises ValueError where a name stands twice, or one part names another that is missing.
     """
@@ -55,6 +57,7 @@ class ClusterDescription:
     gates: tuple[Gate, ...] = ()
     licences: Mapping[str, int] = field(default_factory=dict)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    switches: tuple[Switch, ...] = ()
     valid_from_s: int | None = None
 
     def __post_init__(self) -> None:
@@ -66,7 +69,11 @@ class ClusterDescription:
                     raise ValueError(f"cluster {self.name} has {what} {name} twice")
         self._require_nodes(
             (f"{what} {part.name}", part.nodes)
-            for what, parts in (("partition", self.partitions), ("reservation", self.reservations))
+            for what, parts in (
+                ("partition", self.partitions),
+                ("reservation", self.reservations),
+                ("switch", self.switches),
+            )
             for part in parts
         )
         self._require_accounts()
@@ -102,6 +109,7 @@ class ClusterDescription:
             "account": [account.name for account in self.accounts],
             "user": [f"{member.user} of {member.account} {member.partition}".strip() for member in self.members],
             "QOS": [quality.name for quality in self.qualities],
+            "switch": [switch.name for switch in self.switches],
         }
 
     def _require_nodes(self, owners: Iterable[tuple[str, tuple[str, ...]]]) -> None:
@@ -127,3 +135,9 @@ class ClusterDescription:
                 raise ValueError(
                     f"cluster {self.name}: user {member.user} is in account {member.account}, which is not defined"
                 )
+
+
+def description_at(descriptions: Iterable[ClusterDescription], second: int) -> ClusterDescription | None:
+    """The description that holds at a UTC second: of those that hold from then or earlier, the latest. None where none does yet."""
+    holding = [each for each in descriptions if each.valid_from_s is None or each.valid_from_s <= second]
+    return max(holding, key=lambda each: -1 if each.valid_from_s is None else each.valid_from_s, default=None)

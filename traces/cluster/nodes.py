@@ -64,6 +64,15 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Switch:
+    """A switch of the network. nodes: names of those below it. switches: names of switches below it."""
+
+    name: str
+    nodes: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Partition:
     """nodes: names, where () means all nodes. Times in seconds, None for no limit.
 

@@ -57,7 +57,7 @@ class DescribedCluster:
     remarks: tuple[Remark, ...]
 
 
-class ConfigurationError(Exception):
+class ConfigurationError(ValueError):
     """A configuration that cannot be used. The message has the file, the line, what was expected, and what to do."""
 
     def __init__(self, file: str, line: int, expected: str, remedy: str = "") -> None:

@@ -81,7 +81,7 @@ def is_confirmed(arena: Arena, lessons: Lessons, recipe: Recipe, weights: Kernel
     """Whether jobs that neither taught nor chose say that a policy is to replace the one that it started from."""
     assert lessons.confirming is not None
     ours, theirs = (arena.replayed(policy, lessons.confirming.scored) for policy in (weights, start))
-    return takes_over(judge([ours], [theirs]), recipe.accept_trade)
+    return takes_over(judge([ours], [theirs]), recipe.accept_trade, lambda: arena.chance_cloud(theirs))
 
 
 def starting_weights(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> KernelWeights | None:

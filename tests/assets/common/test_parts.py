@@ -49,7 +49,7 @@ def square(context: dg.OpExecutionContext, config: SweepConfig, warehouse: Wareh
     count=number_of_parts,
     part=square,
     partitions_def=SOURCES,
-    group_name="what_if",
+    group_name="replay",
     least_jobs=LEAST_JOBS,
 )
 def squares(

@@ -8,8 +8,8 @@ import pytest
 
 from assets.common.trace import load_clock, load_trace
 from assets.operations.two_periods import TwoPeriods, compare_periods
+from assets.replay.scored_part import PartOptions, part_of
 from assets.report.period import period_of
-from assets.what_if.scored_part import PartOptions, part_of
 from tests.tiny import swf_line, warehouse_of
 from warehouse import Warehouse
 

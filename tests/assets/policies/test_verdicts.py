@@ -8,8 +8,8 @@ import pytest
 
 from assets.common.trace import Trace, load_trace
 from assets.policies.verdicts import BOUNDED_KEY, INCUMBENT, LIVE_SHIFTS, JudgedRule, best_of, judge_rules, rivals_with
-from models.judging.judge import Replayed, judge
-from models.judging.panel import scored_after
+from models.judging.judge import judge
+from models.judging.panel import Replayed, scored_after
 from models.judging.verdict import NO_DIFFERENCE
 from simulator.engine.replay import replay
 from tests.simulator.busy import random_weights

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from assets.common.trace import load_trace
+from assets.replay.scored_part import PartOptions
 from assets.report.comparison import read_comparison
 from assets.report.logged import read_logged
 from assets.report.period import ReportPeriod, jobs_of_period, logged_in_period, period_of
 from assets.report.render import render_report
-from assets.what_if.scored_part import PartOptions
 from tests.tiny import swf_line, warehouse_of
 from warehouse import Warehouse
 

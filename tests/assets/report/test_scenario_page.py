@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assets.report.scenario_page import scenario_page
-from tests.assets.what_if.scenarios.examples import SIX, busy_home, results_of
+from tests.assets.replay.scenarios.examples import SIX, busy_home, results_of
 
 VOID = {"meta", "br"}
 

@@ -11,8 +11,8 @@ import pytest
 
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
+from assets.replay.scored_part import PartOptions
 from assets.sharing.job_files import EVALYS_COLUMNS, export_jobs, export_swf, first_idle_processors
-from assets.what_if.scored_part import PartOptions
 from tests.shared import shared_file
 from tests.tiny import busy_log, swf_line, warehouse_of
 from traces.catalogue.sources import Source

@@ -10,8 +10,8 @@ import pytest
 
 from models.judging.blocks import block_edges
 from models.judging.intervals import ratio_interval
-from models.judging.judge import Judgement, Replayed, block_intervals, corrected_for_many, judge, takes_over
-from models.judging.panel import scored_after
+from models.judging.judge import Judgement, block_intervals, corrected_for_many, judge, takes_over
+from models.judging.panel import Replayed, scored_after
 from models.judging.verdict import DOMINATES, NO_DIFFERENCE, PolicyVerdict
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import bounded_slowdown

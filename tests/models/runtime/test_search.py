@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.judging.judge import Replayed, judge
-from models.judging.panel import scored_after
+from models.judging.judge import judge
+from models.judging.panel import Replayed, scored_after
 from models.judging.verdict import DOMINATES, TRADES, PolicyVerdict, Ratios, ratios_of
 from models.runtime import search
 from models.runtime.live import LiveSettings, replay_live

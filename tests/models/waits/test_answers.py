@@ -30,6 +30,7 @@ def test_a_new_job_is_corrected_by_past_jobs(history: History) -> None:
     assert answer.told_by == "calibrated" and answer.neighbours >= LEAST_NEIGHBOURS and answer.waited_s == 0
     assert (np.diff(answer.quantiles) >= 0).all() and (np.diff(answer.replayed) >= 0).all()
     assert answer.state.waiting.number[-1] == -1  # the new job is the last that waits
+    assert answer.mean_s > 0 and answer.mean_s != answer.similar_mean_s
     again = new_job_wait(history, moment, 4, 7200, 2, REPLAYS)
     assert (again.quantiles == answer.quantiles).all() and (again.replayed == answer.replayed).all()
 
@@ -49,4 +50,5 @@ def test_a_job_that_waits_has_waited(history: History) -> None:
     number = int(state_at(history, moment).waiting.number[0])
     answer = queued_job_wait(history, moment, number, REPLAYS)
     assert answer.waited_s == moment - history.submit[number]
+    assert answer.mean_s > answer.waited_s
     assert (answer.replayed >= answer.waited_s).all() and (answer.quantiles >= answer.waited_s).all()

@@ -40,7 +40,9 @@ def test_waits_of_hpc2n_are_predicted_better_than_by_similar_jobs() -> None:
     scores = {row["predictor"]: row for row in wait_scores(rows).to_dicts()}
     error = {name: row["median_absolute_error_s"] for name, row in scores.items()}
     assert error["calibrated"] < error["similar_median"] < error["similar_recent"]
-    assert 0.72 <= scores["calibrated"]["coverage_80"] <= 0.88
+    assert 0.76 <= scores["calibrated"]["coverage_80"] <= 0.84 < scores["binomial"]["coverage_80"]
+    squared = {name: row["root_mean_squared_error_s"] for name, row in scores.items()}
+    assert squared["calibrated_mean"] < min(squared["similar_recent"], squared["zero"])
 
 
 def test_scores_by_hand() -> None:
@@ -49,11 +51,13 @@ def test_scores_by_hand() -> None:
         "wait_s": [100, 1000], "wait_p10_s": [50.0, 1100.0], "wait_p50_s": [100.0, 1200.0], "wait_p90_s": [150.0, 1300.0],
         "replay_p10_s": [0.0, 0.0], "replay_p50_s": [0.0, 0.0], "replay_p90_s": [10.0, 5000.0],
         "similar_p10_s": [0.0, 0.0], "similar_p50_s": [700.0, 1000.0], "similar_p90_s": [1000.0, 1000.0],
-        "similar_mean_s": [800.0, 800.0],
+        "similar_mean_s": [800.0, 800.0], "wait_mean_s": [100.0, 1400.0],
+        "binomial_p10_s": [0.0, 0.0], "binomial_p50_s": [0.0, 0.0], "binomial_p90_s": [90.0, 1000.0],
     })  # fmt: skip
     scores = {row["predictor"]: row for row in wait_scores(rows).to_dicts()}
     assert scores["calibrated"] == {
         "predictor": "calibrated", "statistic": "median", "jobs": 2, "median_absolute_error_s": 100.0, "mean_absolute_error_s": 100.0,
+        "root_mean_squared_error_s": 20_000**0.5,
         "within_10_min_share": 1.0, "coverage_80": 0.5, "below_share": 0.5, "above_share": 0.0, "mean_interval_s": 150.0,
     }  # fmt: skip
     assert scores["replay"]["above_share"] == 0.5 and scores["replay"]["within_10_min_share"] == 0.5
@@ -61,7 +65,10 @@ def test_scores_by_hand() -> None:
     assert scores["similar_median"]["mean_absolute_error_s"] == 300.0
     assert {name: row["statistic"] for name, row in scores.items()} == {
         "replay": "median", "calibrated": "median", "similar_recent": "mean", "similar_median": "median", "zero": "constant",
+        "calibrated_mean": "mean", "binomial": "bound",
     }  # fmt: skip
+    assert scores["calibrated_mean"]["root_mean_squared_error_s"] == 80_000**0.5, "a mean has a column of its own"
+    assert scores["binomial"]["above_share"] == 0.5
     zero = scores["zero"]
     assert (zero["median_absolute_error_s"], zero["mean_absolute_error_s"]) == (550.0, 550.0)
     assert (zero["coverage_80"], zero["above_share"], zero["mean_interval_s"]) == (0.0, 1.0, 0.0)

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from assets.common.trace import Trace, load_trace
-from assets.what_if.replayers import check_settings, choose_policy, way_of
-from assets.what_if.run import ReplayRun, engine_version, replay_run
-from assets.what_if.settings import Outage, RunSettings
+from assets.replay.replayers import check_settings, choose_policy, way_of
+from assets.replay.run import ReplayRun, engine_version, replay_run
+from assets.replay.settings import Outage, RunSettings
 from papers.compiled import RULES_HASH
 from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules
 from papers.deep_back_filling.networks import play_episodes

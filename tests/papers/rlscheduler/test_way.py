@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assets.what_if.replayers import choose_policy
-from assets.what_if.settings import RunSettings
+from assets.replay.replayers import choose_policy
+from assets.replay.settings import RunSettings
 
 
 @pytest.mark.parametrize("name", ["wfp3", "INSPECTOR-sjf", "F1", "lrf"])

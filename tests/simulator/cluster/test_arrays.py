@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.cluster.arrays import ENDLESS, ROOT, arrays_of, has_features
+from simulator.cluster.arrays import NO_PARENT, UNBOUNDED, cluster_arrays, has_features
 from traces.cluster.accounts import Account, AccountUser
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node, Partition
@@ -20,13 +20,13 @@ def test_a_cluster_becomes_arrays() -> None:
         members=(AccountUser("u", "y"),),
         reservations=(AdvanceReservation("r", 10, 20, nodes=("a",)),),
     )
-    arrays = arrays_of(cluster, ["ib"])
+    arrays = cluster_arrays(cluster, ["ib"])
     assert arrays.cpus.tolist() == [4, 8] and arrays.gpu_types == ("a100", "")
     assert arrays.gpus.tolist() == [[0, 0], [2, 3]]
     assert arrays.feature_nodes.tolist() == [[True, True], [False, True]]
     assert arrays.partition_nodes.tolist() == [[True, True], [False, True]]
-    assert arrays.max_time.tolist() == [ENDLESS, 60] and arrays.exclusive.tolist() == [0, 1]
-    assert arrays.parent.tolist() == [ROOT, 0] and arrays.member_account.tolist() == [1]
+    assert arrays.max_time.tolist() == [UNBOUNDED, 60] and arrays.exclusive.tolist() == [0, 1]
+    assert arrays.parent.tolist() == [NO_PARENT, 0] and arrays.member_account.tolist() == [1]
     assert arrays.reservation_nodes.tolist() == [[True, False]]
     assert arrays.reservation_times[0, :2].tolist() == [10, 20]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.cluster.arrays import arrays_of
-from simulator.cluster.requests import NONE, UNLIMITED, Request, requests_of
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import NOT_GIVEN, UNLIMITED, Request, request_arrays
 from traces.cluster.accounts import Account, AccountUser, ServiceQuality
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node, Partition
@@ -18,7 +18,7 @@ CLUSTER = ClusterDescription(
     members=(AccountUser("u", "x"), AccountUser("u", "y", is_default=True)),
     qualities=(ServiceQuality("normal"), ServiceQuality("high")),
 )
-ARRAYS = arrays_of(CLUSTER, ["ib"])
+ARRAYS = cluster_arrays(CLUSTER, ["ib"])
 
 
 def test_words_become_places() -> None:
@@ -27,14 +27,18 @@ def test_words_become_places() -> None:
         Request(6, tasks=5, cpus_per_task=2, gpus={"a100": 1, "": 1}, features="ib", account="x", user="u"),
         Request(7, partitions=("long", "all"), dependencies=(("afterok", 0), ("after", 1)), user="v", priority=9),
     ]
-    columns = requests_of(asked, CLUSTER, ARRAYS)
+    columns = request_arrays(asked, CLUSTER, ARRAYS)
     assert columns.tasks.tolist() == [6, 5, 1] and columns.limit.tolist() == [60, 600, UNLIMITED]
     assert columns.min_nodes.tolist() == [2, 1, 1] and columns.max_nodes.tolist() == [2, UNLIMITED, UNLIMITED]
-    assert columns.account.tolist() == [1, 0, NONE] and columns.member.tolist() == [1, 0, NONE]
+    assert columns.account.tolist() == [1, 0, NOT_GIVEN] and columns.member.tolist() == [1, 0, NOT_GIVEN]
     assert columns.qos.tolist() == [1, 0, 0] and columns.gpus.tolist() == [[0, 0], [1, 1], [0, 0]]
-    assert columns.partitions.tolist() == [[0, NONE], [0, NONE], [1, 0]] and columns.features.tolist() == [0, 1, 0]
+    assert columns.partitions.tolist() == [[0, NOT_GIVEN], [0, NOT_GIVEN], [1, 0]] and columns.features.tolist() == [
+        0,
+        1,
+        0,
+    ]
     assert columns.first_dependency.tolist() == [0, 0, 0, 2] and columns.dependency.tolist() == [[2, 0], [0, 1]]
-    assert columns.priority.tolist() == [NONE, NONE, 9] and columns.user.tolist() == [0, 0, 1]
+    assert columns.priority.tolist() == [NOT_GIVEN, NOT_GIVEN, 9] and columns.user.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -43,4 +47,4 @@ def test_words_become_places() -> None:
 )
 def test_a_name_that_the_cluster_lacks_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"none|k80|opa"):
-        requests_of([Request(1, **wrong)], CLUSTER, ARRAYS)  # type: ignore[arg-type]
+        request_arrays([Request(1, **wrong)], CLUSTER, ARRAYS)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import pytest
 from simulator.cluster.requests import Request
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, backfill_cycle
 from simulator.slurm.selection import choose_nodes
-from simulator.slurm.starting import start_job
+from simulator.slurm.starting import begin_job
 from studies.slurm.decisions import judge
 from studies.slurm.golden_runs import read_golden_run
 from tests.shared import shared_file
@@ -26,7 +26,7 @@ def test_a_plan_takes_whole_nodes_and_lower_jobs_start_only_before_it() -> None:
         ]
     )
     engine.scratch.allowed[:] = True
-    start_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
+    begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
     decisions = no_decisions(engine)
     backfill_cycle(engine, queue_of(engine, *((job, 0) for job in (1, 2, 3, 4))), decisions, 30)
     assert decisions.kind[:4].tolist() == [PLANNED, PLANNED, STARTED, NEITHER]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.cluster.requests import Request
 from simulator.slurm.limits import over_limit, too_many_jobs
 from simulator.slurm.selection import choose_nodes
-from simulator.slurm.starting import end_job, start_job
+from simulator.slurm.starting import begin_job, end_job
 from tests.simulator.slurm_site import engine_of
 
 
@@ -24,7 +24,7 @@ def test_jobs_over_a_limit() -> None:
     engine.scratch.allowed[:] = True
     assert not over_limit(engine, 0, 0) and over_limit(engine, 3, 0)
     for job in (0, 4):
-        start_job(engine, job, 0, choose_nodes(engine, engine.free, job, 0), 0)
+        begin_job(engine, job, 0, choose_nodes(engine, engine.free, job, 0), 0)
     assert over_limit(engine, 1, choose_nodes(engine, engine.free, 1, 0))
     assert not over_limit(engine, 2, choose_nodes(engine, engine.free, 2, 0))
     assert too_many_jobs(engine, 5) and not too_many_jobs(engine, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.cluster.arrays import arrays_of
+from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
 from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import Phases, new_replay
@@ -12,7 +12,7 @@ from tests.simulator.slurm_site import SITE, columns_of
 
 
 def starts(asked: list[Request], runtime: list[int], phases: Phases) -> list[int]:
-    replay = new_replay(SITE, arrays_of(SITE), columns_of(asked), np.array(runtime), phases)
+    replay = new_replay(SITE, cluster_arrays(SITE), columns_of(asked), np.array(runtime), phases)
     run_replay(replay)
     return replay.engine.running.start.tolist()
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.cluster.arrays import arrays_of
+from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
-from simulator.slurm.priority import count_usage, duration_s, fair_shares, job_priority, priority_rules, static_factors
+from simulator.slurm.priority import (
+    count_usage,
+    fair_shares,
+    job_priority,
+    priority_rules,
+    slurm_seconds,
+    static_factors,
+)
 from simulator.slurm.selection import choose_nodes
-from simulator.slurm.starting import start_job
+from simulator.slurm.starting import begin_job
 from tests.simulator.slurm_site import SITE, engine_of
 from traces.cluster.description import SchedulerSettings
 
@@ -25,12 +32,12 @@ VALUES = {
 def test_the_sum_of_factors() -> None:
     engine = engine_of([Request(0, limit_s=60, tasks=4), Request(0, limit_s=60, tasks=4, qos="few", nice=3)])
     rules = priority_rules(SchedulerSettings("slurm", "", VALUES))
-    fair, statics = fair_shares(arrays_of(SITE), engine.jobs), static_factors(arrays_of(SITE))
+    fair, statics = fair_shares(cluster_arrays(SITE), engine.jobs), static_factors(cluster_arrays(SITE))
     # age 0.5, no usage, (1/4 + 4/16) / 2 of the size
     assert job_priority(engine, rules, statics, fair, (0, 0), 1800) == 500 + 100 + 20
     assert job_priority(engine, rules, statics, fair, (1, 0), 7200) == 1000 + 100 + 20 + 7 - 3
     engine.scratch.allowed[:] = True
-    start_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
+    begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
     count_usage(engine, rules, fair, 0, 100)
     assert fair.usage.tolist() == [400.0, 0.0, 400.0, 0.0] and fair.factor.tolist() == [0.5, 1.0]
 
@@ -39,4 +46,4 @@ def test_the_sum_of_factors() -> None:
     ("text", "seconds"), [("5", 300), ("00:01:00", 60), ("7-0", 604_800), ("1-02:03", 93_780), ("2:30", 150)]
 )
 def test_times(text: str, seconds: int) -> None:
-    assert duration_s(text) == seconds
+    assert slurm_seconds(text) == seconds

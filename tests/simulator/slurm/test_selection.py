@@ -6,7 +6,7 @@ import pytest
 
 from simulator.cluster.requests import Request
 from simulator.slurm.selection import choose_nodes
-from simulator.slurm.starting import start_job
+from simulator.slurm.starting import begin_job
 from tests.simulator.slurm_site import engine_of
 
 CASES = {
@@ -39,7 +39,7 @@ def test_nodes_of_a_job(case: str) -> None:
     engine = engine_of([request, Request(0, limit_s=60, tasks=4), Request(0, limit_s=60, tasks=3)])
     engine.scratch.allowed[:] = True
     for other in (1, 2):  # node a is full, node b has one CPU
-        start_job(engine, other, 0, choose_nodes(engine, engine.free, other, 0), 0)
+        begin_job(engine, other, 0, choose_nodes(engine, engine.free, other, 0), 0)
     chosen = choose_nodes(engine, engine.free, 0, 0)
     assert engine.scratch.chosen[:chosen].tolist() == nodes
     if case != "small nodes are left out where there would be too many":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator.cluster.requests import Request
 from simulator.slurm.selection import choose_nodes
-from simulator.slurm.starting import end_job, start_job
+from simulator.slurm.starting import begin_job, end_job
 from tests.simulator.slurm_site import engine_of
 
 
@@ -18,7 +18,7 @@ def test_a_job_holds_its_nodes_until_it_ends_and_running_jobs_are_by_end() -> No
     )
     engine.scratch.allowed[:] = True
     for job in (2, 1, 0):
-        start_job(engine, job, 0, choose_nodes(engine, engine.free, job, 0), 10)
+        begin_job(engine, job, 0, choose_nodes(engine, engine.free, job, 0), 10)
     running = engine.running
     assert running.job[: running.length[0]].tolist() == [1, 0, 2]
     assert engine.free.cpus.tolist() == [3, 0, 2, 4] and engine.free.gpus.tolist() == [[0], [0], [1], [2]]

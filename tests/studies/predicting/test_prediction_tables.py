@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from models.runtime.search import ReplayOutcome
 from studies.predicting.prediction_tables import (
     FIRST_FIVE,
     chosen_uses_table,
     predictors_table,
-    starts_table,
     uses_table,
 )
 
@@ -25,26 +22,6 @@ def test_predictors_are_compared_with_the_best_of_the_first_five() -> None:
         "| its error against the best of the first five | -16.9 % |",
         "| its coverage at 50 / 80 / 90 % | 49.8 / 79.8 / 89.6 |",
     ]
-
-
-def test_waits_have_every_draw_in_a_cell() -> None:
-    draws = [
-        pl.DataFrame(
-            {
-                "predictor": ["zero", "similar_median", "similar_recent", "replay", "calibrated"],
-                "median_absolute_error_s": [180.0 + k, 2.0, 3.0, 4.0, 5.0],
-                "mean_absolute_error_s": [1000.0, 2000.0, 3000.0, 4000.0, 5000.0 + k],
-                "within_10_min_share": [0.634, 0.1, 0.1, 0.1, 0.1],
-                "coverage_80": [0.23, 0.83, 0.5, 0.28, 0.89],
-            }
-        )
-        for k in (0, 1)
-    ]
-    lines = starts_table({"KTH-SP2": draws}).splitlines()
-    assert lines[2] == "| jobs that start within 10 minutes | 63 / 63 % |"
-    assert lines[4] == "| zero | 180 / 181 |"
-    assert "| mean of similar jobs | 3,000 / 3,000 |" in lines and "| ours | 5,000 / 5,001 |" in lines
-    assert lines[-1] == "| ours | 89 / 89 |"
 
 
 def test_uses_stand_above_their_aims() -> None:

@@ -13,11 +13,14 @@ from assets.common.storage import store_model
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import AGENT_LAYOUTS, blank_network
 from studies.publishing.results import (
+    FILE_MARK,
     MARK,
     PACKAGES,
     PAGES,
     PRINTED,
     PublishedTable,
+    csv_text,
+    files_of,
     module_of,
     published,
     rewritten,
@@ -56,8 +59,9 @@ CTC-SP2
 
 
 def marks() -> list[tuple[str, str]]:
-    """Page and name of every table that a page takes from the results."""
-    return [(page.name, match["name"]) for page in PAGES for match in MARK.finditer(page.read_text())]
+    """Page and name of every table that a page takes from the results, into its text or a file beside it."""
+    found = [(page.name, mark["name"]) for page in PAGES for mark in MARK.finditer(page.read_text())]
+    return found + [(page.name, mark["name"]) for page in PAGES for mark in FILE_MARK.finditer(page.read_text())]
 
 
 def test_pages_have_the_numbers_that_are_stored() -> None:
@@ -65,12 +69,23 @@ def test_pages_have_the_numbers_that_are_stored() -> None:
     for page in PAGES:
         text = page.read_text()
         assert rewritten(text, tables) == text, f"{page.name}: python -m studies results --pages writes its tables"
+        for file, lines in files_of(page, tables).items():
+            assert file.read_text() == lines, f"{file.name}: python -m studies results --pages writes it"
+            assert f"]({file.name})" in text, f"{file.name}: {page.name} has no link to it"
+
+
+def test_a_table_as_csv() -> None:
+    table = PublishedTable(
+        "", "", {}, ["| a, b | c |", "| --- | --- |", "| **1,234** | `x`, y |", "| 12,345,678 | 0.5 [0, 1] |"]
+    )
+    assert csv_text(table) == '"a, b",c\n1234,"x, y"\n12345678,"0.5 [0, 1]"\n'
 
 
 def test_every_stored_table_is_on_one_page() -> None:
     names = [name for _, name in marks()]
     assert sorted(names) == sorted(stored()), "a table is on no page or on two"
     opened = sum(page.read_text().count("<!-- results:") for page in PAGES)
+    opened += sum(page.read_text().count("<!-- csv:") for page in PAGES)
     assert opened == len(names), "a table has no <!-- end -->"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.testing import CliRunner
 
-from assets.what_if.scored_part import PartOptions
+from assets.replay.scored_part import PartOptions
 from tracehouse.cli.parts import OPTIONS, part_options, take_part
 
 

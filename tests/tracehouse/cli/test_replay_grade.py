@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assets.what_if import grade, loading
+from assets.replay import grade, loading
 from tracehouse.cli.replay import say_grade
 
 

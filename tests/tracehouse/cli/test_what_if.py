@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assets.what_if.scenarios import results
-from assets.what_if.scenarios.scenario_file import scenarios_of
+from assets.replay.scenarios import results
+from assets.replay.scenarios.scenario_file import scenarios_of
 from tests.pipelines.command_line import call, fail, succeed
 from tracehouse.scenarios import merged_part
 from traces.catalogue.catalogue import read_catalogue

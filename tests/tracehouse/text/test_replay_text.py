@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.judging.judge import Replayed, judge
+from models.judging.judge import judge
+from models.judging.panel import Replayed
 from simulator.engine.replay import replay
 from tests.simulator.busy import PROCS, busy_jobs
 from tracehouse.text.replay_text import compare_text, print_ratios

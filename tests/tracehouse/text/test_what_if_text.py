@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assets.what_if.scenarios.results import ScenarioResults
-from tests.assets.what_if.scenarios.examples import SIX, results_of, write_grade
+from assets.replay.scenarios.results import ScenarioResults
+from tests.assets.replay.scenarios.examples import SIX, results_of, write_grade
 from tracehouse.text.what_if_text import what_if_text
 
 LONG = "a scenario whose name is much longer than any terminal likes"

@@ -44,6 +44,12 @@ FAULTS = {
         10,
         "nodes per leaf x .*'16x8x3', .*found '16 by 8'",
     ),
+    "a cluster that is a number": (
+        BAD + 'path = "x"\ncluster = 3\n',
+        10,
+        "expected the name of a cluster that `tracehouse cluster import`",
+    ),
+    "a cluster that is a path": (BAD + 'path = "x"\ncluster = ["a", "b/c"]\n', 10, r"found \[.a., .b/c.\]"),
     "a tree that is a number": (BAD + 'path = "x"\ntopology = 16\n', 10, "topology must be a str"),
     "more processors than any cluster has": (
         BAD + 'path = "x"\nprocs = 100000000000000\n',
@@ -152,6 +158,9 @@ def test_a_tree_is_words_or_a_file_beside_the_catalogue(catalogue: Path) -> None
     catalogue.write_text(f'{GOOD}topology = "16x8x3" # 16 thin nodes a frame\nprocs_per_node = 2\n')
     good = load_catalogue().source("good")
     assert (good.topology, good.procs_per_node) == ("16x8x3", 2)
+    for text, names in (('"mine"', ("mine",)), ('["old", "new"]', ("old", "new"))):
+        catalogue.write_text(f"{GOOD}cluster = {text}\n")
+        assert load_catalogue().source("good").cluster == names
     catalogue.write_text(f'{GOOD}topology = "slurm/topology.conf"\n')
     good = load_catalogue().source("good")
     assert (good.topology, good.procs_per_node) == (str(catalogue.parent / "slurm" / "topology.conf"), None)

@@ -63,6 +63,8 @@ def sources(as_json: bool) -> None:
 def ingest(path: Path, name: str | None, as_json: bool, **settings: Any) -> None:
     """Add a log (a file, or a folder of files) as a source and load it. Running it again reads what is new.
 
+    Of an archive of `tracehouse collect`, the configuration becomes the source's cluster.
+
     Names in PBS and Slurm logs become pseudonyms. `tracehouse pseudonym` prints the pseudonym of a name.
     """
     from tracehouse.replaying import warn_of_peak
@@ -86,6 +88,7 @@ def _ingest_text(summary: dict[str, Any]) -> str:
     for outcome in OUTCOMES:
         lines.append(f"{outcome:<9} {summary[outcome]:,}")
         lines += [f"          {count:>9,}  {reason}" for reason, count in summary[f"{outcome}_by_reason"].items()]
+    lines += summary.get("cluster_lines", [])
     if summary["unknown_columns"]:
         lines.append(f"columns that sacct does not have, not read: {', '.join(summary['unknown_columns'])}")
     return "\n".join(lines)

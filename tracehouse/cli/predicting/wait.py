@@ -82,7 +82,7 @@ def wait(
     tracehouse wait hpc2n --procs 16 --walltime 4h --user 17
     tracehouse wait hpc2n --job 230511 --at "2004-03-01 08:00"
     """
-    from assets.what_if.replayers import usual_backfill
+    from assets.replay.replayers import usual_backfill
     from models.waits.answers import QueueReplays
     from tracehouse.predictions import WaitQuestion, answer_wait
 
@@ -133,10 +133,11 @@ def wait_text(answer: dict[str, Any]) -> str:
     lines += [
         "",
         f"  8 in 10 such jobs wait {duration(answer['wait_p10_s'])} to {duration(answer['wait_p90_s'])}; {how}.",
+        f"  The predicted mean wait is {duration(answer['wait_mean_s'])}, and half of them wait {duration(answer['wait_p50_s'])} at most.",
     ]
     if answer["similar_mean_s"] is not None:
         lines.append(
-            "  Recent jobs of its classes of size and request waited "
+            "  For comparison, recent jobs of its classes of size and request waited "
             f"{duration(answer['similar_p50_s'])} in the median, {duration(answer['similar_mean_s'])} on average."
         )
     return "\n".join(lines + ([] if answer["job"] is not None else _score_lines(answer)))

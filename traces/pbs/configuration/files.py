@@ -1,14 +1,11 @@
-"""The files of a PBS configuration: which is which, by name or by what is in it, and their text, plain or packed."""
+"""The files of a PBS configuration: which is which, by name or by what is in it."""
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 
+from traces.cluster.files import TextFile
 from traces.cluster.remarks import ConfigurationError
 
 SERVER, SCHED, SCHED_CONFIG, SHARES = "print server", "print sched", "sched_config", "resource_group"
@@ -27,37 +24,11 @@ _BY_NAME = {
 }
 _BY_CONTENT = {
     SCHED: r"(?im)^(?:set sched\b|Sched \S+\s*$)",
-    SERVER: r"(?im)^(?:set (?:server|queue)\b|create queue\b|Server \S+\s*$)",
+    SERVER: r"(?im)^(?:set (?:server|queue)\b|create queue\b|(?:Server|Queue):? \S+\s*$)",
     MAUI: r"(?im)^\s*(?:RMCFG|RMPOLLINTERVAL|SERVERHOST|BACKFILLPOLICY|(?:USER|CLASS|GROUP|SR)CFG\[)",
     SCHED_CONFIG: r"(?m)^(?:round_robin|strict_ordering|by_queue|fair_share|job_sort_key)\s*:",
     NODES: r"(?m)(?:^\s+(?:state|np|ntype) = |\"nodes\"\s*:\s*\{)",
 }
-
-
-@dataclass(frozen=True)
-class TextFile:
-    """name: as messages say it. text: its content."""
-
-    name: str
-    text: str
-
-    def lines(self, comment: str = "#") -> Iterable[tuple[int, str]]:
-        """Number, from 1, and text of each line that is not blank and does not begin with `comment`."""
-        for number, line in enumerate(self.text.splitlines(), 1):
-            stripped = line.strip()
-            if stripped and not stripped.startswith(comment):
-                yield number, line.rstrip()
-
-
-def read_text_file(path: Path) -> TextFile:
-    """A file of text, plain or packed with gzip. Raises ConfigurationError where it cannot be read."""
-    try:
-        content = path.read_bytes()
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ConfigurationError(path.name, 0, f"a file that can be read, but: {error}", "Copy it again") from error
-    return TextFile(path.name.removesuffix(".gz"), content.decode("utf-8-sig", errors="replace"))
 
 
 def role_of(file: TextFile) -> str | None:

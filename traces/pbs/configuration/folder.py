@@ -8,7 +8,9 @@ from pathlib import Path
 
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription, SchedulerSettings, Setting
+from traces.cluster.files import TextFile, read_text_file
 from traces.cluster.nodes import Node, Partition
+from traces.cluster.notes import Entry, KnownKey, Notes
 from traces.cluster.remarks import (
     ASSUMED,
     MODELLED,
@@ -20,20 +22,13 @@ from traces.cluster.remarks import (
 )
 from traces.cluster.reservations import AdvanceReservation, Gate
 from traces.pbs.configuration import files as roles
-from traces.pbs.configuration.files import TextFile, files_by_role, read_text_file
+from traces.pbs.configuration.files import files_by_role
 from traces.pbs.configuration.hours import gates_of_prime_time, read_dedicated_time, read_prime_time
 from traces.pbs.configuration.keys import LIMIT_ATTRIBUTES, SCHED_KEYS, SERVER_KEYS
-from traces.pbs.configuration.limits import limits_of, server_wide_limits
+from traces.pbs.configuration.limits import attribute_limits, server_wide_limits
 from traces.pbs.configuration.maui import MauiConfiguration, read_maui
 from traces.pbs.configuration.nodes import ListedNode, read_nodes, read_torque_nodes
-from traces.pbs.configuration.notes import (
-    RESOURCE_NAMES,
-    Entry,
-    KnownKey,
-    Notes,
-    amount_of,
-    setting_of,
-)
+from traces.pbs.configuration.notes import RESOURCE_NAMES, amount_of, setting_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState, read_qmgr
 from traces.pbs.configuration.queues import partitions_of_queues
 from traces.pbs.configuration.sched_config import NON_PRIME, read_sched_config
@@ -127,11 +122,11 @@ def _nodes(by_role: Mapping[str, TextFile], state: ServerState, time_zone: str, 
 def _of_server(state: ServerState, notes: Notes) -> tuple[tuple[Limit, ...], dict[str, int], dict[str, Setting]]:
     """Limits of the server and of all queues, licences, and settings of the server."""
     server = state.of("server")
-    limits = limits_of(server, "cluster", "", notes) + server_wide_limits(server, "cluster", "", notes)
+    limits = attribute_limits(server, "cluster", "", notes) + server_wide_limits(server, "cluster", "", notes)
     for name, attributes in state.objects["queue"].items():
         kind = attributes.get("queue_type")
         if kind is None or not kind.value.lower().startswith("r"):
-            limits += limits_of(attributes, "partition", name, notes)
+            limits += attribute_limits(attributes, "partition", name, notes)
             limits += server_wide_limits(attributes, "partition", name, notes)
     licences: dict[str, int] = {}
     for key, entry in server.items():

@@ -8,10 +8,10 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from traces.cluster.description import Setting
+from traces.cluster.files import TextFile
+from traces.cluster.notes import Entry, Notes
 from traces.cluster.remarks import NO_EFFECT, ConfigurationError
 from traces.cluster.reservations import AdvanceReservation, Gate
-from traces.pbs.configuration.files import TextFile
-from traces.pbs.configuration.notes import Entry, Notes
 
 _DAYS = {"weekday": (0, 1, 2, 3, 4), "saturday": (5,), "sunday": (6,)} | {
     day: (k,) for k, day in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday"))

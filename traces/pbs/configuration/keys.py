@@ -1,14 +1,15 @@
 """What each key of PBS's server, queues, scheduler and nodes does to a schedule. Attributes of a resource, `resources_max.mem`, stand
 under the name before the dot.
 
-The facts are from PBS's manual pages on attributes of the server, of queues, of the scheduler and of nodes, from the chapter "Scheduling" of Altair's PBS Professional Administrator's Guide, and from the appendix "Server
+The facts are from the manual pages pbs_server_attributes, pbs_queue_attributes, pbs_sched_attributes and
+pbs_node_attributes, from the chapter "Scheduling" of Altair's PBS Professional Administrator's Guide, and from the appendix "Server
 parameters" of the Torque Administrator Guide.
 """
 
 from __future__ import annotations
 
+from traces.cluster.notes import KnownKey
 from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED
-from traces.pbs.configuration.notes import KnownKey
 
 _OFF = ("false", "no", "0", "off")
 
@@ -26,10 +27,26 @@ def _left_out(effects: dict[str, str], *harmless: str) -> dict[str, KnownKey]:
 
 
 LIMIT_ATTRIBUTES = (
-    "max_run", "max_run_soft", "max_run_res", "max_run_res_soft", "max_queued", "max_queued_res", "max_running", "max_user_run",
-    "max_user_run_soft", "max_group_run", "max_group_run_soft", "max_user_res", "max_user_res_soft", "max_group_res",
-    "max_group_res_soft", "max_queuable", "max_user_queuable", "resources_max", "resources_min",
-)  # fmt: skip
+    "max_run",
+    "max_run_soft",
+    "max_run_res",
+    "max_run_res_soft",
+    "max_queued",
+    "max_queued_res",
+    "max_running",
+    "max_user_run",
+    "max_user_run_soft",
+    "max_group_run",
+    "max_group_run_soft",
+    "max_user_res",
+    "max_user_res_soft",
+    "max_group_res",
+    "max_group_res_soft",
+    "max_queuable",
+    "max_user_queuable",
+    "resources_max",
+    "resources_min",
+)
 """Of servers and queues, read by `traces.pbs.configuration.limits`."""
 
 _SERVER_AND_QUEUE = _modelled("text", " ".join(LIMIT_ATTRIBUTES)) | _left_out(
@@ -67,7 +84,12 @@ SERVER_KEYS = (
             "node_check_rate": "a node counts as down so late",
             "pbs_license_max": "jobs would wait where there are fewer licences of PBS than sockets in use",
         },
-        "9999999", "10000", "5", "150", "600", "2147483647",
+        "9999999",
+        "10000",
+        "5",
+        "150",
+        "600",
+        "2147483647",
     )
     | _without_effect(
         "server_state server_host total_jobs state_count log_events mailer mail_from mail_domain query_other_jobs flatuid resv_enable "
@@ -85,7 +107,7 @@ SERVER_KEYS = (
         "python_restart_max_objects python_restart_min_interval python_gc_min_interval sync_mom_hookfiles_timeout jobscript_max_size "
         "power_provisioning show_hidden_attribs rpp_retry sched_version job_force_cancel_time legacy_vmem exit_code_canceled_job"
     )
-)  # fmt: skip
+)
 
 QUEUE_KEYS = (
     _SERVER_AND_QUEUE
@@ -125,18 +147,24 @@ SCHED_KEYS = (
             "opt_backfill_fuzzy": "the start of a top job would be searched for in coarser steps",
             "attr_update_period": "comments and estimates are written less often",
         },
-        *_OFF, "off", "low",
+        *_OFF,
+        "off",
+        "low",
     )
     | _left_out({"partition": "only queues and nodes of this partition would be served"}, "pbs-default", "none")
     | _left_out({"sched_cycle_length": "a pass that takes longer would end early"}, "00:20:00", "1200")
     | _without_effect(
         "sched_host sched_priv sched_log state log_events server_dyn_res_alarm comment pbs_version job_run_wait sched_port sched_user"
     )
-)  # fmt: skip
+)
 
 SCHED_CONFIG_KEYS = (
-    _modelled("bool", "strict_ordering by_queue fair_share preemptive_sched backfill fairshare_enforce_no_shares strict_fifo")
-    | _modelled("text", "job_sort_key node_sort_key fairshare_usage_res fairshare_entity resources preempt_prio preempt_order")
+    _modelled(
+        "bool", "strict_ordering by_queue fair_share preemptive_sched backfill fairshare_enforce_no_shares strict_fifo"
+    )
+    | _modelled(
+        "text", "job_sort_key node_sort_key fairshare_usage_res fairshare_entity resources preempt_prio preempt_order"
+    )
     | _modelled("text", "preempt_sort primetime_prefix nonprimetime_prefix dedicated_prefix smp_cluster_dist")
     | _modelled("duration", "fairshare_decay_time half_life")
     | _modelled("number", "fairshare_decay_factor job_sort_formula_threshold")
@@ -162,9 +190,12 @@ SCHED_CONFIG_KEYS = (
             "peer_queue": "jobs would come from another server's queue",
             "dynamic_res": "scripts would say how much of the resource is free",
         },
-        *_OFF, "",
+        *_OFF,
+        "",
     )
-    | _left_out({"prime_spill": "jobs might run from prime time into non-prime time by so much"}, "0", "00:00:00", "0:00:00")
+    | _left_out(
+        {"prime_spill": "jobs might run from prime time into non-prime time by so much"}, "0", "00:00:00", "0:00:00"
+    )
     | _left_out(
         {
             "max_starve": "a job would count as starving after this time",
@@ -172,13 +203,21 @@ SCHED_CONFIG_KEYS = (
             "sort_by": "jobs would come in this order",
             "update_comments": "jobs would not say why they wait",
         },
-        "24:00:00", "", "no_sort", "fcfs", "true",
+        "24:00:00",
+        "",
+        "no_sort",
+        "fcfs",
+        "true",
     )
-    | _left_out({"provision_policy": "nodes would be provisioned otherwise"}, "aggressive_provision", '"aggressive_provision"')
-    | _without_effect("log_filter sync_time logevent cpus_per_ssinode fairshare_sync_time key ignore_nodes update_comments")
-)  # fmt: skip
+    | _left_out(
+        {"provision_policy": "nodes would be provisioned otherwise"}, "aggressive_provision", '"aggressive_provision"'
+    )
+    | _without_effect(
+        "log_filter sync_time logevent cpus_per_ssinode fairshare_sync_time key ignore_nodes update_comments"
+    )
+)
 
-NODE_KEYS = (
+VNODE_KEYS = (
     _modelled("text", "resources_available state queue sharing np gpus properties mics")
     | _modelled("int", "Priority")
     | _left_out(

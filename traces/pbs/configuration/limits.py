@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from traces.cluster.accounts import Limit
+from traces.cluster.notes import Entry, Notes, integer_of
 from traces.cluster.remarks import ConfigurationError
-from traces.pbs.configuration.notes import RESOURCE_NAMES, Entry, Notes, amount_of, integer_of
+from traces.pbs.configuration.notes import RESOURCE_NAMES, amount_of
 from traces.pbs.configuration.qmgr import Attributes
 
 _NEW_STYLE = {
@@ -39,7 +40,7 @@ _GENERIC, _ALL = "PBS_GENERIC", "PBS_ALL"
 _REMEDY = "Write limits as qmgr prints them, [u:PBS_GENERIC=4]"
 
 
-def limits_of(attributes: Attributes, owner: str, owner_name: str, notes: Notes) -> tuple[Limit, ...]:
+def attribute_limits(attributes: Attributes, owner: str, owner_name: str, notes: Notes) -> tuple[Limit, ...]:
     """The limits of a server (owner "cluster") or of a queue ("partition"). `resources_max.walltime` of a queue is not among them: it is
     the time limit of the partition.
 
@@ -49,6 +50,10 @@ def limits_of(attributes: Attributes, owner: str, owner_name: str, notes: Notes)
     for key, entry in attributes.items():
         base, _, resource = key.partition(".")
         if owner == "partition" and key == "resources_max.walltime":
+            continue
+        is_counted = resource in RESOURCE_NAMES and resource != "nodes"
+        if base in _OF_A_JOB and not is_counted and not _is_amount(entry.value):
+            notes.unmodelled(entry, "jobs that ask for more, or for another one, are refused")
             continue
         of_key = [
             Limit(owner, owner_name, counts, each, what, bound, who, is_least, is_soft, entry.source)
@@ -71,6 +76,11 @@ def server_wide_limits(attributes: Attributes, owner: str, owner_name: str, note
             limits.append(Limit(owner, owner_name, "running", "all", name, bound, source=entry.source))
             notes.modelled(entry, f"limits.{owner_name or owner}.{key}")
     return tuple(limits)
+
+
+def _is_amount(text: str) -> bool:
+    """Whether a value begins with a number. Torque's `resources_max.nodes` is a list of nodes, and others may be words."""
+    return re.fullmatch(r"[0-9][0-9.:]*[a-zA-Z]{0,2}", text.strip()) is not None and ":ppn" not in text
 
 
 def _amounts(entry: Entry, base: str, resource: str) -> Iterator[tuple[str, str, str, str, int, bool, bool]]:

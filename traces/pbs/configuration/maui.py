@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from traces.cluster.accounts import Limit, ServiceQuality
 from traces.cluster.description import Setting
+from traces.cluster.files import TextFile
 from traces.cluster.nodes import Node
+from traces.cluster.notes import Entry, KnownKey, Notes, integer_of
 from traces.cluster.remarks import MODELLED, UNKNOWN_KEY, ConfigurationError
 from traces.cluster.reservations import AdvanceReservation
-from traces.pbs.configuration.files import TextFile
 from traces.pbs.configuration.maui_keys import (
     CHOICES,
     CREDENTIAL_KEYS,
     CREDENTIALS,
+    GLOBAL_LIMITS,
     PARAMETER_KEYS,
     RESERVATION_KEYS,
     THROTTLES,
 )
-from traces.pbs.configuration.notes import Entry, KnownKey, Notes, integer_of, seconds_of, setting_of
+from traces.pbs.configuration.notes import seconds_of, setting_of
 from traces.pbs.configuration.standing import standing_reservation
 
 _PARAMETER = re.compile(r"([A-Za-z][\w%]*)(?:\[([^\]]*)\])?\s*(.*)")
@@ -50,6 +52,7 @@ def read_maui(
     values: dict[str, Setting] = {}
     credentials: dict[str, dict[str, list[Entry]]] = {kind: {} for kind in CREDENTIALS}
     reservations: dict[str, dict[str, Entry]] = {}
+    overall: list[Limit] = []
     for number, line in file.lines():
         text = line.partition(" #")[0].strip()
         parts = _PARAMETER.fullmatch(text)
@@ -62,6 +65,8 @@ def read_maui(
         elif name == "SRCFG":
             entries = _attributes(file, number, name, index, value)
             reservations.setdefault(index or "", {}).update({_key(entry): entry for entry in entries})
+        elif name in GLOBAL_LIMITS:
+            overall += _overall_limits(Entry(file.name, number, name, value), notes)
         else:
             _parameter(
                 Entry(file.name, number, f"{name}[{index}]" if index else name, value.strip('"')), name, values, notes
@@ -71,7 +76,7 @@ def read_maui(
         for key, entry in attributes.items():
             _remark(RESERVATION_KEYS, entry, key, f"reservations.{name}.{key}", notes)
         standing.append(standing_reservation(name, attributes, nodes, time_zone))
-    limits = [limit for kind in CREDENTIALS for limit in _limits(kind, credentials[kind], classes, notes)]
+    limits = overall + [limit for kind in CREDENTIALS for limit in _limits(kind, credentials[kind], classes, notes)]
     priorities = {kind: _priorities(credentials[kind]) for kind in CREDENTIALS}
     values |= _targets(credentials)
     qualities = tuple(
@@ -80,6 +85,19 @@ def read_maui(
         if name != _DEFAULT
     )
     return MauiConfiguration(values, tuple(limits), qualities, tuple(standing), priorities["CLASSCFG"])
+
+
+def _overall_limits(entry: Entry, notes: Notes) -> list[Limit]:
+    """The limit for everybody that a parameter is, a soft and a hard one where it has two values. 0 and -1 are none."""
+    counts, each, resource = GLOBAL_LIMITS[entry.key]
+    notes.modelled(entry, f"limits.{entry.key}")
+    values = ",".join(text for text in entry.value.split(",") if text.strip() not in ("", "0", "-1"))
+    key = "MAXWC" if resource == "time" or entry.key.startswith("MAXWC") else entry.key
+    bounds = _bounds(replace(entry, value=values), key) if values else ()
+    return [
+        Limit("cluster", "", counts, each, resource, bound, is_soft=is_soft, source=entry.source)
+        for bound, is_soft in bounds
+    ]
 
 
 def _attributes(file: TextFile, number: int, name: str, index: str | None, text: str) -> list[Entry]:

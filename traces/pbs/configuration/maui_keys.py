@@ -5,22 +5,29 @@ Names are without case in Maui; here they are in capitals.
 
 from __future__ import annotations
 
+from traces.cluster.notes import KnownKey
 from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED
-from traces.pbs.configuration.notes import KnownKey
 
+_OLD_RESERVATION = (
+    "SRACCESS SRACCOUNTLIST SRCHARGEACCOUNT SRCLASSLIST SRDAYS SRDEPTH SRENDTIME SRFEATURES SRFLAGS SRGROUPLIST SRHOSTLIST SRMAXTIME "
+    "SRNAME SRPARTITION SRPERIOD SRQOSLIST SRRESOURCES SRSTARTTIME SRTASKCOUNT SRTIMELOGIC SRTPN SRUSERLIST SRWENDTIME SRWSTARTTIME"
+)
 _COMPONENTS = (
-    "SERVICE QUEUETIME XFACTOR SPVIOLATION BYPASS CRED USER GROUP ACCOUNT QOS CLASS FS FSUSER FSGROUP FSACCOUNT "
-    "FSQOS FSCLASS RES NODE PROC MEM SWAP DISK PS PE WALLTIME TARGET TARGETQUEUETIME TARGETXFACTOR USAGE CONSUMED "
-    "REMAINING PERCENT USERPRIO "
+    "SERVICE QUEUETIME XFACTOR SPVIOLATION BYPASS CRED USER GROUP ACCOUNT QOS CLASS FS FSUSER FSGROUP FSACCOUNT FSQOS "
+    "FSCLASS RES NODE PROC MEM SWAP DISK PS PE WALLTIME TARGET TARGETQUEUETIME TARGETXFACTOR USAGE CONSUMED REMAINING "
+    "PERCENT USERPRIO AFS TARG USAGEPERCENT MEMORY"
 )
 _QUIET = (
-    "SERVERHOST SERVERPORT SERVERNAME ADMIN1 ADMIN2 ADMIN3 ADMIN4 ADMINHOST RMCFG RMTYPE RMPORT RMSERVER RMNAME "
-    "LOGFILE LOGDIR LOGFILEMAXSIZE LOGFILEROLLDEPTH LOGLEVEL LOGFACILITY STATDIR CHECKPOINTFILE CHECKPOINTINTERVAL "
-    "CHECKPOINTEXPIRATIONTIME HOMEDIR TOOLSDIR SPOOLDIR MAILPROGRAM NOTIFICATIONPROGRAM CLIENTTIMEOUT LOCKFILE "
-    "STATPROCMIN STATPROCMAX STATPROCSTEPCOUNT STATPROCSTEPSIZE STATTIMEMIN STATTIMEMAX STATTIMESTEPCOUNT "
-    "STATTIMESTEPSIZE RMTIMEOUT FEATUREPROCSPEEDHEADER FEATURENODETYPEHEADER TRACE DISPLAYFLAGS "
-    "SIMWORKLOADTRACEFILE SIMRESOURCETRACEFILE JOBSTATUSUPDATEINTERVAL NODEPURGETIME JOBPURGETIME RMAUTHTYPE "
-    "SERVERCONFIGFILE CLIENTMAXCONNECTIONS "
+    "SERVERHOST SERVERPORT SERVERNAME ADMIN1 ADMIN2 ADMIN3 ADMIN4 ADMINHOST RMCFG RMTYPE RMPORT RMSERVER RMNAME LOGFILE "
+    "LOGDIR LOGFILEMAXSIZE LOGFILEROLLDEPTH LOGLEVEL LOGFACILITY STATDIR CHECKPOINTFILE CHECKPOINTINTERVAL "
+    "CHECKPOINTEXPIRATIONTIME HOMEDIR TOOLSDIR SPOOLDIR MAILPROGRAM NOTIFICATIONPROGRAM CLIENTTIMEOUT LOCKFILE STATPROCMIN "
+    "STATPROCMAX STATPROCSTEPCOUNT STATPROCSTEPSIZE STATTIMEMIN STATTIMEMAX STATTIMESTEPCOUNT STATTIMESTEPSIZE RMTIMEOUT "
+    "FEATUREPROCSPEEDHEADER FEATURENODETYPEHEADER TRACE DISPLAYFLAGS SIMWORKLOADTRACEFILE SIMRESOURCETRACEFILE "
+    "JOBSTATUSUPDATEINTERVAL NODEPURGETIME JOBPURGETIME RMAUTHTYPE SERVERCONFIGFILE CLIENTMAXCONNECTIONS CLIENTCFG "
+    "FEEDBACKPROGRAM FSCONFIGFILE PLOTMAXPROC PLOTMAXTIME PLOTMINPROC PLOTMINTIME PLOTPROCSCALE PLOTTIMESCALE PURGETIME "
+    "RESCTLPOLICY RMNMPORT RMHOST SIMAUTOSHUTDOWN SIMCPUSCALINGPERCENT SIMDEFAULTJOBFLAGS SIMEXITITERATION SIMFLAGS "
+    "SIMIGNOREJOBFLAGS SIMINITIALQUEUEDEPTH SIMJOBSUBMISSIONPOLICY SIMNODECONFIGURATION SIMNODECOUNT SIMRMRANDOMDELAY "
+    "SIMSTOPITERATION SIMTIMERATIO TRAPFUNCTION TRAPJOB TRAPNODE TRAPRES"
 )
 
 PARAMETER_KEYS = (
@@ -28,17 +35,55 @@ PARAMETER_KEYS = (
     | {f"{name}CAP": KnownKey(MODELLED, form="number") for name in _COMPONENTS.split()}
     | {name: KnownKey(MODELLED, form="count") for name in ("RESERVATIONDEPTH", "BACKFILLDEPTH", "FSDEPTH")}
     | {name: KnownKey(MODELLED, form="number") for name in ("FSDECAY", "FSTARGET")}
-    | {name: KnownKey(MODELLED, form="duration") for name in ("FSINTERVAL", "RMPOLLINTERVAL", "XFMINWCLIMIT")}
+    | {
+        name: KnownKey(MODELLED, form="duration")
+        for name in ("FSINTERVAL", "RMPOLLINTERVAL", "SYSTEMDEFAULTJOBWALLTIME")
+    }
     | {
         name: KnownKey(MODELLED)
         for name in (
-            "RESERVATIONPOLICY", "RESERVATIONQOSLIST", "BACKFILLPOLICY", "BACKFILLMETRIC", "FSPOLICY", "NODEALLOCATIONPOLICY",
-            "NODEACCESSPOLICY", "JOBNODEMATCHPOLICY", "JOBPRIOACCRUALPOLICY",
+            "RESERVATIONPOLICY",
+            "RESERVATIONQOSLIST",
+            "BACKFILLPOLICY",
+            "BACKFILLMETRIC",
+            "FSPOLICY",
+            "NODEALLOCATIONPOLICY",
+            "NODEACCESSPOLICY",
+            "JOBNODEMATCHPOLICY",
+            "JOBPRIOACCRUALPOLICY",
+            "XFMINWCLIMIT",
         )
     }
     | {
         name: KnownKey(NOT_MODELLED, effect, harmless)
         for name, effect, harmless in (
+            ("BFCHUNKDURATION", "freed processors would be kept so long for larger jobs", ("0", "00:00:00")),
+            ("BFCHUNKSIZE", "freed processors would be kept for jobs of this size", ("0",)),
+            ("BFPRIORITYPOLICY", "it decides which backfilled job is preempted first", ("none",)),
+            ("DEFAULTCLASSLIST", "nodes that name no class would serve these", ()),
+            ("DOWNNODEDELAYTIME", "nodes that are down would be expected back after this time", ()),
+            (
+                "NODEDOWNSTATEDELAYTIME",
+                "nodes that are down would be expected back after this time",
+                ("0", "0:00:00", "00:00:00"),
+            ),
+            ("NODESYNCTIME", "a node in an unexpected state would get no job for this time", ()),
+            ("ENABLEMULTINODEJOBS", "jobs of several nodes would not run", ("true", "on")),
+            ("FEATUREPARTITIONHEADER", "features of nodes would make partitions", ()),
+            ("JOBMAXSTARTTIME", "a job that starts for longer would be ended", ("-1",)),
+            ("JOBSIZEPOLICY", "it decides what the size of a job is", ("none",)),
+            ("NODESETPRIORITYTYPE", "it decides which set of nodes is taken", ("minloss",)),
+            ("MAXPEPERUSERCOUNT", "processor equivalents of a user's running jobs would be limited", ("0",)),
+            ("QOSFEATURES", "jobs of this QOS would run on nodes with this feature only", ("[any]",)),
+            ("QOSFLAGS", "jobs of this QOS would have these rights", ("[none]",)),
+            ("QOSPRIORITY", "jobs of this QOS would have this priority", ("0",)),
+            ("QOSQTTARGET", "jobs would rise as they come near this waiting time", ()),
+            ("QOSQTWEIGHT", "waiting would count more for this QOS", ("0",)),
+            ("QOSXFTARGET", "jobs would rise as they come near this expansion factor", ()),
+            ("QOSXFWEIGHT", "the expansion factor would count more for this QOS", ("0",)),
+            ("RESDEPTH", "a node would be in no more reservations", ("24",)),
+            ("TASKDISTRIBUTIONPOLICY", "tasks would be put on nodes otherwise", ("default",)),
+            ("USESYSTEMQUEUETIME", "only the time in which a job was eligible would count as waiting", ("off",)),
             ("PREEMPTPOLICY", "jobs of some QOS would preempt others", ("none",)),
             ("RESOURCELIMITPOLICY", "jobs over what they asked for would be ended", ()),
             ("DEFERTIME", "a job that fails to start would wait for this time", ()),
@@ -50,14 +95,18 @@ PARAMETER_KEYS = (
             ("NODEPOLLFREQUENCY", "nodes would be looked at less often", ("0",)),
             ("NODEMAXLOAD", "nodes under load would get no job", ()),
             ("NODELOADPOLICY", "nodes under load would get no job", ("adjuststate",)),
-            ("NODEAVAILABILITYPOLICY", "it decides what of a node counts as free", ("combined", "combined:mem", "dedicated")),
+            (
+                "NODEAVAILABILITYPOLICY",
+                "it decides what of a node counts as free",
+                ("combined", "combined:mem", "dedicated"),
+            ),
             ("RESERVATIONRETRYTIME", "a reservation whose nodes are not free would wait so long", ()),
             ("RESERVATIONDEPTHPOLICY", "it decides whose reservations count", ()),
             ("ALLOCLOCALITYPOLICY", "nodes near each other would be preferred", ("off",)),
             ("USEMACHINESPEED", "faster nodes would shorten jobs", ("off", "false")),
             ("ENABLEMULTIREQJOBS", "jobs with several kinds of nodes could run", ("true", "on")),
             ("ENABLENEGJOBPRIORITY", "priorities below 0 would count", ("false",)),
-            ("REJECTNEGPRIOJOBS", "jobs with a priority below 0 would not run", ("false",)),
+            ("REJECTNEGPRIOJOBS", "jobs with a priority below 0 would run", ("true",)),
             ("JOBSYNCTIME", "a job that did not start in time would be looked at later", ()),
             ("MAXJOB", "no more jobs would be looked at", ()),
             ("NODESETPOLICY", "jobs would be put on nodes with the same feature", ()),
@@ -66,8 +115,6 @@ PARAMETER_KEYS = (
             ("NODESETDELAY", "jobs would wait so long for nodes with the same feature", ()),
             ("NODESETTOLERANCE", "jobs would be put on nodes of about the same speed", ()),
             ("PARTITIONMODE", "jobs might not span partitions", ("off",)),
-            ("SYSTEMMAXPROCPERJOB", "larger jobs would not run", ()),
-            ("SYSTEMMAXJOBWALLTIME", "longer jobs would not run", ()),
             ("SYSTEMMAXPROCSECONDPERJOB", "larger jobs would not run", ()),
             ("SERVERMODE", "Maui would only watch, and start nothing", ("normal",)),
             ("AMCFG", "an account without credit would not run", ()),
@@ -77,15 +124,28 @@ PARAMETER_KEYS = (
             ("JOBCFG", "it changes single jobs", ()),
             ("PARTITION", "it changes a partition of nodes", ()),
             ("PARCFG", "it changes a partition of nodes", ()),
-            ("SRHOSTLIST", "a standing reservation in the older spelling would keep nodes", ()),
-            ("SRTASKCOUNT", "a standing reservation in the older spelling would keep nodes", ()),
         )
     }
     | {
-        name: KnownKey(NO_EFFECT)
-        for name in _QUIET.split()
+        name: KnownKey(NOT_MODELLED, "a standing reservation in the older spelling would keep nodes; SRCFG is read")
+        for name in _OLD_RESERVATION.split()
     }
-)  # fmt: skip
+    | {name: KnownKey(NO_EFFECT) for name in _QUIET.split()}
+)
+
+GLOBAL_LIMITS = {
+    "MAXJOBPERUSERCOUNT": ("running", "user", "jobs"),
+    "MAXPROCPERUSERCOUNT": ("running", "user", "cpu"),
+    "MAXNODEPERUSERCOUNT": ("running", "user", "nodes"),
+    "MAXPSPERUSER": ("outstanding", "user", "cpu"),
+    "MAXPSPERUSERCOUNT": ("outstanding", "user", "cpu"),
+    "MAXWCPERUSER": ("outstanding", "user", "jobs"),
+    "MAXJOBQUEUEDPERUSERCOUNT": ("waiting_eligible", "user", "jobs"),
+    "SYSTEMMAXPROCPERJOB": ("job", "job", "cpu"),
+    "SYSTEMMAXJOBPROC": ("job", "job", "cpu"),
+    "SYSTEMMAXJOBWALLTIME": ("job", "job", "time"),
+}
+"""Parameters that are a limit for everybody, where 0 and -1 mean none. What is counted, whose, and of what."""
 
 CHOICES = {
     "RESERVATIONPOLICY": ("CURRENTHIGHEST", "HIGHEST", "NEVER"),
@@ -116,42 +176,54 @@ THROTTLES = {
 }
 """What is counted, and of what. MAXPS: processor-seconds that running jobs may still use. MAXWC: seconds that they may still run."""
 
-CREDENTIAL_KEYS = (
-    {name: KnownKey(MODELLED) for name in (*THROTTLES, "PRIORITY", "FSTARGET")}
-    | {
-        "MAXPE": KnownKey(NOT_MODELLED, "processor equivalents of running jobs would be limited"),
-        "QDEF": KnownKey(NOT_MODELLED, "jobs would have this QOS where they do not say"),
-        "QLIST": KnownKey(NOT_MODELLED, "jobs could have these QOS"),
-        "ADEF": KnownKey(NOT_MODELLED, "jobs would have this account where they do not say"),
-        "ALIST": KnownKey(NOT_MODELLED, "jobs could have these accounts"),
-        "PDEF": KnownKey(NOT_MODELLED, "jobs would go to this partition where they do not say"),
-        "PLIST": KnownKey(NOT_MODELLED, "jobs could go to these partitions"),
-        "FLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
-        "QFLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
-        "JOBFLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
-        "FSCAP": KnownKey(NOT_MODELLED, "jobs of credentials over this use would not run"),
-        "QTWEIGHT": KnownKey(NOT_MODELLED, "waiting would count more for this QOS"),
-        "XFWEIGHT": KnownKey(NOT_MODELLED, "the expansion factor would count more for this QOS"),
-        "QTTARGET": KnownKey(NOT_MODELLED, "jobs would rise as they come near this waiting time"),
-        "XFTARGET": KnownKey(NOT_MODELLED, "jobs would rise as they come near this expansion factor"),
-        "HOSTLIST": KnownKey(NOT_MODELLED, "jobs would run on these nodes only"),
-        "OMAXJOB": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
-        "OMAXPROC": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
-        "OMAXPS": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
-        "OVERDRAFT": KnownKey(NO_EFFECT),
-        "ENABLEPROFILING": KnownKey(NO_EFFECT),
-        "COMMENT": KnownKey(NO_EFFECT),
-    }
-)  # fmt: skip
+CREDENTIAL_KEYS = {name: KnownKey(MODELLED) for name in (*THROTTLES, "PRIORITY", "FSTARGET")} | {
+    "MAXPE": KnownKey(NOT_MODELLED, "processor equivalents of running jobs would be limited"),
+    "QDEF": KnownKey(NOT_MODELLED, "jobs would have this QOS where they do not say"),
+    "QLIST": KnownKey(NOT_MODELLED, "jobs could have these QOS"),
+    "ADEF": KnownKey(NOT_MODELLED, "jobs would have this account where they do not say"),
+    "ALIST": KnownKey(NOT_MODELLED, "jobs could have these accounts"),
+    "PDEF": KnownKey(NOT_MODELLED, "jobs would go to this partition where they do not say"),
+    "PLIST": KnownKey(NOT_MODELLED, "jobs could go to these partitions"),
+    "FLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
+    "QFLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
+    "JOBFLAGS": KnownKey(NOT_MODELLED, "jobs would have these rights"),
+    "FSCAP": KnownKey(NOT_MODELLED, "jobs of credentials over this use would not run"),
+    "QTWEIGHT": KnownKey(NOT_MODELLED, "waiting would count more for this QOS"),
+    "XFWEIGHT": KnownKey(NOT_MODELLED, "the expansion factor would count more for this QOS"),
+    "QTTARGET": KnownKey(NOT_MODELLED, "jobs would rise as they come near this waiting time"),
+    "XFTARGET": KnownKey(NOT_MODELLED, "jobs would rise as they come near this expansion factor"),
+    "HOSTLIST": KnownKey(NOT_MODELLED, "jobs would run on these nodes only"),
+    "OMAXJOB": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
+    "OMAXPROC": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
+    "OMAXPS": KnownKey(NOT_MODELLED, "this QOS would override the limits of users"),
+    "OVERDRAFT": KnownKey(NO_EFFECT),
+    "ENABLEPROFILING": KnownKey(NO_EFFECT),
+    "COMMENT": KnownKey(NO_EFFECT),
+}
 
 RESERVATION_KEYS = {
     name: KnownKey(MODELLED)
     for name in (
-        "STARTTIME", "ENDTIME", "DAYS", "PERIOD", "HOSTLIST", "TASKCOUNT", "RESOURCES", "NODEFEATURES", "FLAGS", "USERLIST", "GROUPLIST",
-        "ACCOUNTLIST", "CLASSLIST", "QOSLIST",
+        "STARTTIME",
+        "ENDTIME",
+        "DAYS",
+        "PERIOD",
+        "HOSTLIST",
+        "TASKCOUNT",
+        "RESOURCES",
+        "NODEFEATURES",
+        "FLAGS",
+        "USERLIST",
+        "GROUPLIST",
+        "ACCOUNTLIST",
+        "CLASSLIST",
+        "QOSLIST",
     )
 } | {
     "MAXTIME": KnownKey(NOT_MODELLED, "only shorter jobs might use the reservation"),
+    "JOBATTRLIST": KnownKey(NOT_MODELLED, "only jobs with these attributes might use the reservation"),
+    "PARTITION": KnownKey(NOT_MODELLED, "the reservation would keep nodes of this partition only", ("[all]",)),
+    "TRIGGER": KnownKey(NOT_MODELLED, "a program would run when the reservation begins or ends"),
     "TIMELIMIT": KnownKey(NOT_MODELLED, "only shorter jobs might use the reservation"),
     "TASKSPERNODE": KnownKey(NOT_MODELLED, "the reservation would take so many tasks on each node"),
     "TPN": KnownKey(NOT_MODELLED, "the reservation would take so many tasks on each node"),
@@ -163,4 +235,4 @@ RESERVATION_KEYS = {
     "CHARGEACCOUNT": KnownKey(NO_EFFECT),
     "OWNER": KnownKey(NO_EFFECT),
     "COMMENT": KnownKey(NO_EFFECT),
-}  # fmt: skip
+}

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from traces.cluster.files import TextFile
 from traces.cluster.nodes import Absence, Node
+from traces.cluster.notes import Entry, Notes, integer_of
 from traces.cluster.remarks import MODELLED, ConfigurationError
-from traces.pbs.configuration.files import TextFile
-from traces.pbs.configuration.keys import NODE_KEYS
-from traces.pbs.configuration.notes import Entry, Notes, amount_of, integer_of, kib_of
+from traces.pbs.configuration.keys import VNODE_KEYS
+from traces.pbs.configuration.notes import amount_of, kib_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState
 from traces.pbs.requests import flat_attributes
 
@@ -29,13 +30,40 @@ _OUT = {
 themselves; `state-unknown` alone says only that the server has just begun."""
 _STATES = (
     *_OUT,
-    "free", "job-busy", "job-exclusive", "job-sharing", "resv-exclusive", "busy", "reserve", "time-shared", "state-unknown",
-    "provisioning", "wait-provisioning", "wait-provision", "initializing", "running",
-)  # fmt: skip
+    "free",
+    "job-busy",
+    "job-exclusive",
+    "job-sharing",
+    "resv-exclusive",
+    "busy",
+    "reserve",
+    "time-shared",
+    "state-unknown",
+    "provisioning",
+    "wait-provisioning",
+    "wait-provision",
+    "initializing",
+    "running",
+)
 _SHARINGS = (
-    "default_shared", "default_excl", "default_exclhost", "ignore_excl", "force_excl", "force_exclhost",
-)  # fmt: skip
+    "default_shared",
+    "default_excl",
+    "default_exclhost",
+    "ignore_excl",
+    "force_excl",
+    "force_exclhost",
+)
 _LABELS = ("host", "vnode")
+_FIELDS = {
+    "mem": "memory_mib",
+    "ncpus": "cores",
+    "np": "cores",
+    "ngpus": "gpus",
+    "properties": "features",
+    "state": "absences",
+    "Priority": "weight",
+}
+"""Attributes that are a field of a node by another name."""
 _MEMORY_OF_TORQUE = re.compile(r"\bphysmem=([0-9]+[kmgt]?b)")
 
 
@@ -84,7 +112,7 @@ def read_torque_nodes(file: TextFile, notes: Notes) -> tuple[ListedNode, ...]:
                 counts[key] = integer_of(entry)
                 notes.modelled(entry, f"nodes.{name}.{key}")
             elif equals:
-                notes.by_table(NODE_KEYS, entry)
+                notes.by_table(VNODE_KEYS, entry)
         gpus = {"": counts["gpus"]} if counts.get("gpus") else {}
         listed.append(ListedNode(Node(name, max(counts.get("np", 1), 1), gpus=gpus, features=tuple(features))))
     return tuple(listed)
@@ -136,13 +164,13 @@ def _listed_node(
     of_node = _Resources(name, state, notes)
     for key, entry in attributes.items():
         base, _, resource = key.partition(".")
-        row = NODE_KEYS.get(base)
+        row = VNODE_KEYS.get(base)
         if base == "resources_available":
             of_node.take(entry, resource)
         elif row and row.kind == MODELLED:
-            notes.modelled(entry, f"nodes.{name}.{base}")
+            notes.modelled(entry, f"nodes.{name}.{_FIELDS.get(base, base)}")
         else:
-            notes.by_table(NODE_KEYS, entry, base)
+            notes.by_table(VNODE_KEYS, entry, base)
     if "gpus" in attributes and not of_node.gpus:
         of_node.gpus = {"": integer_of(attributes["gpus"])}
     if "properties" in attributes:
@@ -185,7 +213,7 @@ class _Resources:
 
     def take(self, entry: Entry, resource: str) -> None:
         """Puts one of resources_available where it belongs."""
-        self.notes.modelled(entry, f"nodes.{self.name}.{resource}")
+        self.notes.modelled(entry, f"nodes.{self.name}.{_FIELDS.get(resource, resource)}")
         if resource == "mem":
             self.memory_mib = kib_of(entry) // 1024
         elif resource in ("ngpus", "gpus"):

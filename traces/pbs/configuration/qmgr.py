@@ -1,13 +1,13 @@
-"""What `qmgr -c "print server"`, `print sched` and `list sched` print, of PBS and of Torque, as attributes of named objects."""
+"""What `qmgr -c "print server"`, `print sched` and `list sched` print, and `qstat -Bf` and `qstat -Qf`, as attributes of named objects."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 
+from traces.cluster.files import TextFile
+from traces.cluster.notes import Entry, Notes
 from traces.cluster.remarks import UNKNOWN_KEY, ConfigurationError
-from traces.pbs.configuration.files import TextFile
-from traces.pbs.configuration.notes import Entry, Notes
 
 Attributes = dict[str, Entry]
 """Entries by attribute, as `max_run_res.ncpus`. What `+=` adds stands behind a comma."""
@@ -16,7 +16,7 @@ OBJECTS = ("server", "queue", "sched", "node", "resource", "hook", "pbshook")
 _HOOKS = ("hook", "pbshook")
 _CREATE = re.compile(r"(?:create|import)\s+(\w+)\s+(\S+)\s*(.*)", re.IGNORECASE)
 _SET = re.compile(r"set\s+(\w+)\s+(?:(\S+)\s+)?([\w.@-]+)\s*(\+?=)\s*(.*)", re.IGNORECASE)
-_LIST_HEAD = re.compile(r"(Server|Queue|Sched|Node|Resource|Hook)\s+(\S+)", re.IGNORECASE)
+_LIST_HEAD = re.compile(r"(Server|Queue|Sched|Node|Resource|Hook):?\s+(\S+)", re.IGNORECASE)
 _LIST_ENTRY = re.compile(r"\s+([\w.-]+)\s*=\s*(.*)")
 
 

@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from traces.cluster.nodes import Partition
+from traces.cluster.notes import Entry, Notes, boolean_of, integer_of
 from traces.cluster.remarks import MODELLED
 from traces.pbs.configuration.keys import LIMIT_ATTRIBUTES, QUEUE_KEYS
 from traces.pbs.configuration.nodes import ListedNode
-from traces.pbs.configuration.notes import Entry, Notes, boolean_of, integer_of, seconds_of, setting_of
+from traces.pbs.configuration.notes import seconds_of, setting_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState
 
 _ELSEWHERE = (*LIMIT_ATTRIBUTES, "resources_available")
 """Read by `traces.pbs.configuration.limits`."""
-_FIELDS = ("queue_type", "enabled", "started", "Priority")
+_FIELDS = {
+    "resources_max.walltime": "max_time_s",
+    "resources_default.walltime": "default_time_s",
+    "Priority": "tier",
+    "enabled": "state",
+    "started": "state",
+    "acl_groups": "allow_groups",
+    "acl_users": "allow_users",
+}
+"""Attributes that are a field of a partition by another name."""
 _DEFAULT_NODES = ("default_chunk", "resources_default")
 
 
@@ -46,10 +56,11 @@ def _remark(queue: str, key: str, entry: Entry, is_route: bool, notes: Notes) ->
     if row is None or row.kind != MODELLED:
         notes.by_table(QUEUE_KEYS, entry, base)
     elif is_route:
-        notes.unmodelled(entry, "jobs would have this on their way through the queue")
+        if key != "queue_type":  # the remark on the queue itself says it
+            notes.unmodelled(entry, "jobs would have this on their way through the queue")
     elif base not in _ELSEWHERE or key == "resources_max.walltime":
         setting_of(entry, row.form)
-        notes.modelled(entry, f"partitions.{queue}.{key}")
+        notes.modelled(entry, f"partitions.{queue}.{_FIELDS.get(key, key)}")
 
 
 def _partition(
@@ -113,5 +124,5 @@ def _nodes(queue: str, attributes: Attributes, nodes: Sequence[ListedNode], note
         narrowed = [node for node in usable if word in node.features]
         if narrowed and len(narrowed) < len(usable):
             usable = narrowed
-            notes.assumed(entry, f"jobs of {queue} run on the {len(narrowed)} nodes with it, unless they ask otherwise")
+            notes.assumed(entry, f"jobs of {queue} run on nodes with it alone: {len(narrowed)} of {len(nodes)}")
     return () if len(usable) == len(nodes) else tuple(node.name for node in usable)

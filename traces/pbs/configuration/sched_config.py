@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from traces.cluster.description import Setting
+from traces.cluster.files import TextFile
+from traces.cluster.notes import Entry, Notes
 from traces.cluster.remarks import MODELLED, ConfigurationError
-from traces.pbs.configuration.files import TextFile
 from traces.pbs.configuration.keys import SCHED_CONFIG_KEYS
-from traces.pbs.configuration.notes import Entry, Notes, setting_of
+from traces.pbs.configuration.notes import setting_of
 
 NON_PRIME = "non_prime"
 _TIMES = ("prime", NON_PRIME, "all", "none")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from traces.cluster.accounts import ROOT_ACCOUNT, Account, AccountUser
+from traces.cluster.files import TextFile
+from traces.cluster.notes import Entry, Notes, integer_of
 from traces.cluster.remarks import ConfigurationError
-from traces.pbs.configuration.files import TextFile
-from traces.pbs.configuration.notes import Entry, Notes, integer_of
 
 
 def read_shares(file: TextFile, notes: Notes) -> tuple[tuple[Account, ...], tuple[AccountUser, ...]]:

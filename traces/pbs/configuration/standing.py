@@ -8,9 +8,10 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from traces.cluster.nodes import Node
+from traces.cluster.notes import Entry, integer_of
 from traces.cluster.reservations import AdvanceReservation
 from traces.common.log import LARGEST_S
-from traces.pbs.configuration.notes import Entry, integer_of, seconds_of
+from traces.pbs.configuration.notes import seconds_of
 
 _DAYS = {"SUN": "SU", "MON": "MO", "TUE": "TU", "WED": "WE", "THU": "TH", "FRI": "FR", "SAT": "SA"}
 _DAY, _WEEK = 86_400, 604_800
@@ -111,4 +112,4 @@ def _list(attributes: Mapping[str, Entry], key: str) -> tuple[str, ...]:
     """Names of a list, without the signs that say how strongly each is meant."""
     if key not in attributes:
         return ()
-    return tuple(word for text in re.split(r"[,\s]+", attributes[key].value) if (word := text.strip("=&+*-!^")))
+    return tuple(word for text in re.split(r"[,:\s]+", attributes[key].value) if (word := text.strip("=&+*-!^")))

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from pydantic import BaseModel, Field
 
 from assets.common.writing.options import Option, written_settings
-from assets.what_if.replay_placement import PlacementConfig
-from assets.what_if.replay_runs import OutageConfig, RunConfig
-from assets.what_if.scenarios.scenario_file import SCENARIO_KEYS
-from assets.what_if.settings import NodeSettings, RunSettings
+from assets.replay.replay_placement import PlacementConfig
+from assets.replay.replay_runs import OutageConfig, RunConfig
+from assets.replay.scenarios.scenario_file import SCENARIO_KEYS
+from assets.replay.settings import NodeSettings, RunSettings
 from tracehouse import ReplaySettings
 from tracehouse.cli.main import load_command
 from tracehouse.cli.parameters.settings import setting_options

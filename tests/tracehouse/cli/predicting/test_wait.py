@@ -74,8 +74,9 @@ def test_a_new_job_amid_a_queue(busy: Path) -> None:
     assert (told["at_s"], told["told_by"], told["requested_walltime_s"]) == (moment, "calibrated", 7200)
     assert json.loads(succeed(*arguments, "--json")) == told
     assert json.loads(succeed(*arguments, "--json", "--seed", "2"))["replay_p50_s"] != told["replay_p50_s"]
-    assert told["scores"] == [] and told["similar_p50_s"] >= 0
+    assert told["scores"] == [] and told["similar_p50_s"] >= 0 and told["wait_mean_s"] != told["similar_mean_s"]
     text = succeed(*arguments)
+    assert f"The predicted mean wait is {duration(told['wait_mean_s'])}, and half" in text
     assert f"{told['busy_procs']} of 16 processors busy, {told['running_jobs']} jobs running" in text
     assert "a new job of 3: 4 processors, 2 h requested" in text and "Europe/Berlin" in text and "8 in 10" in text
 
@@ -217,7 +218,15 @@ def test_waits_are_scored(busy: Path) -> None:
                 rows = connection.sql(f"FROM predictions.{name} ORDER BY ALL").pl()
                 assert rows.equals(tables.setdefault(name, rows))
     scores = {row["predictor"]: row for row in tables["wait_scores"].to_dicts()}
-    assert sorted(scores) == ["calibrated", "replay", "similar_median", "similar_recent", "zero"]
+    assert sorted(scores) == [
+        "binomial",
+        "calibrated",
+        "calibrated_mean",
+        "replay",
+        "similar_median",
+        "similar_recent",
+        "zero",
+    ]
     assert all(row["jobs"] == 60 for row in scores.values())
     assert scores["calibrated"]["median_absolute_error_s"] < scores["similar_recent"]["median_absolute_error_s"]
     told = json.loads(succeed(

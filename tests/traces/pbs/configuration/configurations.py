@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from traces.cluster.files import TextFile
+from traces.cluster.notes import Notes
 from traces.cluster.remarks import Remark
-from traces.pbs.configuration.files import TextFile
-from traces.pbs.configuration.notes import Notes
 from traces.pbs.configuration.qmgr import ServerState, read_qmgr
 
 QMGR = """\

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.traces.pbs.configuration.configurations import file_of
+from traces.cluster.notes import Notes
 from traces.cluster.remarks import ConfigurationError
 from traces.cluster.reservations import Gate
 from traces.pbs.configuration.hours import gates_of_prime_time, read_dedicated_time, read_prime_time
-from traces.pbs.configuration.notes import Notes
 
 HOLIDAYS = "* prime time\nYEAR 2026\n  weekday  0600 1730\n  saturday none all\n  sunday all none\n  1 Jan 1 none all New Year\n"
 WORKDAYS = (0, 1, 2, 3, 4)

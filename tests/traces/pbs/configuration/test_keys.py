@@ -2,13 +2,13 @@
 
 import pytest
 
+from traces.cluster.notes import KnownKey
 from traces.cluster.remarks import NOT_MODELLED
 from traces.pbs.configuration import keys
-from traces.pbs.configuration.notes import KnownKey
 
 
 @pytest.mark.parametrize(
-    "table", [keys.SERVER_KEYS, keys.QUEUE_KEYS, keys.SCHED_KEYS, keys.SCHED_CONFIG_KEYS, keys.NODE_KEYS]
+    "table", [keys.SERVER_KEYS, keys.QUEUE_KEYS, keys.SCHED_KEYS, keys.SCHED_CONFIG_KEYS, keys.VNODE_KEYS]
 )
 def test_a_key_that_is_left_out_says_what_it_would_have_changed(table: dict[str, KnownKey]) -> None:
     assert all(row.effect for row in table.values() if row.kind == NOT_MODELLED)

@@ -2,30 +2,30 @@
 
 import pytest
 
-from tests.traces.pbs.configuration.configurations import QMGR, state_of
+from tests.traces.pbs.configuration.configurations import QMGR, said, state_of
 from traces.cluster.accounts import Limit
+from traces.cluster.notes import Entry, Notes
 from traces.cluster.remarks import ConfigurationError
-from traces.pbs.configuration.limits import limits_of, server_wide_limits
-from traces.pbs.configuration.notes import Entry, Notes
+from traces.pbs.configuration.limits import attribute_limits, server_wide_limits
 
 
 def limits(**attributes: str) -> list[tuple]:
     entries = {
         key.replace("__", "."): Entry("qmgr.txt", 3, key.replace("__", "."), text) for key, text in attributes.items()
     }
-    parts = limits_of(entries, "partition", "q", Notes())
+    parts = attribute_limits(entries, "partition", "q", Notes())
     return [(x.counts, x.each, x.who, x.resource, x.bound, x.is_least, x.is_soft) for x in parts]
 
 
 def test_limits_of_a_server_and_a_queue() -> None:
     state, notes = state_of(QMGR)
-    of_queue = limits_of(state.of("queue", "short"), "partition", "short", notes)
+    of_queue = attribute_limits(state.of("queue", "short"), "partition", "short", notes)
     assert of_queue == (
         Limit("partition", "short", "job", "job", "cpu", 64, source="qmgr.txt:7 resources_max.ncpus"),
         Limit("partition", "short", "running", "user", "jobs", 4, source="qmgr.txt:9 max_run"),
         Limit("partition", "short", "running", "user", "jobs", 8, "fred", source="qmgr.txt:9 max_run"),
     )
-    of_server = limits_of(state.of("server"), "cluster", "", notes)
+    of_server = attribute_limits(state.of("server"), "cluster", "", notes)
     assert [(x.each, x.resource, x.bound, x.is_soft) for x in of_server] == [
         ("user", "cpu", 256, False), ("all", "cpu", 1000, False), ("group", "mem", 102400, True),
     ]  # fmt: skip
@@ -49,6 +49,17 @@ def test_what_is_no_limit_is_refused(text: str) -> None:
         ConfigurationError, match=r"qmgr.txt:3: expected .* as max_run, found .*Write limits as qmgr prints them"
     ):
         limits(max_run=text)
+
+
+def test_words_are_named_and_left_out() -> None:
+    notes = Notes()
+    entries = {
+        key: Entry("f", 1, key, text)
+        for key, text in (("resources_max.nodes", "2:ppn=8"), ("resources_max.arch", "linux"))
+    }
+    assert attribute_limits(entries, "partition", "q", notes) == ()
+    assert list(said(notes.remarks, "not modelled")) == ["resources_max.nodes", "resources_max.arch"]
+    assert limits(resources_max__nodes="4") == [("job", "job", "", "nodes", 4, False, False)]
 
 
 def test_what_is_available_in_a_queue_is_its_limit() -> None:

@@ -5,9 +5,9 @@ import pytest
 from tests.traces.pbs.configuration.configurations import MAUI, file_of, said
 from traces.cluster.accounts import ServiceQuality
 from traces.cluster.nodes import Node
+from traces.cluster.notes import Notes
 from traces.cluster.remarks import ConfigurationError
 from traces.pbs.configuration.maui import MauiConfiguration, read_maui
-from traces.pbs.configuration.notes import Notes
 
 NODES = (Node("n1", 4), Node("n2", 4))
 
@@ -51,6 +51,16 @@ def test_parameters_limits_and_reservations() -> None:
 def test_a_class_with_a_limit_of_its_own_has_not_the_default() -> None:
     maui = read("CLASSCFG[short] MAXPROC=8\nCLASSCFG[DEFAULT] MAXPROC=512\n")
     assert [(x.owner_name, x.bound) for x in maui.limits] == [("short", 8), ("long", 512)]
+
+
+def test_parameters_that_are_limits_for_everybody() -> None:
+    text = "MAXPSPERUSER 100,200\nMAXJOBPERUSERCOUNT 0\nSYSTEMMAXJOBWALLTIME 2:00:00\nSYSTEMMAXPROCPERJOB -1\nMAXWCPERUSER 1:00:00\n"
+    assert [(x.counts, x.each, x.resource, x.bound, x.is_soft) for x in read(text).limits] == [
+        ("outstanding", "user", "cpu", 100, True),
+        ("outstanding", "user", "cpu", 200, False),
+        ("job", "job", "time", 7200, False),
+        ("outstanding", "user", "jobs", 3600, False),
+    ]
 
 
 def test_what_we_cannot_count_is_named() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from traces.cluster.notes import KnownKey
 from traces.cluster.remarks import NOT_MODELLED
 from traces.pbs.configuration import maui_keys
-from traces.pbs.configuration.notes import KnownKey
 
 
 @pytest.mark.parametrize("table", [maui_keys.PARAMETER_KEYS, maui_keys.CREDENTIAL_KEYS, maui_keys.RESERVATION_KEYS])

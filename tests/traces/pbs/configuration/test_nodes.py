@@ -6,9 +6,9 @@ import pytest
 
 from tests.traces.pbs.configuration.configurations import PBSNODES, QMGR, file_of, said, state_of
 from traces.cluster.nodes import Absence, Node
+from traces.cluster.notes import Notes
 from traces.cluster.remarks import ConfigurationError
 from traces.pbs.configuration.nodes import ListedNode, read_nodes, read_torque_nodes
-from traces.pbs.configuration.notes import Notes
 from traces.pbs.configuration.qmgr import ServerState
 
 EXPECTED = (

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.traces.pbs.configuration.configurations import said
-from traces.cluster.remarks import NOT_MODELLED, ConfigurationError
-from traces.pbs.configuration.notes import Entry, KnownKey, Notes, amount_of, setting_of
+from traces.cluster.notes import Entry
+from traces.cluster.remarks import ConfigurationError
+from traces.pbs.configuration.notes import amount_of, setting_of
 
 
 @pytest.mark.parametrize(
@@ -41,14 +41,3 @@ def test_amounts() -> None:
     assert [amount_of(Entry("f", 1, "k", text), name) for name, text in amounts.items()] == [3600, 65536, 1024, 4, 2]
     with pytest.raises(ConfigurationError, match="a number or a size"):
         amount_of(Entry("f", 1, "k", "much"), "ncpus")
-
-
-def test_a_key_that_is_off_changes_nothing() -> None:
-    table = {"round_robin": KnownKey(NOT_MODELLED, "jobs would come in turn", ("false",)), "log": KnownKey("no effect")}
-    notes = Notes()
-    for key, value in (("round_robin", "False"), ("log", "3"), ("colour", "red")):
-        notes.by_table(table, Entry("f", 1, key, value))
-    assert set(said(notes.remarks, "no effect")) == {"round_robin", "log"}
-    assert set(said(notes.remarks, "unknown")) == {"colour"}
-    notes.by_table(table, Entry("f", 2, "round_robin", "True"))
-    assert said(notes.remarks, NOT_MODELLED) == {"round_robin": "jobs would come in turn"}

@@ -17,6 +17,10 @@ def test_statements_and_lists() -> None:
     )
     assert listed.of("sched")["preempt_order"].line == 3
     assert listed.of("sched", "second")["partition"].value == "p"
+    shown, _ = state_of(
+        "Server: head\n    server_state = Active\n\nQueue: gpu\n    queue_type = Execution\n    Priority = 75\n"
+    )
+    assert shown.of("queue", "gpu")["Priority"].value == "75" and shown.of("server")["server_state"].line == 2
     printed, _ = state_of(
         "create resource big type=boolean,flag=h\nset sched default log_events = 7\nset sched log_events = 8\n"
     )

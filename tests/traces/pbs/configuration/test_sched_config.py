@@ -3,8 +3,8 @@
 import pytest
 
 from tests.traces.pbs.configuration.configurations import SCHED_CONFIG, file_of, said
+from traces.cluster.notes import Notes
 from traces.cluster.remarks import ConfigurationError
-from traces.pbs.configuration.notes import Notes
 from traces.pbs.configuration.sched_config import read_sched_config
 
 

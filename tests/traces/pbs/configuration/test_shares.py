@@ -4,8 +4,8 @@ import pytest
 
 from tests.traces.pbs.configuration.configurations import file_of
 from traces.cluster.accounts import Account, AccountUser
+from traces.cluster.notes import Notes
 from traces.cluster.remarks import ConfigurationError
-from traces.pbs.configuration.notes import Notes
 from traces.pbs.configuration.shares import read_shares
 
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from traces.cluster.nodes import Node
+from traces.cluster.notes import Entry
 from traces.cluster.remarks import ConfigurationError
 from traces.cluster.reservations import AdvanceReservation
-from traces.pbs.configuration.notes import Entry
 from traces.pbs.configuration.standing import standing_reservation
 
 NODES = (Node("n1", 4, features=("fast",)), Node("n2", 4))

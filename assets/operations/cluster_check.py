@@ -1,0 +1,36 @@
+"""A cluster's description against the jobs of a source."""
+
+from __future__ import annotations
+
+from assets.common.storage import pseudonym_key
+from traces.catalogue.sources import Source
+from traces.cluster.checking import Contradiction, contradictions_with_log
+from traces.cluster.description import ClusterDescription
+from traces.common.described_names import with_pseudonyms
+from warehouse import Warehouse
+
+_JOBS = """
+SELECT
+    job_id, epoch(submit_time)::BIGINT AS submit_s, epoch(start_time)::BIGINT AS start_s, epoch(end_time)::BIGINT AS end_s, procs,
+    coalesce(nodes, requested_nodes) AS nodes, gpus, requested_memory_kb // 1024 AS memory_mib, requested_walltime_s, user_name,
+    group_name, account, queue, qos, features, job_index
+FROM core.jobs WHERE source = $source ORDER BY job_index
+"""
+_NODES = """
+SELECT job_index, list(node_name ORDER BY node_name) AS node_names
+FROM core.job_nodes WHERE source = $source GROUP BY job_index
+"""
+
+
+def contradictions_of_source(
+    warehouse: Warehouse, source: Source, cluster: ClusterDescription
+) -> tuple[Contradiction, ...]:
+    """What the description says and the source's jobs deny. Names are compared as the warehouse has them, with pseudonyms where the
+    source has its names replaced. Raises WarehouseError where there is no warehouse yet."""
+    with warehouse.read() as connection:
+        jobs = connection.sql(_JOBS, params={"source": source.name}).pl()
+        nodes = connection.sql(_NODES, params={"source": source.name}).pl()
+    jobs = jobs.join(nodes, on="job_index", how="left", maintain_order="left")
+    if source.pseudonyms:
+        cluster = with_pseudonyms(cluster, source.pseudonyms, pseudonym_key(warehouse))
+    return contradictions_with_log(cluster, jobs)

@@ -1,0 +1,1 @@
+"""Group `replay`: replays of a source under given settings."""

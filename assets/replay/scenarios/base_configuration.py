@@ -1,0 +1,83 @@
+"""What scenarios are compared with, and how far the answer can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assets.common.storage import open_warehouse
+from assets.replay.changes.outages import Outage
+from assets.replay.grade import SourceGrade, grade_of
+from assets.replay.loading import catalogue_source, is_loaded
+from assets.replay.scenarios.base_scheduler import (
+    GOOD_GRADES,
+    NO_FIGURES,
+    base_scheduler,
+    header_of_beginning,
+    stored_header,
+)
+from assets.replay.settings import RunSettings
+from traces.common.blocks import first_bytes
+from traces.common.log import log_files
+
+NOT_IN_LOG = (
+    "A log does not tell everything: partitions, reservations, holds, weights of accounts, limits of users, GPUs and memory are not in "
+    "the replay. Read changes as a direction, and try what matters on the cluster."
+)
+"""What to know where the grade is poor or missing."""
+
+
+@dataclass(frozen=True)
+class BaseConfiguration:
+    """settings: of the base's replay, before [base] changes them. Their outages are what a cluster that grew or shrank lacks.
+    procs: of its cluster, None for those of the source. why: where they come from, for people. grade: of the source, None where nothing
+    graded it. no_grade: why there is none, empty where there is one."""
+
+    settings: RunSettings
+    procs: int | None
+    why: str
+    grade: SourceGrade | None
+    no_grade: str = ""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the grade is good enough to say no more."""
+        return self.grade is not None and self.grade.grade in GOOD_GRADES
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether figures and verdicts may be said. With grade D only the order of the scenarios and their direction may."""
+        return self.grade is None or self.grade.grade != NO_FIGURES
+
+    @property
+    def trust(self) -> list[str]:
+        """What to know of the figures, in sentences: the grade, and what a log does not tell where it is not good."""
+        said = self.grade.words if self.grade is not None and not self.no_grade else f"no grade: {self.no_grade}"
+        return [said] if self.is_trusted else [said, NOT_IN_LOG]
+
+
+def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
+    """The base of a source of the catalogue, or of a log. Jobs that are wider than a cluster are left out and counted."""
+    grade, remedy = None, f"`tracehouse run {source}` gives it one"
+    if is_log:
+        header = header_of_beginning(first_bytes(log_files(Path(source))[0]))
+        remedy = f"`tracehouse ingest {source} --name NAME` and `tracehouse run NAME` give it one"
+    elif is_loaded(source):
+        header, grade = stored_header(open_warehouse(), source), grade_of(open_warehouse(), source)
+    else:
+        header, remedy = [], f"the source is not in the warehouse; `tracehouse run {source}` loads and grades it"
+        path = catalogue_source(source).path
+        if path is not None and path.exists():
+            header = header_of_beginning(first_bytes(log_files(path)[0]))
+    scheduler = base_scheduler(grade, source, header)
+    values: dict[str, Any] = {"policy": scheduler.policy, "backfill": scheduler.backfill, "drop_wider": True}
+    machine = scheduler.machine
+    if machine is not None:
+        sizes = machine.size_over_time.missing if machine.size_over_time is not None else []
+        values["outages"] = [Outage(start=start, end=end, procs=procs) for start, end, procs in sizes]
+        values["partitions"] = dict(machine.partitions)
+    no_grade = remedy if grade is None else (grade.no_grade_because or "") if grade.grade is None else ""
+    return BaseConfiguration(
+        RunSettings(**values), None if machine is None else machine.procs, scheduler.why, grade, no_grade
+    )

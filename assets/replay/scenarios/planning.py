@@ -1,0 +1,213 @@
+"""From a file of scenarios to replays that can run: everything is checked before anything is replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assets.common.storage import open_warehouse
+from assets.common.trace import Trace
+from assets.common.writing.options import options_of
+from assets.replay.changes.jobs_of_replay import changed_rows, check_partitions, partition_shares
+from assets.replay.changes.outages import outages_of, read_outages
+from assets.replay.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
+from assets.replay.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
+from assets.replay.policies import ChosenPolicy
+from assets.replay.replayers import check_settings, choose_policy
+from assets.replay.scenarios.base_configuration import BaseConfiguration, base_configuration
+from assets.replay.scenarios.scenario_file import BASE, Changes, ScenarioFile
+from assets.replay.scored_part import PartOptions, part_of
+from assets.replay.settings import RunSettings
+
+GROUP_LABELS = ("queue", "account")
+"""Columns of core.jobs that results are grouped by, besides the user."""
+
+
+@dataclass(frozen=True)
+class PlannedReplay:
+    """One replay that is ready to run. settings: checked, with the processors. path: of its table in the file. node_procs: processors of
+    a node, where its size is said in nodes, else None."""
+
+    name: str
+    settings: RunSettings
+    policy: ChosenPolicy
+    path: tuple[str, ...]
+    node_procs: int | None = None
+
+    @property
+    def procs(self) -> int:
+        """Processors of its cluster."""
+        assert self.settings.procs is not None
+        return self.settings.procs
+
+
+@dataclass(frozen=True)
+class ScenarioPlan:
+    """Replays of one trace, checked.
+
+    failures: why further scenarios of the file cannot be replayed, by name. scored: job_index of the jobs that are scored,
+    int64, ascending. scored_words: which these are, empty for all jobs. overridden: keys of [base]."""
+
+    file: ScenarioFile
+    source: str
+    trace: Trace
+    configuration: BaseConfiguration
+    base: PlannedReplay
+    scenarios: list[PlannedReplay]
+    scored: NDArray[np.int64]
+    scored_words: str
+    overridden: tuple[str, ...]
+    failures: dict[str, str]
+
+
+class _AskedReplay(NamedTuple):
+    path: tuple[str, ...]
+    settings: RunSettings
+    size: AskedProcs | None
+    policy: ChosenPolicy
+
+
+def plan_scenarios(
+    file: ScenarioFile,
+    source: str | None = None,
+    part: PartOptions | None = None,
+    read_jobs: Callable[[bool, Sequence[str]], Trace] | None = None,
+) -> ScenarioPlan:
+    """The replays of a file. source: a source or the path of a log, instead of the file's. part: what is scored, instead of the file's.
+    read_jobs: gives the trace, with or without cancelled jobs and with further columns, where the log has been read already.
+
+    A scenario that cannot be replayed takes no other along: it is in `failures`. Raises ValueError, CatalogueError and LogError with the
+    remedy where the base is wrong, or every scenario. Faults of a scenario name file and scenario.
+    """
+    source = source or file.source
+    if source is None:
+        raise ValueError(
+            f'{file.where}: no source: give --source NAME, or write source = "NAME" at the top of the file'
+        )
+    is_log = is_path(source)
+    declared = log_source(Path(source)) if is_log else catalogue_source(source)
+    configuration = base_configuration(source, is_log)
+    with file.naming(BASE):
+        asked_base = _asked((BASE,), file.base, configuration.settings, source, is_log, configuration.settings)
+    usual, asked, failures = asked_base.settings, [], dict(file.faults)
+    for name, changes in file.scenarios.items():
+        with file.keeping_fault(name, failures):
+            asked.append(_asked(("scenarios", name), changes, usual, source, is_log, configuration.settings))
+    part = file.part if part is None else part
+    labels = list(dict.fromkeys([*GROUP_LABELS, *part.labels]))
+    trace = read_jobs(usual.cancelled, labels) if read_jobs else load_any_trace(declared, usual, not is_log, labels)
+    node_procs = declared.procs_per_node or trace.node_procs
+    scored = part_of(trace.rows, trace.clock, part)
+    scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]
+    with file.naming(BASE):
+        base = _ready(trace, asked_base, configuration, None, node_procs, scored_jobs)
+    scenarios = []
+    for each in asked:
+        with file.keeping_fault(each.path[-1], failures):
+            scenarios.append(_ready(trace, each, configuration, base.procs, node_procs, scored_jobs))
+    if not scenarios:
+        raise ValueError("\n".join(failures.values()))
+    words = "" if part.is_all else scored.words
+    overridden = tuple(file.base)
+    return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, overridden, failures)
+
+
+def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple[RunSettings, AskedProcs | None]:
+    """The settings of a replay without its processors, and how many processors are asked for. fitted: of the scheduler that fits best.
+    What its cluster lacks while it is smaller goes with further outages and changes of the size, but not with a number of processors."""
+    values: dict[str, Any] = {key: changes[key] for key in options_of(RunSettings) if key in changes and key != "procs"}
+    size = None
+    if "procs" in changes:
+        size = parse_procs(changes["procs"])
+    elif "nodes" in changes:
+        size = parse_nodes(changes["nodes"], changes.get("procs_per_node"))
+    elif "procs_per_node" in changes:
+        raise ValueError("procs_per_node says how large the nodes of nodes = ... are: give nodes, too")
+    missing = [each for each in base.outages if each in fitted.outages]
+    outages = [each for each in base.outages if each not in fitted.outages]
+    if size is not None and size.procs is not None:
+        missing = []
+    if "outages" in values:
+        outages = read_outages(Path(values["outages"]))
+    if "load" in changes:
+        values["load"] = parse_load(changes["load"], base.load)
+    values["outages"] = [*missing, *outages]
+    settings = base.model_copy(update=values)
+    try:
+        return check_settings(settings), size
+    except ValueError as error:
+        own = settings.model_copy(update={"outages": outages, "partitions": _own_partitions(settings, fitted)})
+        check_settings(own)  # a fault of the scenario itself is told as it is
+        raise ValueError(
+            f"{error}. The fitted cluster has them: give a number of procs for one size, and partitions = {{}} where all queues share it"
+        ) from None
+
+
+def _own_partitions(settings: RunSettings, fitted: RunSettings) -> dict[str, int]:
+    """Those that the file gives. What the queues of the fitted cluster own comes from the log."""
+    return {} if settings.partitions == fitted.partitions else settings.partitions
+
+
+def _on_cluster(settings: RunSettings, fitted: RunSettings, procs: int, fitted_procs: int) -> RunSettings:
+    """The settings with these processors. What the fitted cluster's queues own, and what it lacks for a while, grow and shrink with it."""
+    share = procs / fitted_procs
+    values: dict[str, Any] = {"procs": procs}
+    if share != 1 and settings.partitions and not _own_partitions(settings, fitted):
+        values["partitions"] = {queue: max(1, int(owned * share)) for queue, owned in settings.partitions.items()}
+    if share != 1 and any(each in fitted.outages for each in settings.outages):
+        values["outages"] = [
+            each.model_copy(update={"procs": max(1, min(round(each.procs * share), procs - 1))})
+            if each in fitted.outages
+            else each
+            for each in settings.outages
+        ]
+    return check_settings(settings.model_copy(update=values))
+
+
+def _asked(
+    path: tuple[str, ...],
+    changes: Changes,
+    base: RunSettings,
+    source: str,
+    is_log: bool,
+    fitted: RunSettings,
+) -> _AskedReplay:
+    settings, size = _settings(changes, base, fitted)
+    if is_log:
+        check_log_estimates(Path(source), settings)
+    policy = choose_policy(settings, None if is_log else open_warehouse(), source)
+    return _AskedReplay(path, settings, size, policy)
+
+
+def _ready(
+    trace: Trace,
+    asked: _AskedReplay,
+    configuration: BaseConfiguration,
+    base_procs: int | None,
+    node_procs: int | None,
+    scored: NDArray[np.int64],
+) -> PlannedReplay:
+    """base_procs: those of the base, None for the base itself. Raises ValueError where no scored job is left, for a queue that is none,
+    and where there are no predictions."""
+    size, fitted_procs = asked.size, configuration.procs or trace.cluster_procs
+    cluster_procs = base_procs or fitted_procs
+    procs = cluster_procs if size is None else size.of(cluster_procs, node_procs)
+    settings = _on_cluster(asked.settings, configuration.settings, procs, fitted_procs)
+    if asked.settings.partitions != configuration.settings.partitions:
+        check_partitions(trace, settings.partitions)
+    rows = changed_rows(trace, settings)
+    rows = rows.filter(rows["procs"] <= partition_shares(rows, settings.partitions, procs))
+    if not rows["job_index"].is_in(scored).any():
+        raise ValueError(
+            "no scored job is left: take fewer processors away, leave fewer queues out, or score other jobs"
+        )
+    if settings.believed.is_predicted:
+        trace.jobs_of(rows, settings.believed)
+    outages_of(settings.outages, procs)
+    of_nodes = (size.node_procs or node_procs) if size is not None and size.in_nodes else None
+    return PlannedReplay(asked.path[-1], settings, asked.policy, asked.path, of_nodes)

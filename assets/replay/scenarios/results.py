@@ -1,0 +1,370 @@
+"""All scenarios of a plan, replayed and compared with their base: rows, groups, jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assets.common.progress import progress
+from assets.common.writing.outputs import output_beside
+from assets.replay.run import ReplayRun, engine_version, replay_run
+from assets.replay.scenarios.fate import fate_of_groups, labelled_jobs
+from assets.replay.scenarios.left_out import left_out_text
+from assets.replay.scenarios.pairing import (
+    SECONDS_PER_HOUR,
+    PairedJobs,
+    judge_pair,
+    pair_jobs,
+    paired_waits,
+    ranked_rows,
+)
+from assets.replay.scenarios.planning import PlannedReplay, ScenarioPlan
+from assets.replay.scenarios.scenario_file import BASE, LOG
+from assets.replay.scenarios.unchanged import why_unchanged
+from models.judging.judge import Judgement, corrected_for_many
+from models.judging.verdict import HARMS, TRADES, payers_text, plain_word, verdict_text
+from models.waits.periods import DAY_S
+from simulator.jobs.schedule import Schedule
+from simulator.jobs.words import partitions_text
+from simulator.metrics.metrics import SEMANTICS, metrics
+
+MOST_PAYERS = 3
+"""Measures that a remark names."""
+ROW_SCHEMA = {
+    "scenario": pl.Utf8,
+    "policy": pl.Utf8,
+    "backfill": pl.Utf8,
+    "estimates": pl.Utf8,
+    "procs": pl.Int64,
+    "load": pl.Float64,
+    "without_queue": pl.Utf8,
+    "partitions": pl.Utf8,
+    "round_walltimes": pl.Utf8,
+    "jobs": pl.Int64,
+    "jobs_wider_than_cluster": pl.Int64,
+    "average_wait_h": pl.Float64,
+    "median_wait_h": pl.Float64,
+    "p95_wait_h": pl.Float64,
+    "started_within_1h_share": pl.Float64,
+    "started_within_24h_share": pl.Float64,
+    "utilisation": pl.Float64,
+    "average_bounded_slowdown": pl.Float64,
+    "paired_jobs": pl.Int64,
+    "base_only_jobs": pl.Int64,
+    "base_only_work_share": pl.Float64,
+    "scenario_only_jobs": pl.Int64,
+    "paired_base_wait_h": pl.Float64,
+    "paired_wait_h": pl.Float64,
+    "change_h": pl.Float64,
+    "change_share": pl.Float64,
+    "typical_ratio": pl.Float64,
+    "typical_ratio_low": pl.Float64,
+    "typical_ratio_high": pl.Float64,
+    "no_interval_because": pl.Utf8,
+    "verdict": pl.Utf8,
+    "who_pays": pl.Utf8,
+    "jobs_longer_by_1h": pl.Int64,
+    "jobs_shorter_by_1h": pl.Int64,
+    "rank": pl.Int64,
+    "direction": pl.Utf8,
+    "unchanged_because": pl.Utf8,
+    "failed_because": pl.Utf8,
+}
+
+
+@dataclass(frozen=True)
+class ScenarioResults:
+    """What came of a plan. Waits are in hours.
+
+    rows: the log (where it knows starts), the base and the scenarios, with the columns of ROW_SCHEMA. groups: those of GROUP_SCHEMA, in
+    the order of the scenarios. waits: of assets.replay.scenarios.pairing.paired_waits, by scenario. counts: of the base's replay.
+    """
+
+    plan: ScenarioPlan
+    rows: pl.DataFrame
+    groups: pl.DataFrame
+    waits: dict[str, pl.DataFrame]
+    counts: dict[str, int]
+
+    @cached_property
+    def jobs(self) -> pl.DataFrame:
+        """A row for each job and scenario, with the columns scenario, job_id, submit_s (the log's own second), user_name, account,
+        queue, procs, runtime_s, logged_wait_h, base_wait_h, wait_h and change_h."""
+        return pl.concat(_jobs_of(self.plan, name, waits) for name, waits in self.waits.items())
+
+    @property
+    def base_words(self) -> str:
+        """The base in one line, and why it is that one."""
+        base, plan = self.plan.base, self.plan
+        own = f", with {', '.join(plan.overridden)} from [base]" if plan.overridden else ""
+        return f"{_words_of(base, procs=True)}: {plan.configuration.why}{own}"
+
+    @property
+    def left_out_words(self) -> str:
+        """Which jobs no replay has, in one line; empty where all are replayed."""
+        return left_out_text(self.counts)
+
+    @property
+    def scenario_words(self) -> list[str]:
+        """One line for each scenario: its name and its settings. Processors are left out where they are those of the base."""
+        base = self.plan.base.procs
+        return [f"{each.name}: {_words_of(each, procs=each.procs != base)}" for each in self.plan.scenarios]
+
+    @property
+    def scored_words(self) -> str:
+        """Which jobs are compared, in one line."""
+        count = f"{len(self.plan.scored):,} of {self.plan.trace.rows.height:,} jobs"
+        if not self.plan.scored_words:
+            return f"all {self.plan.trace.rows.height:,} jobs"
+        return f"{self.plan.scored_words}, {count}; every replay begins with the first job of the log"
+
+    @property
+    def remarks(self) -> list[str]:
+        """How large a cluster of so many nodes is, who pays for a scenario, and which jobs are left out somewhere, in sentences."""
+        said = [
+            f"{each.name}: {each.procs:,} processors, {each.node_procs} a node"
+            for each in (self.plan.base, *self.plan.scenarios)
+            if each.node_procs
+        ]
+        has_figures = self.plan.configuration.has_figures
+        return said + [
+            f"{row['scenario']}: {text}"
+            for row in self.rows.iter_rows(named=True)
+            for text in _remarks_of(row, has_figures)
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but the jobs, as `tracehouse what-if --json` prints it."""
+        grade = self.plan.configuration.grade
+        return {
+            "source": self.plan.source,
+            "base": self.base_words,
+            "scored": self.scored_words,
+            "left_out": self.left_out_words,
+            "grade": None if grade is None else grade.grade,
+            "trust": self.plan.configuration.trust,
+            "scenarios": self.rows.to_dicts(),
+            "groups": self.groups.to_dicts(),
+            "remarks": self.remarks,
+            "semantics": SEMANTICS,
+            "engine": engine_version(),
+        }
+
+    def write(self, folder: Path, file_format: str = "csv") -> list[Path]:
+        """Writes scenarios, groups and jobs into a folder, which is made if need be, as csv or parquet. Returns their paths."""
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = []
+        for name, table in (("scenarios", self.rows), ("groups", self.groups), ("jobs", self.jobs)):
+            path = folder / f"{name}.{file_format}"
+            with output_beside(path) as new:
+                if file_format == "csv":
+                    table.write_csv(new, float_precision=6)
+                else:
+                    table.write_parquet(new)
+            paths.append(path)
+        return paths
+
+
+def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
+    """Replays the base and all scenarios, with a progress bar. A scenario that fails has a row that says why. Raises ValueError where the
+    base fails, or every scenario."""
+    planned = iter(progress([plan.base, *plan.scenarios], "scenarios"))
+    base = _replayed(plan, next(planned))
+    failures, compared = dict(plan.failures), {}
+    labels = labelled_jobs(base.logged_rows, base.cluster.procs)
+    for scenario in planned:
+        with plan.file.keeping_fault(scenario.name, failures):
+            compared[scenario.name] = _compared(plan, base, scenario, labels)
+    if not compared:
+        raise ValueError("\n".join(failures.values()))
+    judgements = corrected_for_many([each.judgement for each in compared.values()])
+    others = [
+        each.row | _judged_columns(judgement, each.is_live, plan.configuration.has_figures)
+        for each, judgement in zip(compared.values(), judgements, strict=True)
+    ]
+    ranked = {row["scenario"]: row for row in ranked_rows(others)}
+    rows = [row for row in (_logged_row(plan, base), _row(plan, BASE, base)) if row is not None]
+    rows += [ranked.get(name) or {"scenario": name, "failed_because": failures[name]} for name in plan.file.order]
+    table = pl.DataFrame([dict.fromkeys(ROW_SCHEMA) | row for row in rows], schema=ROW_SCHEMA)
+    groups = pl.concat([each.groups for each in compared.values()])
+    waits = {name: each.waits for name, each in compared.items()}
+    return ScenarioResults(plan, table, groups, waits, base.counts)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A scenario beside the base. row: without the columns of its verdict. is_live: whether either replay has live estimates."""
+
+    row: dict[str, Any]
+    judgement: Judgement
+    groups: pl.DataFrame
+    waits: pl.DataFrame
+    is_live: bool
+
+
+def _compared(plan: ScenarioPlan, base: ReplayRun, scenario: PlannedReplay, labels: pl.DataFrame) -> _Compared:
+    run = replay_run(plan.trace, scenario.settings, scenario.policy)
+    pairs = pair_jobs(base, run, plan.scored)
+    waits, judgement = paired_waits(base, run, pairs), judge_pair(base, run, pairs)
+    row = _row(plan, scenario.name, run) | _paired_columns(plan, base, waits, pairs)
+    row["unchanged_because"] = why_unchanged(base, run, waits)
+    groups = fate_of_groups(scenario.name, waits, labels)
+    is_live = any(each.believed.is_live for each in (plan.base.settings, scenario.settings))
+    return _Compared(row, judgement, groups, waits, is_live)
+
+
+def _words_of(planned: PlannedReplay, procs: bool) -> str:
+    """Order, backfilling and estimates of a replay, and other settings that are not the usual ones. procs: whether its size is said."""
+    settings = planned.settings
+    words = [planned.policy.text, f"backfilling {settings.backfill}", f"{settings.estimates} times"]
+    words += [f"{planned.procs:,} processors"] if procs else []
+    words += ["fewer processors for a while"] if settings.outages else []
+    words += [f"load {settings.load:g}"] if settings.load != 1 else []
+    words += [f"without queue {', '.join(settings.without_queue)}"] if settings.without_queue else []
+    words += [f"queues that own processors: {partitions_text(settings.partitions)}"] if settings.partitions else []
+    words += [f"requests rounded up to {settings.round_walltimes}"] if settings.round_walltimes else []
+    words += [f"inspector {settings.inspector}"] if settings.inspector else []
+    return ", ".join(words)
+
+
+def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:
+    with plan.file.naming(*planned.path):
+        return replay_run(plan.trace, planned.settings, planned.policy)
+
+
+def _row(plan: ScenarioPlan, name: str, run: ReplayRun) -> dict[str, Any]:
+    """The row of one replay, but for its comparison with the base."""
+    settings = run.settings
+    scored = np.isin(run.rows["job_index"].to_numpy(), plan.scored)
+    waits = (run.schedule.start - run.jobs.submit)[scored & run.schedule.started]
+    return {
+        "scenario": name,
+        "policy": run.policy.text,
+        "backfill": settings.backfill,
+        "estimates": run.estimates,
+        "procs": run.cluster.procs,
+        "load": settings.load,
+        "without_queue": ", ".join(settings.without_queue) or None,
+        "partitions": partitions_text(settings.partitions) or None,
+        "round_walltimes": settings.round_walltimes,
+        "jobs_wider_than_cluster": run.counts["jobs_wider_than_cluster"],
+        **_measured(run.metrics(scored), waits),
+    }
+
+
+def _logged_row(plan: ScenarioPlan, base: ReplayRun) -> dict[str, Any] | None:
+    """The row of what users waited by the log, over the jobs of the base whose start it knows; None where it knows none."""
+    started = base.logged_rows.filter(pl.col("start_s").is_not_null())
+    scored = started["job_index"].is_in(plan.scored).to_numpy()
+    if not scored.any():
+        return None
+    jobs, start = plan.trace.jobs_of(started), started["start_s"].to_numpy()
+    schedule = Schedule(start, np.zeros(len(start), dtype=np.bool_))
+    measured = metrics(jobs, schedule, base.cluster.procs, scored)
+    return {"scenario": LOG, "procs": base.cluster.procs, **_measured(measured, (start - jobs.submit)[scored])}
+
+
+def _measured(measured: dict[str, float], waits: NDArray[np.int64]) -> dict[str, Any]:
+    """Figures of one replay. waits: of the scored jobs that started, seconds."""
+    return {
+        "jobs": len(waits),
+        **{f"{name}_wait_h": measured[f"{name}_wait_s"] / SECONDS_PER_HOUR for name in ("average", "median", "p95")},
+        "started_within_1h_share": float((waits <= SECONDS_PER_HOUR).mean()),
+        "started_within_24h_share": float((waits <= DAY_S).mean()),
+        "utilisation": measured["utilisation"],
+        "average_bounded_slowdown": measured["average_bounded_slowdown"],
+    }
+
+
+def _paired_columns(plan: ScenarioPlan, base: ReplayRun, waits: pl.DataFrame, pairs: PairedJobs) -> dict[str, Any]:
+    work = (base.jobs.procs * base.jobs.runtime).astype(np.float64)
+    of_all = work[np.isin(base.rows["job_index"].to_numpy(), plan.scored) & base.schedule.started].sum()
+    change = (waits["wait_s"] - waits["base_wait_s"]).to_numpy()
+    before, after = (float(waits[name].to_numpy().mean()) / SECONDS_PER_HOUR for name in ("base_wait_s", "wait_s"))
+    return {
+        "paired_jobs": waits.height,
+        "base_only_jobs": pairs.base_only,
+        "base_only_work_share": float(1 - work[pairs.base].sum() / of_all) if pairs.base_only and of_all else 0.0,
+        "scenario_only_jobs": pairs.other_only,
+        "paired_base_wait_h": before,
+        "paired_wait_h": after,
+        "change_h": after - before,
+        "change_share": after / before - 1 if before else None,
+        "jobs_longer_by_1h": int((change > SECONDS_PER_HOUR).sum()),
+        "jobs_shorter_by_1h": int((change < -SECONDS_PER_HOUR).sum()),
+    }
+
+
+def _judged_columns(judgement: Judgement, is_live: bool, has_figures: bool) -> dict[str, Any]:
+    """is_live: whether estimates of either replay are live. Such a replay is one of many that another start would have given, so that
+    nothing is certain. has_figures: whether there is a verdict at all."""
+    verdict, wait = judgement.verdict, judgement.wait
+    return {
+        "typical_ratio": wait.ratio,
+        "typical_ratio_low": wait.low,
+        "typical_ratio_high": wait.high,
+        "no_interval_because": wait.why_none,
+        "verdict": verdict_text(verdict.word, verdict.is_certain and not is_live) if has_figures else None,
+        "who_pays": ("; ".join(verdict.payers) or None) if has_figures else None,
+    }
+
+
+def _jobs_of(plan: ScenarioPlan, scenario: str, waits: pl.DataFrame) -> pl.DataFrame:
+    logged = plan.trace.rows.select(
+        "job_index",
+        "job_id",
+        "submit_s",
+        "user_name",
+        "account",
+        "queue",
+        logged_wait_h=(pl.col("start_s") - pl.col("submit_s")) / SECONDS_PER_HOUR,
+    )
+    return waits.join(logged, on="job_index", how="left", maintain_order="left").select(
+        pl.lit(scenario).alias("scenario"),
+        *("job_id", "submit_s", "user_name", "account", "queue", "procs", "runtime_s", "logged_wait_h"),
+        base_wait_h=pl.col("base_wait_s") / SECONDS_PER_HOUR,
+        wait_h=pl.col("wait_s") / SECONDS_PER_HOUR,
+        change_h=(pl.col("wait_s") - pl.col("base_wait_s")) / SECONDS_PER_HOUR,
+    )
+
+
+def _remarks_of(row: dict[str, Any], has_figures: bool) -> list[str]:
+    if row["failed_because"] is not None:
+        return [f"failed: {row['failed_because']}"]
+    said = []
+    if row["unchanged_because"] is not None:
+        said.append(f"changes nothing: {row['unchanged_because']}")
+    if row["verdict"] is not None and plain_word(row["verdict"]) in (TRADES, HARMS):
+        said.append(f"who pays: {payers_text((row['who_pays'] or '').split('; '), MOST_PAYERS)}")
+    if row["jobs_wider_than_cluster"]:
+        count = row["jobs_wider_than_cluster"]
+        said.append(f"{_jobs(count)} wider than {row['procs']:,} processors {'is' if count == 1 else 'are'} left out")
+    without = []
+    if row["base_only_jobs"]:
+        share = 100 * row["base_only_work_share"]
+        without.append(
+            f"{_jobs(row['base_only_jobs'])} of the base ({share:.{0 if share >= 10 else 1}f} % of its work)"
+        )
+    if row["scenario_only_jobs"]:
+        without.append(f"{_jobs(row['scenario_only_jobs'])} of its own")
+    if without:
+        waits = (
+            f": mean wait {row['paired_wait_h']:,.2f} h instead of {row['paired_base_wait_h']:,.2f} h"
+            if has_figures
+            else ""
+        )
+        said.append(
+            f"* over the {_jobs(row['paired_jobs'])} in both, without {' and '.join(without)}{waits}. "
+            f"Who is left out makes nobody wait"
+        )
+    return said
+
+
+def _jobs(count: int) -> str:
+    return f"{count:,} {'job' if count == 1 else 'jobs'}"

@@ -1,1 +1,0 @@
-"""Group `what_if`: replays of a source under given settings."""

@@ -1,0 +1,106 @@
+"""What orders without any knowledge reach: a cloud of random orders, which a policy has to leave before it dominates.
+
+Strict FCFS is a weak incumbent where one user's burst blocks all others, and there any shuffling lowers the mean. So a rule that merely
+beats the incumbent may be no better than a lottery. Rules: docs/reference/semantics/verdicts.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.judging.panel import Replayed
+from models.judging.verdict import Ratios, ratios_of
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.policies.registry import Policy
+from simulator.policies.scoring import FIXED
+
+CAPS_S = (3600, 4 * 3600, 12 * 3600)
+"""The most by which a random order sets a job back, seconds."""
+ORDERS_OF_A_CAP = 34
+FEW_ORDERS_OF_A_CAP = 7
+"""On a log of more than MANY_JOBS jobs. Of so few, no single one may be as good as a policy."""
+MANY_JOBS = 1_000_000
+MOST_DOMINATING = 0.5
+"""Where a larger share of the random orders of every cap dominates, a log carries no verdict."""
+
+
+@dataclass(frozen=True)
+class RandomOrder:
+    """Jobs in the order of submit + U(0, cap_s), one random number a job. Same seed, same order."""
+
+    cap_s: int
+    seed: int
+
+    @property
+    def policy(self) -> Policy:
+        """The order as the engines take it."""
+        return Policy(f"random order within {self.cap_s // 3600} h", FIXED, self._scores, scores_whole_replay=True)
+
+    def _scores(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
+        draws = np.random.default_rng((self.cap_s, self.seed)).random(len(jobs))
+        return jobs.submit + draws * self.cap_s
+
+
+def random_orders(num_jobs: int) -> tuple[RandomOrder, ...]:
+    """The orders of a log with so many jobs, equally many for every cap."""
+    seeds = range(ORDERS_OF_A_CAP if num_jobs <= MANY_JOBS else FEW_ORDERS_OF_A_CAP)
+    return tuple(RandomOrder(cap_s, seed) for cap_s in CAPS_S for seed in seeds)
+
+
+@dataclass(frozen=True)
+class ChanceCloud:
+    """ratios: of each random order over the incumbent, on the same scored jobs, in the order of `orders`."""
+
+    orders: tuple[RandomOrder, ...]
+    ratios: tuple[Ratios, ...]
+
+    @property
+    def dominating(self) -> dict[int, float]:
+        """By cap, in seconds, the share of the orders that would dominate the incumbent if nobody asked for more."""
+        shares = {}
+        for cap_s in sorted({order.cap_s for order in self.orders}):
+            of_cap = [
+                each.dominates for order, each in zip(self.orders, self.ratios, strict=True) if order.cap_s == cap_s
+            ]
+            shares[cap_s] = sum(of_cap) / len(of_cap)
+        return shares
+
+    @property
+    def carries_verdict(self) -> bool:
+        """Whether a verdict on this log says anything. It does not where most random orders dominate, however far they set jobs back."""
+        return min(self.dominating.values()) <= MOST_DOMINATING
+
+    def share_as_good(self, ratios: Ratios) -> float:
+        """The share of the orders that do at least as well in bounded slowdown and in mean wait, the policy counted as one of them. It is
+        the p-value of the claim that no order without knowledge does as well in both."""
+        as_good = sum(
+            each.bounded_slowdown <= ratios.bounded_slowdown and each.wait <= ratios.wait for each in self.ratios
+        )
+        return (1 + as_good) / (1 + len(self.ratios))
+
+    def spread(self, measure: str) -> tuple[float, float, float]:
+        """Mean, and 5 and 95 % quantile, of a ratio over the orders."""
+        values = np.array([getattr(each, measure) for each in self.ratios], dtype=np.float64)
+        low, high = np.quantile(values, (0.05, 0.95))
+        return float(values.mean()), float(low), float(high)
+
+
+def cloud_around(
+    incumbent: Replayed,
+    replay_order: Callable[[Policy], Schedule],
+    orders: Iterable[RandomOrder],
+    wide_of: int | None = None,
+) -> ChanceCloud:
+    """Replays random orders where the incumbent was replayed. replay_order: replays all jobs of the incumbent in an order, under its rules.
+    wide_of: as in models.judging.panel.panel_of."""
+    theirs, replayed, ratios = incumbent.panel(wide_of), [], []
+    for order in orders:
+        ours = Replayed(incumbent.jobs, incumbent.cluster, replay_order(order.policy), incumbent.scored)
+        ratios.append(ratios_of(ours.panel(wide_of), theirs))
+        replayed.append(order)
+    return ChanceCloud(tuple(replayed), tuple(ratios))

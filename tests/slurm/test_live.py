@@ -1,0 +1,112 @@
+"""Real Slurm runs a scenario, and what we read of it is what was asked for: `make test-slurm`."""
+
+from __future__ import annotations
+
+import os
+import re
+import tarfile
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.slurm.recording import record
+from tests.slurm.scenario import Scenario, drawn_scenario
+from tests.slurm.site import NoSlurm, require_slurm
+from traces.common.pseudonyms import DEFAULT_KINDS, replace_names
+from traces.slurm.reader import read_slurm
+
+WANTED = "TRACEHOUSE_TEST_SLURM"
+"""Set by `make test-slurm`: a run of real Slurm takes minutes."""
+FIXED_SEED = 7
+
+
+@pytest.fixture(scope="module", params=[FIXED_SEED, date.today().toordinal()], ids=["fixed", "of-the-day"])
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, Path]:
+    """A scenario, and the folder of what was recorded of it."""
+    if not os.environ.get(WANTED):
+        pytest.skip("make test-slurm runs it")
+    try:
+        require_slurm()
+    except NoSlurm as error:
+        pytest.skip(str(error))
+    scenario, folder = drawn_scenario(request.param), tmp_path_factory.mktemp("recorded")
+    record(scenario, folder)
+    return scenario, folder
+
+
+def test_every_job_is_read_with_what_it_asked_for(recorded: tuple[Scenario, Path]) -> None:
+    scenario, folder = recorded
+    log = read_slurm(folder / "sacct.txt.gz")
+    assert log.rejects.rows() == [] and log.accepted == len(scenario.jobs)
+    jobs = {row["job_name"]: row for row in log.records.to_dicts()}
+    for place, job in enumerate(scenario.jobs):
+        assert asked_of(jobs[f"j{place}"]) == expected_of(job), job
+
+
+def test_the_collector_has_the_rows_of_sacct_and_no_name(recorded: tuple[Scenario, Path]) -> None:
+    _, folder = recorded
+    (archive,) = folder.glob("collected-*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder / "unpacked", filter="data")
+    key = (folder / "collect.key").read_bytes().strip()
+    files = {
+        str(path.relative_to(folder / "unpacked")): path for path in (folder / "unpacked").rglob("*") if path.is_file()
+    }
+    for name, path in files.items():
+        assert not re.search(r"\bslu[0-9]+\b", path.read_text()), name
+    parts = [read_slurm(path).records for name, path in sorted(files.items()) if name.endswith(".psv")]
+    rows = replace_names(read_slurm(folder / "sacct.txt.gz").records, DEFAULT_KINDS, key)
+    columns = [
+        "job_id",
+        "submit_s",
+        "eligible_s",
+        "start_s",
+        "end_s",
+        "procs",
+        "nodes",
+        "gpus",
+        "state",
+        "user_name",
+        "account",
+        "job_name",
+    ]
+    columns += ["partition", "qos", "requested_tres", "requested_memory_kb", "time_limit_s", "node_list"]
+    collected = pl.concat(parts, how="diagonal_relaxed").select(columns).sort("job_id")
+    assert collected.height == rows.height > 0
+    assert collected.equals(rows.select(columns).sort("job_id"))
+
+
+def asked_of(row: dict[str, Any]) -> dict[str, Any]:
+    resources = dict(pair.split("=") for pair in row["requested_tres"].split(","))
+    return {
+        "user": row["user_name"],
+        "account": row["account"],
+        "partition": row["partition"],
+        "qos": row["qos"],
+        "limit_s": row["time_limit_s"],
+        "nodes": int(resources["node"]),
+        "procs": row["requested_procs"],
+        "gpus": int(resources.get("gres/gpu", 0)),
+        "memory_kb": row["requested_memory_kb"],
+        "memory_per": row["memory_per"],
+    }
+
+
+def expected_of(job: dict[str, Any]) -> dict[str, Any]:
+    per = "cpu" if "mem_per_cpu" in job else "node"
+    memory = job["mem_per_cpu"] * job["ntasks"] if per == "cpu" else job["mem"] * job["nodes"]
+    return {
+        "user": f"slu{job['user']}",
+        "account": job["account"],
+        "partition": job["partition"],
+        "qos": job["qos"],
+        "limit_s": job["limit"] * 60,
+        "nodes": job["nodes"],
+        "procs": job["ntasks"],
+        "gpus": int(job["gres"].partition(":")[2]) if "gres" in job else 0,
+        "memory_kb": memory * 1024,
+        "memory_per": per,
+    }

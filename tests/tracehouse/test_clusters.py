@@ -1,0 +1,69 @@
+"""Configurations become files of the home, and a source has the clusters that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.traces.pbs.configuration.configurations import PBSNODES, QMGR
+from tests.traces.slurm.configuration.slurm_configurations import written
+from tracehouse import clusters
+from traces.catalogue.clusters import cluster_names, load_cluster
+from traces.cluster.remarks import ConfigurationError
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    written(folder)
+    return folder
+
+
+def test_a_folder_is_imported_and_loaded(site: Path, home: Path) -> None:
+    imported = clusters.import_cluster([site], "mine", "Europe/Berlin", "2026-03-01")
+    assert imported.path == home / "clusters" / "mine.toml"
+    cluster = load_cluster("mine").description
+    assert cluster == imported.described.description and cluster.valid_from_s == 1772319600
+    assert cluster_names() == ["mine"]
+    with pytest.raises(ValueError, match=r"mine.toml exists. Choose another --name, or give --replace"):
+        clusters.import_cluster([site], "mine")
+    assert clusters.import_cluster([site], "mine", replaces=True).described.description.valid_from_s is None
+
+
+def test_the_configuration_of_an_archive_and_of_pbs(site: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    (archive / "accounting").mkdir(parents=True)
+    site.rename(archive / "configuration")
+    assert clusters.read_configuration([archive], "x").description.scheduler.name == "slurm"
+    for name, text in (("qmgr.txt", QMGR), ("pbsnodes.txt", PBSNODES)):
+        (tmp_path / name).write_text(text)
+    paths = [tmp_path / "qmgr.txt", tmp_path / "pbsnodes.txt"]
+    assert clusters.read_configuration(paths, "x").description.scheduler.name == "pbs"
+
+
+def test_faults(tmp_path: Path, site: Path) -> None:
+    (tmp_path / "README").write_text("hello")
+    for paths, name, message in (
+        ([tmp_path / "README"], "mine", "no configuration of Slurm, PBS, Torque or Maui is there"),
+        ([tmp_path / "none"], "mine", "none: no such file or folder"),
+        ([site], "a/b", "bad name of a cluster 'a/b'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clusters.import_cluster(paths, name)
+    with pytest.raises(ValueError, match="unknown time zone 'Mars'"):
+        clusters.import_cluster([site], "mine", "Mars")
+    with pytest.raises(ValueError, match="'soon' is no date"):
+        clusters.import_cluster([site], "mine", valid_from="soon")
+    (site / "slurm.conf").write_text("NodeName=n1 CPUs=x\n")
+    with pytest.raises(ConfigurationError, match=r"slurm.conf:1: expected a whole number from 0 as CPUs, found 'x'"):
+        clusters.import_cluster([site], "mine")

@@ -1,0 +1,155 @@
+"""Reading a scheduler's configuration into the home's folder of clusters, also that of an archive of `tracehouse collect`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from assets.common.writing.outputs import write_output
+from traces.catalogue.clusters import cluster_path, load_cluster
+from traces.catalogue.editing import name_clusters
+from traces.catalogue.places import home
+from traces.cluster.differing import changed_values
+from traces.cluster.remarks import NOT_MODELLED, UNKNOWN_KEY, DescribedCluster, remarks_of
+from traces.cluster.toml_writing import cluster_toml
+from traces.collector.archive import CollectedSite, unpack_collection
+from traces.pbs.configuration.folder import is_pbs_configuration, read_pbs_cluster
+from traces.slurm.configuration.folder import is_slurm_configuration, read_slurm_cluster
+
+_OF_AN_ARCHIVE = "configuration"
+"""The subfolder of an archive of `tracehouse collect` that has the configuration."""
+
+
+@dataclass(frozen=True)
+class ImportedCluster:
+    """path: the file that was written. described: what is in it, with a remark on each key that was read."""
+
+    path: Path
+    described: DescribedCluster
+
+
+def import_cluster(
+    paths: Sequence[Path], name: str, time_zone: str = "UTC", valid_from: str | None = None, replaces: bool = False
+) -> ImportedCluster:
+    """Reads the configuration of a cluster and writes it as clusters/NAME.toml in the home.
+
+    paths: files, or folders with them. time_zone: of the cluster (an IANA name). valid_from: date or time from which it holds, such as
+    2026-03-01. replaces: whether a file of this name may be there.
+    Raises ValueError for a name that is bad or taken, and ConfigurationError, with file, line and what was expected.
+    """
+    path = cluster_path(name)
+    zone = _zone(time_zone)
+    if path.exists() and not replaces:
+        raise ValueError(f"{path} exists. Choose another --name, or give --replace to write it again")
+    described = read_configuration(paths, name, time_zone)
+    if valid_from is not None:
+        second = _second(valid_from, zone)
+        described = replace(described, description=replace(described.description, valid_from_s=second))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_output(path, cluster_toml(described).encode())
+    return ImportedCluster(path, described)
+
+
+def read_configuration(paths: Sequence[Path], name: str, time_zone: str = "UTC") -> DescribedCluster:
+    """The cluster of these files and folders, of Slurm, PBS, or Torque with Maui. Raises ValueError where none of these has files there."""
+    files = _files(paths)
+    if is_slurm_configuration(files):
+        return read_slurm_cluster(files, name, time_zone)
+    if is_pbs_configuration(files):
+        return read_pbs_cluster(files, name, time_zone)
+    given = ", ".join(map(str, paths))
+    raise ValueError(
+        f"{given}: no configuration of Slurm, PBS, Torque or Maui is there. Expected slurm.conf, or what `scontrol show node` or "
+        "`pbsnodes -av` print; `tracehouse collect` prints a script that collects all of it"
+    )
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    """The files, and those in the folders. Of an archive of `tracehouse collect` that is unpacked, those of its configuration."""
+    files: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inner = path / _OF_AN_ARCHIVE
+            folder = inner if inner.is_dir() else path
+            files |= dict.fromkeys(each for each in sorted(folder.iterdir()) if each.is_file() and each.name[0] != ".")
+        elif path.exists():
+            files[path] = None
+        else:
+            raise ValueError(f"{path}: no such file or folder")
+    return list(files)
+
+
+def _zone(time_zone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(time_zone)
+    except Exception:  # zoneinfo raises ValueError, OSError or its own error, depending on the text
+        raise ValueError(f'unknown time zone {time_zone!r}: expected an IANA name such as "Europe/Berlin"') from None
+
+
+def _second(text: str, zone: ZoneInfo) -> int:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no date: expected one such as 2026-03-01 or 2026-03-01T08:00") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp())
+
+
+@dataclass(frozen=True)
+class UnpackedLog:
+    """site: what the archive's manifest says. log: the folder of all days that archives of this name have had. configuration: of this
+    archive."""
+
+    site: CollectedSite
+    log: Path
+    configuration: Path
+
+
+def unpack_log(archive: Path, name: str) -> UnpackedLog:
+    """Unpacks an archive into collected/NAME of the home. Days that an earlier archive of this name had are replaced, others stay.
+
+    Raises ValueError for a file that is no archive of `tracehouse collect`, or not whole, and then leaves all as it was.
+    """
+    folder = home() / "collected" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as new:
+        site = unpack_collection(archive, Path(new))
+        log, configuration = folder / "accounting", folder / f"configuration-{site.last_day}"
+        for target, source in ((log, site.log), (configuration, site.configuration)):
+            target.mkdir(exist_ok=True)
+            for file in sorted(source.iterdir()) if source.is_dir() else ():
+                file.replace(target / file.name)
+    if not any(log.iterdir()):
+        raise ValueError(f"{archive}: expected a log in its folder accounting, found none. Its MANIFEST says why")
+    return UnpackedLog(site, log, configuration)
+
+
+def import_collected(unpacked: UnpackedLog, name: str) -> list[str]:
+    """Makes the archive's configuration the cluster of the source, and returns lines that say so.
+
+    A first one becomes clusters/NAME.toml and is named in the catalogue. One that differs from it becomes clusters/NAME-DAY.toml, and the
+    user says from when it holds. One that cannot be read is no fault of the log, and the line says why.
+    """
+    paths, zone = [unpacked.configuration], unpacked.site.time_zone
+    try:
+        described = read_configuration(paths, name, zone)
+        if not cluster_path(name).exists():
+            imported = import_cluster(paths, name, zone)
+            name_clusters(name, unpacked.log, [name])
+            left_out = len(remarks_of(imported.described.remarks, NOT_MODELLED, UNKNOWN_KEY))
+            return [f"cluster   {imported.path} ({left_out} keys left out: tracehouse cluster show {name})"]
+        changes = changed_values(load_cluster(name).description, described.description)
+        changes = tuple(change for change in changes if change.place != "cluster valid_from_s")
+        if not changes:
+            return [f"cluster   {cluster_path(name)} (unchanged)"]
+        later = f"{name}-{unpacked.site.last_day}"
+        imported = import_cluster(paths, later, zone, replaces=True)
+        return [
+            f"cluster   {imported.path} ({len(changes)} values changed: tracehouse cluster diff {name} {later})",
+            f'          Set valid_from in it, and cluster = ["{name}", "{later}"] in the catalogue',
+        ]
+    except ValueError as error:  # ConfigurationError is one
+        return [f"cluster   none: {error}"]

@@ -1,0 +1,77 @@
+"""Advance reservations as PBS's accounting has them: records U and Y (asked for, confirmed), B (begins), K and k (deleted), F (over).
+
+Altair PBS Professional Administrator's Guide, "Accounting", names the records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from traces.cluster.reservations import AdvanceReservation
+from traces.pbs.requests import placed_chunks
+
+_DELETED = ("K", "k")
+
+
+@dataclass(frozen=True)
+class ReservationRecord:
+    """One record. kind: its letter. logged_s: UTC second of its stamp. name: such as R183.head. attributes: key to value."""
+
+    kind: str
+    logged_s: int
+    name: str
+    attributes: Mapping[str, str]
+
+
+def reservations_of_records(records: Iterable[ReservationRecord]) -> tuple[AdvanceReservation, ...]:
+    """The reservations that were confirmed or began, in the order of their first such record. One that was deleted while it lasted ends
+    then, and one that was deleted before it began is none.
+
+    Raises ValueError where the nodes of a record cannot be read. A record without times, or with an end before its begin, counts as none.
+    """
+    reservations: dict[str, AdvanceReservation] = {}
+    owners: dict[str, str] = {}
+    for record in records:
+        name, earlier = record.name, reservations.get(record.name)
+        if record.kind == "U":
+            owners[name] = record.attributes.get("requestor", "").partition("@")[0]
+        elif record.kind in ("Y", "B"):
+            reservation = _reservation(record, earlier, owners.get(name, ""))
+            if reservation:
+                reservations[name] = reservation
+        elif record.kind in _DELETED and earlier:
+            if record.logged_s <= earlier.begin_s:
+                del reservations[name]
+            elif record.logged_s < earlier.end_s:
+                reservations[name] = replace(earlier, end_s=record.logged_s)
+    return tuple(reservations.values())
+
+
+def _reservation(
+    record: ReservationRecord, earlier: AdvanceReservation | None, owner: str
+) -> AdvanceReservation | None:
+    """The reservation of a record that confirms or begins it. Without times, and with an end before the begin, it is None."""
+    begin, end = (record.attributes.get(key, "") for key in ("start", "end"))
+    if not (begin.isdigit() and end.isdigit()) or int(end) <= int(begin):
+        return None
+    users, groups = (_names(record.attributes.get(key, "")) for key in ("Authorized_Users", "Authorized_Groups"))
+    owner = record.attributes.get("owner", "").partition("@")[0] or owner
+    nodes = tuple(dict.fromkeys(node for node, _ in placed_chunks(record.attributes.get("nodes", ""))))
+    return AdvanceReservation(
+        record.name,
+        int(begin),
+        int(end),
+        earlier.announced_s if earlier else record.logged_s,
+        nodes or (earlier.nodes if earlier else ()),
+        users=users or ((owner,) if owner else ()),
+        groups=groups,
+        queue=record.attributes.get("queue") or record.name.partition(".")[0],
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names of a list without their hosts; those with a minus may not use it."""
+    words = (word.strip().partition("@")[0] for word in re.split(r"[,\s]+", text) if word.strip())
+    return tuple(word.removeprefix("+") for word in words if not word.startswith("-"))
