@@ -38,7 +38,8 @@ class Decisions(NamedTuple):
 
 
 class WaitingRows(NamedTuple):
-    """The queue of a cycle, in order. next_task: the next waiting task of a job's array, NOT_GIVEN for none. user_tests: room for counts."""
+    """The queue of a cycle, in order. next_task: the next waiting task of a job's array, NOT_GIVEN for none.
+    user_tests, partition_tests: room for counts."""
 
     length: NDArray[np.int64]  # (1,)
     job: NDArray[np.int64]  # (rows,)

@@ -51,7 +51,7 @@ class StaticFactors(NamedTuple):
 
 
 def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
-    """The weights with Slurm's defaults for what is not set."""
+    """The weights with Slurm's defaults for what is not set. Times are in seconds."""
     values = scheduler.values
 
     def number(name: str, default: int = 0) -> int:
@@ -63,23 +63,11 @@ def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
         job_size=number("priorityweightjobsize"),
         partition=number("priorityweightpartition"),
         qos=number("priorityweightqos"),
-        most_age=slurm_seconds(str(values.get("prioritymaxage", "7-0"))),
-        half_life=slurm_seconds(str(values.get("prioritydecayhalflife", "7-0"))),
-        period=slurm_seconds(str(values.get("prioritycalcperiod", "00:05:00"))),
+        most_age=number("prioritymaxage", 7 * 86_400),
+        half_life=number("prioritydecayhalflife", 7 * 86_400),
+        period=number("prioritycalcperiod", 300),
         small_first=int(str(values.get("priorityfavorsmall", "no")).lower() in ("yes", "true", "1")),
     )
-
-
-def slurm_seconds(text: str) -> int:
-    """Seconds of Slurm's times: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes and so on."""
-    days, dash, rest = text.strip().rpartition("-")
-    parts = [int(part) for part in rest.split(":")]
-    if dash:
-        hours, minutes, seconds = [*parts, 0, 0][:3]
-        return int(days) * 86400 + hours * 3600 + minutes * 60 + seconds
-    if len(parts) == 3:
-        return parts[0] * 3600 + parts[1] * 60 + parts[2]
-    return parts[0] * 60 + (parts[1] if len(parts) > 1 else 0)
 
 
 def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:

@@ -26,7 +26,6 @@ class Settings(NamedTuple):
     full_interval: int
     batch_delay: int
     kill_wait: int
-    over_time: int
     stops_at_limit: int
     basic: int
     whole_nodes: int
@@ -57,7 +56,6 @@ def slurm_settings(scheduler: SchedulerSettings) -> Settings:
         full_interval=number("sched_interval", 60),
         batch_delay=number("batch_sched_delay", 3),
         kill_wait=number("killwait", 30),
-        over_time=number("overtimelimit", 0) * 60,
         stops_at_limit=int("assoc_limit_stop" in values),
         basic=int("multifactor" not in str(values.get("prioritytype", "priority/basic"))),
         whole_nodes=int("linear" in str(values.get("selecttype", "select/cons_tres"))),

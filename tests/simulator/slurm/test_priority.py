@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
 from simulator.slurm.priority import (
@@ -11,7 +9,6 @@ from simulator.slurm.priority import (
     fair_shares,
     job_priority,
     priority_rules,
-    slurm_seconds,
     static_factors,
 )
 from simulator.slurm.selection import choose_nodes
@@ -24,7 +21,7 @@ VALUES = {
     "priorityweightfairshare": 100,
     "priorityweightjobsize": 80,
     "priorityweightqos": 7,
-    "prioritymaxage": "01:00:00",
+    "prioritymaxage": 3600,
     "prioritydecayhalflife": 0,
 }
 
@@ -40,10 +37,3 @@ def test_the_sum_of_factors() -> None:
     begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
     count_usage(engine, rules, fair, 0, 100)
     assert fair.usage.tolist() == [400.0, 0.0, 400.0, 0.0] and fair.factor.tolist() == [0.5, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("5", 300), ("00:01:00", 60), ("7-0", 604_800), ("1-02:03", 93_780), ("2:30", 150)]
-)
-def test_times(text: str, seconds: int) -> None:
-    assert slurm_seconds(text) == seconds
