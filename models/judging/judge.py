@@ -11,7 +11,7 @@ from models.judging.blocks import BLOCKS, cut_into_blocks, started_everywhere
 from models.judging.chance import ChanceCloud
 from models.judging.intervals import CERTAINTY, RatioInterval, holm_adjusted
 from models.judging.panel import Panel, Replayed
-from models.judging.payers import WhoPays, who_pays
+from models.judging.payers import WhoPays, payers_between
 from models.judging.verdict import (
     DOMINATES,
     TRADES,
@@ -50,7 +50,7 @@ def judge(
     intervals = block_intervals(ours[0], incumbent[0], blocks)
     verdict = verdict_of(panels, incumbents, intervals)
     return Judgement(
-        panels, incumbents, intervals.bounded_slowdown, intervals.wait, verdict, who_pays(ours[0], incumbent[0])
+        panels, incumbents, intervals.bounded_slowdown, intervals.wait, verdict, payers_between(ours[0], incumbent[0])
     )
 
 

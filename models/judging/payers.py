@@ -53,7 +53,7 @@ class WhoPays:
         return "; ".join(parts)
 
 
-def who_pays(ours: Replayed, incumbent: Replayed) -> WhoPays:
+def payers_between(ours: Replayed, incumbent: Replayed) -> WhoPays:
     """Who waits longer under ours than under the incumbent, of the scored jobs. Sizes are shares of the incumbent's cluster."""
     counted = ours.scored & ours.schedule.started & incumbent.schedule.started
     jobs = incumbent.jobs
@@ -70,7 +70,7 @@ def paid_by(
     runtime: NDArray[np.int64],
     cluster_procs: int,
 ) -> WhoPays:
-    """As `who_pays`. waits: of ours and of the incumbent, seconds, (2, jobs). users, procs, runtime: (jobs,)."""
+    """As `payers_between`. waits: of ours and of the incumbent, seconds, (2, jobs). users, procs, runtime: (jobs,)."""
     change = waits[0] - waits[1]
     worse, better, known_users = _users(waits, users)
     worst_class, worst_ratio, worst_jobs = _worst(waits, procs, runtime, cluster_procs)
