@@ -18,6 +18,7 @@ from assets.policies.registry import learned_policies
 from assets.policies.scheduling_policy import scheduling_policy
 from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, chance_cloud, judged_replays, scores_of
 from assets.predictions.runtime_predictions import runtime_predictions
+from models.judging.chance import ChanceCloud
 from models.judging.judge import corrected_for_many
 from models.judging.panel import Replayed
 from simulator.policies.network import KernelWeights
@@ -81,11 +82,15 @@ def period_rules(contestants: list[Contestant]) -> list[tuple[JudgedRule, int | 
 
 def period_replays(
     trace: Trace, contestants: list[Contestant], test_position: int
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored."""
+) -> tuple[pl.DataFrame, pl.DataFrame, ChanceCloud]:
+    """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored.
+    And what random orders reach there."""
     rules = period_rules(contestants)
-    judged = list(judged_replays(trace, [rule for rule, _ in rules], test_position))
-    judgements = corrected_for_many([judgement for _, judgement in judged], chance_cloud(trace, test_position))
+    judged, cloud = (
+        list(judged_replays(trace, [rule for rule, _ in rules], test_position)),
+        chance_cloud(trace, test_position),
+    )
+    judgements = corrected_for_many([judgement for _, judgement in judged], cloud)
     scores, schedules = [], []
     for (rule, seed), (replayed, _), judgement in zip(rules, judged, judgements, strict=True):
         facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
@@ -93,7 +98,7 @@ def period_replays(
         schedules.append(_scored_schedule(trace, replayed, test_position).with_columns(**_literals(facts)))
     rows = pl.DataFrame(scores, infer_schema_length=None)
     rows = rows.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*MAYBE_NULL).cast(pl.Float64))
-    return rows, pl.concat(schedules)
+    return rows, pl.concat(schedules), cloud
 
 
 def _scored_schedule(trace: Trace, replayed: Replayed, test_position: int) -> pl.DataFrame:
@@ -134,7 +139,7 @@ def replay_evaluation(
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
     contestants = contestants_of(warehouse, source, test_position)
-    periods, schedules = period_replays(trace, contestants, test_position)
+    periods, schedules, cloud = period_replays(trace, contestants, test_position)
     replace_partitions(
         warehouse,
         source,
@@ -150,6 +155,7 @@ def replay_evaluation(
         metadata={
             "dagster/row_count": periods.height,
             "jobs_left_out": trace.jobs_left_out,
+            "random_orders": str(cloud),
             "whole_period": table(periods.select(shown).sort("average_bounded_slowdown")),
             "usage": plot(plots.usage_over_time(usage, trace.cluster_procs, trace.has_calendar)),
         }

@@ -107,14 +107,22 @@ def chance_cloud(trace: Trace, first_scored: int) -> ChanceCloud:
     return cloud_around(incumbent, replay_order, progress(list(orders), "random orders"))
 
 
+@dataclass(frozen=True)
+class JudgedRules:
+    """judgements: by the name of the rule, corrected for how many there are. cloud: what random orders reach."""
+
+    judgements: dict[str, Judgement]
+    cloud: ChanceCloud
+
+
 def judge_rules(
     trace: Trace, rules: Sequence[JudgedRule], first_scored: int, shifts: Sequence[int] = LIVE_SHIFTS
-) -> dict[str, Judgement]:
-    """The judgements of `judged_replays`, by the name of the rule, corrected for how many rules there are, and for what random orders
-    reach."""
+) -> JudgedRules:
+    """The judgements of `judged_replays`, beside what random orders reach."""
     judged = [each for _, each in judged_replays(trace, rules, first_scored, shifts)]
-    judgements = corrected_for_many(judged, chance_cloud(trace, first_scored))
-    return {rule.name: judgement for rule, judgement in zip(rules, judgements, strict=True)}
+    cloud = chance_cloud(trace, first_scored)
+    judgements = corrected_for_many(judged, cloud)
+    return JudgedRules({rule.name: each for rule, each in zip(rules, judgements, strict=True)}, cloud)
 
 
 def scores_of(replayed: Replayed, judgement: Judgement) -> dict[str, Any]:

@@ -83,6 +83,15 @@ class ChanceCloud:
         )
         return (1 + as_good) / (1 + len(self.ratios))
 
+    def __str__(self) -> str:
+        spreads = {
+            words: self.spread(name)
+            for name, words in (("bounded_slowdown", "bounded slowdown"), ("wait", "mean wait"))
+        }
+        parts = [f"{words} {mean:.2f} ({low:.2f} to {high:.2f})" for words, (mean, low, high) in spreads.items()]
+        why = "" if self.carries_verdict else ". Most of them dominate, so that no verdict on this log says anything"
+        return f"{len(self.orders)} random orders: {', '.join(parts)}, 5 to 95 % of them in brackets{why}"
+
     def spread(self, measure: str) -> tuple[float, float, float]:
         """Mean, and 5 and 95 % quantile, of a ratio over the orders."""
         values = np.array([getattr(each, measure) for each in self.ratios], dtype=np.float64)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
     from assets.policies.training import TrainingSetup
+    from assets.policies.verdicts import JudgedRules
     from models.scheduling.learning.recipes import PPOTraining
     from models.scheduling.learning.training import EpochReport
     from models.scheduling.learning.training_run import JudgedPolicy
@@ -71,7 +72,7 @@ class JobsToTrain:
 @dataclass(frozen=True)
 class TrainingResult:
     """The best policy of all seeds, and how good it is. path: of its file. key: formula of the best priority key. costs: of the goal, by
-    policy, on the jobs that judge. judged: verdicts, empty where the rules allow none. happened: to the champion of the
+    policy, on the jobs that judge. judged: verdicts, None where the rules allow none. happened: to the champion of the
     source, None where there can be none: a log by its path, or other rules than the standard ones."""
 
     jobs: JobsToTrain
@@ -81,7 +82,7 @@ class TrainingResult:
     card: dict[str, Any]
     key: str
     costs: dict[str, float]
-    judged: dict[str, Any]
+    judged: JudgedRules | None
     happened: str | None
 
 
@@ -126,8 +127,8 @@ def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None
     best = best_by_validation(policies)
     with say_if_slow("comparing it with other policies on later jobs"):
         key, costs = _rivals(setup, policies, best)
-    judged = _judged(setup, best, key) if setup.task.rules == "standard" else {}
-    words = {name: str(judgement.verdict) for name, judgement in judged.items()}
+    judged = _judged(setup, best, key) if setup.task.rules == "standard" else None
+    words = {name: str(each.verdict) for name, each in judged.judgements.items()} if judged else {}
     card = setup.card(best, FILE_CARD, unseen_costs=costs, verdicts=words)
     write_output(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
     keeps = jobs.is_loaded and setup.task.rules == "standard"
@@ -263,7 +264,7 @@ def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPoli
     return key.formula, costs
 
 
-def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> dict[str, Any]:
+def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> JudgedRules:
     """The policy and its rivals on one replay of the whole log, over the jobs after those that training was open to."""
     from assets.policies.verdicts import JudgedRule, judge_rules, rivals_with
 

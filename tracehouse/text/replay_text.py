@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from assets.replay.scenarios.left_out import left_out_text
 from assets.replay.settings import RunSettings
 from assets.report.words import duration_text, number_text
-from models.judging.verdict import verdict_text
+from models.judging.verdict import DOMINATES, plain_word, verdict_text
 from simulator.jobs.words import partitions_text
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
     from assets.policies.training import TrainingSetup
+    from assets.policies.verdicts import JudgedRules
 
 THIS_POLICY, ITS_RULE = "this policy", "its rule"
 """What `tracehouse train` calls what it has trained, and the rule that an agent starts from."""
@@ -268,14 +269,16 @@ def print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
         print(f"{name:<22} {cost:>12.2f}")
 
 
-def print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
+def print_verdicts(setup: TrainingSetup, judged: JudgedRules) -> None:
     """A line for each rule, and what to use."""
     from assets.policies.verdicts import best_of, rivals_with
 
     print_ratios(judged, setup.trace.rows.height - setup.trained_jobs)
-    best = best_of(judged)
+    best = best_of(judged.judgements)
     if best is None:
-        print("\nNone of them dominates FCFS with EASY: keep that")
+        print(
+            "\nNone of them dominates FCFS with EASY: keep that. `python -m studies promotion` says which gains would have been seen"
+        )
     elif best != THIS_POLICY:
         options = {rule.name: rule.options for rule in rivals_with(setup.task.estimates)}
         how = f": tracehouse replay {setup.trace.source} {options[best]}" if best in options else ", below"
@@ -284,16 +287,20 @@ def print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
         print("\nThe trained policy dominates FCFS with EASY by more than the others do")
 
 
-def print_ratios(judged: dict[str, Any], scored: int) -> None:
-    """A line for each rule with its ratios and the verdict. scored: how many jobs."""
+def print_ratios(judged: JudgedRules, scored: int) -> None:
+    """A line for each rule with its ratios, the verdict and who pays, below what random orders reach. scored: how many jobs."""
     width, rows = terminal_width(), []
-    for name, judgement in judged.items():
+    for name, judgement in judged.judgements.items():
         ratios = judgement.verdict.ratios[0]
         shown = (ratios.bounded_slowdown, ratios.wait, ratios.p99_wait, ratios.area_wait, ratios.wide_wait)
         rows.append([name, *("" if ratio is None else f"{ratio:.2f}" for ratio in shown), f" {judgement.verdict}"])
     over = f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n"
     print(folded(over, width))
     print("\n".join(fitted_table(RATIO_COLUMNS, rows, width, gap=" ")))
+    print(folded(f"\n{judged.cloud}\n", width))
+    for name, judgement in judged.judgements.items():
+        if plain_word(judgement.verdict.word) == DOMINATES:
+            print(folded(f"{name}: {judgement.who_pays}", width))
 
 
 def _settings(summary: dict[str, Any]) -> list[str]:

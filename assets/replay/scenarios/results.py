@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,19 @@ from assets.replay.scenarios.pairing import (
 from assets.replay.scenarios.planning import PlannedReplay, ScenarioPlan
 from assets.replay.scenarios.scenario_file import BASE, LOG
 from assets.replay.scenarios.unchanged import why_unchanged
-from models.judging.judge import Judgement, corrected_for_many
+from models.judging.chance import ChanceCloud, cloud_around, random_orders
+from models.judging.judge import Judgement, beside_cloud, corrected_for_many
+from models.judging.panel import Replayed
 from models.judging.verdict import HARMS, TRADES, payers_text, plain_word, verdict_text
+from models.runtime.estimates import Estimates
 from models.waits.periods import DAY_S
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.words import partitions_text
 from simulator.metrics.metrics import SEMANTICS, metrics
+from simulator.policies.registry import Policy
 
+DECIDING = ("policy", "backfill", "inspector", "estimates", "reserve_by", "admit_by", "correction")
+"""Settings that say who starts, and nothing of jobs or processors."""
 MOST_PAYERS = 3
 """Measures that a remark names."""
 ROW_SCHEMA = {
@@ -84,6 +90,7 @@ class ScenarioResults:
 
     rows: the log (where it knows starts), the base and the scenarios, with the columns of ROW_SCHEMA. groups: those of GROUP_SCHEMA, in
     the order of the scenarios. waits: of assets.replay.scenarios.pairing.paired_waits, by scenario. counts: of the base's replay.
+    cloud: of random orders beside the base, where a scenario is another order.
     """
 
     plan: ScenarioPlan
@@ -91,6 +98,7 @@ class ScenarioResults:
     groups: pl.DataFrame
     waits: dict[str, pl.DataFrame]
     counts: dict[str, int]
+    cloud: ChanceCloud | None = None
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
@@ -133,6 +141,8 @@ class ScenarioResults:
             if each.node_procs
         ]
         has_figures = self.plan.configuration.has_figures
+        if has_figures and self.cloud is not None:
+            said.append(f"beside the base, {self.cloud}")
         return said + [
             f"{row['scenario']}: {text}"
             for row in self.rows.iter_rows(named=True)
@@ -183,7 +193,13 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
             compared[scenario.name] = _compared(plan, base, scenario, labels)
     if not compared:
         raise ValueError("\n".join(failures.values()))
-    judgements = corrected_for_many([each.judgement for each in compared.values()])
+    orders = {each.name for each in plan.scenarios if each.name in compared and _is_an_order(plan.base, each)}
+    cloud = _random_orders(plan, base) if orders else None
+    judged = [
+        beside_cloud(each.judgement, cloud) if cloud is not None and name in orders else each.judgement
+        for name, each in compared.items()
+    ]
+    judgements = corrected_for_many(judged)
     others = [
         each.row | _judged_columns(judgement, each.is_live, plan.configuration.has_figures)
         for each, judgement in zip(compared.values(), judgements, strict=True)
@@ -194,7 +210,29 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
     table = pl.DataFrame([dict.fromkeys(ROW_SCHEMA) | row for row in rows], schema=ROW_SCHEMA)
     groups = pl.concat([each.groups for each in compared.values()])
     waits = {name: each.waits for name, each in compared.items()}
-    return ScenarioResults(plan, table, groups, waits, base.counts)
+    return ScenarioResults(plan, table, groups, waits, base.counts, cloud)
+
+
+def _is_an_order(base: PlannedReplay, scenario: PlannedReplay) -> bool:
+    """Whether a scenario differs from the base in how it decides alone, so that a lottery is a rival. More processors are none."""
+    same = {name: getattr(base.settings, name) for name in DECIDING}
+    return scenario.settings.model_copy(update=same) == base.settings
+
+
+def _random_orders(plan: ScenarioPlan, base: ReplayRun) -> ChanceCloud | None:
+    """What random orders reach beside the base, under its settings. None where the base learns from its own replay, or its policy is no
+    order: such a replay takes too long for a hundred of them."""
+    settings = plan.base.settings
+    if plan.base.policy.policy is None or Estimates.parse(settings.estimates).is_live:
+        return None
+    counted = np.zeros(len(base.jobs), dtype=np.bool_)
+    counted[np.isin(base.rows["job_index"].to_numpy(), plan.scored)] = True
+    incumbent = Replayed(base.jobs, base.cluster, base.schedule, counted & base.schedule.started)
+
+    def replay_order(policy: Policy) -> Schedule:
+        return replay_run(plan.trace, settings, replace(plan.base.policy, text=policy.name, policy=policy)).schedule
+
+    return cloud_around(incumbent, replay_order, progress(list(random_orders(len(base.jobs))), "random orders"))
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from traces.pbs.configuration.keys import LIMIT_ATTRIBUTES, SCHED_KEYS, SERVER_K
 from traces.pbs.configuration.limits import attribute_limits, server_wide_limits
 from traces.pbs.configuration.maui import MauiConfiguration, read_maui
 from traces.pbs.configuration.nodes import ListedNode, read_nodes, read_torque_nodes
-from traces.pbs.configuration.notes import RESOURCE_NAMES, amount_of, setting_of
+from traces.pbs.configuration.notes import RESOURCE_NAMES, entry_amount, setting_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState, read_qmgr
 from traces.pbs.configuration.queues import partitions_of_queues
 from traces.pbs.configuration.sched_config import NON_PRIME, read_sched_config
@@ -132,7 +132,7 @@ def _of_server(state: ServerState, notes: Notes) -> tuple[tuple[Limit, ...], dic
     for key, entry in server.items():
         base, _, resource = key.partition(".")
         if base == "resources_available" and resource not in RESOURCE_NAMES:
-            licences[resource] = amount_of(entry, resource)
+            licences[resource] = entry_amount(entry, resource)
             notes.modelled(entry, f"licences.{resource}")
     others = {
         key: entry

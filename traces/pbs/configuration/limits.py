@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from traces.cluster.accounts import Limit
 from traces.cluster.notes import Entry, Notes, integer_of
 from traces.cluster.remarks import ConfigurationError
-from traces.pbs.configuration.notes import RESOURCE_NAMES, amount_of
+from traces.pbs.configuration.notes import RESOURCE_NAMES, entry_amount
 from traces.pbs.configuration.qmgr import Attributes
 
 _NEW_STYLE = {
@@ -72,7 +72,7 @@ def server_wide_limits(attributes: Attributes, owner: str, owner_name: str, note
         base, _, resource = key.partition(".")
         if base == "resources_available" and (owner == "partition" or resource in RESOURCE_NAMES):
             name = RESOURCE_NAMES.get(resource, resource)
-            bound = amount_of(entry, resource)
+            bound = entry_amount(entry, resource)
             limits.append(Limit(owner, owner_name, "running", "all", name, bound, source=entry.source))
             notes.modelled(entry, f"limits.{owner_name or owner}.{key}")
     return tuple(limits)
@@ -92,10 +92,10 @@ def _amounts(entry: Entry, base: str, resource: str) -> Iterator[tuple[str, str,
             yield counts, each, who, what, bound, False, is_soft
     elif base in _OLD_STYLE:
         counts, each, is_soft = _OLD_STYLE[base]
-        bound = amount_of(entry, resource) if resource else integer_of(entry)
+        bound = entry_amount(entry, resource) if resource else integer_of(entry)
         yield counts, each, "", what, bound, False, is_soft
     elif base in _OF_A_JOB and resource:
-        yield "job", "job", "", what, amount_of(entry, resource), _OF_A_JOB[base], False
+        yield "job", "job", "", what, entry_amount(entry, resource), _OF_A_JOB[base], False
 
 
 def _specifications(entry: Entry, resource: str) -> Iterator[tuple[str, str, int]]:
@@ -109,7 +109,7 @@ def _specifications(entry: Entry, resource: str) -> Iterator[tuple[str, str, int
             raise entry.refuse(f"o with {_ALL}, or u, g or p with a name or {_GENERIC}", _REMEDY)
         part = Entry(entry.file, entry.line, entry.key, amount)
         try:
-            bound = amount_of(part, resource) if resource else integer_of(part)
+            bound = entry_amount(part, resource) if resource else integer_of(part)
         except ConfigurationError:
             raise entry.refuse("limits such as [u:PBS_GENERIC=4]", _REMEDY) from None
         yield _EACH[letter], "" if name in (_GENERIC, _ALL) else name, bound

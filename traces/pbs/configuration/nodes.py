@@ -14,7 +14,7 @@ from traces.cluster.nodes import Absence, Node
 from traces.cluster.notes import Entry, Notes, integer_of
 from traces.cluster.remarks import MODELLED, ConfigurationError
 from traces.pbs.configuration.keys import VNODE_KEYS
-from traces.pbs.configuration.notes import amount_of, kib_of
+from traces.pbs.configuration.notes import entry_amount, kib_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState
 from traces.pbs.requests import flat_attributes
 
@@ -229,7 +229,7 @@ class _Resources:
             not kind and re.fullmatch(r"[0-9.]+(?:[kmgtp]?[bw])?", entry.value)
         )
         if counted:
-            amount = amount_of(entry, resource)
+            amount = entry_amount(entry, resource)
             if amount:
                 self.amounts[resource] = amount
         else:

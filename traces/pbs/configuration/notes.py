@@ -43,7 +43,7 @@ def kib_of(entry: Entry) -> int:
     return size
 
 
-def amount_of(entry: Entry, resource: str) -> int:
+def entry_amount(entry: Entry, resource: str) -> int:
     """An amount of a resource: seconds, MiB of `mem`, KiB of other sizes, or a number, where a fraction is rounded down."""
     text = entry.value.strip()
     if resource in ("walltime", "cput", "pcput", "soft_walltime"):

@@ -4,7 +4,7 @@ import pytest
 
 from traces.cluster.notes import Entry
 from traces.cluster.remarks import ConfigurationError
-from traces.pbs.configuration.notes import amount_of, setting_of
+from traces.pbs.configuration.notes import entry_amount, setting_of
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,6 @@ def test_faults_have_file_line_and_expectation(form: str, text: str, expected: s
 
 def test_amounts() -> None:
     amounts = {"walltime": "01:00:00", "mem": "64gb", "scratch": "1mb", "ncpus": "4", "tokens": "2.7"}
-    assert [amount_of(Entry("f", 1, "k", text), name) for name, text in amounts.items()] == [3600, 65536, 1024, 4, 2]
+    assert [entry_amount(Entry("f", 1, "k", text), name) for name, text in amounts.items()] == [3600, 65536, 1024, 4, 2]
     with pytest.raises(ConfigurationError, match="a number or a size"):
-        amount_of(Entry("f", 1, "k", "much"), "ncpus")
+        entry_amount(Entry("f", 1, "k", "much"), "ncpus")
