@@ -99,8 +99,10 @@ def _rows(file: TextFile, needed: tuple[str, ...]) -> Iterator[tuple[int, Option
 
 def read_qos_table(file: TextFile, tree: AccountTree) -> None:
     """The QOS of `sacctmgr show qos -P`. Raises ConfigurationError for a table of another form, and for a QOS that comes twice."""
-    for _, options in _rows(file, ("name",)):
-        name = options.pop("name")
+    for number, options in _rows(file, ("name",)):
+        name = options.pop("name", None)
+        if name is None:
+            raise ConfigurationError(file.name, number, "a row with the name of a QOS")
         if tree.qualities.get(name.value):
             raise name.refuse("each QOS once")
         tree.qualities[name.value] = options
