@@ -34,6 +34,9 @@ STUDIES = {
     "repositories": "predicting.repositories",
     "requested_keys": "judging.requested_keys",
     "results": "publishing.results",
+    "slurm_decisions": "slurm.decisions",
+    "slurm_free_runs": "slurm.free_runs",
+    "slurm_priorities": "slurm.priorities",
     "uses": "predicting.uses",
     "vasp": "predicting.vasp",
     "verdicts": "judging.verdicts",
@@ -50,6 +53,9 @@ WITHOUT_ARCHIVE = (
     "queue_snapshot",
     "repositories",
     "results",
+    "slurm_decisions",
+    "slurm_free_runs",
+    "slurm_priorities",
     "vasp",
 )
 """Those that need none of the archive's logs, or say themselves which are missing."""

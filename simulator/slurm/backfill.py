@@ -1,6 +1,6 @@
 """The backfill cycle: every waiting job down to a depth is started now, planned for later, or neither. Rules: docs/reference/slurm.md.
 
-It is neither EASY nor conservative backfilling: every job has a plan, but all plans are made again in every cycle, from the limits of
+It is neither EASY nor conservative backfilling: every job has a plan, but all plans are recomputed in every cycle, from the limits of
 the running jobs and in whole nodes.
 """
 
@@ -16,7 +16,7 @@ from simulator.slurm.limits import over_limit, too_many_jobs
 from simulator.slurm.reservations import narrow_to_reservations
 from simulator.slurm.selection import choose_nodes, holds_whole_nodes, reset_weights
 from simulator.slurm.slices import begin_slices, is_free, narrow, take_nodes
-from simulator.slurm.starting import hold, job_limit, start_job
+from simulator.slurm.starting import begin_job, hold, job_limit
 
 STARTED, PLANNED, NEITHER = range(3)
 """What becomes of a job in a cycle."""
@@ -29,7 +29,7 @@ WIDTH = 30
 class Decisions(NamedTuple):
     """What a cycle has decided, in the order in which it looked at jobs. nodes: bool (rows, nodes), or (0, nodes) if nobody asks."""
 
-    count: NDArray[np.int64]  # (1,)
+    length: NDArray[np.int64]  # (1,)
     job: NDArray[np.int64]  # (rows,)
     kind: NDArray[np.int64]  # (rows,), STARTED, PLANNED or NEITHER
     start: NDArray[np.int64]  # (rows,), the start, or the planned one
@@ -37,10 +37,11 @@ class Decisions(NamedTuple):
     nodes: NDArray[np.bool_]
 
 
-class Waiting(NamedTuple):
-    """The queue of a cycle, in order. next_task: the next waiting task of a job's array, NONE for none. user_tests: room for counts."""
+class WaitingRows(NamedTuple):
+    """The queue of a cycle, in order. next_task: the next waiting task of a job's array, NOT_GIVEN for none.
+    user_tests, partition_tests: room for counts."""
 
-    count: NDArray[np.int64]  # (1,)
+    length: NDArray[np.int64]  # (1,)
     job: NDArray[np.int64]  # (rows,)
     partition: NDArray[np.int64]  # (rows,)
     delay: NDArray[np.int64]  # (rows,), seconds that the cycle takes to come to the job
@@ -54,11 +55,11 @@ def backfill_cycle(engine, waiting, decisions, now):
     """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards."""
     settings, jobs = engine.site.settings, engine.jobs
     begin_slices(engine.slices, now, settings)
-    decisions.count[0] = 0
+    decisions.length[0] = 0
     waiting.user_tests[:] = 0
     waiting.partition_tests[:] = 0
     tests = 0
-    for row in range(waiting.count[0]):
+    for row in range(waiting.length[0]):
         job, partition = waiting.job[row], waiting.partition[row]
         if engine.running.start[job] >= 0:
             continue
@@ -92,7 +93,7 @@ def backfill_cycle(engine, waiting, decisions, now):
 def consider(engine, decisions, job, partition, now):
     """Starts one job, or plans it. Returns STARTED, PLANNED or NEITHER, which is also noted."""
     kind, start, end, chosen = _place(engine, job, partition, now)
-    row = decisions.count[0]
+    row = decisions.length[0]
     decisions.job[row] = job
     decisions.kind[row] = kind
     decisions.start[row] = start
@@ -101,7 +102,7 @@ def consider(engine, decisions, job, partition, now):
         decisions.nodes[row, :] = False
         for k in range(chosen):
             decisions.nodes[row, engine.scratch.chosen[k]] = True
-    decisions.count[0] += 1
+    decisions.length[0] += 1
     return kind
 
 
@@ -165,7 +166,7 @@ def _start_now(engine, job, partition, now, limit):
     chosen = choose_nodes(engine, engine.free, job, partition)
     if chosen == 0 or over_limit(engine, job, chosen):
         return NEITHER, 0, 0, 0
-    start_job(engine, job, partition, chosen, now)
+    begin_job(engine, job, partition, chosen, now)
     end = now + limit - (now + limit) % step
     if holds_whole_nodes(engine.site, engine.jobs, job, partition):
         take_nodes(engine.slices, scratch.chosen, chosen, engine.slices.begin[0], end)
@@ -174,10 +175,10 @@ def _start_now(engine, job, partition, now, limit):
 
 @compiled
 def _is_completing(scratch, chosen, now):
+    completing = False
     for k in range(chosen):
-        if scratch.completing[scratch.chosen[k]] > now:
-            return True
-    return False
+        completing = completing or scratch.completing[scratch.chosen[k]] > now
+    return completing
 
 
 @compiled
@@ -195,7 +196,7 @@ def earliest_by_limits(engine, job, partition, now):
     copy_free(engine.free, trial)
     base, width, batch = -1, WIDTH, 0
     last_end = now
-    for k in range(running.count[0]):
+    for k in range(running.length[0]):
         other = running.job[k]
         if _touches(engine, other):
             hold(engine, trial, other, -1)
@@ -203,7 +204,7 @@ def earliest_by_limits(engine, job, partition, now):
             batch += 1
             if base < 0:
                 base = (last_end // WIDTH + 1) * WIDTH
-            if k + 1 < running.count[0]:
+            if k + 1 < running.length[0]:
                 following = running.end[running.job[k + 1]]
                 if following <= base + width and batch < BATCH:
                     continue
@@ -230,10 +231,10 @@ def _start_after(engine, end, now):
 def _touches(engine, job):
     """Whether a running job has one of the allowed nodes."""
     running = engine.running
+    touches = False
     for row in range(running.first[job], running.first[job] + running.nodes[job]):
-        if engine.scratch.allowed[running.node[row]]:
-            return True
-    return False
+        touches = touches or engine.scratch.allowed[running.node[row]]
+    return touches
 
 
 @compiled

@@ -1,7 +1,7 @@
 """Which limits hold for which job, as slots. Rules: docs/reference/slurm.md, "Limits".
 
-Limits of the partition's QOS come first, then those of the job's QOS, then those of its association and of all accounts above. A limit hides
-the same limit of those that come later. Limits on a group of jobs hold on every floor of the tree of accounts.
+Limits of the partition's QOS come first, then those of the job's QOS, then those of its association and of all accounts above.
+A limit hides the same limit of those that come later. Limits on a group of jobs hold on every floor of the tree of accounts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simulator.cluster.requests import NONE, Requests
+from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.slurm.limits import CPUS, GPUS, JOBS, MEMORY, NODES, ONE_JOB, RUNNING, TIME
 from simulator.slurm.state import Limits
 from traces.cluster.accounts import ROOT_ACCOUNT, Limit
@@ -51,16 +51,15 @@ def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str,
     first, entries = [0], []
     chains: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     for job in range(len(jobs.submit)):
-        key = tuple(int(column[job]) for column in (jobs.qos, jobs.account, jobs.member, jobs.user)) + (
-            int(jobs.partitions[job, 0]),
-        )
+        columns = (jobs.qos, jobs.account, jobs.member, jobs.user, jobs.partitions[:, 0])
+        key = tuple(int(column[job]) for column in columns)
         if key not in chains:
             chains[key] = _entries(cluster, key, owned, slots, gpu_types)
         entries += chains[key]
         first.append(len(entries))
     slot, checked = [entry[0] for entry in entries], [entry[1] for entry in entries]
-    columns = (first, slot, checked, slots.resource, slots.bound, slots.counts, [0] * len(slots.bound))
-    return Limits(*(np.array(column, dtype=np.int64) for column in columns))
+    of_slots = (slots.resource, slots.bound, slots.counts, [0] * len(slots.bound))
+    return Limits(*(np.array(values, dtype=np.int64) for values in (first, slot, checked, *of_slots)))
 
 
 def unmodelled_limits(cluster: ClusterDescription, gpu_types: tuple[str, ...]) -> tuple[Limit, ...]:
@@ -86,8 +85,8 @@ def _entries(
     slots: _Slots,
     gpu_types: tuple[str, ...],
 ) -> list[tuple[int, int]]:
-    """The slots of jobs with this QOS, account, association, user and partition, and whether they are checked: jobs count for a limit that is
-    hidden from them."""
+    """The slots of jobs with this QOS, account, association, user and partition, and whether they are checked. Jobs count for a limit that
+    is hidden from them."""
     hidden: set[tuple[str, str, str]] = set()
     entries = []
     for owner in _owners(cluster, key):
@@ -96,7 +95,7 @@ def _entries(
         for number, limit in owned.get(owner, []):
             kind = (limit.counts, limit.each, limit.resource)
             seen.add(kind)
-            whose = {"user": key[3], "account": key[1]}.get(limit.each, NONE)
+            whose = {"user": key[3], "account": key[1]}.get(limit.each, NOT_GIVEN)
             resource = _resource(limit, gpu_types)
             if resource is not None:
                 entries.append((slots.of(number, limit, resource, whose), int(kind not in hidden)))
@@ -108,15 +107,15 @@ def _entries(
 def _owners(cluster: ClusterDescription, key: tuple[int, ...]) -> Iterator[tuple[str, str]]:
     """Who has limits for such jobs, in the order of precedence."""
     qos, account, member, _, partition = key
-    of_partition = cluster.partitions[partition].qos if partition != NONE else ""
+    of_partition = cluster.partitions[partition].qos if partition != NOT_GIVEN else ""
     if of_partition:
         yield "qos", of_partition
-    if qos != NONE:
+    if qos != NOT_GIVEN:
         yield "qos", cluster.qualities[qos].name
-    if member != NONE:
+    if member != NOT_GIVEN:
         yield "user", f"{cluster.members[member].account}/{cluster.members[member].user}"
     parents = {one.name: one.parent for one in cluster.accounts}
-    name = cluster.accounts[account].name if account != NONE else ""
+    name = cluster.accounts[account].name if account != NOT_GIVEN else ""
     while name and name != ROOT_ACCOUNT:
         yield "account", name
         name = parents[name]

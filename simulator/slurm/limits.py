@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.slurm.selection import node_memory, wanted_cpus, node_gpus
+from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
 
 RUNNING, ONE_JOB = range(2)
 """What a slot counts: all running jobs of its owner with this one, or this job alone."""
@@ -12,7 +12,7 @@ JOBS, NODES, CPUS, MEMORY, TIME, GPUS = range(6)
 
 
 @compiled
-def amount(engine, job, resource, nodes, cpus, memory):
+def amount_of(engine, job, resource, nodes, cpus, memory):
     """How much of a resource the job takes on so many nodes with so many CPUs and so much memory in all."""
     if resource == JOBS:
         return 1
@@ -64,9 +64,9 @@ def over_limit(engine, job, chosen):
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
         resource = limits.resource[slot]
-        if resource == JOBS or resource == TIME or limits.checked[entry] == 0:
+        if resource in (JOBS, TIME) or limits.checked[entry] == 0:
             continue
-        more = amount(engine, job, resource, nodes, cpus, memory)
+        more = amount_of(engine, job, resource, nodes, cpus, memory)
         if limits.counts[slot] == RUNNING:
             more += limits.used[slot]
         if more > limits.bound[slot]:
@@ -87,4 +87,4 @@ def change_used(engine, job, sign):
         memory += node_memory(engine.jobs, job, running.cpus[row])
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
-        limits.used[slot] += sign * amount(engine, job, limits.resource[slot], running.nodes[job], cpus, memory)
+        limits.used[slot] += sign * amount_of(engine, job, limits.resource[slot], running.nodes[job], cpus, memory)

@@ -10,20 +10,39 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.cluster.requests import NONE
+from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import compiled
-from simulator.slurm.backfill import STARTED, Decisions, Waiting, backfill_cycle
+from simulator.jobs.cluster import FOREVER
+from simulator.slurm.backfill import STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.main_pass import main_pass
-from simulator.slurm.priority import FIRST_BASIC, FairShares, PriorityRules, StaticFactors, count_job, count_usage
-from simulator.slurm.priority import job_priority
+from simulator.slurm.priority import (
+    FIRST_BASIC,
+    FairShares,
+    PriorityRules,
+    StaticFactors,
+    count_job,
+    count_usage,
+    job_priority,
+)
 from simulator.slurm.starting import end_job
 from simulator.slurm.state import Engine
 
 IntArray = NDArray[np.int64]
-FOREVER = np.int64(1 << 61)
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
-FULL_DUE, CYCLE_DUE, BATCH_DUE, LAST_BATCH, PERIOD_DUE, LAST_PERIOD, NEXT_SUBMIT, PENDING, ENDING, EPILOGS, LAST_EVENT = range(11)
+(
+    FULL_DUE,
+    CYCLE_DUE,
+    BATCH_DUE,
+    LAST_BATCH,
+    PERIOD_DUE,
+    LAST_PERIOD,
+    NEXT_SUBMIT,
+    PENDING,
+    ENDING,
+    EPILOGS,
+    LAST_EVENT,
+) = range(11)
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are."""
 _AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
 
@@ -32,7 +51,7 @@ class Replay(NamedTuple):
     """What a replay needs beside the engine."""
 
     engine: Engine
-    waiting: Waiting
+    waiting: WaitingRows
     decisions: Decisions
     rules: PriorityRules
     statics: StaticFactors
@@ -44,8 +63,8 @@ class Replay(NamedTuple):
     clock: IntArray  # (11,)
     pending: IntArray  # (rows, 2), jobs that wait and their partitions, in order
     priority: IntArray  # (jobs,)
-    eligible: IntArray  # (jobs,), second from which the job may start, NONE as long as something keeps it
-    finished: IntArray  # (jobs,), when it ended, NONE before
+    eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
+    finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before
     ending: IntArray  # (jobs,), running jobs by their true ends
     epilog_end: IntArray  # (jobs,), ends of epilogs, ascending
     backfilled: NDArray[np.bool_]  # (jobs,)
@@ -193,7 +212,9 @@ def _give_priority(replay, job, partition, now):
 def _join(replay, job, partition):
     """The job takes its place in the queue."""
     place = replay.clock[PENDING]
-    while place > 0 and _goes_before(replay, job, partition, replay.pending[place - 1, 0], replay.pending[place - 1, 1]):
+    while place > 0 and _goes_before(
+        replay, job, partition, replay.pending[place - 1, 0], replay.pending[place - 1, 1]
+    ):
         replay.pending[place, 0] = replay.pending[place - 1, 0]
         replay.pending[place, 1] = replay.pending[place - 1, 1]
         place -= 1
@@ -220,23 +241,23 @@ def _goes_before(replay, job, partition, other, other_partition):
 
 @compiled
 def _eligible_from(replay, job, now):
-    """The second from which nothing keeps the job, NONE if something does."""
+    """The second from which nothing keeps the job, NOT_GIVEN if something does."""
     jobs = replay.engine.jobs
     if jobs.held[job] > 0 or jobs.begin[job] > now:
-        return np.int64(NONE)
+        return np.int64(NOT_GIVEN)
     for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
         kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
         if kind == _AFTER_NOT_OK:
-            return np.int64(NONE)
+            return np.int64(NOT_GIVEN)
         done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
         if done < 0:
-            return np.int64(NONE)
+            return np.int64(NOT_GIVEN)
     return max(now, jobs.submit[job])
 
 
 @compiled
 def _new_priorities(replay, now):
-    """Once a period all priorities are computed anew, and the queue is sorted."""
+    """Once a period all priorities are recomputed, and the queue is sorted."""
     clock, pending = replay.clock, replay.pending
     count_usage(replay.engine, replay.rules, replay.fair, clock[LAST_PERIOD], now)
     clock[LAST_PERIOD] = now
@@ -272,7 +293,7 @@ def _fill_waiting(replay, now):
         waiting.job[count] = job
         waiting.partition[count] = partition
         count += 1
-    waiting.count[0] = count
+    waiting.length[0] = count
 
 
 @compiled
@@ -290,7 +311,7 @@ def _cycle(replay, now):
         return
     _fill_waiting(replay, now)
     backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
-    for k in range(replay.decisions.count[0]):
+    for k in range(replay.decisions.length[0]):
         if replay.decisions.kind[k] == STARTED:
             _leave_queue(replay, now, True)
             return

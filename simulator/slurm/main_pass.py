@@ -6,7 +6,7 @@ from simulator.compiled import compiled
 from simulator.slurm.limits import over_limit, too_many_jobs
 from simulator.slurm.reservations import covers_all
 from simulator.slurm.selection import choose_nodes, reset_weights
-from simulator.slurm.starting import job_limit, start_job
+from simulator.slurm.starting import begin_job, job_limit
 
 STARTS, PASSED_OVER, BLOCKS = range(3)
 """What becomes of a job: it starts, it is passed over, or it blocks its partition for the rest of the pass."""
@@ -22,7 +22,7 @@ def main_pass(engine, waiting, depth, now):
     scratch.failed_reservation[:] = False
     started = 0
     looked_at = 0
-    for row in range(waiting.count[0]):
+    for row in range(waiting.length[0]):
         job, partition = waiting.job[row], waiting.partition[row]
         while job >= 0:
             own = jobs.reservation[job]
@@ -79,7 +79,7 @@ def _try_to_start(engine, job, partition, now):
         return BLOCKS if site.settings.stops_at_limit > 0 else PASSED_OVER
     if chosen == 0:
         return BLOCKS
-    start_job(engine, job, partition, chosen, now)
+    begin_job(engine, job, partition, chosen, now)
     return STARTS
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cluster.arrays import ClusterArrays
-from simulator.cluster.requests import NONE, Requests
+from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import compiled
 from simulator.slurm.fair_tree import add_usage, decay_of, fair_tree_factors
 from simulator.slurm.selection import wanted_cpus
@@ -33,7 +33,7 @@ class PriorityRules(NamedTuple):
 
 
 class FairShares(NamedTuple):
-    """The tree of shares, accounts first, then users. owner: of each job, its place in the tree, NONE for none."""
+    """The tree of shares, accounts first, then users. owner: of each job, its place in the tree, NOT_GIVEN for none."""
 
     parent: NDArray[np.int64]
     shares: NDArray[np.int64]
@@ -51,7 +51,7 @@ class StaticFactors(NamedTuple):
 
 
 def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
-    """The weights with Slurm's defaults for what is not set."""
+    """The weights with Slurm's defaults for what is not set. Times are in seconds."""
     values = scheduler.values
 
     def number(name: str, default: int = 0) -> int:
@@ -63,23 +63,11 @@ def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
         job_size=number("priorityweightjobsize"),
         partition=number("priorityweightpartition"),
         qos=number("priorityweightqos"),
-        most_age=duration_s(str(values.get("prioritymaxage", "7-0"))),
-        half_life=duration_s(str(values.get("prioritydecayhalflife", "7-0"))),
-        period=duration_s(str(values.get("prioritycalcperiod", "00:05:00"))),
+        most_age=number("prioritymaxage", 7 * 86_400),
+        half_life=number("prioritydecayhalflife", 7 * 86_400),
+        period=number("prioritycalcperiod", 300),
         small_first=int(str(values.get("priorityfavorsmall", "no")).lower() in ("yes", "true", "1")),
     )
-
-
-def duration_s(text: str) -> int:
-    """Seconds of Slurm's times: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes and so on."""
-    days, dash, rest = text.strip().rpartition("-")
-    parts = [int(part) for part in rest.split(":")]
-    if dash:
-        hours, minutes, seconds = (parts + [0, 0])[:3]
-        return int(days) * 86400 + hours * 3600 + minutes * 60 + seconds
-    if len(parts) == 3:
-        return parts[0] * 3600 + parts[1] * 60 + parts[2]
-    return parts[0] * 60 + (parts[1] if len(parts) > 1 else 0)
 
 
 def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
@@ -90,7 +78,7 @@ def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
         parent=parent,
         shares=np.concatenate([arrays.shares, arrays.member_shares]).astype(np.int64),
         usage=np.zeros(len(parent)),
-        owner=np.where(jobs.member >= 0, jobs.member + num_accounts, NONE).astype(np.int64),
+        owner=np.where(jobs.member >= 0, jobs.member + num_accounts, NOT_GIVEN).astype(np.int64),
         factor=np.ones(len(arrays.member_account)),
         num_accounts=num_accounts,
     )
@@ -145,7 +133,7 @@ def count_usage(engine, rules, fair, since, until):
     left = decay_of(until - since, rules.half_life)
     for node in range(len(fair.usage)):
         fair.usage[node] *= left
-    for k in range(engine.running.count[0]):
+    for k in range(engine.running.length[0]):
         job = engine.running.job[k]
         count_job(engine, rules, fair, job, max(since, engine.running.start[job]), until)
     fair.factor[:] = fair_tree_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts)

@@ -9,17 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cluster.arrays import ClusterArrays
-from simulator.cluster.requests import NONE, Requests
-from simulator.jobs.cluster import Cluster
+from simulator.cluster.requests import NOT_GIVEN, Requests
+from simulator.jobs.cluster import FOREVER, Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.replayer import Outcome
-from simulator.slurm.backfill import Decisions, Waiting
+from simulator.slurm.backfill import Decisions, WaitingRows
 from simulator.slurm.limit_slots import limits_of
-from simulator.slurm.loop import CYCLE_DUE, FULL_DUE, LAST_BATCH, PERIOD_DUE, BATCH_DUE, FOREVER, LAST_PERIOD, Replay
-from simulator.slurm.loop import run_replay
+from simulator.slurm.loop import (
+    BATCH_DUE,
+    CYCLE_DUE,
+    FULL_DUE,
+    LAST_BATCH,
+    LAST_PERIOD,
+    PERIOD_DUE,
+    Replay,
+    run_replay,
+)
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
-from simulator.slurm.settings import settings_of
+from simulator.slurm.settings import slurm_settings
 from simulator.slurm.state import idle_engine, site_of
 from traces.cluster.description import ClusterDescription
 
@@ -54,8 +62,9 @@ class SlurmReplayer:
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. Raises ValueError if the requests are of other
-        jobs, or if jobs already run."""
+        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many.
+
+        Raises ValueError if the requests are of other jobs, or if jobs already run."""
         if len(jobs.submit) != len(self.requests.submit):
             raise ValueError(f"{len(jobs.submit)} jobs, but requests of {len(self.requests.submit)}")
         if len(cluster.running) or len(cluster.outages):
@@ -64,7 +73,7 @@ class SlurmReplayer:
         replay = new_replay(self.description, self.arrays, requests, jobs.runtime, self.phases)
         run_replay(replay)
         start = replay.engine.running.start.copy()
-        never = start == NONE
+        never = start == NOT_GIVEN
         start[never] = CANCELLED
         return Outcome(Schedule(start, replay.backfilled), counts={"never started": int(never.sum())})
 
@@ -77,12 +86,12 @@ def new_replay(
     phases: Phases,
 ) -> Replay:
     """A replay in which nothing has happened yet."""
-    settings = settings_of(description.scheduler)
+    settings = slurm_settings(description.scheduler)
     jobs = Requests(*(np.ascontiguousarray(column) for column in requests))
     engine = idle_engine(site_of(arrays, settings), jobs, limits_of(description, jobs, arrays.gpu_types))
     num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
     rows = num_jobs * jobs.partitions.shape[1]
-    first = int(jobs.submit.min(initial=0))
+    first = int(jobs.submit.min()) if num_jobs else 0
     clock = np.zeros(11, dtype=np.int64)
     rules = priority_rules(description.scheduler)
     clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
@@ -90,7 +99,7 @@ def new_replay(
     clock[PERIOD_DUE] = FOREVER if settings.basic else first + rules.period
     low, high = phases.epilog_s
     next_task = _next_tasks(jobs)
-    none = np.full(num_jobs, NONE, dtype=np.int64)
+    none = np.full(num_jobs, NOT_GIVEN, dtype=np.int64)
     return Replay(
         engine=engine,
         waiting=_waiting(rows, arrays, jobs, next_task),
@@ -113,24 +122,25 @@ def new_replay(
     )
 
 
-def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests, next_task: IntArray) -> Waiting:
+def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests, next_task: IntArray) -> WaitingRows:
     def zeros(count: int) -> IntArray:
         return np.zeros(count, dtype=np.int64)
 
     users = int(jobs.user.max(initial=0)) + 1
-    return Waiting(
+    return WaitingRows(
         zeros(1), zeros(rows), zeros(rows), zeros(rows), next_task, zeros(users), zeros(len(arrays.max_time))
     )
 
 
 def _decisions(rows: int, num_nodes: int) -> Decisions:
-    columns = (np.zeros(rows, dtype=np.int64) for _ in range(4))
-    return Decisions(np.zeros(1, dtype=np.int64), *columns, np.zeros((0, num_nodes), dtype=np.bool_))
+    job, kind, start, end = (np.zeros(rows, dtype=np.int64) for _ in range(4))
+    nothing = np.zeros((0, num_nodes), dtype=np.bool_)
+    return Decisions(np.zeros(1, dtype=np.int64), job, kind, start, end, nothing)
 
 
 def _next_tasks(jobs: Requests) -> IntArray:
-    """The task behind each one in its array, NONE for the last and for other jobs."""
-    following = np.full(len(jobs.submit), NONE, dtype=np.int64)
+    """The task behind each one in its array, NOT_GIVEN for the last and for other jobs."""
+    following = np.full(len(jobs.submit), NOT_GIVEN, dtype=np.int64)
     last: dict[int, int] = {}
     for job in np.lexsort((jobs.array_task, jobs.array)):
         array = int(jobs.array[job])

@@ -8,10 +8,7 @@ from simulator.compiled import compiled
 @compiled
 def covers_all(site, reservation):
     """Whether a reservation has all nodes of the cluster."""
-    for node in range(len(site.cpus)):
-        if not site.reservation_nodes[reservation, node]:
-            return False
-    return True
+    return site.reservation_nodes[reservation].all()
 
 
 @compiled

@@ -116,10 +116,10 @@ def choose_nodes(engine, free, job, partition):
     for node in range(len(usable)):
         usable[node] = 0
         if scratch.allowed[node]:
+            if gpus > 0 and has_gpus(jobs, free, job, node):
+                scratch.weight[node] = site.weight[node] * 256 + max(255 - gpus, 0)
             usable[node] = usable_cpus(engine, free, job, whole, node)
             if usable[node] > 0:
-                if gpus > 0:
-                    scratch.weight[node] = site.weight[node] * 256 + max(255 - gpus, 0)
                 count += 1
                 total += usable[node]
     wanted = wanted_cpus(jobs, job)

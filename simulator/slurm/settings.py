@@ -26,13 +26,12 @@ class Settings(NamedTuple):
     full_interval: int
     batch_delay: int
     kill_wait: int
-    over_time: int
     stops_at_limit: int
     basic: int
     whole_nodes: int
 
 
-def settings_of(scheduler: SchedulerSettings) -> Settings:
+def slurm_settings(scheduler: SchedulerSettings) -> Settings:
     """The settings with Slurm's defaults for what is not set. Raises ValueError for a value that is no number where one is needed."""
     values = dict(scheduler.values)
     for word in str(values.get("schedulerparameters", "")).split(","):
@@ -57,7 +56,6 @@ def settings_of(scheduler: SchedulerSettings) -> Settings:
         full_interval=number("sched_interval", 60),
         batch_delay=number("batch_sched_delay", 3),
         kill_wait=number("killwait", 30),
-        over_time=number("overtimelimit", 0) * 60,
         stops_at_limit=int("assoc_limit_stop" in values),
         basic=int("multifactor" not in str(values.get("prioritytype", "priority/basic"))),
         whole_nodes=int("linear" in str(values.get("selecttype", "select/cons_tres"))),

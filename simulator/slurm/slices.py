@@ -8,7 +8,7 @@ from simulator.compiled import compiled
 @compiled
 def begin_slices(slices, now, settings):
     """One slice for the whole window, in which all nodes are free."""
-    slices.count[0] = 1
+    slices.length[0] = 1
     slices.begin[0] = now - now % settings.resolution
     slices.end[0] = now + settings.window - (now + settings.window) % settings.resolution
     slices.free[0, :] = True
@@ -21,13 +21,13 @@ def narrow(slices, base, allowed, start, end):
     later = 0
     for node in range(len(base)):
         allowed[node] = base[node]
-    for k in range(slices.count[0]):
+    for k in range(slices.length[0]):
         if slices.end[k] <= start:
             continue
         if slices.begin[k] <= end:
             for node in range(len(base)):
                 allowed[node] = allowed[node] and slices.free[k, node]
-        if later == 0 and k + 1 < slices.count[0]:
+        if later == 0 and k + 1 < slices.length[0]:
             for node in range(len(base)):
                 if base[node] and slices.free[k + 1, node] and not slices.free[k, node]:
                     later = slices.end[k]
@@ -40,7 +40,7 @@ def narrow(slices, base, allowed, start, end):
 @compiled
 def is_free(slices, chosen, count, begin, end):
     """Whether the first `count` chosen nodes are free in all slices that overlap [begin, end)."""
-    for k in range(slices.count[0]):
+    for k in range(slices.length[0]):
         if slices.end[k] <= begin:
             continue
         if slices.begin[k] >= end:
@@ -56,7 +56,7 @@ def take_nodes(slices, chosen, count, begin, end):
     """The chosen nodes are not free in [begin, end)."""
     _split(slices, begin)
     _split(slices, end)
-    for k in range(slices.count[0]):
+    for k in range(slices.length[0]):
         if slices.begin[k] >= begin and slices.end[k] <= end:
             for place in range(count):
                 slices.free[k, chosen[place]] = False
@@ -66,7 +66,7 @@ def take_nodes(slices, chosen, count, begin, end):
 @compiled
 def _split(slices, time):
     """Makes a slice begin at the time, if it lies within one."""
-    count = slices.count[0]
+    count = slices.length[0]
     for k in range(count):
         if slices.begin[k] < time < slices.end[k]:
             for later in range(count, k, -1):
@@ -75,7 +75,7 @@ def _split(slices, time):
                 slices.free[later, :] = slices.free[later - 1, :]
             slices.end[k] = time
             slices.begin[k + 1] = time
-            slices.count[0] += 1
+            slices.length[0] += 1
             return
 
 
@@ -83,7 +83,7 @@ def _split(slices, time):
 def _join_equal(slices):
     """Neighbours with the same free nodes become one slice."""
     kept = 0
-    for k in range(1, slices.count[0]):
+    for k in range(1, slices.length[0]):
         equal = True
         for node in range(slices.free.shape[1]):
             if slices.free[k, node] != slices.free[kept, node]:
@@ -97,4 +97,4 @@ def _join_equal(slices):
                 slices.begin[kept] = slices.begin[k]
                 slices.end[kept] = slices.end[k]
                 slices.free[kept, :] = slices.free[k, :]
-    slices.count[0] = kept + 1
+    slices.length[0] = kept + 1

@@ -8,7 +8,7 @@ from simulator.slurm.selection import holds_whole_nodes, node_gpus, node_memory
 
 
 @compiled
-def start_job(engine, job, partition, chosen, now):
+def begin_job(engine, job, partition, chosen, now):
     """The job begins to run on the first `chosen` nodes of `scratch.chosen`."""
     running, scratch = engine.running, engine.scratch
     first = running.first[job]
@@ -19,12 +19,12 @@ def start_job(engine, job, partition, chosen, now):
     running.start[job] = now
     running.end[job] = now + job_limit(engine, job, partition)
     running.partition[job] = partition
-    place = running.count[0]
+    place = running.length[0]
     while place > 0 and _ends_after(running, running.job[place - 1], job):
         running.job[place] = running.job[place - 1]
         place -= 1
     running.job[place] = job
-    running.count[0] += 1
+    running.length[0] += 1
     if engine.jobs.array[job] >= 0:
         running.array_running[engine.jobs.array[job]] += 1
     hold(engine, engine.free, job, 1)
@@ -44,9 +44,9 @@ def end_job(engine, job, completing_until):
     place = 0
     while running.job[place] != job:
         place += 1
-    for k in range(place, running.count[0] - 1):
+    for k in range(place, running.length[0] - 1):
         running.job[k] = running.job[k + 1]
-    running.count[0] -= 1
+    running.length[0] -= 1
     if engine.jobs.array[job] >= 0:
         running.array_running[engine.jobs.array[job]] -= 1
     hold(engine, engine.free, job, -1)

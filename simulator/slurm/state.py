@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cluster.arrays import ClusterArrays
-from simulator.cluster.requests import NONE, Requests
+from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.slurm.settings import Settings
 
 IntArray = NDArray[np.int64]
@@ -48,9 +48,9 @@ class Free(NamedTuple):
 class Running(NamedTuple):
     """Jobs that run, by their ends by limit. Those of job j are the rows first[j] to first[j] + nodes[j] of node and cpus."""
 
-    count: IntArray  # (1,), how many run
-    job: IntArray  # (jobs,), the first `count` are those that run, by end
-    start: IntArray  # (jobs,), NONE until it starts
+    length: IntArray  # (1,), how many run
+    job: IntArray  # (jobs,), the first `length` are those that run, by end
+    start: IntArray  # (jobs,), NOT_GIVEN until it starts
     end: IntArray  # (jobs,), start + limit
     partition: IntArray  # (jobs,)
     first: IntArray  # (jobs + 1,)
@@ -63,13 +63,13 @@ class Running(NamedTuple):
 class Slices(NamedTuple):
     """The plan of a backfill cycle: times [begin, end) with the nodes that no plan has."""
 
-    count: IntArray  # (1,)
+    length: IntArray  # (1,)
     begin: IntArray  # (most,)
     end: IntArray  # (most,)
     free: BoolArray  # (most, nodes)
 
 
-class Scratch(NamedTuple):
+class Workspace(NamedTuple):
     """Room to compute in. trial: a copy of `Free`. allowed: nodes that a job may have. usable: CPUs of each node for it. chosen, cpus:
     nodes that were chosen, in the order of the nodes, and CPUs on each. weight: of each node, with what a test for GPUs left in it."""
 
@@ -95,7 +95,7 @@ class Engine(NamedTuple):
     free: Free
     running: Running
     slices: Slices
-    scratch: Scratch
+    scratch: Workspace
 
 
 class Limits(NamedTuple):
@@ -138,9 +138,9 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits) -> Engine:
     num_slices = min(num_slices, 2 * num_jobs + 4)
     zeros = np.zeros
     running = Running(
-        count=zeros(1, np.int64),
+        length=zeros(1, np.int64),
         job=zeros(num_jobs, np.int64),
-        start=np.full(num_jobs, NONE, np.int64),
+        start=np.full(num_jobs, NOT_GIVEN, np.int64),
         end=zeros(num_jobs, np.int64),
         partition=zeros(num_jobs, np.int64),
         first=first,
@@ -155,7 +155,7 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits) -> Engine:
         zeros(num_slices, np.int64),
         zeros((num_slices, num_nodes), np.bool_),
     )
-    scratch = Scratch(
+    scratch = Workspace(
         trial=_all_free(site),
         allowed=zeros(num_nodes, np.bool_),
         base=zeros(num_nodes, np.bool_),

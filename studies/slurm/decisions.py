@@ -11,17 +11,18 @@ import os
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from simulator.cluster.arrays import arrays_of
-from simulator.cluster.requests import NONE, requests_of
-from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, Waiting, backfill_cycle
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import NOT_GIVEN, request_arrays
+from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.limit_slots import limits_of
 from simulator.slurm.selection import choose_nodes
-from simulator.slurm.settings import settings_of
-from simulator.slurm.starting import end_job, start_job
+from simulator.slurm.settings import slurm_settings
+from simulator.slurm.starting import begin_job, end_job
 from simulator.slurm.state import Engine, idle_engine, site_of
 from studies.slurm.golden_runs import Cycle, Event, GoldenRun, Test, read_golden_run
 from traces.catalogue.places import PROJECT
@@ -56,9 +57,9 @@ class Follower:
 
     def __init__(self, run: GoldenRun) -> None:
         self.run = run
-        self.arrays = arrays_of(run.cluster)
-        self.requests = requests_of([job.request for job in run.jobs], run.cluster, self.arrays)
-        site = site_of(self.arrays, settings_of(run.cluster.scheduler))
+        self.arrays = cluster_arrays(run.cluster)
+        self.requests = request_arrays([job.request for job in run.jobs], run.cluster, self.arrays)
+        site = site_of(self.arrays, slurm_settings(run.cluster.scheduler))
         self.engine = idle_engine(site, self.requests, limits_of(run.cluster, self.requests, self.arrays.gpu_types))
         self.by_raw = {job.raw: k for k, job in enumerate(run.jobs) if job.start_s is not None}
         self.by_label = {job.label: k for k, job in enumerate(run.jobs)}
@@ -68,7 +69,7 @@ class Follower:
 
     def job_of(self, event: Event | Test) -> int:
         """The place of the job that a line names."""
-        return self.by_label.get(event.label, self.by_raw.get(event.raw, NONE))
+        return self.by_label.get(event.label, self.by_raw.get(event.raw, NOT_GIVEN))
 
     def apply(self, event: Event) -> None:
         """Starts or ends the job of an event."""
@@ -80,7 +81,7 @@ class Follower:
 
     def _runs(self, job: int) -> bool:
         running = self.engine.running
-        return job in running.job[: running.count[0]]
+        return job in running.job[: running.length[0]]
 
     def _start(self, job: int, nodes: tuple[str, ...]) -> None:
         """The log has the nodes, the engine lays the job out on them."""
@@ -96,12 +97,12 @@ class Follower:
             each, more = divmod(self.run.jobs[job].cpus, len(places))
             scratch.cpus[: len(places)] = [each + (k < more) for k in range(len(places))]
         began = self.run.jobs[job].start_s
-        start_job(self.engine, job, partition, len(places), began if began is not None else 0)
+        begin_job(self.engine, job, partition, len(places), began if began is not None else 0)
 
-    def queue_of(self, cycle: Cycle) -> Waiting:
+    def queue_of(self, cycle: Cycle) -> WaitingRows:
         """The queue of a cycle: the jobs that it tested, in order."""
         jobs, partitions, delays = [], [], []
-        next_task = np.full(len(self.run.jobs), NONE, dtype=np.int64)
+        next_task = np.full(len(self.run.jobs), NOT_GIVEN, dtype=np.int64)
         split = {test.label for test in cycle.tests if not test.label.endswith("_*")}
         seen = set()
         for test in cycle.tests:
@@ -112,14 +113,14 @@ class Follower:
                 tasks = self._waiting_tasks(test.label[:-2], split)
                 if not tasks:
                     continue
-                for one, following in zip(tasks, tasks[1:], strict=False):
+                for one, following in pairwise(tasks):
                     next_task[one] = following
                 jobs.append(tasks[0])
             else:
-                jobs.append(self.by_label.get(test.label, self.by_raw.get(test.raw, NONE)))
+                jobs.append(self.by_label.get(test.label, self.by_raw.get(test.raw, NOT_GIVEN)))
             partitions.append(self.partition[test.partition])
             delays.append(int(test.time) - int(cycle.time))
-        return Waiting(
+        return WaitingRows(
             np.array([len(jobs)]),
             np.array(jobs, dtype=np.int64),
             np.array(partitions, dtype=np.int64),
@@ -185,7 +186,7 @@ def _compare(follower: Follower, cycle: Cycle, tally: Tally) -> None:
     ours: dict[tuple[str, int], tuple[str, int, int, tuple[str, ...]]] = {}
     times: Counter[str] = Counter()
     tested = {test.label for test in cycle.tests}
-    for row in range(int(decisions.count[0])):
+    for row in range(int(decisions.length[0])):
         label = follower.run.jobs[decisions.job[row]].label
         if label not in tested and "_" in label:
             label = f"{label.split('_')[0]}_*"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.cluster.arrays import arrays_of
-from simulator.cluster.requests import NONE, requests_of
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import NOT_GIVEN, request_arrays
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.slurm.replaying import Phases, SlurmReplayer
@@ -35,7 +35,7 @@ class Distance:
 
 def replay_golden(run: GoldenRun, phases: Phases) -> NDArray[np.int64]:
     """Starts of a recorded run's jobs in a replay. Jobs that never ended run for their limit."""
-    arrays = arrays_of(run.cluster)
+    arrays = cluster_arrays(run.cluster)
     order = np.argsort([job.request.submit_s for job in run.jobs], kind="stable")
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -43,7 +43,7 @@ def replay_golden(run: GoldenRun, phases: Phases) -> NDArray[np.int64]:
         one.__class__(**(one.__dict__ | {"dependencies": tuple((kind, int(place[k])) for kind, k in one.dependencies)}))
         for one in (run.jobs[k].request for k in order)
     ]
-    requests = requests_of(asked, run.cluster, arrays)
+    requests = request_arrays(asked, run.cluster, arrays)
     runtime = np.array([_runtime(run, int(k)) for k in order], dtype=np.int64)
     limit = np.maximum(requests.limit, 1)
     jobs = Jobs(requests.submit, runtime, np.ones_like(runtime), limit, np.maximum(limit, runtime))
@@ -61,7 +61,7 @@ def _runtime(run: GoldenRun, k: int) -> int:
 
 def distance(run: GoldenRun, start: NDArray[np.int64]) -> Distance:
     """How far a replay's starts are from those of the real run."""
-    real = np.array([NONE if job.start_s is None else job.start_s for job in run.jobs])
+    real = np.array([NOT_GIVEN if job.start_s is None else job.start_s for job in run.jobs])
     submit = np.array([job.request.submit_s for job in run.jobs])
     both = (real >= 0) & (start >= 0)
     mine, theirs, submit = start[both], real[both], submit[both]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from simulator.cluster.requests import NONE, Request
+from simulator.cluster.requests import NOT_GIVEN, Request
 from studies.slurm.golden_cluster import golden_cluster, text_of
 from traces.cluster.description import ClusterDescription
 from traces.cluster.hostlists import expand_hostlist
@@ -61,7 +61,7 @@ class Test:
     start: int = 0
     end: int = 0
     nodes: tuple[str, ...] = ()
-    raw: int = NONE
+    raw: int = NOT_GIVEN
     time: float = 0.0
 
 
@@ -71,7 +71,7 @@ class Event:
 
     time: float
     kind: str
-    raw: int = NONE
+    raw: int = NOT_GIVEN
     label: str = ""
     nodes: tuple[str, ...] = ()
     cycle: Cycle | None = None
@@ -95,7 +95,7 @@ def read_golden_run(folder: Path) -> GoldenRun:
     began = _began_by_snapshots(text_of(folder, "snapshots.txt"))
     for job in jobs:
         # accounting has the second at which the batch script began, the controller counts from the decision
-        end_by_limit = began.get(job.raw if job.request.array == NONE else job.label)
+        end_by_limit = began.get(job.raw if job.request.array == NOT_GIVEN else job.label)
         if end_by_limit is not None and job.request.limit_s is not None:
             job.start_s = end_by_limit - job.request.limit_s
     events = list(_events(text_of(folder, "ctld.log")))
@@ -124,12 +124,14 @@ def _jobs(text: str) -> list[GoldenJob]:
     rows = [dict(zip(names.split("|"), line.split("|"), strict=False)) for line in lines]
     rows = [row for row in rows if "." not in row["JobID"]]
     rows = [task for row in rows for task in _tasks(row)]
-    rows.sort(key=lambda row: (int(row["JobID"].split("_")[0]), int((row["JobID"].split("_") + ["0"])[1])))
+    rows.sort(key=lambda row: [int(part) for part in row["JobID"].split("_")])
     place = {row["JobID"]: k for k, row in enumerate(rows)}
     of_array: dict[str, list[int]] = {}
     for label, k in place.items():
         of_array.setdefault(label.split("_")[0], []).append(k)
-    arrays = {name: k for k, name in enumerate(name for name, tasks in of_array.items() if "_" in rows[tasks[0]]["JobID"])}
+    arrays = {
+        name: k for k, name in enumerate(name for name, tasks in of_array.items() if "_" in rows[tasks[0]]["JobID"])
+    }
     return [_job(row, of_array, arrays) for row in rows]
 
 
@@ -172,8 +174,8 @@ def _job(row: dict[str, str], of_array: dict[str, list[int]], arrays: dict[str, 
         user=row["User"],
         reservation=options.get("--reservation", ""),
         dependencies=tuple(dependencies),
-        array=arrays.get(array, NONE) if task else NONE,
-        array_task=int(task) if task else NONE,
+        array=arrays.get(array, NOT_GIVEN) if task else NOT_GIVEN,
+        array_task=int(task) if task else NOT_GIVEN,
         array_limit=int(options.get("--array", "").partition("%")[2] or 0),
     )
     return GoldenJob(
@@ -215,7 +217,7 @@ def _raw_of(word: str) -> tuple[str, int]:
     label, _, raw = word.partition("(")
     if raw:
         return label, int(raw.rstrip(")"))
-    return label, int(label) if label.isdigit() else NONE
+    return label, int(label) if label.isdigit() else NOT_GIVEN
 
 
 def _events(text: str) -> Iterator[Event]:

@@ -1,0 +1,32 @@
+"""Limits on running jobs and on single jobs."""
+
+from __future__ import annotations
+
+from simulator.cluster.requests import Request
+from simulator.slurm.limits import over_limit, too_many_jobs
+from simulator.slurm.selection import choose_nodes
+from simulator.slurm.starting import begin_job, end_job
+from tests.simulator.slurm_site import engine_of
+
+
+def test_jobs_over_a_limit() -> None:
+    of_y = {"limit_s": 60, "user": "v", "account": "y"}
+    engine = engine_of(
+        [
+            Request(0, tasks=4, **of_y),
+            Request(0, tasks=3, **of_y),
+            Request(0, tasks=2, **of_y),
+            Request(0, limit_s=60, tasks=17),
+            Request(0, limit_s=60, tasks=1, qos="few"),
+            Request(0, limit_s=60, tasks=1, qos="few"),
+        ]
+    )
+    engine.scratch.allowed[:] = True
+    assert not over_limit(engine, 0, 0) and over_limit(engine, 3, 0)
+    for job in (0, 4):
+        begin_job(engine, job, 0, choose_nodes(engine, engine.free, job, 0), 0)
+    assert over_limit(engine, 1, choose_nodes(engine, engine.free, 1, 0))
+    assert not over_limit(engine, 2, choose_nodes(engine, engine.free, 2, 0))
+    assert too_many_jobs(engine, 5) and not too_many_jobs(engine, 1)
+    end_job(engine, 4, 0)
+    assert not too_many_jobs(engine, 5)

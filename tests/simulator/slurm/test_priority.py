@@ -1,0 +1,39 @@
+"""Priorities of waiting jobs."""
+
+from __future__ import annotations
+
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import Request
+from simulator.slurm.priority import (
+    count_usage,
+    fair_shares,
+    job_priority,
+    priority_rules,
+    static_factors,
+)
+from simulator.slurm.selection import choose_nodes
+from simulator.slurm.starting import begin_job
+from tests.simulator.slurm_site import SITE, engine_of
+from traces.cluster.description import SchedulerSettings
+
+VALUES = {
+    "priorityweightage": 1000,
+    "priorityweightfairshare": 100,
+    "priorityweightjobsize": 80,
+    "priorityweightqos": 7,
+    "prioritymaxage": 3600,
+    "prioritydecayhalflife": 0,
+}
+
+
+def test_the_sum_of_factors() -> None:
+    engine = engine_of([Request(0, limit_s=60, tasks=4), Request(0, limit_s=60, tasks=4, qos="few", nice=3)])
+    rules = priority_rules(SchedulerSettings("slurm", "", VALUES))
+    fair, statics = fair_shares(cluster_arrays(SITE), engine.jobs), static_factors(cluster_arrays(SITE))
+    # age 0.5, no usage, (1/4 + 4/16) / 2 of the size
+    assert job_priority(engine, rules, statics, fair, (0, 0), 1800) == 500 + 100 + 20
+    assert job_priority(engine, rules, statics, fair, (1, 0), 7200) == 1000 + 100 + 20 + 7 - 3
+    engine.scratch.allowed[:] = True
+    begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
+    count_usage(engine, rules, fair, 0, 100)
+    assert fair.usage.tolist() == [400.0, 0.0, 400.0, 0.0] and fair.factor.tolist() == [0.5, 1.0]
