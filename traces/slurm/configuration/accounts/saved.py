@@ -98,7 +98,10 @@ def _rows(file: TextFile, needed: tuple[str, ...]) -> Iterator[tuple[int, Option
 
 
 def read_qos_table(file: TextFile, tree: AccountTree) -> None:
-    """The QOS of `sacctmgr show qos -P`, which replace those that the tree has. Raises ConfigurationError for a table of another form, and for a QOS that comes twice."""
+    """The QOS of `sacctmgr show qos -P`, which replace those that the tree has.
+
+    Raises ConfigurationError for a table of another form, and for a QOS that comes twice.
+    """
     listed: set[str] = set()
     for number, options in _rows(file, ("name",)):
         name = options.pop("name", None)
