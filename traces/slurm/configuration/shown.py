@@ -86,6 +86,8 @@ def _records(file: TextFile, first: str) -> Iterator[Attributes]:
             if key == first and record:
                 yield record
                 record = {}
+            if key != first and not record:
+                raise entry.refuse(f"{first} before all other keys", "Take the whole output")
             record[slurm_key(entry)] = entry
     if record:
         yield record
@@ -114,14 +116,14 @@ def add_shown_nodes(parts: SlurmParts, file: TextFile, notes: Notes) -> None:
     """What `scontrol show node` says, which counts more than slurm.conf. Nodes that are alike are one group. Raises ConfigurationError."""
     groups: dict[tuple[tuple[str, str], ...], tuple[list[str], Attributes]] = {}
     for of in _records(file, "NodeName"):
-        name = of["nodename"].value
+        listed = named_hosts(of["nodename"])
         of = {_SHOWN_NODE_KEYS.get(key, key): entry for key, entry in of.items()}
         mattering = {key: entry for key, entry in of.items() if key in NODE_FIELDS and not is_unset(entry.value)}
         same = tuple((key, entry.value) for key, entry in sorted(mattering.items()) if key != "nodename")
         if same in groups:
-            groups[same][0].append(name)
+            groups[same][0].extend(listed)
         else:
-            groups[same] = ([name], of)
+            groups[same] = (list(listed), of)
     shown: list[NodeGroup] = []
     for names, of in groups.values():
         note_line(SLURM_NODE_KEYS, of, NODE_FIELDS, hosts_place(tuple(names)), notes)
@@ -155,6 +157,9 @@ def _reservation(name: str, of: Attributes, nodes: Collection[str], time_zone: s
         if each not in nodes:
             raise of["nodes"].refuse(f"nodes of the cluster, but {each} is none,", "Take all files from the same time")
     flags = tuple(word.lower() for word in _words(of, "flags"))
+    begin_s, end_s = local_second(of["starttime"], time_zone), local_second(of["endtime"], time_zone)
+    if end_s <= begin_s:
+        raise of["endtime"].refuse("an end after the begin")
     denied = [key for key in ("users", "accounts") if any(word.startswith("-") for word in _words(of, key))]
     for key in denied:
         notes.add(of[key], NOT_MODELLED, "all others may use the reservation")
@@ -165,8 +170,8 @@ def _reservation(name: str, of: Attributes, nodes: Collection[str], time_zone: s
         notes.add(of["reservationname"], NO_EFFECT, "it has no nodes, so it holds for all")
     return AdvanceReservation(
         name,
-        local_second(of["starttime"], time_zone),
-        local_second(of["endtime"], time_zone),
+        begin_s,
+        end_s,
         nodes=() if len(set(listed)) == len(nodes) else listed,
         cpus=0 if listed else cpus,
         users=() if "users" in denied else _words(of, "users"),

@@ -21,6 +21,8 @@ from traces.slurm.configuration.parts import (
 )
 
 _DEFAULT = "DEFAULT"
+_OF_LINES = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname")
+"""Keys that say what a whole line is about."""
 
 
 def read_slurm_conf(file: TextFile, finder: Finder, notes: Notes) -> SlurmParts:
@@ -33,7 +35,7 @@ def read_slurm_conf(file: TextFile, finder: Finder, notes: Notes) -> SlurmParts:
     of_nodes, of_partitions = _Defaults(), _Defaults()
     for line in conf_lines(file, finder):
         attributes = {slurm_key(entry): entry for entry in line.entries}
-        first = slurm_key(line.entries[0])
+        first = next((key for key in _OF_LINES if key in attributes), slurm_key(line.entries[0]))
         if first == "nodename":
             _add_nodes(parts, attributes, of_nodes, notes)
         elif first == "partitionname":
@@ -42,7 +44,7 @@ def read_slurm_conf(file: TextFile, finder: Finder, notes: Notes) -> SlurmParts:
             parts.nodesets[attributes["nodeset"].value] = attributes
         elif first == "downnodes":
             parts.downs.append(attributes)
-        elif first in ("frontendname", "frontend"):
+        elif first == "frontendname":
             for entry in line.entries:
                 notes.add(entry, NO_EFFECT, "the daemon of the nodes runs there")
         else:

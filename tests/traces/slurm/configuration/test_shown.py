@@ -117,6 +117,12 @@ def test_reservations() -> None:
             "StartTime=soon",
             r"r:1: expected a time such as 2024-03-01T08:00:00 as StartTime",
         ),
+        (
+            "EndTime=2024-03-05T18:00:00",
+            "EndTime=2024-03-05T05:00:00",
+            r"r:1: expected an end after the begin as EndTime",
+        ),
+        ("ReservationName=maint", "", r"r:1: expected ReservationName before all other keys as StartTime"),
         ("EndTime=2024-03-05T18:00:00", "", r"r:1: expected a reservation with endtime"),
         (
             "   TRES=cpu=128",

@@ -24,7 +24,7 @@ def test_defaults_hold_for_later_lines() -> None:
 
 def test_a_default_that_nothing_takes_is_named() -> None:
     notes = Notes()
-    text = "NodeName=n1\nNodeName=DEFAULT Weight=4\nKillWait=30\nKillWait=60\nFrontendName=head\n"
+    text = "CPUs=2 NodeName=n1\nNodeName=DEFAULT Weight=4\nKillWait=30\nKillWait=60\nFrontendName=head\n"
     parts = read_slurm_conf(text_file("slurm.conf", text), lambda path: None, notes)
     assert parts.settings["killwait"].value == "60"
     assert kinds_of(notes.remarks, "no effect").keys() == {"NodeName", "Weight", "KillWait", "FrontendName"}

@@ -98,11 +98,18 @@ def _rows(file: TextFile, needed: tuple[str, ...]) -> Iterator[tuple[int, Option
 
 
 def read_qos_table(file: TextFile, tree: AccountTree) -> None:
-    """The QOS of `sacctmgr show qos -P`. Raises ConfigurationError for a table of another form, and for a QOS that comes twice."""
-    for _, options in _rows(file, ("name",)):
-        name = options.pop("name")
-        if tree.qualities.get(name.value):
+    """The QOS of `sacctmgr show qos -P`, which replace those that the tree has.
+
+    Raises ConfigurationError for a table of another form, and for a QOS that comes twice.
+    """
+    listed: set[str] = set()
+    for number, options in _rows(file, ("name",)):
+        name = options.pop("name", None)
+        if name is None:
+            raise ConfigurationError(file.name, number, "a row with the name of a QOS")
+        if name.value in listed:
             raise name.refuse("each QOS once")
+        listed.add(name.value)
         tree.qualities[name.value] = options
 
 

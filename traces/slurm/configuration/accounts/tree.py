@@ -36,7 +36,7 @@ class AccountTree:
 
     def parent_of(self, account: str) -> str:
         """The account above, ROOT_ACCOUNT where none is said."""
-        entry = self.accounts[account].get("parent")
+        entry = self.accounts.get(account, {}).get("parent")
         return entry.value if entry is not None and entry.value else ROOT_ACCOUNT
 
 
@@ -95,7 +95,7 @@ def _qualities_of(tree: AccountTree, account: str) -> tuple[tuple[str, ...], str
         seen.add(parent)
     inherited: tuple[tuple[str, ...], str] = ((), "")
     for name in reversed(chain):
-        inherited = _own(tree.accounts[name], inherited)
+        inherited = _own(tree.accounts.get(name, {}), inherited)
     return inherited
 
 

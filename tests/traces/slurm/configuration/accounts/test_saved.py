@@ -77,6 +77,7 @@ def test_bad_dumps(text: str, message: str) -> None:
         ("", "q:1: expected a header line, found nothing"),
         ("normal|0\n", "q:1: expected a header line with the column name"),
         ("Name|Priority\nnormal\n", "q:2: expected 2 columns as in the header, found 1"),
+        ("Name|Priority\n|1\n", "q:2: expected a row with the name of a QOS"),
         ("Name|Priority\na|1\na|2\n", "q:3: expected each QOS once"),
     ],
 )
