@@ -22,11 +22,11 @@ from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from models.judging.blocks import BLOCKS, cut_into_blocks
 from models.judging.configurations import SchedulerConfiguration
-from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
 from models.judging.judge import Judgement, corrected_for_many
 from models.judging.machine import Machine
 from models.judging.panel import Panel, panel_of
-from models.judging.verdict import DOMINATES, TRADES, plain_word, verdict_of
+from models.judging.payers import paid_by
+from models.judging.verdict import DOMINATES, LIKE_CHANCE, TRADES, beside_chance, plain_word, typical_block, verdict_of
 from models.scheduling.options import STARTED_FROM
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.schedule import Schedule
@@ -152,6 +152,8 @@ class _Scored:
     size: IntArray
     counted: BoolArray
     of_period: int
+    procs: IntArray
+    user: IntArray
 
 
 def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | None = None) -> Comparison:
@@ -235,7 +237,14 @@ def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:
         inside = rows["submit_s"].is_between(period.begin, period.end, closed="left").to_numpy()
     size = size_classes(rows["procs"].to_numpy(), trace.cluster_procs)
     return _Scored(
-        rows["job_index"].to_numpy(), rows["runtime_s"].to_numpy(), logged, size, counted & inside, int(inside.sum())
+        rows["job_index"].to_numpy(),
+        rows["runtime_s"].to_numpy(),
+        logged,
+        size,
+        counted & inside,
+        int(inside.sum()),
+        rows["procs"].to_numpy(),
+        trace.jobs().user[trace.test_position :],
     )
 
 
@@ -365,11 +374,16 @@ def _beside(
     for row in scores.iter_rows(named=True):
         ours = waits[row["policy"], row["backfill"], row["estimates"]]
         pair = np.stack([ours, baseline[1]]).astype(np.float64)
-        slowdowns, means = cut.means(bounded_slowdown(pair, scored.runtime)), cut.means(pair)
-        intervals = ratio_interval(slowdowns[0], slowdowns[1]), ratio_interval(means[0], means[1], WAIT_OFFSET_S)
+        typical = typical_block(cut, pair, scored.runtime, scored.procs)
         panels = (_panel(row),), (baseline[0],)
-        judgements.append(Judgement(*panels, *intervals, verdict_of(*panels, *intervals)))
+        paid = paid_by(pair.astype(np.int64), scored.user, scored.procs, scored.runtime, trace.cluster_procs)
+        judgements.append(Judgement(*panels, *typical.averages, verdict_of(*panels, typical), paid))
     verdicts = [judgement.verdict for judgement in corrected_for_many(judgements)]
+    # the evaluation replayed random orders beside FCFS with EASY: what was no better than those does not dominate here
+    like_chance = [plain_word(verdict) == LIKE_CHANCE for verdict in scores["verdict"]]
+    verdicts = [
+        beside_chance(each, 1.0) if is_like else each for each, is_like in zip(verdicts, like_chance, strict=True)
+    ]
     return scores.with_columns(
         verdict=pl.Series([str(verdict) for verdict in verdicts]),
         payers=pl.Series(["; ".join(verdict.payers) for verdict in verdicts]),

@@ -9,21 +9,31 @@ import numpy as np
 
 from models.judging.blocks import BLOCKS, cut_into_blocks, started_everywhere
 from models.judging.chance import ChanceCloud
-from models.judging.intervals import CERTAINTY, WAIT_OFFSET_S, RatioInterval, holm_adjusted, ratio_interval
+from models.judging.intervals import CERTAINTY, RatioInterval, holm_adjusted
 from models.judging.panel import Panel, Replayed
-from models.judging.verdict import DOMINATES, TRADES, PolicyVerdict, beside_chance, verdict_of
-from simulator.metrics.metrics import bounded_slowdown
+from models.judging.payers import WhoPays, payers_between
+from models.judging.verdict import (
+    DOMINATES,
+    TRADES,
+    PolicyVerdict,
+    TypicalBlock,
+    beside_chance,
+    typical_block,
+    verdict_of,
+)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """panels, incumbents: one for each shift. bounded_slowdown, wait: intervals of the first shift, about the typical block."""
+    """panels, incumbents: one for each shift. bounded_slowdown, wait: intervals of the first shift, about the typical block. who_pays: of
+    the first shift."""
 
     panels: tuple[Panel, ...]
     incumbents: tuple[Panel, ...]
     bounded_slowdown: RatioInterval
     wait: RatioInterval
     verdict: PolicyVerdict
+    who_pays: WhoPays
 
 
 def judge(
@@ -37,8 +47,11 @@ def judge(
         if not (np.array_equal(one.jobs.submit, other.jobs.submit) and np.array_equal(one.scored, other.scored)):
             raise ValueError("a judgement needs replays of the same jobs, of which the same are scored")
     panels, incumbents = (tuple(each.panel(wide_of) for each in side) for side in (ours, incumbent))
-    slowdown, wait = block_intervals(ours[0], incumbent[0], blocks)
-    return Judgement(panels, incumbents, slowdown, wait, verdict_of(panels, incumbents, slowdown, wait))
+    intervals = block_intervals(ours[0], incumbent[0], blocks)
+    verdict = verdict_of(panels, incumbents, intervals)
+    return Judgement(
+        panels, incumbents, intervals.bounded_slowdown, intervals.wait, verdict, payers_between(ours[0], incumbent[0])
+    )
 
 
 def beside_cloud(judgement: Judgement, cloud: ChanceCloud) -> Judgement:
@@ -85,11 +98,9 @@ def _would_take_over(judgement: Judgement, accept_trade: bool) -> bool:
     return word == DOMINATES and gains
 
 
-def block_intervals(ours: Replayed, theirs: Replayed, blocks: int = BLOCKS) -> tuple[RatioInterval, RatioInterval]:
-    """The ratios of bounded slowdown and of mean wait in the typical block of the scored jobs, with their intervals."""
+def block_intervals(ours: Replayed, theirs: Replayed, blocks: int = BLOCKS) -> TypicalBlock:
+    """The ratios of the typical block of the scored jobs, with their intervals."""
     starts = np.stack([ours.schedule.start, theirs.schedule.start])
     cut = cut_into_blocks(ours.scored & started_everywhere(starts), blocks)
     wait = (starts - ours.jobs.submit).astype(np.float64)
-    slowdowns = cut.means(bounded_slowdown(wait, ours.jobs.runtime))
-    waits = cut.means(wait)
-    return ratio_interval(slowdowns[0], slowdowns[1]), ratio_interval(waits[0], waits[1], WAIT_OFFSET_S)
+    return typical_block(cut, wait, ours.jobs.runtime, ours.jobs.procs)

@@ -8,9 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from models.judging.intervals import WAIT_OFFSET_S, RatioInterval
+import numpy as np
+from numpy.typing import NDArray
+
+from models.judging.blocks import Blocks
+from models.judging.intervals import WAIT_OFFSET_S, RatioInterval, ratio_interval
 from models.judging.panel import Panel
+from simulator.metrics.metrics import bounded_slowdown
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 DOMINATES, TRADES, HARMS, WORSE, NO_DIFFERENCE = "dominates", "trades", "harms", "worse", "no difference"
 NOT_SIGNIFICANT = "no significant difference"
@@ -23,10 +32,11 @@ VERDICT_MEANING = {
     DOMINATES: "mean wait and mean bounded slowdown fall, fewer than 1 of 20 random orders do as well in both, and no guarded class rises "
     "by more than a tenth: the wait that 99 % of the jobs do not exceed, and the mean waits of wide jobs and of much work. The single "
     "longest wait decides nothing",
-    f"{DOMINATES}, {CERTAIN}": "the same, and chance explains such a result in fewer than 1 of 40 logs",
+    f"{DOMINATES}, {CERTAIN}": "the same, chance explains such a result in fewer than 1 of 40 logs, and the typical 99th percentile "
+    "of waits and the typical wait by work surely rise by less than a tenth",
     LIKE_CHANCE: "it would dominate, but 1 of 20 random orders or more do as well in bounded slowdown and in mean wait",
-    NOT_SIGNIFICANT: "it would dominate or be worse, but the 95 % intervals of both changes include 0",
-    NO_DIFFERENCE: "all measures are within 1 %",
+    NOT_SIGNIFICANT: "it would dominate or be worse, but the 95 % intervals of both changes include 0, or both changes are below 2 %",
+    NO_DIFFERENCE: "mean wait and mean bounded slowdown surely change by less than 2 %, or all measures are within 1 %",
     TRADES: "some gain, and others wait longer for it",
     HARMS: "some gain, and others wait more than twice as long",
     WORSE: "neither mean wait nor mean bounded slowdown falls",
@@ -38,6 +48,8 @@ MOST_OF_A_GUARD = 1.10
 """No guard of a policy that dominates is above this ratio."""
 MOST_LOST = 0.01
 """Nor does it lose more of the capacity than this."""
+LEAST_EFFECT = 0.02
+"""The smallest change of an average that matters: where neither changes by as much, nothing dominates."""
 MOST_AS_GOOD = 0.05
 """No larger share of random orders is as good as a policy that dominates, in bounded slowdown and in mean wait."""
 HARMFUL = 2.0
@@ -74,14 +86,24 @@ class Ratios:
         return self.bounded_slowdown < 1 or self.wait < 1
 
     @property
+    def falls(self) -> bool:
+        """Whether both are less."""
+        return self.bounded_slowdown < 1 and self.wait < 1
+
+    @property
+    def matters(self) -> bool:
+        """Whether one of them changes by LEAST_EFFECT or more."""
+        return max(abs(math.log(self.bounded_slowdown)), abs(math.log(self.wait))) >= -math.log1p(-LEAST_EFFECT)
+
+    @property
+    def keeps_guards(self) -> bool:
+        """Whether no guard is above its limit, nor the lost capacity."""
+        return max(self.guards.values()) <= MOST_OF_A_GUARD and self.lost_capacity <= MOST_LOST
+
+    @property
     def dominates(self) -> bool:
-        """Whether both are less, and nobody pays."""
-        return (
-            self.bounded_slowdown < 1
-            and self.wait < 1
-            and max(self.guards.values()) <= MOST_OF_A_GUARD
-            and self.lost_capacity <= MOST_LOST
-        )
+        """Whether both are less, one of them by an amount that matters, and no guard is above its limit."""
+        return self.falls and self.matters and self.keeps_guards
 
 
 @dataclass(frozen=True)
@@ -143,30 +165,65 @@ def ratios_of(ours: Panel, theirs: Panel) -> Ratios:
     )
 
 
-def verdict_of(
-    ours: Sequence[Panel],
-    incumbent: Sequence[Panel],
-    bounded_slowdown: RatioInterval | None = None,
-    wait: RatioInterval | None = None,
-) -> PolicyVerdict:
+class TypicalBlock(NamedTuple):
+    """Ratios of the typical block, with their intervals."""
+
+    bounded_slowdown: RatioInterval
+    wait: RatioInterval
+    p99_wait: RatioInterval
+    area_wait: RatioInterval
+
+    @property
+    def averages(self) -> tuple[RatioInterval, RatioInterval]:
+        """Of bounded slowdown and of mean wait."""
+        return self.bounded_slowdown, self.wait
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether both averages are surely less, and neither guard is surely above its limit, or may be."""
+        limits = [(each.high, 1.0) for each in self.averages]
+        limits += [(each.high, MOST_OF_A_GUARD) for each in (self.p99_wait, self.area_wait)]
+        return all(high is not None and high < limit for high, limit in limits)
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether both averages surely change by less than LEAST_EFFECT, by two one-sided tests with the 95 % intervals."""
+        margin = math.log1p(LEAST_EFFECT)
+        ends = [end for each in self.averages for end in (each.low, each.high)]
+        return all(end is not None and abs(math.log(end)) < margin for end in ends)
+
+
+def typical_block(cut: Blocks, waits: FloatArray, runtime: IntArray, procs: IntArray) -> TypicalBlock:
+    """Of blocks of the same jobs. waits: of ours and of the incumbent, seconds, float64 (2, jobs). runtime, procs: (jobs,)."""
+    slowdowns, means = cut.means(bounded_slowdown(waits, runtime)), cut.means(waits)
+    area = cut.means(waits, runtime.astype(np.float64) * procs)
+    tails = cut.percentiles(waits, 99)
+    return TypicalBlock(
+        ratio_interval(slowdowns[0], slowdowns[1]),
+        *(ratio_interval(each[0], each[1], WAIT_OFFSET_S) for each in (means, tails, area)),
+    )
+
+
+def verdict_of(ours: Sequence[Panel], incumbent: Sequence[Panel], typical: TypicalBlock | None = None) -> PolicyVerdict:
     """How a policy compares with the incumbent. Raises ValueError without a panel, and for different numbers of them.
 
-    ours, incumbent: panels of the same jobs, one for each shift. bounded_slowdown, wait: intervals of the typical block. A policy
-    dominates only if it does so in every shift. It harms if a guard is above HARMFUL in any.
+    ours, incumbent: panels of the same jobs, one for each shift. typical: the typical block of the first shift. A policy dominates only if
+    it does so in every shift. It harms if a guard is above HARMFUL in any.
     """
     if not ours or len(ours) != len(incumbent):
         raise ValueError(
             f"a verdict needs panels of both policies in the same shifts, got {len(ours)} and {len(incumbent)}"
         )
     ratios = tuple(ratios_of(*pair) for pair in zip(ours, incumbent, strict=True))
-    payers, intervals = _payers(ours, incumbent, ratios), (bounded_slowdown, wait)
-    if all(_hardly_differ(*pair) for pair in zip(ours, incumbent, strict=True)):
+    payers, intervals = _payers(ours, incumbent, ratios), () if typical is None else typical.averages
+    guarded = all(each.keeps_guards for each in ratios)
+    equivalent = typical is not None and typical.is_equivalent and guarded and not any(each.matters for each in ratios)
+    if equivalent or all(_hardly_differ(*pair) for pair in zip(ours, incumbent, strict=True)):
         return PolicyVerdict(NO_DIFFERENCE, False, ratios, ())
-    if all(each.dominates for each in ratios):
-        if _may_be_chance(intervals):
+    if all(each.falls for each in ratios) and guarded:
+        if _may_be_chance(intervals) or not all(each.matters for each in ratios):
             return PolicyVerdict(NOT_SIGNIFICANT, False, ratios, ())
-        certain = all(interval is not None and interval.is_certain_below_one for interval in intervals)
-        return PolicyVerdict(DOMINATES, certain, ratios, payers)
+        return PolicyVerdict(DOMINATES, typical is not None and typical.is_certain, ratios, payers)
     if not any(each.has_gain for each in ratios):
         return PolicyVerdict(NOT_SIGNIFICANT if _may_be_chance(intervals) else WORSE, False, ratios, payers)
     harms = any(max(each.guards.values()) > HARMFUL for each in ratios)

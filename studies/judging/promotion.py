@@ -1,10 +1,10 @@
 """How often a policy is promoted that learned nothing, and one that is better by a tenth: `python -m studies promotion`.
 
 *Nothing learned*: PPO starts from smallest area first, and the rewards of its windows are shuffled before every update. The best of
-its epochs is chosen by some jobs, and later jobs confirm it or do not, as in every training. *A tenth shorter*: every wait of FCFS
-with EASY is a tenth shorter, beside FCFS with EASY. *A larger cluster*: FCFS with EASY on a cluster of a processor or two more, so
-that some weeks gain much and others nothing. Every run has a synthetic log of its own. The tenth of a log before its middle
-confirms, as in `tracehouse train`.
+its epochs is chosen by some jobs, and later jobs confirm it or do not, as in every training. *A tenth shorter*: every wait of smallest
+area first with EASY, from which training starts, is a tenth shorter. *A larger cluster*: FCFS with EASY on a cluster of a processor or two
+more, so that some weeks gain much and others nothing. Every run has a synthetic log of its own. The tenth of a log before its middle
+confirms, as in `tracehouse train`. A policy that some random orders equal is not promoted (models/judging/chance.py).
 """
 
 from __future__ import annotations
@@ -127,20 +127,20 @@ def nothing_learned(seed: int) -> Trial:
     return Trial(judge([ours], [theirs]), partial(arena.chance_cloud, theirs))
 
 
-def replayed_by_fcfs(seed: int, jobs: int, more: int = 0) -> Replayed:
-    """FCFS with EASY on a cluster of so many processors more, over the jobs that confirm."""
+def replayed(seed: int, jobs: int, more: int = 0, policy: str = "FCFS") -> Replayed:
+    """A policy with EASY on a cluster of so many processors more, over the jobs that confirm."""
     scored = Windows.blocks(int(0.4 * jobs), int(0.5 * jobs)).scored
-    return arena_of(seed, jobs, PROCS + more).replayed("FCFS", scored)
+    return arena_of(seed, jobs, PROCS + more).replayed(policy, scored)
 
 
 def mean_wait(jobs: int, more: int, logs: int = 40) -> float:
     """Seconds, over some logs together."""
-    return float(np.mean([replayed_by_fcfs(seed, jobs, more).panel().wait_s for seed in range(logs)]))
+    return float(np.mean([replayed(seed, jobs, more).panel().wait_s for seed in range(logs)]))
 
 
 def shorter_waits(seed: int, jobs: int) -> Trial:
     """A schedule in which every wait is a tenth shorter, beside the true one."""
-    usual = replayed_by_fcfs(seed, jobs)
+    usual = replayed(seed, jobs, policy="SAF")
     wait = BETTER * (usual.schedule.start - usual.jobs.submit)
     start = usual.jobs.submit + np.rint(wait).astype(np.int64)
     shorter = replace(usual, schedule=replace(usual.schedule, start=start))
@@ -149,6 +149,6 @@ def shorter_waits(seed: int, jobs: int) -> Trial:
 
 def larger_cluster(seed: int, jobs: int, more: int) -> Trial:
     """The larger cluster beside the usual one."""
-    usual = replayed_by_fcfs(seed, jobs)
-    judgement = judge([replayed_by_fcfs(seed, jobs, more)], [usual])
+    usual = replayed(seed, jobs)
+    judgement = judge([replayed(seed, jobs, more)], [usual])
     return Trial(judgement, partial(arena_of(seed, jobs).chance_cloud, usual))

@@ -15,12 +15,20 @@ import pytest
 from tests.slurm.recording import record
 from tests.slurm.scenario import Scenario, drawn_scenario
 from tests.slurm.site import NoSlurm, require_slurm
+from traces.cluster.differing import changed_values
+from traces.cluster.remarks import UNKNOWN_KEY, remarks_of
+from traces.common.described_names import with_pseudonyms
 from traces.common.pseudonyms import DEFAULT_KINDS, replace_names
+from traces.slurm.configuration.folder import read_slurm_cluster
 from traces.slurm.reader import read_slurm
 
 WANTED = "TRACEHOUSE_TEST_SLURM"
 """Set by `make test-slurm`: a run of real Slurm takes minutes."""
 FIXED_SEED = 7
+CONFIGURATION = tuple(
+    f"{name}.gz"
+    for name in ("slurm.conf", "gres.conf", "config.txt", "sacctmgr.dump", "qos.txt", "assoc.txt", "reservations.txt")
+)
 
 
 @pytest.fixture(scope="module", params=[FIXED_SEED, date.today().toordinal()], ids=["fixed", "of-the-day"])
@@ -77,6 +85,19 @@ def test_the_collector_has_the_rows_of_sacct_and_no_name(recorded: tuple[Scenari
     collected = pl.concat(parts, how="diagonal_relaxed").select(columns).sort("job_id")
     assert collected.height == rows.height > 0
     assert collected.equals(rows.select(columns).sort("job_id"))
+
+
+def test_the_collected_configuration_is_that_of_the_files(recorded: tuple[Scenario, Path]) -> None:
+    """What scontrol and sacctmgr show is what slurm.conf and the dump say, and no key is unknown."""
+    _, folder = recorded
+    (archive,) = folder.glob("collected-*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder / "unpacked", filter="data")
+    plain = read_slurm_cluster([path for path in folder.glob("*.gz") if path.name in CONFIGURATION], "live")
+    collected = read_slurm_cluster((folder / "unpacked").glob("*/configuration/*"), "live")
+    key = (folder / "collect.key").read_bytes().strip()
+    assert changed_values(with_pseudonyms(plain.description, DEFAULT_KINDS, key), collected.description) == ()
+    assert remarks_of((*plain.remarks, *collected.remarks), UNKNOWN_KEY) == ()
 
 
 def asked_of(row: dict[str, Any]) -> dict[str, Any]:

@@ -67,12 +67,11 @@ class ServiceQuality:
 class Limit:
     """At most `bound` of a resource, whoever sets it: Slurm's QOS and associations, PBS's server and queues, Maui's credentials.
 
-    owner, owner_name: where it stands, one of LIMIT_OWNERS and its name (an association is "account/user", the cluster ""). counts, each:
-    see COUNTS and EACHES. who: one user, group or account, "" for each. resource: "jobs", "nodes", "cpu", "mem" (MiB),
-    "gpu", "gpu:TYPE", "time" (seconds), "billing", "licence:NAME", or a resource by its scheduler's name. For "outstanding" and "used" the
-    bound is in resource-seconds. is_least: the bound is a least amount instead (MinTRES). is_soft: Maui's soft limit, or PBS's, over which
-    jobs are preempted first. source: file, line
-    and key that it came from.
+    owner, owner_name: where it stands, one of LIMIT_OWNERS and its name: of a user "user", "account/user" or
+    "account/user/partition", of the cluster "". counts, each: see COUNTS and EACHES. who: one user, group or account, "" for each.
+    resource: "jobs", "nodes", "cpu", "mem" (MiB), "gpu", "gpu:TYPE", "time" (seconds), "billing", "licence:NAME", or a resource by its
+    scheduler's name. For "outstanding" and "used" the bound is in resource-seconds. is_least: the bound is the least (MinTRES).
+    is_soft: Maui's soft limit, or PBS's, over which jobs are preempted first. source: file, line and key that it came from.
 
     Raises ValueError for a word that is none of the lists.
     """
@@ -96,3 +95,10 @@ class Limit:
                 )
         if self.bound < 0:
             raise ValueError(f"a limit of {self.owner} {self.owner_name} on {self.resource} is negative: {self.bound}")
+
+    @property
+    def association(self) -> tuple[str, str, str]:
+        """Account, user and partition of a user's limit, "" for all."""
+        parts = self.owner_name.split("/")
+        account, user, partition = parts if len(parts) == 3 else [*parts, ""] if len(parts) == 2 else ["", *parts, ""]
+        return account, user, partition

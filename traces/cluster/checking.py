@@ -315,8 +315,9 @@ def _is_counted(limit: Limit, cluster: ClusterDescription, below: Mapping[str, l
     elif limit.owner == "account":
         about = pl.col("account").is_in(below.get(limit.owner_name, [limit.owner_name]))
     elif limit.owner == "user":
-        account, _, user = limit.owner_name.rpartition("/")
-        about = (pl.col("user_name") == user) & ((pl.col("account") == account) if account else pl.lit(True))
+        about = pl.lit(True)
+        for column, name in zip(("account", "user_name", "queue"), limit.association, strict=True):
+            about &= (pl.col(column) == name).fill_null(False) if name else pl.lit(True)
     if named and limit.who:
         return about & (pl.col(named) == limit.who)
     if named:

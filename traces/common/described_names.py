@@ -64,6 +64,6 @@ def _limit(limit: Limit, new: _Renaming) -> Limit:
     if limit.owner == "account":
         owner = new("account", owner)
     elif limit.owner == "user":
-        account, slash, user = owner.rpartition("/")
-        owner = f"{new('account', account)}{slash}{new('user', user)}"
+        account, user, partition = limit.association
+        owner = "/".join(filter(None, [new("account", account), new("user", user), partition]))
     return replace(limit, owner_name=owner, who=new(limit.each, limit.who))

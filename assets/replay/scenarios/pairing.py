@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from assets.replay.run import ReplayRun
 from models.judging.blocks import cut_into_blocks
-from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
 from models.judging.judge import Judgement
 from models.judging.panel import panel_of
-from models.judging.verdict import HARDLY, verdict_of
-from simulator.metrics.metrics import bounded_slowdown
+from models.judging.payers import paid_by
+from models.judging.verdict import HARDLY, typical_block, verdict_of
 
 SECONDS_PER_HOUR = 3600
 SHORTER_WAITS, LONGER_WAITS, SAME_WAITS = "shorter waits", "longer waits", "about the same waits"
@@ -68,11 +67,11 @@ def judge_pair(base: ReplayRun, other: ReplayRun, pairs: PairedJobs) -> Judgemen
     waits = paired_waits(base, other, pairs)
     wait = np.stack([waits["wait_s"].to_numpy(), waits["base_wait_s"].to_numpy()]).astype(np.float64)
     blocks = cut_into_blocks(np.ones(wait.shape[1], dtype=np.bool_))
-    slowdowns = blocks.means(bounded_slowdown(wait, waits["runtime_s"].to_numpy()))
-    means = blocks.means(wait)
-    intervals = ratio_interval(slowdowns[0], slowdowns[1]), ratio_interval(means[0], means[1], WAIT_OFFSET_S)
+    runtime, procs = waits["runtime_s"].to_numpy(), waits["procs"].to_numpy()
+    typical = typical_block(blocks, wait, runtime, procs)
     ours, theirs = (panels[0],), (panels[1],)
-    return Judgement(ours, theirs, *intervals, verdict_of(ours, theirs, *intervals))
+    paid = paid_by(wait.astype(np.int64), base.jobs.user[pairs.base], procs, runtime, base.cluster.procs)
+    return Judgement(ours, theirs, *typical.averages, verdict_of(ours, theirs, typical), paid)
 
 
 def ranked_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

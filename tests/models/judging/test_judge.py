@@ -12,6 +12,7 @@ from models.judging.blocks import block_edges
 from models.judging.intervals import ratio_interval
 from models.judging.judge import Judgement, block_intervals, corrected_for_many, judge, takes_over
 from models.judging.panel import Replayed, scored_after
+from models.judging.payers import WhoPays
 from models.judging.verdict import DOMINATES, NO_DIFFERENCE, PolicyVerdict
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import bounded_slowdown
@@ -33,7 +34,7 @@ def test_a_policy_beside_itself_makes_no_difference() -> None:
 
 def test_intervals_are_those_of_the_blocks_of_scored_jobs() -> None:
     ours, theirs = replayed("SJF"), replayed("FCFS")
-    slowdown, wait = block_intervals(ours, theirs)
+    slowdown, wait = block_intervals(ours, theirs).averages
     edges = 400 + block_edges(400, 16)
     means = []
     for each in (ours, theirs):
@@ -90,11 +91,14 @@ def test_who_takes_over(word: str, highs: tuple[float, float], taken: bool, with
     assert takes_over(judgement(word, *highs), accept_trade=True) == with_trades
 
 
+NOBODY = WhoPays(0.0, 0.0, 0, 0, 0, "", 1.0, 0)
+
+
 def dominating(slowdown: np.ndarray, wait: np.ndarray) -> Judgement:
     """Of a policy that dominates, with these log ratios of its blocks."""
     intervals = [ratio_interval(np.exp(each), np.ones(len(each))) for each in (slowdown, wait)]
     is_certain = all(each.is_certain_below_one for each in intervals)
-    return Judgement((), (), *intervals, PolicyVerdict(DOMINATES, is_certain, (), ()))
+    return Judgement((), (), *intervals, PolicyVerdict(DOMINATES, is_certain, (), ()), NOBODY)
 
 
 def test_one_policy_alone_is_certain_by_its_intervals() -> None:

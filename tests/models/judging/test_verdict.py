@@ -18,6 +18,7 @@ from models.judging.verdict import (
     TRADES,
     VERDICT_MEANING,
     WORSE,
+    TypicalBlock,
     plain_word,
     ratios_of,
     verdict_of,
@@ -68,6 +69,15 @@ def test_every_shift_counts() -> None:
         verdict_of([good, good], [FCFS])
 
 
+def around(low: float, high: float) -> RatioInterval:
+    return RatioInterval(1.0, low, high, 0.1, 16, 12.0, None)
+
+
+def block(slowdown: RatioInterval, wait: RatioInterval) -> TypicalBlock:
+    """The guards do not change."""
+    return TypicalBlock(slowdown, wait, around(0.99, 1.01), around(0.99, 1.01))
+
+
 def interval(high: float | None) -> RatioInterval:
     return RatioInterval(0.8, 0.7 if high else None, high, 0.1, 16, 12.0, None if high else "8 blocks")
 
@@ -79,11 +89,33 @@ def interval(high: float | None) -> RatioInterval:
 def test_certain_only_where_both_intervals_lie_below_one(
     slowdown: float | None, wait: float | None, certain: bool
 ) -> None:
-    found = verdict_of([over(0.8, 0.9)], [FCFS], interval(slowdown), interval(wait))
+    found = verdict_of([over(0.8, 0.9)], [FCFS], block(interval(slowdown), interval(wait)))
     assert (found.word, found.is_certain) == (DOMINATES, certain)
     assert str(found) == ("dominates, certain" if certain else "dominates")
     assert not verdict_of([over(0.8, 0.9)], [FCFS]).is_certain
-    assert not verdict_of([over(0.8, 0.9, wide=3)], [FCFS], interval(0.9), interval(0.9)).is_certain
+    assert not verdict_of([over(0.8, 0.9, wide=3)], [FCFS], block(interval(0.9), interval(0.9))).is_certain
+
+
+@pytest.mark.parametrize(
+    ("tail", "area", "certain"), [(1.09, 1.09, True), (1.11, 1.0, False), (1.0, 1.11, False), (None, 1.0, False)]
+)
+def test_certain_only_where_the_guards_surely_hold(tail: float | None, area: float, certain: bool) -> None:
+    typical = TypicalBlock(interval(0.9), interval(0.9), interval(tail), interval(area))
+    assert verdict_of([over(0.8, 0.9)], [FCFS], typical).is_certain == certain
+
+
+@pytest.mark.parametrize(
+    ("panel", "ends", "word"),
+    [
+        (over(0.985, 0.985), (0.97, 0.999), NOT_SIGNIFICANT),  # too small an effect
+        (over(0.985, 0.985), (0.981, 0.999), NO_DIFFERENCE),
+        (over(0.999, 1.001, p99=1.04), (0.99, 1.01), NO_DIFFERENCE),
+        (over(0.999, 1.001, p99=1.2), (0.99, 1.01), TRADES),
+        (over(0.99, 0.97), (0.96, 0.999), DOMINATES),
+    ],
+)
+def test_an_effect_has_a_size(panel: Panel, ends: tuple[float, float], word: str) -> None:
+    assert verdict_of([panel], [FCFS], block(around(*ends), around(*ends))).word == word
 
 
 def test_a_log_in_which_nobody_waits_tells_no_difference() -> None:
@@ -116,10 +148,6 @@ def test_every_verdict_has_a_place_and_a_meaning() -> None:
     assert ", ".join(f"'{word}'" for word in BEST_FIRST) in check
 
 
-def around(low: float, high: float) -> RatioInterval:
-    return RatioInterval(1.0, low, high, 0.1, 16, 12.0, None)
-
-
 @pytest.mark.parametrize(
     ("panel", "slowdown", "wait", "word"),
     [
@@ -133,7 +161,7 @@ def around(low: float, high: float) -> RatioInterval:
 def test_what_may_be_chance_is_no_significant_difference(
     panel: Panel, slowdown: RatioInterval, wait: RatioInterval, word: str
 ) -> None:
-    assert verdict_of([panel], [FCFS], slowdown, wait).word == word
+    assert verdict_of([panel], [FCFS], block(slowdown, wait)).word == word
 
 
 @pytest.mark.parametrize("panel", [over(1.005, 0.8), over(0.8, 1), over(0.9, 1.0001)])

@@ -16,6 +16,7 @@ CLUSTER = ClusterDescription(
     (AccountUser("ada", "team"),),
     limits=(
         Limit("user", "team/ada", "running", "all", "cpu", 4),
+        Limit("user", "team/ada/gpu", "running", "all", "cpu", 4),
         Limit("cluster", "", "running", "group", "cpu", 8, who="phys"),
         Limit("qos", "high", "running", "all", "cpu", 8),
     ),
@@ -33,6 +34,7 @@ def test_every_name_is_replaced_and_pseudonyms_stay() -> None:
     assert hidden.accounts == (Account(lab), Account(team, lab)) and hidden.members == (AccountUser(ada, team),)
     assert [(limit.owner_name, limit.who) for limit in hidden.limits] == [
         (f"{team}/{ada}", ""),
+        (f"{team}/{ada}/gpu", ""),
         ("", phys),
         ("high", ""),
     ]

@@ -134,7 +134,7 @@ SLURM_NODE_KEYS = (
     | without_effect(
         "nodehostname nodeaddr bcastaddr cpubind port tresweights certtoken parameters arch cpualloc cpuefctv cputot "
         "cpuload activefeatures availablefeatures gresdrain gresused os allocmem freemem owner mcs_label partitions boottime "
-        "slurmdstarttime lastbusytime cfgtres alloctres capwatts currentwatts averagewatts joules consumedjoules "
+        "slurmdstarttime lastbusytime cfgtres alloctres capwatts currentwatts averagewatts avewatts joules consumedjoules "
         "lowestjoules extsensorsjoules extsensorswatts extsensorstemp version comment extra instanceid instancetype "
         "resumeaftertime reservationname nextstate cpuerr resumetimeout suspendtimeout suspendtime "
         "dynamicnode"

@@ -205,7 +205,7 @@ def _nodes_of_partition(
     listed_nodes: Collection[str],
     notes: Notes,
 ) -> tuple[str, ...] | None:
-    """The names of a partition's nodes, () for all. None where it has none."""
+    """The names of a partition's nodes, () where it has all. None where it has none."""
     entry = of.get("nodes")
     if entry is None or entry.value.lower() in ("", "(null)", "none"):
         return None
@@ -224,4 +224,5 @@ def _nodes_of_partition(
         if name not in names and name not in listed_nodes:
             remedy = "Add its NodeName line, or take it out"
             raise entry.refuse(f"nodes or sets of nodes that are defined, but {name} is none,", remedy)
-    return tuple(dict.fromkeys(name for name in members if name in names)) or None
+    existing = tuple(dict.fromkeys(name for name in members if name in names))
+    return () if len(existing) == len(names) else existing or None

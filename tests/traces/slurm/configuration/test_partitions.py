@@ -13,7 +13,7 @@ from traces.cluster.remarks import ConfigurationError
 from traces.slurm.configuration.partitions import partitions_of_parts
 from traces.slurm.configuration.slurm_conf import read_slurm_conf
 
-NODES = (Node("n1", 1, features=("ib",)), Node("n2", 1), Node("g1", 1))
+NODES = (Node("n1", 1, features=("ib",)), Node("n2", 1), Node("g1", 1), Node("z1", 1))
 
 
 def partitions_of(text: str, notes: Notes | None = None) -> tuple[Partition, ...]:

@@ -108,6 +108,7 @@ def read_qos_table(file: TextFile, tree: AccountTree) -> None:
 
 def read_assoc_table(file: TextFile, notes: Notes) -> AccountTree:
     """The tree of `sacctmgr show assoc -P`, which is in the order of the tree, with the parent's name where it shows it.
+    The default account of a user is the only one that the user has; of several the table does not say which.
 
     Raises ConfigurationError for a table of another form."""
     tree = AccountTree()
@@ -128,6 +129,10 @@ def read_assoc_table(file: TextFile, notes: Notes) -> AccountTree:
             if not shows_parents:
                 effect = "the table does not say its parent, so it is below root. Add ParentName to the columns, or dump the accounts"
                 notes.assumed(Entry(file.name, number, "Account", account), effect)
+    accounts_of: dict[str, set[str]] = {}
+    for user, account, _ in tree.users:
+        accounts_of.setdefault(user, set()).add(account)
+    tree.default_accounts = {user: next(iter(of)) for user, of in accounts_of.items() if len(of) == 1}
     return tree
 
 

@@ -49,6 +49,7 @@ def test_an_association_table_says_the_parents() -> None:
         ("physics", "root"),
         ("lab", "physics"),
     ] and not notes.remarks
+    assert [(x.user, x.is_default) for x in shared.members] == [("ada", True)]
     without = ASSOC.replace("ParentName", "Comment")
     assert [x.parent for x in shared_cluster(read_assoc_table(text_file("a", without), notes), Notes()).accounts] == [
         "root",
