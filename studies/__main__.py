@@ -36,6 +36,7 @@ STUDIES = {
     "results": "publishing.results",
     "slurm_decisions": "slurm.decisions",
     "slurm_free_runs": "slurm.free_runs",
+    "slurm_micro_cluster": "slurm.micro_cluster",
     "slurm_priorities": "slurm.priorities",
     "uses": "predicting.uses",
     "vasp": "predicting.vasp",
@@ -55,6 +56,7 @@ WITHOUT_ARCHIVE = (
     "results",
     "slurm_decisions",
     "slurm_free_runs",
+    "slurm_micro_cluster",
     "slurm_priorities",
     "vasp",
 )

@@ -12,7 +12,7 @@ JOBS, NODES, CPUS, MEMORY, TIME, GPUS = range(6)
 
 
 @compiled
-def amount_of(engine, job, resource, nodes, cpus, memory):
+def resource_amount(engine, job, resource, nodes, cpus, memory):
     """How much of a resource the job takes on so many nodes with so many CPUs and so much memory in all."""
     if resource == JOBS:
         return 1
@@ -66,7 +66,7 @@ def over_limit(engine, job, chosen):
         resource = limits.resource[slot]
         if resource in (JOBS, TIME) or limits.checked[entry] == 0:
             continue
-        more = amount_of(engine, job, resource, nodes, cpus, memory)
+        more = resource_amount(engine, job, resource, nodes, cpus, memory)
         if limits.counts[slot] == RUNNING:
             more += limits.used[slot]
         if more > limits.bound[slot]:
@@ -87,4 +87,6 @@ def change_used(engine, job, sign):
         memory += node_memory(engine.jobs, job, running.cpus[row])
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
-        limits.used[slot] += sign * amount_of(engine, job, limits.resource[slot], running.nodes[job], cpus, memory)
+        limits.used[slot] += sign * resource_amount(
+            engine, job, limits.resource[slot], running.nodes[job], cpus, memory
+        )

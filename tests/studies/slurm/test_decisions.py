@@ -8,7 +8,7 @@ from studies.slurm.decisions import judge
 from studies.slurm.golden_runs import read_golden_run
 from tests.shared import shared_file
 
-SCENARIOS = (
+SCENARIOS = [
     "S1-backfill",
     "S1-bfcont",
     "S10",
@@ -23,7 +23,7 @@ SCENARIOS = (
     "S9-interval",
     "S9-jobtest",
     "S9-window",
-)
+]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -1,0 +1,127 @@
+"""Our Slurm against one real run of UB's micro cluster: `python -m studies slurm_micro_cluster`.
+
+500 jobs on ten nodes, under real Slurm of version 17.11. Requests come from the events, which have what accounting lacks: features and
+GPUs. Submissions, starts and run times come from accounting.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import Request, request_arrays
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.slurm.replaying import Phases, SlurmReplayer
+from studies.slurm.decisions import SHARED
+from traces.cluster.description import ClusterDescription
+from traces.slurm.configuration.folder import read_slurm_cluster
+
+SEEDS = 5
+MEMORY_PER_CPU_MIB = 2800
+"""DefMemPerCPU of its partitions."""
+
+
+def micro_cluster(folder: Path) -> ClusterDescription:
+    """The cluster from its configuration."""
+    files = [folder / "etc" / "slurm.conf", folder / "v3" / "etc" / "sacctmgr.script"]
+    return read_slurm_cluster(files, "micro").description
+
+
+def micro_requests(folder: Path) -> tuple[list[Request], list[tuple[int, int]]]:
+    """The requests, and the start and end of each job."""
+    names, *lines = (folder / "real_slurm_run" / "slurm_acct.out").read_text().splitlines()
+    rows = [dict(zip(names.split("|"), line.split("|"), strict=False)) for line in lines]
+    by_name = {row["JobName"]: row for row in rows}
+    asked, ran = [], []
+    for line in (folder / "v3" / "workload" / "jobs500.events").read_text().splitlines():
+        words = shlex.split(line.partition("|")[2])
+        options = {
+            word: words[k + 1] for k, word in enumerate(words[:-1]) if word in ("-J", "-t", "-n", "-A", "-q", "-p")
+        }
+        options |= dict(word.split("=", 1) for word in words if word.startswith("--") and "=" in word)
+        row = by_name[options["-J"]]
+        ran.append((_second(row["Start"]), _second(row["End"])))
+        asked.append(_request(options, _second(row["Submit"])))
+    return asked, ran
+
+
+def _request(options: dict[str, str], submit_s: int) -> Request:
+    hours, minutes, seconds = (int(part) for part in options["-t"].split(":"))
+    each, tasks = int(options["--ntasks-per-node"]), int(options["-n"])
+    gres = options.get("--gres", "")
+    memory = options.get("--mem")
+    return Request(
+        submit_s=submit_s,
+        limit_s=hours * 3600 + minutes * 60 + seconds,
+        min_nodes=-(-tasks // each),
+        max_nodes=-(-tasks // each),
+        tasks=tasks,
+        tasks_per_node=each,
+        memory_mib=int(memory) if memory else MEMORY_PER_CPU_MIB,
+        memory_per="node" if memory else "cpu",
+        gpus={"": int((gres.rpartition(":")[2]) or 1)} if gres else {},
+        features=options.get("--constraint", ""),
+        partitions=(options["-p"],),
+        qos=options["-q"],
+        account=options["-A"],
+        user=options["--uid"],
+    )
+
+
+def _second(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+
+
+def replay_micro(folder: Path, phases: Phases) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Waits of our replay and of the real run, in seconds."""
+    cluster = micro_cluster(folder)
+    asked, ran = micro_requests(folder)
+    order = sorted(range(len(asked)), key=lambda k: asked[k].submit_s)
+    asked, ran = [asked[k] for k in order], [ran[k] for k in order]
+    arrays = cluster_arrays(cluster, {one.features for one in asked})
+    requests = request_arrays(asked, cluster, arrays)
+    start, end = np.array(ran, dtype=np.int64).T
+    runtime = end - start
+    jobs = Jobs(requests.submit, runtime, np.ones_like(start), requests.limit, np.maximum(requests.limit, runtime))
+    outcome = SlurmReplayer(cluster, arrays, requests, phases).replay(jobs, Cluster(cluster.num_cpus))
+    return outcome.schedule.start - requests.submit, start - requests.submit
+
+
+def rank_correlation(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+    """Spearman's: the correlation of the ranks, where equal values share the mean of their ranks."""
+    ranks = [_ranks(values) for values in (one, other)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def _ranks(values: NDArray[np.int64]) -> NDArray[np.float64]:
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2.0)[place]
+
+
+def main() -> None:
+    """Prints mean waits, ranks and how many jobs are alike, over phases."""
+    folder = SHARED / "traces" / "clusters" / "ub-micro"
+    if not folder.exists():
+        sys.exit(f"{folder}: the data are not there; name the folder above with TRACEHOUSE_SHARED")
+    print("| phase | mean wait, s | real, s | ratio | rank | waits within 60 s |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for seed in range(SEEDS):
+        ours, real = replay_micro(folder, Phases.drawn(seed))
+        alike = float((np.abs(ours - real) <= 60).mean())
+        print(
+            f"| {seed} | {ours.mean():.0f} | {real.mean():.0f} | {ours.mean() / real.mean():.2f} | "
+            f"{rank_correlation(ours, real):.2f} | {alike:.2f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
