@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from models.judging.judge import Judgement, corrected_for_many, judge
+from models.judging.judge import Judgement, beside_cloud, corrected_for_many, judge
+from models.judging.panel import Replayed
+from models.judging.verdict import DOMINATES
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.options import KeySearchOptions
@@ -67,16 +69,23 @@ def value_of_keys(arena: Arena) -> KeyValue:
 
 def judged(arena: Arena, key: PriorityKey) -> Judgement:
     """The key beside FCFS with EASY over the second half of the jobs."""
-    jobs = len(arena.jobs)
-    scored = range(jobs // 2, jobs)
-    return judge([arena.replayed(key.policy, scored)], [arena.replayed("FCFS", scored)])
+    return _beside_fcfs(arena, arena.replayed(key.policy, _second_half(arena)))
 
 
 def judged_sjbf(arena: Arena) -> Judgement:
     """FCFS that backfills the shortest job first, beside FCFS with EASY over the second half of the jobs."""
-    jobs = len(arena.jobs)
-    scored = range(jobs // 2, jobs)
-    return judge([replace(arena, backfill="easy-sjbf").replayed("FCFS", scored)], [arena.replayed("FCFS", scored)])
+    return _beside_fcfs(arena, replace(arena, backfill="easy-sjbf").replayed("FCFS", _second_half(arena)))
+
+
+def _second_half(arena: Arena) -> range:
+    return range(len(arena.jobs) // 2, len(arena.jobs))
+
+
+def _beside_fcfs(arena: Arena, ours: Replayed) -> Judgement:
+    """Also beside random orders."""
+    incumbent = arena.replayed("FCFS", _second_half(arena))
+    judgement = judge([ours], [incumbent])
+    return beside_cloud(judgement, arena.chance_cloud(incumbent)) if judgement.verdict.word == DOMINATES else judgement
 
 
 def heading() -> str:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from models.judging.judge import Judgement, corrected_for_many, judge
-from models.judging.verdict import ratios_of
+from models.judging.judge import Judgement, beside_cloud, corrected_for_many, judge
+from models.judging.verdict import DOMINATES, ratios_of
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.priority_key import guarded_value, searched_jobs
@@ -58,8 +58,10 @@ def later_jobs(arena: Arena) -> range:
 
 
 def judged(arena: Arena, factor: float, scored: range) -> Judgement:
-    """The key beside FCFS with EASY over the scored jobs."""
-    return judge([arena.replayed(policy_of(factor), scored)], [arena.replayed("FCFS", scored)])
+    """The key beside FCFS with EASY, and beside random orders, over the scored jobs."""
+    incumbent = arena.replayed("FCFS", scored)
+    judgement = judge([arena.replayed(policy_of(factor), scored)], [incumbent])
+    return beside_cloud(judgement, arena.chance_cloud(incumbent)) if judgement.verdict.word == DOMINATES else judgement
 
 
 def policy_of(factor: float) -> str:

@@ -22,7 +22,7 @@ def test_rewards_are_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_training_of_nothing_is_judged_on_the_jobs_that_confirm() -> None:
-    judgement = nothing_learned(3)
+    judgement = nothing_learned(3).judgement
     assert judgement.panels[0] != judgement.incumbents[0], "the chosen epoch is another policy"
     assert not takes_over(judgement)
 
@@ -30,7 +30,7 @@ def test_a_training_of_nothing_is_judged_on_the_jobs_that_confirm() -> None:
 def test_shorter_waits_are_promoted_and_a_larger_cluster_is_better() -> None:
     counts = counted(range(5), partial(shorter_waits, jobs=10_000))
     assert counts.promoted >= 4 and counts.dominated >= counts.promoted >= counts.certain
-    assert larger_cluster(1, 4000, 16).verdict.ratios[0].wait < 0.8
+    assert larger_cluster(1, 4000, 16).judgement.verdict.ratios[0].wait < 0.8
 
 
 def test_a_line_tells_the_share_and_its_error() -> None:

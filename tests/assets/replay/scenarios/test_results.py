@@ -114,7 +114,8 @@ def test_a_gain_that_nobody_pays_for_by_much_still_says_what_does_not_fall(busy:
     answer = results_of({"SAF": {"policy": "SAF"}})
     row = row_of(answer, "SAF") | {"verdict": TRADES, "who_pays": None}
     unpaid = replace(answer, rows=pl.DataFrame([row], schema=ROW_SCHEMA))
-    assert unpaid.remarks == ["SAF: who pays: nobody by more than the limits of a verdict"]
+    assert unpaid.remarks[0].startswith("beside the base, 102 random orders: bounded slowdown ")
+    assert unpaid.remarks[1:] == ["SAF: who pays: nobody by more than the limits of a verdict"]
 
 
 def test_scenarios_that_differ_are_told_apart(busy: Path) -> None:
