@@ -23,7 +23,7 @@ READERS = {
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (2, "267ca6cc9812"),
-    "slurm": (4, "103e3d0a0729"),
+    "slurm": (4, "07e51a50a30a"),
     "pbs": (4, "cc411dda62bc"),
     "vasp": ("4", "d4880b4b1b17"),
 }

@@ -12,6 +12,7 @@ from traces.slurm.values import (
     array_tasks,
     duration_seconds,
     gpu_count,
+    gres_count,
     local_time,
     memory_per,
     positive_count,
@@ -95,6 +96,8 @@ READ_COLUMNS = (
     "reqmem",
     "reqtres",
     "alloctres",
+    "reqgres",
+    "allocgres",
     "timelimit",
     "timelimitraw",
     "nodelist",
@@ -149,13 +152,15 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
         signal=pl.col("in_exitcode").str.extract(r"^\d{1,9}:(\d{1,9})$", 1).cast(pl.Int64),
         nodes=pl.coalesce(positive_count("nnodes"), tres_count("alloctres", "node"), tres_count("reqtres", "node")),
         requested_procs=pl.coalesce(positive_count("reqcpus"), tres_count("reqtres", "cpu")),
-        gpus=pl.coalesce(gpu_count("alloctres"), gpu_count("reqtres")),
+        gpus=pl.coalesce(gpu_count("alloctres"), gpu_count("reqtres"), gres_count("allocgres")),
     )
     jobs = jobs.with_columns(
         procs=pl.coalesce(
             positive_count("ncpus"), positive_count("alloccpus"), tres_count("alloctres", "cpu"), "requested_procs"
         ),
         elapsed_s=pl.coalesce("elapsed_s", whole_number("elapsedraw")),
+        # ReqGRES is of a node
+        gpus=pl.coalesce("gpus", gres_count("reqgres") * pl.col("nodes").fill_null(1)),
         time_limit_s=pl.coalesce("time_limit_s", positive_count("timelimitraw") * 60),
     )
     jobs = with_settled_times(jobs, {name: local_time(pl.col(f"in_{name}")) for name in LOCAL_TIMES}, time_zone)

@@ -69,6 +69,18 @@ def gpu_count(name: str) -> pl.Expr:
     return pl.when(text != "").then(pl.coalesce(tres_count(name, "gres/gpu"), typed.list.sum()))
 
 
+def gres_count(name: str) -> pl.Expr:
+    """GPUs of a list of generic resources, as sacct printed it before it had trackable resources: `gpu:2`, `gpu:a100:2`, `gpu`."""
+    part = pl.element()
+    count = part.str.extract(r":(\d{1,9})(?:\(.*)?$", 1).cast(pl.Int64).fill_null(1)
+    counts = (
+        pl.col(f"in_{name}")
+        .str.split(",")
+        .list.eval(pl.when(part.str.contains(r"^(?:gres:)?gpu(?:[:(]|$)")).then(count).otherwise(0))
+    )
+    return pl.when(pl.col(f"in_{name}") != "").then(counts.list.sum())
+
+
 def array_tasks(job_id: pl.Expr) -> pl.Expr:
     """How many tasks a line represents, by its job id: `12_[1-3]` has three, `12_[1,5]` two, and `12_[0-9:3%2]` four.
 

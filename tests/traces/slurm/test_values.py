@@ -12,6 +12,7 @@ from traces.slurm.values import (
     array_tasks,
     duration_seconds,
     gpu_count,
+    gres_count,
     local_time,
     memory_per,
     positive_count,
@@ -105,6 +106,23 @@ def test_memory_per_node_and_per_cpu(memory: str, kilobytes: int) -> None:
 )
 def test_what_memory_is_asked_for(memory: str, line: str, per: str | None) -> None:
     assert value(memory_per(), reqmem=memory, submitline=line) == per
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus"),
+    [
+        ("gpu:2", 2),
+        ("gres:gpu:2", 2),
+        ("gpu:a100:2,craynetwork:1", 2),
+        ("gpu", 1),
+        ("gpu:a100:1,gpu:v100:2", 3),
+        ("mic:1", 0),
+        ("gpu:2(S:0)", 2),
+        ("", None),
+    ],
+)
+def test_gres_of_old_logs(text: str, gpus: int | None) -> None:
+    assert value(gres_count("x"), x=text) == gpus
 
 
 def test_counts() -> None:
