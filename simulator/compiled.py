@@ -5,7 +5,7 @@ from typing import Any
 
 from compilation import Compiler
 
-_COMPILER = Compiler(Path(__file__).parent)
+_COMPILER = Compiler(Path(__file__).parent, Path(__file__).parents[1] / "traces" / "cluster")
 compiled: Any = _COMPILER.compiled
 lean: Any = _COMPILER.lean
 inlined: Any = _COMPILER.inlined

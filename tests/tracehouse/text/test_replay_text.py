@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from assets.policies.verdicts import JudgedRules
+from models.judging.chance import cloud_around, random_orders
 from models.judging.judge import judge
 from models.judging.panel import Replayed
 from simulator.engine.replay import replay
@@ -75,7 +77,9 @@ def test_the_verdict_says_who_pays_and_how_sure_it_is(comparison: dict) -> None:
 def test_ratios_of_trained_policies(capsys: pytest.CaptureFixture[str]) -> None:
     jobs, scored = busy_jobs(300), np.arange(300) >= 150
     easy = Replayed(jobs, PROCS, replay(jobs, PROCS, "FCFS", "easy"), scored)
-    print_ratios({"key": judge([easy], [easy])}, 150)
-    lines = capsys.readouterr().out.splitlines()
-    assert "over its later 150 jobs" in lines[1]
-    assert lines[-1].split()[:3] == ["key", "1.00", "1.00"] and lines[-1].endswith("no difference")
+    cloud = cloud_around(easy, lambda order: replay(jobs, PROCS, order, "easy"), random_orders(300)[:4])
+    print_ratios(JudgedRules({"key": judge([easy], [easy])}, cloud), 150)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert "over its later 150 jobs" in lines[0]
+    assert lines[2].split()[:3] == ["key", "1.00", "1.00"] and lines[2].endswith("no difference")
+    assert lines[3].startswith("4 random orders: bounded slowdown ")

@@ -76,8 +76,10 @@ def test_a_policy_is_confirmed_by_later_jobs(
     saf = arena.replayed("SAF", later.scored)
     wait = saf.schedule.start - saf.jobs.submit
     shrunk = replace(saf.schedule, start=saf.jobs.submit + np.rint(ratio * wait).astype(np.int64))
-    schedules = iter([replace(saf, schedule=shrunk), saf])
-    monkeypatch.setattr(Arena, "replayed", lambda *_: next(schedules))
+    schedules, replayed = iter([replace(saf, schedule=shrunk), saf]), Arena.replayed
+    monkeypatch.setattr(
+        Arena, "replayed", lambda self, policy, scored: next(schedules, None) or replayed(self, policy, scored)
+    )
     begun = smallest_area_first(LAYOUTS["plain"], 1.0, 1)
     assert is_confirmed(arena, lessons, recipe(False), begun, begun) == taken
 
