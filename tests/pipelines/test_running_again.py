@@ -20,7 +20,7 @@ from tests.tiny import SOURCE, Home, assert_same_tables
 
 OF_OTHER_LOGS = (
     "core.suspensions",
-    "core.job_nodes",
+    "core.job_nodes", "core.nodes", "core.partitions", "core.limits", "core.reservations",
     "raw.rejects", "raw.pbs_records", "raw.slurm_jobs", "core.requeues", "core.repeats", "core.changed_files",
     "raw.vasp_runs", "raw.vasp_electronic_steps", "raw.vasp_ionic_steps", "raw.vasp_rejects", "raw.vasp_folders",
     "core.vasp_jobs", "predictions.remaining_time_trials", "predictions.remaining_time_scores",
