@@ -31,6 +31,9 @@ CHUNK = 1 << 20
 LEVEL = 3
 """Of the compression. Level 9 takes four times as long, and saves another tenth."""
 
+CLUSTERS = "clusters"
+CLUSTER_NAME = re.compile(r"clusters/[A-Za-z0-9][A-Za-z0-9_.\-]*\.toml")
+"""What an imported cluster is called, which its user may have edited."""
 MODEL_NAME = re.compile(r"models(/[^/\\\x00-\x1f\x7f]+)+")
 Advance = Callable[[int], object]
 """Is called with the number of bytes that have been dealt with."""
@@ -71,7 +74,9 @@ class Manifest:
 
 def is_archive_name(name: str) -> bool:
     """Whether a file may have this name in an archive: nothing but what a home has, and never outside of the folder."""
-    fits = name in (DATABASE, PSEUDONYM_KEY, CATALOGUE) or MODEL_NAME.fullmatch(name) is not None
+    fits = name in (DATABASE, PSEUDONYM_KEY, CATALOGUE) or any(
+        pattern.fullmatch(name) for pattern in (MODEL_NAME, CLUSTER_NAME)
+    )
     return fits and not {".", ".."} & set(name.split("/"))
 
 

@@ -18,6 +18,7 @@ import duckdb
 from assets.common.archive import (
     CATALOGUE,
     CHUNK,
+    CLUSTERS,
     PSEUDONYM_KEY,
     Advance,
     ArchivedFile,
@@ -30,7 +31,7 @@ from assets.common.journal import DATABASE, MODELS, clear_leftovers
 from assets.common.progress import progress_bar
 from assets.common.storage import artefacts_folder, data_folder, open_warehouse
 from assets.common.writing.outputs import refuse_own
-from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
+from traces.catalogue.places import clusters_folder, local_catalogue_path, pseudonym_key_path
 from warehouse import Warehouse, file_lock
 from warehouse.copying import copy_rows
 from warehouse.migrations import CURRENT_VERSION
@@ -136,6 +137,10 @@ def _copy_small_files(staging: Path) -> None:
     for path, name in ((pseudonym_key_path(), PSEUDONYM_KEY), (local_catalogue_path(), CATALOGUE)):
         if path.exists():
             shutil.copyfile(path, staging / name)
+    for path in sorted(clusters_folder().glob("*.toml")):
+        if is_archive_name(f"{CLUSTERS}/{path.name}"):
+            (staging / CLUSTERS).mkdir(exist_ok=True)
+            shutil.copyfile(path, staging / CLUSTERS / path.name)
 
 
 def copy_files(pairs: list[tuple[Path, Path]], advance: Advance) -> None:

@@ -1,4 +1,4 @@
-"""`tracehouse restore`: puts an archive of `tracehouse backup` in the place of a home's warehouse, models, key and catalogue.
+"""`tracehouse restore`: puts an archive of `tracehouse backup` in the place of a home's warehouse, models, key, clusters and catalogue.
 
 All is unpacked beside its place and verified first. Then a journal is written, and it counts (`assets/common/journal.py`). Killed
 before that, the home is as it was; killed after it, the next command finishes the work.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from assets.common.archive import CATALOGUE, PSEUDONYM_KEY, Manifest, unpack_archive
+from assets.common.archive import CATALOGUE, CLUSTERS, PSEUDONYM_KEY, Manifest, unpack_archive
 from assets.common.backup import BACKUP_LOCK, require_space
 from assets.common.journal import (
     DATABASE,
@@ -22,9 +22,9 @@ from assets.common.journal import (
     unpacked_folder,
 )
 from assets.common.progress import progress_bar
-from assets.common.storage import HOME_LOCK, data_folder, open_warehouse
+from assets.common.storage import HOME_LOCK, data_folder, open_warehouse, write_whole
 from assets.common.transfer import copy_models
-from traces.catalogue.places import home, local_catalogue_path, pseudonym_key_path
+from traces.catalogue.places import clusters_folder, home, local_catalogue_path, pseudonym_key_path
 from warehouse import Warehouse, WarehouseError, file_lock
 from warehouse.copying import copy_rows
 from warehouse.migrations import CURRENT_VERSION
@@ -33,7 +33,7 @@ from warehouse.migrations import CURRENT_VERSION
 def restore_backup(archive: Path, replace: bool = False) -> Manifest:
     """Restores an archive into `home()`; returns what was in it.
 
-    replace: whether what is there may be replaced. A key or catalogue that the archive lacks stays as it is. Raises ValueError for
+    replace: whether what is there may be replaced. A key, catalogue or cluster that the archive lacks stays as it is. Raises ValueError for
     an archive that cannot be restored and for a home that is not empty, WarehouseBusy while a run has the warehouse open. Then
     nothing has changed. A run that is between two uses of the warehouse is not noticed.
     """
@@ -52,11 +52,12 @@ def restore_backup(archive: Path, replace: bool = False) -> Manifest:
         clear_leftovers(data)
         try:
             manifest = _unpacked(archive, data)
-            replaced = _small_files(data)
+            replaced, clusters = _small_files(data), _cluster_files(data)
             if not replace:
-                _refuse_other(replaced)
+                _refuse_other([*replaced, *clusters])
             for new, target in replaced:
                 _lay_beside(new, target)
+            _write_clusters(clusters)
             catalogue = local_catalogue_path() if manifest.holds(CATALOGUE) else None
             commit_restore(data, catalogue)
         finally:
@@ -72,9 +73,10 @@ def _restore_lake(archive: Path, warehouse: Warehouse, replace: bool) -> Manifes
         clear_leftovers(data)
         try:
             manifest = _unpacked(archive, data)
-            replaced = _small_files(data)
+            replaced, clusters = _small_files(data), _cluster_files(data)
             if not replace:
-                _refuse_other(replaced)
+                _refuse_other([*replaced, *clusters])
+            _write_clusters(clusters)
             copy_models(unpacked_folder(data), warehouse.artefacts)
             for new, target in replaced:
                 _lay_beside(new, target)
@@ -94,7 +96,7 @@ def _refuse_used(data: Path) -> None:
 
 
 def _refuse_other(replaced: list[tuple[Path, Path]]) -> None:
-    """Raises ValueError where there is another key or catalogue than that of the archive."""
+    """Raises ValueError where there is another key, catalogue or cluster than that of the archive."""
     for new, target in replaced:
         if target.exists() and target.read_bytes() != new.read_bytes():
             raise ValueError(_not_empty(target))
@@ -137,6 +139,19 @@ def _small_files(data: Path) -> list[tuple[Path, Path]]:
     places = ((PSEUDONYM_KEY, pseudonym_key_path()), (CATALOGUE, local_catalogue_path()))
     pairs = [(unpacked_folder(data) / name, place) for name, place in places]
     return [(new, place) for new, place in pairs if new.exists()]
+
+
+def _cluster_files(data: Path) -> list[tuple[Path, Path]]:
+    """(unpacked, its place) of the clusters in the archive."""
+    unpacked = sorted((unpacked_folder(data) / CLUSTERS).glob("*.toml"))
+    return [(new, clusters_folder() / new.name) for new in unpacked]
+
+
+def _write_clusters(clusters: list[tuple[Path, Path]]) -> None:
+    """Before the journal, which names no file by itself. After a kill in between, clusters are there that nothing uses."""
+    for new, target in clusters:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, new.read_bytes())
 
 
 def _lay_beside(new: Path, target: Path) -> None:

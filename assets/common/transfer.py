@@ -25,8 +25,8 @@ from warehouse.migrations import table_columns
 
 STORAGE = "v1.0.0"
 """Of DuckDB's file format, for plug-ins and wheels that have older versions of DuckDB than tracehouse has."""
-_OF_PEOPLE = frozenset(("folder", "root", "node_list", "exec_host", "exec_vnode", "node_name"))
-"""Columns in which names of people may be, as parts of paths. Tables with one of them stay empty for readers of pseudonyms."""
+_OF_PEOPLE = frozenset(("folder", "root", "node_list", "exec_host", "exec_vnode", "node_name", "owner_name"))
+"""Columns in which names of people may be, as parts of paths and of limits. Their tables stay empty for readers of pseudonyms."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ from assets.ingest.rows import MEMORY_LIMIT, Ingested, RawRows
 from assets.ingest.staging import StagedRows, source_lock, staging_folder
 from traces.catalogue.clusters import clusters_of_source
 from traces.catalogue.sources import Source
+from traces.cluster.description import ClusterDescription
 from traces.common.blocks import LogStream
+from traces.common.described_names import with_pseudonyms
 from traces.common.log import LARGEST_S, LogError
 from traces.formats import look_at_file
 from traces.swf.reader import header_value
@@ -49,7 +51,7 @@ def update_raw_log(
     with source_lock(warehouse, source.name), staging_folder(warehouse, source.name) as folder:
         key = partial(pseudonym_key, warehouse, source.name if replace else "", new_key)
         reader = reader_of(source, default_time_zone, key)
-        clusters = clusters_of_source(source)
+        clusters = _clusters(reader)
         done = Ingested(reader)
 
         begun = warehouse.transact(source.name, partial(_current_ledger, reader=reader))
@@ -84,6 +86,12 @@ def update_raw_log(
         rows.forget()
         done.files.update(moved=len(moved), gone=-len(moved))
     return done
+
+
+def _clusters(reader: Reader) -> list[ClusterDescription]:
+    """What the source names, with pseudonyms where its log has them."""
+    clusters, key = clusters_of_source(reader.source), reader.key
+    return [each if key is None else with_pseudonyms(each, reader.source.pseudonyms, key) for each in clusters]
 
 
 def _current_ledger(connection: duckdb.DuckDBPyConnection, reader: Reader) -> dict[str, LedgerRow]:

@@ -93,7 +93,8 @@ class Ratios:
     @property
     def matters(self) -> bool:
         """Whether one of them changes by LEAST_EFFECT or more."""
-        return max(abs(math.log(self.bounded_slowdown)), abs(math.log(self.wait))) >= -math.log1p(-LEAST_EFFECT)
+        least = 1 - LEAST_EFFECT
+        return min(self.bounded_slowdown, self.wait) <= least or max(self.bounded_slowdown, self.wait) >= 1 / least
 
     @property
     def keeps_guards(self) -> bool:

@@ -35,7 +35,7 @@ CONFIGURATION = tuple(
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, Path]:
     """A scenario, and the folder of what was recorded of it."""
     if not os.environ.get(WANTED):
-        pytest.skip("make test-slurm runs it")
+        pytest.skip(f"{WANTED} is not set: a run of real Slurm takes minutes, and `make test-slurm` asks for it")
     try:
         require_slurm()
     except NoSlurm as error:

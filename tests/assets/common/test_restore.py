@@ -26,7 +26,7 @@ from tests.kills import (
 )
 from tests.random_size import size
 from tests.warehouse.released import make_warehouse
-from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
+from traces.catalogue.places import clusters_folder, local_catalogue_path, pseudonym_key_path
 from warehouse import WarehouseBusy, file_lock
 from warehouse.migrations import CURRENT_VERSION
 
@@ -73,6 +73,29 @@ def test_an_empty_home_gets_everything(home: Path, saved: Path) -> None:
         assert connection.execute("SELECT count(*) FROM core.jobs").fetchall() == [(70,)]
         models = [connection.execute(f"SELECT file, sha256 FROM {table}").fetchall() for table in REGISTRIES]
     assert [read_model(*row) for (row,) in models] == [b"home 0", b"home 1", b"home 2", b"home 3"]
+
+
+def test_clusters_come_back_and_another_one_of_a_name_is_not_lost(home: Path, tmp_path: Path) -> None:
+    """They are imported from files that may be gone, and their users edit them."""
+    make_small_home(home, 20)
+    cluster, archive = clusters_folder() / "mine.toml", tmp_path / "a.tar.zst"
+    cluster.parent.mkdir()
+    cluster.write_text('name = "mine"')
+    (cluster.parent / ".hidden.toml").write_text("no cluster")
+    assert back_up(archive).manifest.holds("clusters/mine.toml")
+    shutil.rmtree(home)
+    restore_backup(archive)
+    assert [path.name for path in clusters_folder().iterdir()] == [
+        "mine.toml"
+    ] and cluster.read_text() == 'name = "mine"'
+    shutil.rmtree(home)
+    cluster.parent.mkdir(parents=True)
+    cluster.write_text('name = "other"')
+    with pytest.raises(ValueError, match=r"is not empty: .*clusters/mine\.toml is there"):
+        restore_backup(archive)
+    assert cluster.read_text() == 'name = "other"' and not (data_folder() / DATABASE).exists()
+    restore_backup(archive, replace=True)
+    assert cluster.read_text() == 'name = "mine"'
 
 
 def test_a_home_that_is_not_empty_needs_replace(home: Path, saved: Path) -> None:

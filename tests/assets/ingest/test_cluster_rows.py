@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 from assets.ingest.cluster_rows import CLUSTER_TABLES, write_cluster_rows
 from assets.ingest.update import update_raw_log
 from tests.tiny import swf_line
+from tests.traces.slurm.slurm_lines import document, job_line
 from traces.catalogue.sources import Source
-from traces.cluster.accounts import Limit
+from traces.cluster.accounts import Account, Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node, Partition
 from traces.cluster.remarks import DescribedCluster
@@ -77,3 +79,31 @@ def test_ingest_writes_the_clusters_that_a_source_names(tmp_path: Path, monkeypa
             ("small", "n1"),
             ("small", "n2"),
         ]
+
+
+def test_names_of_a_cluster_are_hidden_as_those_of_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    named = replace(
+        CLUSTER,
+        accounts=(Account("physics"),),
+        partitions=(Partition("all", allow_accounts=("physics",)),),
+        limits=(
+            Limit("account", "physics", "running", "user", "cpu", 9, who="ann"),
+            Limit("user", "physics/ann", "running", "all", "cpu", 8),
+        ),
+        reservations=(replace(CLUSTER.reservations[0], users=("ann",), accounts=("physics",)),),
+    )
+    (tmp_path / "clusters").mkdir()
+    (tmp_path / "clusters" / "small.toml").write_text(cluster_toml(DescribedCluster(named, ())))
+    log = tmp_path / "sacct.psv"
+    log.write_text(document(job_line(User="ann", Account="physics")))
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    update_raw_log(
+        warehouse, Source("mine", "slurm", log, procs=64, cluster=("small",), pseudonyms=("user", "account", "project"))
+    )
+    with warehouse.read() as connection:
+        ((user, account),) = connection.sql("SELECT user_name, account FROM raw.slurm_jobs").fetchall()
+        limits = connection.sql("SELECT owner_name, who FROM core.limits").fetchall()
+        rows = str([connection.sql(f"FROM {table}").fetchall() for table in CLUSTER_TABLES])
+    assert limits == [(account, user), (f"{account}/{user}", None)]
+    assert "ann" not in rows and "physics" not in rows and account in rows

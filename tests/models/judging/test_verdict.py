@@ -58,6 +58,11 @@ def test_one_replay(panel: Panel, word: str) -> None:
     assert verdict_of([panel], [FCFS]).word == word
 
 
+def test_a_wait_that_falls_to_nothing_has_a_verdict() -> None:
+    assert verdict_of([over(0.9, 0, p99=0, area=0, wide=0)], [FCFS]).word == DOMINATES
+    assert verdict_of([FCFS], [over(0.9, 0, p99=0, area=0, wide=0)]).word == WORSE
+
+
 def test_every_shift_counts() -> None:
     good, poor = over(0.8, 0.9), over(0.8, 0.9, wide=1.2)
     assert verdict_of([good, good], [FCFS, FCFS]).word == DOMINATES
