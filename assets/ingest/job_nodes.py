@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from traces.pbs.held_nodes import pbs_nodes_held
+from traces.pbs.holdings import pbs_nodes_held
 from traces.slurm.held_nodes import slurm_nodes_held
 
 _HELD: dict[str, Callable[[pl.Series], pl.DataFrame]] = {"pbs": pbs_nodes_held, "slurm": slurm_nodes_held}

@@ -8,7 +8,6 @@ Ranges, margins and caps are those of models/scheduling/priority_key.py; the sea
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 
 from models.judging.judge import Judgement, beside_cloud, corrected_for_many, judge
@@ -44,11 +43,9 @@ def main() -> None:
         values = {name: value_of_keys(arena) for name, arena in arenas.items()}
         keys = {name: chosen_elsewhere(name, values, candidates) for name in arenas}
         print_judged({name: (key, judged(arenas[name], key)) for name, key in keys.items()})
-    print(f"\nEASY-SJBF, the rival with the same information\n\n{heading()}")
-    print_judged({name: (None, judged_sjbf(arena)) for name, arena in arenas.items()})
 
 
-def print_judged(rows: dict[str, tuple[PriorityKey | None, Judgement]]) -> None:
+def print_judged(rows: dict[str, tuple[PriorityKey, Judgement]]) -> None:
     """The lines of one table, corrected for how many they are."""
     corrected = corrected_for_many([judgement for _, judgement in rows.values()])
     for (name, (key, _)), judgement in zip(rows.items(), corrected, strict=True):
@@ -72,11 +69,6 @@ def judged(arena: Arena, key: PriorityKey) -> Judgement:
     return _beside_fcfs(arena, arena.replayed(key.policy, _second_half(arena)))
 
 
-def judged_sjbf(arena: Arena) -> Judgement:
-    """FCFS that backfills the shortest job first, beside FCFS with EASY over the second half of the jobs."""
-    return _beside_fcfs(arena, replace(arena, backfill="easy-sjbf").replayed("FCFS", _second_half(arena)))
-
-
 def _second_half(arena: Arena) -> range:
     return range(len(arena.jobs) // 2, len(arena.jobs))
 
@@ -94,12 +86,12 @@ def heading() -> str:
     return f"| {' | '.join(titles)} |\n{'| --- ' * len(titles)}|"
 
 
-def line(name: str, key: PriorityKey | None, judgement: Judgement) -> str:
+def line(name: str, key: PriorityKey, judgement: Judgement) -> str:
     """One line of a table."""
     verdict = judgement.verdict
     cells = [
         name,
-        f"`{key.formula}`" if key else "EASY-SJBF",
+        f"`{key.formula}`",
         *(ratio_and_spread(verdict.ratios, column) for column in COLUMNS),
         str(verdict),
     ]

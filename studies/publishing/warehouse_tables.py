@@ -37,18 +37,6 @@ FIGURES = {
     "wide_wait_ratio": "wait of wide jobs, ratio",
 } | {name: RATIOS[name] for name in list(RATIOS)[-4:]}
 BUNDLED = ("lublin-256", "campus-pbs")
-SHOWN = {
-    ("FCFS", "predicted"): "FCFS, predicted",
-    ("EASY-SJBF", "predicted"): "EASY-SJBF, predicted",
-    ("SAF", "requested"): "SAF, requested",
-    ("SAF", "predicted"): "SAF, predicted",
-    ("SJF", "predicted"): "SJF, predicted",
-    ("key", "predicted"): "tuned key, predicted",
-    ("learned", "predicted"): "learned, predicted",
-    ("bounded-key", "live"): "bounded key, live",
-}
-"""Policies and estimates of the table of bundled sources, and what they are called there."""
-
 PREDICTED = {
     "requested": "requested",
     "last_two": "last two jobs of the user",
@@ -83,7 +71,6 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
             "SELECT source, policy, seed, file, sha256 FROM experiments.policies WHERE experiment = 'inspector' AND rules = 'rlscheduler' "
             "AND goal = 'bsld' ORDER BY ALL"
         ).pl()
-        scores = connection.sql("FROM replay.period_scores").pl()
         runtimes = connection.sql("FROM predictions.runtime_scores WHERE user_class = 'all users'").pl()
         tables = experiment_tables(connection) | ddppo_tables(connection) | vasp_tables(connection)
     for (source,), part in held_out.group_by("source", maintain_order=True):
@@ -97,8 +84,6 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
         tables[f"inspector by its own rules, {source}"] = (command, own_rules_table(part))
     for (source,), part in uses.group_by("source", maintain_order=True):
         tables[f"prediction_search, {source}"] = (f"tracehouse run {source}", uses_table(part))
-    if set(BUNDLED) <= set(scores["source"]):
-        tables["verdicts, bundled sources"] = ("tracehouse run", bundled_table(scores))
     if set(BUNDLED) <= set(runtimes["source"]):
         tables["run times, bundled sources"] = ("tracehouse run", runtimes_table(runtimes))
     return tables
@@ -181,26 +166,6 @@ def uses_table(rows: pl.DataFrame) -> str:
         for row in rows.iter_rows(named=True)
     ]
     return markdown(["use", *RATIOS.values()], lines)
-
-
-def bundled_table(scores: pl.DataFrame) -> str:
-    """For each bundled source the ratios of bounded slowdown, mean wait and wide jobs' wait, and the verdict."""
-    by_rule: dict[tuple[str, ...], Mapping[str, Any]] = {
-        (row["source"], row["policy"], row["estimates"]): row for row in scores.iter_rows(named=True)
-    }
-    lines = []
-    for rule, label in SHOWN.items():
-        rows = [by_rule[(source, *rule)] for source in BUNDLED]
-        ratios = [
-            ", ".join(cell(row, f"{name}_ratio") for name in ("bounded_slowdown", "wait", "wide_wait")) for row in rows
-        ]
-        lines.append(
-            [label, *(text for row, of_row in zip(rows, ratios, strict=True) for text in (of_row, row["verdict"]))]
-        )
-    return markdown(
-        ["policy", "lublin-256", "[verdict](../reference/semantics/verdicts.md#verdicts)", "campus-pbs", "verdict"],
-        lines,
-    )
 
 
 def runtimes_table(scores: pl.DataFrame) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import polars as pl
+
 from traces.cluster.nodes import Node
 from traces.pbs.requests import JobPlacement, place_of, placed_chunks
 
@@ -94,3 +97,31 @@ def _level(sharing: str, node: Node | None) -> str:
     if sharing:
         return sharing if sharing in _WHOLE_NODE else ""
     return own.removeprefix("default_") if own in ("default_excl", "default_exclhost") else ""
+
+
+def pbs_nodes_held(texts: pl.Series) -> pl.DataFrame:
+    """One row a job and node: place (of the text in `texts`), node_name, procs, and gpus and memory_kb, null where the text does not tell.
+
+    texts: `(n1:ncpus=4:mem=2gb+n2:ncpus=4)+(n1:ncpus=1)` (exec_vnode), or `n1/0*16+n2/0-3+n2/7` (exec_host). Texts that are neither have
+    no row.
+    """
+    places: list[int] = []
+    rows: list[tuple[str, int, int | None, int | None]] = []
+    for place, text in enumerate(texts):
+        for held in _nodes_of(text):
+            places.append(place)
+            gpus = held.gpus if text.startswith("(") else None
+            rows.append((held.node, held.cpus, gpus, held.memory_kb or None))
+    frame = pl.DataFrame(
+        rows, {"node_name": pl.Utf8, "procs": pl.Int64, "gpus": pl.Int64, "memory_kb": pl.Int64}, orient="row"
+    )
+    return frame.insert_column(0, pl.Series("place", np.array(places, dtype=np.int64)))
+
+
+def _nodes_of(text: str | None) -> tuple[HeldNode, ...]:
+    if not text:
+        return ()
+    try:
+        return held_nodes({"exec_vnode" if text.startswith("(") else "exec_host": text}, {})
+    except ValueError:
+        return ()

@@ -31,8 +31,6 @@ from studies.publishing.results import (
 from studies.publishing.warehouse_tables import (
     BUNDLED,
     PREDICTED,
-    SHOWN,
-    bundled_table,
     held_out_table,
     of_estimates,
     runtimes_table,
@@ -161,18 +159,6 @@ def test_tables_of_agents_say_with_which_times_they_learned() -> None:
     rows = pl.DataFrame({"seed": [None, 1, 2], "estimates": ["requested", "predicted", "actual"]})
     assert of_estimates(rows) == " with actual and predicted times"
     assert of_estimates(rows.with_columns(estimates=pl.lit("requested"))) == of_estimates(rows.head(1)) == ""
-
-
-def test_the_table_of_bundled_sources() -> None:
-    row = {"bounded_slowdown_ratio": 0.5, "wait_ratio": 0.75, "wide_wait_ratio": 1.25, "verdict": "trades"}
-    scores = [
-        row | {"source": source, "policy": policy, "estimates": estimates}
-        for source in BUNDLED
-        for policy, estimates in SHOWN
-    ]
-    lines = bundled_table(pl.DataFrame(scores)).splitlines()
-    assert len(lines) == 2 + len(SHOWN)
-    assert lines[2] == "| FCFS, predicted | 0.50, 0.75, 1.25 | trades | 0.50, 0.75, 1.25 | trades |"
 
 
 def test_a_table_of_inspectors_says_with_which_settings_they_learned(

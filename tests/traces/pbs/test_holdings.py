@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from tests.traces.pbs.pbs_goldens import each_golden, golden_folder, records
 from traces.cluster.nodes import Node
-from traces.pbs.holdings import HeldNode, held_nodes, host_slots
+from traces.pbs.holdings import HeldNode, held_nodes, host_slots, pbs_nodes_held
 
 NODES = {
     node.name: node
@@ -75,3 +76,24 @@ def test_jobs_with_nodes_for_themselves_held_half_as_much_again() -> None:
     asked = sum(part.asked_cpus * seconds for parts, seconds in of_jobs for part in parts)
     held_in_all = sum(part.cpus * seconds for parts, seconds in of_jobs for part in parts)
     assert (held_in_all, asked) == (17839, 15135)
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        (
+            "(n1:ncpus=4:mem=2gb:ngpus=1+n2:ncpus=4:mem=512kb)+(n1:ncpus=1)",
+            {"n1": (5, 1, 2 << 20), "n2": (4, 0, 512)},
+        ),
+        ("(c-0.site:ncpus=16:host=n1)", {"c-0.site": (16, 0, None)}),
+        ("n1/0*16+n2/0-3+n2/7", {"n1": (16, None, None), "n2": (5, None, None)}),
+        ("n1/0+n1/1+n2/0", {"n1": (2, None, None), "n2": (1, None, None)}),
+        ("n1", {"n1": (1, None, None)}),
+        ("n1/0+ +n2", {}),
+        ("", {}),
+    ],
+)
+def test_lists_are_summed_by_node(text: str, nodes: dict[str, tuple[int | None, ...]]) -> None:
+    rows = pbs_nodes_held(pl.Series([None, text], dtype=pl.Utf8))
+    assert {row[1]: row[2:] for row in rows.rows()} == nodes
+    assert set(rows["place"]) <= {1}
