@@ -38,6 +38,8 @@ $(DONE): pyproject.toml constraints.txt
 	@echo "setting up .venv (once; a few minutes of downloads)"
 	@$(call saying_how_long,$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0)
 	@$(call saying_how_long,$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]')
+	@echo "compiling what the first commands need (once; about a minute)"
+	@$(call saying_how_long,$(BIN)/python -m pipelines.first_use)
 	@rm -f .venv/.set-up-*; touch $@
 
 run: setup ## Answer three what-if questions, then run the pipeline on all sources: raw logs to leaderboard and report

@@ -96,6 +96,7 @@ THOROUGH = {
     "whole_ways": (
         "whole pipelines, nights and real logs",
         "tests/assets/common/test_storage_key.py",
+        "tests/pipelines/test_first_use.py::test_afterwards*",
         "tests/assets/sharing/test_job_files.py::test_a_whole_real_log*",
         "tests/assets/sharing/test_job_files.py::test_an_swf_source*",
         "tests/assets/sharing/test_job_files.py::test_an_unknown_source*",

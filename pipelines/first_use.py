@@ -1,0 +1,51 @@
+"""`make setup` calls this: `python -m pipelines.first_use` compiles what the pipeline needs, so that the first command answers at once.
+
+Numba compiles a function when it is first called. So the whole pipeline runs once over two tiny logs, in a folder that is thrown
+away. Compiled code is kept by what is in it: where nothing has changed, this takes the time of the tiny logs alone.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+CATALOGUE = """
+[sources.tiny-swf]
+format = "swf"
+procs = 256
+generator = { jobs = 400, seed = 2003, offered_load = 0.85, users = 8 }
+
+[sources.tiny-pbs]
+format = "pbs"
+procs = 512
+time_zone = "America/Denver"
+generator = { jobs = 400, seed = 2025, offered_load = 0.80, users = 12, job_class = "interactive", start_date = "2026-03-01" }
+"""
+COMMANDS = (("run", "tiny-swf"), ("run", "tiny-pbs", "--job", "ingest"))
+"""Beside each other. The second one adds the reader of PBS logs."""
+
+
+def compile_for_first_use(commands: Sequence[Sequence[str]] = COMMANDS) -> list[str]:
+    """Runs commands of tracehouse in a home of their own, beside each other. Returns what those printed that failed."""
+    with TemporaryDirectory(prefix="tracehouse-first-use-") as name:
+        Path(name, "sources.local.toml").write_text(CATALOGUE, encoding="utf-8")
+        here = {**os.environ, "TRACEHOUSE_HOME": name, "TRACEHOUSE_SOURCES": ""}
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", "tracehouse.cli.main", *command],
+                env=here,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for command in commands
+        ]
+        printed = [process.communicate()[0] for process in processes]
+        return [text for text, process in zip(printed, processes, strict=True) if process.returncode]
+
+
+if __name__ == "__main__":
+    for text in compile_for_first_use():
+        print(f"the first commands will compile for a while, because this failed:\n{text}", file=sys.stderr)
