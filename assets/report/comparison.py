@@ -105,7 +105,7 @@ class Comparison:
     learned policy is where training has not improved it. runs: saved what-if runs of the whole log. all_jobs_s: mean waits over the
     whole log, as "logged" and "baseline". is_of_period: whether waits are of a period alone; verdicts never are. base_why: why the
     baseline is that one. chance: of random orders, None where they were not replayed or are of other jobs; chance_words: what they
-    reach beside the baseline. left_out: which jobs of the log no replay has, empty where all are replayed.
+    reach beside the baseline. carries_verdict: whether verdicts say anything, as in models.judging.chance. left_out: which jobs of the log no replay has, empty where all are replayed.
     """
 
     grade: Grade
@@ -123,6 +123,7 @@ class Comparison:
     base_why: str = ""
     chance: WaitsByLot | None = None
     chance_words: str = ""
+    carries_verdict: bool = True
     left_out: str = ""
 
     @property
@@ -331,6 +332,7 @@ def _compared(
         base_why=scheduler.why,
         chance=waits_by_lot(by_lot) if scored.counted.all() else None,
         chance_words="" if cloud is None else str(cloud),
+        carries_verdict=cloud is None or cloud.carries_verdict,
         left_out=left_out_text(trace.log_faults | {"jobs_left_out": trace.jobs_left_out}),
     )
 

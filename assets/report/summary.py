@@ -171,6 +171,9 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
         return "No recommendation.", why_unranked(comparison)
     grade, best, baseline = comparison.grade, comparison.best, comparison.baseline
     assert baseline is not None
+    if not comparison.carries_verdict:
+        text = f"Most orders by lot dominate {_what(baseline)} on this log, so that no verdict on it says anything."
+        return "No recommendation.", f"{text} {_grade_word(comparison)}"
     if best is None:
         text = f"None of the {len(comparison.tried)} schedulers that were tried is better than {_what(baseline)} without doing harm."
         return (

@@ -278,7 +278,9 @@ def print_verdicts(setup: TrainingSetup, judged: JudgedRules) -> None:
 
     print_ratios(judged, setup.trace.rows.height - setup.trained_jobs)
     best = best_of(judged.judgements)
-    if best is None:
+    if not judged.cloud.carries_verdict:
+        print("\nMost orders by lot dominate FCFS with EASY on this log, so that no verdict on it says anything")
+    elif best is None:
         print(
             "\nNone of them dominates FCFS with EASY: keep that. `python -m studies promotion` says which gains would have been seen"
         )
