@@ -13,7 +13,7 @@ from assets.evaluation.replay_evaluation import replay_evaluation
 from models.judging.verdict import BEST_FIRST, NO_DIFFERENCE
 from warehouse import Warehouse, replace_partitions
 
-MOST_ROWS = 60
+BOARD_ROWS = 60
 """Of the table in the UI."""
 
 
@@ -95,7 +95,7 @@ def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[W
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": rows.height,
-            "leaderboard": table(readable(with_share_as_good(rows, cloud)), MOST_ROWS),
+            "leaderboard": table(readable(with_share_as_good(rows, cloud)), BOARD_ROWS),
             "random_orders": "none: materialize replay/evaluation again" if cloud is None else str(cloud),
             "intervals": plot(plots.ranked_intervals(rows.filter(pl.col("typical_wait_ratio").is_not_null()))),
         }

@@ -131,7 +131,7 @@ def searched_uses(trace: Trace, test_position: int, tried: pl.DataFrame) -> pl.D
     held_out = HeldOutPart(_search_log(trace), test_position, LIVE_SHIFTS)
     replays, judgements = zip(*(held_out.judged(each) for *_, each in progress(tested, "whole replays")), strict=True)
     panels: list[Panel] = []
-    cloud = search.chance_cloud(
+    cloud = search.cloud_beside_easy(
         _search_log(trace), test_position, lambda order, replayed, ratios: panels.append(replayed.panel())
     )
     rows = [
@@ -146,7 +146,7 @@ def searched_uses(trace: Trace, test_position: int, tried: pl.DataFrame) -> pl.D
 def _beside_chance(tried: pl.DataFrame, trace: Trace, test_position: int) -> pl.DataFrame:
     """The rows of the choosing part. What random orders equal there does not dominate."""
     log = _search_log(trace).part(slice(0, test_position))
-    cloud = search.chance_cloud(log, searched_jobs(test_position).start)
+    cloud = search.cloud_beside_easy(log, searched_jobs(test_position).start)
     ratios = tried.select("bounded_slowdown_ratio", "wait_ratio").iter_rows()
     beyond = pl.Series([cloud.share_as_good_as(*pair) <= MOST_AS_GOOD for pair in ratios])
     dominates = pl.col("verdict").str.starts_with(DOMINATES)

@@ -18,7 +18,7 @@ from simulator.metrics.metrics import SEMANTICS
 
 RULES = {"backfill": "easy", "estimates": "requested"}
 """Under which random orders are replayed: those of the incumbent."""
-SHOWN = ("mean", "5 %", "95 %")
+SUMMED = ("mean", "5 %", "95 %")
 """Of the cloud, a row of the leaderboard each."""
 
 
@@ -127,7 +127,7 @@ def cloud_rows(scores: pl.DataFrame) -> pl.DataFrame:
     numbers = [name for name, kind in scores.schema.items() if kind.is_float()]
     kinds = {"mean": pl.col(numbers).mean(), "5 %": _quantile(numbers, 0.05), "95 %": _quantile(numbers, 0.95)}
     summed = pl.concat(
-        random.select(kinds[shown]).with_columns(policy=pl.lit(f"random order, {shown}")) for shown in SHOWN
+        random.select(kinds[shown]).with_columns(policy=pl.lit(f"random order, {shown}")) for shown in SUMMED
     )
     words = {**RULES, "verdict": LIKE_CHANCE, "payers": ""}
     same = {"seed": None, "jobs": random["jobs"][0], "semantics": random["semantics"][0]}

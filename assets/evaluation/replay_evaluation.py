@@ -13,10 +13,10 @@ from assets.common.partitions import SOURCES
 from assets.common.trace import Trace, load_trained_trace
 from assets.evaluation import plots
 from assets.evaluation.random_orders import random_order_rows
+from assets.evaluation.rivals import EXPERT_RIVALS
 from assets.ingest.core_jobs import jobs
 from assets.policies.priority_key import priority_key
 from assets.policies.registry import learned_policies
-from assets.policies.rivals import EXPERT_RIVALS
 from assets.policies.scheduling_policy import scheduling_policy
 from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, chance_cloud, judged_replays, scores_of
 from assets.predictions.runtime_predictions import runtime_predictions

@@ -38,7 +38,7 @@ def priority_key(
     context: dg.AssetExecutionContext, config: PriorityKeyConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
     """The best order of the form submit + min(c * estimate^a * procs^b, cap) that keeps the guards of a verdict, on one replay of the
-    training part, found by random search and CMA-ES: a learned policy that loses to it is not worth deploying."""
+    training part. Random search and CMA-ES find it. A learned policy that loses to it is not worth deploying."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)

@@ -165,7 +165,7 @@ def lot_name(chance: WaitsByLot) -> str:
 
 
 def lot_range(chance: WaitsByLot) -> str:
-    """What stands in place of their verdict."""
+    """What is in place of their verdict."""
     return f"5 to 95 %: {duration_text(chance.low_s)} to {duration_text(chance.high_s)}"
 
 

@@ -104,8 +104,9 @@ class Comparison:
     the training part. cluster_procs, baseline_procs: processors of the tried schedulers and of the baseline. started_from: what the
     learned policy is where training has not improved it. runs: saved what-if runs of the whole log. all_jobs_s: mean waits over the
     whole log, as "logged" and "baseline". is_of_period: whether waits are of a period alone; verdicts never are. base_why: why the
-    baseline is that one. chance: of random orders, None where they were not replayed or are of other jobs; chance_words: what they
-    reach beside the baseline. carries_verdict: whether verdicts say anything, as in models.judging.chance. left_out: which jobs of the log no replay has, empty where all are replayed.
+    baseline is that one. chance: of random orders, None where they were not replayed or are of other jobs. chance_words: what they
+    reach beside the baseline. carries_verdict: whether verdicts say anything, as in models.judging.chance. left_out: which jobs of the
+    log no replay has, empty where all are replayed.
     """
 
     grade: Grade

@@ -11,7 +11,7 @@ from assets.report.comparison import Comparison
 from assets.report.logged import LoggedSystem
 from assets.report.page import Block, Bullets, Heading, Section, Table, TermList
 from assets.report.words import NAMES_EXPLAINED, amount, count, duration_text, share, size_names
-from models.judging.verdict import NOBODY, VERDICT_MEANING
+from models.judging.verdict import NOBODY_PAYS_MORE, VERDICT_MEANING
 from simulator.metrics.metrics import SEMANTICS
 from warehouse import Warehouse
 
@@ -109,7 +109,7 @@ def _all_schedulers(comparison: Comparison) -> list[Block]:
     for row in (comparison.logged, baseline, *comparison.tried):
         if row is not None:
             is_tried = row.kind in ("tried", "incumbent") and row is not baseline
-            pays = (row.payers or NOBODY) if is_tried else ""
+            pays = (row.payers or NOBODY_PAYS_MORE) if is_tried else ""
             numbers = [duration_text(row.mean_s), duration_text(row.longest_s), f"{row.slowdown:,.1f}"]
             rows.append([full_name(row), *numbers, row.verdict if is_tried else "", pays])
     columns = ("scheduler", "mean wait", "longest wait", "mean bounded slowdown", "verdict", "who pays")

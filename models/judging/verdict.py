@@ -28,7 +28,7 @@ CERTAIN = "certain"
 """Behind DOMINATES, after a comma."""
 BASELINE_ROW = "baseline"
 """In a column of verdicts, where the row is what the others are compared with."""
-NOBODY = "nobody by more than the limits of a verdict"
+NOBODY_PAYS_MORE = "nobody by more than the limits of a verdict"
 """In place of those who pay."""
 VERDICT_MEANING = {
     DOMINATES: "mean wait and mean bounded slowdown fall, fewer than 1 of 20 random orders do as well in both, and no guarded class rises "
@@ -153,7 +153,7 @@ def plain_word(text: str) -> str:
 
 def payers_text(payers: Sequence[str], most: int | None = None) -> str:
     """Those who pay for a verdict, worst first, for people. most: how many are named."""
-    return "; ".join(payers[:most]) or NOBODY
+    return "; ".join(payers[:most]) or NOBODY_PAYS_MORE
 
 
 def ratios_of(ours: Panel, theirs: Panel) -> Ratios:

@@ -280,7 +280,7 @@ def best_use(tried: Sequence[SearchedUse]) -> int:
     return min(range(len(tried)), key=lambda k: (not tried[k].dominates, tried[k].value))
 
 
-def chance_cloud(log: SearchLog, first_scored: int, on_replayed: OnRandomOrder = lambda *_: None) -> ChanceCloud:
+def cloud_beside_easy(log: SearchLog, first_scored: int, on_replayed: OnRandomOrder = lambda *_: None) -> ChanceCloud:
     """What random orders reach beside EASY, over the jobs from position `first_scored` on. on_replayed: as in
     models.judging.chance.cloud_around."""
     easy = replay_configuration(log, EASY, first_scored).replayed

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from assets.evaluation.leaderboard import board_of, rank_policies, readable
-from assets.policies.rivals import EXPERT_RIVALS
+from assets.evaluation.rivals import EXPERT_RIVALS
 from warehouse import Warehouse
 
 SCORES = {  # verdict, bounded slowdown and wait over FCFS

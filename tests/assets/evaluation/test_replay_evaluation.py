@@ -7,8 +7,8 @@ import pytest
 
 from assets.common.trace import load_trained_trace
 from assets.evaluation.replay_evaluation import EVALUATED_ESTIMATES, contestants_of
+from assets.evaluation.rivals import EXPERT_RIVALS
 from assets.policies.registry import learned_policies
-from assets.policies.rivals import EXPERT_RIVALS
 from models.judging.chance import random_orders
 from models.judging.panel import scored_after
 from simulator.engine.replay import replay

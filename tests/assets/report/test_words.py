@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assets.evaluation.replay_evaluation import Contestant, period_rules
-from assets.policies.rivals import EXPERT_RIVALS
+from assets.evaluation.rivals import EXPERT_RIVALS
 from assets.report import words
 from simulator.policies.registry import RIVAL_HEURISTICS
 

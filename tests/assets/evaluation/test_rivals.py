@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assets.policies.rivals import EXPERT_RIVALS, HOUR_S, with_threshold
+from assets.evaluation.rivals import EXPERT_RIVALS, with_threshold
 from assets.policies.verdicts import JudgedRule
 from simulator.engine.replay import replay
 from tests.simulator.busy import PROCS, busy_jobs
@@ -24,5 +24,5 @@ def test_whoever_has_waited_for_the_threshold_goes_first() -> None:
     all_over, none_over = (replay(jobs, PROCS, with_threshold("SJF", "estimate", hours).policy) for hours in (0, 10**6))
     assert np.array_equal(none_over.start, replay(jobs, PROCS, "SJF").start)
     waits = [replay(jobs, PROCS, policy).start - jobs.submit for policy in ("FCFS", "SJF")]
-    assert waits[1].max() > 6 * HOUR_S, "so that the threshold matters here"
+    assert waits[1].max() > 6 * 3600, "so that the threshold matters here"
     assert (all_over.start - jobs.submit).max() < waits[1].max()

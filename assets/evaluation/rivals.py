@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from assets.policies.verdicts import JudgedRule
 
-HOUR_S = 3600
 THRESHOLDS_H = (6, 12)
 
 
@@ -13,7 +12,7 @@ def with_threshold(name: str, key: str, hours: int) -> JudgedRule:
 
     key: a formula of which the least goes first.
     """
-    return JudgedRule(f"{name}, {hours} h", f"formula:(1e12 + wait) if wait > {hours * HOUR_S} else -({key})")
+    return JudgedRule(f"{name}, {hours} h", f"formula:(1e12 + wait) if wait > {hours * 3600} else -({key})")
 
 
 THRESHOLD_RIVALS = (
