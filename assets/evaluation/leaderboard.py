@@ -8,9 +8,13 @@ from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
 from assets.evaluation import plots
+from assets.evaluation.random_orders import cloud_rows, in_place, stored_cloud, with_share_as_good
 from assets.evaluation.replay_evaluation import replay_evaluation
 from models.judging.verdict import BEST_FIRST, NO_DIFFERENCE
 from warehouse import Warehouse, replace_partitions
+
+BOARD_ROWS = 60
+"""Of the table in the UI."""
 
 
 def rank_policies(scores: pl.DataFrame) -> pl.DataFrame:
@@ -19,17 +23,24 @@ def rank_policies(scores: pl.DataFrame) -> pl.DataFrame:
     Within a verdict the sum of the logarithms of both gains counts. Policies with the same verdict and the same ratios share a rank.
     Nothing is ranked where every verdict is that there is no difference.
     """
-    word = pl.col("verdict").str.split(", ").list.first()
-    place = word.replace_strict({name: k for k, name in enumerate(BEST_FIRST)}, return_dtype=pl.Int64)
-    gain = pl.col("bounded_slowdown_ratio") * pl.col("wait_ratio")
-    ranked = scores.with_columns(place=place, gain=gain).sort("place", "gain", "policy", "estimates", "backfill")
+    ranked = in_place(scores)
     rank = pl.struct("place", "gain").rank("min").cast(pl.Int64)
     differ = bool((ranked["place"] != BEST_FIRST.index(NO_DIFFERENCE)).any())
     return ranked.with_columns(rank=rank if differ else pl.lit(None, dtype=pl.Int64))
 
 
+def board_of(scores: pl.DataFrame) -> pl.DataFrame:
+    """Rows of marts.leaderboard (without `source`), best first, from all rows of replay.period_scores of one source. Random orders have
+    three rows without a rank, in their place: their mean, and 5 and 95 %."""
+    ranked = rank_policies(scores.filter(pl.col("verdict").is_not_null()))
+    by_lot = cloud_rows(scores)
+    if by_lot.is_empty():
+        return ranked
+    return in_place(pl.concat([ranked.drop("place", "gain"), by_lot], how="diagonal"))
+
+
 def readable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the leaderboard as people read them: few columns, intervals in one cell."""
+    """Rows of the leaderboard, with `random_orders_as_good`, as people read them: few columns, intervals in one cell."""
 
     def interval(name: str) -> pl.Expr:
         shown = [
@@ -42,6 +53,7 @@ def readable(rows: pl.DataFrame) -> pl.DataFrame:
         "policy",
         "estimates",
         "verdict",
+        pl.col("random_orders_as_good").alias("random orders as good"),
         pl.col("bounded_slowdown_ratio").alias("slowdown over FCFS"),
         pl.col("wait_ratio").alias("mean wait"),
         pl.col("p99_wait_ratio").alias("p99 wait"),
@@ -65,24 +77,27 @@ def readable(rows: pl.DataFrame) -> pl.DataFrame:
 )
 def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Policies ranked by their verdicts beside what most centres run, FCFS with EASY and requested times: those that dominate
-    first. Each has the ratios of the whole log, and those of its typical block with intervals."""
+    first. Each has the ratios of the whole log, and those of its typical block with intervals. Random orders have rows, too, without a
+    rank."""
 
     source = context.partition_key
     with warehouse.read() as connection:
         scores = connection.sql(
-            "SELECT * FROM replay.period_scores WHERE source = $source AND verdict IS NOT NULL ORDER BY ALL",
+            "SELECT * FROM replay.period_scores WHERE source = $source ORDER BY ALL",
             params={"source": source},
         ).pl()
         names = [name for name, *_ in connection.execute("DESCRIBE marts.leaderboard").fetchall()]
-    if scores.is_empty():
+    if scores["verdict"].count() == 0:
         raise ValueError(f"source {source!r} has no replay evaluation: materialize replay/evaluation first")
-    rows = rank_policies(scores).select(name for name in names if name != "source")
+    rows = board_of(scores).select(name for name in names if name != "source")
     replace_partitions(warehouse, source, {"marts.leaderboard": rows})
+    cloud = stored_cloud(scores)
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": rows.height,
-            "leaderboard": table(readable(rows)),
-            "intervals": plot(plots.ranked_intervals(rows)),
+            "leaderboard": table(readable(with_share_as_good(rows, cloud)), BOARD_ROWS),
+            "random_orders": "none: materialize replay/evaluation again" if cloud is None else str(cloud),
+            "intervals": plot(plots.ranked_intervals(rows.filter(pl.col("typical_wait_ratio").is_not_null()))),
         }
     )
 

@@ -16,9 +16,10 @@ from assets.evaluation import plots
 from assets.ingest.core_jobs import jobs
 from assets.policies.verdicts import LIVE_SHIFTS, MAYBE_NULL, TYPICAL
 from assets.predictions.runtime_predictions import runtime_predictions
+from models.judging.chance import ChanceCloud
 from models.judging.judge import Judgement, corrected_for_many
 from models.judging.panel import Panel
-from models.judging.verdict import PolicyVerdict
+from models.judging.verdict import DOMINATES, LIKE_CHANCE, MOST_AS_GOOD, PolicyVerdict, Ratios
 from models.runtime import search
 from models.runtime.search import ChoosingPart, Configuration, HeldOutPart, ReplayOutcome, SearchLog, TriedUse
 from models.scheduling.priority_key import searched_jobs
@@ -74,7 +75,7 @@ def prediction_search(
     """Orders, backfilling rules, estimates and corrections, tried with live predictions and those in use.
 
     The part before the split chooses, for each family, what dominates FCFS with EASY there. The choices are judged on the later jobs,
-    beside EASY-SJBF, EASY++ and clairvoyance."""
+    beside EASY-SJBF, EASY++, clairvoyance and random orders."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
@@ -119,7 +120,7 @@ def searched_uses(trace: Trace, test_position: int, tried: pl.DataFrame) -> pl.D
 
     tried: rows of `tried_uses`, in any order.
     """
-    tried = tried.sort("position")
+    tried = _beside_chance(tried.sort("position"), trace, test_position)
     chosen = {str(family): _best(rows) for (family,), rows in tried.group_by("family", maintain_order=True)}
     best = [row["position"] for row in chosen.values()]
     tried = tried.with_columns(chosen=pl.col("position").is_in(best)).drop("position")
@@ -129,12 +130,51 @@ def searched_uses(trace: Trace, test_position: int, tried: pl.DataFrame) -> pl.D
         tested.append((family, str(use), use))
     held_out = HeldOutPart(_search_log(trace), test_position, LIVE_SHIFTS)
     replays, judgements = zip(*(held_out.judged(each) for *_, each in progress(tested, "whole replays")), strict=True)
+    panels: list[Panel] = []
+    cloud = search.cloud_beside_easy(
+        _search_log(trace), test_position, lambda order, replayed, ratios: panels.append(replayed.panel())
+    )
     rows = [
         _row("testing", *facts, replayed.outcome) | _tested(judgement, chosen.get(facts[0]))
-        for facts, replayed, judgement in zip(tested, replays, corrected_for_many(judgements), strict=True)
+        for facts, replayed, judgement in zip(tested, replays, corrected_for_many(judgements, cloud), strict=True)
     ]
+    rows += _random_order_rows(cloud, panels, rows[0])
     judged = pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
     return pl.concat([tried, judged.select(tried.columns)], how="vertical_relaxed")
+
+
+def _beside_chance(tried: pl.DataFrame, trace: Trace, test_position: int) -> pl.DataFrame:
+    """The rows of the choosing part. What random orders equal there does not dominate."""
+    log = _search_log(trace).part(slice(0, test_position))
+    cloud = search.cloud_beside_easy(log, searched_jobs(test_position).start)
+    ratios = tried.select("bounded_slowdown_ratio", "wait_ratio").iter_rows()
+    beyond = pl.Series([cloud.share_as_good_as(*pair) <= MOST_AS_GOOD for pair in ratios])
+    dominates = pl.col("verdict").str.starts_with(DOMINATES)
+    return tried.with_columns(
+        dominates_in_search=pl.col("dominates_in_search") & beyond,
+        verdict=pl.when(dominates & ~beyond).then(pl.lit(LIKE_CHANCE)).otherwise("verdict"),
+    )
+
+
+def _random_order_rows(cloud: ChanceCloud, panels: list[Panel], easy: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of the testing part that sum up random orders: the mean of every number, and 5 and 95 % of them. easy: the row of EASY."""
+    numbers = pl.DataFrame([_panel_columns(panel) for panel in panels], infer_schema_length=None).hstack(
+        pl.DataFrame([_ratio_columns(ratios) for ratios in cloud.ratios], infer_schema_length=None)
+    )
+    words = {"policy": "random order", "verdict": LIKE_CHANCE, "payers": "", "replays": len(panels)}
+    summed = {
+        "mean": pl.all().mean(),
+        "5 %": pl.all().quantile(0.05, "linear"),
+        "95 %": pl.all().quantile(0.95, "linear"),
+    }
+    return [
+        easy
+        | numbers.select(expression).row(0, named=True)
+        | words
+        | dict.fromkeys(TYPICAL)
+        | {"name": f"random order, {what}"}
+        for what, expression in summed.items()
+    ]
 
 
 class _InSearch(NamedTuple):
@@ -183,8 +223,11 @@ def _panel_columns(panel: Panel) -> dict[str, Any]:
 
 def _verdict_columns(verdict: PolicyVerdict) -> dict[str, Any]:
     words = {"verdict": str(verdict), "payers": "; ".join(verdict.payers), "replays": len(verdict.ratios)}
-    ratios = verdict.ratios[0]
-    return words | {
+    return words | _ratio_columns(verdict.ratios[0])
+
+
+def _ratio_columns(ratios: Ratios) -> dict[str, Any]:
+    return {
         "bounded_slowdown_ratio": ratios.bounded_slowdown,
         "wait_ratio": ratios.wait,
         "p99_wait_ratio": ratios.p99_wait,

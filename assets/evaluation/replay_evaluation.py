@@ -12,6 +12,8 @@ from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
 from assets.common.trace import Trace, load_trained_trace
 from assets.evaluation import plots
+from assets.evaluation.random_orders import random_order_rows
+from assets.evaluation.rivals import EXPERT_RIVALS
 from assets.ingest.core_jobs import jobs
 from assets.policies.priority_key import priority_key
 from assets.policies.registry import learned_policies
@@ -70,33 +72,32 @@ def contestants_of(warehouse: Warehouse, source: str, test_position: int) -> lis
 
 def period_rules(contestants: list[Contestant]) -> list[tuple[JudgedRule, int | None]]:
     """What is judged on the whole log, with training seeds: the contestants, rules that anybody can have with the same estimates,
-    and the bounded key."""
+    the bounded key, and what an expert would name."""
     rules = [
         (JudgedRule(entry.policy, entry.text, BACKFILL, estimates, weights=entry.weights), entry.seed)
         for estimates in EVALUATED_ESTIMATES
         for entry in contestants
     ]
     shortest = [(JudgedRule("EASY-SJBF", "FCFS", "easy-sjbf", estimates), None) for estimates in EVALUATED_ESTIMATES]
-    return [*rules, *shortest, (BOUNDED_KEY, None)]
+    return [*rules, *shortest, (BOUNDED_KEY, None), *((rule, None) for rule in EXPERT_RIVALS)]
 
 
 def period_replays(
     trace: Trace, contestants: list[Contestant], test_position: int
 ) -> tuple[pl.DataFrame, pl.DataFrame, ChanceCloud]:
     """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored.
-    And what random orders reach there."""
+    Rows of random orders are among the scores. And what they reach."""
     rules = period_rules(contestants)
-    judged, cloud = (
-        list(judged_replays(trace, [rule for rule, _ in rules], test_position)),
-        chance_cloud(trace, test_position),
-    )
+    judged = list(judged_replays(trace, [rule for rule, _ in rules], test_position))
+    by_lot, add = random_order_rows()
+    cloud = chance_cloud(trace, test_position, add)
     judgements = corrected_for_many([judgement for _, judgement in judged], cloud)
     scores, schedules = [], []
     for (rule, seed), (replayed, _), judgement in zip(rules, judged, judgements, strict=True):
         facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
         scores.append(facts | {"seed": seed} | scores_of(replayed, judgement))
         schedules.append(_scored_schedule(trace, replayed, test_position).with_columns(**_literals(facts)))
-    rows = pl.DataFrame(scores, infer_schema_length=None)
+    rows = pl.DataFrame(scores + by_lot, infer_schema_length=None)
     rows = rows.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*MAYBE_NULL).cast(pl.Float64))
     return rows, pl.concat(schedules), cloud
 
@@ -156,7 +157,9 @@ def replay_evaluation(
             "dagster/row_count": periods.height,
             "jobs_left_out": trace.jobs_left_out,
             "random_orders": str(cloud),
-            "whole_period": table(periods.select(shown).sort("average_bounded_slowdown")),
+            "whole_period": table(
+                periods.filter(pl.col("verdict").is_not_null()).select(shown).sort("average_bounded_slowdown")
+            ),
             "usage": plot(plots.usage_over_time(usage, trace.cluster_procs, trace.has_calendar)),
         }
     )

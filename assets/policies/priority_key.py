@@ -15,7 +15,7 @@ from assets.ingest.core_jobs import jobs
 from assets.policies.config import KeyConfig, TaskConfig, task_of
 from assets.policies.training import arena_of_task
 from assets.predictions.runtime_predictions import runtime_predictions
-from models.judging.judge import judge
+from models.judging.judge import beside_cloud, judge
 from models.scheduling.priority_key import search_guarded_key, searched_jobs
 from warehouse import Warehouse, replace_partitions
 
@@ -37,8 +37,8 @@ class PriorityKeyConfig(TaskConfig):
 def priority_key(
     context: dg.AssetExecutionContext, config: PriorityKeyConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """The best order of the form submit + min(c * estimate^a * procs^b, cap) for which nobody pays, on one replay of the training
-    part, found by random search and CMA-ES: a learned policy that loses to it is not worth deploying."""
+    """The best order of the form submit + min(c * estimate^a * procs^b, cap) that keeps the guards of a verdict, on one replay of the
+    training part. Random search and CMA-ES find it. A learned policy that loses to it is not worth deploying."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
@@ -47,7 +47,8 @@ def priority_key(
         search = search_guarded_key(arena, scored, config.search, config.seed, bar.update)
     best = search.best
     ours, fcfs = (arena.replayed(policy, scored) for policy in (best.policy, "FCFS"))
-    verdict = judge([ours], [fcfs]).verdict
+    cloud = arena.chance_cloud(fcfs)
+    verdict = beside_cloud(judge([ours], [fcfs]), cloud).verdict
     rows = pl.DataFrame(
         [
             {"goal": config.goal, "estimates": config.estimates, "formula": best.formula}
@@ -59,4 +60,4 @@ def priority_key(
         schema_overrides={"cap_s": pl.Float64},
     )
     replace_partitions(warehouse, source, {"policies.priority_keys": rows})
-    return dg.MaterializeResult(metadata={"dagster/row_count": 1, "key": table(rows)})
+    return dg.MaterializeResult(metadata={"dagster/row_count": 1, "random_orders": str(cloud), "key": table(rows)})

@@ -8,7 +8,7 @@ from typing import Any
 
 from assets.common.progress import progress
 from assets.common.trace import Trace
-from models.judging.chance import ChanceCloud, cloud_around, random_orders
+from models.judging.chance import ChanceCloud, OnRandomOrder, cloud_around, random_orders
 from models.judging.intervals import RatioInterval
 from models.judging.judge import Judgement, corrected_for_many, judge
 from models.judging.panel import SHIFTS, Replayed, scored_after
@@ -17,7 +17,7 @@ from models.runtime.estimates import Estimates
 from models.runtime.live import LiveSettings, replay_live
 from simulator.engine.replay import replay
 from simulator.jobs.schedule import Schedule
-from simulator.metrics.metrics import SEMANTICS, metrics
+from simulator.metrics.metrics import SEMANTICS
 from simulator.policies.agents import Agent, agent_text
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy, assisted, parse_policy
@@ -96,15 +96,16 @@ def judged_replays(
         yield replays[0], judge(replays, [incumbents[shift] for shift in own])
 
 
-def chance_cloud(trace: Trace, first_scored: int) -> ChanceCloud:
-    """What random orders reach beside FCFS with EASY and requested times, over the jobs from position `first_scored` on."""
+def chance_cloud(trace: Trace, first_scored: int, on_replayed: OnRandomOrder = lambda *_: None) -> ChanceCloud:
+    """What random orders reach beside FCFS with EASY and requested times, over the jobs from position `first_scored` on. on_replayed: as in
+    models.judging.chance.cloud_around."""
     incumbent = _replayed(trace, INCUMBENT, 0, first_scored)
 
     def replay_order(policy: Policy) -> Schedule:
         return replay(incumbent.jobs, trace.cluster_procs, policy, INCUMBENT.backfill)
 
     orders = random_orders(len(incumbent.jobs))
-    return cloud_around(incumbent, replay_order, progress(list(orders), "random orders"))
+    return cloud_around(incumbent, replay_order, progress(list(orders), "random orders"), on_replayed=on_replayed)
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def scores_of(replayed: Replayed, judgement: Judgement) -> dict[str, Any]:
     ratios = judgement.verdict.ratios[0]
     return {
         "jobs": int(replayed.scored.sum()),
-        **metrics(replayed.jobs, replayed.schedule, replayed.cluster, replayed.scored),
+        **replayed.metrics,
         "wide_wait_s": judgement.panels[0].wide_wait_s,
         "verdict": str(judgement.verdict),
         "payers": "; ".join(judgement.verdict.payers),

@@ -19,6 +19,7 @@ from simulator.jobs.schedule import Schedule
 MEASURES = {
     "bounded_slowdown": "bounded_slowdown",
     "wait_s": "wait",
+    "p95_wait_s": "p95_wait",
     "p99_wait_s": "p99_wait",
     "max_wait_s": "max_wait",
     "area_wait_s": "area_wait",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from assets.evaluation.random_orders import WaitsByLot
 from assets.replay.grade import held_back_text
 from assets.replay.scenarios.columns import RANKS_ALONE
 from assets.replay.scenarios.pairing import direction_of
@@ -45,6 +46,7 @@ SCHEDULER_COLUMNS = (
     "started within 1 h",
     "within 24 h",
     "grade",
+    "random orders as good",
     "verdict",
 )
 
@@ -57,7 +59,7 @@ def changes_section(comparison: Comparison, cluster_procs: int) -> Section:
         return Section(TITLE, [*blocks, *_limits(comparison.grade)])
     blocks.append(_how(comparison))
     rows = list(comparison.tried) if comparison.ranks else []
-    blocks.append(scheduler_table("Schedulers on the same jobs, best first", comparison, _shown(rows)))
+    blocks.append(scheduler_table("Schedulers on the same jobs, least mean wait first", comparison, _shown(rows)))
     if not comparison.ranks:
         blocks.append(why_unranked(comparison))
     elif not comparison.has_figures:
@@ -96,11 +98,11 @@ def why_unranked(comparison: Comparison) -> str:
 
 
 def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]) -> Table:
-    """A row for what really happened, one for the baseline, and one for each of `tried`."""
+    """A row for what really happened, one for the baseline, and one for each of `tried` and for random orders, least mean wait first."""
     logged, baseline = comparison.logged, comparison.baseline
     assert baseline is not None
     if not comparison.has_figures:
-        return _rank_table(caption, baseline, tried)
+        return _rank_table(caption, baseline, tried, comparison.chance)
     rows = []
     if logged is None:
         rows.append(["What really happened", *["not in the log"] + [""] * (len(SCHEDULER_COLUMNS) - 1)])
@@ -108,8 +110,11 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
         rows.append([logged.name, *_cells(logged, baseline, "", "")])
     letter = comparison.grade.letter or "none"
     rows.append([baseline.name, *_cells(baseline, baseline, letter, BASELINE_ROW)])
-    for row in tried:
-        rows.append([full_name(row), *_cells(row, baseline, letter, row.verdict)])
+    ranked = [(row.mean_s, [full_name(row), *_cells(row, baseline, letter, row.verdict)]) for row in tried]
+    chance = comparison.chance
+    if chance is not None and tried:
+        ranked.append((chance.mean_s, [lot_name(chance), *_lot_cells(chance, baseline, letter)]))
+    rows += [cells for _, cells in sorted(ranked)]
     return Table(
         caption,
         ("scheduler", *SCHEDULER_COLUMNS),
@@ -119,17 +124,20 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
     )
 
 
-def _rank_table(caption: str, baseline: Scheduler, tried: list[Scheduler]) -> Table:
+def _rank_table(caption: str, baseline: Scheduler, tried: list[Scheduler], chance: WaitsByLot | None) -> Table:
     """The order by the mean wait and the direction against the baseline, where no figure is to be trusted."""
     ranked = sorted(tried, key=lambda row: row.mean_s)
+    ordered = [(row.mean_s, [full_name(row), str(place)]) for place, row in enumerate(ranked, 1)]
+    if chance is not None and tried:
+        ordered.append((chance.mean_s, [lot_name(chance), ""]))
     rows = [[baseline.name, "", BASELINE_ROW]]
-    rows += [[full_name(row), str(place), direction(row, baseline)] for place, row in enumerate(ranked, 1)]
+    rows += [[*cells, direction(mean, baseline)] for mean, cells in sorted(ordered)]
     return Table(caption, ("scheduler", "rank", "mean wait"), rows, text_columns=[2], marked=[baseline.name])
 
 
-def direction(row: Scheduler, baseline: Scheduler) -> str:
-    """Which way the mean wait goes."""
-    return direction_of(row.mean_s - baseline.mean_s, baseline.mean_s)
+def direction(mean_s: float, baseline: Scheduler) -> str:
+    """Which way a mean wait goes."""
+    return direction_of(mean_s - baseline.mean_s, baseline.mean_s)
 
 
 def full_name(row: Scheduler) -> str:
@@ -146,8 +154,25 @@ def _cells(row: Scheduler, baseline: Scheduler, letter: str, verdict: str) -> li
         share(row.within_1_h),
         share(row.within_24_h),
         letter,
+        "" if row.as_good is None else share(row.as_good),
         verdict,
     ]
+
+
+def lot_name(chance: WaitsByLot) -> str:
+    """The name of the row of random orders."""
+    return f"Random order, mean of {chance.orders}"
+
+
+def lot_range(chance: WaitsByLot) -> str:
+    """What is in place of their verdict."""
+    return f"5 to 95 %: {duration_text(chance.low_s)} to {duration_text(chance.high_s)}"
+
+
+def _lot_cells(chance: WaitsByLot, baseline: Scheduler, letter: str) -> list[str]:
+    mean, change = duration_text(chance.mean_s), change_text(chance.mean_s, baseline.mean_s)
+    waits = [mean, change, duration_text(chance.median_s), duration_text(chance.p95_s)]
+    return [*waits, "", share(chance.within_24_h), letter, "", lot_range(chance)]
 
 
 def _shown(rows: list[Scheduler]) -> list[Scheduler]:
@@ -166,6 +191,8 @@ def _how(comparison: Comparison) -> str:
     if baseline.jobs < comparison.scored:
         text += f"The log does not say how long {count(comparison.scored - baseline.jobs, 'other job')} waited. "
     text += f"The baseline is {base_words(comparison)}. Changes and verdicts are against it. "
+    if comparison.chance_words and comparison.has_figures:
+        text += f"Beside the baseline, {comparison.chance_words}. "
     text += f"{comparison.left_out[0].upper()}{comparison.left_out[1:]}. " if comparison.left_out else ""
     if comparison.cluster_procs != comparison.baseline_procs:
         text += f"That one fits best with {comparison.baseline_procs:,} processors, and the others had {comparison.cluster_procs:,}. "

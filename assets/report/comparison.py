@@ -15,18 +15,27 @@ from assets.common.asset import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
 from assets.evaluation.fidelity import fitted_replay, job_queues, logged_waits
 from assets.evaluation.leaderboard import rank_policies
+from assets.evaluation.random_orders import (
+    WaitsByLot,
+    is_random_order,
+    panel_of_scores,
+    stored_cloud,
+    waits_by_lot,
+    with_share_as_good,
+)
 from assets.replay.grade import grade_of, machine_remark
 from assets.replay.scenarios.base_scheduler import NO_FIGURES, BaseScheduler, base_scheduler, stored_header
 from assets.replay.scenarios.left_out import left_out_text
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from models.judging.blocks import BLOCKS, cut_into_blocks
+from models.judging.chance import ChanceCloud
 from models.judging.configurations import SchedulerConfiguration
 from models.judging.judge import Judgement, corrected_for_many
 from models.judging.machine import Machine
 from models.judging.panel import Panel, panel_of
 from models.judging.payers import paid_by
-from models.judging.verdict import DOMINATES, LIKE_CHANCE, TRADES, beside_chance, plain_word, typical_block, verdict_of
+from models.judging.verdict import DOMINATES, TRADES, plain_word, typical_block, verdict_of
 from models.scheduling.options import STARTED_FROM
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.schedule import Schedule
@@ -65,7 +74,8 @@ class Scheduler:
     """A row of the comparison. Waits in seconds, of the jobs that all rows have; shares of 1.
 
     kind: logged, fitted, incumbent or tried. by_size: mean wait by size class. verdict, payers, rank: beside the baseline; empty and
-    None for the baseline itself and for what really happened. same_as: names of others that start every job at the same second.
+    None for the baseline itself and for what really happened. as_good: the share of random orders that do as well, None where there are
+    none. same_as: names of others that start every job at the same second.
     """
 
     name: str
@@ -82,6 +92,7 @@ class Scheduler:
     verdict: str = ""
     payers: str = ""
     rank: int | None = None
+    as_good: float | None = None
     same_as: tuple[str, ...] = ()
 
 
@@ -93,7 +104,9 @@ class Comparison:
     the training part. cluster_procs, baseline_procs: processors of the tried schedulers and of the baseline. started_from: what the
     learned policy is where training has not improved it. runs: saved what-if runs of the whole log. all_jobs_s: mean waits over the
     whole log, as "logged" and "baseline". is_of_period: whether waits are of a period alone; verdicts never are. base_why: why the
-    baseline is that one. left_out: which jobs of the log no replay has, empty where all are replayed.
+    baseline is that one. chance: of random orders, None where they were not replayed or are of other jobs. chance_words: what they
+    reach beside the baseline. carries_verdict: whether verdicts say anything, as in models.judging.chance. left_out: which jobs of the
+    log no replay has, empty where all are replayed.
     """
 
     grade: Grade
@@ -109,6 +122,9 @@ class Comparison:
     all_jobs_s: dict[str, float] = field(default_factory=dict)
     is_of_period: bool = False
     base_why: str = ""
+    chance: WaitsByLot | None = None
+    chance_words: str = ""
+    carries_verdict: bool = True
     left_out: str = ""
 
     @property
@@ -163,7 +179,7 @@ def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | No
     with warehouse.read() as connection:
         parameters = {"source": source}
         scores = connection.sql(
-            "SELECT * FROM replay.period_scores WHERE source = $source AND verdict IS NOT NULL ORDER BY policy, estimates, backfill",
+            "SELECT * FROM replay.period_scores WHERE source = $source ORDER BY policy, estimates, backfill, seed",
             params=parameters,
         ).pl()
         runs = connection.sql(_RUNS, params=parameters).pl().to_dicts()
@@ -175,6 +191,8 @@ def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | No
         replayable = first_row(
             connection, "SELECT count(*) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND procs > 0", [source]
         )
+    by_lot = scores.filter(is_random_order())
+    scores = scores.filter(pl.col("verdict").is_not_null())
     again = f"`tracehouse run {source}`"
     if replayable is None or replayable[0] < LEAST_JOBS:
         few = count(replayable[0] if replayable else 0, "job")
@@ -197,7 +215,7 @@ def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | No
             f"Schedulers were evaluated on jobs submitted from {begin} on, and none of them is of this time. "
             f"`tracehouse what-if FILE --source {source} --period PERIOD` replays any time.",
         )
-    compared = _compared(trace, scored, scores, waits, scheduler)  # type: ignore[arg-type]
+    compared = _compared(trace, scored, (scores, by_lot), waits, scheduler)  # type: ignore[arg-type]
     if compared.logged is not None and not grade.has_real_waits:
         compared = replace(compared, logged=replace(compared.logged, name=MADE_UP_LOG))
     start = STARTED_FROM.get(json.loads(learned[1]).get("start")) if learned and learned[0] == 0 else None
@@ -266,10 +284,12 @@ def _waits_of(
 def _compared(
     trace: Trace,
     scored: _Scored,
-    scores: pl.DataFrame,
+    both: tuple[pl.DataFrame, pl.DataFrame],
     waits: dict[tuple[str, str, str], IntArray],
     scheduler: BaseScheduler,
 ) -> Comparison:
+    """both: rows of replay.period_scores, those of policies and those of random orders."""
+    scores, by_lot = both
     logged = _row(REALLY_HAPPENED, "logged", scored, scored.logged) if (scored.logged >= 0).any() else None
     all_jobs, procs = {}, trace.cluster_procs
     if (logged_waits(trace) >= 0).all():
@@ -283,18 +303,22 @@ def _compared(
         what = "Best fit to the log: " if scheduler.machine is not None else ""
         name = f"{what}{configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
         baseline = _row(name, "fitted", scored, ours)
-        scores = _beside(trace, scored, scores, waits, (_fitted_panel(trace, fitted, schedule), ours))
+        base = _fitted_panel(trace, fitted, schedule)
+        cloud = stored_cloud(by_lot, base)
+        scores = _beside(trace, scored, scores, waits, (base, ours), cloud)
         procs = fitted.procs
     else:
         baseline = _row(rule_name("FCFS", "requested"), "incumbent", scored, waits[USUAL_SCHEDULER])
-    ranked = rank_policies(scores)
+        cloud = stored_cloud(pl.concat([scores, by_lot]))
+    ranked = with_share_as_good(rank_policies(scores), cloud)
     tried = []
     for each in ranked.iter_rows(named=True):
         rule = (each["policy"], each["backfill"], each["estimates"])
         if baseline.kind == "fitted" or rule != USUAL_SCHEDULER:
             kind = "incumbent" if rule == USUAL_SCHEDULER else "tried"
             row = _row(rule_name(each["policy"], each["estimates"]), kind, scored, waits[rule])
-            tried.append((replace(row, verdict=each["verdict"], payers=each["payers"], rank=each["rank"]), waits[rule]))
+            words = {name: each[name] for name in ("verdict", "payers", "rank")}
+            tried.append((replace(row, **words, as_good=each["random_orders_as_good"]), waits[rule]))
     own = waits[USUAL_SCHEDULER] if baseline.kind == "incumbent" else None
     return Comparison(
         Grade(None),
@@ -307,6 +331,9 @@ def _compared(
         procs,
         all_jobs_s=all_jobs,
         base_why=scheduler.why,
+        chance=waits_by_lot(by_lot) if scored.counted.all() else None,
+        chance_words="" if cloud is None else str(cloud),
+        carries_verdict=cloud is None or cloud.carries_verdict,
         left_out=left_out_text(trace.log_faults | {"jobs_left_out": trace.jobs_left_out}),
     )
 
@@ -366,39 +393,24 @@ def _beside(
     scores: pl.DataFrame,
     waits: dict[tuple[str, str, str], IntArray],
     baseline: tuple[Panel, IntArray],
+    cloud: ChanceCloud | None,
 ) -> pl.DataFrame:
     """The rows of replay.period_scores with verdicts and ratios beside the fitted scheduler instead of FCFS with EASY, by the same
-    rules: docs/reference/semantics.md, "Verdicts". Policies that learn from their own replay are judged by one start of the log."""
+    rules: docs/reference/semantics.md, "Verdicts". Policies that learn from their own replay are judged by one start of the log. cloud: of
+    random orders beside the fitted scheduler."""
     cut = cut_into_blocks(np.ones(len(scored.index), np.bool_), BLOCKS)
     judgements = []
     for row in scores.iter_rows(named=True):
         ours = waits[row["policy"], row["backfill"], row["estimates"]]
         pair = np.stack([ours, baseline[1]]).astype(np.float64)
         typical = typical_block(cut, pair, scored.runtime, scored.procs)
-        panels = (_panel(row),), (baseline[0],)
+        panels = (panel_of_scores(row),), (baseline[0],)
         paid = paid_by(pair.astype(np.int64), scored.user, scored.procs, scored.runtime, trace.cluster_procs)
         judgements.append(Judgement(*panels, *typical.averages, verdict_of(*panels, typical), paid))
-    verdicts = [judgement.verdict for judgement in corrected_for_many(judgements)]
-    # the evaluation replayed random orders beside FCFS with EASY: what was no better than those does not dominate here
-    like_chance = [plain_word(verdict) == LIKE_CHANCE for verdict in scores["verdict"]]
-    verdicts = [
-        beside_chance(each, 1.0) if is_like else each for each, is_like in zip(verdicts, like_chance, strict=True)
-    ]
+    verdicts = [judgement.verdict for judgement in corrected_for_many(judgements, cloud)]
     return scores.with_columns(
         verdict=pl.Series([str(verdict) for verdict in verdicts]),
         payers=pl.Series(["; ".join(verdict.payers) for verdict in verdicts]),
         bounded_slowdown_ratio=pl.Series([verdict.ratios[0].bounded_slowdown for verdict in verdicts]),
         wait_ratio=pl.Series([verdict.ratios[0].wait for verdict in verdicts]),
-    )
-
-
-def _panel(row: dict[str, Any]) -> Panel:
-    return Panel(
-        bounded_slowdown=row["average_bounded_slowdown"],
-        wait_s=row["average_wait_s"],
-        p99_wait_s=row["p99_wait_s"],
-        max_wait_s=row["max_wait_s"],
-        area_wait_s=row["area_weighted_wait_s"],
-        wide_wait_s=row["wide_wait_s"],
-        lost_capacity=row["loss_of_capacity"],
     )

@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from assets.report.changes import full_name
+from assets.report.changes import full_name, lot_name, lot_range
 from assets.report.comparison import Comparison
 from assets.report.logged import LoggedSystem
 from assets.report.page import Block, Bullets, Heading, Section, Table, TermList
 from assets.report.words import NAMES_EXPLAINED, amount, count, duration_text, share, size_names
-from models.judging.verdict import VERDICT_MEANING
+from models.judging.verdict import NOBODY_PAYS_MORE, VERDICT_MEANING
 from simulator.metrics.metrics import SEMANTICS
 from warehouse import Warehouse
 
@@ -102,16 +102,18 @@ def _all_schedulers(comparison: Comparison) -> list[Block]:
     baseline = comparison.baseline
     assert baseline is not None
     rows = []
+    chance = comparison.chance
+    if chance is not None:
+        numbers = [duration_text(chance.mean_s), duration_text(chance.longest_s), f"{chance.slowdown:,.1f}"]
+        rows.append([lot_name(chance), *numbers, lot_range(chance), ""])
     for row in (comparison.logged, baseline, *comparison.tried):
         if row is not None:
             is_tried = row.kind in ("tried", "incumbent") and row is not baseline
-            pays = (row.payers or "nobody") if is_tried else ""
+            pays = (row.payers or NOBODY_PAYS_MORE) if is_tried else ""
             numbers = [duration_text(row.mean_s), duration_text(row.longest_s), f"{row.slowdown:,.1f}"]
             rows.append([full_name(row), *numbers, row.verdict if is_tried else "", pays])
     columns = ("scheduler", "mean wait", "longest wait", "mean bounded slowdown", "verdict", "who pays")
-    caption = (
-        "Every scheduler that was tried, best first. Bounded slowdown: how many times longer a job took than it ran."
-    )
+    caption = "All that were tried, by verdict, below random orders. Bounded slowdown: how many times longer a job took than it ran."
     return [Heading("All schedulers"), Table(caption, columns, rows, text_columns=[4, 5])]
 
 

@@ -10,6 +10,7 @@ from assets.replay.scenarios.columns import (
     WAIT_COLUMNS,
     by_rank,
     hours,
+    with_random_orders,
 )
 from assets.replay.scenarios.fate import most_changed
 from assets.replay.scenarios.results import ScenarioResults
@@ -23,7 +24,7 @@ TOP = 5
 def scenario_page(results: ScenarioResults) -> str:
     """The whole document; the same results give the same bytes."""
     plan, groups = results.plan, results.groups
-    rows = results.rows.to_dicts()
+    rows = with_random_orders(results.rows.to_dicts(), results.cloud)
     jobs = [results.scored_words, *([results.left_out_words] if results.left_out_words else [])]
     names = list(groups["scenario"].unique(maintain_order=True)) if plan.configuration.has_figures else []
     return fill(

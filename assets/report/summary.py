@@ -86,7 +86,9 @@ def as_data(logged: LoggedSystem, comparison: Comparison, summary: Summary, crea
         tried = list(comparison.tried) if comparison.ranks else []
         shown = scheduler_table("", comparison, tried)
         which = "of this time" if comparison.is_of_period else "at the end of the log"
-        about = f"Over {count(comparison.baseline.jobs, 'job')} {which}, which no training has seen:"
+        about = (
+            f"Over {count(comparison.baseline.jobs, 'job')} {which}, which no training has seen, least mean wait first:"
+        )
         table = {"about": about, "columns": list(shown.columns), "rows": [list(row) for row in shown.rows]}
     return {
         "source": logged.extent.source,
@@ -169,6 +171,9 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
         return "No recommendation.", why_unranked(comparison)
     grade, best, baseline = comparison.grade, comparison.best, comparison.baseline
     assert baseline is not None
+    if not comparison.carries_verdict:
+        text = f"Most orders by lot dominate {_what(baseline)} on this log, so that no verdict on it says anything."
+        return "No recommendation.", f"{text} {_grade_word(comparison)}"
     if best is None:
         text = f"None of the {len(comparison.tried)} schedulers that were tried is better than {_what(baseline)} without doing harm."
         return (
@@ -181,7 +186,7 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
     if grade.letter in (None, "D"):
         why = "the replays cannot be trusted" if grade.letter == "D" else "there is no grade"
         if not comparison.has_figures:
-            way = direction(best, baseline)
+            way = direction(best.mean_s, baseline)
             return (
                 f"No recommendation: {why}.",
                 f"In the replays {name} came out first, with {way}. {_grade_word(comparison)}",
@@ -189,7 +194,7 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
         return f"No recommendation: {why}.", f"In the replays {name} came out best: {effect} {_grade_word(comparison)}"
     rough = " The figures are rough: try it for a month before you decide." if grade.letter == "C" else ""
     if word_of(best) == TRADES:
-        text = f"{_upper(name)}: {effect} Nothing that was tried is better for everybody: who should wait is for you to decide."
+        text = f"{_upper(name)}: {effect} Some wait longer under everything that was tried: who should wait is for you to decide."
         return f"A trade: {name}.", f"{text} {_grade_word(comparison)}{rough}"
     certain = best.verdict.endswith("certain")
     chance = "" if certain else " With so many schedulers tried, this may be chance."

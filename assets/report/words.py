@@ -20,6 +20,15 @@ NAMES_OF_POLICIES = {
     "F1": "F1",
     "key": "Tuned priority key",
     "bounded-key": "Bounded key",
+    "LEXP": "Largest expansion factor first",
+    "multifactor": "Multifactor priority",
+    "SJF, 6 h": "Shortest job first, after 6 h the oldest",
+    "SJF, 12 h": "Shortest job first, after 12 h the oldest",
+    "SAF, 6 h": "Smallest area first, after 6 h the oldest",
+    "SAF, 12 h": "Smallest area first, after 12 h the oldest",
+    "fewest processors, 6 h": "Fewest processors first, after 6 h the oldest",
+    "fewest processors, 12 h": "Fewest processors first, after 12 h the oldest",
+    "searched-key": "Priority key of other logs",
     "learned": "Learned policy",
 }
 """Policies of replay.period_scores as operators know them."""
@@ -34,6 +43,12 @@ NAMES_EXPLAINED = {
     "F1": "a published formula that was fitted to simulations, with EASY backfilling.",
     "Tuned priority key": "a formula of time and processors whose numbers were tuned on the earlier jobs of this log.",
     "Bounded key": "the shortest go first, but nobody is overtaken for long.",
+    "Largest expansion factor first": "whose wait is longest for the time that it asks for goes first, with EASY backfilling.",
+    "Multifactor priority": "Slurm's priority of age, fair share and size with its documented weights, with EASY backfilling.",
+    "After 6 h, 12 h the oldest": "whoever has waited for so long goes first, in the order of submission.",
+    "Fewest processors first": "the waiting job with the fewest processors goes first, with EASY backfilling.",
+    "Priority key of other logs": "a formula of time and processors whose numbers were tuned on public logs, with a limit of 26 h.",
+    "Random order": "jobs set back by lot, within 1, 4 or 12 h: what an order reaches that knows nothing.",
     "Learned policy": "a neural network that was trained on the earlier jobs of this log.",
 }
 ORDER_NAMES = {"FCFS": "first come, first served", "SJF": "shortest job first", "SAF": "smallest area first"}

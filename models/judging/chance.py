@@ -46,6 +46,10 @@ class RandomOrder:
         return jobs.submit + draws * self.cap_s
 
 
+OnRandomOrder = Callable[[RandomOrder, Replayed, Ratios], None]
+"""Takes a random order, its replay and what that is over the incumbent."""
+
+
 def random_orders(num_jobs: int) -> tuple[RandomOrder, ...]:
     """The orders of a log with so many jobs, equally many for every cap."""
     seeds = range(ORDERS_OF_A_CAP if num_jobs <= MANY_JOBS else FEW_ORDERS_OF_A_CAP)
@@ -78,9 +82,11 @@ class ChanceCloud:
     def share_as_good(self, ratios: Ratios) -> float:
         """The share of the orders that do at least as well in bounded slowdown and in mean wait, the policy counted as one of them. It is
         the p-value of the claim that no order without knowledge does as well in both."""
-        as_good = sum(
-            each.bounded_slowdown <= ratios.bounded_slowdown and each.wait <= ratios.wait for each in self.ratios
-        )
+        return self.share_as_good_as(ratios.bounded_slowdown, ratios.wait)
+
+    def share_as_good_as(self, slowdown: float, wait: float) -> float:
+        """As `share_as_good`, of both ratios over the incumbent."""
+        as_good = sum(each.bounded_slowdown <= slowdown and each.wait <= wait for each in self.ratios)
         return (1 + as_good) / (1 + len(self.ratios))
 
     def __str__(self) -> str:
@@ -104,12 +110,14 @@ def cloud_around(
     replay_order: Callable[[Policy], Schedule],
     orders: Iterable[RandomOrder],
     wide_of: int | None = None,
+    on_replayed: OnRandomOrder = lambda *_: None,
 ) -> ChanceCloud:
     """Replays random orders where the incumbent was replayed. replay_order: replays all jobs of the incumbent in an order, under its rules.
-    wide_of: as in models.judging.panel.panel_of."""
+    wide_of: as in models.judging.panel.panel_of. on_replayed: takes each replay, which is not kept here."""
     theirs, replayed, ratios = incumbent.panel(wide_of), [], []
     for order in orders:
         ours = Replayed(incumbent.jobs, incumbent.cluster, replay_order(order.policy), incumbent.scored)
         ratios.append(ratios_of(ours.panel(wide_of), theirs))
+        on_replayed(order, ours, ratios[-1])
         replayed.append(order)
     return ChanceCloud(tuple(replayed), tuple(ratios))

@@ -7,6 +7,7 @@ arrivals; that is the same for every policy, and nothing is cut off there.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +28,14 @@ of the first jobs."""
 class Panel:
     """Measures of the scored jobs that started; waits in seconds.
 
-    bounded_slowdown, wait_s: means. p99_wait_s, max_wait_s: of single jobs. area_wait_s: mean wait weighted by run time times
+    bounded_slowdown, wait_s: means. p95_wait_s, p99_wait_s, max_wait_s: of single jobs. area_wait_s: mean wait weighted by run time times
     processors. wide_wait_s: mean wait of wide jobs, None where there is none. lost_capacity: share of the processor time that was
     free while jobs waited that ask for as much, between the first and the last submission of a scored job.
     """
 
     bounded_slowdown: float
     wait_s: float
+    p95_wait_s: float
     p99_wait_s: float
     max_wait_s: float
     area_wait_s: float
@@ -56,18 +58,7 @@ def panel_of(
 ) -> Panel:
     """The panel of a replay. scored: bool (jobs,). wide_of: processors of the cluster on which wide jobs are wide, where it is
     another one. Raises ValueError where no scored job started."""
-    cluster = Cluster.of(cluster)
-    measured = metrics(jobs, schedule, cluster, measured=scored)
-    wide = scored & schedule.started & wide_jobs(jobs, wide_of or cluster.procs)
-    return Panel(
-        bounded_slowdown=measured["average_bounded_slowdown"],
-        wait_s=measured["average_wait_s"],
-        p99_wait_s=measured["p99_wait_s"],
-        max_wait_s=measured["max_wait_s"],
-        area_wait_s=measured["area_weighted_wait_s"],
-        wide_wait_s=float((schedule.start - jobs.submit)[wide].mean()) if wide.any() else None,
-        lost_capacity=measured["loss_of_capacity"],
-    )
+    return Replayed(jobs, cluster, schedule, scored).panel(wide_of)
 
 
 @dataclass(frozen=True)
@@ -79,6 +70,22 @@ class Replayed:
     schedule: Schedule
     scored: NDArray[np.bool_]
 
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """Of the scored jobs, as simulator.metrics.metrics.metrics. Raises ValueError where none started."""
+        return metrics(self.jobs, self.schedule, Cluster.of(self.cluster), measured=self.scored)
+
     def panel(self, wide_of: int | None = None) -> Panel:
         """As `panel_of`."""
-        return panel_of(self.jobs, self.schedule, self.cluster, self.scored, wide_of)
+        measured = self.metrics
+        wide = self.scored & self.schedule.started & wide_jobs(self.jobs, wide_of or Cluster.of(self.cluster).procs)
+        return Panel(
+            bounded_slowdown=measured["average_bounded_slowdown"],
+            wait_s=measured["average_wait_s"],
+            p95_wait_s=measured["p95_wait_s"],
+            p99_wait_s=measured["p99_wait_s"],
+            max_wait_s=measured["max_wait_s"],
+            area_wait_s=measured["area_weighted_wait_s"],
+            wide_wait_s=float((self.schedule.start - self.jobs.submit)[wide].mean()) if wide.any() else None,
+            lost_capacity=measured["loss_of_capacity"],
+        )

@@ -1,7 +1,7 @@
 """Which predictions, and what use of them, shorten waits: configurations of order, backfilling, estimate and correction.
 
-`ChoosingPart` tries them on the first part of a log, under the guards of models/scheduling/priority_key.py: no group of jobs may pay
-for the gain. `HeldOutPart` judges the chosen ones on the later jobs, inside replays from the first job of the log on.
+`ChoosingPart` tries them on the first part of a log, under the guards of models/scheduling/priority_key.py.
+`HeldOutPart` judges the chosen ones on the later jobs, inside replays from the first job of the log on.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from models.judging.chance import ChanceCloud, OnRandomOrder, cloud_around, random_orders
 from models.judging.judge import Judgement, judge
 from models.judging.panel import Panel, Replayed, scored_after
 from models.judging.verdict import PolicyVerdict, verdict_of
@@ -232,7 +233,7 @@ class TriedUse:
 
     @property
     def value(self) -> float:
-        """What the search minimizes, on average over the trials. Without a payer, it is the value by which policies are ranked."""
+        """What the search minimizes, on average over the trials. Where no guard is broken, it is the value by which policies are ranked."""
         return float(np.mean([guarded_value(ratios) for ratios in self.verdict.ratios]))
 
 
@@ -277,6 +278,16 @@ def best_use(tried: Sequence[SearchedUse]) -> int:
     """The index of the configuration that dominates EASY in every trial and has the least value. Where none dominates, that of the
     least value, in which every payer costs."""
     return min(range(len(tried)), key=lambda k: (not tried[k].dominates, tried[k].value))
+
+
+def cloud_beside_easy(log: SearchLog, first_scored: int, on_replayed: OnRandomOrder = lambda *_: None) -> ChanceCloud:
+    """What random orders reach beside EASY, over the jobs from position `first_scored` on. on_replayed: as in
+    models.judging.chance.cloud_around."""
+    easy = replay_configuration(log, EASY, first_scored).replayed
+    orders = random_orders(len(easy.jobs))
+    return cloud_around(
+        easy, lambda order: replay(easy.jobs, log.cluster_procs, order, EASY.backfill), orders, on_replayed=on_replayed
+    )
 
 
 class HeldOutPart:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import tracehouse
 from assets.common.trace import Trace
+from assets.evaluation.rivals import SEARCHED_KEY, THRESHOLD_RIVALS
 from assets.policies.verdicts import BOUNDED_KEY, PLAIN_RIVALS, JudgedRule, chance_cloud, judged_replays
 from models.judging.chance import ChanceCloud
 from models.judging.intervals import RatioInterval
@@ -20,22 +21,12 @@ from models.judging.panel import SHIFTS
 from models.judging.verdict import DOMINATES, Ratios, plain_word
 from papers.archive import ARCHIVE_LOGS, SHARED
 
-HOUR_S = 3600
-
-
-def with_threshold(name: str, key: str, hours: int) -> JudgedRule:
-    """An order in which whoever has waited so long goes first, in the order of submission: the usual remedy for starving jobs."""
-    return JudgedRule(f"{name}, {hours} h", f"formula:(1e12 + wait) if wait > {hours * HOUR_S} else -({key})")
-
-
 RULES = (
     *PLAIN_RIVALS,
     JudgedRule("WFP3", "WFP3"),
     JudgedRule("LEXP", "LEXP"),
     JudgedRule("multifactor", "multifactor"),
-    *(with_threshold("SJF", "estimate", hours) for hours in (6, 12)),
-    *(with_threshold("SAF", "estimate * procs", hours) for hours in (6, 12)),
-    *(with_threshold("fewest processors", "procs", hours) for hours in (6, 12)),
+    *THRESHOLD_RIVALS,
     JudgedRule("key8", "formula:-(submit + 8*estimate*sqrt(procs))"),
     JudgedRule("key10 live", "formula:-(submit + 10*estimate*sqrt(procs))", "easy", "live", "requested"),
     JudgedRule("SJF live", "SJF", "easy", "live", "requested", "requested"),
@@ -46,7 +37,7 @@ RULES = (
 )
 SEARCHED = "key searched on the other logs"
 SEARCHED_ELSEWHERE = {
-    "KTH-SP2": "formula:-(submit + min(0.00234757*estimate**1.70135*procs**1.12346, 94210))",
+    "KTH-SP2": SEARCHED_KEY.policy,
     "CTC-SP2": "formula:-(submit + min(0.00475392*estimate**1.70063*procs**1.34105, 144934))",
     "SDSC-SP2": "formula:-(submit + min(0.0133938*estimate**1.64492*procs**0.600694, 80717))",
     "HPC2N": "formula:-(submit + min(0.00887904*estimate**1.87506*procs**0.120543, 85050))",

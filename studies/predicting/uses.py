@@ -69,4 +69,5 @@ def judged(log: SearchLog, chosen: dict[str, Configuration]) -> dict[str, Judgem
     part = HeldOutPart(log, len(log.submit) // 2, LIVE_SHIFTS)
     rivals = {label: rival for label, rival in search.PREDICTION_RIVALS.items() if label != "EASY"}
     judgements = [part.judged(each)[1] for each in (rivals | chosen).values()]
-    return dict(zip(rivals | chosen, corrected_for_many(judgements), strict=True))
+    cloud = search.cloud_beside_easy(log, len(log.submit) // 2)
+    return dict(zip(rivals | chosen, corrected_for_many(judgements, cloud), strict=True))

@@ -39,6 +39,7 @@ PRINTED_COLUMNS = (
     TableColumn("change"),
     TableColumn("started within 1 h", last=1),
     TableColumn("grade", last=2),
+    TableColumn("random orders as good", last=3),
     TableColumn("verdict"),
     TableColumn("scheduler", right=False),
 )

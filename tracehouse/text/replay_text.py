@@ -15,6 +15,7 @@ from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_w
 if TYPE_CHECKING:
     from assets.policies.training import TrainingSetup
     from assets.policies.verdicts import JudgedRules
+    from models.judging.chance import ChanceCloud
 
 THIS_POLICY, ITS_RULE = "this policy", "its rule"
 """What `tracehouse train` calls what it has trained, and the rule that an agent starts from."""
@@ -87,6 +88,7 @@ CLASS_COLUMNS = (
     TableColumn("bounded slowdown", 17),
 )
 LATER_HALF = "The baseline is A. Saved runs are judged by their later half; `tracehouse what-if` judges all jobs."
+RATIO_NAMES = ("bounded_slowdown", "wait", "p99_wait", "area_wait", "wide_wait")
 RATIO_COLUMNS = (
     TableColumn("", 14, right=False),
     TableColumn("bounded slowdown", 17),
@@ -94,6 +96,7 @@ RATIO_COLUMNS = (
     TableColumn("p99 wait", 10),
     TableColumn("wait by work", 13, last=1),
     TableColumn("wide jobs", 10, last=2),
+    TableColumn("random orders as good", 21, last=3),
     TableColumn(" verdict", right=False),
 )
 
@@ -275,7 +278,9 @@ def print_verdicts(setup: TrainingSetup, judged: JudgedRules) -> None:
 
     print_ratios(judged, setup.trace.rows.height - setup.trained_jobs)
     best = best_of(judged.judgements)
-    if best is None:
+    if not judged.cloud.carries_verdict:
+        print("\nMost orders by lot dominate FCFS with EASY on this log, so that no verdict on it says anything")
+    elif best is None:
         print(
             "\nNone of them dominates FCFS with EASY: keep that. `python -m studies promotion` says which gains would have been seen"
         )
@@ -288,12 +293,14 @@ def print_verdicts(setup: TrainingSetup, judged: JudgedRules) -> None:
 
 
 def print_ratios(judged: JudgedRules, scored: int) -> None:
-    """A line for each rule with its ratios, the verdict and who pays, below what random orders reach. scored: how many jobs."""
+    """A line for each rule with its ratios and the verdict, one for random orders, and who pays. scored: how many jobs."""
     width, rows = terminal_width(), []
     for name, judgement in judged.judgements.items():
-        ratios = judgement.verdict.ratios[0]
-        shown = (ratios.bounded_slowdown, ratios.wait, ratios.p99_wait, ratios.area_wait, ratios.wide_wait)
-        rows.append([name, *("" if ratio is None else f"{ratio:.2f}" for ratio in shown), f" {judgement.verdict}"])
+        shown = [getattr(judgement.verdict.ratios[0], ratio) for ratio in RATIO_NAMES]
+        as_good = judgement.verdict.share_as_good
+        cells = ["" if ratio is None else f"{ratio:.2f}" for ratio in shown]
+        rows.append([name, *cells, "" if as_good is None else f"{as_good:.0%}", f" {judgement.verdict}"])
+    rows.append(_random_orders(judged.cloud))
     over = f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n"
     print(folded(over, width))
     print("\n".join(fitted_table(RATIO_COLUMNS, rows, width, gap=" ")))
@@ -301,6 +308,14 @@ def print_ratios(judged: JudgedRules, scored: int) -> None:
     for name, judgement in judged.judgements.items():
         if plain_word(judgement.verdict.word) == DOMINATES:
             print(folded(f"{name}: {judgement.who_pays}", width))
+
+
+def _random_orders(cloud: ChanceCloud) -> list[str]:
+    """Their row: means, and in place of a verdict what 5 to 95 % of them reach."""
+    spreads = {name: cloud.spread(name) for name in RATIO_NAMES if getattr(cloud.ratios[0], name) is not None}
+    cells = [f"{spreads[name][0]:.2f}" if name in spreads else "" for name in RATIO_NAMES]
+    slowdown, wait = (f"{low:.2f} to {high:.2f}" for _, low, high in (spreads[name] for name in RATIO_NAMES[:2]))
+    return ["random order", *cells, "", f" 5 to 95 %: {slowdown}, {wait}"]
 
 
 def _settings(summary: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from assets.replay.scenarios.columns import (
     Column,
     by_rank,
     hours,
+    with_random_orders,
 )
 from tracehouse.text.tables import cut, folded
 
@@ -29,7 +30,7 @@ def what_if_text(results: ScenarioResults, width: int | None, top: int) -> str:
     """The whole answer. width: of the terminal, in characters, None for a file or a pipe, where nothing is cut. top: groups of a kind that
     are shown for each scenario."""
     width = None if width is None else max(width, LEAST_WIDTH)
-    rows = results.rows.to_dicts()
+    rows = with_random_orders(results.rows.to_dicts(), results.cloud)
     words = [f"base: {results.base_words}", f"{results.plan.source}: {results.scored_words}"]
     words += [results.left_out_words] if results.left_out_words else []
     words += [f"trust: {sentence}" for sentence in results.plan.configuration.trust]

@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from assets.replay.scenarios.scenario_file import BASE
+from models.judging.chance import ChanceCloud
 from models.judging.verdict import BASELINE_ROW
 
+RANDOM_ORDER = "random order"
+"""The row that stands for the mean of all of them."""
 FAILED = "failed"
 """In the column of verdicts, of a scenario that could not be replayed."""
 
@@ -69,15 +72,35 @@ WAIT_COLUMNS = (
 CHANGE_COLUMNS = (
     Column("change", 8, lambda row: percent(row["change_share"], "+")),
     Column("typical block", 23, typical_change),
+    Column("random as good", 16, lambda row: percent(row["random_orders_as_good"])),
     Column("verdict", 28, verdict_cell),
 )
-"""The change of the mean wait against the base, of all paired jobs and in the typical block, and the verdict."""
+"""The change of the mean wait against the base, of all paired jobs and in the typical block, which share of random orders is as good, and
+the verdict."""
 RANK_COLUMNS = (
     Column("rank", 6, lambda row: str(row["rank"] or "")),
     Column("mean wait", 24, lambda row: FAILED if row["failed_because"] is not None else row["direction"] or ""),
 )
 """All that is said where no figure is to be trusted."""
 RANKS_ALONE = "Grade D: no figure is to be trusted. So there is only the order, least wait first, and the direction against the base."
+
+
+def with_random_orders(rows: Sequence[dict[str, Any]], cloud: ChanceCloud | None) -> list[dict[str, Any]]:
+    """The rows of results with one more behind the base, for the mean of random orders: its wait, its change, and 5 to 95 % of the changes
+    in place of a verdict."""
+    shown = list(rows)
+    if cloud is None:
+        return shown
+    base = next(k for k, row in enumerate(rows) if row["scenario"] == BASE)
+    mean, low, high = (ratio - 1 for ratio in cloud.spread("wait"))
+    between = f"5 to 95 %: {percent(low, '+')[:-2]} to {percent(high, '+')}"
+    facts = {
+        "scenario": RANDOM_ORDER,
+        "average_wait_h": rows[base]["average_wait_h"] * (1 + mean),
+        "change_share": mean,
+    }
+    shown.insert(base + 1, dict.fromkeys(rows[base]) | facts | {"verdict": between})
+    return shown
 
 
 def by_rank(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -73,6 +73,7 @@ ROW_SCHEMA = {
     "typical_ratio_low": pl.Float64,
     "typical_ratio_high": pl.Float64,
     "no_interval_because": pl.Utf8,
+    "random_orders_as_good": pl.Float64,
     "verdict": pl.Utf8,
     "who_pays": pl.Utf8,
     "jobs_longer_by_1h": pl.Int64,
@@ -348,6 +349,7 @@ def _judged_columns(judgement: Judgement, is_live: bool, has_figures: bool) -> d
         "typical_ratio_low": wait.low,
         "typical_ratio_high": wait.high,
         "no_interval_because": wait.why_none,
+        "random_orders_as_good": verdict.share_as_good if has_figures else None,
         "verdict": verdict_text(verdict.word, verdict.is_certain and not is_live) if has_figures else None,
         "who_pays": ("; ".join(verdict.payers) or None) if has_figures else None,
     }

@@ -28,7 +28,12 @@ def rows(warehouse: Warehouse) -> pl.DataFrame:
 
 def test_the_chosen_are_tested_beside_the_rivals(rows: pl.DataFrame) -> None:
     tried, tested = rows.filter(part="choosing"), rows.filter(part="testing")
-    assert set(tested.filter(family="rival")["name"]) == set(search.PREDICTION_RIVALS)
+    by_lot = {f"random order, {shown}" for shown in ("mean", "5 %", "95 %")}
+    assert set(tested.filter(family="rival")["name"]) == set(search.PREDICTION_RIVALS) | by_lot
+    low, mean, high = (
+        tested.filter(name=f"random order, {shown}")["wait_ratio"][0] for shown in ("5 %", "mean", "95 %")
+    )
+    assert low < mean < high
     for family in ("backfilling", "ordering"):
         chosen = tried.filter(pl.col("chosen"), family=family)
         assert chosen.height == 1 and tried.filter(family=family).height > 5

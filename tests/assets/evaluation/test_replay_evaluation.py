@@ -7,7 +7,9 @@ import pytest
 
 from assets.common.trace import load_trained_trace
 from assets.evaluation.replay_evaluation import EVALUATED_ESTIMATES, contestants_of
+from assets.evaluation.rivals import EXPERT_RIVALS
 from assets.policies.registry import learned_policies
+from models.judging.chance import random_orders
 from models.judging.panel import scored_after
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import metrics
@@ -21,7 +23,9 @@ def test_every_contestant_is_judged_with_both_kinds_of_run_times(warehouse: Ware
     contestants = contestants_of(warehouse, SOURCE, test_position)
     with warehouse.read() as connection:
         rows = connection.sql("SELECT * EXCLUDE (source) FROM replay.period_scores ORDER BY ALL").pl()
-    assert rows.height == len(EVALUATED_ESTIMATES) * (len(contestants) + 1) + 1, "EASY-SJBF and the bounded key besides"
+    judged = len(EVALUATED_ESTIMATES) * (len(contestants) + 1) + 1 + len(EXPERT_RIVALS)
+    assert rows["verdict"].count() == judged, "EASY-SJBF and the bounded key besides"
+    assert rows.height == judged + len(random_orders(1000))
 
 
 def test_the_whole_period_has_a_start_for_every_job(warehouse: Warehouse) -> None:

@@ -24,12 +24,14 @@ from models.judging.verdict import (
     verdict_of,
 )
 
-FCFS = Panel(10.0, 7200.0, 50_000.0, 90_000.0, 20_000.0, 15_000.0, 0.05)
+FCFS = Panel(10.0, 7200.0, 30_000.0, 50_000.0, 90_000.0, 20_000.0, 15_000.0, 0.05)
 
 
-def over(bsld: float, wait: float, p99: float = 1, area: float = 1, wide: float = 1, lost: float = 0) -> Panel:
+def over(
+    bsld: float, wait: float, p99: float = 1, area: float = 1, wide: float = 1, lost: float = 0, p95: float = 1
+) -> Panel:
     """FCFS's panel times these ratios."""
-    return Panel(10 * bsld, 7200 * wait, 50_000 * p99, 90_000, 20_000 * area, 15_000 * wide, 0.05 + lost)
+    return Panel(10 * bsld, 7200 * wait, 30_000 * p95, 50_000 * p99, 90_000, 20_000 * area, 15_000 * wide, 0.05 + lost)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +40,9 @@ def over(bsld: float, wait: float, p99: float = 1, area: float = 1, wide: float 
         (over(0.8, 0.9), DOMINATES),
         (over(0.8, 0.9, p99=1.09, area=1.09, wide=1.09, lost=0.0099), DOMINATES),
         (over(0.8, 0.9, p99=1.11), TRADES),
+        (over(0.8, 0.9, p95=1.09), DOMINATES),
+        (over(0.8, 0.9, p95=1.45), TRADES),
+        (over(0.8, 0.9, p95=2.2), HARMS),
         (over(0.8, 0.9, area=1.11), TRADES),
         (over(0.8, 0.9, wide=1.11), TRADES),
         (over(0.8, 0.9, lost=0.011), TRADES),
@@ -125,7 +130,7 @@ def test_an_effect_has_a_size(panel: Panel, ends: tuple[float, float], word: str
 
 def test_a_log_in_which_nobody_waits_tells_no_difference() -> None:
     """Seconds, and twice as many of them."""
-    idle = Panel(1.001, 0.2, 3.0, 20.0, 0.3, None, 0.0)
+    idle = Panel(1.001, 0.2, 1.0, 3.0, 20.0, 0.3, None, 0.0)
     assert verdict_of([replace(idle, wait_s=0.4, p99_wait_s=3.5)], [idle]).word == NO_DIFFERENCE
     none = replace(idle, wait_s=0.0, p99_wait_s=0.0, max_wait_s=0.0, area_wait_s=0.0)
     assert ratios_of(none, none).wait == 1.0

@@ -179,7 +179,7 @@ def test_the_least_slowdown_is_not_chosen_where_wide_jobs_pay(with_wide_jobs: se
     assert starving.panel.bounded_slowdown == min(use.panel.bounded_slowdown for use in tried)
     assert starving.verdict.ratios[0].guards["wide_wait"] > 2 and not starving.dominates
     assert short.dominates and tried[search.best_use(tried)] is short
-    assert short.value == pytest.approx(short.verdict.rank_value), "nobody pays"
+    assert short.value == pytest.approx(short.verdict.rank_value), "no guard is broken"
     assert (easy.value, easy.dominates) == (0.0, False)
     assert search.best_use([easy, starving]) == 0
 
@@ -210,7 +210,7 @@ def use_of(*ratios: Ratios) -> search.TriedUse:
 
 
 def test_a_choice_dominates_in_every_trial_by_the_limits_of_the_search() -> None:
-    good = Ratios(0.5, 0.8, 1.05, 0.9, None, 3.0, 0.0)
+    good = Ratios(0.5, 0.8, 1.0, 1.05, 0.9, None, 3.0, 0.0)
     assert use_of(good, good).dominates
     for worse in (
         replace(good, bounded_slowdown=1.01),

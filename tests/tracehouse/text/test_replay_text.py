@@ -82,4 +82,6 @@ def test_ratios_of_trained_policies(capsys: pytest.CaptureFixture[str]) -> None:
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert "over its later 150 jobs" in lines[0]
     assert lines[2].split()[:3] == ["key", "1.00", "1.00"] and lines[2].endswith("no difference")
-    assert lines[3].startswith("4 random orders: bounded slowdown ")
+    slowdown, wait = (cloud.spread(name)[0] for name in ("bounded_slowdown", "wait"))
+    assert lines[3].split()[:4] == ["random", "order", f"{slowdown:.2f}", f"{wait:.2f}"] and " 5 to 95 %: " in lines[3]
+    assert lines[4].startswith("4 random orders: bounded slowdown ")
