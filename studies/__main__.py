@@ -19,6 +19,7 @@ STUDIES = {
     "backfills": "judging.backfills",
     "backlogs": "judging.backlogs",
     "bounds": "judging.bounds",
+    "confirmed": "publishing.confirmed",
     "coverage": "judging.coverage",
     "fidelity": "judging.fidelity",
     "guarded_keys": "judging.guarded_keys",
@@ -49,6 +50,7 @@ TITLE = re.compile(r"[:?.;] ?`|\n")
 WITHOUT_ARCHIVE = (
     "agreement",
     "backfills",
+    "confirmed",
     "coverage",
     "promotion",
     "queue_snapshot",

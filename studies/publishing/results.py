@@ -40,7 +40,7 @@ PRINTED = (
     "prediction waits", "vasp table_3", "vasp completion", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data", "as_published",
-    "repositories",
+    "repositories", "confirmed",
 )  # fmt: skip
 """Those whose printed tables are published, and the fault campaign. A second word is a part of a study."""
 OF_PAPERS = {
@@ -157,7 +157,7 @@ def names_in_file(name: str, tables: dict[str, PublishedTable]) -> dict[str, str
     names = {
         each.removeprefix(before).removesuffix(after): each
         for each in tables
-        if each == name or "{" in name and each.startswith(before) and each.endswith(after)
+        if each == name or ("{" in name and each.startswith(before) and each.endswith(after))
     }
     if not names:
         raise KeyError(f"no table {name!r} is stored: run what makes it with python -m studies results")
@@ -183,11 +183,11 @@ def table_of_file(name: str, tables: dict[str, PublishedTable]) -> PublishedTabl
 
 
 def csv_text(table: PublishedTable) -> str:
-    """A table as CSV, without the marks of bold and code, and without commas in numbers."""
+    """A table as CSV, without the marks of bold and code, and without commas in numbers. Formulas in code keep their asterisks."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for line in [table.lines[0], *table.lines[2:]]:
-        cells = [re.sub(r"[*`]", "", cell).strip() for cell in line.strip().strip("|").split("|")]
+        cells = [re.sub(r"`([^`]*)`|\*", r"\1", cell).strip() for cell in line.strip().strip("|").split("|")]
         writer.writerow(re.sub(r"(?<=\d),(?=\d{3}\b)", "", cell) for cell in cells)
     return text.getvalue()
 

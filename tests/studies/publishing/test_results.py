@@ -84,9 +84,9 @@ def test_pages_have_the_numbers_that_are_stored() -> None:
 
 def test_a_table_as_csv() -> None:
     table = PublishedTable(
-        "", "", {}, ["| a, b | c |", "| --- | --- |", "| **1,234** | `x`, y |", "| 12,345,678 | 0.5 [0, 1] |"]
+        "", "", {}, ["| a, b | c |", "| --- | --- |", "| **1,234** | `x*y**2`, z |", "| 12,345,678 | 0.5 [0, 1] |"]
     )
-    assert csv_text(table) == '"a, b",c\n1234,"x, y"\n12345678,"0.5 [0, 1]"\n'
+    assert csv_text(table) == '"a, b",c\n1234,"x*y**2, z"\n12345678,"0.5 [0, 1]"\n'
 
 
 def test_tables_of_one_kind_share_a_file() -> None:
