@@ -40,9 +40,9 @@ PRINTED = (
     "prediction waits", "vasp table_3", "vasp completion", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data", "as_published",
-    "repositories", "confirmed",
+    "repositories", "confirmed", "agreement", "engine",
 )  # fmt: skip
-"""Those whose printed tables are published, and the fault campaign. A second word is a part of a study."""
+"""Those whose printed tables are published, the fault campaign and the speed of replays. A second word is a part of a study."""
 OF_PAPERS = {
     "as_published": "rlscheduler.as_published",
     "allocation": "neural_annealing.single_windows",
@@ -108,7 +108,7 @@ def module_of(name: str) -> str:
     """The module, with its arguments, of one of PRINTED."""
     if name in OF_PAPERS:
         return f"papers.{OF_PAPERS[name]}"
-    return "benchmarks.faults" if name == "faults" else f"studies {name}"
+    return f"benchmarks.{name}" if name in ("faults", "engine") else f"studies {name}"
 
 
 def run_study(name: str) -> dict[str, PublishedTable]:
