@@ -1,4 +1,7 @@
-"""Times the replay engine: whole traces, deep queues, memory, sweeps over all cores, stepping for learners, and compilation."""
+"""Times the replay engine: whole traces, deep queues, memory, sweeps over all cores, stepping for learners, and compilation.
+
+`python -m benchmarks.engine` times whole traces and deep queues alone, in about a CPU-minute, for docs/results/benchmarks.md.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
+from benchmarks.logs import timed_logs
 from models.scheduling.learning.networks import new_policy_network, to_weights
+from papers.markdown import print_cells, print_heading
 from papers.rlscheduler.rules import replay_rlscheduler
 from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.engine.replay import replay
@@ -89,10 +94,12 @@ def loaded(num_jobs: int, load: float, cluster_procs: int = 256) -> Jobs:
 
 
 def whole_traces(traces: dict[str, tuple[Jobs, int]]) -> None:
+    """Jobs per CPU-second, with requested times."""
     layout = LAYOUTS["plain"]
     torch.manual_seed(0)
     weights = to_weights(new_policy_network("kernel", len(layout.inputs)), layout)
-    print(f"\n{'jobs per CPU-second, requested times':<30}{'jobs':>9}" + "".join(f"{name:>13}" for name, *_ in COLUMNS))
+    print("\nwhole traces\n")
+    print_heading("log", "jobs", *(name for name, *_ in COLUMNS), "RLScheduler's rules")
     for name, (jobs, procs) in traces.items():
         rates = []
         for _, policy, backfill in COLUMNS:
@@ -104,31 +111,34 @@ def whole_traces(traces: dict[str, tuple[Jobs, int]]) -> None:
                 repeats,
             )
             rates.append(len(jobs) / seconds)
-        print(f"{name:<30}{len(jobs):>9,}" + "".join(f"{rate:>13,.0f}" for rate in rates))
         seconds = median_cpu_s(lambda jobs=jobs, procs=procs: replay_rlscheduler(jobs, procs, "FCFS", True), 3)  # type: ignore[misc]
-        print(f"{'  the RLScheduler rule set':<39}{len(jobs) / seconds:>13,.0f}")
+        rates.append(len(jobs) / seconds)
+        print_cells(name.removesuffix(".swf.gz"), f"{len(jobs):,}", *(f"{rate:,.0f}" for rate in rates))
 
 
 def deep_queues(num_jobs: int = 400_000) -> None:
-    print(
-        f"\n{num_jobs:,} synthetic jobs, EASY{'load':>8}{'FCFS: mean queue':>18}{'ns/job':>8}{'SAF: mean queue':>18}{'ns/job':>8}"
-        f"{'FCFS by scanning':>18}"
+    """Synthetic jobs on 256 processors with EASY."""
+    print("\ndeep queues\n")
+    print_heading(
+        "offered load", "mean queue, FCFS", "ns a job", "mean queue, SAF", "ns a job", "FCFS by scanning, ns a job"
     )
     for load in (0.66, 0.85, 1.0, 1.1, 1.3):
         jobs = loaded(num_jobs, load)
-        cells = ""
+        cells = []
         for policy in ("FCFS", "SAF"):
             wait = replay(jobs, 256, policy).start - jobs.submit
             queue = wait.sum() / (jobs.submit[-1] - jobs.submit[0])
             seconds = median_cpu_s(lambda jobs=jobs, policy=policy: replay(jobs, 256, policy), 3)  # type: ignore[misc]
-            cells += f"{queue:>18,.0f}{seconds / num_jobs * 1e9:>8,.0f}"
+            cells += [f"{queue:,.0f}", f"{seconds / num_jobs * 1e9:,.0f}"]
         if load in SCANNED_LOADS:
             with patch(
                 "simulator.engine.replay.MOST_PROCS", 0
             ):  # the general engine, which scans its queue as simulators usually do
                 seconds = median_cpu_s(lambda jobs=jobs: replay(jobs, 256, "FCFS"), 1)  # type: ignore[misc]
-            cells += f"{seconds / num_jobs * 1e9:>18,.0f}"
-        print(f"{'':<28}{load:>8}{cells}")
+            cells.append(f"{seconds / num_jobs * 1e9:,.0f}")
+        else:
+            cells.append("")
+        print_cells(str(load), *cells)
 
 
 def memory() -> None:
@@ -195,3 +205,8 @@ def engine(traces: dict[str, tuple[Jobs, int]]) -> None:
     sweeps(jobs, procs)
     print()
     stepping(jobs, procs)
+
+
+if __name__ == "__main__":
+    whole_traces(timed_logs())
+    deep_queues()

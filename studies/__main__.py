@@ -19,6 +19,7 @@ STUDIES = {
     "backfills": "judging.backfills",
     "backlogs": "judging.backlogs",
     "bounds": "judging.bounds",
+    "confirmed": "publishing.confirmed",
     "coverage": "judging.coverage",
     "fidelity": "judging.fidelity",
     "guarded_keys": "judging.guarded_keys",
@@ -49,6 +50,7 @@ TITLE = re.compile(r"[:?.;] ?`|\n")
 WITHOUT_ARCHIVE = (
     "agreement",
     "backfills",
+    "confirmed",
     "coverage",
     "promotion",
     "queue_snapshot",
@@ -70,7 +72,7 @@ def main() -> None:
         for each, module in STUDIES.items():
             file = Path(__file__).parent / f"{module.replace('.', '/')}.py"
             about = ast.get_docstring(ast.parse(file.read_text())) or ""
-            print(f"{each:<18}{TITLE.split(about)[0].rstrip('.')}")
+            print(f"{each:<20}{TITLE.split(about)[0].rstrip('.')}")
         return
     if name not in STUDIES:
         sys.exit(f"no study {name!r}: expected one of {', '.join(STUDIES)}")

@@ -166,14 +166,14 @@ def _joined(lines: list[tuple[int, str]]) -> Passage:
 
 
 def cleaned(text: str) -> str:
-    """The text with code and addresses as one word each, and without marks of emphasis and links. The length stays."""
+    """The text with code and addresses as one word each, and without comments and marks of emphasis and links. The length stays."""
     text = re.sub(r"(`+)(?!`).+?\1", lambda match: "X" * len(match.group()), text, flags=re.DOTALL)
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", lambda match: " " * len(match.group()), text)
     text = re.sub(
         r"\[([^\[\]]*)\]\([^)\s]*\)", lambda m: f" {m[1]}".ljust(len(m[0])) if m[1] else " " * len(m[0]), text
     )
     text = re.sub(r"https?://[^\s)>,]*[^\s)>,.;:]", lambda match: "X" * len(match.group()), text)
-    text = re.sub(r"</?\w[^>\n]*>", lambda match: " " * len(match.group()), text)
+    text = re.sub(r"</?\w[^>\n]*>|<!--.*?-->", lambda match: " " * len(match.group()), text)
     return re.sub(r"\*+", lambda match: " " * len(match.group()), text)
 
 

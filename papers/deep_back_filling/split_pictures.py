@@ -1,4 +1,4 @@
-"""The pictures of docs/results/backfilling.md, like figures 3 to 7 of Wang, Harwood and Rodriguez 2022."""
+"""Pictures like figures 3 to 7 of Wang, Harwood and Rodriguez 2022. docs/results/backfilling.md has that of the splits."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def main() -> None:
     """Trains what the folder lacks, and prints all tables."""
     parser = argparse.ArgumentParser(prog="python -m papers.deep_back_filling.split_windows")
     parser.add_argument("--folder", type=Path, help="keeps results here, and goes on from those that it has")
-    parser.add_argument("--pictures", action="store_true", help="draw the pictures of docs/results/backfilling.md, too")
+    parser.add_argument("--pictures", action="store_true", help="draw the figures, too")
     parser.add_argument("--paper", type=Path, help="checkpoints of the paper's agents, for the picture of figure 3")
     parser.add_argument("--to", type=Path, default=IMAGES, help="where pictures go")
     arguments = parser.parse_args()

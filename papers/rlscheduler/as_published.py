@@ -157,6 +157,25 @@ def log_rows(members: dict[str, bytes], goal: str, log: str) -> Iterator[list[st
             yield [log, f"ours, {'with' if filtered else 'without'} the filter, {which} epoch", *cells]
 
 
+def beside_paper(rows: list[list[str]]) -> Iterator[list[str]]:
+    """For each log and backfilling rule of `log_rows`: the paper, the best rule, and the least and most of our trainings at their last and
+    at their best epoch."""
+    for log in dict.fromkeys(row[0] for row in rows):
+        for column, backfill in enumerate(BACKFILLINGS, start=2):
+            cells = {row[1]: row[column] for row in rows if row[0] == log}
+            ours = [
+                sorted((cost for name in cells if name.endswith(end) for cost in cells[name].split(", ")), key=float)
+                for end in ("last epoch", "best epoch")
+            ]
+            yield [
+                log,
+                backfill,
+                cells["RL, as published"],
+                cells["best rule"],
+                *(f"{of[0]} to {of[-1]}" for of in ours),
+            ]
+
+
 def epoch_rows(text: str) -> dict[str, list[str]]:
     """By what was trained: the mean cost over its seeds at SHOWN_EPOCHS, a hyphen where it was not trained so far."""
     costs: dict[str, dict[int, list[float]]] = {}
@@ -185,8 +204,17 @@ def main() -> None:
     for goal, title in PAPER_GOALS.items():
         print(f"\n{title}\n")
         print_heading("log", "policy, seeds 1 and 2", *BACKFILLINGS)
+        rows = []
         for log in dict.fromkeys(each.log for each in PUBLISHED_TRAININGS if each.goal == goal):
             for row in log_rows(members, goal, log):
+                print_cells(*row)
+                rows.append(row)
+        if goal == "bsld":
+            print("\nbeside the paper\n")
+            print_heading(
+                "log", "backfilling", "RL, as published", "best rule", "our trainings, last epoch", "best epoch"
+            )
+            for row in beside_paper(rows):
                 print_cells(*row)
     for title, member in (("training curves", CURVE_FILE), ("networks (Figure 8)", NETWORK_FILE)):
         print(f"\n{title}\n")

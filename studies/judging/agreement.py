@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from papers.archive import jobs_of_file
+from papers.markdown import print_cells, print_heading
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -31,9 +32,10 @@ CASES = [
 ]
 
 
-def averages(jobs: Jobs, procs: int, start: np.ndarray) -> str:
-    found = metrics(jobs, Schedule(start, np.zeros(len(jobs), dtype=np.bool_)), procs)
-    return f"{found['average_wait_s']:>14,.4f}{found['average_bounded_slowdown']:>12.4f}"
+def averages(jobs: Jobs, procs: int, start: np.ndarray) -> list[str]:
+    """The mean wait in seconds and the mean bounded slowdown."""
+    of_all = metrics(jobs, Schedule(start, np.zeros(len(jobs), dtype=np.bool_)), procs)
+    return [f"{of_all['average_wait_s']:,.2f}", f"{of_all['average_bounded_slowdown']:.3f}"]
 
 
 def other_starts(path: Path, jobs: Jobs, golden: str) -> np.ndarray | None:
@@ -55,13 +57,16 @@ def main() -> None:
     if not (SHARED / "golden").exists():
         print(f"no results of other simulators at {SHARED}: name the folder with TRACEHOUSE_SHARED")
         return
-    print(f"{'FCFS':<30}{'backfill':<14}{'':<8}{'average wait':>14}{'slowdown':>12}  equal starts")
+    print_heading(
+        "log", "jobs", "backfilling", "mean wait, s", "bounded slowdown", "the other's wait", "slowdown", "equal starts"
+    )
     for log, procs, backfill, golden in CASES:
         path = SHARED / "traces" / "swf" / log
         jobs = jobs_of_file(path)
         start = replay(jobs, procs, "FCFS", backfill).start
         other = other_starts(path, jobs, golden)
-        equal = f"{int((start == other).sum()):,} of {len(jobs):,}" if other is not None else ""
-        print(f"{log:<30}{backfill:<14}{'ours':<8}{averages(jobs, procs, start)}  {equal}")
+        others = ["", "", ""]
         if other is not None:
-            print(f"{'':<44}{'theirs':<8}{averages(jobs, procs, other)}")
+            others = [*averages(jobs, procs, other), f"{int((start == other).sum()):,}"]
+        name = log.removesuffix(".swf.gz")
+        print_cells(name, f"{len(jobs):,}", backfill, *averages(jobs, procs, start), *others)

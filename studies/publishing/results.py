@@ -7,7 +7,8 @@
 
 docs/results.json holds every table with its command, its day and the versions of what computed it. A page names a table in a comment,
 `<!-- results: NAME -->`, and the table ends with `<!-- end -->`. A long table is a file beside the page, which names it in a comment
-`<!-- csv: FILE.csv, NAME -->`. A test fails where page or file differ.
+`<!-- csv: FILE.csv, NAME -->`. Tables with the same columns may share a file: in `verdicts, {log}` the braces match any text, which
+becomes the first column, `log`. A test fails where page or file differ.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import platform
 import re
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -39,9 +40,9 @@ PRINTED = (
     "prediction waits", "vasp table_3", "vasp completion", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data", "as_published",
-    "repositories",
+    "repositories", "confirmed", "agreement", "engine",
 )  # fmt: skip
-"""Those whose printed tables are published, and the fault campaign. A second word is a part of a study."""
+"""Those whose printed tables are published, the fault campaign and the speed of replays. A second word is a part of a study."""
 OF_PAPERS = {
     "as_published": "rlscheduler.as_published",
     "allocation": "neural_annealing.single_windows",
@@ -107,7 +108,7 @@ def module_of(name: str) -> str:
     """The module, with its arguments, of one of PRINTED."""
     if name in OF_PAPERS:
         return f"papers.{OF_PAPERS[name]}"
-    return "benchmarks.faults" if name == "faults" else f"studies {name}"
+    return f"benchmarks.{name}" if name in ("faults", "engine") else f"studies {name}"
 
 
 def run_study(name: str) -> dict[str, PublishedTable]:
@@ -143,15 +144,50 @@ def rewritten(page: str, tables: dict[str, PublishedTable]) -> str:
 
 def files_of(page: Path, tables: dict[str, PublishedTable]) -> dict[Path, str]:
     """The text of the CSV files beside a page. Raises KeyError for a table that is not stored."""
-    return {page.parent / mark["file"]: csv_text(tables[mark["name"]]) for mark in FILE_MARK.finditer(page.read_text())}
+    return {
+        page.parent / mark["file"]: csv_text(table_of_file(mark["name"], tables))
+        for mark in FILE_MARK.finditer(page.read_text())
+    }
+
+
+def names_in_file(name: str, tables: dict[str, PublishedTable]) -> dict[str, str]:
+    """The tables that the mark of a file names, each by the text that the mark's braces match. Raises KeyError where none is stored."""
+    before, _, after = name.partition("{")
+    after = after.partition("}")[2]
+    names = {
+        each.removeprefix(before).removesuffix(after): each
+        for each in tables
+        if each == name or ("{" in name and each.startswith(before) and each.endswith(after))
+    }
+    if not names:
+        raise KeyError(f"no table {name!r} is stored: run what makes it with python -m studies results")
+    return names
+
+
+def table_of_file(name: str, tables: dict[str, PublishedTable]) -> PublishedTable:
+    """The table of a file. Where the mark has braces, it is the rows of all tables that it names, behind a column that tells which.
+
+    Raises ValueError where these have other columns.
+    """
+    names = names_in_file(name, tables)
+    if "{" not in name:
+        return tables[name]
+    first = next(iter(names.values()))
+    heading, ruler, *_ = tables[first].lines
+    others = [each for each in names.values() if tables[each].lines[0] != heading]
+    if others:
+        raise ValueError(f"{name!r}: {first!r} and {others[0]!r} have other columns")
+    column = name.partition("{")[2].partition("}")[0]
+    rows = [f"| {part} {line}" for part, each in names.items() for line in tables[each].lines[2:]]
+    return replace(tables[first], lines=[f"| {column} {heading}", f"| --- {ruler}", *rows])
 
 
 def csv_text(table: PublishedTable) -> str:
-    """A table as CSV, without the marks of bold and code, and without commas in numbers."""
+    """A table as CSV, without the marks of bold and code, and without commas in numbers. Formulas in code keep their asterisks."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for line in [table.lines[0], *table.lines[2:]]:
-        cells = [re.sub(r"[*`]", "", cell).strip() for cell in line.strip().strip("|").split("|")]
+        cells = [re.sub(r"`([^`]*)`|\*", r"\1", cell).strip() for cell in line.strip().strip("|").split("|")]
         writer.writerow(re.sub(r"(?<=\d),(?=\d{3}\b)", "", cell) for cell in cells)
     return text.getvalue()
 

@@ -12,6 +12,7 @@ from papers.rlscheduler.as_published import (
     NETWORK_FILE,
     PUBLISHED_TRAININGS,
     SHOWN_EPOCHS,
+    beside_paper,
     epoch_rows,
     judged_cost,
     kept_members,
@@ -37,6 +38,16 @@ def test_every_training_is_kept_whole() -> None:
 def test_curves_are_means_over_seeds() -> None:
     rows = epoch_rows("a-1,1,9,2\na-2,1,9,4\na-1,2,9,-6\nb-1,1,9,1\n")
     assert rows == {"a": ["3", "6", *["-"] * (len(SHOWN_EPOCHS) - 2)], "b": ["1", *["-"] * (len(SHOWN_EPOCHS) - 1)]}
+
+
+def test_the_short_table_is_of_the_long_one() -> None:
+    tables = stored()
+    long, short = (
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in tables[f"as_published, {name}"].lines[2:]]
+        for name in ("bounded slowdown (V)", "beside the paper")
+    )
+    assert list(beside_paper(long)) == short
+    assert short[1] == ["Lublin-1", "easy", "58.64", "54.00 (SAF)", "68.75 to 78.85", "69.01 to 83.46"]
 
 
 @pytest.mark.parametrize("log", ["Lublin-1", "SDSC-SP2"])

@@ -22,10 +22,12 @@ from studies.publishing.results import (
     csv_text,
     files_of,
     module_of,
+    names_in_file,
     published,
     rewritten,
     store,
     stored,
+    table_of_file,
     tables_of,
 )
 from studies.publishing.warehouse_tables import (
@@ -38,6 +40,9 @@ from studies.publishing.warehouse_tables import (
 )
 from warehouse import Warehouse, replace_partition
 
+MOST_WORDS = 1200
+"""Of a page of results, cells of tables counted."""
+MOST_WORDS_OF_ALL = 15_000
 PRINTED_TEXT = """
 KTH-SP2
 
@@ -58,8 +63,13 @@ CTC-SP2
 
 def marks() -> list[tuple[str, str]]:
     """Page and name of every table that a page takes from the results, into its text or a file beside it."""
-    found = [(page.name, mark["name"]) for page in PAGES for mark in MARK.finditer(page.read_text())]
-    return found + [(page.name, mark["name"]) for page in PAGES for mark in FILE_MARK.finditer(page.read_text())]
+    shown = [(page.name, mark["name"]) for page in PAGES for mark in MARK.finditer(page.read_text())]
+    return shown + [
+        (page.name, name)
+        for page in PAGES
+        for mark in FILE_MARK.finditer(page.read_text())
+        for name in names_in_file(mark["name"], stored()).values()
+    ]
 
 
 def test_pages_have_the_numbers_that_are_stored() -> None:
@@ -74,17 +84,39 @@ def test_pages_have_the_numbers_that_are_stored() -> None:
 
 def test_a_table_as_csv() -> None:
     table = PublishedTable(
-        "", "", {}, ["| a, b | c |", "| --- | --- |", "| **1,234** | `x`, y |", "| 12,345,678 | 0.5 [0, 1] |"]
+        "", "", {}, ["| a, b | c |", "| --- | --- |", "| **1,234** | `x*y**2`, z |", "| 12,345,678 | 0.5 [0, 1] |"]
     )
-    assert csv_text(table) == '"a, b",c\n1234,"x, y"\n12345678,"0.5 [0, 1]"\n'
+    assert csv_text(table) == '"a, b",c\n1234,"x*y**2, z"\n12345678,"0.5 [0, 1]"\n'
+
+
+def test_tables_of_one_kind_share_a_file() -> None:
+    heading = ["| rule | wait |", "| --- | ---: |"]
+    tables = {
+        f"waits, {log}": PublishedTable("", "", {}, [*heading, f"| SJF | {wait} |"])
+        for log, wait in (("a", "1"), ("b", "2"))
+    }
+    tables["waits"] = PublishedTable("", "", {}, ["| rule |", "| --- |", "| SAF |"])
+    assert csv_text(table_of_file("waits, {log}", tables)) == "log,rule,wait\na,SJF,1\nb,SJF,2\n"
+    assert csv_text(table_of_file("waits", tables)) == "rule\nSAF\n"
+    with pytest.raises(ValueError, match="other columns"):
+        table_of_file("wait{which}", tables)
+    with pytest.raises(KeyError, match="starts"):
+        table_of_file("starts, {log}", tables)
+
+
+def test_pages_of_results_are_short() -> None:
+    words = {page.name: len(page.read_text().split()) for page in PAGES if page.parent.name == "results"}
+    assert {name: number for name, number in words.items() if number > MOST_WORDS} == {}
+    assert sum(words.values()) <= MOST_WORDS_OF_ALL
 
 
 def test_every_stored_table_is_on_one_page() -> None:
     names = [name for _, name in marks()]
     assert sorted(names) == sorted(stored()), "a table is on no page or on two"
-    opened = sum(page.read_text().count("<!-- results:") for page in PAGES)
-    opened += sum(page.read_text().count("<!-- csv:") for page in PAGES)
-    assert opened == len(names), "a table has no <!-- end -->"
+    for start, mark in (("<!-- results:", MARK), ("<!-- csv:", FILE_MARK)):
+        for page in PAGES:
+            text = page.read_text()
+            assert text.count(start) == len(mark.findall(text)), f"{page.name}: a mark is not whole"
 
 
 def test_every_table_says_what_made_it() -> None:
