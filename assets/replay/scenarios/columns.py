@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assets.replay.scenarios.scenario_file import BASE
-from models.judging.chance import ChanceCloud
 from models.judging.verdict import BASELINE_ROW
+
+if TYPE_CHECKING:
+    from models.judging.chance import ChanceCloud
 
 RANDOM_ORDER = "random order"
 """The row that stands for the mean of all of them."""
