@@ -30,11 +30,11 @@ SIX = {
 }
 
 
-def busy_home(patch: pytest.MonkeyPatch, folder: Path) -> Path:
-    """Points tracehouse at a home whose source `mine` has 400 jobs in the queues 1, 2 and 7 on 4 nodes of 4 processors."""
+def busy_home(patch: pytest.MonkeyPatch, folder: Path, header: str = NODES) -> Path:
+    """Points tracehouse at a home whose source `mine` has 400 jobs in the queues 1, 2 and 7 on 4 nodes of 4 processors. header: says so."""
     catalogue = use_home(patch, folder / "home")
     log = folder / "mine.swf"
-    log.write_text(NODES + in_queues(busy_log()))
+    log.write_text(header + in_queues(busy_log()))
     catalogue.write_text(f'[sources.mine]\nformat = "swf"\npath = "{log}"\n')
     source = load_catalogue().source("mine")
     update_raw_log(open_warehouse(), source)
