@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-CATALOGUE = """
+TINY_SOURCES = """
 [sources.tiny-swf]
 format = "swf"
 procs = 256
-generator = { jobs = 400, seed = 2003, offered_load = 0.85, users = 8 }
+generator = { jobs = 1500, seed = 2003, offered_load = 0.85, users = 8 }
 
 [sources.tiny-pbs]
 format = "pbs"
@@ -23,14 +23,14 @@ procs = 512
 time_zone = "America/Denver"
 generator = { jobs = 400, seed = 2025, offered_load = 0.80, users = 12, job_class = "interactive", start_date = "2026-03-01" }
 """
-COMMANDS = (("run", "tiny-swf"), ("run", "tiny-pbs", "--job", "ingest"))
+FIRST_COMMANDS = (("run", "tiny-swf"), ("run", "tiny-pbs", "--job", "ingest"))
 """Beside each other. The second one adds the reader of PBS logs."""
 
 
-def compile_for_first_use(commands: Sequence[Sequence[str]] = COMMANDS) -> list[str]:
+def compile_for_first_use(commands: Sequence[Sequence[str]] = FIRST_COMMANDS) -> list[str]:
     """Runs commands of tracehouse in a home of their own, beside each other. Returns what those printed that failed."""
     with TemporaryDirectory(prefix="tracehouse-first-use-") as name:
-        Path(name, "sources.local.toml").write_text(CATALOGUE, encoding="utf-8")
+        Path(name, "sources.local.toml").write_text(TINY_SOURCES, encoding="utf-8")
         here = {**os.environ, "TRACEHOUSE_HOME": name, "TRACEHOUSE_SOURCES": ""}
         processes = [
             subprocess.Popen(

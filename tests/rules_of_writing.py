@@ -35,6 +35,7 @@ OWN = {
     "assets.ingest.job_nodes": "rows that wait to be inserted, in the data folder",
     "assets.ingest.generated": "generated logs, in the data folder",
     "assets.ingest.staging": "rows that wait to be inserted, in the data folder",
+    "pipelines.first_use": "the catalogue of a home that is thrown away",
     "assets.report.index": "the list of reports, in the data folder",
     "assets.report.report": "a report, in the data folder",
     "assets.policies.workers": "the folder of a training with workers, in the data folder",

@@ -36,7 +36,7 @@ ASCENT_ROUNDS = 40
 """Steps of the ascent. Later ones gain little."""
 MOST_CELLS = 8192
 """Most intervals of constant price. A finer price follows the queue better and costs more."""
-MOST_KEPT = 64
+MOST_BOUNDS = 64
 _total_waits: dict[bytes, float] = {}
 """Bounds of jobs that were asked for before in this process."""
 
@@ -76,9 +76,9 @@ def _kept_total_wait(submit: IntArray, runtime: IntArray, procs: IntArray, clust
     """As `_least_total_wait`, which takes longer than a replay: the same jobs are replayed under many settings."""
     jobs = blake2b(repr((len(submit), cluster_procs, rounds)).encode())
     for column in (submit, runtime, procs):
-        jobs.update(np.ascontiguousarray(column, dtype=np.int64))
+        jobs.update(column.tobytes())
     key = jobs.digest()
-    if len(_total_waits) >= MOST_KEPT:
+    if len(_total_waits) >= MOST_BOUNDS:
         _total_waits.clear()
     if key not in _total_waits:
         _total_waits[key] = _least_total_wait(submit, runtime, procs, cluster_procs, rounds)

@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.first_use import CATALOGUE, COMMANDS, compile_for_first_use
+from pipelines.first_use import FIRST_COMMANDS, TINY_SOURCES, compile_for_first_use
 from traces.catalogue.catalogue import load_catalogue
 
 
 def test_the_tiny_logs_are_sources_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "sources.local.toml").write_text(CATALOGUE, encoding="utf-8")
+    (tmp_path / "sources.local.toml").write_text(TINY_SOURCES, encoding="utf-8")
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
     monkeypatch.setenv("TRACEHOUSE_SOURCES", "")
 
     sources = load_catalogue().sources
 
-    assert {command[1] for command in COMMANDS} == {name for name in sources if name.startswith("tiny")}
-    assert {sources[command[1]].format for command in COMMANDS} == {"swf", "pbs"}
+    assert {command[1] for command in FIRST_COMMANDS} == {name for name in sources if name.startswith("tiny")}
+    assert {sources[command[1]].format for command in FIRST_COMMANDS} == {"swf", "pbs"}
 
 
 def test_a_failed_command_is_reported_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

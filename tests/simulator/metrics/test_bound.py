@@ -164,7 +164,7 @@ def test_a_busy_and_broken_cluster_has_the_bound_of_an_empty_and_whole_one() -> 
 
 
 def test_more_rounds_never_lower_the_bound_and_a_call_repeats_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bound, "MOST_KEPT", 0)  # nothing is kept from the call before
+    monkeypatch.setattr(bound, "MOST_BOUNDS", 0)  # nothing is kept from the call before
     rng = np.random.default_rng(1)
     rows = sorted((int(rng.integers(0, 900)), int(rng.integers(1, 200)), int(rng.integers(1, 9))) for _ in range(60))
     jobs = jobs_of(rows)
