@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from assets.common.storage import pseudonym_key
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import clusters_of_source
 from traces.catalogue.sources import Source
 from traces.cluster.checking import Contradiction, contradictions_with_log
 from traces.cluster.description import ClusterDescription
@@ -20,6 +22,17 @@ _NODES = """
 SELECT job_index, list(node_name ORDER BY node_name) AS node_names
 FROM core.job_nodes WHERE source = $source GROUP BY job_index
 """
+
+
+def described_cluster(warehouse: Warehouse, source: str) -> ClusterDescription | None:
+    """The last description of a source's cluster, with names as the warehouse has them. None where it has none, and for a source that is in
+    no catalogue."""
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    clusters = () if declared is None else clusters_of_source(declared)
+    if declared is None or not clusters:
+        return None
+    cluster = clusters[-1]
+    return with_pseudonyms(cluster, declared.pseudonyms, pseudonym_key(warehouse)) if declared.pseudonyms else cluster
 
 
 def contradictions_of_source(

@@ -9,6 +9,7 @@ from assets.report.comparison import read_comparison
 from assets.report.details import details_section, read_details
 from assets.report.happened import happened_section
 from assets.report.logged import read_logged
+from assets.report.nodes import nodes_section
 from assets.report.page import page
 from assets.report.period import ReportPeriod, logged_in_period
 from assets.report.summary import as_data, summarise
@@ -21,9 +22,11 @@ def render_report(warehouse: Warehouse, source: str, created: datetime, period: 
     logged = read_logged(warehouse, source) if period is None else logged_in_period(warehouse, source, period)
     comparison = read_comparison(warehouse, source, period)
     summary = summarise(logged, comparison)
+    nodes = nodes_section(warehouse, source) if period is None else None
     sections = [
         summary.section(),
         happened_section(logged),
+        *([nodes] if nodes is not None else []),
         changes_section(comparison, logged.extent.cluster_procs),
         details_section(logged, comparison, read_details(warehouse, source)),
     ]

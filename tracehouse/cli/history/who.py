@@ -22,6 +22,20 @@ COLUMNS_OF_WAITERS = (
     TableColumn("longest, h", last=3),
     TableColumn("of all waiting"),
 )
+COLUMNS_OF_STATES = (
+    TableColumn("resource", right=False),
+    TableColumn("state", right=False),
+    TableColumn("mean"),
+    TableColumn("of all"),
+)
+COLUMNS_OF_HOLDERS = (
+    TableColumn("jobs"),
+    TableColumn("node-hours", last=1),
+    TableColumn("core-hours"),
+    TableColumn("GPU-hours"),
+    TableColumn("lost GPU-hours", last=2),
+    TableColumn("memory, GiB hours"),
+)
 TITLES_OF_UNUSED = {
     "unused_core_hours": ("unused time, core-hours", "of the core-hours requested"),
     "idle_core_hours": ("idle, core-hours", "of the core-hours held"),
@@ -42,8 +56,11 @@ TITLES_OF_UNUSED = {
     "--top", type=click.IntRange(min=1), default=5, show_default=True, help="Groups of a kind that are shown."
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Write all figures of all groups as CSV.")
+@click.option(
+    "--nodes", "of_nodes", is_flag=True, help="Who held nodes, GPUs and memory, and what stood idle or stranded."
+)
 @plain_errors
-def who(source: str, by: tuple[str, ...], period: str | None, top: int, as_csv: bool) -> None:
+def who(source: str, by: tuple[str, ...], period: str | None, top: int, as_csv: bool, of_nodes: bool) -> None:
     """Who waited, and who wasted: by user, account or queue.
 
     Each kind of group has three tables. The first has the waits of the log, the second the core-hours lost by jobs that did not
@@ -55,17 +72,58 @@ def who(source: str, by: tuple[str, ...], period: str | None, top: int, as_csv: 
       tracehouse who lublin-256
       tracehouse who lublin-256 --by account --period last-month
       tracehouse who lublin-256 --csv > who.csv
+      tracehouse who mycluster --nodes
     """
     from assets.common.storage import open_warehouse
     from assets.operations.waits_and_waste import waits_and_waste
     from traces.catalogue.catalogue import load_catalogue
 
+    if of_nodes:
+        if period is not None or as_csv:
+            raise click.UsageError("--nodes is of the whole log, and prints tables: leave --period and --csv out")
+        click.echo(_nodes_text(load_catalogue().source(source).name, by, top))
+        return
     result = waits_and_waste(open_warehouse(), load_catalogue().source(source).name, period)
     if as_csv:
         kinds = ("all", *(by or GROUPINGS))
         click.echo(result.rows.filter(result.rows["kind"].is_in(kinds)).write_csv(), nl=False)
         return
     click.echo(who_text(source, result, by, top, terminal_width()))
+
+
+def _nodes_text(source: str, kinds: tuple[str, ...], top: int) -> str:
+    from assets.common.storage import open_warehouse
+    from assets.operations.cluster_check import described_cluster
+    from assets.operations.node_use import node_use
+
+    warehouse = open_warehouse()
+    use = node_use(warehouse, source, described_cluster(warehouse, source))
+    if use is None:
+        return f"{source}: the log does not say which nodes its jobs held"
+    width, lines = terminal_width(), []
+    if use.states.is_empty():
+        lines.append("the source names no cluster, so nobody knows which nodes stood idle: tracehouse cluster import")
+    else:
+        cells = [
+            [row["resource"], row["state"], _number(row["mean"], 1), f"{100 * row['share']:.1f} %"]
+            for row in use.states.iter_rows(named=True)
+        ]
+        lines += [f"cores and GPUs on average, over {use.moments:,} moments of the log"]
+        lines += fitted_table(COLUMNS_OF_STATES, cells, width)
+        if use.strange_nodes:
+            lines.append(f"{use.strange_nodes:,} nodes of the log are not in the cluster's description, and left out")
+    names = ("node_hours", "core_hours", "gpu_hours", "lost_gpu_hours", "memory_gib_hours")
+    for kind in kinds or GROUPINGS[:2]:
+        holders = use.holders[kind]
+        cells = [
+            [row["value"], f"{row['jobs']:,}", *(_number(row[name]) for name in names)]
+            for row in holders.head(top).iter_rows(named=True)
+        ]
+        lines += ["", f"held by {kind}, most first"]
+        lines += fitted_table((TableColumn(kind, right=False), *COLUMNS_OF_HOLDERS), cells, width)
+        if holders.height > top:
+            lines.append(f"and {holders.height - top:,} more (--top)")
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def who_text(source: str, result: WaitsAndWaste, kinds: tuple[str, ...], top: int, width: int | None) -> str:
