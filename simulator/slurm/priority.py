@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import compiled
-from simulator.slurm.fair_tree import add_usage, decay_of, fair_tree_factors
+from simulator.slurm.fair_tree import add_usage, classic_factors, decay_of, fair_tree_factors
 from simulator.slurm.selection import wanted_cpus
 from traces.cluster.description import SchedulerSettings
 
@@ -19,7 +19,8 @@ FIRST_BASIC = 4294901760
 
 
 class PriorityRules(NamedTuple):
-    """Weights and times of priority/multifactor. Times in seconds; half_life 0 for no decay. small_first: 1 where small jobs gain."""
+    """Weights and times of priority/multifactor. Times in seconds; half_life 0 for no decay. small_first: 1 where small jobs gain.
+    dampening: of classic fair share, 0 for Fair Tree."""
 
     age: int
     fair_share: int
@@ -30,6 +31,7 @@ class PriorityRules(NamedTuple):
     half_life: int
     period: int
     small_first: int
+    dampening: int
 
 
 class FairShares(NamedTuple):
@@ -67,7 +69,22 @@ def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
         half_life=number("prioritydecayhalflife", 7 * 86_400),
         period=number("prioritycalcperiod", 300),
         small_first=int(str(values.get("priorityfavorsmall", "no")).lower() in ("yes", "true", "1")),
+        dampening=max(number("fairsharedampeningfactor", 1), 1) if has_classic_shares(scheduler) else 0,
     )
+
+
+def has_classic_shares(scheduler: SchedulerSettings) -> bool:
+    """Whether fair share is the classic one: by flag, or by default before version 19.05, which is taken where a version is known."""
+    flags = str(scheduler.values.get("priorityflags", "")).lower().split(",")
+    if "no_fair_tree" in flags:
+        return True
+    return version_of(scheduler) < (19, 5) and "fair_tree" not in flags
+
+
+def version_of(scheduler: SchedulerSettings) -> tuple[int, int]:
+    """Year and month of a version of Slurm, the newest where none is known."""
+    numbers = [int(part) for part in scheduler.version.split(".")[:2] if part.isdigit()]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else (99, 0)
 
 
 def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
@@ -136,7 +153,10 @@ def count_usage(engine, rules, fair, since, until):
     for k in range(engine.running.length[0]):
         job = engine.running.job[k]
         count_job(engine, rules, fair, job, max(since, engine.running.start[job]), until)
-    fair.factor[:] = fair_tree_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts)
+    if rules.dampening > 0:
+        fair.factor[:] = classic_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts, rules.dampening)
+    else:
+        fair.factor[:] = fair_tree_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts)
 
 
 @compiled

@@ -222,22 +222,3 @@ def _lay_out(engine, job, whole, chosen):
             scratch.cpus[k] = jobs.tasks_per_node[job] * jobs.cpus_per_task[job]
         elif chosen == 1:
             scratch.cpus[k] = wanted_cpus(jobs, job)
-    if not whole and jobs.tasks_per_node[job] == 0 and chosen > 1 and jobs.max_nodes[job] == jobs.min_nodes[job]:
-        spread_tasks(jobs, scratch, job, chosen)
-
-
-@compiled
-def spread_tasks(jobs, scratch, job, chosen):
-    """Tasks go to the chosen nodes in turn, as long as a node has CPUs for one more."""
-    each = jobs.cpus_per_task[job]
-    for k in range(chosen):
-        scratch.cpus[k] = 0
-    left = jobs.tasks[job]
-    placed = True
-    while left > 0 and placed:
-        placed = False
-        for k in range(chosen):
-            if left > 0 and scratch.usable[scratch.chosen[k]] >= scratch.cpus[k] + each:
-                scratch.cpus[k] += each
-                left -= 1
-                placed = True

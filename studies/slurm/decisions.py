@@ -106,9 +106,9 @@ class Follower:
         split = {test.label for test in cycle.tests if not test.label.endswith("_*")}
         seen = set()
         for test in cycle.tests:
-            if test.label in seen:
+            if (test.label, test.partition) in seen:
                 continue
-            seen.add(test.label)
+            seen.add((test.label, test.partition))
             if test.label.endswith("_*"):
                 tasks = self._waiting_tasks(test.label[:-2], split)
                 if not tasks:
@@ -244,8 +244,9 @@ def _compare_one(
 
 
 def golden_folders() -> list[Path]:
-    """Folders of all recorded runs."""
-    return sorted((SHARED / "golden" / "slurm").glob("*/run*"))
+    """Folders of all recorded runs: those of the reference, or those below the folder that TRACEHOUSE_RECORDED names."""
+    recorded = os.environ.get("TRACEHOUSE_RECORDED")
+    return sorted((Path(recorded) if recorded else SHARED / "golden" / "slurm").glob("*/run*"))
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ _BACKFILLED = re.compile(r"_start_job: Started JobId=(\S+) in \S+ on (\S+)")
 _ALLOCATED = re.compile(r"sched: Allocate JobId=(\S+) NodeList=(\S+) ")
 _ENDED = re.compile(r"(?:_job_complete: JobId=(\S+) done|Time limit exhausted for JobId=(\S+))")
 _PASS = re.compile(r"sched: Running job scheduler for (default depth|full queue)")
+_SHORT = {"--nodes": "-N", "--ntasks": "-n", "--cpus-per-task": "-c", "--partition": "-p"}
 _MEMORY = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 
 
@@ -168,7 +169,7 @@ def _job(row: dict[str, str], of_array: dict[str, list[int]], arrays: dict[str, 
         memory_per=per,
         gpus={"": int(gres.rpartition(":")[2])} if gres else {},
         exclusive="--exclusive" in options,
-        partitions=(options["-p"],) if "-p" in options else (),
+        partitions=tuple(options["-p"].split(",")) if "-p" in options else (),
         qos=row["QOS"],
         account=row["Account"],
         user=row["User"],
@@ -206,7 +207,7 @@ def _options(line: str) -> dict[str, str]:
     for k, word in enumerate(words):
         if word.startswith("--"):
             name, _, value = word.partition("=")
-            options[name] = value
+            options[_SHORT.get(name, name)] = value
         elif word.startswith("-"):
             options[word] = words[k + 1]
     return options

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from traces.cluster.description import ClusterDescription
 from traces.slurm.configuration.folder import read_slurm_cluster
 
 SEEDS = 5
+VERSION = "17.11"
 MEMORY_PER_CPU_MIB = 2800
 """DefMemPerCPU of its partitions."""
 
@@ -31,7 +33,8 @@ MEMORY_PER_CPU_MIB = 2800
 def micro_cluster(folder: Path) -> ClusterDescription:
     """The cluster from its configuration."""
     files = [folder / "etc" / "slurm.conf", folder / "v3" / "etc" / "sacctmgr.script"]
-    return read_slurm_cluster(files, "micro").description
+    cluster = read_slurm_cluster([*files, folder / "etc" / "topology.conf"], "micro").description
+    return replace(cluster, scheduler=replace(cluster.scheduler, version=VERSION))
 
 
 def micro_requests(folder: Path) -> tuple[list[Request], list[tuple[int, int]]]:
