@@ -61,8 +61,7 @@ class Replay(NamedTuple):
     epilog: IntArray  # (jobs,), seconds until its nodes can be used again
     next_task: IntArray  # (jobs,), the task behind it in its array
     clock: IntArray  # (11,)
-    pending: IntArray  # (rows, 2), jobs that wait and their partitions, in order
-    priority: IntArray  # (jobs,)
+    pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
     eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
     finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before
     ending: IntArray  # (jobs,), running jobs by their true ends
@@ -186,8 +185,7 @@ def _submit(replay, now):
         for k in range(jobs.partitions.shape[1]):
             partition = jobs.partitions[job, k]
             if partition >= 0:
-                _give_priority(replay, job, partition, now)
-                _join(replay, job, partition)
+                _join(replay, job, partition, _priority(replay, job, partition, now))
         clock[NEXT_SUBMIT] += 1
         clock[LAST_EVENT] = now
         due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
@@ -195,45 +193,41 @@ def _submit(replay, now):
 
 
 @compiled
-def _give_priority(replay, job, partition, now):
+def _priority(replay, job, partition, now):
     if replay.engine.jobs.priority[job] >= 0:
-        replay.priority[job] = replay.engine.jobs.priority[job]
-    elif replay.engine.site.settings.basic > 0:
-        replay.priority[job] = FIRST_BASIC - replay.clock[NEXT_SUBMIT]
-    else:
-        since = replay.eligible[job]
-        seconds = now - since if since >= 0 else 0
-        replay.priority[job] = job_priority(
-            replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds
-        )
+        return replay.engine.jobs.priority[job]
+    if replay.engine.site.settings.basic > 0:
+        return FIRST_BASIC - replay.clock[NEXT_SUBMIT]
+    since = replay.eligible[job]
+    seconds = now - since if since >= 0 else 0
+    return job_priority(replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds)
 
 
 @compiled
-def _join(replay, job, partition):
+def _join(replay, job, partition, priority):
     """The job takes its place in the queue."""
     place = replay.clock[PENDING]
-    while place > 0 and _goes_before(
-        replay, job, partition, replay.pending[place - 1, 0], replay.pending[place - 1, 1]
-    ):
-        replay.pending[place, 0] = replay.pending[place - 1, 0]
-        replay.pending[place, 1] = replay.pending[place - 1, 1]
+    while place > 0 and _goes_before(replay, job, partition, priority, replay.pending[place - 1]):
+        replay.pending[place] = replay.pending[place - 1]
         place -= 1
     replay.pending[place, 0] = job
     replay.pending[place, 1] = partition
+    replay.pending[place, 2] = priority
     replay.clock[PENDING] += 1
 
 
 @compiled
-def _goes_before(replay, job, partition, other, other_partition):
+def _goes_before(replay, job, partition, priority, row):
     """Jobs of a reservation, then the tier of the partition, then priority, then the time of submission, then the number."""
     site, jobs = replay.engine.site, replay.engine.jobs
+    other, other_partition = row[0], row[1]
     mine, theirs = jobs.reservation[job] >= 0, jobs.reservation[other] >= 0
     if mine != theirs:
         return mine
     if site.partition_tier[partition] != site.partition_tier[other_partition]:
         return site.partition_tier[partition] > site.partition_tier[other_partition]
-    if replay.priority[job] != replay.priority[other]:
-        return replay.priority[job] > replay.priority[other]
+    if priority != row[2]:
+        return priority > row[2]
     if jobs.submit[job] != jobs.submit[other]:
         return jobs.submit[job] < jobs.submit[other]
     return job < other
@@ -263,16 +257,17 @@ def _new_priorities(replay, now):
     clock[LAST_PERIOD] = now
     clock[PERIOD_DUE] = now + replay.rules.period
     for k in range(clock[PENDING]):
-        _give_priority(replay, pending[k, 0], pending[k, 1], now)
-    for k in range(1, clock[PENDING]):
         job, partition = pending[k, 0], pending[k, 1]
+        priority = pending[k, 2]
+        if replay.engine.site.settings.basic == 0:
+            priority = _priority(replay, job, partition, now)
         place = k
-        while place > 0 and _goes_before(replay, job, partition, pending[place - 1, 0], pending[place - 1, 1]):
-            pending[place, 0] = pending[place - 1, 0]
-            pending[place, 1] = pending[place - 1, 1]
+        while place > 0 and _goes_before(replay, job, partition, priority, pending[place - 1]):
+            pending[place] = pending[place - 1]
             place -= 1
         pending[place, 0] = job
         pending[place, 1] = partition
+        pending[place, 2] = priority
 
 
 @compiled
@@ -325,8 +320,7 @@ def _leave_queue(replay, now, by_backfill):
     for k in range(clock[PENDING]):
         job = pending[k, 0]
         if running.start[job] < 0:
-            pending[kept, 0] = job
-            pending[kept, 1] = pending[k, 1]
+            pending[kept] = pending[k]
             kept += 1
         elif running.partition[job] == pending[k, 1]:
             replay.backfilled[job] = by_backfill

@@ -11,7 +11,7 @@ from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import compiled
 from simulator.slurm.fair_tree import add_usage, classic_factors, decay_of, fair_tree_factors
-from simulator.slurm.selection import wanted_cpus
+from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
 from traces.cluster.description import SchedulerSettings
 
 FIRST_BASIC = 4294901760
@@ -20,7 +20,8 @@ FIRST_BASIC = 4294901760
 
 class PriorityRules(NamedTuple):
     """Weights and times of priority/multifactor. Times in seconds; half_life 0 for no decay. small_first: 1 where small jobs gain.
-    dampening: of classic fair share, 0 for Fair Tree."""
+    dampening: of classic fair share, 0 for Fair Tree. bills_largest: 1 where a job is billed for its dearest resource on nodes alone
+    (MAX_TRES)."""
 
     age: int
     fair_share: int
@@ -32,6 +33,7 @@ class PriorityRules(NamedTuple):
     period: int
     small_first: int
     dampening: int
+    bills_largest: int
 
 
 class FairShares(NamedTuple):
@@ -42,6 +44,8 @@ class FairShares(NamedTuple):
     usage: NDArray[np.float64]
     owner: NDArray[np.int64]  # (jobs,)
     factor: NDArray[np.float64]  # (users,)
+    billing: NDArray[np.float64]  # (partitions, 3 + types), as in `ClusterArrays`
+    qos_usage: NDArray[np.float64]  # (qualities,)
     num_accounts: int
 
 
@@ -70,6 +74,7 @@ def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
         period=number("prioritycalcperiod", 300),
         small_first=int(str(values.get("priorityfavorsmall", "no")).lower() in ("yes", "true", "1")),
         dampening=max(number("fairsharedampeningfactor", 1), 1) if has_classic_shares(scheduler) else 0,
+        bills_largest=int("max_tres" in str(values.get("priorityflags", "")).lower().split(",")),
     )
 
 
@@ -97,6 +102,8 @@ def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
         usage=np.zeros(len(parent)),
         owner=np.where(jobs.member >= 0, jobs.member + num_accounts, NOT_GIVEN).astype(np.int64),
         factor=np.ones(len(arrays.member_account)),
+        billing=arrays.billing,
+        qos_usage=arrays.qos_usage,
         num_accounts=num_accounts,
     )
 
@@ -164,9 +171,26 @@ def count_job(engine, rules, fair, job, since, until):
     """Adds one job's use of the seconds from `since` to `until`."""
     if fair.owner[job] < 0 or until <= since:
         return
-    running = engine.running
-    cpus = 0
-    for row in range(running.first[job], running.first[job] + running.nodes[job]):
-        cpus += running.cpus[row]
     seconds = until - since
-    add_usage(fair.usage, fair.parent, fair.owner[job], cpus * seconds * decay_of(seconds, rules.half_life))
+    used = billed(engine, rules, fair, job) * seconds * decay_of(seconds, rules.half_life)
+    add_usage(fair.usage, fair.parent, fair.owner[job], used)
+
+
+@compiled
+def billed(engine, rules, fair, job):
+    """What a running job adds to usage in a second: weights times CPUs, memory, nodes and GPUs."""
+    running, jobs = engine.running, engine.jobs
+    weights = fair.billing[running.partition[job]]
+    nodes = running.nodes[job]
+    cpus, memory = 0, 0
+    for row in range(running.first[job], running.first[job] + nodes):
+        cpus += running.cpus[row]
+        memory += node_memory(jobs, job, running.cpus[row])
+    total = weights[0] * cpus + weights[1] * memory + weights[2] * nodes
+    largest = max(weights[0] * cpus, max(weights[1] * memory, weights[2] * nodes))
+    for column in range(jobs.gpus.shape[1]):
+        gpus = node_gpus(jobs, job, column) * nodes
+        total += weights[3 + column] * gpus
+        largest = max(largest, weights[3 + column] * gpus)
+    factor = fair.qos_usage[jobs.qos[job]] if jobs.qos[job] >= 0 else 1.0
+    return (largest if rules.bills_largest > 0 else total) * factor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
+from simulator.slurm.topology import take_leaves
 
 _PER_NODE, _PER_CPU, _PER_GPU = range(3)
 """Places in MEMORY_PER and GPUS_PER."""
@@ -124,7 +125,10 @@ def choose_nodes(engine, free, job, partition):
                 total += usable[node]
     wanted = wanted_cpus(jobs, job)
     while count >= jobs.min_nodes[job] and total >= wanted:
-        chosen = _take_runs(jobs, scratch, job, whole)
+        if len(site.switch_level) > 0:
+            chosen = take_leaves(site, scratch, jobs.min_nodes[job], wanted, jobs.max_nodes[job], whole)
+        else:
+            chosen = _take_runs(jobs, scratch, job, whole)
         if chosen > 0:
             _lay_out(engine, job, whole, chosen)
             return chosen

@@ -32,6 +32,9 @@ class Site(NamedTuple):
     max_time: IntArray
     reservation_nodes: BoolArray
     reservation_times: IntArray
+    switch_nodes: BoolArray
+    switch_level: IntArray
+    licences: IntArray
     settings: Settings
 
 
@@ -125,6 +128,9 @@ def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
         arrays.max_time,
         arrays.reservation_nodes,
         arrays.reservation_times,
+        arrays.switch_nodes,
+        arrays.switch_level,
+        arrays.licences,
         settings,
     )
 
