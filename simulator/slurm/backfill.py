@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled
-from simulator.slurm.limits import over_limit, too_many_jobs
+from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.reservations import narrow_to_reservations
 from simulator.slurm.selection import choose_nodes, holds_whole_nodes, reset_weights
 from simulator.slurm.slices import begin_slices, is_free, narrow, take_nodes
@@ -112,6 +112,8 @@ def _place(engine, job, partition, now):
     site, scratch, slices = engine.site, engine.scratch, engine.slices
     limit = job_limit(engine, job, partition)
     step = site.settings.resolution
+    if lacks_licences(engine, job):
+        return NEITHER, 0, 0, 0
     time = now
     while True:
         for node in range(len(scratch.base)):
@@ -245,3 +247,4 @@ def copy_free(free, trial):
     trial.gpus[:] = free.gpus
     trial.jobs[:] = free.jobs
     trial.whole[:] = free.whole
+    trial.licences[:] = free.licences

@@ -48,6 +48,15 @@ def too_many_jobs(engine, job):
 
 
 @compiled
+def lacks_licences(engine, job):
+    """Whether licences that the job needs are all in use. This is looked at before nodes."""
+    for kind in range(len(engine.free.licences)):
+        if engine.jobs.licences[job, kind] > engine.free.licences[kind]:
+            return True
+    return False
+
+
+@compiled
 def over_limit(engine, job, chosen):
     """Whether the job on the `chosen` nodes of the scratch would exceed a limit on a resource. chosen: 0 for what it asked for."""
     limits, jobs, scratch = engine.limits, engine.jobs, engine.scratch

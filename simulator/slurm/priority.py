@@ -138,14 +138,15 @@ def job_priority(engine, rules, statics, fair, row, seconds):
 @compiled
 def size_factor(engine, rules, job, partition):
     """(nodes / all nodes + CPUs / all CPUs) / 2, or what is left of 1 where small jobs gain. Whole-node jobs count all CPUs of their
-    nodes."""
+    nodes as soon as nodes have been looked for."""
     site, jobs = engine.site, engine.jobs
     nodes = jobs.min_nodes[job]
     cpus = wanted_cpus(jobs, job)
     all_cpus = 0
     for node in range(len(site.cpus)):
         all_cpus += site.cpus[node]
-    if jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0:
+    whole = jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0
+    if whole and engine.scratch.tested[job]:
         cpus = max(cpus, nodes * all_cpus // len(site.cpus))
     size = (nodes / len(site.cpus) + cpus / all_cpus) / 2
     return 1.0 - size if rules.small_first > 0 else size

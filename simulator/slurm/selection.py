@@ -112,6 +112,7 @@ def choose_nodes(engine, free, job, partition):
     whole = holds_whole_nodes(site, jobs, job, partition)
     gpus = wants_gpus(jobs, job)
     usable = scratch.usable
+    scratch.tested[job] = True
     count = 0
     total = 0
     for node in range(len(usable)):

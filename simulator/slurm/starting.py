@@ -61,6 +61,8 @@ def hold(engine, free, job, sign):
     """The job takes what it holds on its nodes (sign 1), or gives it back (-1)."""
     running, jobs = engine.running, engine.jobs
     whole = holds_whole_nodes(engine.site, jobs, job, running.partition[job])
+    for kind in range(len(free.licences)):
+        free.licences[kind] -= sign * jobs.licences[job, kind]
     for row in range(running.first[job], running.first[job] + running.nodes[job]):
         node = running.node[row]
         free.cpus[node] -= sign * running.cpus[row]

@@ -46,6 +46,7 @@ class Free(NamedTuple):
     gpus: IntArray  # (nodes, types + 1)
     jobs: IntArray  # (nodes,)
     whole: IntArray  # (nodes,)
+    licences: IntArray  # (kinds,)
 
 
 class Running(NamedTuple):
@@ -87,6 +88,7 @@ class Workspace(NamedTuple):
     open_nodes: BoolArray  # (nodes,), those that no blocked job of a pass of the main scheduler has closed
     failed: BoolArray  # (partitions,), closed in this pass
     failed_reservation: BoolArray  # (reservations,)
+    tested: BoolArray  # (jobs,), those that nodes have been looked for
 
 
 class Engine(NamedTuple):
@@ -173,13 +175,14 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits) -> Engine:
         open_nodes=zeros(num_nodes, np.bool_),
         failed=zeros(len(site.max_time), np.bool_),
         failed_reservation=zeros(len(site.reservation_times), np.bool_),
+        tested=zeros(num_jobs, np.bool_),
     )
     return Engine(site, jobs, limits, _all_free(site), running, slices, scratch)
 
 
 def _all_free(site: Site) -> Free:
     nothing = np.zeros(len(site.cpus), np.int64)
-    return Free(site.cpus.copy(), site.memory.copy(), site.gpus.copy(), nothing.copy(), nothing.copy())
+    return Free(site.cpus.copy(), site.memory.copy(), site.gpus.copy(), nothing.copy(), nothing.copy(), site.licences.copy())
 
 
 def _most_nodes(site: Site, jobs: Requests) -> IntArray:

@@ -177,6 +177,7 @@ def _job(row: dict[str, str], of_array: dict[str, list[int]], arrays: dict[str, 
         dependencies=tuple(dependencies),
         array=arrays.get(array, NOT_GIVEN) if task else NOT_GIVEN,
         array_task=int(task) if task else NOT_GIVEN,
+        licences=_licences(options.get("--licenses", "")),
         array_limit=int(options.get("--array", "").partition("%")[2] or 0),
     )
     return GoldenJob(
@@ -190,6 +191,11 @@ def _job(row: dict[str, str], of_array: dict[str, list[int]], arrays: dict[str, 
         cpus=int(row["AllocCPUS"] or 0),
         partition=row["Partition"],
     )
+
+
+def _licences(text: str) -> dict[str, int]:
+    """Licences of a list such as `fluent:2`."""
+    return {name: int(count or 1) for name, _, count in (word.partition(":") for word in text.split(",")) if name}
 
 
 def _second(text: str) -> int | None:

@@ -6,6 +6,7 @@ and from the factors of age and fair share the same priority.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -25,6 +26,8 @@ def compare_priorities(folder: Path) -> Counter[str]:
     follower = Follower(run)
     count: Counter[str] = Counter()
     part = ""
+    begin = json.loads(text_of(folder, "meta.json"))["T0"]
+    time = 0.0
     shares: list[list[str]] = []
     for line in [*text_of(folder, "snapshots.txt").splitlines(), "### end"]:
         if line.startswith("#"):
@@ -32,11 +35,22 @@ def compare_priorities(folder: Path) -> Counter[str]:
                 _compare_shares(follower, shares, count)
                 shares = []
             part = line.strip("# ")
+            if line.startswith("### ") and line != "### end":
+                _mark_tested(follower, time, begin + float(part))
+                time = begin + float(part)
         elif part == "sprio":
             _compare_job(run, follower, line.split("|"), count)
         elif part == "sshare":
             shares.append([word.strip() for word in line.split("|")])
     return count
+
+
+def _mark_tested(follower: Follower, since: float, until: float) -> None:
+    """Marks jobs that a backfill cycle has tested by then: whole nodes count for their size from then on."""
+    for event in follower.run.events:
+        if event.cycle is not None and since < event.time <= until:
+            for test in event.cycle.tests:
+                follower.engine.scratch.tested[follower.job_of(test)] = True
 
 
 def _compare_job(run: GoldenRun, follower: Follower, words: list[str], count: Counter[str]) -> None:
