@@ -14,10 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from simulator.slurm.fair_tree import fair_tree_factors
-from simulator.slurm.priority import fair_shares, priority_rules, size_factor, static_factors
+from simulator.slurm.priority import PriorityRules, fair_shares, priority_rules, size_factor, static_factors
 from studies.slurm.decisions import Follower, golden_folders
 from studies.slurm.golden_cluster import text_of
 from studies.slurm.golden_runs import GoldenRun, read_golden_run
+
+CLOSE = 6e-7
+"""Factors are printed with seven digits."""
 
 
 def compare_priorities(folder: Path) -> Counter[str]:
@@ -36,25 +39,18 @@ def compare_priorities(folder: Path) -> Counter[str]:
                 shares = []
             part = line.strip("# ")
             if line.startswith("### ") and line != "### end":
-                _mark_tested(follower, time, begin + float(part))
                 time = begin + float(part)
         elif part == "sprio":
-            _compare_job(run, follower, line.split("|"), count)
+            _compare_job(run, follower, line.split("|"), count, time)
         elif part == "sshare":
             shares.append([word.strip() for word in line.split("|")])
     return count
 
 
-def _mark_tested(follower: Follower, since: float, until: float) -> None:
-    """Marks jobs that a backfill cycle has tested by then: whole nodes count for their size from then on."""
-    for event in follower.run.events:
-        if event.cycle is not None and since < event.time <= until:
-            for test in event.cycle.tests:
-                follower.engine.scratch.tested[follower.job_of(test)] = True
+def _compare_job(run: GoldenRun, follower: Follower, words: list[str], count: Counter[str], time: float) -> None:
+    """One line of sprio: number, sum, weighted parts, then the factors of age, fair share, size, partition and QOS.
 
-
-def _compare_job(run: GoldenRun, follower: Follower, words: list[str], count: Counter[str]) -> None:
-    """One line of sprio: number, sum, weighted parts, then the factors of age, fair share, size, partition and QOS."""
+    A job that came within the last two periods may have its size from before nodes were looked for."""
     rules, statics = priority_rules(run.cluster.scheduler), static_factors(follower.arrays)
     job = follower.by_label.get(words[0], follower.by_raw.get(int(words[0]) if words[0].isdigit() else -1))
     if job is None:
@@ -63,18 +59,25 @@ def _compare_job(run: GoldenRun, follower: Follower, words: list[str], count: Co
         return
     age, fair, size, partition, quality = (float(word) for word in words[7:12])
     place = follower.partition[run.jobs[job].partition]
+    sizes = [_size(follower, rules, job, place, was_tested) for was_tested in (True, False)]
+    is_new = time - run.jobs[job].request.submit_s < 2 * rules.period
     ours = (
-        float(size_factor(follower.engine, rules, job, place)) if rules.job_size else 0.0,
+        sizes[1] if is_new and abs(sizes[1] - size) < CLOSE else sizes[0],
         float(statics.partition[place]) if rules.partition else 0.0,
         float(statics.qos[follower.requests.qos[job]]) if rules.qos else 0.0,
     )
     count["jobs"] += 1
     for name, mine, real in zip(("size", "partition", "qos"), ours, (size, partition, quality), strict=True):
-        count[name] += abs(mine - real) < 6e-7
+        count[name] += abs(mine - real) < CLOSE
     weights = (rules.age, rules.fair_share, rules.job_size, rules.partition, rules.qos)
     total = sum(weight * factor for weight, factor in zip(weights, (age, fair, *ours), strict=True))
     # factors are printed with seven digits, which can move a sum over a whole number
     count["sum"] += int(words[1]) in {max(int(total + more), 1) for more in (-0.002, 0.0, 0.002)}
+
+
+def _size(follower: Follower, rules: PriorityRules, job: int, place: int, was_tested: bool) -> float:
+    follower.engine.scratch.tested[job] = was_tested
+    return float(size_factor(follower.engine, rules, job, place)) if rules.job_size else 0.0
 
 
 def _compare_shares(follower: Follower, rows: list[list[str]], count: Counter[str]) -> None:
