@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from simulator.compiled import compiled
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
+from simulator.slurm.preemption import preempt_for
 from simulator.slurm.reservations import narrow_to_reservations
 from simulator.slurm.selection import choose_nodes, holds_whole_nodes, reset_weights
 from simulator.slurm.slices import begin_slices, is_free, narrow, take_nodes
@@ -136,6 +137,12 @@ def _place(engine, job, partition, now):
             time = later
             continue
         start = max(start, earliest)
+        if engine.preemption.kind[0] > 0 and start > now and earliest <= now:
+            chosen = preempt_for(engine, job, partition, now)
+            if chosen > 0:
+                return _plan(engine, chosen, now, limit)
+            start, chosen = earliest_by_limits(engine, job, partition, now)
+            start = max(start, earliest)
         if start <= now and _is_completing(scratch, chosen, now):
             start, later = now + 1, 0
         if start <= now:
@@ -152,9 +159,17 @@ def _place(engine, job, partition, now):
             continue
         if over_limit(engine, job, chosen):
             return NEITHER, 0, 0, 0
-        end = max(end, begin + step)
-        take_nodes(slices, scratch.chosen, chosen, begin, end)
-        return PLANNED, start, end, chosen
+        return _plan(engine, chosen, start, limit)
+
+
+@compiled
+def _plan(engine, chosen, start, limit):
+    """Nobody else is planned on the chosen nodes from the start to the end, both rounded down, for one step at least."""
+    step = engine.site.settings.resolution
+    begin = start - start % step
+    end = max(start + limit - (start + limit) % step, begin + step)
+    take_nodes(engine.slices, engine.scratch.chosen, chosen, begin, end)
+    return PLANNED, start, end, chosen
 
 
 @compiled

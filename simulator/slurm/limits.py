@@ -50,10 +50,10 @@ def too_many_jobs(engine, job):
 @compiled
 def lacks_licences(engine, job):
     """Whether licences that the job needs are all in use. This is looked at before nodes."""
+    lacks = False
     for kind in range(len(engine.free.licences)):
-        if engine.jobs.licences[job, kind] > engine.free.licences[kind]:
-            return True
-    return False
+        lacks = lacks or engine.jobs.licences[job, kind] > engine.free.licences[kind]
+    return lacks
 
 
 @compiled

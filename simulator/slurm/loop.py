@@ -15,6 +15,7 @@ from simulator.compiled import compiled
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.main_pass import main_pass
+from simulator.slurm.preemption import CANCEL, REQUEUE_DELAY, group_of
 from simulator.slurm.priority import (
     FIRST_BASIC,
     FairShares,
@@ -57,6 +58,7 @@ class Replay(NamedTuple):
     statics: StaticFactors
     fair: FairShares
     order: IntArray  # (jobs,), by submission
+    position: IntArray  # (jobs,), of each job in it
     runtime: IntArray  # (jobs,)
     epilog: IntArray  # (jobs,), seconds until its nodes can be used again
     next_task: IntArray  # (jobs,), the task behind it in its array
@@ -67,6 +69,7 @@ class Replay(NamedTuple):
     ending: IntArray  # (jobs,), running jobs by their true ends
     epilog_end: IntArray  # (jobs,), ends of epilogs, ascending
     backfilled: NDArray[np.bool_]  # (jobs,)
+    preempted: IntArray  # (jobs,), how often
 
 
 @compiled
@@ -159,18 +162,26 @@ def _end_jobs(replay, now):
         if end > now:
             return
         clock[ENDING] -= 1
-        if clock[LAST_PERIOD] >= 0:
-            count_job(replay.engine, replay.rules, replay.fair, job, max(clock[LAST_PERIOD], running.start[job]), end)
-        over = end + replay.epilog[job]
-        end_job(replay.engine, job, over)
+        _end_one(replay, job, end)
         replay.finished[job] = end
         clock[LAST_EVENT] = now
-        place = clock[EPILOGS]
-        while place > 0 and replay.epilog_end[place - 1] < over:
-            replay.epilog_end[place] = replay.epilog_end[place - 1]
-            place -= 1
-        replay.epilog_end[place] = over
-        clock[EPILOGS] += 1
+
+
+@compiled
+def _end_one(replay, job, end):
+    """A running job ends, its use counts, and its nodes complete."""
+    clock, running = replay.clock, replay.engine.running
+    if clock[LAST_PERIOD] >= 0:
+        count_job(replay.engine, replay.rules, replay.fair, job, max(clock[LAST_PERIOD], running.start[job]), end)
+    over = end + replay.epilog[job]
+    end_job(replay.engine, job, over)
+    replay.engine.preemption.doomed[job] = False
+    place = clock[EPILOGS]
+    while place > 0 and replay.epilog_end[place - 1] < over:
+        replay.epilog_end[place] = replay.epilog_end[place - 1]
+        place -= 1
+    replay.epilog_end[place] = over
+    clock[EPILOGS] += 1
 
 
 @compiled
@@ -182,10 +193,7 @@ def _submit(replay, now):
         if jobs.submit[job] > now:
             return
         replay.eligible[job] = _eligible_from(replay, job, now)
-        for k in range(jobs.partitions.shape[1]):
-            partition = jobs.partitions[job, k]
-            if partition >= 0:
-                _join(replay, job, partition, _priority(replay, job, partition, now))
+        _join_all(replay, job, now)
         clock[NEXT_SUBMIT] += 1
         clock[LAST_EVENT] = now
         due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
@@ -197,10 +205,19 @@ def _priority(replay, job, partition, now):
     if replay.engine.jobs.priority[job] >= 0:
         return replay.engine.jobs.priority[job]
     if replay.engine.site.settings.basic > 0:
-        return FIRST_BASIC - replay.clock[NEXT_SUBMIT]
+        return FIRST_BASIC - replay.position[job]
     since = replay.eligible[job]
     seconds = now - since if since >= 0 else 0
     return job_priority(replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds)
+
+
+@compiled
+def _join_all(replay, job, now):
+    """The job takes its place in the queue for each of its partitions."""
+    partitions = replay.engine.jobs.partitions
+    for k in range(partitions.shape[1]):
+        if partitions[job, k] >= 0:
+            _join(replay, job, partitions[job, k], _priority(replay, job, partitions[job, k], now))
 
 
 @compiled
@@ -298,6 +315,7 @@ def _pass(replay, depth, now):
     _fill_waiting(replay, now)
     if main_pass(replay.engine, replay.waiting, depth, now) > 0:
         _leave_queue(replay, now, False)
+    _end_victims(replay, now)
 
 
 @compiled
@@ -309,7 +327,8 @@ def _cycle(replay, now):
     for k in range(replay.decisions.length[0]):
         if replay.decisions.kind[k] == STARTED:
             _leave_queue(replay, now, True)
-            return
+            break
+    _end_victims(replay, now)
 
 
 @compiled
@@ -324,14 +343,47 @@ def _leave_queue(replay, now, by_backfill):
             kept += 1
         elif running.partition[job] == pending[k, 1]:
             replay.backfilled[job] = by_backfill
-            end = now + replay.runtime[job]
-            place = clock[ENDING]
-            while place > 0 and _true_end(replay, replay.ending[place - 1]) < end:
-                replay.ending[place] = replay.ending[place - 1]
-                place -= 1
-            replay.ending[place] = job
-            clock[ENDING] += 1
+            _note_end(replay, job)
     clock[PENDING] = kept
+
+
+@compiled
+def _note_end(replay, job):
+    """The job joins those that run, by their true ends."""
+    clock, end = replay.clock, _true_end(replay, job)
+    place = clock[ENDING]
+    while place > 0 and _true_end(replay, replay.ending[place - 1]) < end:
+        replay.ending[place] = replay.ending[place - 1]
+        place -= 1
+    replay.ending[place] = job
+    clock[ENDING] += 1
+
+
+@compiled
+def _end_victims(replay, now):
+    """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time."""
+    rules, clock, running = replay.engine.preemption, replay.clock, replay.engine.running
+    for k in range(rules.count[0]):
+        job = rules.victims[k]
+        place = 0
+        while replay.ending[place] != job:
+            place += 1
+        for other in range(place, clock[ENDING] - 1):
+            replay.ending[other] = replay.ending[other + 1]
+        clock[ENDING] -= 1
+        group = group_of(replay.engine, job)
+        replay.preempted[job] += 1
+        if rules.mode[group] == CANCEL:
+            end = min(_true_end(replay, job), now + rules.grace_s[group])
+            replay.runtime[job] = end - running.start[job]
+            _note_end(replay, job)
+        else:
+            _end_one(replay, job, now)
+            running.start[job] = NOT_GIVEN
+            replay.engine.jobs.begin[job] = now + REQUEUE_DELAY
+            replay.eligible[job] = NOT_GIVEN
+            _join_all(replay, job, now)
+    rules.count[0] = 0
 
 
 @compiled

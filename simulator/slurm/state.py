@@ -91,6 +91,28 @@ class Workspace(NamedTuple):
     tested: BoolArray  # (jobs,), those that nodes have been looked for
 
 
+class Preemption(NamedTuple):
+    """Who may preempt whom, and who has been preempted.
+
+    kind: (1,), see simulator/slurm/preemption.py. preempts: bool (qualities, qualities). rank: (qualities,) or (partitions,), jobs of the
+    lowest are preempted first. mode, grace_s: (qualities,) or (partitions,). exempt_s: (1,), a job is safe until it has run so long.
+    count, victims: (1,) and (jobs,), jobs preempted since somebody last looked. waits_until: (jobs,), until when a job waits for its
+    victims to end. doomed: bool (jobs,). candidates: (jobs,), room to compute in.
+    """
+
+    kind: IntArray
+    preempts: BoolArray
+    rank: IntArray
+    mode: IntArray
+    grace_s: IntArray
+    exempt_s: IntArray
+    count: IntArray
+    victims: IntArray
+    waits_until: IntArray
+    doomed: BoolArray
+    candidates: IntArray
+
+
 class Engine(NamedTuple):
     """All of it. limits: simulator/slurm/limits.py."""
 
@@ -101,6 +123,7 @@ class Engine(NamedTuple):
     running: Running
     slices: Slices
     scratch: Workspace
+    preemption: Preemption
 
 
 class Limits(NamedTuple):
@@ -137,7 +160,7 @@ def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
     )
 
 
-def idle_engine(site: Site, jobs: Requests, limits: Limits) -> Engine:
+def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preemption) -> Engine:
     """The state in which nothing runs."""
     num_nodes, num_jobs = len(site.cpus), len(jobs.submit)
     most = _most_nodes(site, jobs)
@@ -177,12 +200,14 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits) -> Engine:
         failed_reservation=zeros(len(site.reservation_times), np.bool_),
         tested=zeros(num_jobs, np.bool_),
     )
-    return Engine(site, jobs, limits, _all_free(site), running, slices, scratch)
+    return Engine(site, jobs, limits, _all_free(site), running, slices, scratch, preemption)
 
 
 def _all_free(site: Site) -> Free:
     nothing = np.zeros(len(site.cpus), np.int64)
-    return Free(site.cpus.copy(), site.memory.copy(), site.gpus.copy(), nothing.copy(), nothing.copy(), site.licences.copy())
+    return Free(
+        site.cpus.copy(), site.memory.copy(), site.gpus.copy(), nothing.copy(), nothing.copy(), site.licences.copy()
+    )
 
 
 def _most_nodes(site: Site, jobs: Requests) -> IntArray:

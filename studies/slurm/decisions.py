@@ -20,6 +20,7 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, request_arrays
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.limit_slots import limits_of
+from simulator.slurm.preemption import preemption_of
 from simulator.slurm.selection import choose_nodes
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.starting import begin_job, end_job
@@ -60,12 +61,16 @@ class Follower:
         self.arrays = cluster_arrays(run.cluster)
         self.requests = request_arrays([job.request for job in run.jobs], run.cluster, self.arrays)
         site = site_of(self.arrays, slurm_settings(run.cluster.scheduler))
-        self.engine = idle_engine(site, self.requests, limits_of(run.cluster, self.requests, self.arrays.gpu_types))
+        limits = limits_of(run.cluster, self.requests, self.arrays.gpu_types)
+        self.engine = idle_engine(site, self.requests, limits, preemption_of(run.cluster, len(run.jobs)))
         self.by_raw = {job.raw: k for k, job in enumerate(run.jobs) if job.start_s is not None}
         self.by_label = {job.label: k for k, job in enumerate(run.jobs)}
         self.node = {node.name: k for k, node in enumerate(run.cluster.nodes)}
         self.partition = {partition.name: k for k, partition in enumerate(run.cluster.partitions)}
         self.odd_layouts = 0
+        self.requeued = {
+            self.by_raw[event.raw] for event in run.events if event.kind == "requeue" and event.raw in self.by_raw
+        }
 
     def job_of(self, event: Event | Test) -> int:
         """The place of the job that a line names."""
@@ -75,7 +80,13 @@ class Follower:
         """Starts or ends the job of an event."""
         job = self.job_of(event)
         if event.kind == "start":
-            self._start(job, event.nodes)
+            self._start(job, event.nodes, int(event.time) if job in self.requeued else None)
+        elif event.kind == "requeue":
+            job = self.by_raw.get(event.raw, NOT_GIVEN)
+            if self._runs(job):
+                end_job(self.engine, job, 0)
+            self.engine.running.start[job] = NOT_GIVEN
+            self.requeued.add(job)
         elif self.engine.running.start[job] >= 0 and self._runs(job):
             end_job(self.engine, job, 0)
 
@@ -83,8 +94,8 @@ class Follower:
         running = self.engine.running
         return job in running.job[: running.length[0]]
 
-    def _start(self, job: int, nodes: tuple[str, ...]) -> None:
-        """The log has the nodes, the engine lays the job out on them."""
+    def _start(self, job: int, nodes: tuple[str, ...], at: int | None) -> None:
+        """The log has the nodes, the engine lays the job out on them. at: None for the start that accounting has."""
         scratch = self.engine.scratch
         places = sorted(self.node[name] for name in nodes)
         partition = self.partition[self.run.jobs[job].partition]
@@ -96,7 +107,7 @@ class Follower:
             scratch.chosen[: len(places)] = places
             each, more = divmod(self.run.jobs[job].cpus, len(places))
             scratch.cpus[: len(places)] = [each + (k < more) for k in range(len(places))]
-        began = self.run.jobs[job].start_s
+        began = self.run.jobs[job].start_s if at is None else at
         begin_job(self.engine, job, partition, len(places), began if began is not None else 0)
 
     def queue_of(self, cycle: Cycle) -> WaitingRows:
@@ -175,7 +186,7 @@ def judge(run: GoldenRun, most_cycles: int | None = None) -> Tally:
                 _compare(follower, cycle, tally)
                 if tally.cycles == most_cycles:
                     break
-        elif event.kind in ("start", "end"):
+        elif event.kind in ("start", "end", "requeue"):
             follower.apply(event)
     return tally
 

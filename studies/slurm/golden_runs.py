@@ -20,6 +20,7 @@ _PLAN = re.compile(r"_dump_job_sched: JobId=\S+ to start at ([0-9]+), end at ([0
 _BACKFILLED = re.compile(r"_start_job: Started JobId=(\S+) in \S+ on (\S+)")
 _ALLOCATED = re.compile(r"sched: Allocate JobId=(\S+) NodeList=(\S+) ")
 _ENDED = re.compile(r"(?:_job_complete: JobId=(\S+) done|Time limit exhausted for JobId=(\S+))")
+_PREEMPTED = re.compile(r"preempted JobId=(\S+) has been (\S+) to reclaim resources for JobId=(\S+)")
 _PASS = re.compile(r"sched: Running job scheduler for (default depth|full queue)")
 _SHORT = {"--nodes": "-N", "--ntasks": "-n", "--cpus-per-task": "-c", "--partition": "-p"}
 _MEMORY = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
@@ -68,7 +69,8 @@ class Test:
 
 @dataclass(frozen=True)
 class Event:
-    """A line of the log. kind: "start" or "end" of a job, "cycle", or "pass" of the main scheduler (with which depth)."""
+    """A line of the log. kind: "start" or "end" of a job, "requeue" of one that was preempted (label: for which), "cycle",
+    or "pass" of the main scheduler (with which depth)."""
 
     time: float
     kind: str
@@ -126,6 +128,7 @@ def _jobs(text: str) -> list[GoldenJob]:
     rows = [row for row in rows if "." not in row["JobID"]]
     rows = [task for row in rows for task in _tasks(row)]
     rows.sort(key=lambda row: [int(part) for part in row["JobID"].split("_")])
+    rows = list({row["JobID"]: row for row in rows}.values())  # of a job that was requeued, its last run
     place = {row["JobID"]: k for k, row in enumerate(rows)}
     of_array: dict[str, list[int]] = {}
     for label, k in place.items():
@@ -259,6 +262,8 @@ def _events(text: str) -> Iterator[Event]:
         elif ended := _ENDED.search(said):
             label, raw = _raw_of(ended[1] or ended[2])
             yield Event(time, "end", raw, label)
+        elif gone := _PREEMPTED.search(said):
+            yield Event(time, "requeue", _raw_of(gone[1])[1], gone[3])
         elif began := _PASS.search(said):
             yield Event(time, "pass", label=began[1])
         if cycle is not None and "completed testing" in said:
