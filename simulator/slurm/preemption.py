@@ -49,6 +49,7 @@ def preemption_of(cluster: ClusterDescription, num_jobs: int) -> Preemption:
         mode=np.array(modes, dtype=np.int64),
         grace_s=np.array([one.grace_s for _, one in parts], dtype=np.int64),
         exempt_s=np.array([max(int(float(values.get("preemptexempttime", 0))), 0)]),
+        youngest_first=np.array([int("preempt_youngest_first" in values)]),
         count=np.zeros(1, dtype=np.int64),
         victims=np.zeros(num_jobs, dtype=np.int64),
         waits_until=np.full(num_jobs, -1, dtype=np.int64),
@@ -77,7 +78,7 @@ def preempt_for(engine, job, partition, now):
     """Preempts running jobs so that this one fits on the allowed nodes. Returns the number of its nodes, with them in the scratch, 0
     where nobody goes for it now.
 
-    Candidates are taken away in the order of their rank, the youngest first, until the job fits. The last one taken is then tried
+    Candidates are taken away in the order of their rank, then of their starts, until the job fits. The last one taken is then tried
     first, which spares others. Those go that are on the chosen nodes.
     """
     rules = engine.preemption
@@ -148,7 +149,9 @@ def _goes_first(engine, job, other):
     mine, theirs = rules.rank[group_of(engine, job)], rules.rank[group_of(engine, other)]
     if mine != theirs:
         return mine < theirs
-    return running.start[job] > running.start[other]
+    if rules.youngest_first[0] > 0:
+        return running.start[job] > running.start[other]
+    return running.start[job] < running.start[other]
 
 
 @compiled

@@ -95,7 +95,7 @@ class Preemption(NamedTuple):
     """Who may preempt whom, and who has been preempted.
 
     kind: (1,), see simulator/slurm/preemption.py. preempts: bool (qualities, qualities). rank: (qualities,) or (partitions,), jobs of the
-    lowest are preempted first. mode, grace_s: (qualities,) or (partitions,). exempt_s: (1,), a job is safe until it has run so long.
+    lowest are preempted first. mode, grace_s: (qualities,) or (partitions,). exempt_s: (1,), a job is safe until it has run so long. youngest_first: (1,).
     count, victims: (1,) and (jobs,), jobs preempted since somebody last looked. waits_until: (jobs,), until when a job waits for its
     victims to end. doomed: bool (jobs,). candidates: (jobs,), room to compute in.
     """
@@ -106,6 +106,7 @@ class Preemption(NamedTuple):
     mode: IntArray
     grace_s: IntArray
     exempt_s: IntArray
+    youngest_first: IntArray
     count: IntArray
     victims: IntArray
     waits_until: IntArray

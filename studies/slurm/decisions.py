@@ -20,7 +20,7 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, request_arrays
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.limit_slots import limits_of
-from simulator.slurm.preemption import preemption_of
+from simulator.slurm.preemption import preempt_for, preemption_of
 from simulator.slurm.selection import choose_nodes
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.starting import begin_job, end_job
@@ -110,6 +110,19 @@ class Follower:
         began = self.run.jobs[job].start_s if at is None else at
         begin_job(self.engine, job, partition, len(places), began if began is not None else 0)
 
+    def victims(self, label: str, now: int) -> set[int]:
+        """Whom our engine preempts for a job. The state stays."""
+        job = self.by_label[label]
+        engine = copied(self.engine)
+        partition = self.partition[self.run.jobs[job].partition]
+        engine.scratch.allowed[:] = engine.site.partition_nodes[partition]
+        engine.preemption.doomed[:] = False
+        engine.preemption.waits_until[:] = NOT_GIVEN
+        preempt_for(engine, job, partition, now)
+        victims = set(engine.preemption.victims[: engine.preemption.count[0]].tolist())
+        engine.preemption.count[0] = 0
+        return victims
+
     def queue_of(self, cycle: Cycle) -> WaitingRows:
         """The queue of a cycle: the jobs that it tested, in order."""
         jobs, partitions, delays = [], [], []
@@ -179,6 +192,8 @@ def judge(run: GoldenRun, most_cycles: int | None = None) -> Tally:
     tally = Tally()
     ends = [event.time for event in run.events if event.kind == "end"]
     for event in run.events:
+        if event.kind == "requeue":
+            _compare_victims(follower, event, tally)
         if event.kind == "cycle" and event.cycle is not None:
             cycle = event.cycle
             near = any(cycle.time - RECENT_S <= end <= max(cycle.end_time, cycle.time) for end in ends)
@@ -189,6 +204,24 @@ def judge(run: GoldenRun, most_cycles: int | None = None) -> Tally:
         elif event.kind in ("start", "end", "requeue"):
             follower.apply(event)
     return tally
+
+
+def _compare_victims(follower: Follower, event: Event, tally: Tally) -> None:
+    """Compares those that go for a job, at the first of them."""
+    events = follower.run.events
+    theirs = {
+        follower.by_raw[one.raw]
+        for one in events
+        if one.kind == "requeue" and one.label == event.label and abs(one.time - event.time) < 1
+    }
+    if any(one.kind == "requeue" and one.label == event.label and 0 < event.time - one.time < 1 for one in events):
+        return
+    ours = follower.victims(event.label, int(event.time))
+    tally.counts["victims"] += 1
+    tally.counts["same_victims"] += ours == theirs
+    if ours != theirs:
+        names = [sorted(follower.run.jobs[job].label for job in jobs) for jobs in (theirs, ours)]
+        tally.differences.append(f"{int(event.time)} for {event.label}: {names[0]} went, ours {names[1]}")
 
 
 def _compare(follower: Follower, cycle: Cycle, tally: Tally) -> None:

@@ -71,7 +71,7 @@ def _partitions() -> Scenario:
 
 def _limit_stop() -> Scenario:
     conf = [line + (",assoc_limit_stop" if line.startswith("SchedulerParameters") else "") for line in _BASIC]
-    accounts = [*_ACCOUNTS, "modify account phys set GrpTRES=cpu=40"]
+    accounts = [*_ACCOUNTS, "modify account phys set GrpTRES=cpu=64"]
     return Scenario(_NODES, [_ALL], conf, _jobs(3, 60, _nothing), accounts)
 
 
