@@ -83,10 +83,10 @@ def has_classic_shares(scheduler: SchedulerSettings) -> bool:
     flags = str(scheduler.values.get("priorityflags", "")).lower().split(",")
     if "no_fair_tree" in flags:
         return True
-    return version_of(scheduler) < (19, 5) and "fair_tree" not in flags
+    return slurm_version(scheduler) < (19, 5) and "fair_tree" not in flags
 
 
-def version_of(scheduler: SchedulerSettings) -> tuple[int, int]:
+def slurm_version(scheduler: SchedulerSettings) -> tuple[int, int]:
     """Year and month of a version of Slurm, the newest where none is known."""
     numbers = [int(part) for part in scheduler.version.split(".")[:2] if part.isdigit()]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else (99, 0)

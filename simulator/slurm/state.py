@@ -95,7 +95,8 @@ class Preemption(NamedTuple):
     """Who may preempt whom, and who has been preempted.
 
     kind: (1,), see simulator/slurm/preemption.py. preempts: bool (qualities, qualities). rank: (qualities,) or (partitions,), jobs of the
-    lowest are preempted first. mode, grace_s: (qualities,) or (partitions,). exempt_s: (1,), a job is safe until it has run so long. youngest_first: (1,).
+    lowest are preempted first. mode, grace_s: (qualities,) or (partitions,). exempt_s: (1,), a job is safe until it has run so
+    long. youngest_first: (1,).
     count, victims: (1,) and (jobs,), jobs preempted since somebody last looked. waits_until: (jobs,), until when a job waits for its
     victims to end. doomed: bool (jobs,). candidates: (jobs,), room to compute in.
     """
