@@ -26,11 +26,12 @@ BY_ORDER = frozenset({"policy", "backfill", "estimates", "reserve-by", "admit-by
 @dataclass(frozen=True)
 class Outcome:
     """schedule: of all jobs. placement: their nodes, where the replayer gives them any. counts: what else happened, by name, such as the
-    fate of underestimated jobs."""
+    fate of underestimated jobs. others: further runs of a scheduler that is not deterministic."""
 
     schedule: Schedule
     placement: Placement | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
+    others: tuple[Schedule, ...] = ()
 
 
 class Replayer(Protocol):

@@ -21,7 +21,9 @@ from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scored_part import ScoredPart
-from assets.replay.settings import NodeSettings, RunSettings, check_run_name
+from assets.replay.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
+from assets.replay.slurm.unmodelled import unmodelled_rules
+from assets.replay.slurm.way import SLURM, slurm_cluster_of, slurm_of_trace
 from assets.replay.tables import run_jobs, series_of, with_time
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
@@ -71,6 +73,8 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
     Raises ValueError with the remedy, and NoTree.
     """
     given = dict(given)
+    if _takes_slurm(given, log):
+        given["policy"] = SLURM
     size = _take_size(given)
     options = options_of(NodeSettings)
     of_nodes = {name: options[name].read(given[name]) for name in options if given.get(name) is not None}
@@ -80,6 +84,14 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
         if nodes is None:
             raise NoTree(next(iter(of_nodes), "placement"))
     return AskedSettings(written_settings(RunSettings, given), size, nodes)
+
+
+def _takes_slurm(given: Mapping[str, Any], log: str) -> bool:
+    """Whether the source's own Slurm replays: it has one, and nothing is asked for that only an order on processors has."""
+    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields}
+    if is_path(log) or any(given.get(name) not in (None, False, (), []) for name in of_orders):
+        return False
+    return slurm_cluster_of(catalogue_source(log)) is not None
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
@@ -114,7 +126,7 @@ def replay_trace(log: str, asked: AskedSettings, labels: Sequence[str] = ()) -> 
     policy = choose_policy(settings, None if is_log else open_warehouse(), log)
     with say_if_slow(f"reading {log}"):
         trace = load_any_trace(source, settings, not is_log, [*settings.labels, *labels])
-    if not settings.procs:
+    if not settings.procs and not settings.is_on_slurm:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     return replay_sized(trace, settings, policy, asked, source.procs_per_node)
 
@@ -151,6 +163,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "trace": trace_or_source,
         "policy": run.policy.text,
         "policy_sha256": run.policy.sha256,
+        **_on_slurm(run),
         "backfill": settings.backfill,
         "inspector": settings.inspector,
         "agent_sha256": run.policy.agent_sha256,
@@ -176,6 +189,16 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "semantics": SEMANTICS,
         "engine": run.engine,
     }
+
+
+def _on_slurm(run: ReplayRun) -> dict[str, Any]:
+    """Which Slurm replayed, what of it is not in the replay, and how far its runs are from each other. Empty where none did."""
+    if not run.settings.is_on_slurm:
+        return {}
+    cluster = slurm_of_trace(run.trace, run.rows)
+    scheduler = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
+    about = {"cluster": cluster.name, "scheduler": scheduler, "not_modelled": unmodelled_rules(cluster)}
+    return {"slurm": about | {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}}
 
 
 def _on_nodes(run: ReplayRun) -> dict[str, Any]:

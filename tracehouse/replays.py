@@ -178,8 +178,8 @@ class Run:
 
 def replay(
     log: Log | str | Path,
-    policy: AnyPolicy = "FCFS",
-    backfill: str | Path | PolicyFile = "easy",
+    policy: AnyPolicy | None = None,
+    backfill: str | Path | PolicyFile | None = None,
     **settings: Any,
 ) -> Run:
     """Replay a log or a source under a policy, as `tracehouse replay`. docs/reference/semantics.md defines every word.
@@ -190,9 +190,10 @@ def replay(
         What `load_log` has loaded, or what it would load: the path of a log, or the name of a source.
     policy
         Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained for the source),
-        a Python function (docs/guides/plug-ins.md), or a trained policy (its file, or what `load_policy` or `train` returns).
+        a Python function (docs/guides/plug-ins.md), or a trained policy (its file, or what `load_policy` or `train` returns). By default
+        "slurm" where the source's cluster is one of Slurm, and else "FCFS"; "slurm:SAF" puts an order in place of Slurm's priority.
     backfill
-        Who may pass a job that does not fit: "none", "easy", "easy-sjbf", "conservative", ..., "learned", or an agent's file.
+        Who may pass a job that does not fit: "none", "easy" (by default), "easy-sjbf", "conservative", ..., "learned", or an agent's file.
     **settings
         * `inspector` (None): who accepts or rejects what the policy picks: "unfit", "learned", or the file of a trained inspector.
         * `estimates` ("requested"): run times that the scheduler uses: "actual", "predicted:p80", "live:median", ...
@@ -229,7 +230,8 @@ def replay(
     """
     refuse_unknown("replay", settings, ReplaySettings.__annotations__)
     given = str(log.given if isinstance(log, Log) else log)
-    asked = asked_settings({**settings, "policy": PolicyTexts().of(policy), "backfill": backfill}, given)
+    text = None if policy is None else PolicyTexts().of(policy)
+    asked = asked_settings({**settings, "policy": text, "backfill": backfill}, given)
     return Run(given, _replay_loaded(log, asked) if isinstance(log, Log) else replay_trace(given, asked))
 
 

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import dagster as dg
@@ -18,13 +18,17 @@ from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.evaluation import plots
 from assets.ingest.core_jobs import jobs
+from assets.replay.policies import ChosenPolicy
+from assets.replay.run import replay_run
+from assets.replay.settings import REQUEST_LABELS, RunSettings
+from assets.replay.slurm.way import SLURM, slurm_cluster_of
 from models.judging.configurations import (
     LoggedJobs,
     SchedulerConfiguration,
     replays_of_search,
     search_configuration,
 )
-from models.judging.fidelity import MEANING, agreement_of, waited_with_room_s
+from models.judging.fidelity import MEANING, agreement_of, error_of, waited_with_room_s
 from models.judging.machine import Machine
 from models.judging.size_over_time import in_use, sizes_in_use
 from simulator.jobs.cluster import Cluster
@@ -32,6 +36,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, SIZE_CLASSES, size_classes
 from traces.catalogue.catalogue import load_catalogue
+from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse, replace_partitions
 
 IntArray = NDArray[np.int64]
@@ -56,7 +61,7 @@ def fidelity(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Ware
 
     Rules, backfilling, weights of priorities and machines are searched on the first half of the log. The second is graded."""
     source = context.partition_key
-    result = fidelity_of(warehouse, load_trace(warehouse, source, labels=["queue"]))
+    result = fidelity_of(warehouse, load_trace(warehouse, source, labels=REQUEST_LABELS))
     whole = pl.DataFrame(result.rows, infer_schema_length=None)
     replace_partitions(
         warehouse,
@@ -96,8 +101,25 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
     if why_not:
         return FidelityOfLog(logged, [], None, [no_grade(why_not)])
     ranked = fitted(trace, logged)
-    replayed = fitted_replay(logged.jobs, ranked[0], logged.queues).start - logged.jobs.submit
+    described = slurm_of_source(trace.source)
+    if described is None:
+        schedule = fitted_replay(trace, ranked[0])
+    else:
+        own = SchedulerConfiguration(math.inf, SLURM, "easy", Machine(described.num_cpus), len(logged.jobs))
+        schedule = fitted_replay(trace, own)
+        half, waits = _first_half(logged), schedule.start - logged.jobs.submit
+        scored = half.scored & schedule.started[: len(half.jobs)]
+        error = error_of(half.waits[scored], waits[: len(half.jobs)][scored]) if scored.any() else math.inf
+        ranked = [replace(own, error=error), *ranked]
+        logged = replace(logged, waits=np.where(schedule.started, logged.waits, -1))
+    replayed = schedule.start - logged.jobs.submit
     return FidelityOfLog(logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].machine.cluster))
+
+
+def slurm_of_source(source: str) -> ClusterDescription | None:
+    """The Slurm of a source's cluster. None where it has none, and for a log that is in no catalogue."""
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    return None if declared is None else slurm_cluster_of(declared)
 
 
 def logged_waits(trace: Trace) -> IntArray:
@@ -113,12 +135,14 @@ def fitted(trace: Trace, logged: LoggedJobs) -> list[SchedulerConfiguration]:
         return search_configuration(half, machines, bar.update)
 
 
-def fitted_replay(jobs: Jobs, configuration: SchedulerConfiguration, queues: pl.Series | None) -> Schedule:
-    """All jobs of a log under a scheduler that may have written it. queues: of the jobs, as `job_queues` has them.
+def fitted_replay(trace: Trace, configuration: SchedulerConfiguration) -> Schedule:
+    """All jobs of a log under a scheduler that may have written it. trace: with REQUEST_LABELS for the source's Slurm.
 
     Raises ValueError where a job is wider than the cluster, than its partition, or than what is left of a cluster that shrank.
     """
-    return configuration.machine.replay(jobs, configuration.policy, configuration.backfill, queues)
+    if configuration.policy == SLURM:
+        return replay_run(trace, RunSettings(policy=SLURM), ChosenPolicy(SLURM, None)).schedule
+    return configuration.machine.replay(trace.jobs(), configuration.policy, configuration.backfill, job_queues(trace))
 
 
 def job_queues(trace: Trace) -> pl.Series | None:

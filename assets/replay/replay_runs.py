@@ -15,9 +15,11 @@ from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
 from assets.replay import plots
 from assets.replay.changes.outages import Outage
+from assets.replay.loading import catalogue_source
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import replay_run
 from assets.replay.settings import RunSettings, check_run_name, check_saved_settings
+from assets.replay.slurm.way import SLURM, slurm_cluster_of
 from assets.replay.tables import run_jobs, run_row, run_series
 from warehouse import Warehouse, replace_rows
 
@@ -58,17 +60,20 @@ class ReplayRunsConfig(dg.Config):
     )
 
 
-def wanted_runs(config: ReplayRunsConfig) -> dict[str, RunSettings]:
-    """The settings of every run, by name. Raises ValueError for settings that cannot be, and for a name that is given twice."""
+def wanted_runs(config: ReplayRunsConfig, source: str) -> dict[str, RunSettings]:
+    """The settings of every run, by name; beside the usual ones the source's own Slurm, where it has one. Raises ValueError for settings
+    that cannot be, and for a name that is given twice."""
     wanted = {check_run_name(run.name): check_saved_settings(check_settings(settings_of(run))) for run in config.runs}
     if len(wanted) < len(config.runs):
         raise ValueError("two runs have the same name: give each a name of its own")
+    if config == ReplayRunsConfig() and slurm_cluster_of(catalogue_source(source)) is not None:
+        wanted[SLURM] = RunSettings(policy=SLURM)
     return wanted
 
 
 def number_of_runs(config: ReplayRunsConfig, warehouse: Warehouse, source: str) -> int:
     """How many runs are wanted. Raises ValueError as `wanted_runs` does, before any of them begins."""
-    return len(wanted_runs(config))
+    return len(wanted_runs(config, source))
 
 
 def store_run(
@@ -76,8 +81,8 @@ def store_run(
 ) -> pl.DataFrame:
     """Replays one run and writes it to the warehouse, so that it is there before the others. Returns its row of replay.runs."""
     source = context.partition_key
-    name, settings = list(wanted_runs(config).items())[number]
-    trace = load_trace(warehouse, source, settings.cancelled)
+    name, settings = list(wanted_runs(config, source).items())[number]
+    trace = load_trace(warehouse, source, settings.cancelled, settings.labels)
     run = replay_run(trace, settings, choose_policy(settings, warehouse, source))
     key, row = {"source": source, "run": name}, run_row(name, run)
     schedule, series = run_jobs(name, run), run_series(name, run)

@@ -12,6 +12,7 @@ from assets.common.trace import Trace
 from assets.replay.on_nodes import Ground, NodeReplayer, tree_of
 from assets.replay.policies import ChosenPolicy, order_policy
 from assets.replay.settings import CHAMPION, NodeSettings, RunSettings, parse_window
+from assets.replay.slurm.way import SlurmRuns, order_on_slurm, slurm_replayer
 from models.allocation.looking_ahead import PAPERS_VALUES, LookingAheadReplayer
 from models.judging.machine import partitions_of
 from models.runtime.estimates import Estimates
@@ -202,6 +203,10 @@ def _live(asked: Asked) -> LiveReplayer:
     return LiveReplayer(_order(asked), asked.rows, live)
 
 
+def _slurm(asked: Asked) -> SlurmRuns:
+    return slurm_replayer(asked.trace, asked.rows, asked.cluster.procs, asked.policy.policy)
+
+
 def _order_or_watched(asked: Asked) -> Replayer:
     """Estimates that are predictions are watched: which reservations do underestimates delay? That is so under EASY rules, on an empty
     cluster without outages and without a queue."""
@@ -248,6 +253,17 @@ NOT_IN_PARTITIONS = (
 
 WAYS: tuple[tuple[Callable[[RunSettings, NodeSettings | None], bool], Way | str], ...] = (
     (lambda settings, nodes: not settings.is_standard, RLSCHEDULER),
+    (
+        lambda settings, nodes: settings.is_on_slurm,
+        Way(
+            SlurmRuns,
+            _slurm,
+            {
+                "": "Slurm decides by its own configuration, on its own nodes: leave --{part} out, or name a policy such as FCFS"
+            },
+            order_on_slurm,
+        ),
+    ),
     (
         lambda settings, nodes: nodes is not None and nodes.place == TOGETHER,
         Way(

@@ -18,6 +18,7 @@ from assets.replay.on_nodes import Ground, ground_of, placement_metrics
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import Asked, check_settings, replayer_of, way_of
 from assets.replay.settings import NodeSettings, RunSettings
+from assets.replay.slurm.way import slurm_of_trace
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs
@@ -37,7 +38,8 @@ class ReplayRun:
     """settings: in their usual form. rows: of Trace.rows, the jobs to replay, in replay order. all_jobs, cluster: what the simulator
     took. all_starts: what it returned. The first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those
     of `rows`. counts: jobs, faults of the log (docs/reference/semantics.md) and counts that the settings add.
-    ground, placement: the nodes, and those of each of all_jobs, where jobs were placed."""
+    ground, placement: the nodes, and those of each of all_jobs, where jobs were placed. others: further runs of a scheduler that is not
+    deterministic, as all_starts."""
 
     settings: RunSettings
     trace: Trace
@@ -49,6 +51,7 @@ class ReplayRun:
     counts: dict[str, int]
     ground: Ground | None = None
     placement: Placement | None = None
+    others: tuple[Schedule, ...] = ()
 
     @cached_property
     def jobs(self) -> Jobs:
@@ -60,6 +63,12 @@ class ReplayRun:
         """Of the jobs of `rows`."""
         asked = slice(self.cluster.waiting, None)
         return Schedule(self.all_starts.start[asked], self.all_starts.backfilled[asked])
+
+    @property
+    def mean_waits_s(self) -> list[float]:
+        """Mean wait of the started jobs in each run of a scheduler that is not deterministic, the first run first."""
+        schedules = [self.all_starts, *self.others]
+        return [float((each.start - self.all_jobs.submit)[each.started].mean()) for each in schedules]
 
     @property
     def logged_rows(self) -> pl.DataFrame:
@@ -142,6 +151,8 @@ def replay_run(
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     cluster_procs = settings.procs or trace.cluster_procs
+    if settings.is_on_slurm and not settings.procs:
+        cluster_procs = slurm_of_trace(trace, rows).num_cpus
     shares = partition_shares(rows, settings.partitions, cluster_procs)
     rows, dropped = _without_wider(trace, rows, cluster_procs, settings, shares)
     first, length = settings.window_of(rows.height)
@@ -173,7 +184,8 @@ def replay_run(
     outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground), jobs)
     counts |= outcome.counts
     return ReplayRun(
-        settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts, ground, outcome.placement
+        *(settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts, ground),
+        *(outcome.placement, outcome.others),
     )
 
 

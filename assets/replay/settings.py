@@ -23,6 +23,7 @@ TEXT = "a text in quotes"
 """What a scenario gives for settings that are texts."""
 CHAMPION = "learned"
 """In place of a rule or a file: the champion that the pipeline keeps for the source."""
+SLURM_PREFIX = "slurm:"
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
 
 
@@ -56,6 +57,14 @@ def _names(names: str | Sequence[str]) -> list[str]:
 
 def _partitions(partitions: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
     return dict(partitions) if isinstance(partitions, Mapping) else dict(parse_partition(text) for text in partitions)
+
+
+def slurm_policy_of(policy: str) -> str | None:
+    """Of a policy on the source's own Slurm: the order in place of its priority, "" for its own. None for any other policy."""
+    text = policy.strip()
+    if text.lower() == SLURM_PREFIX.rstrip(":"):
+        return ""
+    return text[len(SLURM_PREFIX) :].strip() if text.lower().startswith(SLURM_PREFIX) else None
 
 
 def parse_partition(text: str) -> tuple[str, int]:
@@ -211,8 +220,15 @@ class RunSettings(BaseModel):
         return step
 
     @property
+    def is_on_slurm(self) -> bool:
+        """Whether the source's own Slurm decides."""
+        return slurm_policy_of(self.policy) is not None
+
+    @property
     def labels(self) -> list[str]:
         """Columns of core.jobs that the rows need for these settings, besides those that every replay has."""
+        if self.is_on_slurm:
+            return list(REQUEST_LABELS)
         return ["queue"] if self.without_queue or self.partitions else []
 
     @property
@@ -294,6 +310,11 @@ class NodeSettings(BaseModel):
             ) from None
 
 
+REQUEST_LABELS = (
+    *("queue", "account", "qos", "reservation", "nodes", "requested_nodes", "gpus", "gpu_types"),
+    *("requested_memory_kb", "memory_per", "features", "is_exclusive"),
+)
+"""Columns of core.jobs that say what a job asked Slurm for, besides those that every trace has."""
 REFUSABLE = tuple(name for name, option in options_of(RunSettings).items() if option.refusable)
 """Settings that not every replayer honours. The others change the jobs or the size of the cluster, or what is measured."""
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assets.common.asset import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
-from assets.evaluation.fidelity import fitted_replay, job_queues, logged_waits
+from assets.evaluation.fidelity import fitted_replay, logged_waits, slurm_of_source
 from assets.evaluation.leaderboard import rank_policies
 from assets.evaluation.random_orders import (
     WaitsByLot,
@@ -26,6 +26,8 @@ from assets.evaluation.random_orders import (
 from assets.replay.grade import grade_of, machine_remark
 from assets.replay.scenarios.base_scheduler import NO_FIGURES, BaseScheduler, base_scheduler, stored_header
 from assets.replay.scenarios.left_out import left_out_text
+from assets.replay.settings import REQUEST_LABELS
+from assets.replay.slurm.way import SLURM
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from models.judging.blocks import BLOCKS, cut_into_blocks
@@ -201,7 +203,7 @@ def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | No
         )
     if scores.is_empty():
         return Comparison(grade, f"No scheduler was evaluated on this log yet: {again} does that.")
-    trace = load_trace(warehouse, source, labels=["queue"])
+    trace = load_trace(warehouse, source, labels=REQUEST_LABELS)
     scored = _scored_jobs(trace, period)
     waits = dict(_waits_of(warehouse, source, scores, scored)) if scored else {}
     if scored is None or any(each is None for each in waits.values()):
@@ -236,7 +238,7 @@ ORDER BY run
 def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, BaseScheduler]:
     """The grade of a source, and what its schedulers are compared with."""
     grade = grade_of(warehouse, source)
-    scheduler = base_scheduler(grade, source, stored_header(warehouse, source))
+    scheduler = base_scheduler(grade, source, stored_header(warehouse, source), slurm_of_source(source))
     if grade is None:
         return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), scheduler
     # a log that was not replayed has no real waits
@@ -300,7 +302,8 @@ def _compared(
         every = schedule.start - trace.rows["submit_s"].to_numpy()
         ours = every[trace.test_position :]
         all_jobs["baseline"] = float(every.mean())
-        what = "Best fit to the log: " if scheduler.machine is not None else ""
+        is_fitted = scheduler.machine is not None and fitted.policy != SLURM
+        what = "Best fit to the log: " if is_fitted else ""
         name = f"{what}{configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
         baseline = _row(name, "fitted", scored, ours)
         base = _fitted_panel(trace, fitted, schedule)
@@ -351,7 +354,7 @@ def _of_fitted(trace: Trace, fitted: SchedulerConfiguration) -> Schedule | None:
     if int(trace.rows["procs"].max()) > fitted.procs:  # type: ignore[arg-type]
         return None
     try:
-        return fitted_replay(trace.jobs(), fitted, job_queues(trace))
+        return fitted_replay(trace, fitted)
     except NeverStarts:
         return None
 

@@ -136,6 +136,8 @@ def rule_name(policy: str, estimates: str) -> str:
 
 def configuration_name(policy: str, backfill: str) -> str:
     """A scheduler of replay.configurations, such as "smallest area first, conservative backfilling"."""
+    if policy == "slurm":
+        return "Slurm as it is configured"
     order, _, options = policy.partition(":")
     name = ORDER_NAMES.get(order, "multifactor priority" if order == "multifactor" else order)
     weights = f" ({options.replace(',', ', ')})" if options else ""

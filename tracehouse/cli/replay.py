@@ -17,7 +17,7 @@ from pipelines.terminal import printable
 from simulator.jobs.words import TOGETHER
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
-from tracehouse.cli.parameters.settings import setting_options
+from tracehouse.cli.parameters.settings import setting_options, without_defaults
 from tracehouse.cli.parameters.sources import complete_sources, complete_sources_and_files
 from tracehouse.cli.parts import part_options, take_part
 from tracehouse.text.replay_text import compare_text, placements_text, replay_text
@@ -83,6 +83,8 @@ def replay(trace_or_source: str, as_json: bool, save: str | None, **given: Any) 
       multifactor                multifactor:age=1000,max_age_days=14,fairshare=10000,size=1000,half_life_days=7
       formula:TEXT               highest value first, as in PBS Professional: formula:10*eligible_time/walltime + ncpus
       FILE.py:NAME               a function of yours, lowest score first
+      slurm                      the Slurm that the source's cluster describes: usual where it has one
+      slurm:POLICY               the same, with such an order in place of its priority: slurm:SAF
       learned                    the policy trained for the source
       FILE.json                  a trained policy
     """
@@ -91,7 +93,7 @@ def replay(trace_or_source: str, as_json: bool, save: str | None, **given: Any) 
     files = {name: given.pop(name) for name in ("placement", "schedule", "plots")}
     scored = PartOptions(**take_part(given))
     try:
-        asked = asked_settings(given, trace_or_source, on_nodes=files["placement"] is not None)
+        asked = asked_settings(without_defaults(given), trace_or_source, on_nodes=files["placement"] is not None)
     except NoTree as error:
         option = error.setting.replace("_", "-").replace("period", "every")
         raise click.ClickException(

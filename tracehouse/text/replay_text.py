@@ -65,6 +65,9 @@ SHOWN_COUNTS = (
     "reservations",
     "reservations_delayed",
     "mean_reservation_delay_s",
+    "jobs_never_started",
+    "jobs_without_their_qos",
+    "jobs_without_their_reservation",
 )
 ALWAYS_SHOWN = (
     "jobs",
@@ -104,7 +107,7 @@ RATIO_COLUMNS = (
 def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
     """summary: of a replay, as tracehouse.replaying.summary gives it. width: of the terminal that it has to fit, if it has to."""
     left_out = left_out_text(summary)
-    lines = [*([left_out, ""] if left_out else []), *_settings(summary), "", "counts"]
+    lines = [*([left_out, ""] if left_out else []), *_slurm(summary), *_settings(summary), "", "counts"]
     shown = (*ALWAYS_SHOWN, "running_jobs", "waiting_jobs") if summary["warm_start"] else ALWAYS_SHOWN
     lines += [
         _line(name, summary[name]) for name in SHOWN_COUNTS if name in summary and (summary[name] or name in shown)
@@ -143,6 +146,23 @@ def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
         f"tracehouse semantics {summary['semantics']}, engine {summary['engine']}, trace {summary['trace_sha256'][:12]}",
     ]
     return folded("\n".join(line.rstrip() for line in lines), width)
+
+
+def _slurm(summary: dict[str, Any]) -> list[str]:
+    """Which Slurm replayed, how far its runs are from each other, and what of it is not in the replay."""
+    if "slurm" not in summary:
+        return []
+    slurm, waits = summary["slurm"], sorted(summary["slurm"]["mean_waits_s"])
+    order = summary["policy"].partition(":")[2]
+    decides = f"{order} in place of its priority" if order else "as it is configured"
+    lines = [f"replayed: {slurm['scheduler']} of the cluster {slurm['cluster']}, {decides}"]
+    if len(waits) > 1:
+        lines.append(
+            f"Slurm is not deterministic: in {len(waits)} runs the mean wait is {duration_text(waits[0])} to "
+            f"{duration_text(waits[-1])}. The first of them follows"
+        )
+    lines += [f"not in the replay: {rule}" for rule in slurm["not_modelled"]]
+    return [*lines, ""]
 
 
 def _waits_in_words(summary: dict[str, Any]) -> str:
@@ -339,7 +359,8 @@ def _settings(summary: dict[str, Any]) -> list[str]:
     )
     usual = {name: field.default for name, field in RunSettings.model_fields.items() if name not in ALWAYS_NAMED}
     others = [name for name in usual if name in summary and name not in (*plain, *NAMED_BELOW)]
-    for name in (*plain, *others):
+    without = ("backfill", "estimates", "correction") if "slurm" in summary else ()
+    for name in (name for name in (*plain, *others) if name not in without):
         if summary.get(name) and summary[name] != usual.get(name):
             lines.append(_line(name, summary[name]))
     lines += [_line("without_queue", ", ".join(summary["without_queue"]))] if summary["without_queue"] else []

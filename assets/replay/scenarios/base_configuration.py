@@ -18,6 +18,8 @@ from assets.replay.scenarios.base_scheduler import (
     stored_header,
 )
 from assets.replay.settings import RunSettings
+from assets.replay.slurm.unmodelled import unmodelled_rules
+from assets.replay.slurm.way import slurm_cluster_of
 from traces.common.blocks import first_bytes
 from traces.common.log import log_files
 
@@ -32,13 +34,15 @@ NOT_IN_LOG = (
 class BaseConfiguration:
     """settings: of the base's replay, before [base] changes them. Their outages are what a cluster that grew or shrank lacks.
     procs: of its cluster, None for those of the source. why: where they come from, for people. grade: of the source, None where nothing
-    graded it. no_grade: why there is none, empty where there is one."""
+    graded it. no_grade: why there is none, empty where there is one. not_modelled: what the source's own Slurm decides by and its replay
+    does not, None where the base is another scheduler."""
 
     settings: RunSettings
     procs: int | None
     why: str
     grade: SourceGrade | None
     no_grade: str = ""
+    not_modelled: tuple[str, ...] | None = None
 
     @property
     def is_trusted(self) -> bool:
@@ -54,6 +58,8 @@ class BaseConfiguration:
     def trust(self) -> list[str]:
         """What to know of the figures, in sentences: the grade, and what a log does not tell where it is not good."""
         said = self.grade.words if self.grade is not None and not self.no_grade else f"no grade: {self.no_grade}"
+        if self.not_modelled is not None:
+            return [said, *(f"not in the replay: {rule}" for rule in self.not_modelled)]
         return [said] if self.is_trusted else [said, NOT_IN_LOG]
 
 
@@ -70,7 +76,8 @@ def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
         path = catalogue_source(source).path
         if path is not None and path.exists():
             header = header_of_beginning(first_bytes(log_files(path)[0]))
-    scheduler = base_scheduler(grade, source, header)
+    slurm = None if is_log else slurm_cluster_of(catalogue_source(source))
+    scheduler = base_scheduler(grade, source, header, slurm)
     values: dict[str, Any] = {"policy": scheduler.policy, "backfill": scheduler.backfill, "drop_wider": True}
     machine = scheduler.machine
     if machine is not None:
@@ -79,5 +86,10 @@ def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
         values["partitions"] = dict(machine.partitions)
     no_grade = remedy if grade is None else (grade.no_grade_because or "") if grade.grade is None else ""
     return BaseConfiguration(
-        RunSettings(**values), None if machine is None else machine.procs, scheduler.why, grade, no_grade
+        RunSettings(**values),
+        None if machine is None else machine.procs,
+        scheduler.why,
+        grade,
+        no_grade,
+        None if slurm is None else tuple(unmodelled_rules(slurm)),
     )

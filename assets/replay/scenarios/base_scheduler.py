@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from assets.replay.grade import SourceGrade
+from assets.replay.slurm.way import SLURM
 from models.judging.machine import Machine
 from traces.catalogue.catalogue import load_catalogue
+from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse
 
 GOOD_GRADES = ("A", "B")
@@ -32,9 +34,19 @@ class BaseScheduler:
     machine: Machine | None = None
 
 
-def base_scheduler(grade: SourceGrade | None, source: str, header: Iterable[tuple[str, str]]) -> BaseScheduler:
-    """The base of a source. grade: None where nothing graded it. header: (key, value) pairs of its log."""
-    if grade is not None and grade.grade in GOOD_GRADES and grade.machine is not None:
+def base_scheduler(
+    grade: SourceGrade | None,
+    source: str,
+    header: Iterable[tuple[str, str]],
+    slurm: ClusterDescription | None = None,
+) -> BaseScheduler:
+    """The base of a source. grade: None where nothing graded it. header: (key, value) pairs of its log. slurm: the Slurm of its cluster,
+    None where it has none, and for those who cannot replay under it."""
+    if slurm is not None:
+        why = f"the Slurm that the cluster {slurm.name} describes"
+        return BaseScheduler(SLURM, "easy", why, Machine(slurm.num_cpus))
+    on_orders = grade is not None and grade.policy != SLURM
+    if on_orders and grade is not None and grade.grade in GOOD_GRADES and grade.machine is not None:
         assert grade.policy is not None and grade.backfill is not None
         why = f"the scheduler that fits the log best, with grade {grade.grade}"
         return BaseScheduler(grade.policy, grade.backfill, why, grade.machine)
@@ -42,7 +54,7 @@ def base_scheduler(grade: SourceGrade | None, source: str, header: Iterable[tupl
     if declared is not None and declared.scheduler:
         words = {"policy": "FCFS", "backfill": "easy"} | declared.scheduler
         return BaseScheduler(words["policy"], words["backfill"], "the scheduler that the catalogue names")
-    if grade is None or grade.grade is None:
+    if grade is None or grade.grade is None or not on_orders:
         unfitted = "no fitted scheduler has a grade"
     else:
         unfitted = f"the best fit, {grade.policy} with backfilling {grade.backfill}, has only grade {grade.grade}"

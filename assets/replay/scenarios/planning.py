@@ -22,7 +22,7 @@ from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replay.scenarios.scenario_file import BASE, Changes, ScenarioFile
 from assets.replay.scored_part import PartOptions, part_of
-from assets.replay.settings import RunSettings
+from assets.replay.settings import REQUEST_LABELS, RunSettings
 
 GROUP_LABELS = ("queue", "account")
 """Columns of core.jobs that results are grouped by, besides the user."""
@@ -99,7 +99,8 @@ def plan_scenarios(
         with file.keeping_fault(name, failures):
             asked.append(_asked(("scenarios", name), changes, usual, source, is_log, configuration.settings))
     part = file.part if part is None else part
-    labels = list(dict.fromkeys([*GROUP_LABELS, *part.labels]))
+    on_slurm = any(each.settings.is_on_slurm for each in (asked_base, *asked))
+    labels = list(dict.fromkeys([*GROUP_LABELS, *part.labels, *(REQUEST_LABELS if on_slurm else ())]))
     trace = read_jobs(usual.cancelled, labels) if read_jobs else load_any_trace(declared, usual, not is_log, labels)
     node_procs = declared.procs_per_node or trace.node_procs
     scored = part_of(trace.rows, trace.clock, part)

@@ -26,11 +26,11 @@ from assets.replay.scenarios.pairing import (
 )
 from assets.replay.scenarios.planning import PlannedReplay, ScenarioPlan
 from assets.replay.scenarios.scenario_file import BASE, LOG
-from assets.replay.scenarios.unchanged import why_unchanged
+from assets.replay.scenarios.unchanged import why_like_itself, why_unchanged
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.judge import Judgement, beside_cloud, corrected_for_many
 from models.judging.panel import Replayed
-from models.judging.verdict import HARMS, TRADES, payers_text, plain_word, verdict_text
+from models.judging.verdict import HARMS, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, payers_text, plain_word, verdict_text
 from models.runtime.estimates import Estimates
 from models.waits.periods import DAY_S
 from simulator.jobs.schedule import Schedule
@@ -252,7 +252,9 @@ def _compared(plan: ScenarioPlan, base: ReplayRun, scenario: PlannedReplay, labe
     pairs = pair_jobs(base, run, plan.scored)
     waits, judgement = paired_waits(base, run, pairs), judge_pair(base, run, pairs)
     row = _row(plan, scenario.name, run) | _paired_columns(plan, base, waits, pairs)
-    row["unchanged_because"] = why_unchanged(base, run, waits)
+    row["unchanged_because"] = why_unchanged(base, run, waits) or why_like_itself(base, run)
+    if row["unchanged_because"] is not None and judgement.verdict.word not in (NO_DIFFERENCE, NOT_SIGNIFICANT):
+        judgement = replace(judgement, verdict=replace(judgement.verdict, word=NO_DIFFERENCE, is_certain=False))
     groups = fate_of_groups(scenario.name, waits, labels)
     is_live = any(each.believed.is_live for each in (plan.base.settings, scenario.settings))
     return _Compared(row, judgement, groups, waits, is_live)
@@ -261,7 +263,8 @@ def _compared(plan: ScenarioPlan, base: ReplayRun, scenario: PlannedReplay, labe
 def _words_of(planned: PlannedReplay, procs: bool) -> str:
     """Order, backfilling and estimates of a replay, and other settings that are not the usual ones. procs: whether its size is said."""
     settings = planned.settings
-    words = [planned.policy.text, f"backfilling {settings.backfill}", f"{settings.estimates} times"]
+    words = [planned.policy.text]
+    words += [] if settings.is_on_slurm else [f"backfilling {settings.backfill}", f"{settings.estimates} times"]
     words += [f"{planned.procs:,} processors"] if procs else []
     words += ["fewer processors for a while"] if settings.outages else []
     words += [f"load {settings.load:g}"] if settings.load != 1 else []

@@ -33,6 +33,20 @@ def why_unchanged(base: ReplayRun, run: ReplayRun, waits: pl.DataFrame) -> str |
     return NOT_KNOWN
 
 
+def why_like_itself(base: ReplayRun, run: ReplayRun) -> str | None:
+    """Why a scenario is no different from the base where a scheduler is not deterministic: the runs of both meet. None where they do not,
+    and where neither has more than one run."""
+    ours, theirs = sorted(run.mean_waits_s), sorted(base.mean_waits_s)
+    if max(len(ours), len(theirs)) < 2 or ours[0] > theirs[-1] or theirs[0] > ours[-1]:
+        return None
+    here, there = (f"{low / 3600:,.2f} to {high / 3600:,.2f} h" for low, *_, high in (_both(ours), _both(theirs)))
+    return f"its runs differ from the base's no more than Slurm from itself: mean waits of {here}, there {there}"
+
+
+def _both(waits: list[float]) -> tuple[float, float]:
+    return waits[0], waits[-1]
+
+
 def _settings(run: ReplayRun) -> tuple[object, ...]:
     return run.settings.model_dump() | {"policy": run.policy.text}, run.policy.sha256, run.policy.agent_sha256
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_origin
 
 import click
+from click.core import ParameterSource
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -28,6 +29,16 @@ def setting_options(model: type[BaseModel], has_defaults: bool = True) -> Callab
         return command
 
     return add
+
+
+def without_defaults(given: dict[str, Any]) -> dict[str, Any]:
+    """The values of a command that somebody gave. The model has the others, or the source."""
+    context = click.get_current_context()
+    return {
+        name: value
+        for name, value in given.items()
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
 
 
 def _option(name: str, option: Option, field: FieldInfo, has_defaults: bool) -> Callable[..., Any]:

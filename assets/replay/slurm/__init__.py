@@ -1,0 +1,1 @@
+"""Replays of a log under the Slurm that its cluster's description is of."""

@@ -1,0 +1,75 @@
+"""What a described Slurm decides by and our replay does not, in words for the first lines of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simulator.cluster.arrays import cluster_arrays
+from simulator.slurm.limit_slots import unmodelled_limits
+from traces.cluster.description import ClusterDescription
+
+_VALUES = {
+    "fast_schedule": "",
+    "preempttype": "preemption: jobs would be stopped for others",
+    "bf_licenses": "plans would count licences",
+    "bf_max_time": "cycles would end earlier",
+    "priorityweighttres": "priority would depend on CPUs, memory and GPUs",
+    "priorityweightassoc": "priority would depend on the association",
+    "prioritysitefactorplugin": "priority would depend on the site's plug-in",
+    "jobsubmitplugins": "jobs would be changed on submission",
+}
+_HARMLESS = ("", "0", "none", "preempt/none", "(null)", "no")
+
+
+def unmodelled_rules(cluster: ClusterDescription) -> list[str]:
+    """What a replay under SlurmReplayer leaves out, each with what it would have changed. Empty where it knows everything."""
+    return [*_of_scheduler(cluster), *_of_nodes(cluster), *_of_owners(cluster)]
+
+
+def _of_scheduler(cluster: ClusterDescription) -> Iterator[str]:
+    values = dict(cluster.scheduler.values)
+    for word in str(values.get("schedulerparameters", "")).split(","):
+        name, _, value = word.partition("=")
+        values.setdefault(name.strip().lower(), value or "1")
+    for name, effect in _VALUES.items():
+        if effect and str(values.get(name, "")).strip().lower() not in _HARMLESS:
+            yield f"{name}={values[name]}: {effect}"
+    flags = str(values.get("priorityflags", "")).upper()
+    multifactor = "multifactor" in str(values.get("prioritytype", ""))
+    if multifactor and ("NO_FAIR_TREE" in flags or "DEPTH_OBLIVIOUS" in flags):
+        yield f"priorityflags={values['priorityflags']}: shares would be counted by the classic rule, here by Fair Tree"
+
+
+def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
+    if cluster.switches:
+        yield f"topology of {len(cluster.switches)} switches: jobs would get nodes below few switches"
+    if cluster.licences:
+        yield f"licences {', '.join(cluster.licences)}: jobs would wait for them"
+    if cluster.gates:
+        yield f"{len(cluster.gates)} hours in which no long or large job starts"
+    away = sum(bool(node.absences) for node in cluster.nodes)
+    if away:
+        yield f"times in which {away} nodes were down or drained"
+    for partition in cluster.partitions:
+        if partition.oversubscribe.lower() not in ("no", "exclusive", ""):
+            yield f"partition {partition.name} oversubscribes ({partition.oversubscribe}): jobs would share CPUs"
+        if partition.max_cpus_per_node is not None:
+            yield f"partition {partition.name} uses at most {partition.max_cpus_per_node} CPUs of a node"
+
+
+def _of_owners(cluster: ClusterDescription) -> Iterator[str]:
+    preempting = [quality.name for quality in cluster.qualities if quality.preempts]
+    if preempting:
+        yield f"QOS {', '.join(preempting)}: jobs would be stopped for theirs"
+    for quality in cluster.qualities:
+        if quality.usage_threshold is not None:
+            yield f"QOS {quality.name} holds jobs of users below a fair-share factor of {quality.usage_threshold:g}"
+        if quality.usage_factor != 1.0:
+            yield f"QOS {quality.name} counts use {quality.usage_factor:g} times"
+    limits = unmodelled_limits(cluster, cluster_arrays(cluster).gpu_types)
+    by_kind: dict[str, int] = {}
+    for limit in limits:
+        words = f"{'least ' if limit.is_least else ''}{limit.resource}, {limit.counts}"
+        by_kind[words] = by_kind.get(words, 0) + 1
+    for words, count in by_kind.items():
+        yield f"{count} {'limit' if count == 1 else 'limits'} ({words}): jobs over them would wait or be refused"

@@ -1,0 +1,42 @@
+"""What a replay under Slurm leaves out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from assets.replay.slurm.unmodelled import unmodelled_rules
+from tests.simulator.slurm_site import SITE
+from traces.cluster.accounts import Limit, ServiceQuality
+from traces.cluster.description import ClusterDescription
+from traces.cluster.nodes import Switch
+
+
+def with_values(**values: str | int) -> ClusterDescription:
+    return replace(SITE, scheduler=replace(SITE.scheduler, values={**SITE.scheduler.values, **values}))
+
+
+def test_a_plain_cluster_leaves_nothing_out() -> None:
+    assert unmodelled_rules(SITE) == []
+
+
+@pytest.mark.parametrize(
+    ("cluster", "rule"),
+    [
+        (with_values(preempttype="preempt/qos"), "preemption"),
+        (with_values(priorityweighttres="cpu=1000"), "CPUs, memory and GPUs"),
+        (with_values(prioritytype="priority/multifactor", priorityflags="NO_FAIR_TREE"), "classic rule"),
+        (replace(SITE, licences={"matlab": 1}), "licences matlab"),
+        (replace(SITE, switches=(Switch("s1", (SITE.nodes[0].name,)),)), "1 switches"),
+        (
+            replace(SITE, qualities=(*SITE.qualities, ServiceQuality("idle", usage_factor=0.0))),
+            "QOS idle counts use 0 times",
+        ),
+        (replace(SITE, limits=(Limit("cluster", "", "submitted", "user", "jobs", 5),)), r"1 limit \(jobs, submitted\)"),
+    ],
+)
+def test_each_rule_is_named(cluster: ClusterDescription, rule: str) -> None:
+    rules = unmodelled_rules(cluster)
+    assert len(rules) == 1 and re.search(rule, rules[0])
