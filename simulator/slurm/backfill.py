@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from simulator.compiled import compiled
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
-from simulator.slurm.preemption import preempt_for
+from simulator.slurm.preemption import preempt_for, release_candidates
 from simulator.slurm.reservations import narrow_to_reservations
 from simulator.slurm.selection import choose_nodes, holds_whole_nodes, reset_weights
 from simulator.slurm.slices import begin_slices, is_free, narrow, take_nodes
@@ -25,6 +25,8 @@ BATCH = 200
 """Running jobs that are taken away at once, at most."""
 WIDTH = 30
 """Seconds of the first batch of ends, and of the grid that it begins on."""
+BY_PREEMPTING = -2
+"""As a start: now, if other jobs go for this one."""
 
 
 class Decisions(NamedTuple):
@@ -136,13 +138,10 @@ def _place(engine, job, partition, now):
                 return NEITHER, 0, 0, 0
             time = later
             continue
-        start = max(start, earliest)
-        if engine.preemption.kind[0] > 0 and start > now and earliest <= now:
+        if start == BY_PREEMPTING and earliest <= now:
             chosen = preempt_for(engine, job, partition, now)
-            if chosen > 0:
-                return _plan(engine, chosen, now, limit)
-            start, chosen = earliest_by_limits(engine, job, partition, now)
-            start = max(start, earliest)
+            return _plan(engine, chosen, now, limit)
+        start = max(start, earliest)
         if start <= now and _is_completing(scratch, chosen, now):
             start, later = now + 1, 0
         if start <= now:
@@ -203,7 +202,7 @@ def earliest_by_limits(engine, job, partition, now):
     """When the job fits on the allowed nodes if running jobs end by their limits, and how many nodes it then gets. 0 nodes for never.
 
     Running jobs are taken away in the order of their ends, a batch at a time. The job starts at the end of the last one of the batch
-    that makes room.
+    that makes room. Jobs that this one may preempt count as gone.
     """
     running = engine.running
     chosen = choose_nodes(engine, engine.free, job, partition)
@@ -211,11 +210,15 @@ def earliest_by_limits(engine, job, partition, now):
         return now, chosen
     trial = engine.scratch.trial
     copy_free(engine.free, trial)
+    if release_candidates(engine, trial, job, partition, now) > 0:
+        chosen = choose_nodes(engine, trial, job, partition)
+        if chosen > 0:
+            return BY_PREEMPTING, chosen
     base, width, batch = -1, WIDTH, 0
     last_end = now
     for k in range(running.length[0]):
         other = running.job[k]
-        if _touches(engine, other):
+        if _touches(engine, other) and not engine.preemption.released[other]:
             hold(engine, trial, other, -1)
             last_end = running.end[other]
             batch += 1

@@ -25,7 +25,7 @@ from simulator.slurm.priority import (
     count_usage,
     job_priority,
 )
-from simulator.slurm.starting import end_job
+from simulator.slurm.starting import end_earlier, end_job
 from simulator.slurm.state import Engine
 
 IntArray = NDArray[np.int64]
@@ -376,6 +376,7 @@ def _end_victims(replay, now):
         if rules.mode[group] == CANCEL:
             end = min(_true_end(replay, job), now + rules.grace_s[group])
             replay.runtime[job] = end - running.start[job]
+            end_earlier(replay.engine, job, now + rules.grace_s[group])
             _note_end(replay, job)
         else:
             _end_one(replay, job, now)

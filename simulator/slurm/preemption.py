@@ -52,8 +52,8 @@ def preemption_of(cluster: ClusterDescription, num_jobs: int) -> Preemption:
         youngest_first=np.array([int("preempt_youngest_first" in values)]),
         count=np.zeros(1, dtype=np.int64),
         victims=np.zeros(num_jobs, dtype=np.int64),
-        waits_until=np.full(num_jobs, -1, dtype=np.int64),
         doomed=np.zeros(num_jobs, dtype=np.bool_),
+        released=np.zeros(num_jobs, dtype=np.bool_),
         candidates=np.zeros(num_jobs, dtype=np.int64),
     )
 
@@ -76,13 +76,13 @@ def _text(value: object) -> str:
 @compiled
 def preempt_for(engine, job, partition, now):
     """Preempts running jobs so that this one fits on the allowed nodes. Returns the number of its nodes, with them in the scratch, 0
-    where nobody goes for it now.
+    where that does not help.
 
     Candidates are taken away in the order of their rank, then of their starts, until the job fits. The last one taken is then tried
-    first, which spares others. Those go that are on the chosen nodes.
+    first, which spares others. Those go that are on the chosen nodes. Jobs that go already are taken away before all others.
     """
     rules = engine.preemption
-    if rules.kind[0] == NOBODY or rules.waits_until[job] > now:
+    if rules.kind[0] == NOBODY:
         return 0
     candidates = rules.candidates
     count = _candidates(engine, job, partition, now, candidates)
@@ -94,18 +94,27 @@ def preempt_for(engine, job, partition, now):
         candidates[k] = candidates[k - 1]
     candidates[0] = last
     taken, chosen = _take_away(engine, job, partition, candidates, taken)
-    until = now + 1
     for k in range(taken):
         victim = candidates[k]
-        if _is_on(engine, victim, chosen):
+        if not rules.doomed[victim] and _is_on(engine, victim, chosen):
             rules.victims[rules.count[0]] = victim
             rules.count[0] += 1
             rules.doomed[victim] = True
-            group = group_of(engine, victim)
-            if rules.mode[group] == CANCEL:
-                until = max(until, now + rules.grace_s[group] + 1)
-    rules.waits_until[job] = until
     return chosen
+
+
+@compiled
+def release_candidates(engine, trial, job, partition, now):
+    """Gives back in the trial what all jobs hold that this one may preempt, and marks them. Returns how many there are."""
+    rules = engine.preemption
+    if rules.kind[0] == NOBODY:
+        return 0
+    rules.released[:] = False
+    count = _candidates(engine, job, partition, now, rules.candidates)
+    for k in range(count):
+        hold(engine, trial, rules.candidates[k], -1)
+        rules.released[rules.candidates[k]] = True
+    return count
 
 
 @compiled
@@ -125,7 +134,7 @@ def _candidates(engine, job, partition, now, candidates):
     for k in range(running.length[0]):
         other = running.job[k]
         group = group_of(engine, other)
-        if mine < 0 or group < 0 or rules.mode[group] == OFF or rules.doomed[other]:
+        if mine < 0 or group < 0 or rules.mode[group] == OFF:
             continue
         if now - running.start[other] < rules.exempt_s[0]:
             continue
@@ -146,6 +155,8 @@ def _candidates(engine, job, partition, now, candidates):
 @compiled
 def _goes_first(engine, job, other):
     rules, running = engine.preemption, engine.running
+    if rules.doomed[job] != rules.doomed[other]:
+        return rules.doomed[job]
     mine, theirs = rules.rank[group_of(engine, job)], rules.rank[group_of(engine, other)]
     if mine != theirs:
         return mine < theirs

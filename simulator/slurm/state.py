@@ -97,8 +97,9 @@ class Preemption(NamedTuple):
     kind: (1,), see simulator/slurm/preemption.py. preempts: bool (qualities, qualities). rank: (qualities,) or (partitions,), jobs of the
     lowest are preempted first. mode, grace_s: (qualities,) or (partitions,). exempt_s: (1,), a job is safe until it has run so
     long. youngest_first: (1,).
-    count, victims: (1,) and (jobs,), jobs preempted since somebody last looked. waits_until: (jobs,), until when a job waits for its
-    victims to end. doomed: bool (jobs,). candidates: (jobs,), room to compute in.
+    count, victims: (1,) and (jobs,), jobs preempted since somebody last looked. doomed: bool (jobs,), those that have been
+    preempted and still run. released: bool (jobs,), those that a test counts as gone.
+    candidates: (jobs,), room to compute in.
     """
 
     kind: IntArray
@@ -110,8 +111,8 @@ class Preemption(NamedTuple):
     youngest_first: IntArray
     count: IntArray
     victims: IntArray
-    waits_until: IntArray
     doomed: BoolArray
+    released: BoolArray
     candidates: IntArray
 
 

@@ -23,7 +23,7 @@ from simulator.slurm.limit_slots import limits_of
 from simulator.slurm.preemption import preempt_for, preemption_of
 from simulator.slurm.selection import choose_nodes
 from simulator.slurm.settings import slurm_settings
-from simulator.slurm.starting import begin_job, end_job
+from simulator.slurm.starting import begin_job, end_earlier, end_job
 from simulator.slurm.state import Engine, idle_engine, site_of
 from studies.slurm.golden_runs import Cycle, Event, GoldenRun, Test, read_golden_run
 from traces.catalogue.places import PROJECT
@@ -31,6 +31,8 @@ from traces.catalogue.places import PROJECT
 SHARED = Path(os.environ.get("TRACEHOUSE_SHARED") or PROJECT.parent / "shared")
 RECENT_S = 8
 """Cycles so soon after an end are left out."""
+VICTIMS = ("requeue", "warn")
+"""Events of jobs that go for others."""
 KINDS = {STARTED: "start", PLANNED: "plan", NEITHER: ""}
 
 
@@ -81,6 +83,10 @@ class Follower:
         job = self.job_of(event)
         if event.kind == "start":
             self._start(job, event.nodes, int(event.time) if job in self.requeued else None)
+        elif event.kind == "warn":
+            job = self.by_raw.get(event.raw, NOT_GIVEN)
+            end_earlier(self.engine, job, int(event.time) + event.seconds)
+            self.engine.preemption.doomed[job] = True
         elif event.kind == "requeue":
             job = self.by_raw.get(event.raw, NOT_GIVEN)
             if self._runs(job):
@@ -116,12 +122,8 @@ class Follower:
         engine = copied(self.engine)
         partition = self.partition[self.run.jobs[job].partition]
         engine.scratch.allowed[:] = engine.site.partition_nodes[partition]
-        engine.preemption.doomed[:] = False
-        engine.preemption.waits_until[:] = NOT_GIVEN
         preempt_for(engine, job, partition, now)
-        victims = set(engine.preemption.victims[: engine.preemption.count[0]].tolist())
-        engine.preemption.count[0] = 0
-        return victims
+        return set(engine.preemption.victims[: engine.preemption.count[0]].tolist())
 
     def queue_of(self, cycle: Cycle) -> WaitingRows:
         """The queue of a cycle: the jobs that it tested, in order."""
@@ -182,6 +184,7 @@ def copied(engine: Engine) -> Engine:
         free=type(engine.free)(*(array.copy() for array in engine.free)),
         running=type(engine.running)(*(array.copy() for array in engine.running)),
         limits=engine.limits._replace(used=engine.limits.used.copy()),
+        preemption=type(engine.preemption)(*(array.copy() for array in engine.preemption)),
         scratch=engine.scratch._replace(weight=engine.site.weight * 256 + 255),
     )
 
@@ -192,7 +195,7 @@ def judge(run: GoldenRun, most_cycles: int | None = None) -> Tally:
     tally = Tally()
     ends = [event.time for event in run.events if event.kind == "end"]
     for event in run.events:
-        if event.kind == "requeue":
+        if event.kind in VICTIMS:
             _compare_victims(follower, event, tally)
         if event.kind == "cycle" and event.cycle is not None:
             cycle = event.cycle
@@ -201,7 +204,7 @@ def judge(run: GoldenRun, most_cycles: int | None = None) -> Tally:
                 _compare(follower, cycle, tally)
                 if tally.cycles == most_cycles:
                     break
-        elif event.kind in ("start", "end", "requeue"):
+        elif event.kind in ("start", "end", *VICTIMS):
             follower.apply(event)
     return tally
 
@@ -212,9 +215,9 @@ def _compare_victims(follower: Follower, event: Event, tally: Tally) -> None:
     theirs = {
         follower.by_raw[one.raw]
         for one in events
-        if one.kind == "requeue" and one.label == event.label and abs(one.time - event.time) < 1
+        if one.kind in VICTIMS and one.label == event.label and abs(one.time - event.time) < 1
     }
-    if any(one.kind == "requeue" and one.label == event.label and 0 < event.time - one.time < 1 for one in events):
+    if any(one.kind in VICTIMS and one.label == event.label and 0 < event.time - one.time < 1 for one in events):
         return
     ours = follower.victims(event.label, int(event.time))
     tally.counts["victims"] += 1

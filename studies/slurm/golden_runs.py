@@ -21,6 +21,7 @@ _BACKFILLED = re.compile(r"_start_job: Started JobId=(\S+) in \S+ on (\S+)")
 _ALLOCATED = re.compile(r"sched: Allocate JobId=(\S+) NodeList=(\S+) ")
 _ENDED = re.compile(r"(?:_job_complete: JobId=(\S+) done|Time limit exhausted for JobId=(\S+))")
 _PREEMPTED = re.compile(r"preempted JobId=(\S+) has been (\S+) to reclaim resources for JobId=(\S+)")
+_WARNED = re.compile(r"setting ([0-9]+) sec preemption grace time for JobId=(\S+) to reclaim resources for JobId=(\S+)")
 _PASS = re.compile(r"sched: Running job scheduler for (default depth|full queue)")
 _SHORT = {"--nodes": "-N", "--ntasks": "-n", "--cpus-per-task": "-c", "--partition": "-p"}
 _MEMORY = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
@@ -69,8 +70,8 @@ class Test:
 
 @dataclass(frozen=True)
 class Event:
-    """A line of the log. kind: "start" or "end" of a job, "requeue" of one that was preempted (label: for which), "cycle",
-    or "pass" of the main scheduler (with which depth)."""
+    """A line of the log. kind: "start" or "end" of a job, "requeue" of one that was preempted, "warn" of one that will be after so
+    many seconds (label: for which job), "cycle", or "pass" of the main scheduler (with which depth)."""
 
     time: float
     kind: str
@@ -79,6 +80,7 @@ class Event:
     nodes: tuple[str, ...] = ()
     cycle: Cycle | None = None
     by_backfill: bool = False
+    seconds: int = 0
 
 
 @dataclass(frozen=True)
@@ -263,7 +265,9 @@ def _events(text: str) -> Iterator[Event]:
             label, raw = _raw_of(ended[1] or ended[2])
             yield Event(time, "end", raw, label)
         elif gone := _PREEMPTED.search(said):
-            yield Event(time, "requeue", _raw_of(gone[1])[1], gone[3])
+            yield Event(time, "requeue" if gone[2] == "requeued" else "end", _raw_of(gone[1])[1], gone[3])
+        elif warned := _WARNED.search(said):
+            yield Event(time, "warn", _raw_of(warned[2])[1], warned[3], seconds=int(warned[1]))
         elif began := _PASS.search(said):
             yield Event(time, "pass", label=began[1])
         if cycle is not None and "completed testing" in said:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simulator.slurm.fair_tree import fair_tree_factors
+from simulator.slurm.fair_tree import classic_factors, fair_tree_factors
 from simulator.slurm.priority import PriorityRules, fair_shares, priority_rules, size_factor, static_factors
 from studies.slurm.decisions import Follower, golden_folders
 from studies.slurm.golden_cluster import text_of
@@ -82,6 +82,7 @@ def _size(follower: Follower, rules: PriorityRules, job: int, place: int, was_te
 
 def _compare_shares(follower: Follower, rows: list[list[str]], count: Counter[str]) -> None:
     cluster = follower.run.cluster
+    rules = priority_rules(cluster.scheduler)
     place = {(account.name, ""): k for k, account in enumerate(cluster.accounts)}
     place |= {(one.account, one.user): k + len(cluster.accounts) for k, one in enumerate(cluster.members)}
     tree = fair_shares(follower.arrays, follower.requests)
@@ -89,10 +90,13 @@ def _compare_shares(follower: Follower, rows: list[list[str]], count: Counter[st
     for row in rows:
         node = place.get((row[0], row[1]))
         if node is not None:
-            tree.usage[node] = float(row[4])
+            # under classic shares the usage shown is newer than the factors, and effective usage is that of the account of one user
+            tree.usage[node] = float(row[6]) if rules.dampening else float(row[4])
             if row[1]:
                 real[node - len(cluster.accounts)] = float(row[7])
-    factors = np.round(fair_tree_factors(tree.parent, tree.shares, tree.usage, tree.num_accounts), 6)
+    nodes = (tree.parent, tree.shares, tree.usage, tree.num_accounts)
+    computed = classic_factors(*nodes, rules.dampening) if rules.dampening else fair_tree_factors(*nodes)
+    factors = np.round(computed, 6)
     count["users"] += len(real)
     count["fair"] += sum(abs(factors[user] - factor) < 2e-6 for user, factor in real.items())
 
