@@ -216,16 +216,21 @@ def earliest_by_limits(engine, job, partition, now):
             return BY_PREEMPTING, chosen
     base, width, batch = -1, WIDTH, 0
     last_end = now
+    released = engine.preemption.released
+    preempts = engine.preemption.kind[0] > 0
     for k in range(running.length[0]):
         other = running.job[k]
-        if _touches(engine, other) and not engine.preemption.released[other]:
+        if (not preempts or not released[other]) and _touches(engine, other):
             hold(engine, trial, other, -1)
             last_end = running.end[other]
             batch += 1
             if base < 0:
                 base = (last_end // WIDTH + 1) * WIDTH
-            if k + 1 < running.length[0]:
-                following = running.end[running.job[k + 1]]
+            behind = k + 1
+            while preempts and behind < running.length[0] and released[running.job[behind]]:
+                behind += 1
+            if behind < running.length[0]:
+                following = running.end[running.job[behind]]
                 if following <= base + width and batch < BATCH:
                     continue
                 chosen = choose_nodes(engine, trial, job, partition)

@@ -14,6 +14,8 @@ from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import compiled
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import STARTED, Decisions, WaitingRows, backfill_cycle
+from simulator.slurm.fair_tree import decay_of
+from simulator.slurm.limits import count_elapsed, count_past
 from simulator.slurm.main_pass import main_pass
 from simulator.slurm.preemption import CANCEL, REQUEUE_DELAY, group_of
 from simulator.slurm.priority import (
@@ -173,6 +175,7 @@ def _end_one(replay, job, end):
     clock, running = replay.clock, replay.engine.running
     if clock[LAST_PERIOD] >= 0:
         count_job(replay.engine, replay.rules, replay.fair, job, max(clock[LAST_PERIOD], running.start[job]), end)
+    count_past(replay.engine, job, end - running.start[job])
     over = end + replay.epilog[job]
     end_job(replay.engine, job, over)
     replay.engine.preemption.doomed[job] = False
@@ -271,6 +274,10 @@ def _new_priorities(replay, now):
     """Once a period all priorities are recomputed, and the queue is sorted."""
     clock, pending = replay.clock, replay.pending
     count_usage(replay.engine, replay.rules, replay.fair, clock[LAST_PERIOD], now)
+    left = decay_of(now - clock[LAST_PERIOD], replay.rules.half_life)
+    for slot in range(len(replay.engine.limits.past)):
+        replay.engine.limits.past[slot] *= left
+    count_elapsed(replay.engine, now)
     clock[LAST_PERIOD] = now
     clock[PERIOD_DUE] = now + replay.rules.period
     for k in range(clock[PENDING]):

@@ -131,7 +131,8 @@ class Engine(NamedTuple):
 
 class Limits(NamedTuple):
     """Limits as slots: a bound on one resource for one owner, such as CPUs of one user in one QOS. The slots of job j are the entries
-    first[j] to first[j + 1] of slot. used: by running jobs. counts: RUNNING or ONE_JOB of simulator/slurm/limits.py."""
+    first[j] to first[j + 1] of slot. used: by running jobs. counts: RUNNING, ONE_JOB or USED of simulator/slurm/limits.py. past:
+    resource-seconds of jobs that have ended, with decay. elapsed: those of running jobs, when they were last counted."""
 
     first: IntArray  # (jobs + 1,)
     slot: IntArray  # (entries,)
@@ -140,6 +141,8 @@ class Limits(NamedTuple):
     bound: IntArray  # (slots,)
     counts: IntArray  # (slots,)
     used: IntArray  # (slots,)
+    past: NDArray[np.float64]  # (slots,)
+    elapsed: IntArray  # (slots,)
 
 
 def site_of(arrays: ClusterArrays, settings: Settings) -> Site:

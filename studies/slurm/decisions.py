@@ -20,6 +20,7 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, request_arrays
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.limit_slots import limits_of
+from simulator.slurm.limits import count_elapsed, count_past
 from simulator.slurm.preemption import preempt_for, preemption_of
 from simulator.slurm.selection import choose_nodes
 from simulator.slurm.settings import slurm_settings
@@ -94,6 +95,7 @@ class Follower:
             self.engine.running.start[job] = NOT_GIVEN
             self.requeued.add(job)
         elif self.engine.running.start[job] >= 0 and self._runs(job):
+            count_past(self.engine, job, int(event.time) - int(self.engine.running.start[job]))
             end_job(self.engine, job, 0)
 
     def _runs(self, job: int) -> bool:
@@ -167,6 +169,7 @@ class Follower:
 
     def decide(self, cycle: Cycle) -> Decisions:
         """What the engine decides in the state of the log. The state stays."""
+        count_elapsed(self.engine, int(cycle.time))
         engine = copied(self.engine)
         rows = len(self.run.jobs) + len(cycle.tests) + 1
         decisions = Decisions(

@@ -98,12 +98,13 @@ def read_golden_run(folder: Path) -> GoldenRun:
     cluster = golden_cluster(folder)
     jobs = _jobs(text_of(folder, "sacct.psv"))
     began = _began_by_snapshots(text_of(folder, "snapshots.txt"))
+    events = list(_events(text_of(folder, "ctld.log")))
+    shortened = {event.raw for event in events if event.kind in ("warn", "requeue")}
     for job in jobs:
         # accounting has the second at which the batch script began, the controller counts from the decision
         end_by_limit = began.get(job.raw if job.request.array == NOT_GIVEN else job.label)
-        if end_by_limit is not None and job.request.limit_s is not None:
+        if end_by_limit is not None and job.request.limit_s is not None and job.raw not in shortened:
             job.start_s = end_by_limit - job.request.limit_s
-    events = list(_events(text_of(folder, "ctld.log")))
     ended = {event.raw for event in events if event.kind == "end"}
     # the log is silent when a job ends with its reservation
     events += [
