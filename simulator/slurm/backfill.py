@@ -25,6 +25,8 @@ BATCH = 200
 """Running jobs that are taken away at once, at most."""
 WIDTH = 30
 """Seconds of the first batch of ends, and of the grid that it begins on."""
+STOPPED = 500
+"""Seconds after which a job over a limit is planned, under assoc_limit_stop."""
 BY_PREEMPTING = -2
 """As a start: now, if other jobs go for this one."""
 
@@ -156,7 +158,7 @@ def _place(engine, job, partition, now):
         if not is_free(slices, scratch.chosen, chosen, begin, end):
             time = start
             continue
-        if over_limit(engine, job, chosen):
+        if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen):
             return NEITHER, 0, 0, 0
         return _plan(engine, chosen, start, limit)
 
@@ -180,7 +182,11 @@ def _start_now(engine, job, partition, now, limit):
             scratch.allowed[node] = False
     reset_weights(engine, partition)
     chosen = choose_nodes(engine, engine.free, job, partition)
-    if chosen == 0 or over_limit(engine, job, chosen):
+    if chosen == 0:
+        return NEITHER, 0, 0, 0
+    if over_limit(engine, job, chosen):
+        if engine.site.settings.stops_at_limit > 0:
+            return _plan(engine, chosen, now + STOPPED, limit)
         return NEITHER, 0, 0, 0
     begin_job(engine, job, partition, chosen, now)
     end = now + limit - (now + limit) % step
