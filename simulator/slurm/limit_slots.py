@@ -57,10 +57,18 @@ def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str,
             chains[key] = _entries(cluster, key, owned, slots, gpu_types)
         entries += chains[key]
         first.append(len(entries))
-    slot, checked = [entry[0] for entry in entries], [entry[1] for entry in entries]
-    of_slots = (slots.resource, slots.bound, slots.counts, [0] * len(slots.bound))
-    columns = (np.array(values, dtype=np.int64) for values in (first, slot, checked, *of_slots))
-    return Limits(*columns, np.zeros(len(slots.bound)), np.zeros(len(slots.bound), dtype=np.int64))
+    count = len(slots.bound)
+    return Limits(
+        first=np.array(first, dtype=np.int64),
+        slot=np.array([entry[0] for entry in entries], dtype=np.int64),
+        checked=np.array([entry[1] for entry in entries], dtype=np.int64),
+        resource=np.array(slots.resource, dtype=np.int64),
+        bound=np.array(slots.bound, dtype=np.int64),
+        counts=np.array(slots.counts, dtype=np.int64),
+        used=np.zeros(count, dtype=np.int64),
+        past=np.zeros(count),
+        elapsed=np.zeros(count, dtype=np.int64),
+    )
 
 
 def unmodelled_limits(cluster: ClusterDescription, gpu_types: tuple[str, ...]) -> tuple[Limit, ...]:

@@ -370,7 +370,7 @@ def _note_end(replay, job):
 def _end_victims(replay, now):
     """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time."""
     rules, clock, running = replay.engine.preemption, replay.clock, replay.engine.running
-    for k in range(rules.count[0]):
+    for k in range(rules.length[0]):
         job = rules.victims[k]
         place = 0
         while replay.ending[place] != job:
@@ -391,7 +391,7 @@ def _end_victims(replay, now):
             replay.engine.jobs.begin[job] = now + REQUEUE_DELAY
             replay.eligible[job] = NOT_GIVEN
             _join_all(replay, job, now)
-    rules.count[0] = 0
+    rules.length[0] = 0
 
 
 @compiled

@@ -50,7 +50,7 @@ def preemption_of(cluster: ClusterDescription, num_jobs: int) -> Preemption:
         grace_s=np.array([one.grace_s for _, one in parts], dtype=np.int64),
         exempt_s=np.array([max(int(float(values.get("preemptexempttime", 0))), 0)]),
         youngest_first=np.array([int("preempt_youngest_first" in values)]),
-        count=np.zeros(1, dtype=np.int64),
+        length=np.zeros(1, dtype=np.int64),
         victims=np.zeros(num_jobs, dtype=np.int64),
         doomed=np.zeros(num_jobs, dtype=np.bool_),
         released=np.zeros(num_jobs, dtype=np.bool_),
@@ -97,8 +97,8 @@ def preempt_for(engine, job, partition, now):
     for k in range(taken):
         victim = candidates[k]
         if not rules.doomed[victim] and _is_on(engine, victim, chosen):
-            rules.victims[rules.count[0]] = victim
-            rules.count[0] += 1
+            rules.victims[rules.length[0]] = victim
+            rules.length[0] += 1
             rules.doomed[victim] = True
     return chosen
 

@@ -97,7 +97,7 @@ class Preemption(NamedTuple):
     kind: (1,), see simulator/slurm/preemption.py. preempts: bool (qualities, qualities). rank: (qualities,) or (partitions,), jobs of the
     lowest are preempted first. mode, grace_s: (qualities,) or (partitions,). exempt_s: (1,), a job is safe until it has run so
     long. youngest_first: (1,).
-    count, victims: (1,) and (jobs,), jobs preempted since somebody last looked. doomed: bool (jobs,), those that have been
+    length, victims: (1,) and (jobs,), jobs preempted since somebody last looked. doomed: bool (jobs,), those that have been
     preempted and still run. released: bool (jobs,), those that a test counts as gone.
     candidates: (jobs,), room to compute in.
     """
@@ -109,7 +109,7 @@ class Preemption(NamedTuple):
     grace_s: IntArray
     exempt_s: IntArray
     youngest_first: IntArray
-    count: IntArray
+    length: IntArray
     victims: IntArray
     doomed: BoolArray
     released: BoolArray

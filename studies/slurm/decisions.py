@@ -125,7 +125,7 @@ class Follower:
         partition = self.partition[self.run.jobs[job].partition]
         engine.scratch.allowed[:] = engine.site.partition_nodes[partition]
         preempt_for(engine, job, partition, now)
-        return set(engine.preemption.victims[: engine.preemption.count[0]].tolist())
+        return set(engine.preemption.victims[: engine.preemption.length[0]].tolist())
 
     def queue_of(self, cycle: Cycle) -> WaitingRows:
         """The queue of a cycle: the jobs that it tested, in order."""
