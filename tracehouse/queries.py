@@ -11,7 +11,6 @@ import duckdb
 import polars as pl
 
 from assets.common.storage import open_warehouse
-from assets.evaluation.random_orders import in_place, stored_cloud, with_share_as_good
 from assets.operations.waits_and_waste import KINDS, waits_and_waste
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, confined
@@ -158,6 +157,8 @@ def leaderboard(source: str) -> pl.DataFrame:
     >>> tracehouse.leaderboard("lublin-256")["rank"].head(1).to_list()
     [1]
     """
+    from assets.evaluation.random_orders import in_place, stored_cloud, with_share_as_good
+
     rows = _rows_of(source, "marts.leaderboard", "ALL")
     if rows.is_empty():
         raise ValueError(f"source {source!r} has not been evaluated yet: `tracehouse run {source}`")

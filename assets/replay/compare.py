@@ -76,7 +76,7 @@ def compare_runs(
         "paired_jobs": len(compared),
         **({"metrics": metrics} if scored is None else {"scored": scored.words}),
         "paired": _paired_by_class(compared, a["procs"]),
-        "verdict": verdict_of_runs(a, b, jobs, None if scored is None else scored.mask),
+        "verdict": verdict_of_runs(a, b, jobs, None if scored is None else scored.mask, warehouse),
         "semantics": a["semantics"],
     }
 

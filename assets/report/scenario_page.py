@@ -24,7 +24,7 @@ TOP = 5
 def scenario_page(results: ScenarioResults) -> str:
     """The whole document; the same results give the same bytes."""
     plan, groups = results.plan, results.groups
-    rows = with_random_orders(results.rows.to_dicts(), results.cloud)
+    rows = with_random_orders(results.rows.to_dicts(), results.spread_of_random_orders)
     jobs = [results.scored_words, *([results.left_out_words] if results.left_out_words else [])]
     names = list(groups["scenario"].unique(maintain_order=True)) if plan.configuration.has_figures else []
     return fill(

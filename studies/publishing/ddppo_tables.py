@@ -56,7 +56,7 @@ def ddppo_tables(connection: DuckDBPyConnection) -> Tables:
         sizes = costs.filter(pl.col("policy") == "dd-ppo, for bsld")
         jobs = dict(connection.execute("SELECT source, count(*) FROM core.jobs GROUP BY ALL").fetchall())
         logs = sorted(sizes["trained_on"].unique(), key=lambda log: (jobs.get(log, 0), log))
-        tables["ddppo, more data"] = ("tracehouse run NAME --job ddppo_transfer", sizes_table(sizes, logs))
+        tables["ddppo by training log"] = ("tracehouse run NAME --job ddppo_transfer", sizes_table(sizes, logs))
     return tables
 
 

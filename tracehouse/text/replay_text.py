@@ -219,6 +219,8 @@ def _verdict_lines(verdict: dict[str, Any], which: str, width: int | None) -> li
     lines = [f"verdict on B over {which} {verdict['scored_jobs']:,} jobs: {word}"]
     lines.append(LATER_HALF if which == "the later" else "The baseline is A.")
     lines += [f"  who pays: {payer}" for payer in verdict["payers"]]
+    if verdict.get("random_orders"):
+        lines.append(f"  beside A, {verdict['random_orders']}. {verdict['random_orders_as_good']:.0%} are as good as B")
     label, a, b, ratio = _compared("measure, scored jobs", "B / A")
     columns = [
         label,

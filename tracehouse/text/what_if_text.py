@@ -30,7 +30,7 @@ def what_if_text(results: ScenarioResults, width: int | None, top: int) -> str:
     """The whole answer. width: of the terminal, in characters, None for a file or a pipe, where nothing is cut. top: groups of a kind that
     are shown for each scenario."""
     width = None if width is None else max(width, LEAST_WIDTH)
-    rows = with_random_orders(results.rows.to_dicts(), results.cloud)
+    rows = with_random_orders(results.rows.to_dicts(), results.spread_of_random_orders)
     words = [f"base: {results.base_words}", f"{results.plan.source}: {results.scored_words}"]
     words += [results.left_out_words] if results.left_out_words else []
     words += [f"trust: {sentence}" for sentence in results.plan.configuration.trust]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from assets.replay.scenarios.scenario_file import BASE
-from models.judging.chance import ChanceCloud
 from models.judging.verdict import BASELINE_ROW
 
 RANDOM_ORDER = "random order"
@@ -85,14 +84,16 @@ RANK_COLUMNS = (
 RANKS_ALONE = "Grade D: no figure is to be trusted. So there is only the order, least wait first, and the direction against the base."
 
 
-def with_random_orders(rows: Sequence[dict[str, Any]], cloud: ChanceCloud | None) -> list[dict[str, Any]]:
+def with_random_orders(
+    rows: Sequence[dict[str, Any]], spread: tuple[float, float, float] | None
+) -> list[dict[str, Any]]:
     """The rows of results with one more behind the base, for the mean of random orders: its wait, its change, and 5 to 95 % of the changes
-    in place of a verdict."""
+    in place of a verdict. spread: of their mean waits over that of the base, None where none was replayed."""
     shown = list(rows)
-    if cloud is None:
+    if spread is None:
         return shown
     base = next(k for k, row in enumerate(rows) if row["scenario"] == BASE)
-    mean, low, high = (ratio - 1 for ratio in cloud.spread("wait"))
+    mean, low, high = (ratio - 1 for ratio in spread)
     between = f"5 to 95 %: {percent(low, '+')[:-2]} to {percent(high, '+')}"
     facts = {
         "scenario": RANDOM_ORDER,

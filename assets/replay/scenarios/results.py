@@ -134,6 +134,11 @@ class ScenarioResults:
         return f"{self.plan.scored_words}, {count}; every replay begins with the first job of the log"
 
     @property
+    def spread_of_random_orders(self) -> tuple[float, float, float] | None:
+        """Mean, and 5 and 95 %, of their mean waits over that of the base; None where none was replayed."""
+        return None if self.cloud is None else self.cloud.spread("wait")
+
+    @property
     def remarks(self) -> list[str]:
         """How large a cluster of so many nodes is, who pays for a scenario, and which jobs are left out somewhere, in sentences."""
         said = [

@@ -16,6 +16,7 @@ from assets.evaluation.replay_evaluation import Contestant, period_replays
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.policies.verdicts import JudgedRule, chance_cloud, judge_rules, judged_replays
+from assets.replay.compare import compare_runs
 from assets.report.changes import scheduler_table
 from assets.report.comparison import read_comparison, word_of
 from assets.report.summary import _recommendation
@@ -27,7 +28,7 @@ from simulator.policies.registry import register_policy
 from studies.judging import verdicts
 from tests.assets.replay.scenarios.examples import results_of
 from tests.models.judging.bursts import PROCS, bursts
-from tests.pipelines.command_line import use_home
+from tests.pipelines.command_line import succeed, use_home
 from tests.tiny import swf_line
 from tracehouse.text.replay_text import print_ratios
 from tracehouse.text.what_if_text import what_if_text
@@ -148,3 +149,12 @@ def test_in_the_search_for_uses_of_predictions(trace: Trace, monkeypatch: pytest
     assert [row[0] for row in words] == ["choosing", "testing"]
     assert {plain_word(row[1]) for row in words} & {DOMINATES} == set() and not any(row[2] for row in words)
     assert rows.filter(pl.col("name").str.starts_with("random order"))["verdict"].unique().to_list() == [LIKE_CHANCE]
+
+
+def test_in_a_comparison_of_saved_runs(warehouse: Warehouse) -> None:
+    for name, policy in (("first", "FCFS"), ("lot", PLANTED), ("wise", "WFP3")):
+        succeed("replay", "mine", "--policy", policy, "--save", name)
+    by_lot, wise = (compare_runs(warehouse, "mine", "first", run)["verdict"] for run in ("lot", "wise"))
+    assert (by_lot["word"], wise["word"]) == (LIKE_CHANCE, DOMINATES)
+    assert by_lot["random_orders_as_good"] > MOST_AS_GOOD >= wise["random_orders_as_good"]
+    assert "102 random orders: " in succeed("compare", "mine", "first", "lot")

@@ -17,10 +17,11 @@ from warehouse import Warehouse
 SECTIONS = ("Summary", "What happened", "What would change", "Details")
 
 
-@pytest.fixture
-def page(finished: Home, monkeypatch: pytest.MonkeyPatch) -> str:
-    use_home(monkeypatch, finished.folder)
-    return render_report(Warehouse(finished.database), SOURCE, CREATED)
+@pytest.fixture(scope="module")
+def page(finished: Home) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(patch, finished.folder)
+        return render_report(Warehouse(finished.database), SOURCE, CREATED)
 
 
 def section(page: str, name: str) -> str:

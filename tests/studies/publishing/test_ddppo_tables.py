@@ -78,7 +78,7 @@ def test_differences_are_paired_and_have_intervals(tables: dict[str, tuple[str, 
 
 
 def test_logs_are_compared_and_replays_judged(tables: dict[str, tuple[str, str]]) -> None:
-    assert tables["ddppo, more data"][1].splitlines() == [
+    assert tables["ddppo by training log"][1].splitlines() == [
         "| judged on | large | larger | larger minus large |",
         "| --- | --- | --- | --- |",
         "| mine | 2.0 | 1.0 | -1.0 [-1.0, -1.0] |",

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tracehouse
+from tests.assets.replay.scenarios.examples import busy_home
 from tests.pipelines.command_line import fail, succeed, told_of
-from tests.tiny import busy_log, in_queues
 
 
-@pytest.fixture
-def queued(catalogue: Path, tmp_path: Path) -> Path:
-    """A log of 400 jobs on 16 processors, by turns in the queues 1 and 2, and every tenth in 7."""
-    path = tmp_path / "queued.swf"
-    path.write_text(in_queues(busy_log()))
-    return path
+@pytest.fixture(scope="module")
+def queued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A source of 400 jobs on 16 processors, by turns in the queues 1 and 2, and every tenth in 7. A replay of what is loaded takes a third
+    of the time of one that reads a log."""
+    with pytest.MonkeyPatch.context() as patch:
+        busy_home(patch, tmp_path_factory.mktemp("queued"), header="")
+        yield "mine"
 
 
-def test_a_queue_is_left_out(queued: Path) -> None:
+def test_a_queue_is_left_out(queued: str) -> None:
     said = told_of(queued, "--without-queue", "7")
     assert (said["jobs"], said["jobs_of_queues_left_out"], said["without_queue"]) == (360, 40, ["7"])
     assert said["average_wait_s"] < told_of(queued)["average_wait_s"]
@@ -30,20 +33,21 @@ def test_a_queue_is_left_out(queued: Path) -> None:
     assert "jobs_of_queues_left_out" not in succeed("replay", queued)
 
 
-def test_python_leaves_the_same_queues_out(queued: Path) -> None:
+def test_python_leaves_the_same_queues_out(queued: str) -> None:
     said = told_of(queued, "--without-queue", "7", "--round-walltimes", "2h")["average_wait_s"]
-    for log in (queued, tracehouse.load_log(queued)):
+    file = Path(os.environ["TRACEHOUSE_HOME"]).with_name("mine.swf")
+    for log in (queued, file, tracehouse.load_log(file)):
         assert tracehouse.replay(log, without_queue="7", round_walltimes="2h").metrics["average_wait_s"] == said
         assert tracehouse.replay(log, without_queue=["7"], round_walltimes="2h").metrics["average_wait_s"] == said
 
 
-def test_a_queue_that_is_none(queued: Path) -> None:
+def test_a_queue_that_is_none(queued: str) -> None:
     said = fail("replay", queued, "--without-queue", "long")
-    assert "without_queue 'long': queued.swf has no job of this queue: the queues are " in said
+    assert "without_queue 'long': mine has no job of this queue: the queues are " in said
     assert "are not saved" in fail("replay", "lublin-256", "--without-queue", "1", "--save", "x")
 
 
-def test_requests_are_rounded(queued: Path) -> None:
+def test_requests_are_rounded(queued: str) -> None:
     said = told_of(queued, "--round-walltimes", "12h")
     assert said["round_walltimes"] == "12h" and said["average_wait_s"] != told_of(queued)["average_wait_s"]
     assert told_of(queued, "--round-walltimes", "1s")["average_wait_s"] == told_of(queued)["average_wait_s"]
@@ -55,7 +59,7 @@ def test_requests_are_rounded(queued: Path) -> None:
     assert "walltime_factor 0.0: expected a number above 0" in fail("replay", queued, "--walltime-factor", "0")
 
 
-def test_nodes_are_a_number_of_processors(queued: Path) -> None:
+def test_nodes_are_a_number_of_processors(queued: str) -> None:
     wanted = told_of(queued, "--procs", "20")["average_wait_s"]
     for options in (["--nodes", "+1"], ["--nodes", "5"], ["--nodes", "+25%"]):
         said = told_of(queued, *options, "--procs-per-node", "4")
@@ -64,12 +68,12 @@ def test_nodes_are_a_number_of_processors(queued: Path) -> None:
     assert "leave the 19 such job(s) out with --drop-wider" in fail("replay", queued, "--procs", "-4")
 
 
-def test_the_header_says_what_a_node_has(queued: Path) -> None:
-    queued.write_text("; MaxNodes: 4\n" + queued.read_text())
-    assert told_of(queued, "--nodes", "+1")["procs"] == 20
+def test_the_header_says_what_a_node_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_home(monkeypatch, tmp_path)
+    assert told_of("mine", "--nodes", "+1")["procs"] == 20
 
 
-def test_nodes_that_nobody_knows(queued: Path) -> None:
+def test_nodes_that_nobody_knows(queued: str) -> None:
     said = fail("replay", queued, "--nodes", "-1")
     assert said.startswith("nodes '-1': it is not known how many processors a node has: give procs_per_node")
     assert "leave one of them out" in fail("replay", queued, "--nodes", "-1", "--procs", "4")
@@ -80,14 +84,14 @@ def test_nodes_that_nobody_knows(queued: Path) -> None:
     )
 
 
-def test_fewer_nodes_below_switches(queued: Path) -> None:
+def test_fewer_nodes_below_switches(queued: str) -> None:
     options = ("--topology", "4x2", "--procs-per-node", "4")
     said = told_of(queued, *options, "--nodes", "+1")
     assert said["procs"] == 20 and said["placement"]["nodes"] == "shared" and said["placement"]["tree_nodes"] == 5
     assert told_of(queued, *options, "--nodes", "WHOLE")["placement"]["nodes"] == "whole"
 
 
-def test_a_period_is_one_of_the_log_under_another_load(queued: Path) -> None:
+def test_a_period_is_one_of_the_log_under_another_load(queued: str) -> None:
     usual, dense = (told_of(queued, "--period", "2026-01", "--load", load) for load in ("1", "+50%"))
     assert usual["scored_jobs"] == dense["scored_jobs"] < usual["jobs"] + 1
     early = told_of(queued, "--to", "1000000", "--load", "+50%")

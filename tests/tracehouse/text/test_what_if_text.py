@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 
 from assets.replay.scenarios.results import ScenarioResults
-from tests.assets.replay.scenarios.examples import SIX, results_of, write_grade
+from tests.assets.replay.scenarios.examples import SIX, busy_home, results_of, write_grade
 from tracehouse.text.what_if_text import what_if_text
 
 LONG = "a scenario whose name is much longer than any terminal likes"
 
 
-@pytest.fixture
-def results(busy: Path) -> ScenarioResults:
-    return results_of(SIX | {LONG: {"procs": 20}})
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> ScenarioResults:
+    with pytest.MonkeyPatch.context() as patch:
+        busy_home(patch, tmp_path_factory.mktemp("results"))
+        return results_of(SIX | {LONG: {"procs": 20}})
 
 
 @pytest.mark.parametrize("width", [80, 100, 132, 200])

@@ -8,13 +8,11 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.ingest.canonical_jobs import write_jobs
-from assets.ingest.update import update_raw_log
 from assets.replay.scenarios.planning import plan_scenarios
 from assets.replay.scenarios.results import ScenarioResults, replay_scenarios
 from assets.replay.scenarios.scenario_file import scenarios_of
 from tests.pipelines.command_line import use_home
-from tests.tiny import busy_log, in_queues
+from tests.tiny import busy_log, in_queues, load_once
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import replace_partition
 
@@ -30,15 +28,13 @@ SIX = {
 }
 
 
-def busy_home(patch: pytest.MonkeyPatch, folder: Path) -> Path:
-    """Points tracehouse at a home whose source `mine` has 400 jobs in the queues 1, 2 and 7 on 4 nodes of 4 processors."""
+def busy_home(patch: pytest.MonkeyPatch, folder: Path, header: str = NODES) -> Path:
+    """Points tracehouse at a home whose source `mine` has 400 jobs in the queues 1, 2 and 7 on 4 nodes of 4 processors. header: says so."""
     catalogue = use_home(patch, folder / "home")
     log = folder / "mine.swf"
-    log.write_text(NODES + in_queues(busy_log()))
+    log.write_text(header + in_queues(busy_log()))
     catalogue.write_text(f'[sources.mine]\nformat = "swf"\npath = "{log}"\n')
-    source = load_catalogue().source("mine")
-    update_raw_log(open_warehouse(), source)
-    write_jobs(open_warehouse(), "mine")
+    load_once(open_warehouse(), load_catalogue().source("mine"))
     return folder
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assets.operations.two_periods import compare_periods
-from tests.pipelines.command_line import fail, succeed
+from tests.pipelines.command_line import fail, load_source, succeed
 from tests.tiny import busy_log, warehouse_of
 from tracehouse.cli.history.periods import GROUP_KINDS, periods_text
 
@@ -30,7 +30,7 @@ def test_what_is_printed(tmp_path: Path, width: int | None) -> None:
 
 
 def test_groups_as_csv_and_what_is_refused(log: Path, tmp_path: Path) -> None:
-    succeed("ingest", log)
+    load_source(log)
     rows = pl.read_csv(io.StringIO(succeed("periods", "busy", "2026-01-15..2026-01-25", "--csv")))
     assert set(rows["kind"]) == set(GROUP_KINDS) and rows.width == 7
     assert "by user" not in succeed("periods", "busy", "2026-01-15..2026-01-25", "--by", "size")

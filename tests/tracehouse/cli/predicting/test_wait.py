@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from assets.common.trace import Trace, load_trace
 from models.runtime.predictor import QUANTILE_COLUMNS
-from tests.pipelines.command_line import fail, succeed, use_home
+from tests.pipelines.command_line import fail, load_source, succeed, use_home
 from tests.tiny import busy_log, swf_line
 from tracehouse.cli.main import main
 from tracehouse.text.tables import duration
@@ -44,7 +44,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         use_home(patch, folder / "home")
         patch.setattr(assets.predictions.waits, "load_trace", trace_with_quantiles)
         (folder / "mine.swf").write_text(busy_log(1200, days=30))
-        succeed("ingest", folder / "mine.swf")
+        load_source(folder / "mine.swf")
         yield folder
 
 
@@ -152,7 +152,7 @@ def test_predictions_that_are_missing(busy: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_log_that_knows_no_waits(busy: Path, tmp_path: Path) -> None:
     log = tmp_path / "nowaits.swf"
     log.write_text("; MaxProcs: 8\n" + "".join(swf_line(k, 100 * k, -1, 50, 2, 100) for k in range(1, 30)))
-    succeed("ingest", log)
+    load_source(log)
     assert "does not say when jobs started" in fail("wait", "nowaits", *NEW)
 
 
@@ -160,7 +160,7 @@ def test_a_log_without_dates_has_seconds_of_its_own(busy: Path, tmp_path: Path) 
     """Before, "second 1672445845 (Europe/Stockholm)" stood where dates stand, as if it were one."""
     log = tmp_path / "nodates.swf"
     log.write_text(busy_log(300, days=10).replace("; UnixStartTime: 1767225600\n", ""))
-    succeed("ingest", log)
+    load_source(log)
     answer = json.loads(succeed("wait", "nodates", *NEW, "--json"))
     assert answer["time_zone"] is None and answer["at"] == f"second {answer['at_s']}"
     text = succeed("wait", "nodates", *NEW)
