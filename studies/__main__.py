@@ -39,6 +39,7 @@ STUDIES = {
     "slurm_free_runs": "slurm.free_runs",
     "slurm_micro_cluster": "slurm.micro_cluster",
     "slurm_priorities": "slurm.priorities",
+    "slurm_usage": "slurm.usage",
     "uses": "predicting.uses",
     "vasp": "predicting.vasp",
     "verdicts": "judging.verdicts",

@@ -67,6 +67,7 @@ THOROUGH = {
         "tests/papers/rlscheduler/test_inspecting.py",
         "tests/simulator/test_simulator_determinism.py",
         "tests/simulator/test_simulator_oracle*",
+        "tests/simulator/test_simulator_slurm.py::test_nodes_and_limits_of_five_thousand*",
         "tests/simulator/topology/test_placement.py",
         "tests/simulator/topology/test_switch*",
         "tests/traces/common/test_blocks.py",

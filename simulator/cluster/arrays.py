@@ -15,6 +15,7 @@ from traces.cluster.nodes import Partition
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 
 NO_PARENT = -1
 """Parent of an account at the top of the tree."""
@@ -35,7 +36,11 @@ class ClusterArrays:
     exclusive: (partitions,), 1 where jobs hold whole nodes. state: (partitions,), place in STATES.
     parent: (accounts,), NO_PARENT for those at the top. shares: (accounts,). member_account, member_shares: (members,).
     qos_priority: (qualities,).
+    qos_usage: float64 (qualities,), of what its jobs add to usage. billing: float64 (partitions, 3 + types), what a CPU, a MiB, a node and
+    a GPU of each type add to usage in a second.
     reservation_nodes: bool (reservations, nodes). reservation_times: (reservations, 3), begin, end, and when it was announced.
+    licences: (kinds,). licence_names: their names. switch_nodes: bool (switches, nodes), all nodes below it. switch_level: (switches,), 0
+    for those that have nodes of their own.
     """
 
     cpus: IntArray
@@ -58,8 +63,14 @@ class ClusterArrays:
     member_account: IntArray
     member_shares: IntArray
     qos_priority: IntArray
+    qos_usage: FloatArray
+    billing: FloatArray
     reservation_nodes: BoolArray
     reservation_times: IntArray
+    licences: IntArray
+    licence_names: tuple[str, ...]
+    switch_nodes: BoolArray
+    switch_level: IntArray
 
     @property
     def num_nodes(self) -> int:
@@ -73,6 +84,7 @@ def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) ->
     types = tuple(sorted({kind for node in nodes for kind in node.gpus if kind}))
     gpus = np.array([[node.gpus.get(kind, 0) for kind in types] + [node.num_gpus] for node in nodes], dtype=np.int64)
     words = ("", *sorted({word for word in features if word}))
+    switches = _switches(cluster)
     accounts = {account.name: place for place, account in enumerate(cluster.accounts)} | {ROOT_ACCOUNT: NO_PARENT}
     return ClusterArrays(
         cpus=_column(node.cpus for node in nodes),
@@ -97,6 +109,10 @@ def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) ->
         member_account=_column(accounts[member.account] for member in cluster.members),
         member_shares=_column(member.shares for member in cluster.members),
         qos_priority=_column(quality.priority for quality in cluster.qualities),
+        qos_usage=np.array([quality.usage_factor for quality in cluster.qualities], dtype=np.float64),
+        billing=np.array([_billing(partition, types) for partition in partitions], dtype=np.float64).reshape(
+            len(partitions), -1
+        ),
         reservation_nodes=np.array(
             [[not one.nodes or node.name in set(one.nodes) for node in nodes] for one in cluster.reservations],
             dtype=np.bool_,
@@ -108,7 +124,39 @@ def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) ->
             ],
             dtype=np.int64,
         ).reshape(-1, 3),
+        licences=_column(cluster.licences.values()),
+        licence_names=tuple(cluster.licences),
+        switch_nodes=np.array(
+            [[node.name in below for node in nodes] for _, below in switches.values()], dtype=np.bool_
+        ).reshape(-1, len(nodes)),
+        switch_level=_column(level for level, _ in switches.values()),
     )
+
+
+def _billing(partition: Partition, types: tuple[str, ...]) -> list[float]:
+    """Weights of a CPU, a MiB, a node and each type of GPU. A partition that sets none bills CPUs."""
+    weights = partition.billing or {"cpu": 1.0}
+    names = ("cpu", "mem", "nodes", *(f"gpu:{kind}" for kind in types), "gpu")
+    return [float(weights.get(name, 0.0)) for name in names]
+
+
+def _switches(cluster: ClusterDescription) -> dict[str, tuple[int, set[str]]]:
+    """Level and nodes of each switch, from the lowest level up."""
+    named = {switch.name: switch for switch in cluster.switches}
+    below: dict[str, tuple[int, set[str]]] = {}
+
+    def visit(name: str) -> tuple[int, set[str]]:
+        if name not in below:
+            level, nodes = 0, set(named[name].nodes)
+            for other in named[name].switches:
+                deeper, more = visit(other)
+                level, nodes = max(level, deeper + 1), nodes | more
+            below[name] = (level, nodes)
+        return below[name]
+
+    for name in named:
+        visit(name)
+    return dict(sorted(below.items(), key=lambda entry: entry[1][0]))
 
 
 def has_features(expression: str, features: Iterable[str]) -> bool:

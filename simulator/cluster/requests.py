@@ -37,7 +37,7 @@ class Request:
     `ib&(a100|h100)`. partitions: in the order that the job gives, () for the default one. limit_s: None for the partition's.
     dependencies: (one of DEPENDENCIES, place of the other job among the requests). array: the same number for all tasks of an array,
     NOT_GIVEN for other jobs. array_limit: tasks at a time, 0 for all. priority: given by hand, None for the scheduler's. begin_s: earliest
-    start. held: nobody has let it go.
+    start. held: nobody has let it go. licences: how many of each.
     """
 
     submit_s: int
@@ -67,10 +67,12 @@ class Request:
     priority: int | None = None
     begin_s: int = 0
     held: bool = False
+    licences: Mapping[str, int] = field(default_factory=dict)
 
 
 class Requests(NamedTuple):
-    """One value a job in each column, int64 (jobs,), but for gpus (jobs, types) and partitions (jobs, most partitions of a job).
+    """One value a job in each column, int64 (jobs,), but for gpus (jobs, types), licences (jobs, kinds) and partitions (jobs, most
+    partitions of a job).
 
     partitions, qos, account, member, reservation: places in the cluster's arrays, NOT_GIVEN for none. member: the association of user and
     account. user: a number for each name. memory_per, gpus_per: places in MEMORY_PER and GPUS_PER. gpus: the last column counts GPUs of any
@@ -106,6 +108,7 @@ class Requests(NamedTuple):
     priority: IntArray
     begin: IntArray
     held: IntArray
+    licences: IntArray
 
 
 _PLAIN = {
@@ -147,6 +150,9 @@ def request_arrays(asked: Sequence[Request], cluster: ClusterDescription, arrays
     )
     columns |= _gpus(asked, arrays) | _partitions(asked, cluster) | _owners(asked, cluster)
     columns["features"] = _places(arrays.feature_words, [one.features for one in asked], "features")
+    columns["licences"] = np.array(
+        [[one.licences.get(name, 0) for name in arrays.licence_names] for one in asked], dtype=np.int64
+    ).reshape(len(asked), len(arrays.licence_names))
     names = tuple(one.name for one in cluster.reservations)
     columns["reservation"] = _places(names, [one.reservation for one in asked], "reservation", optional=True)
     return Requests(**columns, **_dependencies(asked))

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled
-from simulator.slurm.limits import over_limit, too_many_jobs
+from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
+from simulator.slurm.preemption import preempt_for, release_candidates
 from simulator.slurm.reservations import narrow_to_reservations
 from simulator.slurm.selection import choose_nodes, holds_whole_nodes, reset_weights
 from simulator.slurm.slices import begin_slices, is_free, narrow, take_nodes
@@ -24,6 +25,10 @@ BATCH = 200
 """Running jobs that are taken away at once, at most."""
 WIDTH = 30
 """Seconds of the first batch of ends, and of the grid that it begins on."""
+STOPPED = 500
+"""Seconds after which a job over a limit is planned, under assoc_limit_stop."""
+BY_PREEMPTING = -2
+"""As a start: now, if other jobs go for this one."""
 
 
 class Decisions(NamedTuple):
@@ -112,6 +117,8 @@ def _place(engine, job, partition, now):
     site, scratch, slices = engine.site, engine.scratch, engine.slices
     limit = job_limit(engine, job, partition)
     step = site.settings.resolution
+    if lacks_licences(engine, job):
+        return NEITHER, 0, 0, 0
     time = now
     while True:
         for node in range(len(scratch.base)):
@@ -133,6 +140,9 @@ def _place(engine, job, partition, now):
                 return NEITHER, 0, 0, 0
             time = later
             continue
+        if start == BY_PREEMPTING and earliest <= now:
+            chosen = preempt_for(engine, job, partition, now)
+            return _plan(engine, chosen, now, limit)
         start = max(start, earliest)
         if start <= now and _is_completing(scratch, chosen, now):
             start, later = now + 1, 0
@@ -148,11 +158,19 @@ def _place(engine, job, partition, now):
         if not is_free(slices, scratch.chosen, chosen, begin, end):
             time = start
             continue
-        if over_limit(engine, job, chosen):
+        if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen):
             return NEITHER, 0, 0, 0
-        end = max(end, begin + step)
-        take_nodes(slices, scratch.chosen, chosen, begin, end)
-        return PLANNED, start, end, chosen
+        return _plan(engine, chosen, start, limit)
+
+
+@compiled
+def _plan(engine, chosen, start, limit):
+    """Nobody else is planned on the chosen nodes from the start to the end, both rounded down, for one step at least."""
+    step = engine.site.settings.resolution
+    begin = start - start % step
+    end = max(start + limit - (start + limit) % step, begin + step)
+    take_nodes(engine.slices, engine.scratch.chosen, chosen, begin, end)
+    return PLANNED, start, end, chosen
 
 
 @compiled
@@ -164,7 +182,11 @@ def _start_now(engine, job, partition, now, limit):
             scratch.allowed[node] = False
     reset_weights(engine, partition)
     chosen = choose_nodes(engine, engine.free, job, partition)
-    if chosen == 0 or over_limit(engine, job, chosen):
+    if chosen == 0:
+        return NEITHER, 0, 0, 0
+    if over_limit(engine, job, chosen):
+        if engine.site.settings.stops_at_limit > 0:
+            return _plan(engine, chosen, now + STOPPED, limit)
         return NEITHER, 0, 0, 0
     begin_job(engine, job, partition, chosen, now)
     end = now + limit - (now + limit) % step
@@ -186,7 +208,7 @@ def earliest_by_limits(engine, job, partition, now):
     """When the job fits on the allowed nodes if running jobs end by their limits, and how many nodes it then gets. 0 nodes for never.
 
     Running jobs are taken away in the order of their ends, a batch at a time. The job starts at the end of the last one of the batch
-    that makes room.
+    that makes room. Jobs that this one may preempt count as gone.
     """
     running = engine.running
     chosen = choose_nodes(engine, engine.free, job, partition)
@@ -194,18 +216,27 @@ def earliest_by_limits(engine, job, partition, now):
         return now, chosen
     trial = engine.scratch.trial
     copy_free(engine.free, trial)
+    if release_candidates(engine, trial, job, partition, now) > 0:
+        chosen = choose_nodes(engine, trial, job, partition)
+        if chosen > 0:
+            return BY_PREEMPTING, chosen
     base, width, batch = -1, WIDTH, 0
     last_end = now
+    released = engine.preemption.released
+    preempts = engine.preemption.kind[0] > 0
     for k in range(running.length[0]):
         other = running.job[k]
-        if _touches(engine, other):
+        if (not preempts or not released[other]) and _touches(engine, other):
             hold(engine, trial, other, -1)
             last_end = running.end[other]
             batch += 1
             if base < 0:
                 base = (last_end // WIDTH + 1) * WIDTH
-            if k + 1 < running.length[0]:
-                following = running.end[running.job[k + 1]]
+            behind = k + 1
+            while preempts and behind < running.length[0] and released[running.job[behind]]:
+                behind += 1
+            if behind < running.length[0]:
+                following = running.end[running.job[behind]]
                 if following <= base + width and batch < BATCH:
                     continue
                 chosen = choose_nodes(engine, trial, job, partition)
@@ -245,3 +276,4 @@ def copy_free(free, trial):
     trial.gpus[:] = free.gpus
     trial.jobs[:] = free.jobs
     trial.whole[:] = free.whole
+    trial.licences[:] = free.licences

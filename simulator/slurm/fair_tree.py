@@ -1,4 +1,7 @@
-"""Fair share as a tree (Slurm's FAIR_TREE), and the usage that it weighs. Rules: docs/reference/slurm.md, "Priority"."""
+"""Fair share as a tree (Slurm's FAIR_TREE) or as it was before (classic), and the usage that it weighs.
+
+Rules: docs/reference/slurm.md, "Priority".
+"""
 
 from __future__ import annotations
 
@@ -48,6 +51,44 @@ def fair_tree_factors(parent, shares, usage, num_accounts):
     factors = np.zeros(size - num_accounts)
     top = np.full(1, -1, np.int64)
     _walk(parent, level, factors, top, np.array([len(factors), len(factors)]), False)
+    return factors
+
+
+@compiled
+def classic_factors(parent, shares, usage, num_accounts, dampening):
+    """The factor of each user before Fair Tree, float64 (users,): 2 to the power of -(effective usage / shares / dampening).
+
+    Shares and usage are parts of the whole. The effective usage of a node lies between its own and that of the account above, by its part
+    of its siblings' shares.
+    """
+    size = len(parent)
+    total = 0.0
+    for node in range(size):
+        if parent[node] < 0:
+            total += usage[node]
+    factors = np.ones(size - num_accounts)
+    for user in range(num_accounts, size):
+        if total <= 0.0:
+            continue
+        chain = np.zeros(size, np.int64)
+        length = 0
+        node = user
+        while node >= 0:
+            chain[length] = node
+            length += 1
+            node = parent[node]
+        part, effective = 1.0, 0.0
+        for k in range(length - 1, -1, -1):
+            node = chain[k]
+            of_shares = 0
+            for other in range(size):
+                if parent[other] == parent[node]:
+                    of_shares += shares[other]
+            mine = shares[node] / max(of_shares, 1)
+            part *= mine
+            own = usage[node] / total
+            effective = own if parent[node] < 0 else own + (effective - own) * mine
+        factors[user - num_accounts] = 2.0 ** -(effective / part / dampening) if part > 0.0 else 0.0
     return factors
 
 

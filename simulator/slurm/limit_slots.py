@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simulator.cluster.requests import NOT_GIVEN, Requests
-from simulator.slurm.limits import CPUS, GPUS, JOBS, MEMORY, NODES, ONE_JOB, RUNNING, TIME
+from simulator.slurm.limits import CPUS, GPUS, JOBS, MEMORY, NODES, ONE_JOB, RUNNING, TIME, USED
 from simulator.slurm.state import Limits
 from traces.cluster.accounts import ROOT_ACCOUNT, Limit
 from traces.cluster.description import ClusterDescription
 
 RESOURCES = {"jobs": JOBS, "nodes": NODES, "cpu": CPUS, "mem": MEMORY, "time": TIME, "gpu": GPUS}
-_MODELLED = {"running": RUNNING, "job": ONE_JOB}
+_MODELLED = {"running": RUNNING, "job": ONE_JOB, "used": USED}
 
 
 @dataclass
@@ -42,7 +42,7 @@ class _Slots:
 
 
 def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str, ...]) -> Limits:
-    """The limits of running jobs and of single jobs as slots. Others are not modelled: `unmodelled_limits` names them."""
+    """The limits of running jobs, of single jobs and on used time as slots. Others are not modelled: `unmodelled_limits` names them."""
     owned: dict[tuple[str, str], list[tuple[int, Limit]]] = {}
     for number, limit in enumerate(cluster.limits):
         if limit.counts in _MODELLED and not limit.is_least and _resource(limit, gpu_types) is not None:
@@ -57,13 +57,22 @@ def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str,
             chains[key] = _entries(cluster, key, owned, slots, gpu_types)
         entries += chains[key]
         first.append(len(entries))
-    slot, checked = [entry[0] for entry in entries], [entry[1] for entry in entries]
-    of_slots = (slots.resource, slots.bound, slots.counts, [0] * len(slots.bound))
-    return Limits(*(np.array(values, dtype=np.int64) for values in (first, slot, checked, *of_slots)))
+    count = len(slots.bound)
+    return Limits(
+        first=np.array(first, dtype=np.int64),
+        slot=np.array([entry[0] for entry in entries], dtype=np.int64),
+        checked=np.array([entry[1] for entry in entries], dtype=np.int64),
+        resource=np.array(slots.resource, dtype=np.int64),
+        bound=np.array(slots.bound, dtype=np.int64),
+        counts=np.array(slots.counts, dtype=np.int64),
+        used=np.zeros(count, dtype=np.int64),
+        past=np.zeros(count),
+        elapsed=np.zeros(count, dtype=np.int64),
+    )
 
 
 def unmodelled_limits(cluster: ClusterDescription, gpu_types: tuple[str, ...]) -> tuple[Limit, ...]:
-    """Limits that this replay does not know, such as those on jobs that wait or on used time."""
+    """Limits that this replay does not know, such as those on jobs that wait."""
     return tuple(
         limit
         for limit in cluster.limits

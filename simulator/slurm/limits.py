@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from simulator.compiled import compiled
 from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
 
-RUNNING, ONE_JOB = range(2)
-"""What a slot counts: all running jobs of its owner with this one, or this job alone."""
+RUNNING, ONE_JOB, USED = range(3)
+"""What a slot counts: all running jobs of its owner with this one, this job alone, or resource-seconds that were used in all. Of these a
+job starts as long as the bound is not reached; with `safe`, only if all jobs would stay below it until their limits."""
 JOBS, NODES, CPUS, MEMORY, TIME, GPUS = range(6)
 """Resources of slots. Behind GPUS, which counts all, are the types of GPUs."""
 
@@ -40,11 +43,20 @@ def too_many_jobs(engine, job):
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
         resource = limits.resource[slot] if limits.checked[entry] > 0 else -1
-        if resource == JOBS and limits.used[slot] >= limits.bound[slot]:
+        if resource == JOBS and limits.counts[slot] == RUNNING and limits.used[slot] >= limits.bound[slot]:
             return True
         if resource == TIME and engine.jobs.limit[job] > limits.bound[slot]:
             return True
     return False
+
+
+@compiled
+def lacks_licences(engine, job):
+    """Whether licences that the job needs are all in use. This is looked at before nodes."""
+    lacks = False
+    for kind in range(len(engine.free.licences)):
+        lacks = lacks or engine.jobs.licences[job, kind] > engine.free.licences[kind]
+    return lacks
 
 
 @compiled
@@ -67,6 +79,14 @@ def over_limit(engine, job, chosen):
         if resource in (JOBS, TIME) or limits.checked[entry] == 0:
             continue
         more = resource_amount(engine, job, resource, nodes, cpus, memory)
+        if limits.counts[slot] == USED:
+            more *= jobs.limit[job]
+            past = np.int64(limits.past[slot])
+            if engine.site.settings.safe > 0 and past + limits.used[slot] + more > limits.bound[slot]:
+                return True
+            if past + limits.elapsed[slot] >= limits.bound[slot]:
+                return True
+            continue
         if limits.counts[slot] == RUNNING:
             more += limits.used[slot]
         if more > limits.bound[slot]:
@@ -87,6 +107,42 @@ def change_used(engine, job, sign):
         memory += node_memory(engine.jobs, job, running.cpus[row])
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
-        limits.used[slot] += sign * resource_amount(
-            engine, job, limits.resource[slot], running.nodes[job], cpus, memory
-        )
+        amount = resource_amount(engine, job, limits.resource[slot], running.nodes[job], cpus, memory)
+        if limits.counts[slot] == USED:
+            amount *= engine.jobs.limit[job]
+        limits.used[slot] += sign * amount
+
+
+@compiled
+def count_past(engine, job, seconds):
+    """A job has ended after so many seconds: what it used stays in the slots that count used time."""
+    limits = engine.limits
+    for entry in range(limits.first[job], limits.first[job + 1]):
+        slot = limits.slot[entry]
+        if limits.counts[slot] == USED:
+            limits.past[slot] += _held(engine, job, limits.resource[slot]) * max(seconds, 0)
+
+
+@compiled
+def count_elapsed(engine, now):
+    """What running jobs have used by now, in the slots that count used time."""
+    limits, running = engine.limits, engine.running
+    limits.elapsed[:] = 0
+    for k in range(running.length[0]):
+        job = running.job[k]
+        for entry in range(limits.first[job], limits.first[job + 1]):
+            slot = limits.slot[entry]
+            if limits.counts[slot] == USED:
+                limits.elapsed[slot] += _held(engine, job, limits.resource[slot]) * max(now - running.start[job], 0)
+
+
+@compiled
+def _held(engine, job, resource):
+    """How much of a resource a running job has."""
+    running = engine.running
+    cpus = 0
+    memory = 0
+    for row in range(running.first[job], running.first[job] + running.nodes[job]):
+        cpus += running.cpus[row]
+        memory += node_memory(engine.jobs, job, running.cpus[row])
+    return resource_amount(engine, job, resource, running.nodes[job], cpus, memory)

@@ -14,7 +14,10 @@ from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import compiled
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import STARTED, Decisions, WaitingRows, backfill_cycle
+from simulator.slurm.fair_tree import decay_of
+from simulator.slurm.limits import count_elapsed, count_past
 from simulator.slurm.main_pass import main_pass
+from simulator.slurm.preemption import CANCEL, REQUEUE_DELAY, group_of
 from simulator.slurm.priority import (
     FIRST_BASIC,
     FairShares,
@@ -24,7 +27,7 @@ from simulator.slurm.priority import (
     count_usage,
     job_priority,
 )
-from simulator.slurm.starting import end_job
+from simulator.slurm.starting import end_earlier, end_job
 from simulator.slurm.state import Engine
 
 IntArray = NDArray[np.int64]
@@ -57,17 +60,18 @@ class Replay(NamedTuple):
     statics: StaticFactors
     fair: FairShares
     order: IntArray  # (jobs,), by submission
+    position: IntArray  # (jobs,), of each job in it
     runtime: IntArray  # (jobs,)
     epilog: IntArray  # (jobs,), seconds until its nodes can be used again
     next_task: IntArray  # (jobs,), the task behind it in its array
     clock: IntArray  # (11,)
-    pending: IntArray  # (rows, 2), jobs that wait and their partitions, in order
-    priority: IntArray  # (jobs,)
+    pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
     eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
     finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before
     ending: IntArray  # (jobs,), running jobs by their true ends
     epilog_end: IntArray  # (jobs,), ends of epilogs, ascending
     backfilled: NDArray[np.bool_]  # (jobs,)
+    preempted: IntArray  # (jobs,), how often
 
 
 @compiled
@@ -160,18 +164,27 @@ def _end_jobs(replay, now):
         if end > now:
             return
         clock[ENDING] -= 1
-        if clock[LAST_PERIOD] >= 0:
-            count_job(replay.engine, replay.rules, replay.fair, job, max(clock[LAST_PERIOD], running.start[job]), end)
-        over = end + replay.epilog[job]
-        end_job(replay.engine, job, over)
+        _end_one(replay, job, end)
         replay.finished[job] = end
         clock[LAST_EVENT] = now
-        place = clock[EPILOGS]
-        while place > 0 and replay.epilog_end[place - 1] < over:
-            replay.epilog_end[place] = replay.epilog_end[place - 1]
-            place -= 1
-        replay.epilog_end[place] = over
-        clock[EPILOGS] += 1
+
+
+@compiled
+def _end_one(replay, job, end):
+    """A running job ends, its use counts, and its nodes complete."""
+    clock, running = replay.clock, replay.engine.running
+    if clock[LAST_PERIOD] >= 0:
+        count_job(replay.engine, replay.rules, replay.fair, job, max(clock[LAST_PERIOD], running.start[job]), end)
+    count_past(replay.engine, job, end - running.start[job])
+    over = end + replay.epilog[job]
+    end_job(replay.engine, job, over)
+    replay.engine.preemption.doomed[job] = False
+    place = clock[EPILOGS]
+    while place > 0 and replay.epilog_end[place - 1] < over:
+        replay.epilog_end[place] = replay.epilog_end[place - 1]
+        place -= 1
+    replay.epilog_end[place] = over
+    clock[EPILOGS] += 1
 
 
 @compiled
@@ -183,11 +196,7 @@ def _submit(replay, now):
         if jobs.submit[job] > now:
             return
         replay.eligible[job] = _eligible_from(replay, job, now)
-        for k in range(jobs.partitions.shape[1]):
-            partition = jobs.partitions[job, k]
-            if partition >= 0:
-                _give_priority(replay, job, partition, now)
-                _join(replay, job, partition)
+        _join_all(replay, job, now)
         clock[NEXT_SUBMIT] += 1
         clock[LAST_EVENT] = now
         due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
@@ -195,45 +204,50 @@ def _submit(replay, now):
 
 
 @compiled
-def _give_priority(replay, job, partition, now):
+def _priority(replay, job, partition, now):
     if replay.engine.jobs.priority[job] >= 0:
-        replay.priority[job] = replay.engine.jobs.priority[job]
-    elif replay.engine.site.settings.basic > 0:
-        replay.priority[job] = FIRST_BASIC - replay.clock[NEXT_SUBMIT]
-    else:
-        since = replay.eligible[job]
-        seconds = now - since if since >= 0 else 0
-        replay.priority[job] = job_priority(
-            replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds
-        )
+        return replay.engine.jobs.priority[job]
+    if replay.engine.site.settings.basic > 0:
+        return FIRST_BASIC - replay.position[job]
+    since = replay.eligible[job]
+    seconds = now - since if since >= 0 else 0
+    return job_priority(replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds)
 
 
 @compiled
-def _join(replay, job, partition):
+def _join_all(replay, job, now):
+    """The job takes its place in the queue for each of its partitions."""
+    partitions = replay.engine.jobs.partitions
+    for k in range(partitions.shape[1]):
+        if partitions[job, k] >= 0:
+            _join(replay, job, partitions[job, k], _priority(replay, job, partitions[job, k], now))
+
+
+@compiled
+def _join(replay, job, partition, priority):
     """The job takes its place in the queue."""
     place = replay.clock[PENDING]
-    while place > 0 and _goes_before(
-        replay, job, partition, replay.pending[place - 1, 0], replay.pending[place - 1, 1]
-    ):
-        replay.pending[place, 0] = replay.pending[place - 1, 0]
-        replay.pending[place, 1] = replay.pending[place - 1, 1]
+    while place > 0 and _goes_before(replay, job, partition, priority, replay.pending[place - 1]):
+        replay.pending[place] = replay.pending[place - 1]
         place -= 1
     replay.pending[place, 0] = job
     replay.pending[place, 1] = partition
+    replay.pending[place, 2] = priority
     replay.clock[PENDING] += 1
 
 
 @compiled
-def _goes_before(replay, job, partition, other, other_partition):
+def _goes_before(replay, job, partition, priority, row):
     """Jobs of a reservation, then the tier of the partition, then priority, then the time of submission, then the number."""
     site, jobs = replay.engine.site, replay.engine.jobs
+    other, other_partition = row[0], row[1]
     mine, theirs = jobs.reservation[job] >= 0, jobs.reservation[other] >= 0
     if mine != theirs:
         return mine
     if site.partition_tier[partition] != site.partition_tier[other_partition]:
         return site.partition_tier[partition] > site.partition_tier[other_partition]
-    if replay.priority[job] != replay.priority[other]:
-        return replay.priority[job] > replay.priority[other]
+    if priority != row[2]:
+        return priority > row[2]
     if jobs.submit[job] != jobs.submit[other]:
         return jobs.submit[job] < jobs.submit[other]
     return job < other
@@ -260,19 +274,24 @@ def _new_priorities(replay, now):
     """Once a period all priorities are recomputed, and the queue is sorted."""
     clock, pending = replay.clock, replay.pending
     count_usage(replay.engine, replay.rules, replay.fair, clock[LAST_PERIOD], now)
+    left = decay_of(now - clock[LAST_PERIOD], replay.rules.half_life)
+    for slot in range(len(replay.engine.limits.past)):
+        replay.engine.limits.past[slot] *= left
+    count_elapsed(replay.engine, now)
     clock[LAST_PERIOD] = now
     clock[PERIOD_DUE] = now + replay.rules.period
     for k in range(clock[PENDING]):
-        _give_priority(replay, pending[k, 0], pending[k, 1], now)
-    for k in range(1, clock[PENDING]):
         job, partition = pending[k, 0], pending[k, 1]
+        priority = pending[k, 2]
+        if replay.engine.site.settings.basic == 0:
+            priority = _priority(replay, job, partition, now)
         place = k
-        while place > 0 and _goes_before(replay, job, partition, pending[place - 1, 0], pending[place - 1, 1]):
-            pending[place, 0] = pending[place - 1, 0]
-            pending[place, 1] = pending[place - 1, 1]
+        while place > 0 and _goes_before(replay, job, partition, priority, pending[place - 1]):
+            pending[place] = pending[place - 1]
             place -= 1
         pending[place, 0] = job
         pending[place, 1] = partition
+        pending[place, 2] = priority
 
 
 @compiled
@@ -303,6 +322,7 @@ def _pass(replay, depth, now):
     _fill_waiting(replay, now)
     if main_pass(replay.engine, replay.waiting, depth, now) > 0:
         _leave_queue(replay, now, False)
+    _end_victims(replay, now)
 
 
 @compiled
@@ -314,7 +334,8 @@ def _cycle(replay, now):
     for k in range(replay.decisions.length[0]):
         if replay.decisions.kind[k] == STARTED:
             _leave_queue(replay, now, True)
-            return
+            break
+    _end_victims(replay, now)
 
 
 @compiled
@@ -325,19 +346,52 @@ def _leave_queue(replay, now, by_backfill):
     for k in range(clock[PENDING]):
         job = pending[k, 0]
         if running.start[job] < 0:
-            pending[kept, 0] = job
-            pending[kept, 1] = pending[k, 1]
+            pending[kept] = pending[k]
             kept += 1
         elif running.partition[job] == pending[k, 1]:
             replay.backfilled[job] = by_backfill
-            end = now + replay.runtime[job]
-            place = clock[ENDING]
-            while place > 0 and _true_end(replay, replay.ending[place - 1]) < end:
-                replay.ending[place] = replay.ending[place - 1]
-                place -= 1
-            replay.ending[place] = job
-            clock[ENDING] += 1
+            _note_end(replay, job)
     clock[PENDING] = kept
+
+
+@compiled
+def _note_end(replay, job):
+    """The job joins those that run, by their true ends."""
+    clock, end = replay.clock, _true_end(replay, job)
+    place = clock[ENDING]
+    while place > 0 and _true_end(replay, replay.ending[place - 1]) < end:
+        replay.ending[place] = replay.ending[place - 1]
+        place -= 1
+    replay.ending[place] = job
+    clock[ENDING] += 1
+
+
+@compiled
+def _end_victims(replay, now):
+    """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time."""
+    rules, clock, running = replay.engine.preemption, replay.clock, replay.engine.running
+    for k in range(rules.length[0]):
+        job = rules.victims[k]
+        place = 0
+        while replay.ending[place] != job:
+            place += 1
+        for other in range(place, clock[ENDING] - 1):
+            replay.ending[other] = replay.ending[other + 1]
+        clock[ENDING] -= 1
+        group = group_of(replay.engine, job)
+        replay.preempted[job] += 1
+        if rules.mode[group] == CANCEL:
+            end = min(_true_end(replay, job), now + rules.grace_s[group])
+            replay.runtime[job] = end - running.start[job]
+            end_earlier(replay.engine, job, now + rules.grace_s[group])
+            _note_end(replay, job)
+        else:
+            _end_one(replay, job, now)
+            running.start[job] = NOT_GIVEN
+            replay.engine.jobs.begin[job] = now + REQUEUE_DELAY
+            replay.eligible[job] = NOT_GIVEN
+            _join_all(replay, job, now)
+    rules.length[0] = 0
 
 
 @compiled

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.slurm.limits import over_limit, too_many_jobs
+from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
+from simulator.slurm.preemption import preempt_for
 from simulator.slurm.reservations import covers_all
 from simulator.slurm.selection import choose_nodes, reset_weights
 from simulator.slurm.starting import begin_job, job_limit
@@ -62,7 +63,7 @@ def _block(engine, reservation, partition):
 @compiled
 def _try_to_start(engine, job, partition, now):
     site, scratch = engine.site, engine.scratch
-    if too_many_jobs(engine, job):
+    if too_many_jobs(engine, job) or lacks_licences(engine, job):
         return PASSED_OVER
     for node in range(len(scratch.allowed)):
         scratch.allowed[node] = (
@@ -78,6 +79,7 @@ def _try_to_start(engine, job, partition, now):
     if over_limit(engine, job, chosen):
         return BLOCKS if site.settings.stops_at_limit > 0 else PASSED_OVER
     if chosen == 0:
+        preempt_for(engine, job, partition, now)
         return BLOCKS
     begin_job(engine, job, partition, chosen, now)
     return STARTS

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import compiled
-from simulator.slurm.fair_tree import add_usage, decay_of, fair_tree_factors
-from simulator.slurm.selection import wanted_cpus
+from simulator.slurm.fair_tree import add_usage, classic_factors, decay_of, fair_tree_factors
+from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
 from traces.cluster.description import SchedulerSettings
 
 FIRST_BASIC = 4294901760
@@ -19,7 +19,9 @@ FIRST_BASIC = 4294901760
 
 
 class PriorityRules(NamedTuple):
-    """Weights and times of priority/multifactor. Times in seconds; half_life 0 for no decay. small_first: 1 where small jobs gain."""
+    """Weights and times of priority/multifactor. Times in seconds; half_life 0 for no decay. small_first: 1 where small jobs gain.
+    dampening: of classic fair share, 0 for Fair Tree. bills_largest: 1 where a job is billed for its dearest resource on nodes alone
+    (MAX_TRES)."""
 
     age: int
     fair_share: int
@@ -30,6 +32,8 @@ class PriorityRules(NamedTuple):
     half_life: int
     period: int
     small_first: int
+    dampening: int
+    bills_largest: int
 
 
 class FairShares(NamedTuple):
@@ -40,6 +44,8 @@ class FairShares(NamedTuple):
     usage: NDArray[np.float64]
     owner: NDArray[np.int64]  # (jobs,)
     factor: NDArray[np.float64]  # (users,)
+    billing: NDArray[np.float64]  # (partitions, 3 + types), as in `ClusterArrays`
+    qos_usage: NDArray[np.float64]  # (qualities,)
     num_accounts: int
 
 
@@ -67,7 +73,23 @@ def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
         half_life=number("prioritydecayhalflife", 7 * 86_400),
         period=number("prioritycalcperiod", 300),
         small_first=int(str(values.get("priorityfavorsmall", "no")).lower() in ("yes", "true", "1")),
+        dampening=max(number("fairsharedampeningfactor", 1), 1) if has_classic_shares(scheduler) else 0,
+        bills_largest=int("max_tres" in str(values.get("priorityflags", "")).lower().split(",")),
     )
+
+
+def has_classic_shares(scheduler: SchedulerSettings) -> bool:
+    """Whether fair share is the classic one: by flag, or by default before version 19.05, which is taken where a version is known."""
+    flags = str(scheduler.values.get("priorityflags", "")).lower().split(",")
+    if "no_fair_tree" in flags:
+        return True
+    return slurm_version(scheduler) < (19, 5) and "fair_tree" not in flags
+
+
+def slurm_version(scheduler: SchedulerSettings) -> tuple[int, int]:
+    """Year and month of a version of Slurm, the newest where none is known."""
+    numbers = [int(part) for part in scheduler.version.split(".")[:2] if part.isdigit()]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else (99, 0)
 
 
 def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
@@ -80,6 +102,8 @@ def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
         usage=np.zeros(len(parent)),
         owner=np.where(jobs.member >= 0, jobs.member + num_accounts, NOT_GIVEN).astype(np.int64),
         factor=np.ones(len(arrays.member_account)),
+        billing=arrays.billing,
+        qos_usage=arrays.qos_usage,
         num_accounts=num_accounts,
     )
 
@@ -114,14 +138,15 @@ def job_priority(engine, rules, statics, fair, row, seconds):
 @compiled
 def size_factor(engine, rules, job, partition):
     """(nodes / all nodes + CPUs / all CPUs) / 2, or what is left of 1 where small jobs gain. Whole-node jobs count all CPUs of their
-    nodes."""
+    nodes as soon as nodes have been looked for."""
     site, jobs = engine.site, engine.jobs
     nodes = jobs.min_nodes[job]
     cpus = wanted_cpus(jobs, job)
     all_cpus = 0
     for node in range(len(site.cpus)):
         all_cpus += site.cpus[node]
-    if jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0:
+    whole = jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0
+    if whole and engine.scratch.tested[job]:
         cpus = max(cpus, nodes * all_cpus // len(site.cpus))
     size = (nodes / len(site.cpus) + cpus / all_cpus) / 2
     return 1.0 - size if rules.small_first > 0 else size
@@ -136,7 +161,10 @@ def count_usage(engine, rules, fair, since, until):
     for k in range(engine.running.length[0]):
         job = engine.running.job[k]
         count_job(engine, rules, fair, job, max(since, engine.running.start[job]), until)
-    fair.factor[:] = fair_tree_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts)
+    if rules.dampening > 0:
+        fair.factor[:] = classic_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts, rules.dampening)
+    else:
+        fair.factor[:] = fair_tree_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts)
 
 
 @compiled
@@ -144,9 +172,26 @@ def count_job(engine, rules, fair, job, since, until):
     """Adds one job's use of the seconds from `since` to `until`."""
     if fair.owner[job] < 0 or until <= since:
         return
-    running = engine.running
-    cpus = 0
-    for row in range(running.first[job], running.first[job] + running.nodes[job]):
-        cpus += running.cpus[row]
     seconds = until - since
-    add_usage(fair.usage, fair.parent, fair.owner[job], cpus * seconds * decay_of(seconds, rules.half_life))
+    used = billed(engine, rules, fair, job) * seconds * decay_of(seconds, rules.half_life)
+    add_usage(fair.usage, fair.parent, fair.owner[job], used)
+
+
+@compiled
+def billed(engine, rules, fair, job):
+    """What a running job adds to usage in a second: weights times CPUs, memory, nodes and GPUs."""
+    running, jobs = engine.running, engine.jobs
+    weights = fair.billing[running.partition[job]]
+    nodes = running.nodes[job]
+    cpus, memory = 0, 0
+    for row in range(running.first[job], running.first[job] + nodes):
+        cpus += running.cpus[row]
+        memory += node_memory(jobs, job, running.cpus[row])
+    total = weights[0] * cpus + weights[1] * memory + weights[2] * nodes
+    largest = max(weights[0] * cpus, max(weights[1] * memory, weights[2] * nodes))
+    for column in range(jobs.gpus.shape[1]):
+        gpus = node_gpus(jobs, job, column) * nodes
+        total += weights[3 + column] * gpus
+        largest = max(largest, weights[3 + column] * gpus)
+    factor = fair.qos_usage[jobs.qos[job]] if jobs.qos[job] >= 0 else 1.0
+    return (largest if rules.bills_largest > 0 else total) * factor

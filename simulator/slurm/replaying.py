@@ -26,6 +26,7 @@ from simulator.slurm.loop import (
     Replay,
     run_replay,
 )
+from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.state import idle_engine, site_of
@@ -75,7 +76,10 @@ class SlurmReplayer:
         start = replay.engine.running.start.copy()
         never = start == NOT_GIVEN
         start[never] = CANCELLED
-        return Outcome(Schedule(start, replay.backfilled), counts={"never started": int(never.sum())})
+        counts = {"never started": int(never.sum())}
+        if replay.preempted.any():
+            counts["preempted"] = int((replay.preempted > 0).sum())
+        return Outcome(Schedule(start, replay.backfilled), counts=counts)
 
 
 def new_replay(
@@ -88,7 +92,10 @@ def new_replay(
     """A replay in which nothing has happened yet."""
     settings = slurm_settings(description.scheduler)
     jobs = Requests(*(np.ascontiguousarray(column) for column in requests))
-    engine = idle_engine(site_of(arrays, settings), jobs, limits_of(description, jobs, arrays.gpu_types))
+    jobs = jobs._replace(begin=jobs.begin.copy())  # a job that is requeued begins later
+    limits = limits_of(description, jobs, arrays.gpu_types)
+    preemption = preemption_of(description, len(jobs.submit))
+    engine = idle_engine(site_of(arrays, settings), jobs, limits, preemption)
     num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
     rows = num_jobs * jobs.partitions.shape[1]
     first = int(jobs.submit.min()) if num_jobs else 0
@@ -97,6 +104,7 @@ def new_replay(
     clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
     clock[BATCH_DUE], clock[LAST_BATCH], clock[LAST_PERIOD] = FOREVER, first - 60, first
     clock[PERIOD_DUE] = FOREVER if settings.basic else first + rules.period
+    order = np.argsort(jobs.submit, kind="stable")
     low, high = phases.epilog_s
     next_task = _next_tasks(jobs)
     none = np.full(num_jobs, NOT_GIVEN, dtype=np.int64)
@@ -107,18 +115,19 @@ def new_replay(
         rules=rules,
         statics=static_factors(arrays),
         fair=fair_shares(arrays, jobs),
-        order=np.argsort(jobs.submit, kind="stable"),
-        runtime=np.ascontiguousarray(runtime),
+        order=order,
+        position=np.argsort(order),
+        runtime=np.array(runtime, dtype=np.int64),
         epilog=np.random.default_rng(phases.seed).integers(low, high + 1, num_jobs),
         next_task=next_task,
         clock=clock,
-        pending=np.zeros((rows + 1, 2), dtype=np.int64),
-        priority=np.zeros(num_jobs, dtype=np.int64),
+        pending=np.zeros((rows + 1, 3), dtype=np.int64),
         eligible=none.copy(),
         finished=none.copy(),
         ending=np.zeros(num_jobs + 1, dtype=np.int64),
         epilog_end=np.zeros(num_jobs + 1, dtype=np.int64),
         backfilled=np.zeros(num_jobs, dtype=np.bool_),
+        preempted=np.zeros(num_jobs, dtype=np.int64),
     )
 
 

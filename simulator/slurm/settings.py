@@ -11,8 +11,8 @@ from traces.cluster.description import SchedulerSettings, Setting
 class Settings(NamedTuple):
     """Times in seconds. backfills: 0 under sched/builtin. user_jobs, partition_jobs: jobs of a user or a partition that a backfill cycle
     looks at, 0 for all. array_plans: plans of one array in a cycle. depth: jobs that the main scheduler looks at after events.
-    stops_at_limit: 1 where a job over a limit blocks its partition (assoc_limit_stop). basic: 1 under priority/basic. whole_nodes: 1
-    under select/linear."""
+    stops_at_limit: 1 where a job over a limit blocks its partition (assoc_limit_stop). safe: 1 where jobs start only if a limit on used
+    time lasts to their ends. basic: 1 under priority/basic. whole_nodes: 1 under select/linear."""
 
     backfills: int
     interval: int
@@ -27,6 +27,7 @@ class Settings(NamedTuple):
     batch_delay: int
     kill_wait: int
     stops_at_limit: int
+    safe: int
     basic: int
     whole_nodes: int
 
@@ -57,6 +58,7 @@ def slurm_settings(scheduler: SchedulerSettings) -> Settings:
         batch_delay=number("batch_sched_delay", 3),
         kill_wait=number("killwait", 30),
         stops_at_limit=int("assoc_limit_stop" in values),
+        safe=int("safe" in str(values.get("accountingstorageenforce", "")).lower()),
         basic=int("multifactor" not in str(values.get("prioritytype", "priority/basic"))),
         whole_nodes=int("linear" in str(values.get("selecttype", "select/cons_tres"))),
     )

@@ -19,16 +19,42 @@ def begin_job(engine, job, partition, chosen, now):
     running.start[job] = now
     running.end[job] = now + job_limit(engine, job, partition)
     running.partition[job] = partition
+    _note_running(running, job)
+    if engine.jobs.array[job] >= 0:
+        running.array_running[engine.jobs.array[job]] += 1
+    hold(engine, engine.free, job, 1)
+    change_used(engine, job, 1)
+
+
+@compiled
+def _note_running(running, job):
+    """The job joins those that run, by their ends."""
     place = running.length[0]
     while place > 0 and _ends_after(running, running.job[place - 1], job):
         running.job[place] = running.job[place - 1]
         place -= 1
     running.job[place] = job
     running.length[0] += 1
-    if engine.jobs.array[job] >= 0:
-        running.array_running[engine.jobs.array[job]] += 1
-    hold(engine, engine.free, job, 1)
-    change_used(engine, job, 1)
+
+
+@compiled
+def _forget_running(running, job):
+    place = 0
+    while running.job[place] != job:
+        place += 1
+    for k in range(place, running.length[0] - 1):
+        running.job[k] = running.job[k + 1]
+    running.length[0] -= 1
+
+
+@compiled
+def end_earlier(engine, job, end):
+    """The running job will end by this second at the latest."""
+    running = engine.running
+    if end < running.end[job]:
+        _forget_running(running, job)
+        running.end[job] = end
+        _note_running(running, job)
 
 
 @compiled
@@ -41,12 +67,7 @@ def _ends_after(running, other, job):
 def end_job(engine, job, completing_until):
     """The job ends. Nothing starts on its nodes before `completing_until`."""
     running = engine.running
-    place = 0
-    while running.job[place] != job:
-        place += 1
-    for k in range(place, running.length[0] - 1):
-        running.job[k] = running.job[k + 1]
-    running.length[0] -= 1
+    _forget_running(running, job)
     if engine.jobs.array[job] >= 0:
         running.array_running[engine.jobs.array[job]] -= 1
     hold(engine, engine.free, job, -1)
@@ -61,6 +82,8 @@ def hold(engine, free, job, sign):
     """The job takes what it holds on its nodes (sign 1), or gives it back (-1)."""
     running, jobs = engine.running, engine.jobs
     whole = holds_whole_nodes(engine.site, jobs, job, running.partition[job])
+    for kind in range(len(free.licences)):
+        free.licences[kind] -= sign * jobs.licences[job, kind]
     for row in range(running.first[job], running.first[job] + running.nodes[job]):
         node = running.node[row]
         free.cpus[node] -= sign * running.cpus[row]

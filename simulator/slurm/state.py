@@ -32,6 +32,9 @@ class Site(NamedTuple):
     max_time: IntArray
     reservation_nodes: BoolArray
     reservation_times: IntArray
+    switch_nodes: BoolArray
+    switch_level: IntArray
+    licences: IntArray
     settings: Settings
 
 
@@ -43,6 +46,7 @@ class Free(NamedTuple):
     gpus: IntArray  # (nodes, types + 1)
     jobs: IntArray  # (nodes,)
     whole: IntArray  # (nodes,)
+    licences: IntArray  # (kinds,)
 
 
 class Running(NamedTuple):
@@ -84,6 +88,32 @@ class Workspace(NamedTuple):
     open_nodes: BoolArray  # (nodes,), those that no blocked job of a pass of the main scheduler has closed
     failed: BoolArray  # (partitions,), closed in this pass
     failed_reservation: BoolArray  # (reservations,)
+    tested: BoolArray  # (jobs,), those that nodes have been looked for
+
+
+class Preemption(NamedTuple):
+    """Who may preempt whom, and who has been preempted.
+
+    kind: (1,), see simulator/slurm/preemption.py. preempts: bool (qualities, qualities). rank: (qualities,) or (partitions,), jobs of the
+    lowest are preempted first. mode, grace_s: (qualities,) or (partitions,). exempt_s: (1,), a job is safe until it has run so
+    long. youngest_first: (1,).
+    length, victims: (1,) and (jobs,), jobs preempted since somebody last looked. doomed: bool (jobs,), those that have been
+    preempted and still run. released: bool (jobs,), those that a test counts as gone.
+    candidates: (jobs,), room to compute in.
+    """
+
+    kind: IntArray
+    preempts: BoolArray
+    rank: IntArray
+    mode: IntArray
+    grace_s: IntArray
+    exempt_s: IntArray
+    youngest_first: IntArray
+    length: IntArray
+    victims: IntArray
+    doomed: BoolArray
+    released: BoolArray
+    candidates: IntArray
 
 
 class Engine(NamedTuple):
@@ -96,11 +126,13 @@ class Engine(NamedTuple):
     running: Running
     slices: Slices
     scratch: Workspace
+    preemption: Preemption
 
 
 class Limits(NamedTuple):
     """Limits as slots: a bound on one resource for one owner, such as CPUs of one user in one QOS. The slots of job j are the entries
-    first[j] to first[j + 1] of slot. used: by running jobs. counts: RUNNING or ONE_JOB of simulator/slurm/limits.py."""
+    first[j] to first[j + 1] of slot. used: by running jobs. counts: RUNNING, ONE_JOB or USED of simulator/slurm/limits.py. past:
+    resource-seconds of jobs that have ended, with decay. elapsed: those of running jobs, when they were last counted."""
 
     first: IntArray  # (jobs + 1,)
     slot: IntArray  # (entries,)
@@ -109,6 +141,8 @@ class Limits(NamedTuple):
     bound: IntArray  # (slots,)
     counts: IntArray  # (slots,)
     used: IntArray  # (slots,)
+    past: NDArray[np.float64]  # (slots,)
+    elapsed: IntArray  # (slots,)
 
 
 def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
@@ -125,11 +159,14 @@ def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
         arrays.max_time,
         arrays.reservation_nodes,
         arrays.reservation_times,
+        arrays.switch_nodes,
+        arrays.switch_level,
+        arrays.licences,
         settings,
     )
 
 
-def idle_engine(site: Site, jobs: Requests, limits: Limits) -> Engine:
+def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preemption) -> Engine:
     """The state in which nothing runs."""
     num_nodes, num_jobs = len(site.cpus), len(jobs.submit)
     most = _most_nodes(site, jobs)
@@ -167,13 +204,16 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits) -> Engine:
         open_nodes=zeros(num_nodes, np.bool_),
         failed=zeros(len(site.max_time), np.bool_),
         failed_reservation=zeros(len(site.reservation_times), np.bool_),
+        tested=zeros(num_jobs, np.bool_),
     )
-    return Engine(site, jobs, limits, _all_free(site), running, slices, scratch)
+    return Engine(site, jobs, limits, _all_free(site), running, slices, scratch, preemption)
 
 
 def _all_free(site: Site) -> Free:
     nothing = np.zeros(len(site.cpus), np.int64)
-    return Free(site.cpus.copy(), site.memory.copy(), site.gpus.copy(), nothing.copy(), nothing.copy())
+    return Free(
+        site.cpus.copy(), site.memory.copy(), site.gpus.copy(), nothing.copy(), nothing.copy(), site.licences.copy()
+    )
 
 
 def _most_nodes(site: Site, jobs: Requests) -> IntArray:

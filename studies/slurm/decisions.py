@@ -20,9 +20,11 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, request_arrays
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.limit_slots import limits_of
+from simulator.slurm.limits import count_elapsed, count_past
+from simulator.slurm.preemption import preempt_for, preemption_of
 from simulator.slurm.selection import choose_nodes
 from simulator.slurm.settings import slurm_settings
-from simulator.slurm.starting import begin_job, end_job
+from simulator.slurm.starting import begin_job, end_earlier, end_job
 from simulator.slurm.state import Engine, idle_engine, site_of
 from studies.slurm.golden_runs import Cycle, Event, GoldenRun, Test, read_golden_run
 from traces.catalogue.places import PROJECT
@@ -30,6 +32,8 @@ from traces.catalogue.places import PROJECT
 SHARED = Path(os.environ.get("TRACEHOUSE_SHARED") or PROJECT.parent / "shared")
 RECENT_S = 8
 """Cycles so soon after an end are left out."""
+VICTIMS = ("requeue", "warn")
+"""Events of jobs that go for others."""
 KINDS = {STARTED: "start", PLANNED: "plan", NEITHER: ""}
 
 
@@ -60,12 +64,16 @@ class Follower:
         self.arrays = cluster_arrays(run.cluster)
         self.requests = request_arrays([job.request for job in run.jobs], run.cluster, self.arrays)
         site = site_of(self.arrays, slurm_settings(run.cluster.scheduler))
-        self.engine = idle_engine(site, self.requests, limits_of(run.cluster, self.requests, self.arrays.gpu_types))
+        limits = limits_of(run.cluster, self.requests, self.arrays.gpu_types)
+        self.engine = idle_engine(site, self.requests, limits, preemption_of(run.cluster, len(run.jobs)))
         self.by_raw = {job.raw: k for k, job in enumerate(run.jobs) if job.start_s is not None}
         self.by_label = {job.label: k for k, job in enumerate(run.jobs)}
         self.node = {node.name: k for k, node in enumerate(run.cluster.nodes)}
         self.partition = {partition.name: k for k, partition in enumerate(run.cluster.partitions)}
         self.odd_layouts = 0
+        self.requeued = {
+            self.by_raw[event.raw] for event in run.events if event.kind == "requeue" and event.raw in self.by_raw
+        }
 
     def job_of(self, event: Event | Test) -> int:
         """The place of the job that a line names."""
@@ -75,16 +83,27 @@ class Follower:
         """Starts or ends the job of an event."""
         job = self.job_of(event)
         if event.kind == "start":
-            self._start(job, event.nodes)
+            self._start(job, event.nodes, int(event.time) if job in self.requeued else None)
+        elif event.kind == "warn":
+            job = self.by_raw.get(event.raw, NOT_GIVEN)
+            end_earlier(self.engine, job, int(event.time) + event.seconds)
+            self.engine.preemption.doomed[job] = True
+        elif event.kind == "requeue":
+            job = self.by_raw.get(event.raw, NOT_GIVEN)
+            if self._runs(job):
+                end_job(self.engine, job, 0)
+            self.engine.running.start[job] = NOT_GIVEN
+            self.requeued.add(job)
         elif self.engine.running.start[job] >= 0 and self._runs(job):
+            count_past(self.engine, job, int(event.time) - int(self.engine.running.start[job]))
             end_job(self.engine, job, 0)
 
     def _runs(self, job: int) -> bool:
         running = self.engine.running
         return job in running.job[: running.length[0]]
 
-    def _start(self, job: int, nodes: tuple[str, ...]) -> None:
-        """The log has the nodes, the engine lays the job out on them."""
+    def _start(self, job: int, nodes: tuple[str, ...], at: int | None) -> None:
+        """The log has the nodes, the engine lays the job out on them. at: None for the start that accounting has."""
         scratch = self.engine.scratch
         places = sorted(self.node[name] for name in nodes)
         partition = self.partition[self.run.jobs[job].partition]
@@ -96,8 +115,17 @@ class Follower:
             scratch.chosen[: len(places)] = places
             each, more = divmod(self.run.jobs[job].cpus, len(places))
             scratch.cpus[: len(places)] = [each + (k < more) for k in range(len(places))]
-        began = self.run.jobs[job].start_s
+        began = self.run.jobs[job].start_s if at is None else at
         begin_job(self.engine, job, partition, len(places), began if began is not None else 0)
+
+    def victims(self, label: str, now: int) -> set[int]:
+        """Whom our engine preempts for a job. The state stays."""
+        job = self.by_label[label]
+        engine = copied(self.engine)
+        partition = self.partition[self.run.jobs[job].partition]
+        engine.scratch.allowed[:] = engine.site.partition_nodes[partition]
+        preempt_for(engine, job, partition, now)
+        return set(engine.preemption.victims[: engine.preemption.length[0]].tolist())
 
     def queue_of(self, cycle: Cycle) -> WaitingRows:
         """The queue of a cycle: the jobs that it tested, in order."""
@@ -106,9 +134,9 @@ class Follower:
         split = {test.label for test in cycle.tests if not test.label.endswith("_*")}
         seen = set()
         for test in cycle.tests:
-            if test.label in seen:
+            if (test.label, test.partition) in seen:
                 continue
-            seen.add(test.label)
+            seen.add((test.label, test.partition))
             if test.label.endswith("_*"):
                 tasks = self._waiting_tasks(test.label[:-2], split)
                 if not tasks:
@@ -141,6 +169,7 @@ class Follower:
 
     def decide(self, cycle: Cycle) -> Decisions:
         """What the engine decides in the state of the log. The state stays."""
+        count_elapsed(self.engine, int(cycle.time))
         engine = copied(self.engine)
         rows = len(self.run.jobs) + len(cycle.tests) + 1
         decisions = Decisions(
@@ -158,6 +187,7 @@ def copied(engine: Engine) -> Engine:
         free=type(engine.free)(*(array.copy() for array in engine.free)),
         running=type(engine.running)(*(array.copy() for array in engine.running)),
         limits=engine.limits._replace(used=engine.limits.used.copy()),
+        preemption=type(engine.preemption)(*(array.copy() for array in engine.preemption)),
         scratch=engine.scratch._replace(weight=engine.site.weight * 256 + 255),
     )
 
@@ -168,6 +198,8 @@ def judge(run: GoldenRun, most_cycles: int | None = None) -> Tally:
     tally = Tally()
     ends = [event.time for event in run.events if event.kind == "end"]
     for event in run.events:
+        if event.kind in VICTIMS:
+            _compare_victims(follower, event, tally)
         if event.kind == "cycle" and event.cycle is not None:
             cycle = event.cycle
             near = any(cycle.time - RECENT_S <= end <= max(cycle.end_time, cycle.time) for end in ends)
@@ -175,9 +207,27 @@ def judge(run: GoldenRun, most_cycles: int | None = None) -> Tally:
                 _compare(follower, cycle, tally)
                 if tally.cycles == most_cycles:
                     break
-        elif event.kind in ("start", "end"):
+        elif event.kind in ("start", "end", *VICTIMS):
             follower.apply(event)
     return tally
+
+
+def _compare_victims(follower: Follower, event: Event, tally: Tally) -> None:
+    """Compares those that go for a job, at the first of them."""
+    events = follower.run.events
+    theirs = {
+        follower.by_raw[one.raw]
+        for one in events
+        if one.kind in VICTIMS and one.label == event.label and abs(one.time - event.time) < 1
+    }
+    if any(one.kind in VICTIMS and one.label == event.label and 0 < event.time - one.time < 1 for one in events):
+        return
+    ours = follower.victims(event.label, int(event.time))
+    tally.counts["victims"] += 1
+    tally.counts["same_victims"] += ours == theirs
+    if ours != theirs:
+        names = [sorted(follower.run.jobs[job].label for job in jobs) for jobs in (theirs, ours)]
+        tally.differences.append(f"{int(event.time)} for {event.label}: {names[0]} went, ours {names[1]}")
 
 
 def _compare(follower: Follower, cycle: Cycle, tally: Tally) -> None:
@@ -244,8 +294,9 @@ def _compare_one(
 
 
 def golden_folders() -> list[Path]:
-    """Folders of all recorded runs."""
-    return sorted((SHARED / "golden" / "slurm").glob("*/run*"))
+    """Folders of all recorded runs: those of the reference, or those below the folder that TRACEHOUSE_RECORDED names."""
+    recorded = os.environ.get("TRACEHOUSE_RECORDED")
+    return sorted((Path(recorded) if recorded else SHARED / "golden" / "slurm").glob("*/run*"))
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from traces.cluster.hostlists import expand_hostlist
 from traces.cluster.reservations import AdvanceReservation
 from traces.slurm.configuration.folder import read_slurm_cluster
 
-CONFIGURATION = ("slurm.conf", "gres.conf", "config.txt", "sacctmgr.dump", "qos.txt", "assoc.txt")
+CONFIGURATION = ("slurm.conf", "gres.conf", "config.txt", "sacctmgr.dump", "qos.txt", "assoc.txt", "topology.conf")
 _RESERVATION = re.compile(r"^([0-9.]+) create reservation (.*?) Reservation created")
 
 
@@ -26,6 +26,8 @@ def golden_cluster(folder: Path) -> ClusterDescription:
     """The cluster of a recorded run."""
     files = [folder / f"{name}.gz" for name in CONFIGURATION]
     cluster = read_slurm_cluster([file for file in files if file.exists()], "golden").description
+    if not (folder / "driver.log.gz").exists():
+        return cluster
     names = tuple(node.name for node in cluster.nodes)
     return replace(cluster, reservations=_reservations(text_of(folder, "driver.log"), names))
 

@@ -20,7 +20,10 @@ _PLAN = re.compile(r"_dump_job_sched: JobId=\S+ to start at ([0-9]+), end at ([0
 _BACKFILLED = re.compile(r"_start_job: Started JobId=(\S+) in \S+ on (\S+)")
 _ALLOCATED = re.compile(r"sched: Allocate JobId=(\S+) NodeList=(\S+) ")
 _ENDED = re.compile(r"(?:_job_complete: JobId=(\S+) done|Time limit exhausted for JobId=(\S+))")
+_PREEMPTED = re.compile(r"preempted JobId=(\S+) has been (\S+) to reclaim resources for JobId=(\S+)")
+_WARNED = re.compile(r"setting ([0-9]+) sec preemption grace time for JobId=(\S+) to reclaim resources for JobId=(\S+)")
 _PASS = re.compile(r"sched: Running job scheduler for (default depth|full queue)")
+_SHORT = {"--nodes": "-N", "--ntasks": "-n", "--cpus-per-task": "-c", "--partition": "-p"}
 _MEMORY = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 
 
@@ -67,7 +70,8 @@ class Test:
 
 @dataclass(frozen=True)
 class Event:
-    """A line of the log. kind: "start" or "end" of a job, "cycle", or "pass" of the main scheduler (with which depth)."""
+    """A line of the log. kind: "start" or "end" of a job, "requeue" of one that was preempted, "warn" of one that will be after so
+    many seconds (label: for which job), "cycle", or "pass" of the main scheduler (with which depth)."""
 
     time: float
     kind: str
@@ -76,6 +80,7 @@ class Event:
     nodes: tuple[str, ...] = ()
     cycle: Cycle | None = None
     by_backfill: bool = False
+    seconds: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,12 +98,13 @@ def read_golden_run(folder: Path) -> GoldenRun:
     cluster = golden_cluster(folder)
     jobs = _jobs(text_of(folder, "sacct.psv"))
     began = _began_by_snapshots(text_of(folder, "snapshots.txt"))
+    events = list(_events(text_of(folder, "ctld.log")))
+    shortened = {event.raw for event in events if event.kind in ("warn", "requeue")}
     for job in jobs:
         # accounting has the second at which the batch script began, the controller counts from the decision
         end_by_limit = began.get(job.raw if job.request.array == NOT_GIVEN else job.label)
-        if end_by_limit is not None and job.request.limit_s is not None:
+        if end_by_limit is not None and job.request.limit_s is not None and job.raw not in shortened:
             job.start_s = end_by_limit - job.request.limit_s
-    events = list(_events(text_of(folder, "ctld.log")))
     ended = {event.raw for event in events if event.kind == "end"}
     # the log is silent when a job ends with its reservation
     events += [
@@ -125,6 +131,7 @@ def _jobs(text: str) -> list[GoldenJob]:
     rows = [row for row in rows if "." not in row["JobID"]]
     rows = [task for row in rows for task in _tasks(row)]
     rows.sort(key=lambda row: [int(part) for part in row["JobID"].split("_")])
+    rows = list({row["JobID"]: row for row in rows}.values())  # of a job that was requeued, its last run
     place = {row["JobID"]: k for k, row in enumerate(rows)}
     of_array: dict[str, list[int]] = {}
     for label, k in place.items():
@@ -168,7 +175,7 @@ def _job(row: dict[str, str], of_array: dict[str, list[int]], arrays: dict[str, 
         memory_per=per,
         gpus={"": int(gres.rpartition(":")[2])} if gres else {},
         exclusive="--exclusive" in options,
-        partitions=(options["-p"],) if "-p" in options else (),
+        partitions=tuple(options["-p"].split(",")) if "-p" in options else (),
         qos=row["QOS"],
         account=row["Account"],
         user=row["User"],
@@ -176,6 +183,7 @@ def _job(row: dict[str, str], of_array: dict[str, list[int]], arrays: dict[str, 
         dependencies=tuple(dependencies),
         array=arrays.get(array, NOT_GIVEN) if task else NOT_GIVEN,
         array_task=int(task) if task else NOT_GIVEN,
+        licences=_licences(options.get("--licenses", "")),
         array_limit=int(options.get("--array", "").partition("%")[2] or 0),
     )
     return GoldenJob(
@@ -189,6 +197,11 @@ def _job(row: dict[str, str], of_array: dict[str, list[int]], arrays: dict[str, 
         cpus=int(row["AllocCPUS"] or 0),
         partition=row["Partition"],
     )
+
+
+def _licences(text: str) -> dict[str, int]:
+    """Licences of a list such as `fluent:2`."""
+    return {name: int(count or 1) for name, _, count in (word.partition(":") for word in text.split(",")) if name}
 
 
 def _second(text: str) -> int | None:
@@ -206,7 +219,7 @@ def _options(line: str) -> dict[str, str]:
     for k, word in enumerate(words):
         if word.startswith("--"):
             name, _, value = word.partition("=")
-            options[name] = value
+            options[_SHORT.get(name, name)] = value
         elif word.startswith("-"):
             options[word] = words[k + 1]
     return options
@@ -252,6 +265,10 @@ def _events(text: str) -> Iterator[Event]:
         elif ended := _ENDED.search(said):
             label, raw = _raw_of(ended[1] or ended[2])
             yield Event(time, "end", raw, label)
+        elif gone := _PREEMPTED.search(said):
+            yield Event(time, "requeue" if gone[2] == "requeued" else "end", _raw_of(gone[1])[1], gone[3])
+        elif warned := _WARNED.search(said):
+            yield Event(time, "warn", _raw_of(warned[2])[1], warned[3], seconds=int(warned[1]))
         elif began := _PASS.search(said):
             yield Event(time, "pass", label=began[1])
         if cycle is not None and "completed testing" in said:

@@ -11,6 +11,7 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Request, Requests, request_arrays
 from simulator.slurm.backfill import Decisions, WaitingRows
 from simulator.slurm.limit_slots import limits_of
+from simulator.slurm.preemption import preemption_of
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.state import Engine, idle_engine, site_of
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
@@ -53,7 +54,9 @@ def engine_of(asked: Sequence[Request], site: ClusterDescription = SITE) -> Engi
     """The idle cluster with these jobs."""
     arrays, jobs = cluster_arrays(site), columns_of(asked, site)
     limits = limits_of(site, jobs, arrays.gpu_types)
-    return idle_engine(site_of(arrays, slurm_settings(site.scheduler)), jobs, limits)
+    return idle_engine(
+        site_of(arrays, slurm_settings(site.scheduler)), jobs, limits, preemption_of(site, len(jobs.submit))
+    )
 
 
 def queue_of(engine: Engine, *rows: tuple[int, int]) -> WaitingRows:

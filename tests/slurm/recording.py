@@ -1,7 +1,7 @@
 """Runs a scenario through real Slurm, and records what it decided: configuration, accounting, the controller's log, and snapshots.
 
-`python -m tests.slurm.recording drawn:7 FOLDER` or a file of JSON in place of `drawn:7`; the files are those of the recorded runs that
-the engine of `simulator/slurm` is held to, packed with gzip.
+`python -m tests.slurm.recording drawn:7 FOLDER`, `feature:weight`, or a file of JSON in place of `drawn:7`. The files are those of the
+recorded runs that the engine of `simulator/slurm` is held to, packed with gzip.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tests.slurm.features import FEATURES
 from tests.slurm.scenario import Scenario, drawn_scenario, job_script, sbatch_words
 from tests.slurm.site import CLUSTER, SlurmSite, running_site
 from traces.collector.script import collector_script
@@ -45,7 +46,8 @@ def record(scenario: Scenario, folder: Path, factor: float = 60, most_real_s: fl
         with running_site(scenario, home, factor) as site:
             _Run(site, scenario, home).run(most_real_s)
             _collect(site, folder)
-        files = [home / "etc" / "slurm.conf", home / "etc" / "gres.conf", home / "log" / "ctld.log"]
+        files = [home / "etc" / name for name in ("slurm.conf", "gres.conf", "topology.conf")]
+        files.append(home / "log" / "ctld.log")
         for file in (*files, *sorted((home / "recorded").iterdir())):
             if file.exists():
                 with file.open("rb") as plain, gzip.open(folder / f"{file.name}.gz", "wb") as packed:
@@ -111,6 +113,9 @@ class _Run:
 
     def _submit(self, place: int, job: dict[str, Any]) -> None:
         self.clock.wait_until(self.begin + job["t"])
+        if "scontrol" in job:
+            self.site.call("scontrol", *job["scontrol"].split(), is_strict=False)
+            return
         asked = self.clock.now()
         words = sbatch_words(job, f"j{place}", self.ids)
         printed = self.site.call(*words, text=job_script(job["dur"], self.clock.factor), is_strict=False)
@@ -134,7 +139,7 @@ class _Run:
     def _accounting(self) -> None:
         self._write("sdiag.txt", "sdiag")
         self._write("reservations.txt", "scontrol", "-o", "show", "res")
-        listed = ("sacct", "-P", "-a", "-X", "-S", "2024-01-01T00:00:00", "-o", SACCT)
+        listed = ("sacct", "-P", "-a", "-X", "-D", "-S", "2024-01-01T00:00:00", "-o", SACCT)
         self._write("sacct.psv", *listed)
         self._write("sacct.txt", "env", "SLURM_TIME_FORMAT=standard", *listed)
         about = {
@@ -153,12 +158,15 @@ class _Run:
 def main() -> None:
     """Records one scenario."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenario", help="a file of JSON, or drawn:SEED")
+    parser.add_argument("scenario", help="a file of JSON, drawn:SEED, or feature:NAME")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--factor", type=float, default=60, help="fast seconds in a real one (60)")
     given = parser.parse_args()
     kind, _, seed = given.scenario.partition(":")
-    scenario = drawn_scenario(int(seed)) if kind == "drawn" else Scenario.read(Path(given.scenario))
+    if kind == "feature":
+        scenario = FEATURES[seed]()
+    else:
+        scenario = drawn_scenario(int(seed)) if kind == "drawn" else Scenario.read(Path(given.scenario))
     record(scenario, given.folder, given.factor)
 
 

@@ -28,6 +28,7 @@ OPTIONS = {
     "nice": "--nice",
     "constraint": "--constraint",
     "begin": "--begin",
+    "licenses": "--licenses",
 }
 """Key of a job, and the option of sbatch that takes its value."""
 USERS = 8
@@ -37,11 +38,13 @@ FIRST_UID = 5001
 
 @dataclass(frozen=True)
 class Scenario:
-    """nodes: objects with prefix, count, cores, mem (MiB), and gpus where they have some. partitions, conf: lines of slurm.conf.
+    """nodes: objects with prefix, count, cores, mem (MiB), and gpus and weight where they have some. partitions, conf: lines of
+    slurm.conf. topology: lines of topology.conf.
 
     sacctmgr: commands, after the cluster is there. jobs: objects with t (seconds after the first submission may come), user (a number),
     limit (minutes), dur (seconds, or a list of them by array task), keys of OPTIONS, exclusive, and dep: a pair of the kind and the
-    places of other jobs. scontrol: commands before the first job, in which {t:SECONDS} is a time.
+    places of other jobs; or with t and scontrol, a command at that time. scontrol: commands before the first job, in which {t:SECONDS} is
+    a time.
     """
 
     nodes: list[dict[str, Any]]
@@ -50,6 +53,7 @@ class Scenario:
     jobs: list[dict[str, Any]]
     sacctmgr: list[str] = field(default_factory=list)
     scontrol: list[str] = field(default_factory=list)
+    topology: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, path: Path) -> Scenario:

@@ -161,10 +161,11 @@ def _write_configuration(scenario: Scenario, folder: Path, ports: dict[str, int]
     for group in scenario.nodes:
         prefix, count, first = group["prefix"], group["count"], FIRST_PORT + len(names)
         listed = f"{prefix}[01-{count:02}]"
+        weight = f" Weight={group['weight']}" if group.get("weight") else ""
         gpus = f" Gres=gpu:{group['gpus']}" if group.get("gpus") else ""
         conf += (
             f"NodeName={listed} NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{first + count - 1}] Sockets=2 "
-            f"CoresPerSocket={group['cores'] // 2} ThreadsPerCore=1 RealMemory={group['mem']}{gpus} State=UNKNOWN\n"
+            f"CoresPerSocket={group['cores'] // 2} ThreadsPerCore=1 RealMemory={group['mem']}{weight}{gpus} State=UNKNOWN\n"
         )
         if gpus:  # a count alone makes nodes invalid: there must be files
             for number in range(group["gpus"]):
@@ -172,6 +173,8 @@ def _write_configuration(scenario: Scenario, folder: Path, ports: dict[str, int]
             gres += f"NodeName={listed} Name=gpu File={folder}/gpu/g[0-{group['gpus'] - 1}]\n"
         names += [f"{prefix}{number:02}" for number in range(1, count + 1)]
     (folder / "etc" / "slurm.conf").write_text(conf + "\n".join(scenario.partitions) + "\n")
+    if scenario.topology:
+        (folder / "etc" / "topology.conf").write_text("\n".join(scenario.topology) + "\n")
     if gres:
         (folder / "etc" / "gres.conf").write_text(gres)
     accounting = folder / "etc" / "slurmdbd.conf"

@@ -12,6 +12,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from studies.slurm.decisions import judge
+from studies.slurm.golden_runs import read_golden_run
+from tests.slurm.features import FEATURES
 from tests.slurm.recording import record
 from tests.slurm.scenario import Scenario, drawn_scenario
 from tests.slurm.site import NoSlurm, require_slurm
@@ -25,6 +28,8 @@ from traces.slurm.reader import read_slurm
 WANTED = "TRACEHOUSE_TEST_SLURM"
 """Set by `make test-slurm`: a run of real Slurm takes minutes."""
 FIXED_SEED = 7
+NOT_MODELLED = {"preempt_suspend", "node_failure"}
+"""Scenarios of rules that the engine leaves out."""
 CONFIGURATION = tuple(
     f"{name}.gz"
     for name in ("slurm.conf", "gres.conf", "config.txt", "sacctmgr.dump", "qos.txt", "assoc.txt", "reservations.txt")
@@ -98,6 +103,22 @@ def test_the_collected_configuration_is_that_of_the_files(recorded: tuple[Scenar
     key = (folder / "collect.key").read_bytes().strip()
     assert changed_values(with_pseudonyms(plain.description, DEFAULT_KINDS, key), collected.description) == ()
     assert remarks_of((*plain.remarks, *collected.remarks), UNKNOWN_KEY) == ()
+
+
+def test_the_engine_decides_as_the_real_one_for_the_rule_of_the_day(tmp_path: Path) -> None:
+    """One of the small scenarios a day, since each takes more than a minute."""
+    if not os.environ.get(WANTED):
+        pytest.skip(f"{WANTED} is not set: a run of real Slurm takes minutes, and `make test-slurm` asks for it")
+    try:
+        require_slurm()
+    except NoSlurm as error:
+        pytest.skip(str(error))
+    names = sorted(set(FEATURES) - NOT_MODELLED)
+    name = names[date.today().toordinal() % len(names)]
+    record(FEATURES[name](), tmp_path / name / "run1")
+    count = (tally := judge(read_golden_run(tmp_path / name / "run1"))).counts
+    assert count["same"] >= 0.98 * count["decisions"] > 0, (name, tally.differences[:5])
+    assert count["same_start_nodes"] >= 0.9 * count["starts"], (name, tally.differences[:5])
 
 
 def asked_of(row: dict[str, Any]) -> dict[str, Any]:

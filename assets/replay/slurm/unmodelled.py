@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from simulator.cluster.arrays import cluster_arrays
 from simulator.slurm.limit_slots import unmodelled_limits
+from simulator.slurm.preemption import unmodelled_preemption
 from traces.cluster.description import ClusterDescription
 
 _VALUES = {
     "fast_schedule": "",
-    "preempttype": "preemption: jobs would be stopped for others",
     "bf_licenses": "plans would count licences",
     "bf_max_time": "cycles would end earlier",
     "priorityweighttres": "priority would depend on CPUs, memory and GPUs",
@@ -34,17 +34,16 @@ def _of_scheduler(cluster: ClusterDescription) -> Iterator[str]:
     for name, effect in _VALUES.items():
         if effect and str(values.get(name, "")).strip().lower() not in _HARMLESS:
             yield f"{name}={values[name]}: {effect}"
+    if suspended := unmodelled_preemption(cluster.scheduler):
+        yield f"preemptmode={suspended}: jobs would be suspended for others"
     flags = str(values.get("priorityflags", "")).upper()
-    multifactor = "multifactor" in str(values.get("prioritytype", ""))
-    if multifactor and ("NO_FAIR_TREE" in flags or "DEPTH_OBLIVIOUS" in flags):
-        yield f"priorityflags={values['priorityflags']}: shares would be counted by the classic rule, here by Fair Tree"
+    if "multifactor" in str(values.get("prioritytype", "")) and "DEPTH_OBLIVIOUS" in flags:
+        yield f"priorityflags={values['priorityflags']}: shares would count without the depth of accounts"
 
 
 def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
-    if cluster.switches:
-        yield f"topology of {len(cluster.switches)} switches: jobs would get nodes below few switches"
     if cluster.licences:
-        yield f"licences {', '.join(cluster.licences)}: jobs would wait for them"
+        yield f"licences {', '.join(cluster.licences)}: jobs would wait for them, but the log does not say which"
     if cluster.gates:
         yield f"{len(cluster.gates)} hours in which no long or large job starts"
     away = sum(bool(node.absences) for node in cluster.nodes)
@@ -58,14 +57,9 @@ def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
 
 
 def _of_owners(cluster: ClusterDescription) -> Iterator[str]:
-    preempting = [quality.name for quality in cluster.qualities if quality.preempts]
-    if preempting:
-        yield f"QOS {', '.join(preempting)}: jobs would be stopped for theirs"
     for quality in cluster.qualities:
         if quality.usage_threshold is not None:
             yield f"QOS {quality.name} holds jobs of users below a fair-share factor of {quality.usage_threshold:g}"
-        if quality.usage_factor != 1.0:
-            yield f"QOS {quality.name} counts use {quality.usage_factor:g} times"
     limits = unmodelled_limits(cluster, cluster_arrays(cluster).gpu_types)
     by_kind: dict[str, int] = {}
     for limit in limits:

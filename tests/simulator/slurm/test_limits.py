@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from simulator.cluster.requests import Request
-from simulator.slurm.limits import over_limit, too_many_jobs
+from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.selection import choose_nodes
 from simulator.slurm.starting import begin_job, end_job
-from tests.simulator.slurm_site import engine_of
+from tests.simulator.slurm_site import SITE, engine_of
 
 
 def test_jobs_over_a_limit() -> None:
@@ -30,3 +32,13 @@ def test_jobs_over_a_limit() -> None:
     assert too_many_jobs(engine, 5) and not too_many_jobs(engine, 1)
     end_job(engine, 4, 0)
     assert not too_many_jobs(engine, 5)
+
+
+def test_licences_in_use_keep_a_job_from_starting() -> None:
+    site = replace(SITE, licences={"fluent": 3})
+    engine = engine_of([Request(0, limit_s=60, licences={"fluent": count}) for count in (2, 2, 1)], site)
+    engine.scratch.allowed[:] = True
+    begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
+    assert [bool(lacks_licences(engine, job)) for job in (1, 2)] == [True, False]
+    end_job(engine, 0, 0)
+    assert not lacks_licences(engine, 1)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
 from simulator.slurm.priority import (
+    billed,
     count_usage,
     fair_shares,
+    has_classic_shares,
     job_priority,
     priority_rules,
     static_factors,
@@ -37,3 +43,30 @@ def test_the_sum_of_factors() -> None:
     begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
     count_usage(engine, rules, fair, 0, 100)
     assert fair.usage.tolist() == [400.0, 0.0, 400.0, 0.0] and fair.factor.tolist() == [0.5, 1.0]
+
+
+def test_usage_is_billed_by_the_weights_of_the_partition() -> None:
+    billing = {"cpu": 1.0, "mem": 0.01, "gpu": 5.0}
+    site = replace(SITE, partitions=(replace(SITE.partitions[0], billing=billing), *SITE.partitions[1:]))
+    engine = engine_of([Request(0, limit_s=60, min_nodes=1, max_nodes=1, tasks=2, memory_mib=300, gpus={"": 2})], site)
+    engine.scratch.allowed[:] = True
+    begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
+    fair = fair_shares(cluster_arrays(site), engine.jobs)
+    sums = {"": 2 + 3 + 10, "max_tres": 10}
+    for flags, billed_a_second in sums.items():
+        rules = priority_rules(SchedulerSettings("slurm", "", {"priorityflags": flags}))
+        assert billed(engine, rules, fair, 0) == billed_a_second
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "classic"),
+    [
+        ("17.11.5", "", True),
+        ("17.11", "fair_tree", False),
+        ("19.05.0", "", False),
+        ("22.05", "no_fair_tree", True),
+        ("", "", False),
+    ],
+)
+def test_which_fair_share_a_version_has(version: str, flags: str, classic: bool) -> None:
+    assert has_classic_shares(SchedulerSettings("slurm", version, {"priorityflags": flags})) is classic

@@ -30,5 +30,5 @@ SCENARIOS = [
 def test_decisions_are_those_of_the_real_one(scenario: str) -> None:
     count = (tally := judge(read_golden_run(shared_file("golden", "slurm", scenario, "run1")))).counts
     assert count["same"] >= 0.998 * count["decisions"] > 0, tally.differences[:5]
-    assert count["same_start_nodes"] >= 0.98 * count["starts"], tally.differences[:5]
-    assert count["same_plan"] >= 0.98 * count["plans"], tally.differences[:5]
+    assert count["same_start_nodes"] >= (0.98 if scenario == "S4-tier" else 1) * count["starts"], tally.differences[:5]
+    assert count["same_plan"] >= (0.98 if scenario == "S4-tier" else 0.995) * count["plans"], tally.differences[:5]

@@ -11,7 +11,6 @@ from assets.replay.slurm.unmodelled import unmodelled_rules
 from tests.simulator.slurm_site import SITE
 from traces.cluster.accounts import Limit, ServiceQuality
 from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Switch
 
 
 def with_values(**values: str | int) -> ClusterDescription:
@@ -25,14 +24,13 @@ def test_a_plain_cluster_leaves_nothing_out() -> None:
 @pytest.mark.parametrize(
     ("cluster", "rule"),
     [
-        (with_values(preempttype="preempt/qos"), "preemption"),
+        (with_values(preempttype="preempt/qos", preemptmode="suspend,gang"), "suspended"),
         (with_values(priorityweighttres="cpu=1000"), "CPUs, memory and GPUs"),
-        (with_values(prioritytype="priority/multifactor", priorityflags="NO_FAIR_TREE"), "classic rule"),
+        (with_values(prioritytype="priority/multifactor", priorityflags="DEPTH_OBLIVIOUS"), "depth of accounts"),
         (replace(SITE, licences={"matlab": 1}), "licences matlab"),
-        (replace(SITE, switches=(Switch("s1", (SITE.nodes[0].name,)),)), "1 switches"),
         (
-            replace(SITE, qualities=(*SITE.qualities, ServiceQuality("idle", usage_factor=0.0))),
-            "QOS idle counts use 0 times",
+            replace(SITE, qualities=(*SITE.qualities, ServiceQuality("idle", usage_threshold=0.5))),
+            "QOS idle holds jobs",
         ),
         (replace(SITE, limits=(Limit("cluster", "", "submitted", "user", "jobs", 5),)), r"1 limit \(jobs, submitted\)"),
     ],
