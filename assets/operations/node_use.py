@@ -1,7 +1,7 @@
 """Who held nodes, GPUs and memory, and what stood idle: because nobody waited, because jobs were held back, or stranded.
 
-Cores of a node are stranded where jobs wait, and none of them could start on this node now: its memory, its GPUs, or the cores that are
-left are too few, a job wants the node for itself, or the node is of other partitions.
+Cores of a node are stranded where jobs wait, and none of them could start on this node now. Its memory, its GPUs or its cores that are
+left may be too few. Jobs may want the node for themselves, or it is of other partitions.
 """
 
 from __future__ import annotations
