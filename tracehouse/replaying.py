@@ -28,6 +28,7 @@ from assets.replay.tables import run_jobs, series_of, with_time
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
+from traces.catalogue.catalogue import load_catalogue
 from warehouse import first_row
 
 NAMED_APART = {
@@ -91,7 +92,8 @@ def _takes_slurm(given: Mapping[str, Any], log: str) -> bool:
     of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields}
     if is_path(log) or any(given.get(name) not in (None, False, (), []) for name in of_orders):
         return False
-    return slurm_cluster_of(catalogue_source(log)) is not None
+    declared = load_catalogue(may_be_missing=True).sources.get(log)
+    return declared is not None and slurm_cluster_of(declared) is not None
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
