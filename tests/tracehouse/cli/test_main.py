@@ -47,7 +47,7 @@ OPTIONS = {
     ],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
     "periods": ["SOURCE", "[PERIOD]", "[EARLIER]", "--by", "--top", "--csv"],
-    "who": ["SOURCE", "--by", "--period", "--top", "--csv"],
+    "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes"],
     "what-if": [
         "SCENARIOS", "--source", "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
         "--json",
