@@ -70,7 +70,7 @@ def test_pages_ask_no_other_host(site: Path) -> None:
 def test_marks_of_published_tables_are_not_seen(site: Path) -> None:
     for page in (site / "results").glob("*.html"):
         assert "results: " not in words_of(page)
-    assert "<td><p>SAF</p></td>" in (site / "results" / "verdicts.html").read_text()
+    assert "<td><p>WFP3</p></td>" in (site / "results" / "verdicts.html").read_text()
 
 
 def test_all_tables_and_views_are_shown(site: Path) -> None:
