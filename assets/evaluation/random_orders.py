@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from models.judging.chance import CAPS_S, ChanceCloud, OnRandomOrder, RandomOrder
-from models.judging.panel import Panel, Replayed
+from models.judging.panel import Panel, Replayed, panel_of_metrics
 from models.judging.verdict import BEST_FIRST, LIKE_CHANCE, Ratios, ratios_of
 from simulator.metrics.metrics import SEMANTICS
 
@@ -46,16 +46,7 @@ def is_random_order() -> pl.Expr:
 
 def panel_of_scores(row: dict[str, Any]) -> Panel:
     """The panel that a row of replay.period_scores is about."""
-    return Panel(
-        bounded_slowdown=row["average_bounded_slowdown"],
-        wait_s=row["average_wait_s"],
-        p95_wait_s=row["p95_wait_s"],
-        p99_wait_s=row["p99_wait_s"],
-        max_wait_s=row["max_wait_s"],
-        area_wait_s=row["area_weighted_wait_s"],
-        wide_wait_s=row["wide_wait_s"],
-        lost_capacity=row["loss_of_capacity"],
-    )
+    return panel_of_metrics(row, row["wide_wait_s"])
 
 
 def stored_cloud(scores: pl.DataFrame, incumbent: Panel | None = None) -> ChanceCloud | None:

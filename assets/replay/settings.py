@@ -312,7 +312,7 @@ class NodeSettings(BaseModel):
 
 REQUEST_LABELS = (
     *("queue", "account", "qos", "reservation", "nodes", "requested_nodes", "gpus", "gpu_types"),
-    *("requested_memory_kb", "memory_per", "features", "is_exclusive"),
+    *("requested_memory_kb", "memory_per", "features", "is_exclusive", "submit_time", "eligible_time"),
 )
 """Columns of core.jobs that say what a job asked Slurm for, besides those that every trace has."""
 REFUSABLE = tuple(name for name, option in options_of(RunSettings).items() if option.refusable)

@@ -6,6 +6,7 @@ arrivals; that is the same for every policy, and nothing is cut off there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,6 +42,20 @@ class Panel:
     area_wait_s: float
     wide_wait_s: float | None
     lost_capacity: float
+
+
+def panel_of_metrics(measured: Mapping[str, float], wide_wait_s: float | None) -> Panel:
+    """The panel of metrics by name (simulator.metrics.metrics.METRICS), and the mean wait of wide jobs, which is none of them."""
+    return Panel(
+        bounded_slowdown=measured["average_bounded_slowdown"],
+        wait_s=measured["average_wait_s"],
+        p95_wait_s=measured["p95_wait_s"],
+        p99_wait_s=measured["p99_wait_s"],
+        max_wait_s=measured["max_wait_s"],
+        area_wait_s=measured["area_weighted_wait_s"],
+        wide_wait_s=wide_wait_s,
+        lost_capacity=measured["loss_of_capacity"],
+    )
 
 
 def scored_after(jobs: int, cut: int) -> NDArray[np.bool_]:
@@ -79,13 +94,5 @@ class Replayed:
         """As `panel_of`."""
         measured = self.metrics
         wide = self.scored & self.schedule.started & wide_jobs(self.jobs, wide_of or Cluster.of(self.cluster).procs)
-        return Panel(
-            bounded_slowdown=measured["average_bounded_slowdown"],
-            wait_s=measured["average_wait_s"],
-            p95_wait_s=measured["p95_wait_s"],
-            p99_wait_s=measured["p99_wait_s"],
-            max_wait_s=measured["max_wait_s"],
-            area_wait_s=measured["area_weighted_wait_s"],
-            wide_wait_s=float((self.schedule.start - self.jobs.submit)[wide].mean()) if wide.any() else None,
-            lost_capacity=measured["loss_of_capacity"],
-        )
+        wide_wait_s = float((self.schedule.start - self.jobs.submit)[wide].mean()) if wide.any() else None
+        return panel_of_metrics(measured, wide_wait_s)

@@ -36,15 +36,20 @@ CONFIGURATION = tuple(
 )
 
 
-@pytest.fixture(scope="module", params=[FIXED_SEED, date.today().toordinal()], ids=["fixed", "of-the-day"])
-def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, Path]:
-    """A scenario, and the folder of what was recorded of it."""
+def skip_without_slurm() -> None:
+    """Skips where nobody asks for a run of real Slurm, or a program of it is missing, and says which."""
     if not os.environ.get(WANTED):
         pytest.skip(f"{WANTED} is not set: a run of real Slurm takes minutes, and `make test-slurm` asks for it")
     try:
         require_slurm()
     except NoSlurm as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module", params=[FIXED_SEED, date.today().toordinal()], ids=["fixed", "of-the-day"])
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, Path]:
+    """A scenario, and the folder of what was recorded of it."""
+    skip_without_slurm()
     scenario, folder = drawn_scenario(request.param), tmp_path_factory.mktemp("recorded")
     record(scenario, folder)
     return scenario, folder
@@ -107,12 +112,7 @@ def test_the_collected_configuration_is_that_of_the_files(recorded: tuple[Scenar
 
 def test_the_engine_decides_as_the_real_one_for_the_rule_of_the_day(tmp_path: Path) -> None:
     """One of the small scenarios a day, since each takes more than a minute."""
-    if not os.environ.get(WANTED):
-        pytest.skip(f"{WANTED} is not set: a run of real Slurm takes minutes, and `make test-slurm` asks for it")
-    try:
-        require_slurm()
-    except NoSlurm as error:
-        pytest.skip(str(error))
+    skip_without_slurm()
     names = sorted(set(FEATURES) - NOT_MODELLED)
     name = names[date.today().toordinal() % len(names)]
     record(FEATURES[name](), tmp_path / name / "run1")

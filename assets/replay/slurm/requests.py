@@ -17,7 +17,8 @@ def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
     """The requests of jobs, and how many of them were changed, by why. rows: of a trace, with REQUEST_LABELS.
 
     A log has CPUs and nodes, but no tasks. So a job gets its CPUs as single tasks on as many nodes as it asked for, evenly where they can
-    be. A QOS, feature or reservation that the cluster does not have is left out, and counted.
+    be. A job that was not eligible when it was submitted, such as one behind a dependency, is held for as long as in the log. A QOS or
+    reservation that the cluster does not have is left out, and counted. With a feature that no node has a job never starts.
 
     Raises ValueError where a job is of a partition that the cluster does not have.
     """
@@ -68,7 +69,15 @@ def _request(row: dict[str, Any]) -> Request:
         account=row["account"] or "",
         user=row["user_name"] or "",
         reservation=row["reservation"] or "",
+        begin_s=row["submit_s"] + _held_s(row),
     )
+
+
+def _held_s(row: dict[str, Any]) -> int:
+    """How long the job was not eligible by the log, such as behind a dependency, in seconds."""
+    if row["eligible_time"] is None:
+        return 0
+    return max(int((row["eligible_time"] - row["submit_time"]).total_seconds()), 0)
 
 
 def gpus_by_type(text: str | None, count: int) -> dict[str, int]:

@@ -10,7 +10,6 @@ from simulator.slurm.preemption import unmodelled_preemption
 from traces.cluster.description import ClusterDescription
 
 _VALUES = {
-    "fast_schedule": "",
     "bf_licenses": "plans would count licences",
     "bf_max_time": "cycles would end earlier",
     "priorityweighttres": "priority would depend on CPUs, memory and GPUs",
@@ -32,7 +31,7 @@ def _of_scheduler(cluster: ClusterDescription) -> Iterator[str]:
         name, _, value = word.partition("=")
         values.setdefault(name.strip().lower(), value or "1")
     for name, effect in _VALUES.items():
-        if effect and str(values.get(name, "")).strip().lower() not in _HARMLESS:
+        if str(values.get(name, "")).strip().lower() not in _HARMLESS:
             yield f"{name}={values[name]}: {effect}"
     if suspended := unmodelled_preemption(cluster.scheduler):
         yield f"preemptmode={suspended}: jobs would be suspended for others"

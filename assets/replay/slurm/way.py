@@ -28,6 +28,7 @@ from simulator.policies.registry import Policy
 from simulator.policies.scoring import FIXED
 from simulator.replayer import Outcome
 from simulator.slurm.replaying import Phases, SlurmReplayer
+from simulator.slurm.settings import slurm_settings
 from traces.catalogue.clusters import clusters_of_source
 from traces.catalogue.sources import Source
 from traces.cluster.description import ClusterDescription
@@ -59,8 +60,9 @@ class SlurmRuns:
         if self.policy is not None:
             assert self.policy.fixed is not None
             requests = by_order(requests, self.policy.fixed(jobs, cluster.procs))
+        interval_s = slurm_settings(self.replayer.description.scheduler).interval
         outcomes = [
-            replace(self.replayer, requests=requests, phases=Phases.drawn(seed)).replay(jobs, cluster)
+            replace(self.replayer, requests=requests, phases=Phases.drawn(seed, interval_s)).replay(jobs, cluster)
             for seed in range(self.runs)
         ]
         counts = {"jobs_never_started": outcomes[0].counts["never started"], **self.left_out}

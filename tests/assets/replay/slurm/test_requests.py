@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import polars as pl
@@ -11,6 +12,7 @@ from assets.replay.settings import REQUEST_LABELS
 from assets.replay.slurm.requests import gpus_by_type, requests_of_rows
 from tests.simulator.slurm_site import SITE
 
+NOON = datetime(2024, 1, 1, 12)
 ROW: dict[str, Any] = dict.fromkeys(REQUEST_LABELS) | {
     **{"submit_s": 5, "requested_walltime_s": 60, "requested_procs": 8, "procs": 8, "user_name": "ann"},
     **{"queue": SITE.partitions[0].name, "nodes": 2, "requested_nodes": 2},
@@ -36,6 +38,8 @@ def rows_of(*changes: dict[str, Any]) -> pl.DataFrame:
         ({"gpus": 3, "gpu_types": "a100=2"}, {"gpus": {"a100": 2, "": 1}, "gpus_per": "job"}),
         ({"requested_walltime_s": -1}, {"limit_s": None}),
         ({"is_exclusive": True}, {"exclusive": True}),
+        ({}, {"submit_s": 5, "begin_s": 5}),
+        ({"submit_time": NOON, "eligible_time": NOON + timedelta(seconds=40)}, {"begin_s": 45}),
     ],
 )
 def test_a_request_is_what_the_log_says(change: dict[str, Any], expected: dict[str, Any]) -> None:
