@@ -51,6 +51,13 @@ SCHEDULER_COLUMNS = (
 )
 
 
+GRADED_SLURM = (
+    "This is of a replay under the Slurm that the cluster's description is of. The schedulers here are orders over a row of processors. "
+    "Compare them with each other, and ask `tracehouse what-if` for slurm:POLICY to have one on the cluster's nodes."
+)
+"""What the grade of a source with a Slurm cluster is of."""
+
+
 def changes_section(comparison: Comparison, cluster_procs: int) -> Section:
     """The grade, the schedulers beside what really happened, who gains and who pays, and what the log does not tell."""
     blocks: list[Block] = [grade_sentences(comparison.grade)]
@@ -288,6 +295,8 @@ def _run_row(run: dict[str, Any], beside: float | None, grade: Grade) -> list[st
 
 def _limits(grade: Grade) -> list[Block]:
     """What the log does not tell, where the grade is poor or missing."""
+    if grade.is_of_slurm:
+        return [GRADED_SLURM]
     if grade.letter in ("A", "B"):
         return []
     return [

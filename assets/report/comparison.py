@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assets.common.asset import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
-from assets.evaluation.fidelity import fitted_replay, logged_waits, slurm_of_source
+from assets.evaluation.fidelity import fitted_replay, logged_waits
 from assets.evaluation.leaderboard import rank_policies
 from assets.evaluation.random_orders import (
     WaitsByLot,
@@ -26,7 +26,6 @@ from assets.evaluation.random_orders import (
 from assets.replay.grade import grade_of, machine_remark
 from assets.replay.scenarios.base_scheduler import NO_FIGURES, BaseScheduler, base_scheduler, stored_header
 from assets.replay.scenarios.left_out import left_out_text
-from assets.replay.settings import REQUEST_LABELS
 from assets.replay.slurm.way import SLURM
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
@@ -59,7 +58,8 @@ class Grade:
 
     letter: A to D, or None, and then `why` says why there is none. logged_s, replayed_s: mean waits of the jobs that were graded, None
     where nothing was replayed. logged_room, replayed_room: shares of the waited time in which there was room for the waiting job.
-    has_real_waits: whether the waits of the log are those of a real cluster.
+    has_real_waits: whether the waits of the log are those of a real cluster. is_of_slurm: whether the replay is under the Slurm of the
+    source's cluster.
     """
 
     letter: str | None
@@ -69,6 +69,7 @@ class Grade:
     logged_room: float | None = None
     replayed_room: float | None = None
     has_real_waits: bool = True
+    is_of_slurm: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | No
         )
     if scores.is_empty():
         return Comparison(grade, f"No scheduler was evaluated on this log yet: {again} does that.")
-    trace = load_trace(warehouse, source, labels=REQUEST_LABELS)
+    trace = load_trace(warehouse, source, labels=["queue"])
     scored = _scored_jobs(trace, period)
     waits = dict(_waits_of(warehouse, source, scores, scored)) if scored else {}
     if scored is None or any(each is None for each in waits.values()):
@@ -238,11 +239,12 @@ ORDER BY run
 def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, BaseScheduler]:
     """The grade of a source, and what its schedulers are compared with."""
     grade = grade_of(warehouse, source)
-    scheduler = base_scheduler(grade, source, stored_header(warehouse, source), slurm_of_source(source))
+    scheduler = base_scheduler(grade, source, stored_header(warehouse, source))
     if grade is None:
         return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), scheduler
     # a log that was not replayed has no real waits
-    return Grade(*grade[:6], has_real_waits=grade.logged_wait_s is not None), scheduler
+    has_real_waits = grade.logged_wait_s is not None
+    return Grade(*grade[:6], has_real_waits=has_real_waits, is_of_slurm=grade.policy == SLURM), scheduler
 
 
 def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:
@@ -302,8 +304,7 @@ def _compared(
         every = schedule.start - trace.rows["submit_s"].to_numpy()
         ours = every[trace.test_position :]
         all_jobs["baseline"] = float(every.mean())
-        is_fitted = scheduler.machine is not None and fitted.policy != SLURM
-        what = "Best fit to the log: " if is_fitted else ""
+        what = "Best fit to the log: " if scheduler.machine is not None else ""
         name = f"{what}{configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
         baseline = _row(name, "fitted", scored, ours)
         base = _fitted_panel(trace, fitted, schedule)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assets.operations.cluster_check import described_cluster
-from assets.operations.node_use import NODE_STATES, USED, NodeUse, node_use
+from assets.operations.node_use import NOBODY_WAITS, STRANDED, USED, WOULD_FIT, NodeUse, node_use
 from assets.report.look import charts
 from assets.report.page import Block, Chart, Heading, Section, Table, unique_labels
 from assets.report.words import named, share
@@ -11,6 +11,18 @@ from warehouse import Warehouse
 
 MOST_HOLDERS = 8
 """Accounts, users and queues with a row of their own."""
+CHART_NAMES = {
+    NOBODY_WAITS: "nobody waits",
+    WOULD_FIT: "a job fits",
+    STRANDED["memory"]: "memory",
+    STRANDED["gpus"]: "GPUs",
+    STRANDED["cores"]: "cores",
+    STRANDED["whole"]: "whole nodes",
+    STRANDED["nodes"]: "too few nodes",
+    STRANDED["place"]: "partition",
+    STRANDED["several"]: "several",
+}
+"""Names of states in a chart."""
 PLURALS = {"core": "cores", "gpu": "GPUs"}
 
 
@@ -47,10 +59,10 @@ def _idle(use: NodeUse) -> list[Block]:
     for resource in ("core", "gpu"):
         part = idle.filter(resource=resource)
         if part.height:
-            labels = [state for state in NODE_STATES if state in part["state"].to_list()]
+            labels = [CHART_NAMES[state] for state in part["state"]]
             name = f"idle {PLURALS[resource]}"
             values = {name: part["mean"].to_list()}
-            caption = f"Idle {PLURALS[resource]} on average, by why they are idle"
+            caption = f"Idle {PLURALS[resource]} on average: nobody waits, a waiting job fits, or what is missing"
             blocks.append(Chart(f"idle-{resource}", caption, charts.bars(labels, values, "", name)))
     strange = (
         f" {use.strange_nodes:,} nodes of the log are not in the cluster's description." if use.strange_nodes else ""

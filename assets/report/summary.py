@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from assets.report.changes import (
+    GRADED_SLURM,
     base_words,
     direction,
     full_name,
@@ -74,6 +75,8 @@ def _trust(comparison: Comparison) -> str:
     if grade.letter is None and not grade.has_real_waits:
         limit = "Replays show how schedulers differ on such jobs, not what would happen on a cluster."
         return f"{grade_sentences(grade)} {limit}"
+    if grade.is_of_slurm:
+        return f"{grade_sentences(grade)} {GRADED_SLURM}"
     missing = "nodes that partitions share, reservations, holds, fair-share weights, limits of GPUs and memory, or users who react"
     return grade_sentences(grade) + ("" if grade.letter in ("A", "B") else f" The log says nothing of {missing}.")
 

@@ -26,11 +26,11 @@ from assets.replay.scenarios.pairing import (
 )
 from assets.replay.scenarios.planning import PlannedReplay, ScenarioPlan
 from assets.replay.scenarios.scenario_file import BASE, LOG
-from assets.replay.scenarios.unchanged import why_like_itself, why_unchanged
+from assets.replay.scenarios.unchanged import why_like_itself, why_no_verdict, why_unchanged
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.judge import Judgement, beside_cloud, corrected_for_many
 from models.judging.panel import Replayed
-from models.judging.verdict import HARMS, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, payers_text, plain_word, verdict_text
+from models.judging.verdict import HARMS, NO_DIFFERENCE, TRADES, payers_text, plain_word, verdict_text
 from models.runtime.estimates import Estimates
 from models.waits.periods import DAY_S
 from simulator.jobs.schedule import Schedule
@@ -54,13 +54,9 @@ ROW_SCHEMA = {
     "round_walltimes": pl.Utf8,
     "jobs": pl.Int64,
     "jobs_wider_than_cluster": pl.Int64,
-    "average_wait_h": pl.Float64,
-    "median_wait_h": pl.Float64,
-    "p95_wait_h": pl.Float64,
-    "started_within_1h_share": pl.Float64,
-    "started_within_24h_share": pl.Float64,
-    "utilisation": pl.Float64,
-    "average_bounded_slowdown": pl.Float64,
+    **dict.fromkeys(("average_wait_h", "median_wait_h", "p95_wait_h"), pl.Float64),
+    **dict.fromkeys(("started_within_1h_share", "started_within_24h_share"), pl.Float64),
+    **dict.fromkeys(("utilisation", "average_bounded_slowdown"), pl.Float64),
     "paired_jobs": pl.Int64,
     "base_only_jobs": pl.Int64,
     "base_only_work_share": pl.Float64,
@@ -73,6 +69,7 @@ ROW_SCHEMA = {
     "typical_ratio_low": pl.Float64,
     "typical_ratio_high": pl.Float64,
     "no_interval_because": pl.Utf8,
+    "no_verdict_because": pl.Utf8,
     "random_orders_as_good": pl.Float64,
     "verdict": pl.Utf8,
     "who_pays": pl.Utf8,
@@ -207,7 +204,7 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
     ]
     judgements = corrected_for_many(judged)
     others = [
-        each.row | _judged_columns(judgement, each.is_live, plan.configuration.has_figures)
+        each.row | _judged_columns(judgement, each, plan.configuration.has_figures)
         for each, judgement in zip(compared.values(), judgements, strict=True)
     ]
     ranked = {row["scenario"]: row for row in ranked_rows(others)}
@@ -258,10 +255,11 @@ def _compared(plan: ScenarioPlan, base: ReplayRun, scenario: PlannedReplay, labe
     waits, judgement = paired_waits(base, run, pairs), judge_pair(base, run, pairs)
     row = _row(plan, scenario.name, run) | _paired_columns(plan, base, waits, pairs)
     row["unchanged_because"] = why_unchanged(base, run, waits) or why_like_itself(base, run)
-    if row["unchanged_because"] is not None and judgement.verdict.word not in (NO_DIFFERENCE, NOT_SIGNIFICANT):
+    if row["unchanged_because"] is not None:
         judgement = replace(judgement, verdict=replace(judgement.verdict, word=NO_DIFFERENCE, is_certain=False))
     groups = fate_of_groups(scenario.name, waits, labels)
     is_live = any(each.believed.is_live for each in (plan.base.settings, scenario.settings))
+    row["no_verdict_because"] = why_no_verdict(base, run)
     return _Compared(row, judgement, groups, waits, is_live)
 
 
@@ -348,17 +346,18 @@ def _paired_columns(plan: ScenarioPlan, base: ReplayRun, waits: pl.DataFrame, pa
     }
 
 
-def _judged_columns(judgement: Judgement, is_live: bool, has_figures: bool) -> dict[str, Any]:
-    """is_live: whether estimates of either replay are live. Such a replay is one of many that another start would have given, so that
-    nothing is certain. has_figures: whether there is a verdict at all."""
+def _judged_columns(judgement: Judgement, compared: _Compared, has_figures: bool) -> dict[str, Any]:
+    """A replay with live estimates is one of many that another start would have given, so that nothing is certain. has_figures: whether
+    the grade allows a verdict."""
     verdict, wait = judgement.verdict, judgement.wait
+    has_figures = has_figures and compared.row["no_verdict_because"] is None
     return {
         "typical_ratio": wait.ratio,
         "typical_ratio_low": wait.low,
         "typical_ratio_high": wait.high,
         "no_interval_because": wait.why_none,
         "random_orders_as_good": verdict.share_as_good if has_figures else None,
-        "verdict": verdict_text(verdict.word, verdict.is_certain and not is_live) if has_figures else None,
+        "verdict": verdict_text(verdict.word, verdict.is_certain and not compared.is_live) if has_figures else None,
         "who_pays": ("; ".join(verdict.payers) or None) if has_figures else None,
     }
 
@@ -386,6 +385,8 @@ def _remarks_of(row: dict[str, Any], has_figures: bool) -> list[str]:
     if row["failed_because"] is not None:
         return [f"failed: {row['failed_because']}"]
     said = []
+    if row["no_verdict_because"] is not None:
+        said.append(f"no verdict: {row['no_verdict_because']}")
     if row["unchanged_because"] is not None:
         said.append(f"changes nothing: {row['unchanged_because']}")
     if row["verdict"] is not None and plain_word(row["verdict"]) in (TRADES, HARMS):

@@ -1,4 +1,4 @@
-"""Why a scenario changes nothing, where that can be known."""
+"""Why a scenario changes nothing, where that can be known, and why there is no verdict on one."""
 
 from __future__ import annotations
 
@@ -31,6 +31,14 @@ def why_unchanged(base: ReplayRun, run: ReplayRun, waits: pl.DataFrame) -> str |
     if most_waiting(base) < 2:
         return "never do two jobs wait at once in the base, so neither their order nor backfilling matters"
     return NOT_KNOWN
+
+
+def why_no_verdict(base: ReplayRun, run: ReplayRun) -> str | None:
+    """Why the two cannot be compared: an order over a row of processors is not held back by what holds jobs back in the base. None where
+    they can."""
+    if run.settings.is_on_slurm or not base.settings.is_on_slurm:
+        return None
+    return "it has a row of processors, without this Slurm's nodes, limits and shares; give slurm:POLICY for an order on them"
 
 
 def why_like_itself(base: ReplayRun, run: ReplayRun) -> str | None:

@@ -71,9 +71,12 @@ def test_a_scenario_within_the_spread_is_no_difference(tmp_path: Path, monkeypat
 
     answer = tracehouse.what_if({"in order": {"policy": "slurm:FCFS"}, "processors": {"policy": "FCFS"}}, "mine")
 
-    base, in_order = (answer.scenarios.filter(scenario=name).row(0, named=True) for name in ("base", "in order"))
+    base, in_order, processors = (
+        answer.scenarios.filter(scenario=name).row(0, named=True) for name in ("base", "in order", "processors")
+    )
     assert base["policy"] == "slurm" and in_order["verdict"] in ("no difference", "no significant difference")
     assert "the Slurm that the cluster two describes" in answer.results.base_words
+    assert processors["verdict"] is None and "no verdict: it has a row of processors" in str(answer)
 
 
 def test_fidelity_grades_its_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
