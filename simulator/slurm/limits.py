@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.compiled import compiled
-from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
+from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
 
 RUNNING, ONE_JOB, USED = range(3)
 """What a slot counts: all running jobs of its owner with this one, this job alone, or resource-seconds that were used in all. Of these a

@@ -27,6 +27,7 @@ from simulator.slurm.priority import (
     count_usage,
     job_priority,
 )
+from simulator.slurm.queue import join_queue, sort_queue
 from simulator.slurm.starting import end_earlier, end_job
 from simulator.slurm.state import Engine
 
@@ -66,6 +67,7 @@ class Replay(NamedTuple):
     next_task: IntArray  # (jobs,), the task behind it in its array
     clock: IntArray  # (11,)
     pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
+    room: IntArray  # (rows, 3), to sort the queue in
     eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
     finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before
     ending: IntArray  # (jobs,), running jobs by their true ends
@@ -220,37 +222,9 @@ def _join_all(replay, job, now):
     partitions = replay.engine.jobs.partitions
     for k in range(partitions.shape[1]):
         if partitions[job, k] >= 0:
-            _join(replay, job, partitions[job, k], _priority(replay, job, partitions[job, k], now))
-
-
-@compiled
-def _join(replay, job, partition, priority):
-    """The job takes its place in the queue."""
-    place = replay.clock[PENDING]
-    while place > 0 and _goes_before(replay, job, partition, priority, replay.pending[place - 1]):
-        replay.pending[place] = replay.pending[place - 1]
-        place -= 1
-    replay.pending[place, 0] = job
-    replay.pending[place, 1] = partition
-    replay.pending[place, 2] = priority
-    replay.clock[PENDING] += 1
-
-
-@compiled
-def _goes_before(replay, job, partition, priority, row):
-    """Jobs of a reservation, then the tier of the partition, then priority, then the time of submission, then the number."""
-    site, jobs = replay.engine.site, replay.engine.jobs
-    other, other_partition = row[0], row[1]
-    mine, theirs = jobs.reservation[job] >= 0, jobs.reservation[other] >= 0
-    if mine != theirs:
-        return mine
-    if site.partition_tier[partition] != site.partition_tier[other_partition]:
-        return site.partition_tier[partition] > site.partition_tier[other_partition]
-    if priority != row[2]:
-        return priority > row[2]
-    if jobs.submit[job] != jobs.submit[other]:
-        return jobs.submit[job] < jobs.submit[other]
-    return job < other
+            priority = _priority(replay, job, partitions[job, k], now)
+            join_queue(replay.engine, replay.pending, replay.clock[PENDING], job, partitions[job, k], priority)
+            replay.clock[PENDING] += 1
 
 
 @compiled
@@ -282,16 +256,9 @@ def _new_priorities(replay, now):
     clock[PERIOD_DUE] = now + replay.rules.period
     for k in range(clock[PENDING]):
         job, partition = pending[k, 0], pending[k, 1]
-        priority = pending[k, 2]
         if replay.engine.site.settings.basic == 0:
-            priority = _priority(replay, job, partition, now)
-        place = k
-        while place > 0 and _goes_before(replay, job, partition, priority, pending[place - 1]):
-            pending[place] = pending[place - 1]
-            place -= 1
-        pending[place, 0] = job
-        pending[place, 1] = partition
-        pending[place, 2] = priority
+            pending[k, 2] = _priority(replay, job, partition, now)
+    sort_queue(replay.engine, pending, clock[PENDING], replay.room)
 
 
 @compiled

@@ -11,7 +11,7 @@ from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import compiled
 from simulator.slurm.fair_tree import add_usage, classic_factors, decay_of, fair_tree_factors
-from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
+from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
 from traces.cluster.description import SchedulerSettings
 
 FIRST_BASIC = 4294901760
@@ -142,9 +142,7 @@ def size_factor(engine, rules, job, partition):
     site, jobs = engine.site, engine.jobs
     nodes = jobs.min_nodes[job]
     cpus = wanted_cpus(jobs, job)
-    all_cpus = 0
-    for node in range(len(site.cpus)):
-        all_cpus += site.cpus[node]
+    all_cpus = site.all_cpus
     whole = jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0
     if whole and engine.scratch.tested[job]:
         cpus = max(cpus, nodes * all_cpus // len(site.cpus))

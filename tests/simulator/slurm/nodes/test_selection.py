@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from simulator.cluster.requests import Request
-from simulator.slurm.selection import choose_nodes
+from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.starting import begin_job
 from tests.simulator.slurm_site import SITE, engine_of
 from traces.cluster.nodes import Switch
