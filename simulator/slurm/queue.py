@@ -5,10 +5,10 @@ A row of the queue is a job, the partition that it waits in, and its priority th
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 
 
-@compiled
+@referring
 def goes_before(engine, row, other):
     """Jobs of a reservation, then the tier of the partition, then priority, then the time of submission, then the number."""
     site, jobs = engine.site, engine.jobs
@@ -24,7 +24,7 @@ def goes_before(engine, row, other):
     return row[0] < other[0]
 
 
-@compiled
+@referring_apart
 def join_queue(engine, queue, length, job, partition, priority):
     """A job takes its place behind those that go before it. The queue has `length` rows without it."""
     queue[length, 0] = job
@@ -36,7 +36,7 @@ def join_queue(engine, queue, length, job, partition, priority):
         place -= 1
 
 
-@compiled
+@referring_apart
 def sort_queue(engine, queue, length, room):
     """Puts the first `length` rows in order. Rows that are in order already are merged as one, and equal rows stay as they are."""
     while _run_end(engine, queue, 0, length) < length:
@@ -49,7 +49,7 @@ def sort_queue(engine, queue, length, room):
             begin = end
 
 
-@compiled
+@referring
 def _run_end(engine, queue, begin, length):
     """The place behind the rows from `begin` on that are in order."""
     end = min(begin + 1, length)
@@ -58,7 +58,7 @@ def _run_end(engine, queue, begin, length):
     return end
 
 
-@compiled
+@referring
 def _merge(engine, queue, room, begin, middle, end):
     """Merges two runs of rows that follow each other."""
     for k in range(begin, middle):
@@ -78,13 +78,13 @@ def _merge(engine, queue, room, begin, middle, end):
         place += 1
 
 
-@compiled
+@referring
 def _copy(source, row, target, place):
     for column in range(3):
         target[place, column] = source[row, column]
 
 
-@compiled
+@referring
 def _exchange(queue, row, other):
     for column in range(3):
         queue[row, column], queue[other, column] = queue[other, column], queue[row, column]
