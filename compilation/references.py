@@ -40,7 +40,7 @@ class _ReferenceModel(models.OpaqueModel):
 class _ReferenceAttribute(AttributeTemplate):
     key = Reference
 
-    def generic_resolve(self, reference: Any, name: str) -> Any:
+    def generic_resolve(self, reference: Any, name: str) -> Any:  # type: ignore[override]
         """The type of a field."""
         return reference.types[reference.fields.index(name)] if name in reference.fields else None
 

@@ -27,7 +27,7 @@ from simulator.slurm.priority import (
     count_usage,
     job_priority,
 )
-from simulator.slurm.queue import join_queue, sort_queue
+from simulator.slurm.queue import enqueue, sort_queue
 from simulator.slurm.starting import end_earlier, end_job
 from simulator.slurm.state import Engine
 
@@ -223,7 +223,7 @@ def _join_all(replay, job, now):
     for k in range(partitions.shape[1]):
         if partitions[job, k] >= 0:
             priority = _priority(replay, job, partitions[job, k], now)
-            join_queue(replay.engine, replay.pending, replay.clock[PENDING], job, partitions[job, k], priority)
+            enqueue(replay.engine, replay.pending, replay.clock[PENDING], job, partitions[job, k], priority)
             replay.clock[PENDING] += 1
 
 

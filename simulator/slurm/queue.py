@@ -25,7 +25,7 @@ def goes_before(engine, row, other):
 
 
 @referring_apart
-def join_queue(engine, queue, length, job, partition, priority):
+def enqueue(engine, queue, length, job, partition, priority):
     """A job takes its place behind those that go before it. The queue has `length` rows without it."""
     queue[length, 0] = job
     queue[length, 1] = partition
