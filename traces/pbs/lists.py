@@ -10,7 +10,7 @@ import numpy as np
 from traces.common.compiled import compiled
 
 MISSING = -(1 << 62)
-MOST_NODES = 1024
+MOST_LISTED_NODES = 1024
 """Longer lists of nodes are left to the rules."""
 _FEW_NODES = 8
 _TABLE_SIZE = 4096
@@ -169,7 +169,7 @@ def node_table():
 @compiled
 def different_nodes(text, span, table, stamp):
     """Different hosts of `n1/0*4+n2/0-3,7+n2/8`, or vnodes of `(n1:ncpus=4+n2:ncpus=4)+(n1:mem=1gb)`. MISSING for none, -1 for more than
-    MOST_NODES.
+    MOST_LISTED_NODES.
 
     table: of `node_table`. stamp: above 0, and a different one for each list, so that the table need not be cleared.
     """
@@ -190,7 +190,7 @@ def different_nodes(text, span, table, stamp):
             continue
         if nodes >= _FEW_NODES:
             nodes += _put_node(text, name, length, table, stamp)
-            if nodes > MOST_NODES:
+            if nodes > MOST_LISTED_NODES:
                 return np.int64(-1)
             continue
         k = nodes - 1  # mostly the one before

@@ -8,7 +8,7 @@ import pytest
 from traces.pbs.lists import (
     GPUS,
     MISSING,
-    MOST_NODES,
+    MOST_LISTED_NODES,
     NCPUS,
     PPN,
     different_nodes,
@@ -72,8 +72,8 @@ def test_slots(text: str, slots: int) -> None:
         ("n12+n1/2+n2+", 3),
         ("", MISSING),
         ("+/3+", MISSING),
-        ("+".join(map(str, range(MOST_NODES))) + "+5+0", MOST_NODES),
-        ("+".join(map(str, range(MOST_NODES + 1))), -1),
+        ("+".join(map(str, range(MOST_LISTED_NODES))) + "+5+0", MOST_LISTED_NODES),
+        ("+".join(map(str, range(MOST_LISTED_NODES + 1))), -1),
     ],
     ids=lambda value: str(value)[:30],
 )
