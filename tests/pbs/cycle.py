@@ -4,7 +4,7 @@
 their starts, then reservations are announced and begin, then jobs are submitted and released. Each of these is followed by a pass of its
 own. A pass takes no time. What the description leaves open, and this oracle takes to be so:
 
-* `by_queue` comes after reservations, preemption levels and suspended jobs, and before the formula. Queues of one priority keep their order.
+* `by_queue` comes after reservations, preemption levels and suspended jobs, and before the formula.
 * Jobs of reservations are not limited, do not count, and are no top jobs.
 * With `backfill_depth` 0 nothing starts behind the first job that cannot.
 * A task that its array's own limit blocks takes a slot as any job that a limit blocks.
@@ -98,7 +98,7 @@ class _Cycle:
             self._second(min(times), coming)
 
     def _coming_events(self) -> list[tuple[int, int, int, object]]:
-        """Time, kind, rank and what it is about. Kinds: 0 a reservation ends, 2 is announced, 3 begins, 4 a job is submitted or released."""
+        """Time, kind, rank and what it is about. Kinds: a reservation ends (0), is announced (2), begins (3), a job is submitted (4)."""
         events: list[tuple[int, int, int, object]] = []
         for rank, reservation in enumerate(self.site.reservations):
             events += [(reservation.end_s, 0, rank, reservation), (reservation.announced_s, 2, rank, reservation)]
@@ -116,12 +116,9 @@ class _Cycle:
         while coming and coming[0][0] == now_s and coming[0][1] == 0:
             self._end_reservation(coming.pop(0)[3], now_s)
             events += self._pass_unless(merges, now_s)
-        while ended := sorted(
-            (task for task in self.running if task.end_s <= now_s), key=lambda task: (task.start_s, task.rank)
-        ):
-            for task in ended:
-                self._end(task)
-                events += self._pass_unless(merges, now_s)
+        while ended := [task for task in self.running if task.end_s <= now_s]:  # a pass may suspend one of them
+            self._end(min(ended, key=lambda task: (task.start_s, task.rank)))
+            events += self._pass_unless(merges, now_s)
         while coming and coming[0][0] == now_s:
             _, kind, _, about = coming.pop(0)
             if kind == 2:
@@ -178,11 +175,14 @@ class _Cycle:
                 task.rank: CycleCandidate(task.job, task.rank, eligible[task.rank], task.suspended_at_s)
                 for task in left
             }
-            first = min(candidates.values(), key=cmp_to_key(lambda a, b: comes_before(a, b, self.site, self.usage)))
+            first = min(candidates.values(), key=cmp_to_key(self._compare))
             task = next(task for task in left if task.rank == first.rank)
             left.remove(task)
             if not self._consider(task, top_jobs, now_s):
                 return
+
+    def _compare(self, first: CycleCandidate, second: CycleCandidate) -> int:
+        return comes_before(first, second, self.site, self.usage)
 
     def _consider(self, task: _Task, top_jobs: list[_TopJob], now_s: int) -> bool:
         """Starts the job, or makes it a top job, or leaves it. False where nothing behind it may start."""
