@@ -9,7 +9,7 @@ own. A pass takes no time. What the description leaves open, and this oracle tak
 * With `backfill_depth` 0 nothing starts behind the first job that cannot.
 * A task that its array's own limit blocks takes a slot as any job that a limit blocks.
 * An express job suspends the youngest jobs until it fits, and then lets those go on that were not needed.
-* Usage of fair share is added before it decays.
+* Usage of fair share is added before it decays. Runs show that it comes in steps, see `CycleShares`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Cycle:
         self.reservations: list[CycleReservation] = []
         self.lingering: list[CycleHold] = []
         self.usage = CycleUsage(site.settings.shares) if site.settings.shares else None
-        self.usage_until_s = 0
+        self.usage_until_s = 0.0
 
     def starts(self) -> Iterable[CycleStart]:
         for task in sorted(self.over, key=lambda task: (task.start_s, task.rank)):
@@ -155,12 +155,15 @@ class _Cycle:
         self.waiting = [task for task in self.waiting if task.job.reservation != reservation.name]
 
     def _add_usage(self, now_s: int) -> None:
+        """What the scheduler has learned of by now, and what has decayed since."""
         if self.usage:
+            shares = self.usage.shares
+            poll_s = shares.began_s + (now_s - shares.began_s) // shares.polls_s * shares.polls_s
             for task in self.running:
-                used_s = now_s - max(self.usage_until_s, task.resumed_s)
-                self.usage.add(task.job.user, used_s * task.job.asks.ncpus)
+                counted_s = max(poll_s - max(self.usage_until_s, task.resumed_s), 0.0)
+                self.usage.add(task.job.user, counted_s * task.job.asks.ncpus)
+            self.usage_until_s = poll_s
             self.usage.decay_until(now_s)
-        self.usage_until_s = now_s
 
     # one pass
 

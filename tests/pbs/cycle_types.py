@@ -107,7 +107,11 @@ class CycleReservation:
 @dataclass(frozen=True)
 class CycleShares:
     """Fair share. tree: name of a group or entity -> its parent ("root" at the top) and shares. began_s: the scheduler's start, from which
-    steps of decay count. usage: of entities at the beginning."""
+    steps of decay count. usage: of entities at the beginning.
+
+    polls_s: seconds between the times at which the scheduler learns what running jobs have used, from its start on. So it never learns of
+    what a job used after the last one before its end.
+    """
 
     tree: Mapping[str, tuple[str, int]]
     unknown_shares: int = 10
@@ -115,6 +119,7 @@ class CycleShares:
     decay_factor: float = 0.5
     began_s: int = 0
     usage: Mapping[str, float] = field(default_factory=dict)
+    polls_s: float = 1.0
 
 
 @dataclass(frozen=True)

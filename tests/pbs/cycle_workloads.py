@@ -98,7 +98,7 @@ def _job(rng: np.random.Generator, name: str, submit_s: int, site: CycleSite) ->
     walltime_s = int(rng.choice((5, 20, 60, 100)))
     runtime_s = int(rng.integers(0, walltime_s + 1)) if rng.random() < 0.9 else walltime_s + 5
     chunk = CycleAmounts(int(rng.integers(1, 5)), int(rng.choice((0, 0, 4, 12))), int(rng.random() < 0.1))
-    chunks = (chunk,) * int(rng.integers(1, 5))
+    chunks = (chunk,) * int(rng.integers(1, min(4, len(site.nodes)) + 1))
     if rng.random() < 0.2:
         chunks += (CycleAmounts(int(rng.integers(1, 9))),)
     coming = [each.name for each in site.reservations if each.end_s > submit_s]
