@@ -8,7 +8,7 @@ never undoes a rejected move.
     python -m papers.neural_annealing.study --tree code --checkpoints FOLDER
     python -m papers.neural_annealing.study --tree paper --variants paper --networks CNN-3 --recipe siblings --epochs 2
 
-What was trained is kept in FOLDER, and an interrupted run goes on from there. Each policy is written beside its checkpoint.
+The recipe `exact` learns from the exact cost of every choice, for as many passes as `--updates` says. What was trained is kept in FOLDER, and an interrupted run goes on from there. Each policy is written beside its checkpoint.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from models.allocation.neural.repairing import LARGEST_JOB
 from models.allocation.scas import scas_allocation
 from models.allocation.sequential import sequential_allocation
 from models.allocation.window import Allocation, Window
+from papers.neural_annealing.exact_training import ExactPass, train_on_values
 from papers.neural_annealing.options import RepairOptions
 from papers.neural_annealing.protocol import HOP_COST
 from papers.neural_annealing.training import EPOCH_JOBS, TEST_STREAM, RepairUpdate, epoch_seed, train_repair
@@ -56,6 +57,7 @@ TRAINED_CLUSTERS = {
 }
 RECIPES: dict[str, dict[str, Any]] = {
     "published": {},
+    "exact": {},
     "siblings": {
         "update_windows": 4,
         "window_episodes": 8,

@@ -29,6 +29,7 @@ from pathlib import Path
 from assets.common.storage import open_warehouse
 from simulator.compiled import SOURCE_HASH
 from simulator.metrics.metrics import SEMANTICS
+from studies.publishing.differences import paper_systems, with_differences
 from studies.publishing.warehouse_tables import warehouse_tables
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -197,7 +198,8 @@ def write_pages() -> None:
     for page in PAGES:
         before = page.read_text()
         try:
-            after, files = rewritten(before, stored()), files_of(page, stored())
+            after = with_differences(rewritten(before, stored()), paper_systems())
+            files = files_of(page, stored())
         except KeyError as error:
             print(f"{page.relative_to(PROJECT)}: {error.args[0]}")
             continue
