@@ -30,7 +30,6 @@ from models.allocation.neural.repairing import LARGEST_JOB
 from models.allocation.scas import scas_allocation
 from models.allocation.sequential import sequential_allocation
 from models.allocation.window import Allocation, Window
-from papers.neural_annealing.exact_training import ExactPass, train_on_values
 from papers.neural_annealing.options import RepairOptions
 from papers.neural_annealing.protocol import HOP_COST
 from papers.neural_annealing.training import EPOCH_JOBS, TEST_STREAM, RepairUpdate, epoch_seed, train_repair
@@ -137,13 +136,13 @@ def print_curves(variant: str, curves: dict[Any, list[RepairUpdate]]) -> None:
 
 def print_table_3(title: str, cluster: TrainedCluster, policy: RepairPolicy, epochs: int) -> None:
     """Mean cost of a window by epoch and solver, and CPU milliseconds of a window below."""
-    solvers = {"Seq.": sequential, "NSA-500": neural(policy, PAPERS_ANNEALING, 500)}
-    equal = equal_steps(cluster, solvers["NSA-500"])
+    solvers = {"Seq.": sequential, "learned-500": neural(policy, PAPERS_ANNEALING, 500)}
+    equal = equal_steps(cluster, solvers["learned-500"])
     solvers |= {
         "SA-500": annealed(PAPERS_ANNEALING, 500),
         "SA-1000": annealed(PAPERS_ANNEALING, 1000),
         f"SA-{equal}": annealed(PAPERS_ANNEALING, equal),
-        "NSA-500 published": neural(policy, PUBLISHED_ANNEALING, 500),
+        "learned-500 published": neural(policy, PUBLISHED_ANNEALING, 500),
         "SA-500 published": annealed(PUBLISHED_ANNEALING, 500),
         "SA-1000 published": annealed(PUBLISHED_ANNEALING, 1000),
         f"SA-{equal} published": annealed(PUBLISHED_ANNEALING, equal),
@@ -152,7 +151,7 @@ def print_table_3(title: str, cluster: TrainedCluster, policy: RepairPolicy, epo
     print(f"\n{title}\n\n| epoch | {' | '.join(solvers)} |\n|---|{'---|' * len(solvers)}")
     rows = []
     for epoch in range(epochs):
-        costs, times = run_epoch(cluster, solvers, "NSA-500", epoch)
+        costs, times = run_epoch(cluster, solvers, "learned-500", epoch)
         rows.append((costs, times))
         print(f"| {epoch + 1} | {' | '.join(f'{HOP_COST * cost:,.0f}' for cost in costs)} |", flush=True)
     costs, times = (np.mean([row[part] for row in rows], axis=0) for part in (0, 1))
@@ -160,11 +159,11 @@ def print_table_3(title: str, cluster: TrainedCluster, policy: RepairPolicy, epo
     print(f"| CPU ms | {' | '.join(f'{1000 * seconds:.2f}' for seconds in times)} |")
     names = list(solvers)
     for kind in ("", " published"):
-        ours = names.index(f"NSA-500{kind}")
+        ours = names.index(f"learned-500{kind}")
         for rival in (f"SA-500{kind}", f"SA-1000{kind}", f"SA-{equal}{kind}", "SCAS exact"):
             other = names.index(rival)
             gains = [1 - row[0][ours] / row[0][other] for row in rows]
-            print(f"NSA-500{kind} is {100 * np.mean(gains):+.2f} % below {rival}, mean over epochs")
+            print(f"learned-500{kind} is {100 * np.mean(gains):+.2f} % below {rival}, mean over epochs")
 
 
 def run_epoch(

@@ -54,9 +54,7 @@ def repair_values(batch: RepairBatch) -> RepairValues:
     return RepairValues(best, mean)
 
 
-def repaired_costs(
-    batch: RepairBatch, rules: AnnealingRules, seed: int, best: bool, begin: bool = False
-) -> FloatArray:
+def repaired_costs(batch: RepairBatch, rules: AnnealingRules, seed: int, best: bool, begin: bool = False) -> FloatArray:
     """Cost of each window's best assignment after `rules.steps` moves from the present one, (windows,).
 
     best: repairs are the cheapest, otherwise their entries are drawn with equal chances. begin: the batch gets the last assignment
