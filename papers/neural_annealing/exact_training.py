@@ -28,9 +28,12 @@ from simulator.topology.tree import SwitchTree
 
 STATE_EPOCHS, TRIED_EPOCHS, STATES_OF_A_WINDOW = 200, 3, 4
 """Epochs of 100 windows that are learned from, and that try what was learned. From each window so many repairs in a row."""
-EXACT_PASSES, EXACT_BATCH, FIRST_RATE, LAST_RATE = 400, 512, 2e-3, 5e-5
+EXACT_PASSES, EXACT_BATCH, FIRST_RATE, LAST_RATE = 400, 256, 1e-3, 5e-5
 """Passes over all decisions, decisions in a gradient step, and rates of Adam, of the first pass and after the last."""
 EXACT_ENTROPY = 0.005
+PLACE_SCALE = 8.0
+"""By what the first weights of a convolution over leaf and pod are larger than torch makes them. These numbers differ by a fortieth from
+leaf to leaf, and with torch's weights a convolutional network did not see where one ends."""
 _BEST_SHARE = 0.5
 """Share of the choices that are the best ones, where the next state comes from. The others are drawn with equal chances."""
 
@@ -130,6 +133,10 @@ class ExactLearner:
         self._decisions: tuple[ExactDecisions, ExactDecisions] | None = None
         torch.manual_seed(seed)
         self.network = RepairActorCritic(options.network, FEATURES[options.variant], options.seen_nodes)
+        first = self.network.actor[0]
+        if isinstance(first, torch.nn.Conv1d):
+            with torch.no_grad():
+                first.weight[:, :2] *= PLACE_SCALE
         self._optimiser = Adam(self.network.actor.parameters(), lr=FIRST_RATE)
         self.curve: list[ExactPass] = []
 

@@ -46,7 +46,8 @@ class Setting:
     with_remaining: estimates follow the prediction while a job runs. goal: "slowdown" or "completion". true_lengths: rewards divide
     by real run times. stop_within, stop_ratio: the stopping rule (docs/reference/rlschert.md) stops jobs that have run for at most
     `stop_within` units when a job waits that is `stop_ratio` times shorter (0 units means no such rule). preemption_cost: units
-    by which every run of a job after a kill is longer. printed_reward: rewards for slowdown are equation 9 as it is printed. Raises ValueError for numbers that make no sense.
+    by which every run of a job after a kill is longer. printed_reward: equation 9 as it is
+    printed. Raises ValueError for numbers that make no sense.
     """
 
     procs: int = 16

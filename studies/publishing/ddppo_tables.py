@@ -117,7 +117,7 @@ def verdicts_table(rows: pl.DataFrame) -> str:
 def sizes_table(costs: pl.DataFrame, logs: list[str]) -> str:
     """Bounded slowdowns by the log that was learned from, and how each differs from the first, with a 95 % interval.
 
-    costs: of our population for bounded slowdown; source, trained_on, seed, window_number, first_position, window_jobs, cost. logs: those that
+    costs: of our population for bounded slowdown; source, trained_on, seed, window_number, first_position, window_jobs, cost. logs: that
     were learned from, in their order in the table.
     """
     lines = []
