@@ -171,7 +171,7 @@ class ExactLearner:
             self._optimiser.zero_grad()
             loss.backward()
             self._optimiser.step()
-            total += float(loss) * len(part)
+            total += loss.item() * len(part)
         self.curve.append(ExactPass(epoch, total / len(order), tried.share(self.network)))
         return self.curve[-1]
 
