@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -159,8 +160,9 @@ class ExactLearner:
         """One pass, in an order that depends on the seed and the pass."""
         learned, tried = self.decisions
         rng = np.random.default_rng([self._seed, epoch])
+        rate = LAST_RATE + (FIRST_RATE - LAST_RATE) * (1 + math.cos(math.pi * epoch / self._passes)) / 2
         for group in self._optimiser.param_groups:
-            group["lr"] = LAST_RATE + (FIRST_RATE - LAST_RATE) * (1 + np.cos(np.pi * epoch / self._passes)) / 2
+            group["lr"] = rate
         scale, total = float(learned.above.std()), 0.0
         order = torch.from_numpy(rng.permutation(len(learned.mean)))
         for part in order.split(EXACT_BATCH):
