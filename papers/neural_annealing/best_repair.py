@@ -77,7 +77,7 @@ def policies_of(files: list[Path]) -> dict[str, Policies]:
     return policies
 
 
-def test_windows(tree: str, epochs: int) -> list[tuple[IntArray, IntArray]]:
+def tested_windows(tree: str, epochs: int) -> list[tuple[IntArray, IntArray]]:
     """Idle nodes and sizes of windows that no training has."""
     cluster = TRAINED_CLUSTERS[tree]
     seeds = [epoch_seed(TEST_STREAM, epoch) for epoch in range(epochs)]
@@ -97,7 +97,7 @@ def single_repairs(tree: str, policies: Policies, epochs: int) -> list[list[str]
     """Rows of the first table."""
     rows = []
     for state in ("sequential", "in a search"):
-        batch = batch_of(tree, test_windows(tree, epochs))
+        batch = batch_of(tree, tested_windows(tree, epochs))
         if state == "in a search":
             repaired_costs(batch, replace(PAPERS_ANNEALING, steps=MIDDLE), 1, best=False, begin=True)
         batch.destroy(np.random.default_rng(1), RepairOptions().most_removed)
@@ -112,7 +112,7 @@ def single_repairs(tree: str, policies: Policies, epochs: int) -> list[list[str]
 
 def searches(tree: str, policies: Policies, epochs: int) -> list[list[str]]:
     """Rows of the second table."""
-    windows, cluster = test_windows(tree, epochs), TRAINED_CLUSTERS[tree]
+    windows, cluster = tested_windows(tree, epochs), TRAINED_CLUSTERS[tree]
     whole = [Window(cluster.tree, idle, sizes, cluster.integer) for idle, sizes in windows]
     rows = []
     for search, rules in SEARCHED.items():
