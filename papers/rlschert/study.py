@@ -119,7 +119,7 @@ IMAGES_TRAINED = (
 
 
 def networks(checkpoints: Path | None, iterations: int = PAPER_OPTIONS.iterations, seed: int = 1) -> None:
-    """Table 3, and a network that sees first predictions alone as DeepRM does, without killing, trained as published and judged on sequences that nothing was chosen on."""
+    """Table 3, and a network that sees first predictions alone, as DeepRM does. None kills, and judging sequences are of no training."""
     pool, validation = (draw_sequences(Workload(), count, draw) for draw, count in ((1, PAPER_OPTIONS.pool), (2, 32)))
     trained = []
     for name, algorithm, network, with_remaining, printed in IMAGES_TRAINED:
