@@ -63,8 +63,6 @@ def _request(options: dict[str, str], submit_s: int) -> Request:
     return Request(
         submit_s=submit_s,
         limit_s=hours * 3600 + minutes * 60 + seconds,
-        min_nodes=-(-tasks // each),
-        max_nodes=-(-tasks // each),
         tasks=tasks,
         tasks_per_node=each,
         memory_mib=int(memory) if memory else MEMORY_PER_CPU_MIB,
