@@ -57,7 +57,7 @@ class WaitingRows(NamedTuple):
 
 @compiled
 def backfill_cycle(engine, waiting, decisions, now):
-    """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards."""
+    """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards. Returns how many jobs it tested."""
     settings, jobs = engine.site.settings, engine.jobs
     begin_slices(engine.slices, now, settings)
     decisions.length[0] = 0
@@ -77,21 +77,25 @@ def backfill_cycle(engine, waiting, decisions, now):
         plans = 0
         while job >= 0:
             if tests >= settings.job_tests:
-                return
+                return tests
             limit = jobs.array_limit[job]
             if limit > 0 and engine.running.array_running[jobs.array[job]] >= limit:
                 break
             if too_many_jobs(engine, job):
                 break
             tests += 1
+            is_full = engine.slices.rows[0] >= settings.table_rows
             kind = consider(engine, decisions, job, partition, now + waiting.delay[row])
             if kind == NEITHER:
                 break
             if kind == PLANNED:
+                if is_full:
+                    return tests
                 plans += 1
             job = waiting.next_task[job]
             if plans >= settings.array_plans:
                 break
+    return tests
 
 
 @compiled

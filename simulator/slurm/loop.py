@@ -33,6 +33,7 @@ from simulator.slurm.state import Engine
 IntArray = NDArray[np.int64]
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
+MILLION = 1_000_000
 (
     FULL_DUE,
     CYCLE_DUE,
@@ -45,8 +46,11 @@ ALL = np.int64(1 << 40)
     ENDING,
     EPILOGS,
     LAST_EVENT,
-) = range(11)
-"""Places in `Replay.clock`: when each scheduler runs next, and how long the lists are."""
+    ASLEEP,
+    CYCLE_US,
+) = range(13)
+"""Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
+change. CYCLE_US: what is left of the time that cycles took, below a second."""
 _AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
 
 
@@ -64,7 +68,8 @@ class Replay(NamedTuple):
     runtime: IntArray  # (jobs,)
     epilog: IntArray  # (jobs,), seconds until its nodes can be used again
     next_task: IntArray  # (jobs,), the task behind it in its array
-    clock: IntArray  # (11,)
+    test_us: int  # microseconds that a cycle takes for each job
+    clock: IntArray  # (13,)
     pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
     eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
     finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before
@@ -98,18 +103,19 @@ def run_replay(replay):
             clock[FULL_DUE] += settings.full_interval
             clock[LAST_BATCH] = now
             clock[BATCH_DUE] = FOREVER
+            if clock[PENDING] > 0 and replay.waiting.length[0] > 0:
+                _wake(replay, now)
         elif clock[BATCH_DUE] <= now:
             _pass(replay, settings.depth + 1, now)
             clock[LAST_BATCH] = now
             clock[BATCH_DUE] = FOREVER
-        if clock[CYCLE_DUE] <= now:
+        if clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0:
             _cycle(replay, now)
-            clock[CYCLE_DUE] += settings.interval
 
 
 @compiled
 def _next_time(replay):
-    """The next second in which something happens. Schedulers that have nobody to start are passed over, in their own rhythm."""
+    """The next second in which something happens. Passes that have nobody to start are left out, in their own rhythm."""
     clock, settings = replay.clock, replay.engine.site.settings
     now = FOREVER
     if clock[NEXT_SUBMIT] < len(replay.order):
@@ -122,11 +128,13 @@ def _next_time(replay):
     if clock[PENDING] > 0:
         if now >= FOREVER and not _may_start_later(replay):
             return FOREVER
-        return min(min(now, clock[FULL_DUE]), min(clock[CYCLE_DUE], clock[BATCH_DUE]))
+        return min(min(now, _next_run(clock)), clock[BATCH_DUE])
     if now < FOREVER:
         clock[FULL_DUE] += _whole_steps(now - clock[FULL_DUE], settings.full_interval)
-        clock[CYCLE_DUE] += _whole_steps(now - clock[CYCLE_DUE], settings.interval)
         clock[BATCH_DUE] = FOREVER
+        if clock[ASLEEP] == 0 and clock[CYCLE_DUE] < now:
+            clock[CYCLE_DUE] += settings.interval  # a cycle with nobody to start
+            clock[ASLEEP] = 1
     return now
 
 
@@ -137,10 +145,25 @@ def _whole_steps(late, step):
 
 
 @compiled
+def _next_run(clock):
+    """When the full queue is looked at next, or a cycle begins."""
+    return clock[FULL_DUE] if clock[ASLEEP] > 0 else min(clock[FULL_DUE], clock[CYCLE_DUE])
+
+
+@compiled
+def _wake(replay, now):
+    """Something has changed: if backfill waits for that, its next cycle begins within a second, but not before its interval is over."""
+    clock = replay.clock
+    if clock[ASLEEP] > 0:
+        clock[ASLEEP] = 0
+        clock[CYCLE_DUE] = max(clock[CYCLE_DUE], now + 1)
+
+
+@compiled
 def _may_start_later(replay):
     """When nothing runs and nobody comes: whether a waiting job is kept by a time to come, or the schedulers have yet to run twice."""
     site, jobs, clock = replay.engine.site, replay.engine.jobs, replay.clock
-    now = min(clock[FULL_DUE], clock[CYCLE_DUE])
+    now = _next_run(clock)
     if now < clock[LAST_EVENT] + 2 * max(site.settings.full_interval, site.settings.interval):
         return True
     for k in range(len(site.reservation_times)):
@@ -167,6 +190,7 @@ def _end_jobs(replay, now):
         _end_one(replay, job, end)
         replay.finished[job] = end
         clock[LAST_EVENT] = now
+        _wake(replay, now)
 
 
 @compiled
@@ -199,6 +223,7 @@ def _submit(replay, now):
         _join_all(replay, job, now)
         clock[NEXT_SUBMIT] += 1
         clock[LAST_EVENT] = now
+        _wake(replay, now)
         due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
         clock[BATCH_DUE] = min(clock[BATCH_DUE], due)
 
@@ -327,10 +352,18 @@ def _pass(replay, depth, now):
 
 @compiled
 def _cycle(replay, now):
-    if replay.clock[PENDING] == 0 or replay.engine.site.settings.backfills == 0:
+    """A cycle, after whose end the interval to the next one begins. After one without jobs backfill waits for something to change."""
+    clock, settings = replay.clock, replay.engine.site.settings
+    clock[CYCLE_DUE] = now + settings.interval
+    if clock[PENDING] == 0 or settings.backfills == 0:
+        clock[ASLEEP] = 1
         return
     _fill_waiting(replay, now)
-    backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
+    clock[ASLEEP] = int(replay.waiting.length[0] == 0)
+    tests = backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
+    spent = clock[CYCLE_US] + tests * replay.test_us
+    clock[CYCLE_DUE] += spent // MILLION
+    clock[CYCLE_US] = spent % MILLION
     for k in range(replay.decisions.length[0]):
         if replay.decisions.kind[k] == STARTED:
             _leave_queue(replay, now, True)

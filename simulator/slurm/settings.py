@@ -9,16 +9,19 @@ from traces.cluster.description import SchedulerSettings, Setting
 
 
 class Settings(NamedTuple):
-    """Times in seconds. backfills: 0 under sched/builtin. user_jobs, partition_jobs: jobs of a user or a partition that a backfill cycle
-    looks at, 0 for all. array_plans: plans of one array in a cycle. depth: jobs that the main scheduler looks at after events.
-    stops_at_limit: 1 where a job over a limit blocks its partition (assoc_limit_stop). safe: 1 where jobs start only if a limit on used
-    time lasts to their ends. basic: 1 under priority/basic. whole_nodes: 1 under select/linear."""
+    """Times in seconds. backfills: 0 under sched/builtin. most_seconds: of a backfill cycle. table_rows: of its plan, after which it ends.
+    user_jobs, partition_jobs: jobs of a user or a partition that a cycle looks at, 0 for all. array_plans: plans of one array in a cycle.
+    depth: jobs that the main scheduler looks at after events. stops_at_limit: 1 where a job over a limit blocks its partition
+    (assoc_limit_stop). safe: 1 where jobs start only if a limit on used time lasts to their ends. basic: 1 under priority/basic.
+    whole_nodes: 1 under select/linear."""
 
     backfills: int
     interval: int
     window: int
     resolution: int
+    most_seconds: int
     job_tests: int
+    table_rows: int
     user_jobs: int
     partition_jobs: int
     array_plans: int
@@ -44,12 +47,15 @@ def slurm_settings(scheduler: SchedulerSettings) -> Settings:
         return _number(values, name, default)
 
     interval = number("bf_interval", 30)
+    job_tests = number("bf_max_job_test", 500)
     return Settings(
         backfills=int("builtin" not in str(values.get("schedulertype", "sched/backfill"))),
         interval=interval,
         window=number("bf_window", 1440) * 60,
         resolution=max(number("bf_resolution", 60), 1),
-        job_tests=number("bf_max_job_test", 500),
+        most_seconds=number("bf_max_time", interval),
+        job_tests=job_tests,
+        table_rows=number("bf_node_space_size", job_tests),
         user_jobs=number("bf_max_job_user", 0),
         partition_jobs=number("bf_max_job_part", 0),
         array_plans=number("bf_max_job_array_resv", 20),

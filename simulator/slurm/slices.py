@@ -9,6 +9,7 @@ from simulator.compiled import compiled
 def begin_slices(slices, now, settings):
     """One slice for the whole window, in which all nodes are free."""
     slices.length[0] = 1
+    slices.rows[0] = 1
     slices.begin[0] = now - now % settings.resolution
     slices.end[0] = now + settings.window - (now + settings.window) % settings.resolution
     slices.free[0, :] = True
@@ -53,9 +54,9 @@ def is_free(slices, chosen, count, begin, end):
 
 @compiled
 def take_nodes(slices, chosen, count, begin, end):
-    """The chosen nodes are not free in [begin, end)."""
-    _split(slices, begin)
-    _split(slices, end)
+    """The chosen nodes are not free in [begin, end). The table grows by a row for each end of this time at which no slice begins yet, and
+    for a begin at its own."""
+    slices.rows[0] += _split(slices, begin) + _split(slices, end) + (begin <= slices.begin[0])
     for k in range(slices.length[0]):
         if slices.begin[k] >= begin and slices.end[k] <= end:
             for place in range(count):
@@ -65,7 +66,7 @@ def take_nodes(slices, chosen, count, begin, end):
 
 @compiled
 def _split(slices, time):
-    """Makes a slice begin at the time, if it lies within one."""
+    """Makes a slice begin at the time, if it lies within one. Returns whether it did."""
     count = slices.length[0]
     for k in range(count):
         if slices.begin[k] < time < slices.end[k]:
@@ -76,7 +77,8 @@ def _split(slices, time):
             slices.end[k] = time
             slices.begin[k + 1] = time
             slices.length[0] += 1
-            return
+            return 1
+    return 0
 
 
 @compiled

@@ -68,6 +68,7 @@ class Slices(NamedTuple):
     """The plan of a backfill cycle: times [begin, end) with the nodes that no plan has."""
 
     length: IntArray  # (1,)
+    rows: IntArray  # (1,), of the controller's table, in which equal neighbours stay apart
     begin: IntArray  # (most,)
     end: IntArray  # (most,)
     free: BoolArray  # (most, nodes)
@@ -187,6 +188,7 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
         array_running=zeros(int(jobs.array.max(initial=0)) + 1, np.int64),
     )
     slices = Slices(
+        zeros(1, np.int64),
         zeros(1, np.int64),
         zeros(num_slices, np.int64),
         zeros(num_slices, np.int64),
