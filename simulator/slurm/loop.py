@@ -15,9 +15,9 @@ from simulator.compiled import compiled
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.fair_tree import decay_of
-from simulator.slurm.limits import count_elapsed, count_past
+from simulator.slurm.limits import count_elapsed, count_past, count_submitted, may_be_submitted
 from simulator.slurm.main_pass import main_pass
-from simulator.slurm.preemption import CANCEL, REQUEUE_DELAY, group_of
+from simulator.slurm.preemption import CANCEL, REQUEUE, REQUEUE_DELAY, group_of
 from simulator.slurm.priority import (
     FIRST_BASIC,
     FairShares,
@@ -27,7 +27,8 @@ from simulator.slurm.priority import (
     count_usage,
     job_priority,
 )
-from simulator.slurm.starting import end_earlier, end_job
+from simulator.slurm.queue import join_queue, sort_queue
+from simulator.slurm.starting import end_earlier, end_job, leave_node
 from simulator.slurm.state import Engine
 
 IntArray = NDArray[np.int64]
@@ -48,7 +49,8 @@ MILLION = 1_000_000
     LAST_EVENT,
     ASLEEP,
     CYCLE_US,
-) = range(13)
+    NEXT_ABSENCE,
+) = range(14)
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
 change. CYCLE_US: what is left of the time that cycles took, below a second."""
 _AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
@@ -69,13 +71,15 @@ class Replay(NamedTuple):
     epilog: IntArray  # (jobs,), seconds until its nodes can be used again
     next_task: IntArray  # (jobs,), the task behind it in its array
     test_us: int  # microseconds that a cycle takes for each job
-    clock: IntArray  # (13,)
+    clock: IntArray  # (14,)
     pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
+    room: IntArray  # (rows, 3), to sort the queue in
     eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
     finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before
     ending: IntArray  # (jobs,), running jobs by their true ends
     epilog_end: IntArray  # (jobs,), ends of epilogs, ascending
     backfilled: NDArray[np.bool_]  # (jobs,)
+    refused: NDArray[np.bool_]  # (jobs,), by a limit on submitted jobs
     preempted: IntArray  # (jobs,), how often
 
 
@@ -89,26 +93,24 @@ def run_replay(replay):
         if now >= FOREVER:
             return
         _end_jobs(replay, now)
+        _lose_nodes(replay, now)
         if clock[PERIOD_DUE] <= now:
             _new_priorities(replay, now)
         _submit(replay, now)
-        after_epilog = False
+        epilogs = clock[EPILOGS]
         while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
             clock[EPILOGS] -= 1
-            after_epilog = True
-        if after_epilog:
+        if clock[EPILOGS] < epilogs:
             _pass(replay, settings.depth + 1, now)
-        if clock[FULL_DUE] <= now:
-            _pass(replay, ALL, now)
-            clock[FULL_DUE] += settings.full_interval
+        is_full = clock[FULL_DUE] <= now
+        if is_full or clock[BATCH_DUE] <= now:
+            _pass(replay, ALL if is_full else settings.depth + 1, now)
             clock[LAST_BATCH] = now
             clock[BATCH_DUE] = FOREVER
+        if is_full:
+            clock[FULL_DUE] += settings.full_interval
             if clock[PENDING] > 0 and replay.waiting.length[0] > 0:
                 _wake(replay, now)
-        elif clock[BATCH_DUE] <= now:
-            _pass(replay, settings.depth + 1, now)
-            clock[LAST_BATCH] = now
-            clock[BATCH_DUE] = FOREVER
         if clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0:
             _cycle(replay, now)
 
@@ -116,8 +118,8 @@ def run_replay(replay):
 @compiled
 def _next_time(replay):
     """The next second in which something happens. Passes that have nobody to start are left out, in their own rhythm."""
-    clock, settings = replay.clock, replay.engine.site.settings
-    now = FOREVER
+    clock, settings, absences = replay.clock, replay.engine.site.settings, replay.engine.site.absences
+    now = np.int64(FOREVER)
     if clock[NEXT_SUBMIT] < len(replay.order):
         now = replay.engine.jobs.submit[replay.order[clock[NEXT_SUBMIT]]]
     if clock[ENDING] > 0:
@@ -125,6 +127,8 @@ def _next_time(replay):
         now = min(now, replay.engine.running.start[job] + replay.runtime[job])
     if clock[EPILOGS] > 0:
         now = min(now, replay.epilog_end[clock[EPILOGS] - 1])
+    if clock[NEXT_ABSENCE] < len(absences) and (now < FOREVER or clock[PENDING] > 0):
+        now = min(now, absences[clock[NEXT_ABSENCE], 0])
     if clock[PENDING] > 0:
         if now >= FOREVER and not _may_start_later(replay):
             return FOREVER
@@ -166,10 +170,11 @@ def _may_start_later(replay):
     now = _next_run(clock)
     if now < clock[LAST_EVENT] + 2 * max(site.settings.full_interval, site.settings.interval):
         return True
-    for k in range(len(site.reservation_times)):
-        if site.reservation_times[k, 1] >= clock[LAST_EVENT]:
-            clock[LAST_EVENT] = min(now, site.reservation_times[k, 1] + 1)
-            return True
+    for times in (site.reservation_times, site.absences):
+        for k in range(len(times)):
+            if clock[LAST_EVENT] <= times[k, 1] < FOREVER:
+                clock[LAST_EVENT] = min(now, times[k, 1] + 1)
+                return True
     for k in range(clock[PENDING]):
         if jobs.begin[replay.pending[k, 0]] >= clock[LAST_EVENT]:
             clock[LAST_EVENT] = min(now, jobs.begin[replay.pending[k, 0]] + 1)
@@ -188,8 +193,20 @@ def _end_jobs(replay, now):
             return
         clock[ENDING] -= 1
         _end_one(replay, job, end)
+        count_submitted(replay.engine, job, -1)
         replay.finished[job] = end
         clock[LAST_EVENT] = now
+        _wake(replay, now)
+
+
+@compiled
+def _lose_nodes(replay, now):
+    """Nodes go down or are drained. Jobs on a node that is down wait again, or have failed."""
+    clock, absences = replay.clock, replay.engine.site.absences
+    while clock[NEXT_ABSENCE] < len(absences) and absences[clock[NEXT_ABSENCE], 0] <= now:
+        leave_node(replay.engine, absences[clock[NEXT_ABSENCE]])
+        clock[NEXT_ABSENCE] += 1
+        _end_victims(replay, now, CANCEL if replay.engine.site.settings.requeues == 0 else REQUEUE, 0)
         _wake(replay, now)
 
 
@@ -219,9 +236,13 @@ def _submit(replay, now):
         job = replay.order[clock[NEXT_SUBMIT]]
         if jobs.submit[job] > now:
             return
+        clock[NEXT_SUBMIT] += 1
+        if not may_be_submitted(replay.engine, job):
+            replay.refused[job] = True
+            continue
+        count_submitted(replay.engine, job, 1)
         replay.eligible[job] = _eligible_from(replay, job, now)
         _join_all(replay, job, now)
-        clock[NEXT_SUBMIT] += 1
         clock[LAST_EVENT] = now
         _wake(replay, now)
         due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
@@ -245,37 +266,9 @@ def _join_all(replay, job, now):
     partitions = replay.engine.jobs.partitions
     for k in range(partitions.shape[1]):
         if partitions[job, k] >= 0:
-            _join(replay, job, partitions[job, k], _priority(replay, job, partitions[job, k], now))
-
-
-@compiled
-def _join(replay, job, partition, priority):
-    """The job takes its place in the queue."""
-    place = replay.clock[PENDING]
-    while place > 0 and _goes_before(replay, job, partition, priority, replay.pending[place - 1]):
-        replay.pending[place] = replay.pending[place - 1]
-        place -= 1
-    replay.pending[place, 0] = job
-    replay.pending[place, 1] = partition
-    replay.pending[place, 2] = priority
-    replay.clock[PENDING] += 1
-
-
-@compiled
-def _goes_before(replay, job, partition, priority, row):
-    """Jobs of a reservation, then the tier of the partition, then priority, then the time of submission, then the number."""
-    site, jobs = replay.engine.site, replay.engine.jobs
-    other, other_partition = row[0], row[1]
-    mine, theirs = jobs.reservation[job] >= 0, jobs.reservation[other] >= 0
-    if mine != theirs:
-        return mine
-    if site.partition_tier[partition] != site.partition_tier[other_partition]:
-        return site.partition_tier[partition] > site.partition_tier[other_partition]
-    if priority != row[2]:
-        return priority > row[2]
-    if jobs.submit[job] != jobs.submit[other]:
-        return jobs.submit[job] < jobs.submit[other]
-    return job < other
+            priority = _priority(replay, job, partitions[job, k], now)
+            join_queue(replay.engine, replay.pending, replay.clock[PENDING], job, partitions[job, k], priority)
+            replay.clock[PENDING] += 1
 
 
 @compiled
@@ -307,16 +300,9 @@ def _new_priorities(replay, now):
     clock[PERIOD_DUE] = now + replay.rules.period
     for k in range(clock[PENDING]):
         job, partition = pending[k, 0], pending[k, 1]
-        priority = pending[k, 2]
         if replay.engine.site.settings.basic == 0:
-            priority = _priority(replay, job, partition, now)
-        place = k
-        while place > 0 and _goes_before(replay, job, partition, priority, pending[place - 1]):
-            pending[place] = pending[place - 1]
-            place -= 1
-        pending[place, 0] = job
-        pending[place, 1] = partition
-        pending[place, 2] = priority
+            pending[k, 2] = _priority(replay, job, partition, now)
+    sort_queue(replay.engine, pending, clock[PENDING], replay.room)
 
 
 @compiled
@@ -347,7 +333,7 @@ def _pass(replay, depth, now):
     _fill_waiting(replay, now)
     if main_pass(replay.engine, replay.waiting, depth, now) > 0:
         _leave_queue(replay, now, False)
-    _end_victims(replay, now)
+    _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
 @compiled
@@ -368,7 +354,7 @@ def _cycle(replay, now):
         if replay.decisions.kind[k] == STARTED:
             _leave_queue(replay, now, True)
             break
-    _end_victims(replay, now)
+    _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
 @compiled
@@ -400,8 +386,9 @@ def _note_end(replay, job):
 
 
 @compiled
-def _end_victims(replay, now):
-    """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time."""
+def _end_victims(replay, now, mode, grace_s):
+    """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time. mode, grace_s:
+    NOT_GIVEN for those of the job's group."""
     rules, clock, running = replay.engine.preemption, replay.clock, replay.engine.running
     for k in range(rules.length[0]):
         job = rules.victims[k]
@@ -413,10 +400,11 @@ def _end_victims(replay, now):
         clock[ENDING] -= 1
         group = group_of(replay.engine, job)
         replay.preempted[job] += 1
-        if rules.mode[group] == CANCEL:
-            end = min(_true_end(replay, job), now + rules.grace_s[group])
+        grace = rules.grace_s[group] if grace_s < 0 else grace_s
+        if (rules.mode[group] if mode < 0 else mode) == CANCEL:
+            end = min(_true_end(replay, job), now + grace)
             replay.runtime[job] = end - running.start[job]
-            end_earlier(replay.engine, job, now + rules.grace_s[group])
+            end_earlier(replay.engine, job, now + grace)
             _note_end(replay, job)
         else:
             _end_one(replay, job, now)

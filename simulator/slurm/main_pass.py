@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from simulator.compiled import compiled
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
+from simulator.slurm.nodes.reservations import covers_all
+from simulator.slurm.nodes.selection import choose_now, reset_weights
 from simulator.slurm.preemption import preempt_for
-from simulator.slurm.reservations import covers_all
-from simulator.slurm.selection import choose_nodes, reset_weights
 from simulator.slurm.starting import begin_job, job_limit
 
 STARTS, PASSED_OVER, BLOCKS = range(3)
@@ -65,18 +65,21 @@ def _try_to_start(engine, job, partition, now):
     site, scratch = engine.site, engine.scratch
     if too_many_jobs(engine, job) or lacks_licences(engine, job):
         return PASSED_OVER
+    nodes = site.partition_nodes[partition]
+    featured = site.feature_nodes[engine.jobs.features[job]]
     for node in range(len(scratch.allowed)):
         scratch.allowed[node] = (
-            site.partition_nodes[partition, node]
-            and site.feature_nodes[engine.jobs.features[job], node]
-            and scratch.open_nodes[node]
-            and scratch.completing[node] <= now
+            nodes[node]
+            & featured[node]
+            & scratch.open_nodes[node]
+            & (scratch.completing[node] <= now)
+            & (scratch.away[node] <= now)
         )
     if not _reservations_allow(engine, job, now, job_limit(engine, job, partition)):
         return PASSED_OVER
     reset_weights(engine, partition)
-    chosen = choose_nodes(engine, engine.free, job, partition)
-    if over_limit(engine, job, chosen):
+    chosen = choose_now(engine, job, partition)
+    if over_limit(engine, job, chosen, now):
         return BLOCKS if site.settings.stops_at_limit > 0 else PASSED_OVER
     if chosen == 0:
         preempt_for(engine, job, partition, now)

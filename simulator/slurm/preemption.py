@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.compiled import compiled
-from simulator.slurm.selection import choose_nodes
+from simulator.slurm.nodes.selection import choose_nodes
+from simulator.slurm.nodes.usable import copy_free
+from simulator.slurm.settings import requeues_jobs
 from simulator.slurm.starting import hold
 from simulator.slurm.state import Preemption
 from traces.cluster.accounts import ServiceQuality
@@ -36,6 +38,8 @@ def preemption_of(cluster: ClusterDescription, num_jobs: int) -> Preemption:
         parts = [(quality.priority, quality) for quality in cluster.qualities]
     else:
         parts = [(partition.tier, partition) for partition in cluster.partitions]
+    if not requeues_jobs(cluster.scheduler):  # jobs that cannot be requeued are cancelled
+        common = CANCEL if common == REQUEUE else common
     modes = [
         _MODES.get(_text(one.preempt_mode).split(",")[0], OFF)
         if _text(one.preempt_mode) not in ("", "cluster")
@@ -82,7 +86,7 @@ def preempt_for(engine, job, partition, now):
     first, which spares others. Those go that are on the chosen nodes. Jobs that go already are taken away before all others.
     """
     rules = engine.preemption
-    if rules.kind[0] == NOBODY:
+    if not may_preempt(engine, job, partition):
         return 0
     candidates = rules.candidates
     count = _candidates(engine, job, partition, now, candidates)
@@ -104,12 +108,32 @@ def preempt_for(engine, job, partition, now):
 
 
 @compiled
+def may_preempt(engine, job, partition):
+    """Whether there are QOS or partitions whose jobs the job may preempt."""
+    rules = engine.preemption
+    mine = engine.jobs.qos[job] if rules.kind[0] == BY_QOS else partition
+    if rules.kind[0] == NOBODY or mine < 0:
+        return False
+    may = False
+    for group in range(len(rules.mode)):
+        may = may or (rules.mode[group] != OFF and _is_below(rules, group, mine))
+    return may
+
+
+@compiled
+def _is_below(rules, group, mine):
+    """Whether jobs of a group may be preempted by mine."""
+    if rules.kind[0] == BY_QOS:
+        return rules.preempts[mine, group]
+    return rules.rank[mine] > rules.rank[group]
+
+
+@compiled
 def release_candidates(engine, trial, job, partition, now):
     """Gives back in the trial what all jobs hold that this one may preempt, and marks them. Returns how many there are."""
     rules = engine.preemption
-    if rules.kind[0] == NOBODY:
-        return 0
-    rules.released[:] = False
+    for k in range(engine.running.length[0]):
+        rules.released[engine.running.job[k]] = False
     count = _candidates(engine, job, partition, now, rules.candidates)
     for k in range(count):
         hold(engine, trial, rules.candidates[k], -1)
@@ -138,10 +162,7 @@ def _candidates(engine, job, partition, now, candidates):
             continue
         if now - running.start[other] < rules.exempt_s[0]:
             continue
-        if rules.kind[0] == BY_QOS:
-            if not rules.preempts[mine, group]:
-                continue
-        elif rules.rank[mine] <= rules.rank[group]:
+        if not _is_below(rules, group, mine):
             continue
         place = count
         while place > 0 and _goes_first(engine, other, candidates[place - 1]):
@@ -169,11 +190,7 @@ def _goes_first(engine, job, other):
 def _take_away(engine, job, partition, candidates, count):
     """Takes candidates away until the job fits. Returns how many, and the number of nodes that the job gets, 0 for never."""
     trial, free = engine.scratch.trial, engine.free
-    trial.cpus[:] = free.cpus
-    trial.memory[:] = free.memory
-    trial.gpus[:] = free.gpus
-    trial.jobs[:] = free.jobs
-    trial.whole[:] = free.whole
+    copy_free(free, trial)
     for k in range(count):
         hold(engine, trial, candidates[k], -1)
         chosen = choose_nodes(engine, trial, job, partition)

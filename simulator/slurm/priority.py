@@ -11,7 +11,8 @@ from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import compiled
 from simulator.slurm.fair_tree import add_usage, classic_factors, decay_of, fair_tree_factors
-from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
+from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
+from simulator.slurm.settings import slurm_version
 from traces.cluster.description import SchedulerSettings
 
 FIRST_BASIC = 4294901760
@@ -86,12 +87,6 @@ def has_classic_shares(scheduler: SchedulerSettings) -> bool:
     return slurm_version(scheduler) < (19, 5) and "fair_tree" not in flags
 
 
-def slurm_version(scheduler: SchedulerSettings) -> tuple[int, int]:
-    """Year and month of a version of Slurm, the newest where none is known."""
-    numbers = [int(part) for part in scheduler.version.split(".")[:2] if part.isdigit()]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else (99, 0)
-
-
 def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
     """The tree of shares in which nobody has used anything."""
     num_accounts = len(arrays.parent)
@@ -142,9 +137,7 @@ def size_factor(engine, rules, job, partition):
     site, jobs = engine.site, engine.jobs
     nodes = jobs.min_nodes[job]
     cpus = wanted_cpus(jobs, job)
-    all_cpus = 0
-    for node in range(len(site.cpus)):
-        all_cpus += site.cpus[node]
+    all_cpus = site.all_cpus
     whole = jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0
     if whole and engine.scratch.tested[job]:
         cpus = max(cpus, nodes * all_cpus // len(site.cpus))

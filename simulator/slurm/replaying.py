@@ -82,6 +82,8 @@ class SlurmReplayer:
         never = start == NOT_GIVEN
         start[never] = CANCELLED
         counts = {"never started": int(never.sum())}
+        if replay.refused.any():
+            counts["refused"] = int(replay.refused.sum())
         if replay.preempted.any():
             counts["preempted"] = int((replay.preempted > 0).sum())
         return Outcome(Schedule(start, replay.backfilled), counts=counts)
@@ -107,7 +109,7 @@ def new_replay(
     num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
     rows = num_jobs * jobs.partitions.shape[1]
     first = int(jobs.submit.min()) if num_jobs else 0
-    clock = np.zeros(13, dtype=np.int64)
+    clock = np.zeros(14, dtype=np.int64)
     rules = priority_rules(description.scheduler)
     clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
     clock[BATCH_DUE], clock[LAST_BATCH], clock[LAST_PERIOD] = FOREVER, first - 60, first
@@ -131,11 +133,13 @@ def new_replay(
         test_us=phases.test_us,
         clock=clock,
         pending=np.zeros((rows + 1, 3), dtype=np.int64),
+        room=np.zeros((rows + 1, 3), dtype=np.int64),
         eligible=none.copy(),
         finished=none.copy(),
         ending=np.zeros(num_jobs + 1, dtype=np.int64),
         epilog_end=np.zeros(num_jobs + 1, dtype=np.int64),
         backfilled=np.zeros(num_jobs, dtype=np.bool_),
+        refused=np.zeros(num_jobs, dtype=np.bool_),
         preempted=np.zeros(num_jobs, dtype=np.int64),
     )
 
