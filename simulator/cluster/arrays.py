@@ -40,7 +40,8 @@ class ClusterArrays:
     a GPU of each type add to usage in a second.
     reservation_nodes: bool (reservations, nodes). reservation_times: (reservations, 3), begin, end, and when it was announced.
     licences: (kinds,). licence_names: their names. switch_nodes: bool (switches, nodes), all nodes below it. switch_level: (switches,), 0
-    for those that have nodes of their own.
+    for those that have nodes of their own. absences: (spans, 4), begin, end and place of a node that is away, and 1 where its jobs are
+    lost, by begin.
     """
 
     cpus: IntArray
@@ -71,6 +72,7 @@ class ClusterArrays:
     licence_names: tuple[str, ...]
     switch_nodes: BoolArray
     switch_level: IntArray
+    absences: IntArray
 
     @property
     def num_nodes(self) -> int:
@@ -130,6 +132,14 @@ def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) ->
             [[node.name in below for node in nodes] for _, below in switches.values()], dtype=np.bool_
         ).reshape(-1, len(nodes)),
         switch_level=_column(level for level, _ in switches.values()),
+        absences=np.array(
+            sorted(
+                (away.begin_s, _bound(away.end_s), place, int(away.state != "drain"))
+                for place, node in enumerate(nodes)
+                for away in node.absences
+            ),
+            dtype=np.int64,
+        ).reshape(-1, 4),
     )
 
 

@@ -12,6 +12,7 @@ from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.fair_tree import add_usage, decay_of, share_out
 from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
+from simulator.slurm.settings import slurm_version
 from traces.cluster.description import SchedulerSettings
 
 FIRST_BASIC = 4294901760
@@ -84,12 +85,6 @@ def has_classic_shares(scheduler: SchedulerSettings) -> bool:
     if "no_fair_tree" in flags:
         return True
     return slurm_version(scheduler) < (19, 5) and "fair_tree" not in flags
-
-
-def slurm_version(scheduler: SchedulerSettings) -> tuple[int, int]:
-    """Year and month of a version of Slurm, the newest where none is known."""
-    numbers = [int(part) for part in scheduler.version.split(".")[:2] if part.isdigit()]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else (99, 0)
 
 
 def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:

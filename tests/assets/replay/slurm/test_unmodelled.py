@@ -32,7 +32,7 @@ def test_a_plain_cluster_leaves_nothing_out() -> None:
             replace(SITE, qualities=(*SITE.qualities, ServiceQuality("idle", usage_threshold=0.5))),
             "QOS idle holds jobs",
         ),
-        (replace(SITE, limits=(Limit("cluster", "", "submitted", "user", "jobs", 5),)), r"1 limit \(jobs, submitted\)"),
+        (replace(SITE, limits=(Limit("cluster", "", "submitted", "user", "cpu", 5),)), r"1 limit \(cpu, submitted\)"),
     ],
 )
 def test_each_rule_is_named(cluster: ClusterDescription, rule: str) -> None:
