@@ -27,7 +27,7 @@ from simulator.slurm.priority import (
     count_usage,
     job_priority,
 )
-from simulator.slurm.queue import enqueue, sort_queue
+from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
 from simulator.slurm.starting import end_earlier, end_job, leave_node
 from simulator.slurm.state import Engine
 
@@ -53,7 +53,6 @@ MILLION = 1_000_000
 ) = range(14)
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
 change. CYCLE_US: what is left of the time that cycles took, below a second."""
-_AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
 
 
 class Replay(NamedTuple):
@@ -241,7 +240,7 @@ def _submit(replay, now):
             replay.refused[job] = True
             continue
         count_submitted(replay.engine, job, 1)
-        replay.eligible[job] = _eligible_from(replay, job, now)
+        replay.eligible[job] = eligible_from(replay, job, now)
         _join_all(replay, job, now)
         clock[LAST_EVENT] = now
         _wake(replay, now)
@@ -272,22 +271,6 @@ def _join_all(replay, job, now):
 
 
 @referring
-def _eligible_from(replay, job, now):
-    """The second from which nothing keeps the job, NOT_GIVEN if something does."""
-    jobs = replay.engine.jobs
-    if jobs.held[job] > 0 or jobs.begin[job] > now:
-        return np.int64(NOT_GIVEN)
-    for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
-        kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
-        if kind == _AFTER_NOT_OK:
-            return np.int64(NOT_GIVEN)
-        done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
-        if done < 0:
-            return np.int64(NOT_GIVEN)
-    return max(now, jobs.submit[job])
-
-
-@referring
 def _new_priorities(replay, now):
     """Once a period all priorities are recomputed, and the queue is sorted."""
     clock, pending = replay.clock, replay.pending
@@ -306,31 +289,10 @@ def _new_priorities(replay, now):
 
 
 @referring
-def _fill_waiting(replay, now):
-    """The rows that a scheduler looks at: eligible jobs, and of an array its first task that waits."""
-    waiting, jobs, clock = replay.waiting, replay.engine.jobs, replay.clock
-    count = 0
-    for k in range(clock[PENDING]):
-        job, partition = replay.pending[k, 0], replay.pending[k, 1]
-        if replay.eligible[job] < 0:
-            replay.eligible[job] = _eligible_from(replay, job, now)
-        if replay.eligible[job] < 0:
-            continue
-        if count > 0 and jobs.array[job] >= 0:
-            before = waiting.job[count - 1]
-            if jobs.array[before] == jobs.array[job] and waiting.partition[count - 1] == partition:
-                continue
-        waiting.job[count] = job
-        waiting.partition[count] = partition
-        count += 1
-    waiting.length[0] = count
-
-
-@referring
 def _pass(replay, depth, now):
     if replay.clock[PENDING] == 0:
         return
-    _fill_waiting(replay, now)
+    fill_waiting(replay, replay.clock[PENDING], now)
     if main_pass(replay.engine, replay.waiting, depth, now) > 0:
         _leave_queue(replay, now, False)
     _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
@@ -344,7 +306,7 @@ def _cycle(replay, now):
     if clock[PENDING] == 0 or settings.backfills == 0:
         clock[ASLEEP] = 1
         return
-    _fill_waiting(replay, now)
+    fill_waiting(replay, replay.clock[PENDING], now)
     clock[ASLEEP] = int(replay.waiting.length[0] == 0)
     tests = backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
     spent = clock[CYCLE_US] + tests * replay.test_us
