@@ -1,6 +1,6 @@
 """How long replays under Slurm take: `python -m benchmarks.slurm [--jobs N,N]`.
 
-A generated cluster of 1,000 nodes under load 0.9: the first jobs of a year of 500,000 and all of them. CPU time of the replay alone, without
+A generated cluster of 1,000 nodes under load 0.9: the first jobs of a year of 500,000, and all. CPU time of the replay alone, without
 compiling, and the most resident memory of the process. A week of UB-HPC is a study: `python -m studies slurm_hpc_week`.
 """
 
@@ -35,6 +35,7 @@ TITLES = ["jobs", "CPU-s", "us a job", "mean wait, h", "longest wait, h", "peak 
 def generated_cluster() -> ClusterDescription:
     """1,000 alike nodes, one partition, fair share between accounts."""
     values = {
+        "selecttype": "select/cons_tres",
         "prioritytype": "priority/multifactor",
         "priorityweightage": 1000,
         "priorityweightfairshare": 10_000,

@@ -17,7 +17,7 @@ from simulator.jobs.cluster import FOREVER
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.nodes.plans import begin_plans, is_free, narrow, take_nodes
 from simulator.slurm.nodes.reservations import narrow_to_reservations
-from simulator.slurm.nodes.selection import choose_later, choose_now, reset_weights
+from simulator.slurm.nodes.selection import choose_later, choose_nodes, choose_now, reset_weights
 from simulator.slurm.nodes.usable import copy_free, holds_whole_nodes, kept_shape, wants_gpus
 from simulator.slurm.preemption import may_preempt, preempt_for, release_candidates
 from simulator.slurm.starting import begin_job, hold, job_limit
@@ -128,10 +128,17 @@ def _place(engine, job, partition, now):
     step = site.settings.resolution
     if lacks_licences(engine, job):
         return NEITHER, 0, 0, 0
+    least_nodes = engine.jobs.min_nodes[job]
+    shape = kept_shape(engine, job, partition)
+    # a job that may preempt others can start before any job ends, and a test for GPUs leaves its marks
+    may_pass_over = wants_gpus(engine.jobs, job) == 0 and not may_preempt(engine, job, partition)
+    is_new = True
     time = now
     while True:
-        for node in range(len(scratch.base)):
-            scratch.base[node] = nodes[node] & featured[node] & (scratch.away[node] <= now)
+        if is_new or len(site.reservation_times) > 0:
+            for node in range(len(scratch.base)):
+                scratch.base[node] = nodes[node] & featured[node] & (scratch.away[node] <= now)
+        is_new = False
         earliest, first_end = narrow_to_reservations(engine, job, limit, time, now)
         if earliest < 0:
             return NEITHER, 0, 0, 0
@@ -141,8 +148,11 @@ def _place(engine, job, partition, now):
             again = (first_end + step - 1) // step * step + 1
             later = again if later == 0 else min(later, again)
         start, chosen = -1, 0
-        if left >= engine.jobs.min_nodes[job]:
-            start, chosen = earliest_by_limits(engine, job, partition, now, later)
+        if left >= least_nodes:
+            scratch.tested[job] = True
+            # in most rounds too few of the nodes come free before others may
+            if not may_pass_over or later == 0 or free_by(engine, shape, later) >= least_nodes:
+                start, chosen = earliest_by_limits(engine, job, partition, now)
         if chosen == 0:
             if later == 0:
                 return NEITHER, 0, 0, 0
@@ -212,9 +222,8 @@ def _is_completing(scratch, chosen, now):
 
 
 @referring_apart
-def earliest_by_limits(engine, job, partition, now, later):
-    """When the job fits on the allowed nodes if running jobs end by their limits, and how many nodes it then gets. 0 nodes for never, and
-    where it is sure to be behind `later`, if that is not 0.
+def earliest_by_limits(engine, job, partition, now):
+    """When the job fits on the allowed nodes if running jobs end by their limits, and how many nodes it then gets. 0 nodes for never.
 
     Running jobs are taken away in the order of their ends, a batch at a time. The job starts at the end of the last one of the batch
     that makes room. Jobs that this one may preempt count as gone.
@@ -227,14 +236,24 @@ def earliest_by_limits(engine, job, partition, now, later):
         trial = engine.scratch.trial
         copy_free(engine.free, trial)
         if release_candidates(engine, trial, job, partition, now) > 0:
-            chosen = choose_later(engine, job, partition, shape, FOREVER)
+            chosen = choose_nodes(engine, trial, job, partition)
             if chosen > 0:
                 return BY_PREEMPTING, chosen
             return _end_running(engine, job, partition, (shape, NOT_GIVEN, True), now)
     least = least_end(engine, shape, engine.jobs.min_nodes[job])
-    if (least >= FOREVER or 0 < later < least) and wants_gpus(engine.jobs, job) == 0:
+    if least >= FOREVER and wants_gpus(engine.jobs, job) == 0:
         return now, 0
     return _end_running(engine, job, partition, (shape, least, False), now)
+
+
+@referring
+def free_by(engine, shape, time):
+    """How many allowed nodes can be used, each by itself, once jobs have ended that do so by this second."""
+    allowed, until = engine.scratch.allowed, engine.shapes.until[shape]
+    count = 0
+    for node in range(len(allowed)):
+        count += allowed[node] & (until[node] <= time)
+    return count
 
 
 @referring
@@ -281,15 +300,17 @@ def _smallest(values, count, place):
 @referring_apart
 def _end_running(engine, job, partition, needed, now):
     """Takes running jobs away until the job fits. needed: its kept shape, the end before which it is sure not to fit, and whether the
-    trial already lacks jobs that it may preempt."""
+    trial lacks jobs that it may preempt, and is to lack those that are taken away."""
     running, released = engine.running, engine.preemption.released
     shape, least, preempts = needed
     base, width, batch = -1, WIDTH, 0
-    last_end, gone, chosen = now, 0 if preempts else NOT_GIVEN, 0
+    last_end, chosen = now, 0
     for k in range(running.length[0]):
         other = running.job[k]
         if (preempts and released[other]) or not _touches(engine, other):
             continue
+        if preempts:
+            hold(engine, engine.scratch.trial, other, -1)
         last_end = running.end[other]
         batch += 1
         if base < 0:
@@ -301,32 +322,20 @@ def _end_running(engine, job, partition, needed, now):
             following = running.end[running.job[behind]]
             if following <= base + width and batch < BATCH:
                 continue
-            if last_end >= least:
-                gone = _take_away(engine, gone, k + 1, preempts)
-                chosen = choose_later(engine, job, partition, shape, FOREVER if preempts else last_end)
+            if preempts:
+                chosen = choose_nodes(engine, engine.scratch.trial, job, partition)
+            elif last_end >= least:
+                chosen = choose_later(engine, job, partition, shape, other)
             if chosen > 0:
                 return _start_after(engine, last_end, now), chosen
             batch = 0
             while following > base + width:
                 width *= 2
-    if batch > 0:
-        _take_away(engine, gone, running.length[0], preempts)
-        chosen = choose_later(engine, job, partition, shape, FOREVER)
+    if batch > 0 and preempts:
+        chosen = choose_nodes(engine, engine.scratch.trial, job, partition)
+    elif batch > 0:
+        chosen = choose_later(engine, job, partition, shape, running.job[running.length[0] - 1])
     return _start_after(engine, last_end, now), chosen
-
-
-@referring
-def _take_away(engine, first, last, preempts):
-    """Takes those of running jobs `first` to `last` away that have an allowed node, from what is free if first is NOT_GIVEN. Returns
-    `last`."""
-    running, trial = engine.running, engine.scratch.trial
-    if first == NOT_GIVEN:
-        copy_free(engine.free, trial)
-    for k in range(max(first, 0), last):
-        other = running.job[k]
-        if (not preempts or not engine.preemption.released[other]) and _touches(engine, other):
-            hold(engine, trial, other, -1)
-    return last
 
 
 @referring

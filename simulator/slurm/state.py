@@ -75,6 +75,8 @@ class Plans(NamedTuple):
     """The plan of a backfill cycle: on each node the times [begin, end) in which a job is planned, apart from each other and in order."""
 
     window: IntArray  # (2,), begin and end of what is planned
+    num_planned: IntArray  # (1,)
+    planned: IntArray  # (nodes,), nodes with plans
     length: IntArray  # (nodes,), plans on each node
     begin: IntArray  # (nodes, most)
     end: IntArray  # (nodes, most)
@@ -226,6 +228,8 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
     )
     plans = Plans(
         window=zeros(2, np.int64),
+        num_planned=zeros(1, np.int64),
+        planned=zeros(num_nodes, np.int64),
         length=zeros(num_nodes, np.int64),
         begin=zeros((num_nodes, num_plans), np.int64),
         end=zeros((num_nodes, num_plans), np.int64),

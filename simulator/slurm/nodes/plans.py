@@ -15,7 +15,9 @@ def begin_plans(plans, now, settings):
     """Nothing is planned in the whole window."""
     plans.window[0] = now - now % settings.resolution
     plans.window[1] = now + settings.window - (now + settings.window) % settings.resolution
-    plans.length[:] = 0
+    for k in range(plans.num_planned[0]):
+        plans.length[plans.planned[k]] = 0
+    plans.num_planned[0] = 0
     plans.num_edges[0] = 0
     plans.rows[0] = 1
 
@@ -26,16 +28,21 @@ def narrow(plans, base, allowed, start, end):
     a node may come free that is not among them, or 0, and how many nodes are left."""
     later, count = FOREVER, 0
     for node in range(len(base)):
-        allowed[node] = False
+        allowed[node] = base[node]
+        count += base[node]
+    for place in range(plans.num_planned[0]):
+        node = plans.planned[place]
         if not base[node]:
             continue
         k, length = 0, plans.length[node]
         while k < length and plans.end[node, k] <= start:
             k += 1
-        allowed[node] = k == length or plans.begin[node, k] > end
-        count += allowed[node]
-        if k < length:
-            later = min(later, plans.end[node, k])
+        if k == length:
+            continue
+        later = min(later, plans.end[node, k])
+        if plans.begin[node, k] <= end:
+            allowed[node] = False
+            count -= 1
     if later >= plans.window[1] or (later > end and _is_far(plans, later, end)):
         return 0, count
     return later, count
@@ -75,6 +82,9 @@ def take_nodes(plans, chosen, count, begin, end):
 def _take(plans, node, begin, end):
     """Joins [begin, end) with the plans of the node that it touches."""
     length = plans.length[node]
+    if length == 0:
+        plans.planned[plans.num_planned[0]] = node
+        plans.num_planned[0] += 1
     first = 0
     while first < length and plans.end[node, first] < begin:
         first += 1

@@ -173,6 +173,18 @@ def kept_shape(engine, job, partition):
 
 
 @referring
+def end_on_node(engine, node, last):
+    """Lays down in the trial what is free on a node once its running jobs have ended up to `last`, in the order of their ends."""
+    running, trial = engine.running, engine.scratch.trial
+    _copy_node(engine.free, trial, node)
+    for k in range(running.node_length[node]):
+        other = running.on_node[node, k, 0]
+        if running.end[other] > running.end[last] or (running.end[other] == running.end[last] and other > last):
+            break
+        hold_on_node(engine, trial, other, running.on_node[node, k, 1], -1)
+
+
+@referring
 def _look_at(engine, place, job, whole, node):
     """What a shape can use on one node, and the end by limit of the running job after which it can use something."""
     shapes, running, trial, free = engine.shapes, engine.running, engine.scratch.trial, engine.free
