@@ -24,6 +24,7 @@ from simulator.slurm.limit_slots import limits_of
 from simulator.slurm.limits import count_elapsed, count_past
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.preemption import preempt_for, preemption_of
+from simulator.slurm.priority import priority_rules
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.starting import begin_job, end_earlier, end_job
 from simulator.slurm.state import Engine, idle_engine, site_of
@@ -177,7 +178,8 @@ class Follower:
 
     def decide(self, cycle: Cycle) -> Decisions:
         """What the engine decides in the state of the log. The state stays."""
-        count_elapsed(self.engine, int(cycle.time))
+        period = priority_rules(self.run.cluster.scheduler).period
+        count_elapsed(self.engine, int(cycle.time) - (int(cycle.time) - self.run.controller_s) % period)
         engine = copied(self.engine)
         rows = len(self.run.jobs) + len(cycle.tests) + 1
         decisions = Decisions(
@@ -194,7 +196,7 @@ def copied(engine: Engine) -> Engine:
     return engine._replace(
         free=type(engine.free)(*(array.copy() for array in engine.free)),
         running=type(engine.running)(*(array.copy() for array in engine.running)),
-        limits=engine.limits._replace(used=engine.limits.used.copy(), held=engine.limits.held.copy()),
+        limits=engine.limits._replace(used=engine.limits.used.copy(), elapsed=engine.limits.elapsed.copy()),
         preemption=type(engine.preemption)(*(array.copy() for array in engine.preemption)),
         shapes=type(engine.shapes)(*(array.copy() for array in engine.shapes)),
         scratch=engine.scratch._replace(weight=engine.site.weight * 256 + 255),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -88,9 +89,10 @@ class Event:
 
 @dataclass(frozen=True)
 class GoldenRun:
-    """One recorded run."""
+    """One recorded run. controller_s: when its controller started, from which on it counts usage once a period."""
 
     name: str
+    controller_s: int
     cluster: ClusterDescription
     jobs: list[GoldenJob]
     events: list[Event]
@@ -115,7 +117,8 @@ def read_golden_run(folder: Path) -> GoldenRun:
         for job in jobs
         if job.end_s is not None and job.start_s is not None and job.raw not in ended
     ]
-    return GoldenRun(folder.parent.name, cluster, jobs, sorted(events, key=lambda event: event.time))
+    controller_s = int(json.loads(text_of(folder, "meta.json"))["ctld_start"])
+    return GoldenRun(folder.parent.name, controller_s, cluster, jobs, sorted(events, key=lambda event: event.time))
 
 
 def _began_by_snapshots(text: str) -> dict[int | str, int]:
