@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cluster.requests import NOT_GIVEN
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.nodes.plans import begin_plans, is_free, narrow, take_nodes
@@ -58,7 +58,7 @@ class WaitingRows(NamedTuple):
     partition_tests: NDArray[np.int64]  # (partitions,)
 
 
-@compiled
+@referring_apart
 def backfill_cycle(engine, waiting, decisions, now):
     """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards. Returns how many jobs it tested."""
     settings, jobs = engine.site.settings, engine.jobs
@@ -101,7 +101,7 @@ def backfill_cycle(engine, waiting, decisions, now):
     return tests
 
 
-@compiled
+@referring_apart
 def consider(engine, decisions, job, partition, now):
     """Starts one job, or plans it. Returns STARTED, PLANNED or NEITHER, which is also noted."""
     kind, start, end, chosen = _place(engine, job, partition, now)
@@ -118,7 +118,7 @@ def consider(engine, decisions, job, partition, now):
     return kind
 
 
-@compiled
+@referring
 def _place(engine, job, partition, now):
     """What becomes of the job, when it starts, when its plan ends, and on how many nodes."""
     site, scratch, plans = engine.site, engine.scratch, engine.plans
@@ -171,7 +171,7 @@ def _place(engine, job, partition, now):
         return _plan(engine, chosen, start, limit)
 
 
-@compiled
+@referring
 def _plan(engine, chosen, start, limit):
     """Nobody else is planned on the chosen nodes from the start to the end, both rounded down, for one step at least."""
     step = engine.site.settings.resolution
@@ -181,7 +181,7 @@ def _plan(engine, chosen, start, limit):
     return PLANNED, start, end, chosen
 
 
-@compiled
+@referring
 def _start_now(engine, job, partition, now, limit):
     """Starts the job on nodes that are chosen again, without those that are completing."""
     scratch, step = engine.scratch, engine.site.settings.resolution
@@ -203,7 +203,7 @@ def _start_now(engine, job, partition, now, limit):
     return STARTED, now, end, chosen
 
 
-@compiled
+@referring
 def _is_completing(scratch, chosen, now):
     completing = False
     for k in range(chosen):
@@ -211,7 +211,7 @@ def _is_completing(scratch, chosen, now):
     return completing
 
 
-@compiled
+@referring_apart
 def earliest_by_limits(engine, job, partition, now, later):
     """When the job fits on the allowed nodes if running jobs end by their limits, and how many nodes it then gets. 0 nodes for never, and
     where it is sure to be behind `later`, if that is not 0.
@@ -237,7 +237,7 @@ def earliest_by_limits(engine, job, partition, now, later):
     return _end_running(engine, job, partition, (shape, least, False), now)
 
 
-@compiled
+@referring
 def least_end(engine, shape, nodes):
     """The first end by limit after which so many allowed nodes can be used, each by itself."""
     allowed, until, values = engine.scratch.allowed, engine.shapes.until, engine.scratch.taken
@@ -253,7 +253,7 @@ def least_end(engine, shape, nodes):
     return least if nodes <= 1 else _smallest(values, count, nodes)
 
 
-@compiled
+@referring
 def _smallest(values, count, place):
     """The value that would be at this place, from 1, of the first `count` values in order. Changes their order."""
     low, high = 0, count - 1
@@ -278,7 +278,7 @@ def _smallest(values, count, place):
     return values[place - 1]
 
 
-@compiled
+@referring_apart
 def _end_running(engine, job, partition, needed, now):
     """Takes running jobs away until the job fits. needed: its kept shape, the end before which it is sure not to fit, and whether the
     trial already lacks jobs that it may preempt."""
@@ -315,7 +315,7 @@ def _end_running(engine, job, partition, needed, now):
     return _start_after(engine, last_end, now), chosen
 
 
-@compiled
+@referring
 def _take_away(engine, first, last, preempts):
     """Takes those of running jobs `first` to `last` away that have an allowed node, from what is free if first is NOT_GIVEN. Returns
     `last`."""
@@ -329,7 +329,7 @@ def _take_away(engine, first, last, preempts):
     return last
 
 
-@compiled
+@referring
 def _start_after(engine, end, now):
     """The start of a job that waits for another one to end by its limit."""
     if end <= now:
@@ -337,7 +337,7 @@ def _start_after(engine, end, now):
     return end
 
 
-@compiled
+@referring
 def _touches(engine, job):
     """Whether a running job has one of the allowed nodes."""
     running, allowed = engine.running, engine.scratch.allowed

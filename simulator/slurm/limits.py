@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
 
 RUNNING, ONE_JOB, USED, OUTSTANDING, SUBMITTED = range(5)
@@ -15,7 +15,7 @@ JOBS, NODES, CPUS, MEMORY, TIME, GPUS = range(6)
 """Resources of slots. Behind GPUS, which counts all, are the types of GPUs."""
 
 
-@compiled
+@referring
 def resource_amount(engine, job, resource, nodes, cpus, memory):
     """How much of a resource the job takes on so many nodes with so many CPUs and so much memory in all."""
     if resource == JOBS:
@@ -37,7 +37,7 @@ def resource_amount(engine, job, resource, nodes, cpus, memory):
     return total
 
 
-@compiled
+@referring
 def too_many_jobs(engine, job):
     """Whether a limit on the number of jobs, or on one job's time, keeps the job from starting. This is looked at before nodes."""
     limits = engine.limits
@@ -51,7 +51,7 @@ def too_many_jobs(engine, job):
     return False
 
 
-@compiled
+@referring
 def lacks_licences(engine, job):
     """Whether licences that the job needs are all in use. This is looked at before nodes."""
     lacks = False
@@ -60,7 +60,7 @@ def lacks_licences(engine, job):
     return lacks
 
 
-@compiled
+@referring_apart
 def over_limit(engine, job, chosen):
     """Whether the job on the `chosen` nodes of the scratch would exceed a limit on a resource. chosen: 0 for what it asked for."""
     limits, jobs, scratch = engine.limits, engine.jobs, engine.scratch
@@ -97,7 +97,7 @@ def over_limit(engine, job, chosen):
     return False
 
 
-@compiled
+@referring
 def change_used(engine, job, sign):
     """A job that runs counts in its slots (sign 1), one that has ended does not (-1)."""
     limits, running = engine.limits, engine.running
@@ -120,7 +120,7 @@ def change_used(engine, job, sign):
         limits.used[slot] += sign * amount
 
 
-@compiled
+@referring
 def may_be_submitted(engine, job):
     """Whether no limit on submitted jobs refuses the job."""
     limits = engine.limits
@@ -132,7 +132,7 @@ def may_be_submitted(engine, job):
     return True
 
 
-@compiled
+@referring
 def count_submitted(engine, job, sign):
     """The job is submitted (sign 1), or has ended (-1)."""
     limits = engine.limits
@@ -141,7 +141,7 @@ def count_submitted(engine, job, sign):
             limits.used[limits.slot[entry]] += sign
 
 
-@compiled
+@referring
 def count_past(engine, job, seconds):
     """A job has ended after so many seconds: what it used stays in the slots that count used time."""
     limits = engine.limits
@@ -151,7 +151,7 @@ def count_past(engine, job, seconds):
             limits.past[slot] += _held(engine, job, limits.resource[slot]) * max(seconds, 0)
 
 
-@compiled
+@referring
 def count_elapsed(engine, now):
     """What running jobs have used by now, in the slots that count used time."""
     limits, running = engine.limits, engine.running
@@ -165,7 +165,7 @@ def count_elapsed(engine, now):
                 limits.elapsed[slot] += _held(engine, job, limits.resource[slot]) * max(now - running.start[job], 0)
 
 
-@compiled
+@referring
 def _held(engine, job, resource):
     """How much of a resource a running job has."""
     running = engine.running

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cluster.requests import NOT_GIVEN
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.fair_tree import decay_of
@@ -27,7 +27,7 @@ from simulator.slurm.priority import (
     count_usage,
     job_priority,
 )
-from simulator.slurm.queue import join_queue, sort_queue
+from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
 from simulator.slurm.starting import end_earlier, end_job, leave_node
 from simulator.slurm.state import Engine
 
@@ -53,7 +53,6 @@ MILLION = 1_000_000
 ) = range(14)
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
 change. CYCLE_US: what is left of the time that cycles took, below a second."""
-_AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
 
 
 class Replay(NamedTuple):
@@ -83,7 +82,7 @@ class Replay(NamedTuple):
     preempted: IntArray  # (jobs,), how often
 
 
-@compiled
+@referring
 def run_replay(replay):
     """Runs until all jobs have started that can. Starts are in `engine.running.start`."""
     clock = replay.clock
@@ -115,7 +114,7 @@ def run_replay(replay):
             _cycle(replay, now)
 
 
-@compiled
+@referring
 def _next_time(replay):
     """The next second in which something happens. Passes that have nobody to start are left out, in their own rhythm."""
     clock, settings, absences = replay.clock, replay.engine.site.settings, replay.engine.site.absences
@@ -142,19 +141,19 @@ def _next_time(replay):
     return now
 
 
-@compiled
+@referring
 def _whole_steps(late, step):
     """The seconds to add so that a rhythm is not late."""
     return (late + step - 1) // step * step if late > 0 else 0
 
 
-@compiled
+@referring
 def _next_run(clock):
     """When the full queue is looked at next, or a cycle begins."""
     return clock[FULL_DUE] if clock[ASLEEP] > 0 else min(clock[FULL_DUE], clock[CYCLE_DUE])
 
 
-@compiled
+@referring
 def _wake(replay, now):
     """Something has changed: if backfill waits for that, its next cycle begins within a second, but not before its interval is over."""
     clock = replay.clock
@@ -163,7 +162,7 @@ def _wake(replay, now):
         clock[CYCLE_DUE] = max(clock[CYCLE_DUE], now + 1)
 
 
-@compiled
+@referring
 def _may_start_later(replay):
     """When nothing runs and nobody comes: whether a waiting job is kept by a time to come, or the schedulers have yet to run twice."""
     site, jobs, clock = replay.engine.site, replay.engine.jobs, replay.clock
@@ -182,7 +181,7 @@ def _may_start_later(replay):
     return False
 
 
-@compiled
+@referring
 def _end_jobs(replay, now):
     """Jobs whose time is over end, and their nodes complete."""
     clock, running = replay.clock, replay.engine.running
@@ -199,7 +198,7 @@ def _end_jobs(replay, now):
         _wake(replay, now)
 
 
-@compiled
+@referring
 def _lose_nodes(replay, now):
     """Nodes go down or are drained. Jobs on a node that is down wait again, or have failed."""
     clock, absences = replay.clock, replay.engine.site.absences
@@ -210,7 +209,7 @@ def _lose_nodes(replay, now):
         _wake(replay, now)
 
 
-@compiled
+@referring_apart
 def _end_one(replay, job, end):
     """A running job ends, its use counts, and its nodes complete."""
     clock, running = replay.clock, replay.engine.running
@@ -228,7 +227,7 @@ def _end_one(replay, job, end):
     clock[EPILOGS] += 1
 
 
-@compiled
+@referring
 def _submit(replay, now):
     """Jobs of this second join the queue."""
     clock, jobs = replay.clock, replay.engine.jobs
@@ -241,7 +240,7 @@ def _submit(replay, now):
             replay.refused[job] = True
             continue
         count_submitted(replay.engine, job, 1)
-        replay.eligible[job] = _eligible_from(replay, job, now)
+        replay.eligible[job] = eligible_from(replay, job, now)
         _join_all(replay, job, now)
         clock[LAST_EVENT] = now
         _wake(replay, now)
@@ -249,7 +248,7 @@ def _submit(replay, now):
         clock[BATCH_DUE] = min(clock[BATCH_DUE], due)
 
 
-@compiled
+@referring
 def _priority(replay, job, partition, now):
     if replay.engine.jobs.priority[job] >= 0:
         return replay.engine.jobs.priority[job]
@@ -260,34 +259,18 @@ def _priority(replay, job, partition, now):
     return job_priority(replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds)
 
 
-@compiled
+@referring
 def _join_all(replay, job, now):
     """The job takes its place in the queue for each of its partitions."""
     partitions = replay.engine.jobs.partitions
     for k in range(partitions.shape[1]):
         if partitions[job, k] >= 0:
             priority = _priority(replay, job, partitions[job, k], now)
-            join_queue(replay.engine, replay.pending, replay.clock[PENDING], job, partitions[job, k], priority)
+            enqueue(replay.engine, replay.pending, replay.clock[PENDING], job, partitions[job, k], priority)
             replay.clock[PENDING] += 1
 
 
-@compiled
-def _eligible_from(replay, job, now):
-    """The second from which nothing keeps the job, NOT_GIVEN if something does."""
-    jobs = replay.engine.jobs
-    if jobs.held[job] > 0 or jobs.begin[job] > now:
-        return np.int64(NOT_GIVEN)
-    for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
-        kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
-        if kind == _AFTER_NOT_OK:
-            return np.int64(NOT_GIVEN)
-        done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
-        if done < 0:
-            return np.int64(NOT_GIVEN)
-    return max(now, jobs.submit[job])
-
-
-@compiled
+@referring
 def _new_priorities(replay, now):
     """Once a period all priorities are recomputed, and the queue is sorted."""
     clock, pending = replay.clock, replay.pending
@@ -305,38 +288,17 @@ def _new_priorities(replay, now):
     sort_queue(replay.engine, pending, clock[PENDING], replay.room)
 
 
-@compiled
-def _fill_waiting(replay, now):
-    """The rows that a scheduler looks at: eligible jobs, and of an array its first task that waits."""
-    waiting, jobs, clock = replay.waiting, replay.engine.jobs, replay.clock
-    count = 0
-    for k in range(clock[PENDING]):
-        job, partition = replay.pending[k, 0], replay.pending[k, 1]
-        if replay.eligible[job] < 0:
-            replay.eligible[job] = _eligible_from(replay, job, now)
-        if replay.eligible[job] < 0:
-            continue
-        if count > 0 and jobs.array[job] >= 0:
-            before = waiting.job[count - 1]
-            if jobs.array[before] == jobs.array[job] and waiting.partition[count - 1] == partition:
-                continue
-        waiting.job[count] = job
-        waiting.partition[count] = partition
-        count += 1
-    waiting.length[0] = count
-
-
-@compiled
+@referring
 def _pass(replay, depth, now):
     if replay.clock[PENDING] == 0:
         return
-    _fill_waiting(replay, now)
+    fill_waiting(replay, replay.clock[PENDING], now)
     if main_pass(replay.engine, replay.waiting, depth, now) > 0:
         _leave_queue(replay, now, False)
     _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
-@compiled
+@referring
 def _cycle(replay, now):
     """A cycle, after whose end the interval to the next one begins. After one without jobs backfill waits for something to change."""
     clock, settings = replay.clock, replay.engine.site.settings
@@ -344,7 +306,7 @@ def _cycle(replay, now):
     if clock[PENDING] == 0 or settings.backfills == 0:
         clock[ASLEEP] = 1
         return
-    _fill_waiting(replay, now)
+    fill_waiting(replay, replay.clock[PENDING], now)
     clock[ASLEEP] = int(replay.waiting.length[0] == 0)
     tests = backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
     spent = clock[CYCLE_US] + tests * replay.test_us
@@ -357,7 +319,7 @@ def _cycle(replay, now):
     _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
-@compiled
+@referring
 def _leave_queue(replay, now, by_backfill):
     """Jobs that have started leave the queue, and their ends are noted."""
     clock, pending, running = replay.clock, replay.pending, replay.engine.running
@@ -365,7 +327,8 @@ def _leave_queue(replay, now, by_backfill):
     for k in range(clock[PENDING]):
         job = pending[k, 0]
         if running.start[job] < 0:
-            pending[kept] = pending[k]
+            for column in range(pending.shape[1]):
+                pending[kept, column] = pending[k, column]
             kept += 1
         elif running.partition[job] == pending[k, 1]:
             replay.backfilled[job] = by_backfill
@@ -373,7 +336,7 @@ def _leave_queue(replay, now, by_backfill):
     clock[PENDING] = kept
 
 
-@compiled
+@referring
 def _note_end(replay, job):
     """The job joins those that run, by their true ends."""
     clock, end = replay.clock, _true_end(replay, job)
@@ -385,7 +348,7 @@ def _note_end(replay, job):
     clock[ENDING] += 1
 
 
-@compiled
+@referring
 def _end_victims(replay, now, mode, grace_s):
     """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time. mode, grace_s:
     NOT_GIVEN for those of the job's group."""
@@ -415,6 +378,6 @@ def _end_victims(replay, now, mode, grace_s):
     rules.length[0] = 0
 
 
-@compiled
+@referring
 def _true_end(replay, job):
     return replay.engine.running.start[job] + replay.runtime[job]

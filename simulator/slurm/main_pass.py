@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.nodes.reservations import covers_all
 from simulator.slurm.nodes.selection import choose_now, reset_weights
@@ -13,7 +13,7 @@ STARTS, PASSED_OVER, BLOCKS = range(3)
 """What becomes of a job: it starts, it is passed over, or it blocks its partition for the rest of the pass."""
 
 
-@compiled
+@referring_apart
 def main_pass(engine, waiting, depth, now):
     """Runs one pass over the queue at second `now`, down to `depth` jobs. Returns how many started. `scratch.open_nodes` and
     `scratch.failed` say what is closed."""
@@ -47,7 +47,7 @@ def main_pass(engine, waiting, depth, now):
     return started
 
 
-@compiled
+@referring
 def _block(engine, reservation, partition):
     """Closes a reservation, or a partition with all its nodes, also for other partitions that share them."""
     scratch = engine.scratch
@@ -60,7 +60,7 @@ def _block(engine, reservation, partition):
             scratch.open_nodes[node] = False
 
 
-@compiled
+@referring
 def _try_to_start(engine, job, partition, now):
     site, scratch = engine.site, engine.scratch
     if too_many_jobs(engine, job) or lacks_licences(engine, job):
@@ -88,7 +88,7 @@ def _try_to_start(engine, job, partition, now):
     return STARTS
 
 
-@compiled
+@referring
 def _reservations_allow(engine, job, now, limit):
     """Whether reservations let the job start now. Takes nodes of other ones out of `scratch.allowed`."""
     site, allowed = engine.site, engine.scratch.allowed

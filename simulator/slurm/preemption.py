@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.nodes.usable import copy_free
 from simulator.slurm.settings import requeues_jobs
@@ -77,7 +77,7 @@ def _text(value: object) -> str:
     return "" if value is None else str(value).lower()
 
 
-@compiled
+@referring_apart
 def preempt_for(engine, job, partition, now):
     """Preempts running jobs so that this one fits on the allowed nodes. Returns the number of its nodes, with them in the scratch, 0
     where that does not help.
@@ -107,7 +107,7 @@ def preempt_for(engine, job, partition, now):
     return chosen
 
 
-@compiled
+@referring
 def may_preempt(engine, job, partition):
     """Whether there are QOS or partitions whose jobs the job may preempt."""
     rules = engine.preemption
@@ -120,7 +120,7 @@ def may_preempt(engine, job, partition):
     return may
 
 
-@compiled
+@referring
 def _is_below(rules, group, mine):
     """Whether jobs of a group may be preempted by mine."""
     if rules.kind[0] == BY_QOS:
@@ -128,7 +128,7 @@ def _is_below(rules, group, mine):
     return rules.rank[mine] > rules.rank[group]
 
 
-@compiled
+@referring_apart
 def release_candidates(engine, trial, job, partition, now):
     """Gives back in the trial what all jobs hold that this one may preempt, and marks them. Returns how many there are."""
     rules = engine.preemption
@@ -141,7 +141,7 @@ def release_candidates(engine, trial, job, partition, now):
     return count
 
 
-@compiled
+@referring
 def group_of(engine, job):
     """The QOS or the partition of a running job."""
     if engine.preemption.kind[0] == BY_QOS:
@@ -149,7 +149,7 @@ def group_of(engine, job):
     return engine.running.partition[job]
 
 
-@compiled
+@referring
 def _candidates(engine, job, partition, now, candidates):
     """Fills in the running jobs that the job may preempt, in the order in which they are taken. Returns how many."""
     rules, running = engine.preemption, engine.running
@@ -173,7 +173,7 @@ def _candidates(engine, job, partition, now, candidates):
     return count
 
 
-@compiled
+@referring
 def _goes_first(engine, job, other):
     rules, running = engine.preemption, engine.running
     if rules.doomed[job] != rules.doomed[other]:
@@ -186,7 +186,7 @@ def _goes_first(engine, job, other):
     return running.start[job] < running.start[other]
 
 
-@compiled
+@referring
 def _take_away(engine, job, partition, candidates, count):
     """Takes candidates away until the job fits. Returns how many, and the number of nodes that the job gets, 0 for never."""
     trial, free = engine.scratch.trial, engine.free
@@ -199,7 +199,7 @@ def _take_away(engine, job, partition, candidates, count):
     return count, 0
 
 
-@compiled
+@referring
 def _is_on(engine, job, chosen):
     """Whether a running job has one of the first `chosen` nodes of the scratch."""
     running, scratch = engine.running, engine.scratch

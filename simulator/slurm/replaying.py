@@ -123,7 +123,7 @@ def new_replay(
         waiting=_waiting(rows, arrays, jobs, next_task),
         decisions=_decisions(rows + settings.array_plans + 1, num_nodes),
         rules=rules,
-        statics=static_factors(arrays),
+        statics=static_factors(arrays, description.scheduler),
         fair=fair_shares(arrays, jobs),
         order=order,
         position=np.argsort(order),

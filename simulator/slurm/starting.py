@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.slurm.limits import change_used
 from simulator.slurm.nodes.usable import hold_on_node, note_change
 
 
-@compiled
+@referring_apart
 def begin_job(engine, job, partition, chosen, now):
     """The job begins to run on the first `chosen` nodes of `scratch.chosen`."""
     running, scratch = engine.running, engine.scratch
@@ -26,7 +26,7 @@ def begin_job(engine, job, partition, chosen, now):
     change_used(engine, job, 1)
 
 
-@compiled
+@referring
 def _note_running(engine, job):
     """The job joins those that run, by their ends, also on each of its nodes."""
     running = engine.running
@@ -52,7 +52,7 @@ def _note_running(engine, job):
         running.node_length[node] += 1
 
 
-@compiled
+@referring
 def _forget_running(engine, job):
     running = engine.running
     place = 0
@@ -77,7 +77,7 @@ def _forget_running(engine, job):
         running.node_length[node] -= 1
 
 
-@compiled
+@referring
 def end_earlier(engine, job, end):
     """The running job will end by this second at the latest."""
     running = engine.running
@@ -87,13 +87,13 @@ def end_earlier(engine, job, end):
         _note_running(engine, job)
 
 
-@compiled
+@referring
 def _ends_after(running, other, job):
     """Running jobs are in the order of their ends by limit, then in the order in which they were submitted."""
     return running.end[other] > running.end[job] or (running.end[other] == running.end[job] and other > job)
 
 
-@compiled
+@referring_apart
 def end_job(engine, job, completing_until):
     """The job ends. Nothing starts on its nodes before `completing_until`."""
     running = engine.running
@@ -107,7 +107,7 @@ def end_job(engine, job, completing_until):
         engine.scratch.completing[node] = max(engine.scratch.completing[node], completing_until)
 
 
-@compiled
+@referring
 def hold(engine, free, job, sign):
     """The job takes what it holds on its nodes (sign 1), or gives it back (-1)."""
     running, jobs = engine.running, engine.jobs
@@ -117,13 +117,13 @@ def hold(engine, free, job, sign):
         hold_on_node(engine, free, job, row, sign)
 
 
-@compiled
+@referring
 def job_limit(engine, job, partition):
     """The job's time limit, at most that of the partition."""
     return min(engine.jobs.limit[job], engine.site.max_time[partition])
 
 
-@compiled
+@referring
 def leave_node(engine, absence):
     """Nothing starts on a node while it is away. Jobs on one that is down join those that were preempted. absence: a row of
     `ClusterArrays.absences`."""

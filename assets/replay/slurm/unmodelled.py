@@ -11,8 +11,6 @@ from traces.cluster.description import ClusterDescription
 
 _VALUES = {
     "bf_licenses": "plans would count licences",
-    "priorityweighttres": "priority would depend on CPUs, memory and GPUs",
-    "priorityweightassoc": "priority would depend on the association",
     "prioritysitefactorplugin": "priority would depend on the site's plug-in",
     "jobsubmitplugins": "jobs would be changed on submission",
 }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import referring
 
 
-@compiled
+@referring
 def take_leaves(site, scratch, count, wanted, whole):
     """Takes nodes below the lowest switch that suffices, leaf by leaf. Writes `scratch.taken`. Returns the number of nodes, or 0.
 
@@ -40,7 +40,7 @@ def take_leaves(site, scratch, count, wanted, whole):
     return chosen
 
 
-@compiled
+@referring
 def _lowest_switch(site, scratch, listed_nodes, nodes_wanted, cpus_wanted):
     """The switch of the lowest level that suffices, of several the one with the fewest usable nodes. -1 for none. Switches are by level."""
     best, best_count = -1, 0
@@ -58,7 +58,7 @@ def _lowest_switch(site, scratch, listed_nodes, nodes_wanted, cpus_wanted):
     return best
 
 
-@compiled
+@referring
 def _best_leaf(site, scratch, listed_nodes, top, left):
     """The best leaf below a switch that still has nodes, -1 for none. left: nodes and CPUs."""
     best, best_suffices, best_count = -1, False, 0
@@ -84,7 +84,7 @@ def _best_leaf(site, scratch, listed_nodes, top, left):
     return best
 
 
-@compiled
+@referring
 def _next_place(site, scratch, listed_nodes, leaf):
     """The place in the list of the next node of a leaf: the lowest weight first, then from the left."""
     listed, taken, weight = scratch.listed, scratch.taken, scratch.weight

@@ -6,11 +6,11 @@ slice ends wherever a plan begins or ends, so these times are kept beside the pl
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 
 
-@compiled
+@referring
 def begin_plans(plans, now, settings):
     """Nothing is planned in the whole window."""
     plans.window[0] = now - now % settings.resolution
@@ -20,7 +20,7 @@ def begin_plans(plans, now, settings):
     plans.rows[0] = 1
 
 
-@compiled
+@referring_apart
 def narrow(plans, base, allowed, start, end):
     """Leaves in `allowed` those nodes of `base` that are free in all slices after `start` that begin by `end`. Returns the time at which
     a node may come free that is not among them, or 0, and how many nodes are left."""
@@ -41,14 +41,14 @@ def narrow(plans, base, allowed, start, end):
     return later, count
 
 
-@compiled
+@referring
 def _is_far(plans, time, end):
     """Whether a time lies behind the first slice that begins after `end`."""
     k = _edge(plans, end + 1)
     return k + 1 < plans.num_edges[0] and time > plans.edge[k + 1]
 
 
-@compiled
+@referring
 def is_free(plans, chosen, count, begin, end):
     """Whether the first `count` chosen nodes are free in all of [begin, end)."""
     for place in range(count):
@@ -59,7 +59,7 @@ def is_free(plans, chosen, count, begin, end):
     return True
 
 
-@compiled
+@referring_apart
 def take_nodes(plans, chosen, count, begin, end):
     """The chosen nodes are not free in [begin, end). The controller's table grows by a row for a begin or an end at which no slice ends
     yet."""
@@ -71,7 +71,7 @@ def take_nodes(plans, chosen, count, begin, end):
         _take(plans, chosen[place], begin, end)
 
 
-@compiled
+@referring
 def _take(plans, node, begin, end):
     """Joins [begin, end) with the plans of the node that it touches."""
     length = plans.length[node]
@@ -101,14 +101,14 @@ def _take(plans, node, begin, end):
     plans.length[node] = length + 1 - (behind - first)
 
 
-@compiled
+@referring
 def _new_edges(plans, time):
     """1 where no plan begins or ends at this time, else 0."""
     place = _edge(plans, time)
     return 0 if place < plans.num_edges[0] and plans.edge[place] == time else 1
 
 
-@compiled
+@referring
 def _edge(plans, time):
     """The place of the first edge at this time or later."""
     low, high = 0, plans.num_edges[0]
@@ -121,7 +121,7 @@ def _edge(plans, time):
     return low
 
 
-@compiled
+@referring
 def _change_edge(plans, time, more):
     """One more plan begins or ends at this time (1), or one less (-1). Those of the window are no edges."""
     if time <= plans.window[0] or time >= plans.window[1]:

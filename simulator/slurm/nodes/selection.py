@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.slurm.nodes.leaves import take_leaves
 from simulator.slurm.nodes.usable import has_gpus, holds_whole_nodes, kept_shape, usable_cpus, wanted_cpus, wants_gpus
 
 
-@compiled
+@referring
 def reset_weights(engine, partition):
     """Takes back what tests for GPUs left in the weights of a partition's nodes."""
     weight = engine.scratch.weight
@@ -16,7 +16,7 @@ def reset_weights(engine, partition):
             weight[node] = engine.site.weight[node] * 256 + 255
 
 
-@compiled
+@referring_apart
 def choose_nodes(engine, free, job, partition):
     """Chooses among the nodes `scratch.allowed`. Returns how many, 0 if the job does not fit, with `scratch.chosen` and `scratch.cpus`."""
     whole = holds_whole_nodes(engine.site, engine.jobs, job, partition)
@@ -35,7 +35,7 @@ def choose_nodes(engine, free, job, partition):
     return _choose(engine, job, whole, count, total)
 
 
-@compiled
+@referring_apart
 def choose_now(engine, job, partition):
     """As `choose_nodes` on what is free, from what is kept of it."""
     whole = holds_whole_nodes(engine.site, engine.jobs, job, partition)
@@ -54,7 +54,7 @@ def choose_now(engine, job, partition):
     return _choose(engine, job, whole, count, total)
 
 
-@compiled
+@referring_apart
 def choose_later(engine, job, partition, shape, end):
     """As `choose_nodes` on the trial, in which jobs have ended by this second. shape: the place at which the job's is kept."""
     whole = holds_whole_nodes(engine.site, engine.jobs, job, partition)
@@ -72,7 +72,7 @@ def choose_later(engine, job, partition, shape, end):
     return _choose(engine, job, whole, count, total)
 
 
-@compiled
+@referring
 def _weigh_gpus(engine, free, job):
     """A test for GPUs marks all allowed nodes that have them, until weights are reset."""
     gpus = wants_gpus(engine.jobs, job)
@@ -84,7 +84,7 @@ def _weigh_gpus(engine, free, job):
             scratch.weight[node] = engine.site.weight[node] * 256 + max(255 - gpus, 0)
 
 
-@compiled
+@referring_apart
 def _choose(engine, job, whole, count, total):
     """Chooses among the first `count` nodes of `scratch.listed`, which have `total` usable CPUs."""
     site, jobs, scratch = engine.site, engine.jobs, engine.scratch
@@ -116,7 +116,7 @@ def _choose(engine, job, whole, count, total):
     return 0
 
 
-@compiled
+@referring
 def _take_runs(jobs, scratch, count, job, whole):
     """Takes the best runs of neighbours until nodes and CPUs suffice. Returns the number of nodes, or 0."""
     usable, listed, taken = scratch.usable, scratch.listed, scratch.taken
@@ -149,7 +149,7 @@ def _take_runs(jobs, scratch, count, job, whole):
     return chosen
 
 
-@compiled
+@referring
 def _best_run(scratch, count, nodes_left, cpus_left):
     """The best run of neighbours with one weight: its first place in the list, the one behind it, and whether it suffices alone. -1 for
     none."""
@@ -180,7 +180,7 @@ def _best_run(scratch, count, nodes_left, cpus_left):
     return best_begin, best_end, best_suffices
 
 
-@compiled
+@referring
 def _lay_out(engine, job, whole, count, chosen):
     """Writes the chosen nodes in their order, and the CPUs that the job gets on each."""
     jobs, scratch = engine.jobs, engine.scratch

@@ -9,26 +9,26 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.cluster.requests import NOT_GIVEN
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 
 _PER_CPU, _PER_GPU = 1, 2
 """Places in MEMORY_PER."""
 
 
-@compiled
+@referring
 def holds_whole_nodes(site, jobs, job, partition):
     """Whether the job has its nodes for itself."""
     return jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0 or site.settings.whole_nodes > 0
 
 
-@compiled
+@referring
 def wanted_cpus(jobs, job):
     """CPUs of the job's tasks."""
     return max(jobs.tasks[job] * jobs.cpus_per_task[job], jobs.min_nodes[job])
 
 
-@compiled
+@referring
 def node_gpus(jobs, job, column):
     """GPUs of a type that the job wants on each node."""
     gpus = jobs.gpus[job, column]
@@ -41,7 +41,7 @@ def node_gpus(jobs, job, column):
     return gpus
 
 
-@compiled
+@referring
 def has_gpus(jobs, free, job, node):
     """Whether all GPUs that the job wants on a node are free there."""
     for column in range(jobs.gpus.shape[1]):
@@ -51,7 +51,7 @@ def has_gpus(jobs, free, job, node):
     return True
 
 
-@compiled
+@referring
 def wants_gpus(jobs, job):
     """GPUs of all types that the job wants on each node."""
     gpus = 0
@@ -60,7 +60,7 @@ def wants_gpus(jobs, job):
     return gpus
 
 
-@compiled
+@referring
 def node_memory(jobs, job, cpus):
     """Memory that the job holds on a node on which it has these CPUs."""
     memory = jobs.memory[job]
@@ -71,7 +71,7 @@ def node_memory(jobs, job, cpus):
     return memory
 
 
-@compiled
+@referring
 def usable_cpus(engine, free, job, whole, node):
     """CPUs that the job could use on the node, 0 where it cannot have the node."""
     site, jobs = engine.site, engine.jobs
@@ -105,7 +105,7 @@ def usable_cpus(engine, free, job, whole, node):
     return cpus
 
 
-@compiled
+@referring
 def hold_on_node(engine, free, job, row, sign):
     """The job takes what it holds on the node of one of its rows (sign 1), or gives it back (-1)."""
     running, jobs = engine.running, engine.jobs
@@ -119,25 +119,33 @@ def hold_on_node(engine, free, job, row, sign):
         free.whole[node] += sign
 
 
-@compiled
+@referring
 def copy_free(free, trial):
     """Copies what is free."""
-    trial.cpus[:] = free.cpus
-    trial.memory[:] = free.memory
-    trial.gpus[:] = free.gpus
-    trial.jobs[:] = free.jobs
-    trial.whole[:] = free.whole
-    trial.licences[:] = free.licences
+    for node in range(len(free.cpus)):
+        _copy_node(free, trial, node)
+    for kind in range(len(free.licences)):
+        trial.licences[kind] = free.licences[kind]
 
 
-@compiled
+@referring
+def _copy_node(free, trial, node):
+    trial.cpus[node] = free.cpus[node]
+    trial.memory[node] = free.memory[node]
+    for column in range(free.gpus.shape[1]):
+        trial.gpus[node, column] = free.gpus[node, column]
+    trial.jobs[node] = free.jobs[node]
+    trial.whole[node] = free.whole[node]
+
+
+@referring
 def note_change(shapes, node):
     """What is free on a node has changed."""
     shapes.changed[shapes.length[0] % len(shapes.changed)] = node
     shapes.length[0] += 1
 
 
-@compiled
+@referring_apart
 def kept_shape(engine, job, partition):
     """The place of the job's shape among those that are kept, with what it can use now. Overwrites `scratch.trial` where nodes have
     changed."""
@@ -164,7 +172,7 @@ def kept_shape(engine, job, partition):
     return place
 
 
-@compiled
+@referring
 def _look_at(engine, place, job, whole, node):
     """What a shape can use on one node, and the end by limit of the running job after which it can use something."""
     shapes, running, trial, free = engine.shapes, engine.running, engine.scratch.trial, engine.free
@@ -174,12 +182,7 @@ def _look_at(engine, place, job, whole, node):
     shapes.until[place, node] = NOT_GIVEN
     if shapes.usable[place, node] > 0 or running.crowded[0] > 0:
         return
-    trial.cpus[node] = free.cpus[node]
-    trial.memory[node] = free.memory[node]
-    for column in range(free.gpus.shape[1]):
-        trial.gpus[node, column] = free.gpus[node, column]
-    trial.jobs[node] = free.jobs[node]
-    trial.whole[node] = free.whole[node]
+    _copy_node(free, trial, node)
     for k in range(running.node_length[node]):
         other = running.on_node[node, k, 0]
         hold_on_node(engine, trial, other, running.on_node[node, k, 1], -1)

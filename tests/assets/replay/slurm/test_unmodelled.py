@@ -25,7 +25,7 @@ def test_a_plain_cluster_leaves_nothing_out() -> None:
     ("cluster", "rule"),
     [
         (with_values(preempttype="preempt/qos", preemptmode="suspend,gang"), "suspended"),
-        (with_values(priorityweighttres="cpu=1000"), "CPUs, memory and GPUs"),
+        (with_values(jobsubmitplugins="lua"), "changed on submission"),
         (with_values(prioritytype="priority/multifactor", priorityflags="DEPTH_OBLIVIOUS"), "depth of accounts"),
         (replace(SITE, licences={"matlab": 1}), "licences matlab"),
         (
