@@ -176,7 +176,7 @@ def _place(engine, job, partition, now):
         if not is_free(plans, scratch.chosen, chosen, begin, end):
             time = start
             continue
-        if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen, now):
+        if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen):
             return NEITHER, 0, 0, 0
         return _plan(engine, chosen, start, limit)
 
@@ -202,7 +202,7 @@ def _start_now(engine, job, partition, now, limit):
     chosen = choose_now(engine, job, partition)
     if chosen == 0:
         return NEITHER, 0, 0, 0
-    if over_limit(engine, job, chosen, now):
+    if over_limit(engine, job, chosen):
         if engine.site.settings.stops_at_limit > 0:
             return _plan(engine, chosen, now + STOPPED, limit)
         return NEITHER, 0, 0, 0

@@ -78,9 +78,9 @@ def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str,
         bound=np.array(slots.bound, dtype=np.int64),
         counts=np.array(slots.counts, dtype=np.int64),
         used=np.zeros(count, dtype=np.int64),
-        held=np.zeros(count, dtype=np.int64),
         past=np.zeros(count),
         elapsed=np.zeros(count, dtype=np.int64),
+        counted=np.zeros(1, dtype=np.int64),
     )
 
 

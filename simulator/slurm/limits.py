@@ -61,7 +61,7 @@ def lacks_licences(engine, job):
 
 
 @referring_apart
-def over_limit(engine, job, chosen, now):
+def over_limit(engine, job, chosen):
     """Whether the job on the `chosen` nodes of the scratch would exceed a limit on a resource. chosen: 0 for what it asked for."""
     limits, jobs, scratch = engine.limits, engine.jobs, engine.scratch
     if limits.first[job] == limits.first[job + 1]:
@@ -89,7 +89,7 @@ def over_limit(engine, job, chosen, now):
                 return True
             continue
         if limits.counts[slot] == OUTSTANDING:
-            more = more * jobs.limit[job] + limits.used[slot] - limits.held[slot] * now
+            more = more * jobs.limit[job] + limits.used[slot] - limits.elapsed[slot]
         if limits.counts[slot] == RUNNING:
             more += limits.used[slot]
         if more > limits.bound[slot]:
@@ -113,11 +113,10 @@ def change_used(engine, job, sign):
         amount = resource_amount(engine, job, limits.resource[slot], running.nodes[job], cpus, memory)
         if limits.counts[slot] == SUBMITTED:
             continue
-        limits.held[slot] += sign * amount
-        if limits.counts[slot] == USED:
+        if limits.counts[slot] == OUTSTANDING and sign < 0:
+            limits.elapsed[slot] -= amount * max(limits.counted[0] - running.start[job], 0)
+        if limits.counts[slot] in (USED, OUTSTANDING):
             amount *= engine.jobs.limit[job]
-        if limits.counts[slot] == OUTSTANDING:
-            amount *= running.start[job] + engine.jobs.limit[job]
         limits.used[slot] += sign * amount
 
 
@@ -157,11 +156,12 @@ def count_elapsed(engine, now):
     """What running jobs have used by now, in the slots that count used time."""
     limits, running = engine.limits, engine.running
     limits.elapsed[:] = 0
+    limits.counted[0] = now
     for k in range(running.length[0]):
         job = running.job[k]
         for entry in range(limits.first[job], limits.first[job + 1]):
             slot = limits.slot[entry]
-            if limits.counts[slot] == USED:
+            if limits.counts[slot] in (USED, OUTSTANDING):
                 limits.elapsed[slot] += _held(engine, job, limits.resource[slot]) * max(now - running.start[job], 0)
 
 

@@ -79,7 +79,7 @@ def _try_to_start(engine, job, partition, now):
         return PASSED_OVER
     reset_weights(engine, partition)
     chosen = choose_now(engine, job, partition)
-    if over_limit(engine, job, chosen, now):
+    if over_limit(engine, job, chosen):
         return BLOCKS if site.settings.stops_at_limit > 0 else PASSED_OVER
     if chosen == 0:
         preempt_for(engine, job, partition, now)

@@ -163,9 +163,8 @@ class Engine(NamedTuple):
 
 class Limits(NamedTuple):
     """Limits as slots: a bound on one resource for one owner, such as CPUs of one user in one QOS. The slots of job j are the entries
-    first[j] to first[j + 1] of slot. counts: one of those of simulator/slurm/limits.py. used: by running jobs; of OUTSTANDING the
-    sum of amounts times ends by limit. held: amounts of running jobs. past: resource-seconds of jobs that have ended, with decay.
-    elapsed: those of running jobs, when they were last counted."""
+    first[j] to first[j + 1] of slot. counts: one of those of simulator/slurm/limits.py. used: by running jobs. past:
+    resource-seconds of jobs that have ended, with decay. elapsed: those of running jobs, at the second `counted`."""
 
     first: IntArray  # (jobs + 1,)
     slot: IntArray  # (entries,)
@@ -174,9 +173,9 @@ class Limits(NamedTuple):
     bound: IntArray  # (slots,)
     counts: IntArray  # (slots,)
     used: IntArray  # (slots,)
-    held: IntArray  # (slots,)
     past: NDArray[np.float64]  # (slots,)
     elapsed: IntArray  # (slots,)
+    counted: IntArray  # (1,)
 
 
 def site_of(arrays: ClusterArrays, settings: Settings) -> Site:

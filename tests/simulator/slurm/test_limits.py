@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from simulator.cluster.requests import Request
-from simulator.slurm.limits import count_submitted, lacks_licences, may_be_submitted, over_limit, too_many_jobs
+from simulator.slurm.limits import (
+    count_elapsed,
+    count_submitted,
+    lacks_licences,
+    may_be_submitted,
+    over_limit,
+    too_many_jobs,
+)
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.starting import begin_job, end_job
 from tests.simulator.slurm_site import SITE, engine_of
@@ -25,11 +32,11 @@ def test_jobs_over_a_limit() -> None:
         ]
     )
     engine.scratch.allowed[:] = True
-    assert not over_limit(engine, 0, 0, 0) and over_limit(engine, 3, 0, 0)
+    assert not over_limit(engine, 0, 0) and over_limit(engine, 3, 0)
     for job in (0, 4):
         begin_job(engine, job, 0, choose_nodes(engine, engine.free, job, 0), 0)
-    assert over_limit(engine, 1, choose_nodes(engine, engine.free, 1, 0), 0)
-    assert not over_limit(engine, 2, choose_nodes(engine, engine.free, 2, 0), 0)
+    assert over_limit(engine, 1, choose_nodes(engine, engine.free, 1, 0))
+    assert not over_limit(engine, 2, choose_nodes(engine, engine.free, 2, 0))
     assert too_many_jobs(engine, 5) and not too_many_jobs(engine, 1)
     end_job(engine, 4, 0)
     assert not too_many_jobs(engine, 5)
@@ -41,12 +48,14 @@ def test_time_that_running_jobs_may_still_use() -> None:
     engine = engine_of(asked, site)
     engine.scratch.allowed[:] = True
     begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 100)
-    assert not over_limit(engine, 1, 0, 100)
+    assert not over_limit(engine, 1, 0)
     begin_job(engine, 1, 0, choose_nodes(engine, engine.free, 1, 0), 100)
-    assert [bool(over_limit(engine, 2, 0, second)) for second in (100, 399)] == [True, True]
+    assert over_limit(engine, 2, 0)
+    count_elapsed(engine, 250)  # 2 * (150 + 50) are left
+    assert engine.limits.used[0] - engine.limits.elapsed[0] == 400
     end_job(engine, 0, 0)
     end_job(engine, 1, 0)
-    assert over_limit(engine, 2, 0, 400) and engine.limits.used.tolist() == engine.limits.held.tolist() == [0]
+    assert over_limit(engine, 2, 0) and engine.limits.used.tolist() == engine.limits.elapsed.tolist() == [0]
 
 
 def test_submitted_jobs() -> None:
