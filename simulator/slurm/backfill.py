@@ -81,6 +81,9 @@ def backfill_cycle(engine, waiting, decisions, now):
         while job >= 0:
             if tests >= settings.job_tests:
                 return tests
+            if engine.running.start[job] >= 0:  # in another of its partitions
+                job = waiting.next_task[job]
+                continue
             limit = jobs.array_limit[job]
             if limit > 0 and engine.running.array_running[jobs.array[job]] >= limit:
                 break

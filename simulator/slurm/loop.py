@@ -68,7 +68,6 @@ class Replay(NamedTuple):
     position: IntArray  # (jobs,), of each job in it
     runtime: IntArray  # (jobs,)
     epilog: IntArray  # (jobs,), seconds until its nodes can be used again
-    next_task: IntArray  # (jobs,), the task behind it in its array
     test_us: int  # microseconds that a cycle takes for each job
     clock: IntArray  # (14,)
     pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order

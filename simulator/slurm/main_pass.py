@@ -28,8 +28,11 @@ def main_pass(engine, waiting, depth, now):
         while job >= 0:
             own = jobs.reservation[job]
             blocked = scratch.failed[partition] if own < 0 else scratch.failed_reservation[own]
-            if blocked or engine.running.start[job] >= 0:
+            if blocked:
                 break
+            if engine.running.start[job] >= 0:  # in another of its partitions
+                job = waiting.next_task[job]
+                continue
             looked_at += 1
             if looked_at > depth:
                 return started

@@ -113,9 +113,9 @@ def eligible_from(replay, job, now):
 
 @referring
 def fill_waiting(replay, length, now):
-    """The rows that a scheduler looks at: eligible jobs, and of an array its first task that waits."""
+    """The rows that a scheduler looks at: eligible jobs, and of an array its first eligible task, with the others behind it."""
     waiting, jobs = replay.waiting, replay.engine.jobs
-    count = 0
+    count, task = 0, np.int64(NOT_GIVEN)
     for k in range(length):
         job, partition = replay.pending[k, 0], replay.pending[k, 1]
         if replay.eligible[job] < 0:
@@ -125,7 +125,12 @@ def fill_waiting(replay, length, now):
         if count > 0 and jobs.array[job] >= 0:
             before = waiting.job[count - 1]
             if jobs.array[before] == jobs.array[job] and waiting.partition[count - 1] == partition:
+                waiting.next_task[task] = job
+                waiting.next_task[job] = NOT_GIVEN
+                task = job
                 continue
+        task = job
+        waiting.next_task[job] = NOT_GIVEN
         waiting.job[count] = job
         waiting.partition[count] = partition
         count += 1

@@ -116,11 +116,10 @@ def new_replay(
     clock[PERIOD_DUE] = FOREVER if settings.basic else first + rules.period
     order = np.argsort(jobs.submit, kind="stable")
     low, high = phases.epilog_s
-    next_task = _next_tasks(jobs)
     none = np.full(num_jobs, NOT_GIVEN, dtype=np.int64)
     return Replay(
         engine=engine,
-        waiting=_waiting(rows, arrays, jobs, next_task),
+        waiting=_waiting(rows, arrays, jobs),
         decisions=_decisions(rows + settings.array_plans + 1, num_nodes),
         rules=rules,
         statics=static_factors(arrays, description.scheduler),
@@ -129,7 +128,6 @@ def new_replay(
         position=np.argsort(order),
         runtime=np.array(runtime, dtype=np.int64),
         epilog=np.random.default_rng(phases.seed).integers(low, high + 1, num_jobs),
-        next_task=next_task,
         test_us=phases.test_us,
         clock=clock,
         pending=np.zeros((rows + 1, 3), dtype=np.int64),
@@ -144,13 +142,19 @@ def new_replay(
     )
 
 
-def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests, next_task: IntArray) -> WaitingRows:
+def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests) -> WaitingRows:
     def zeros(count: int) -> IntArray:
         return np.zeros(count, dtype=np.int64)
 
     users = int(jobs.user.max(initial=0)) + 1
     return WaitingRows(
-        zeros(1), zeros(rows), zeros(rows), zeros(rows), next_task, zeros(users), zeros(len(arrays.max_time))
+        zeros(1),
+        zeros(rows),
+        zeros(rows),
+        zeros(rows),
+        zeros(len(jobs.submit)),
+        zeros(users),
+        zeros(len(arrays.max_time)),
     )
 
 
@@ -158,16 +162,3 @@ def _decisions(rows: int, num_nodes: int) -> Decisions:
     job, kind, start, end = (np.zeros(rows, dtype=np.int64) for _ in range(4))
     nothing = np.zeros((0, num_nodes), dtype=np.bool_)
     return Decisions(np.zeros(1, dtype=np.int64), job, kind, start, end, nothing)
-
-
-def _next_tasks(jobs: Requests) -> IntArray:
-    """The task behind each one in its array, NOT_GIVEN for the last and for other jobs."""
-    following = np.full(len(jobs.submit), NOT_GIVEN, dtype=np.int64)
-    last: dict[int, int] = {}
-    for job in np.lexsort((jobs.array_task, jobs.array)):
-        array = int(jobs.array[job])
-        if array >= 0:
-            if array in last:
-                following[last[array]] = job
-            last[array] = int(job)
-    return following

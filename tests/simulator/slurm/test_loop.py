@@ -22,6 +22,7 @@ WHOLE = {"min_nodes": 4, "max_nodes": 4, "exclusive": True}
 def starts(asked: list[Request], runtime: list[int], phases: Phases, site: ClusterDescription = SITE) -> list[int]:
     replay = new_replay(site, cluster_arrays(site), columns_of(asked, site), np.array(runtime), phases)
     run_replay(replay)
+    assert replay.engine.running.length[0] == 0 and (replay.engine.free.cpus == replay.engine.site.cpus).all()
     return replay.engine.running.start.tolist()
 
 
@@ -40,6 +41,12 @@ def test_when_jobs_start() -> None:
 def test_tasks_of_an_array_run_so_many_at_a_time() -> None:
     asked = [Request(0, limit_s=60, tasks=1, array=0, array_task=k, array_limit=2) for k in range(4)]
     assert starts(asked, [50, 30, 10, 10], Phases(20, 59)) == [0, 0, 30, 40]
+
+
+def test_a_task_that_came_later_does_not_start_its_array_again() -> None:
+    first = Request(0, limit_s=600, tasks=1, array=0, array_task=0, begin_s=100)
+    others = [Request(0, limit_s=600, tasks=1, array=0, array_task=k) for k in (1, 2)]
+    assert starts([first, *others], [50, 300, 300], Phases(20, 59)) == [110, 0, 0]
 
 
 def test_backfill_waits_for_something_to_change_and_is_later_by_what_cycles_take() -> None:
