@@ -125,8 +125,6 @@ def consider(engine, decisions, job, partition, now):
 def _place(engine, job, partition, now):
     """What becomes of the job, when it starts, when its plan ends, and on how many nodes."""
     site, scratch, plans = engine.site, engine.scratch, engine.plans
-    nodes = site.partition_nodes[partition]
-    featured = site.feature_nodes[engine.jobs.features[job]]
     limit = job_limit(engine, job, partition)
     step = site.settings.resolution
     if lacks_licences(engine, job):
@@ -135,13 +133,10 @@ def _place(engine, job, partition, now):
     shape = kept_shape(engine, job, partition)
     # a job that may preempt others can start before any job ends, and a test for GPUs leaves its marks
     may_pass_over = wants_gpus(engine.jobs, job) == 0 and not may_preempt(engine, job, partition)
-    is_new = True
     time = now
     while True:
-        if is_new or len(site.reservation_times) > 0:
-            for node in range(len(scratch.base)):
-                scratch.base[node] = nodes[node] & featured[node] & (scratch.away[node] <= now)
-        is_new = False
+        if time == now or len(site.reservation_times) > 0:
+            _begin_with(site, scratch, partition, engine.jobs.features[job], now)
         earliest, first_end = narrow_to_reservations(engine, job, limit, time, now)
         if earliest < 0:
             return NEITHER, 0, 0, 0
@@ -182,6 +177,14 @@ def _place(engine, job, partition, now):
         if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen):
             return NEITHER, 0, 0, 0
         return _plan(engine, chosen, start, limit)
+
+
+@referring
+def _begin_with(site, scratch, partition, features, now):
+    """The nodes of the partition that have the features and are not away."""
+    nodes, featured = site.partition_nodes[partition], site.feature_nodes[features]
+    for node in range(len(scratch.base)):
+        scratch.base[node] = nodes[node] & featured[node] & (scratch.away[node] <= now)
 
 
 @referring

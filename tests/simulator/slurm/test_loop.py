@@ -46,7 +46,7 @@ def test_tasks_of_an_array_run_so_many_at_a_time() -> None:
 def test_a_task_that_came_later_does_not_start_its_array_again() -> None:
     first = Request(0, limit_s=600, tasks=1, array=0, array_task=0, begin_s=100)
     others = [Request(0, limit_s=600, tasks=1, array=0, array_task=k) for k in (1, 2)]
-    assert starts([first, *others], [50, 300, 300], Phases(20, 59)) == [110, 0, 0]
+    assert starts([first, *others], [50, 300, 300], Phases(20, 59)) == [119, 0, 0]
 
 
 def test_backfill_waits_for_something_to_change_and_is_later_by_what_cycles_take() -> None:

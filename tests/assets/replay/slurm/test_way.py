@@ -60,7 +60,7 @@ def test_the_lowest_score_has_the_highest_priority() -> None:
 
 def test_times_of_a_description_are_of_the_logs_clock() -> None:
     away = (Absence(1000, 1600), Absence(2000, None, "drain"))
-    moved = in_clock(replace(SITE, nodes=(replace(SITE.nodes[0], absences=away),)), 900)
+    moved = in_clock(replace(SITE, nodes=(replace(SITE.nodes[0], absences=away), *SITE.nodes[1:])), 900)
     assert moved.nodes[0].absences == (Absence(100, 700), Absence(1100, None, "drain"))
 
 
