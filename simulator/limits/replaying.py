@@ -1,0 +1,84 @@
+"""Replays in which limits and gates hold jobs back: an order and a backfilling rule for those that nothing holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from simulator.engine.queue_tree import order_of
+from simulator.engine.replay import OrderReplayer, rules_of
+from simulator.engine.rules import EASY_SJBF, RESERVE
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import NEVER, Jobs
+from simulator.jobs.schedule import CANCELLED, Schedule
+from simulator.jobs.tasks import tasks_of
+from simulator.limits.lines import Orders, new_limited_episode
+from simulator.limits.loop import run_limited
+from simulator.limits.rules import JobLimit, StartGate, slots_of
+from simulator.policies.registry import Policy, parse_policy
+from simulator.policies.scoring import FIXED
+from simulator.replayer import BY_ORDER, Outcome
+
+NEVER_STARTED = "jobs_never_started"
+
+
+@dataclass(frozen=True)
+class LimitedReplayer:
+    """An order under limits and gates, each with a value for every job. Rules: docs/reference/limits.md."""
+
+    order: OrderReplayer
+    limits: Sequence[JobLimit] = ()
+    gates: Sequence[StartGate] = ()
+    honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster"}
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """Replays all jobs. Those that a limit never lets start are counted as `jobs_never_started`, and have no start.
+
+        Raises ValueError as the order does, and with the remedy for an order that changes while jobs wait, for conservative and selective
+        backfilling, and for a warm start."""
+        policy = self.order.policy
+        if not isinstance(policy, Policy):
+            policy = parse_policy(policy)
+        tasks = tasks_of(jobs, cluster)
+        rules = rules_of(self.order.backfill, self.order.correction, cluster.procs, len(tasks.announced) > 0)
+        check_limited(policy, rules.backfill)
+        if cluster.waiting or len(cluster.running):
+            raise ValueError("a replay with limits begins on an empty cluster: leave the warm start out")
+        if not len(jobs):
+            return Outcome(Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)))
+        assert policy.fixed is not None
+        slots = slots_of(self.limits, self.gates, tasks)
+        rank, job_at = _ranks(policy.fixed(jobs, cluster.procs), len(tasks.submit))
+        shortest_first = rules.backfill == EASY_SJBF
+        fill = _ranks(jobs.estimate, len(tasks.submit))[0] if shortest_first else rank
+        episode = new_limited_episode(tasks, slots, cluster.procs)
+        run_limited(tasks, rules, slots, Orders(rank, job_at, fill, shortest_first), episode)
+        start = episode.start[: len(jobs)]
+        left = int(((start == CANCELLED) & (jobs.cancel == NEVER)).sum())
+        counts = {NEVER_STARTED: left} if left else {}
+        return Outcome(Schedule(start, episode.backfilled[: len(jobs)]), counts=counts)
+
+
+def check_limited(policy: Policy, backfill: int) -> None:
+    """Raises ValueError, with the remedy, for an order or a backfilling rule that has no limits."""
+    if policy.kind != FIXED or policy.half_life_s != 0.0 or policy.fixed is None or policy.agent is not None:
+        raise ValueError(
+            f"{policy.name}: under limits an order must be known at submission, such as FCFS, SAF or bounded-key: scores that change while "
+            "a job waits, and agents, go without --cluster"
+        )
+    if backfill == RESERVE:
+        raise ValueError(
+            "conservative and selective backfilling plan all waiting jobs, also those that a limit holds: under limits use --backfill "
+            "none, any, easy or easy-sjbf"
+        )
+
+
+def _ranks(score: np.ndarray, tasks: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rank of each task, and the job of each rank."""
+    job_at = order_of(score)
+    rank = np.full(tasks, tasks, dtype=np.int64)
+    rank[job_at] = np.arange(len(job_at))
+    return rank, np.ascontiguousarray(job_at)
