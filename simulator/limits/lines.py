@@ -145,11 +145,12 @@ def rooms(slots, running, level, group, now):
             if held >= bound:
                 return np.int64(-1), np.int64(-1)
         elif kind == RUNNING_PROCS:
-            procs = min(procs, bound - held)
+            if held > 0 or bound == 0:
+                procs = min(procs, bound - held)
         elif kind == USED:
             if level[slot] + held * now >= bound:
                 return np.int64(-1), np.int64(-1)
-        else:
+        elif held > 0 or bound == 0:
             amount = min(amount, bound - (level[slot] - held * now))
     return procs, amount
 
@@ -161,7 +162,7 @@ def wake_of_group(slots, orders, episode, group, now):
     least, has = np.int64(FOREVER), False
     for entry in range(slots.first[group], slots.first[group + 1]):
         slot = slots.slot[entry]
-        if slots.kind[slot] == OUTSTANDING:
+        if slots.kind[slot] == OUTSTANDING and episode.running[slot] > 0:
             has = True
             least = min(least, slots.bound[slot] - (episode.level[slot] - episode.running[slot] * now))
     if not has:

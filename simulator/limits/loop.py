@@ -39,8 +39,9 @@ NOBODY = -1
 
 
 @lean
-def run_limited(tasks, rules, slots, orders, episode):
-    """Replays all jobs and fills episode.start and episode.backfilled. Returns DONE, or STUCK where jobs are left that never start."""
+def run_limited(tasks, rules, slots, orders, episode, wakes):
+    """Replays all jobs and fills episode.start and episode.backfilled. wakes: whether a job starts as soon as it is over no limit any more, or
+    with the next job that comes or goes. Returns DONE, or STUCK where jobs are left that never start."""
     counters = episode.counters
     counters[at.FREE], counters[at.LAST] = rules.cluster_procs, tasks.last
     counters[at.ARRIVED], counters[at.OUTAGE] = tasks.first, tasks.last
@@ -56,7 +57,7 @@ def run_limited(tasks, rules, slots, orders, episode):
             head = start_allowed(tasks, slots, orders, episode)
             if head != NOBODY and rules.backfill != NO_BACKFILL and counters[at.FREE] > 0:
                 start_past(tasks, rules, slots, orders, episode, head)
-        counters[at.WAKE] = next_wake(slots, orders, episode)
+        counters[at.WAKE] = next_wake(slots, orders, episode) if wakes else 0
     return DONE
 
 

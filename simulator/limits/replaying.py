@@ -27,11 +27,14 @@ NEVER_STARTED = "jobs_never_started"
 
 @dataclass(frozen=True)
 class LimitedReplayer:
-    """An order under limits and gates, each with a value for every job. Rules: docs/reference/limits.md."""
+    """An order under limits and gates, each with a value for every job. Rules: docs/reference/limits.md.
+
+    wakes: whether a job starts as soon as outstanding time has shrunk enough for it, or with the next job that comes or goes."""
 
     order: OrderReplayer
     limits: Sequence[JobLimit] = ()
     gates: Sequence[StartGate] = ()
+    wakes: bool = True
     honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster"}
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
@@ -55,7 +58,7 @@ class LimitedReplayer:
         shortest_first = rules.backfill == EASY_SJBF
         fill = _ranks(jobs.estimate, len(tasks.submit))[0] if shortest_first else rank
         episode = new_limited_episode(tasks, slots, cluster.procs)
-        run_limited(tasks, rules, slots, Orders(rank, job_at, fill, shortest_first), episode)
+        run_limited(tasks, rules, slots, Orders(rank, job_at, fill, shortest_first), episode, self.wakes)
         start = episode.start[: len(jobs)]
         left = int(((start == CANCELLED) & (jobs.cancel == NEVER)).sum())
         counts = {NEVER_STARTED: left} if left else {}
