@@ -91,7 +91,8 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
 
 
 def _takes_slurm(given: Mapping[str, Any], log: str) -> bool:
-    """Whether a Slurm replays: the cluster that is named, or that of the source, has one, and nothing is asked for that only an order on processors has."""
+    """Whether a Slurm replays: the cluster that is named, or that of the source, has one, and nothing is asked for that only an order on
+    processors has."""
     of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster"}
     if any(given.get(name) not in (None, False, (), []) for name in of_orders):
         return False

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.replay.changes.jobs_of_replay import changed_rows, partition_shares
 from assets.replay.changes.outages import outages_of
-from assets.replay.limits.holds import missing_processors
+from assets.replay.limits.holds import KNOWN_AFTER_S, missing_processors
 from assets.replay.limits.named import clock_zero_s, named_cluster
 from assets.replay.on_nodes import Ground, ground_of, placement_metrics
 from assets.replay.policies import ChosenPolicy
@@ -241,7 +241,7 @@ def _cluster(
 def _with_missing(trace: Trace, jobs: Jobs, cluster: Cluster, named: str) -> Cluster:
     """The cluster without the processors that reservations and absences of the named one take away."""
     longest_s = int(jobs.limit.max(initial=0))
-    span = (int(jobs.submit[0]), int(jobs.submit[-1] + jobs.limit.sum()))
+    span = (int(jobs.submit[0]), int(jobs.submit[-1]) + KNOWN_AFTER_S)
     missing = missing_processors(
         named_cluster(named, trace.source), cluster.procs, longest_s, clock_zero_s(trace), span
     )

@@ -171,8 +171,8 @@ class RunSettings(BaseModel):
     cluster: Annotated[str | None, Option(metavar="NAME", convert=str, key=TEXT, refusable=True, is_saved=False)] = (
         Field(
             default=None,
-            description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/guides/limits.md), and its "
-            "nodes say how many processors there are. If it is Slurm's and no policy is given, Slurm decides.",
+            description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/guides/limits.md), and "
+            "its nodes say how many processors there are. If it is Slurm's and no policy is given, Slurm decides.",
         )
     )
     round_walltimes: Annotated[
@@ -355,8 +355,8 @@ def check_saved_settings(settings: RunSettings) -> RunSettings:
     usual, options = RunSettings(), options_of(RunSettings)
     if any(getattr(settings, name) != getattr(usual, name) for name, option in options.items() if not option.is_saved):
         raise ValueError(
-            "runs without a queue, with changed requests, with partitions or under a cluster's limits are not saved, since a saved run does "
-            "not record these: "
+            "runs without a queue, with changed requests, with partitions or under a cluster's limits are not saved, since a saved run "
+            "does not record these: "
             "leave --save out, or compare them with `tracehouse what-if`"
         )
     return settings

@@ -159,13 +159,15 @@ def rooms(slots, running, level, group, now):
 def wake_of_group(slots, orders, episode, group, now):
     """The first second after `now` at which a waiting job of the group that is over a limit on outstanding time is over none any more, if
     nothing starts or ends before. FOREVER for none."""
-    least, has = np.int64(FOREVER), False
+    least = np.int64(FOREVER)
     for entry in range(slots.first[group], slots.first[group + 1]):
         slot = slots.slot[entry]
-        if slots.kind[slot] == OUTSTANDING and episode.running[slot] > 0:
-            has = True
-            least = min(least, slots.bound[slot] - (episode.level[slot] - episode.running[slot] * now))
-    if not has:
+        if slots.kind[slot] == OUTSTANDING:
+            if slots.bound[slot] == 0:
+                return np.int64(FOREVER)
+            if episode.running[slot] > 0:
+                least = min(least, slots.bound[slot] - (episode.level[slot] - episode.running[slot] * now))
+    if least == FOREVER:
         return np.int64(FOREVER)
     amount = next_amount(slots, orders, episode, group, least)
     if amount == FOREVER:
@@ -173,10 +175,8 @@ def wake_of_group(slots, orders, episode, group, now):
     wake = np.int64(0)
     for entry in range(slots.first[group], slots.first[group + 1]):
         slot = slots.slot[entry]
-        over = episode.level[slot] + amount - slots.bound[slot]
-        if slots.kind[slot] == OUTSTANDING and over > episode.running[slot] * now:
-            if episode.running[slot] == 0:
-                return np.int64(FOREVER)
+        if slots.kind[slot] == OUTSTANDING and episode.running[slot] > 0:
+            over = episode.level[slot] + amount - slots.bound[slot]
             wake = max(wake, -(-over // episode.running[slot]))
     return wake
 

@@ -40,8 +40,8 @@ NOBODY = -1
 
 @lean
 def run_limited(tasks, rules, slots, orders, episode, wakes):
-    """Replays all jobs and fills episode.start and episode.backfilled. wakes: whether a job starts as soon as it is over no limit any more, or
-    with the next job that comes or goes. Returns DONE, or STUCK where jobs are left that never start."""
+    """Replays all jobs and fills episode.start and episode.backfilled. wakes: whether a job starts as soon as it is over no limit any
+    more, or with the next job that comes or goes. Returns DONE, or STUCK where jobs are left that never start."""
     counters = episode.counters
     counters[at.FREE], counters[at.LAST] = rules.cluster_procs, tasks.last
     counters[at.ARRIVED], counters[at.OUTAGE] = tasks.first, tasks.last

@@ -17,12 +17,20 @@ from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import tasks_of
 from simulator.limits.lines import Orders, new_limited_episode
 from simulator.limits.loop import run_limited
-from simulator.limits.rules import JobLimit, StartGate, slots_of
+from simulator.limits.rules import (
+    LONGEST_S,
+    NOBODY,
+    OUTSTANDING,
+    RUNNING_PROCS,
+    JobLimit,
+    StartGate,
+    slots_of,
+)
 from simulator.policies.registry import Policy, parse_policy
 from simulator.policies.scoring import FIXED
 from simulator.replayer import BY_ORDER, Outcome
 
-NEVER_STARTED = "jobs_never_started"
+NEVER_STARTED, OVER_ALONE = "jobs_never_started", "jobs_over_a_limit_alone"
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class LimitedReplayer:
         run_limited(tasks, rules, slots, Orders(rank, job_at, fill, shortest_first), episode, self.wakes)
         start = episode.start[: len(jobs)]
         left = int(((start == CANCELLED) & (jobs.cancel == NEVER)).sum())
-        counts = {NEVER_STARTED: left} if left else {}
+        counts = {NEVER_STARTED: left, OVER_ALONE: _over_alone(self.limits, jobs)}
         return Outcome(Schedule(start, episode.backfilled[: len(jobs)]), counts=counts)
 
 
@@ -77,6 +85,18 @@ def check_limited(policy: Policy, backfill: int) -> None:
             "conservative and selective backfilling plan all waiting jobs, also those that a limit holds: under limits use --backfill "
             "none, any, easy or easy-sjbf"
         )
+
+
+def _over_alone(limits: Sequence[JobLimit], jobs: Jobs) -> int:
+    """Jobs that are over a bound by themselves, so that they start where no other job counts for it."""
+    over = np.zeros(len(jobs), dtype=np.bool_)
+    for limit in limits:
+        if limit.counts in (RUNNING_PROCS, OUTSTANDING):
+            has_key = limit.key != NOBODY
+            bound = np.broadcast_to(np.asarray(limit.bound), (int(limit.key.max(initial=0)) + 1,))[limit.key]
+            amount = jobs.procs if limit.counts == RUNNING_PROCS else jobs.procs * np.minimum(jobs.limit, LONGEST_S)
+            over |= has_key & (amount > bound) & (bound > 0)
+    return int(over.sum())
 
 
 def _ranks(score: np.ndarray, tasks: int) -> tuple[np.ndarray, np.ndarray]:

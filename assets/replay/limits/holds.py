@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from models.waits.periods import DAY_S
 from simulator.jobs.cluster import FOREVER, Outages
 from simulator.limits.rules import NOBODY, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
 from traces.cluster.accounts import Limit
@@ -29,8 +30,9 @@ COUNTED = {
 """What is counted, and of what, of limits that an order honours."""
 COLUMNS = {"all": None, "user": "user_name", "group": "group_name", "account": "account"}
 """Whose jobs are counted together, and their column in core.jobs."""
-GATES_AFTER_DAYS = 3653
-"""Gates open and close so long after the last submission. Then they are open."""
+
+KNOWN_AFTER_S = 3653 * DAY_S
+"""How long after the last submission gates and repeated reservations come back, ten years. Then gates are open."""
 REPEATS = {"daily": range(7), "weekly": None, "weekday": range(5), "weekend": range(5, 7)}
 """Days on which a reservation repeats, None for the day of its beginning. 0 is Monday."""
 _DAY_MINUTES = 1440
@@ -108,7 +110,7 @@ def _changes(gate: Gate, zero_s: int, first: int, last: int) -> IntArray:
     """When the gate closes and opens, in turns."""
     zone = ZoneInfo(gate.timezone)
     day = datetime.fromtimestamp(zero_s + first, zone).date() - timedelta(days=2)
-    end = datetime.fromtimestamp(zero_s + last, zone).date() + timedelta(days=GATES_AFTER_DAYS)
+    end = datetime.fromtimestamp(zero_s + last + KNOWN_AFTER_S, zone).date()
     length = (gate.end_minute - gate.begin_minute - 1) % _DAY_MINUTES + 1
     spans: list[list[int]] = []
     while day <= end:

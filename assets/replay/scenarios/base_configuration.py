@@ -36,8 +36,8 @@ NOT_IN_LOG = (
 class BaseConfiguration:
     """settings: of the base's replay, before [base] changes them. Their outages are what a cluster that grew or shrank lacks.
     procs: of its cluster, None for those of the source. why: where they come from, for people. grade: of the source, None where nothing
-    graded it. no_grade: why there is none, empty where there is one. not_modelled: what the source's own Slurm, or the cluster that the base
-    names, decides by and the replay does not. None where there is neither."""
+    graded it. no_grade: why there is none, empty where there is one. not_modelled: what the source's own Slurm, or the cluster that the
+    base names, decides by and the replay does not. None where there is neither."""
 
     settings: RunSettings
     procs: int | None

@@ -196,8 +196,8 @@ def _ready(
     node_procs: int | None,
     scored: NDArray[np.int64],
 ) -> PlannedReplay:
-    """base_size: processors of the base and the cluster that it names, None for the base itself. Raises ValueError where no scored job is left, for a queue that is none,
-    and where there are no predictions."""
+    """base_size: processors of the base and the cluster that it names, None for the base itself. Raises ValueError where no scored job is
+    left, for a queue that is none, and where there are no predictions."""
     size, fitted_procs = asked.size, configuration.procs or trace.cluster_procs
     cluster_procs = fitted_procs if base_size is None else base_size[0]
     named = asked.settings.cluster
