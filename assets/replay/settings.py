@@ -171,7 +171,7 @@ class RunSettings(BaseModel):
     cluster: Annotated[str | None, Option(metavar="NAME", convert=str, key=TEXT, refusable=True, is_saved=False)] = (
         Field(
             default=None,
-            description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/guides/limits.md), and "
+            description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
             "its nodes say how many processors there are. If it is Slurm's and no policy is given, Slurm decides.",
         )
     )

@@ -40,7 +40,7 @@ PRINTED = (
     "prediction waits", "vasp table_3", "vasp completion", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data", "as_published",
-    "repositories", "confirmed", "agreement", "engine",
+    "repositories", "confirmed", "agreement", "engine", "limited",
 )  # fmt: skip
 """Those whose printed tables are published, the fault campaign and the speed of replays. A second word is a part of a study."""
 OF_PAPERS = {

@@ -14,7 +14,7 @@ from tests.simulator.oracle_types import Job, RunningJob, Workload
 
 
 class OracleLimit(NamedTuple):
-    """counts: "jobs", "cpu", "outstanding" or "used". keys: of each job by its order, None where the limit is not about it. bounds: by key."""
+    """counts: "jobs", "cpu", "outstanding" or "used". keys: of each job by its order, None for jobs it is not about. bounds: by key."""
 
     counts: str
     keys: Sequence[int | None]

@@ -9,6 +9,7 @@ from assets.replay.limits.holds import job_limits, start_gates
 from assets.replay.limits.named import clock_zero_s, named_cluster
 from simulator.engine.replay import OrderReplayer
 from simulator.limits.replaying import LimitedReplayer
+from traces.cluster.description import ClusterDescription
 
 
 def limited_replayer(
@@ -30,10 +31,15 @@ def limited_replayer(
             f"--load moves submissions away from the log's own times, which the gates and reservations of the cluster {named} need: leave "
             f"--load out, or leave them out of a copy of clusters/{named}.toml"
         )
+    return replayer_under(cluster, trace, rows, order)
+
+
+def replayer_under(
+    cluster: ClusterDescription, trace: Trace, rows: pl.DataFrame, order: OrderReplayer, wakes: bool = True
+) -> LimitedReplayer:
+    """The replayer of some rows of a trace under the limits and gates of a description. wakes: as LimitedReplayer has it."""
     gates = []
     if cluster.gates:
-        submit = rows["submit_s"]
-        span = (int(submit[0]), int(submit[-1]))
-        limit = trace.jobs_of(rows).limit
-        gates = start_gates(cluster.gates, rows, limit, clock_zero_s(trace), span)
-    return LimitedReplayer(order, job_limits(cluster, rows), gates)
+        span = (int(rows["submit_s"][0]), int(rows["submit_s"][-1]))
+        gates = start_gates(cluster.gates, rows, trace.jobs_of(rows).limit, clock_zero_s(trace), span)
+    return LimitedReplayer(order, job_limits(cluster, rows), gates, wakes)
