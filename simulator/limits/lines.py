@@ -62,11 +62,15 @@ def new_limited_episode(tasks: Tasks, slots: LimitSlots, cluster_procs: int) -> 
     num_tasks, num_jobs, groups = len(tasks.submit), tasks.last - tasks.first, len(slots.begin)
     most_running = min(num_tasks, cluster_procs + num_tasks - tasks.last) + 1
     steps = 2 * (most_running + num_tasks - tasks.last) + 6 if len(tasks.announced) else 1
+    of_running = np.empty((4, most_running), dtype=np.int64)
     of_groups = np.zeros((8, groups), dtype=np.int64)
     of_groups[:2] = slots.begin
     return LimitedEpisode(
-        np.zeros(ACTIVE + 1, dtype=np.int64),
-        *np.empty((4, most_running), dtype=np.int64),
+        counters=np.zeros(ACTIVE + 1, dtype=np.int64),
+        heap_end=of_running[0],
+        heap_job=of_running[1],
+        est_end=of_running[2],
+        est_job=of_running[3],
         believed=np.empty(num_tasks, dtype=np.int64),
         start=np.full(num_tasks, CANCELLED, dtype=np.int64),
         backfilled=np.zeros(num_tasks, dtype=np.bool_),

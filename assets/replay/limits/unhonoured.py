@@ -99,8 +99,8 @@ def _kind(limit: Limit) -> str:
     word = ("soft " if limit.is_soft else "") + ("least " if limit.is_least else "")
     where = "" if limit.owner == "cluster" else f" of a {'QOS' if limit.owner == 'qos' else limit.owner}"
     by = "" if limit.each in ("all", "job") else f" by {limit.each}"
-    counts = "of one job" if limit.counts == "job" else limit.counts.replace("_", " ")
-    return f"{word}{limit.resource}, {counts}{by}{where}"
+    counts = "one job's" if limit.counts == "job" else limit.counts.replace("_", " ")
+    return f"{word}{counts} {limit.resource}{by}{where}"
 
 
 def _counted(count: int, word: str) -> str:

@@ -108,12 +108,12 @@ def slurm_of_trace(trace: Trace, rows: pl.DataFrame, named: str | None = None) -
     Raises ValueError, with the remedy, where the source has none."""
     zero_s = clock_zero_s(trace)
     if named is not None:
-        cluster = named_cluster(named, trace.source)
-        if cluster.scheduler.name != SLURM:
+        asked_for = named_cluster(named, trace.source)
+        if asked_for.scheduler.name != SLURM:
             raise ValueError(
-                f"cluster {named!r} has the scheduler {cluster.scheduler.name}: give another policy than slurm, such as FCFS"
+                f"cluster {named!r} has the scheduler {asked_for.scheduler.name}: give another policy than slurm, such as FCFS"
             )
-        return in_clock(cluster, zero_s)
+        return in_clock(asked_for, zero_s)
     source = catalogue_source(trace.source)
     cluster = slurm_cluster_of(source, zero_s + int(rows["submit_s"][0]))
     if cluster is None:
