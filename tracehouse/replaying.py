@@ -219,7 +219,7 @@ def _under_limits(run: ReplayRun) -> dict[str, Any]:
     cluster = named_cluster(run.settings.cluster, run.trace.source)
     return {
         "limits": {
-            "cluster": cluster.name,
+            "cluster": run.settings.cluster,
             "honoured": honoured_rules(cluster),
             "not_modelled": unhonoured_rules(cluster),
         }

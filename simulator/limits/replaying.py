@@ -10,7 +10,7 @@ import numpy as np
 
 from simulator.engine.queue_tree import order_of
 from simulator.engine.replay import OrderReplayer, rules_of
-from simulator.engine.rules import EASY_SJBF, RESERVE
+from simulator.engine.rules import EASY_SJBF, RESERVE, Rules
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
@@ -26,6 +26,7 @@ from simulator.limits.rules import (
     StartGate,
     slots_of,
 )
+from simulator.policies.agents import NO_ONE
 from simulator.policies.registry import Policy, parse_policy
 from simulator.policies.scoring import FIXED
 from simulator.replayer import BY_ORDER, Outcome
@@ -55,7 +56,7 @@ class LimitedReplayer:
             policy = parse_policy(policy)
         tasks = tasks_of(jobs, cluster)
         rules = rules_of(self.order.backfill, self.order.correction, cluster.procs, len(tasks.announced) > 0)
-        check_limited(policy, rules.backfill)
+        check_limited(policy, rules)
         if cluster.waiting or len(cluster.running):
             raise ValueError("a replay with limits begins on an empty cluster: leave the warm start out")
         if not len(jobs):
@@ -73,14 +74,15 @@ class LimitedReplayer:
         return Outcome(Schedule(start, episode.backfilled[: len(jobs)]), counts=counts)
 
 
-def check_limited(policy: Policy, backfill: int) -> None:
+def check_limited(policy: Policy, rules: Rules) -> None:
     """Raises ValueError, with the remedy, for an order or a backfilling rule that has no limits."""
-    if policy.kind != FIXED or policy.half_life_s != 0.0 or policy.fixed is None or policy.agent is not None:
+    is_fixed = policy.kind == FIXED and policy.half_life_s == 0.0 and policy.fixed is not None
+    if not is_fixed or policy.agent is not None or rules.picking.by != NO_ONE:
         raise ValueError(
             f"{policy.name}: under limits an order must be known at submission, such as FCFS, SAF or bounded-key: scores that change while "
             "a job waits, and agents, go without --cluster"
         )
-    if backfill == RESERVE:
+    if rules.backfill == RESERVE:
         raise ValueError(
             "conservative and selective backfilling plan all waiting jobs, also those that a limit holds: under limits use --backfill "
             "none, any, easy or easy-sjbf"

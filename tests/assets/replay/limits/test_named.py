@@ -15,7 +15,9 @@ def test_names_are_those_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "clusters" / "mine.toml").write_text(
         f'name = "mine"\n[[nodes]]\nnames = "n1"\ncores = 4\n[[limits]]\n{limit}'
     )
-    (tmp_path / "sources.local.toml").write_text('[sources.log]\nformat = "swf"\npath = "a.swf"\npseudonyms = true\n')
+    (tmp_path / "sources.local.toml").write_text(
+        '[sources.log]\nformat = "swf"\npath = "a.swf"\npseudonyms = ["user"]\n'
+    )
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
     monkeypatch.setenv("TRACEHOUSE_SOURCES", "")
     assert named_cluster("mine", "other").limits[0].owner_name == "ann"

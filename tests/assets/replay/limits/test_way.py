@@ -41,7 +41,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("one-job", CLUSTER + ONE_JOB),
         ("nights", CLUSTER + NIGHTS),
         ("closed", CLUSTER + CLOSED),
-        ("slurm", CLUSTER + '[scheduler]\nname = "slurm"\nversion = "22.05.8"\n'),
+        ("slurm", CLUSTER + '[[partitions]]\nname = "1"\n[scheduler]\nname = "slurm"\nversion = "22.05.8"\n'),
     ):
         (folder / f"{name}.toml").write_text(text)
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
@@ -66,7 +66,7 @@ def test_limits_gates_and_reservations_hold_jobs_back(log: Path) -> None:
 def test_the_first_lines_say_what_holds_jobs_and_what_does_not(log: Path) -> None:
     run = tracehouse.replay(log, "FCFS", cluster="one-job")
     lines = str(run).splitlines()
-    assert lines[0] == "replayed: under 1 limit (running jobs by user) of the cluster small"
+    assert lines[0] == "replayed: under 1 limit (running jobs by user) of the cluster one-job"
     assert lines[1] == "not in the replay: nodes: any free processors serve a job"
     assert run.summary["procs"] == 8 and "8 (from the cluster one-job)" in str(run)
 
