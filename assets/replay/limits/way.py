@@ -17,8 +17,7 @@ def limited_replayer(
 ) -> LimitedReplayer:
     """The replayer of some rows of a trace under the limits of a cluster.
 
-    Raises ValueError, with the remedy, where there is no such cluster, and where its hours and reservations have no meaning: the log has no
-    dates, or is replayed at another load."""
+    Raises ValueError, with the remedy, where there is no such cluster. Hours and reservations need a log with dates, at its own load."""
     cluster = named_cluster(named, trace.source)
     timed = bool(cluster.gates or cluster.reservations or any(node.absences for node in cluster.nodes))
     if timed and not trace.has_calendar:
