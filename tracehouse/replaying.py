@@ -220,8 +220,8 @@ def _under_limits(run: ReplayRun) -> dict[str, Any]:
     return {
         "limits": {
             "cluster": run.settings.cluster,
-            "honoured": honoured_rules(cluster),
-            "not_modelled": unhonoured_rules(cluster),
+            "honoured": honoured_rules(cluster, run.settings.policy),
+            "not_modelled": unhonoured_rules(cluster, run.settings.policy),
         }
     }
 

@@ -34,12 +34,13 @@ from simulator.limits.lines import (
     rooms,
     wake_of_group,
 )
+from simulator.limits.shares import change_use, goes_before, take_standing
 
 NOBODY = -1
 
 
 @lean
-def run_limited(tasks, rules, slots, orders, episode, wakes):
+def run_limited(tasks, rules, slots, orders, sharing, episode, wakes):
     """Replays all jobs and fills episode.start and episode.backfilled. wakes: whether a job starts as soon as it is over no limit any
     more, or with the next job that comes or goes. Returns DONE, or STUCK where jobs are left that never start."""
     counters = episode.counters
@@ -50,13 +51,13 @@ def run_limited(tasks, rules, slots, orders, episode, wakes):
         if now >= FOREVER:
             return STUCK
         counters[at.NOW] = now
-        take_limited_events(tasks, rules, slots, orders, episode)
+        take_limited_events(tasks, rules, slots, orders, sharing, episode)
         if counters[at.QUEUED] > 0 and counters[at.FREE] > 0:
             correct_estimates(tasks, rules, episode)
             plan_outages(tasks, episode)
-            head = start_allowed(tasks, slots, orders, episode)
+            head = start_allowed(tasks, slots, orders, sharing, episode)
             if head != NOBODY and rules.backfill != NO_BACKFILL and counters[at.FREE] > 0:
-                start_past(tasks, rules, slots, orders, episode, head)
+                start_past(tasks, rules, slots, orders, sharing, episode, head)
         counters[at.WAKE] = next_wake(slots, orders, episode) if wakes else 0
     return DONE
 
@@ -79,7 +80,7 @@ def next_wake(slots, orders, episode):
 
 
 @inlined
-def take_limited_events(tasks, rules, slots, orders, episode):
+def take_limited_events(tasks, rules, slots, orders, sharing, episode):
     """All that happens at this second, in the order of docs/reference/limits.md."""
     counters = episode.counters
     now = counters[at.NOW]
@@ -87,6 +88,7 @@ def take_limited_events(tasks, rules, slots, orders, episode):
         job = end_first(tasks, episode)
         if job < tasks.last:
             count_end(tasks, slots, episode.running, episode.level, job, episode.start[job], now)
+            change_use(sharing, slots.group[job], now, -tasks.procs[job])
     announce_outages(tasks, rules, episode)
     start_outages(tasks, rules, episode)
     while counters[CHANGE] < len(slots.change_time) and slots.change_time[counters[CHANGE]] <= now:
@@ -109,7 +111,7 @@ def take_limited_events(tasks, rules, slots, orders, episode):
 
 
 @inlined
-def start_limited(tasks, slots, episode, job):
+def start_limited(tasks, slots, sharing, episode, job):
     """The job starts now, and counts for its limits."""
     counters = episode.counters
     now = counters[at.NOW]
@@ -118,6 +120,7 @@ def start_limited(tasks, slots, episode, job):
     if counters[at.PENDING] == 1:
         change_plan(episode, now, now + tasks.hold[job], -tasks.procs[job])
     count_start(tasks, slots, episode.running, episode.level, job, now)
+    change_use(sharing, slots.group[job], now, tasks.procs[job])
 
 
 @inlined
@@ -143,17 +146,18 @@ def first_allowed(tasks, slots, orders, episode, group, index):
 
 
 @inlined
-def start_allowed(tasks, slots, orders, episode):
-    """Starts jobs that nothing holds in the order of the policy while they fit. Returns the first that does not, the head, or NOBODY."""
+def start_allowed(tasks, slots, orders, sharing, episode):
+    """Starts jobs that nothing holds while they fit. Returns the first in the order that does not, the head, or NOBODY."""
     counters, peek, line = episode.counters, episode.peek, episode.line
     for k in range(counters[ACTIVE]):
         group = episode.active[k]
         peek[group] = first_allowed(tasks, slots, orders, episode, group, episode.low[group])
+        take_standing(sharing, group, counters[at.NOW])
     while True:
         best, rank = np.int64(NOBODY), np.int64(FOREVER)
         for k in range(counters[ACTIVE]):
             group = episode.active[k]
-            if peek[group] >= 0 and line[peek[group]] < rank:
+            if peek[group] >= 0 and (best == NOBODY or goes_before(sharing, group, line[peek[group]], best, rank)):
                 best, rank = group, line[peek[group]]
         if best == NOBODY:
             return np.int64(NOBODY)
@@ -166,7 +170,7 @@ def start_allowed(tasks, slots, orders, episode):
             fits = plan_fits_now(tasks, episode, job)
         if not fits:
             return job
-        start_limited(tasks, slots, episode, job)
+        start_limited(tasks, slots, sharing, episode, job)
         following = leave_line(slots, episode, best, index, job)
         peek[best] = first_allowed(tasks, slots, orders, episode, best, following)
 
@@ -219,7 +223,7 @@ def next_past(tasks, slots, orders, episode, group, index, head, shadow, extra):
 
 
 @inlined
-def start_past(tasks, rules, slots, orders, episode, head):
+def start_past(tasks, rules, slots, orders, sharing, episode, head):
     """Starts jobs that nothing holds past the blocked head as long as they do not delay it."""
     counters, peek, line = episode.counters, episode.peek, episode.line
     shadow, extra = kept_for(tasks, rules, episode, head)
@@ -230,8 +234,14 @@ def start_past(tasks, rules, slots, orders, episode, head):
         best, rank = np.int64(NOBODY), np.int64(FOREVER)
         for k in range(counters[ACTIVE]):
             group = episode.active[k]
-            if peek[group] >= 0 and orders.fill[orders.job_at[line[peek[group]]]] < rank:
-                best, rank = group, orders.fill[orders.job_at[line[peek[group]]]]
+            if peek[group] < 0:
+                continue
+            key = orders.fill[orders.job_at[line[peek[group]]]]
+            first = (
+                key < rank if orders.shortest_first else best == NOBODY or goes_before(sharing, group, key, best, rank)
+            )
+            if first:
+                best, rank = group, key
         if best == NOBODY:
             break
         index = peek[best]
@@ -241,7 +251,7 @@ def start_past(tasks, rules, slots, orders, episode, head):
             episode.backfilled[job] = True
             if counters[at.NOW] + tasks.admit[job] > shadow:
                 extra -= tasks.procs[job]
-            start_limited(tasks, slots, episode, job)
+            start_limited(tasks, slots, sharing, episode, job)
             index = leave_line(slots, episode, best, index, job)
         if orders.shortest_first:
             index = episode.low[best]

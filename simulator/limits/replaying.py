@@ -26,9 +26,10 @@ from simulator.limits.rules import (
     StartGate,
     slots_of,
 )
+from simulator.limits.shares import ShareTree, sharing_of
 from simulator.policies.agents import NO_ONE
 from simulator.policies.registry import Policy, parse_policy
-from simulator.policies.scoring import FIXED
+from simulator.policies.scoring import FAIRSHARE, FIXED
 from simulator.replayer import BY_ORDER, Outcome
 
 NEVER_STARTED, OVER_ALONE = "jobs_never_started", "jobs_over_a_limit_alone"
@@ -38,11 +39,13 @@ NEVER_STARTED, OVER_ALONE = "jobs_never_started", "jobs_over_a_limit_alone"
 class LimitedReplayer:
     """An order under limits and gates, each with a value for every job. Rules: docs/reference/limits.md.
 
+    shares: of the jobs' accounts and users, which the policy fairshare follows.
     wakes: whether a job starts as soon as outstanding time has shrunk enough for it, or with the next job that comes or goes."""
 
     order: OrderReplayer
     limits: Sequence[JobLimit] = ()
     gates: Sequence[StartGate] = ()
+    shares: ShareTree | None = None
     wakes: bool = True
     honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster"}
 
@@ -56,31 +59,36 @@ class LimitedReplayer:
             policy = parse_policy(policy)
         tasks = tasks_of(jobs, cluster)
         rules = rules_of(self.order.backfill, self.order.correction, cluster.procs, len(tasks.announced) > 0)
-        check_limited(policy, rules)
+        check_limited(policy, rules, self.shares)
         if cluster.waiting or len(cluster.running):
             raise ValueError("a replay with limits begins on an empty cluster: leave the warm start out")
         if not len(jobs):
             return Outcome(Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)))
-        assert policy.fixed is not None
-        slots = slots_of(self.limits, self.gates, tasks)
-        rank, job_at = _ranks(policy.fixed(jobs, cluster.procs), len(tasks.submit))
+        tree = self.shares if policy.kind == FAIRSHARE else None
+        slots = slots_of(self.limits, self.gates, tasks, () if tree is None else tuple(tree.path.T))
+        group = slots.group[tasks.first : tasks.last]
+        sharing = sharing_of(tree, group, len(slots.begin), int(jobs.submit[0]), policy.half_life_s)
+        score = jobs.submit if policy.fixed is None else policy.fixed(jobs, cluster.procs)
+        rank, job_at = _ranks(score, len(tasks.submit))
         shortest_first = rules.backfill == EASY_SJBF
         fill = _ranks(jobs.estimate, len(tasks.submit))[0] if shortest_first else rank
         episode = new_limited_episode(tasks, slots, cluster.procs)
-        run_limited(tasks, rules, slots, Orders(rank, job_at, fill, shortest_first), episode, self.wakes)
+        orders = Orders(rank, job_at, fill, shortest_first)
+        run_limited(tasks, rules, slots, orders, sharing, episode, self.wakes)
         start = episode.start[: len(jobs)]
         left = int(((start == CANCELLED) & (jobs.cancel == NEVER)).sum())
         counts = {NEVER_STARTED: left, OVER_ALONE: _over_alone(self.limits, jobs)}
         return Outcome(Schedule(start, episode.backfilled[: len(jobs)]), counts=counts)
 
 
-def check_limited(policy: Policy, rules: Rules) -> None:
+def check_limited(policy: Policy, rules: Rules, shares: ShareTree | None) -> None:
     """Raises ValueError, with the remedy, for an order or a backfilling rule that has no limits."""
     is_fixed = policy.kind == FIXED and policy.half_life_s == 0.0 and policy.fixed is not None
-    if not is_fixed or policy.agent is not None or rules.picking.by != NO_ONE:
+    follows_shares = policy.kind == FAIRSHARE and shares is not None
+    if not (is_fixed or follows_shares) or policy.agent is not None or rules.picking.by != NO_ONE:
         raise ValueError(
-            f"{policy.name}: under limits an order must be known at submission, such as FCFS, SAF or bounded-key: scores that change while "
-            "a job waits, and agents, go without --cluster"
+            f"{policy.name}: under limits an order must be known at submission, such as FCFS, SAF or bounded-key, or be fairshare: other "
+            "scores that change while a job waits, and agents, go without --cluster"
         )
     if rules.backfill == RESERVE:
         raise ValueError(

@@ -71,8 +71,12 @@ class LimitSlots(NamedTuple):
     closes: IntArray  # (changes,), 1 where a gate closes then
 
 
-def slots_of(limits: Sequence[JobLimit], gates: Sequence[StartGate], tasks: Tasks) -> LimitSlots:
-    """The slots of all limits and gates. Raises ValueError where one has another number of jobs."""
+def slots_of(
+    limits: Sequence[JobLimit], gates: Sequence[StartGate], tasks: Tasks, apart: Sequence[IntArray] = ()
+) -> LimitSlots:
+    """The slots of all limits and gates. apart: int64 (jobs,) each, at least NOBODY; jobs with other values are in other groups.
+
+    Raises ValueError where one has another number of jobs."""
     jobs = tasks.last - tasks.first
     kinds: list[IntArray] = []
     bounds: list[IntArray] = []
@@ -93,7 +97,9 @@ def slots_of(limits: Sequence[JobLimit], gates: Sequence[StartGate], tasks: Task
         bounds.append(np.array([0]))
         columns.append(np.where(gate.stops, count, NOBODY))
         count += 1
-    group, members = _groups(columns, jobs)
+    for column in apart:
+        _require_length(column, jobs)
+    group, members = _groups([*columns, *apart], jobs)
     entries = [[int(column[member]) for column in columns if column[member] != NOBODY] for member in members]
     sizes = np.bincount(group, minlength=len(members))
     of_tasks = np.zeros(len(tasks.submit), dtype=np.int64)

@@ -6,7 +6,9 @@ scratch whenever it is asked for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from tests.simulator.oracle import OracleRun, Replay
@@ -28,32 +30,35 @@ class OracleGate(NamedTuple):
     closed: Sequence[tuple[int, int]]
 
 
+class OracleShares(NamedTuple):
+    """paths: of each job by its order, its owner on each floor of the tree, the top one first. shares: by owner. half_life_s: of usage."""
+
+    paths: Sequence[tuple[int | None, ...]]
+    shares: dict[int, float]
+    half_life_s: float
+
+
+class OracleRules(NamedTuple):
+    """Who is held, and who comes first where shares say so."""
+
+    limits: Sequence[OracleLimit] = ()
+    gates: Sequence[OracleGate] = ()
+    shares: OracleShares | None = None
+
+
 def limited_oracle_run(
-    workload: Workload,
-    policy: str,
-    backfill: str,
-    correction: str,
-    limits: Sequence[OracleLimit],
-    gates: Sequence[OracleGate],
+    workload: Workload, policy: str, backfill: str, correction: str, rules: OracleRules
 ) -> OracleRun:
-    """Replay the workload under limits and gates."""
-    return LimitedReplay(workload, policy, backfill, correction, limits, gates).run()
+    """Replay the workload under limits, gates and shares."""
+    return LimitedReplay(workload, policy, backfill, correction, rules).run()
 
 
 class LimitedReplay(Replay):
     """One replay in which jobs may be held."""
 
-    def __init__(
-        self,
-        workload: Workload,
-        policy: str,
-        backfill: str,
-        correction: str,
-        limits: Sequence[OracleLimit],
-        gates: Sequence[OracleGate],
-    ) -> None:
+    def __init__(self, workload: Workload, policy: str, backfill: str, correction: str, rules: OracleRules) -> None:
         super().__init__(workload, policy, backfill, correction)
-        self.limits, self.gates = limits, gates
+        self.limits, self.gates, self.shares = rules
 
     def run(self) -> OracleRun:
         """As without limits, but jobs may be held for ever."""
@@ -127,6 +132,37 @@ class LimitedReplay(Replay):
                 too_much = self.outstanding(limit, job) + job.procs * job.limit - limit.bounds[key]
                 seconds.append(self.t + -(-too_much // rate))
         return [max(seconds)] if seconds else []
+
+    # Shares.
+
+    def used_by(self, owner: int) -> float:
+        """Decayed use of an owner by its shares."""
+        assert self.shares is not None
+        half_life_s, parts = self.shares.half_life_s, []
+        for running in self.history:
+            end = min(running.end, self.t)
+            if owner in self.shares.paths[running.job.order] and running.start < end:
+                held = -math.expm1(-math.log(2) * (end - running.start) / half_life_s)
+                decay = 2.0 ** (-(self.t - end) / half_life_s)
+                parts.append(running.job.procs * half_life_s / math.log(2) * decay * held)
+        return math.fsum(parts) / self.shares.shares[owner]
+
+    def in_queue_order(self, jobs: Sequence[Job]) -> list[Job]:
+        """Order jobs by shares, if there are any."""
+        if self.shares is None:
+            return super().in_queue_order(jobs)
+        owners = {owner for job in jobs for owner in self.shares.paths[job.order] if owner is not None}
+        used = {owner: self.used_by(owner) for owner in owners}
+        some = sorted(value for value in used.values() if value > 0)
+        near = any(second - first <= 1e-9 * second for first, second in pairwise(some))
+        self.outcome.ambiguous_order = self.outcome.ambiguous_order or near
+
+        def standing(job: Job) -> tuple[list[float], int, int]:
+            assert self.shares is not None
+            path = self.shares.paths[job.order]
+            return [0.0 if owner is None else used[owner] for owner in path], job.submit, job.order
+
+        return sorted(jobs, key=standing)
 
     # The pass.
 

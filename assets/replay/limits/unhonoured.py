@@ -6,24 +6,27 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from assets.replay.limits.holds import is_honoured, takes_processors
+from assets.replay.limits.shares import follows_shares
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Partition
 
 
-def honoured_rules(cluster: ClusterDescription) -> list[str]:
-    """The limits, gates, reservations and absences that hold jobs back, in words."""
+def honoured_rules(cluster: ClusterDescription, policy: str) -> list[str]:
+    """The limits, gates, reservations and absences that hold jobs back, and the shares that the policy follows, in words."""
     rules = _limit_words(limit for limit in cluster.limits if is_honoured(limit))
     rules += [_counted(len(cluster.gates), "gate")] if cluster.gates else []
     taken = sum(takes_processors(each) for each in cluster.reservations)
     rules += [_counted(taken, "reservation")] if taken else []
     away = sum(bool(node.absences) for node in cluster.nodes)
-    return rules + ([f"absences of {_counted(away, 'node')}"] if away else [])
+    rules += [f"absences of {_counted(away, 'node')}"] if away else []
+    return rules + (_shares(cluster) if follows_shares(policy) else [])
 
 
-def unhonoured_rules(cluster: ClusterDescription) -> list[str]:
+def unhonoured_rules(cluster: ClusterDescription, policy: str) -> list[str]:
     """What a replay by an order leaves out, each with what it would have changed. Empty where it knows everything."""
-    return [*_of_scheduler(cluster), *_of_nodes(cluster), *_of_partitions(cluster), *_of_owners(cluster)]
+    shares = [] if follows_shares(policy) else [f"{words}: fairshare follows them" for words in _shares(cluster)]
+    return [*_of_scheduler(cluster), *_of_nodes(cluster), *_of_partitions(cluster), *shares, *_of_owners(cluster)]
 
 
 def _of_scheduler(cluster: ClusterDescription) -> Iterator[str]:
@@ -80,9 +83,13 @@ def _rules_of(partition: Partition) -> Iterator[str]:
         yield "who may use it"
 
 
+def _shares(cluster: ClusterDescription) -> list[str]:
+    if not cluster.accounts and not cluster.members:
+        return []
+    return [f"shares of {_counted(len(cluster.accounts), 'account')} and {_counted(len(cluster.members), 'user')}"]
+
+
 def _of_owners(cluster: ClusterDescription) -> Iterator[str]:
-    if cluster.accounts or cluster.members:
-        yield f"shares of {_counted(len(cluster.accounts), 'account')} and {_counted(len(cluster.members), 'user')}"
     if cluster.qualities:
         yield f"priority and rights of {len(cluster.qualities)} QOS"
     for words in _limit_words(limit for limit in cluster.limits if not is_honoured(limit)):

@@ -7,6 +7,7 @@ import polars as pl
 from assets.common.trace import Trace
 from assets.replay.limits.holds import job_limits, start_gates
 from assets.replay.limits.named import clock_zero_s, named_cluster
+from assets.replay.limits.shares import follows_shares, share_tree
 from simulator.engine.replay import OrderReplayer
 from simulator.limits.replaying import LimitedReplayer
 from traces.cluster.description import ClusterDescription
@@ -41,4 +42,6 @@ def replayer_under(
     if cluster.gates:
         span = (int(rows["submit_s"][0]), int(rows["submit_s"][-1]))
         gates = start_gates(cluster.gates, rows, trace.jobs_of(rows).limit, clock_zero_s(trace), span)
-    return LimitedReplayer(order, job_limits(cluster, rows), gates, wakes)
+    policy = order.policy if isinstance(order.policy, str) else order.policy.name
+    shares = share_tree(cluster, rows) if follows_shares(policy) else None
+    return LimitedReplayer(order, job_limits(cluster, rows), gates, shares, wakes)

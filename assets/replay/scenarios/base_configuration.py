@@ -52,7 +52,7 @@ class BaseConfiguration:
         if settings.cluster is None:
             return self
         cluster = named_cluster(settings.cluster, source)
-        rules = unmodelled_rules(cluster) if settings.is_on_slurm else unhonoured_rules(cluster)
+        rules = unmodelled_rules(cluster) if settings.is_on_slurm else unhonoured_rules(cluster, settings.policy)
         return replace(self, not_modelled=tuple(rules))
 
     @property

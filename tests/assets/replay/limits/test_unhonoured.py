@@ -19,8 +19,8 @@ def test_a_row_of_processors_with_limits_leaves_nothing_out() -> None:
     cluster = ClusterDescription(
         "mine", PLAIN, limits=limits, gates=(Gate((0,), 0, 60),), reservations=(AdvanceReservation("r", 0, 9),)
     )
-    assert unhonoured_rules(cluster) == []
-    assert honoured_rules(cluster) == [
+    assert unhonoured_rules(cluster, "FCFS") == []
+    assert honoured_rules(cluster, "FCFS") == [
         "1 limit (running jobs by user)",
         "1 limit (outstanding cpu by user)",
         "1 gate",
@@ -57,11 +57,11 @@ def test_a_row_of_processors_with_limits_leaves_nothing_out() -> None:
     ],
 )
 def test_each_rule_is_named(cluster: ClusterDescription, rule: str) -> None:
-    assert unhonoured_rules(cluster) == [rule]
+    assert unhonoured_rules(cluster, "FCFS") == [rule]
 
 
 def test_a_cluster_with_something_in_each_part() -> None:
-    rules = "\n".join(unhonoured_rules(RICH))
+    rules = "\n".join(unhonoured_rules(RICH, "FCFS"))
     for part in (
         "scheduler slurm",
         "memory, GPUs",
@@ -72,4 +72,9 @@ def test_a_cluster_with_something_in_each_part() -> None:
         "matlab",
     ):
         assert part in rules
-    assert honoured_rules(RICH) == ["1 gate", "1 reservation", "absences of 2 nodes"]
+    assert honoured_rules(RICH, "FCFS") == ["1 gate", "1 reservation", "absences of 2 nodes"]
+
+
+def test_fairshare_follows_shares() -> None:
+    assert "shares of 1 account and 3 users" in honoured_rules(RICH, "fairshare:half_life_days=2")
+    assert not any(rule.startswith("shares") for rule in unhonoured_rules(RICH, "fairshare"))
