@@ -9,6 +9,7 @@ import pytest
 
 import tracehouse
 from tests.tiny import swf_line
+from tracehouse.replaying import asked_settings
 
 CLUSTER = """
 name = "small"
@@ -72,8 +73,8 @@ def test_the_first_lines_say_what_holds_jobs_and_what_does_not(log: Path) -> Non
 
 
 def test_a_cluster_of_slurm_is_replayed_by_slurm(log: Path) -> None:
-    run = tracehouse.replay(log, cluster="slurm", without_queue=[])
-    assert run.policy == "slurm" and run.summary["slurm"]["cluster"] == "small"
+    assert asked_settings({"cluster": "slurm"}, str(log)).settings.policy == "slurm"
+    assert asked_settings({"cluster": "slurm", "backfill": "none"}, str(log)).settings.policy == "FCFS"
     assert starts(log, "slurm") == [0, 0, 0, 0]  # FCFS, on a row of processors
     with pytest.raises(ValueError, match="has the scheduler none: give another policy than slurm"):
         tracehouse.replay(log, "slurm", cluster="small")
