@@ -34,9 +34,7 @@ from simulator.limits.lines import (
     rooms,
     wake_of_group,
 )
-from simulator.limits.shares import change_use, goes_before, take_standing
-
-NOBODY = -1
+from simulator.limits.shares import change_use, stands_before, take_standing
 
 
 @lean
@@ -56,7 +54,7 @@ def run_limited(tasks, rules, slots, orders, sharing, episode, wakes):
             correct_estimates(tasks, rules, episode)
             plan_outages(tasks, episode)
             head = start_allowed(tasks, slots, orders, sharing, episode)
-            if head != NOBODY and rules.backfill != NO_BACKFILL and counters[at.FREE] > 0:
+            if head != ABSENT and rules.backfill != NO_BACKFILL and counters[at.FREE] > 0:
                 start_past(tasks, rules, slots, orders, sharing, episode, head)
         counters[at.WAKE] = next_wake(slots, orders, episode) if wakes else 0
     return DONE
@@ -147,20 +145,20 @@ def first_allowed(tasks, slots, orders, episode, group, index):
 
 @inlined
 def start_allowed(tasks, slots, orders, sharing, episode):
-    """Starts jobs that nothing holds while they fit. Returns the first in the order that does not, the head, or NOBODY."""
+    """Starts jobs that nothing holds while they fit. Returns the first in the order that does not, the head, or ABSENT."""
     counters, peek, line = episode.counters, episode.peek, episode.line
     for k in range(counters[ACTIVE]):
         group = episode.active[k]
         peek[group] = first_allowed(tasks, slots, orders, episode, group, episode.low[group])
         take_standing(sharing, group, counters[at.NOW])
     while True:
-        best, rank = np.int64(NOBODY), np.int64(FOREVER)
+        best, rank = np.int64(ABSENT), np.int64(FOREVER)
         for k in range(counters[ACTIVE]):
             group = episode.active[k]
-            if peek[group] >= 0 and (best == NOBODY or goes_before(sharing, group, line[peek[group]], best, rank)):
+            if peek[group] >= 0 and (best == ABSENT or stands_before(sharing, group, line[peek[group]], best, rank)):
                 best, rank = group, line[peek[group]]
-        if best == NOBODY:
-            return np.int64(NOBODY)
+        if best == ABSENT:
+            return np.int64(ABSENT)
         job, index = orders.job_at[rank], peek[best]
         if not is_allowed(tasks, slots, episode, best, job):  # since others have started
             peek[best] = first_allowed(tasks, slots, orders, episode, best, index + 1)
@@ -193,9 +191,10 @@ def kept_for(tasks, rules, episode, head):
 
 
 @inlined
-def next_past(tasks, slots, orders, episode, group, index, head, shadow, extra):
+def next_past(tasks, slots, orders, episode, group, index, kept):
     """The place of the group's next job that nothing holds and that may start past the head, from `index` on. Where the shortest goes
-    first, the place of the shortest such job. ABSENT for none."""
+    first, the place of the shortest such job. ABSENT for none. kept: the head, its shadow time and the extra processors."""
+    head, shadow, extra = kept
     counters = episode.counters
     procs, amount = rooms(slots, episode.running, episode.level, group, counters[at.NOW])
     procs = min(procs, counters[at.FREE])
@@ -229,20 +228,22 @@ def start_past(tasks, rules, slots, orders, sharing, episode, head):
     shadow, extra = kept_for(tasks, rules, episode, head)
     for k in range(counters[ACTIVE]):
         group, low = episode.active[k], episode.low[episode.active[k]]
-        peek[group] = next_past(tasks, slots, orders, episode, group, low, head, shadow, extra)
+        peek[group] = next_past(tasks, slots, orders, episode, group, low, (head, shadow, extra))
     while counters[at.FREE] > 0:
-        best, rank = np.int64(NOBODY), np.int64(FOREVER)
+        best, rank = np.int64(ABSENT), np.int64(FOREVER)
         for k in range(counters[ACTIVE]):
             group = episode.active[k]
             if peek[group] < 0:
                 continue
             key = orders.fill[orders.job_at[line[peek[group]]]]
             first = (
-                key < rank if orders.shortest_first else best == NOBODY or goes_before(sharing, group, key, best, rank)
+                key < rank
+                if orders.shortest_first
+                else best == ABSENT or stands_before(sharing, group, key, best, rank)
             )
             if first:
                 best, rank = group, key
-        if best == NOBODY:
+        if best == ABSENT:
             break
         index = peek[best]
         job = orders.job_at[line[index]]
@@ -255,4 +256,4 @@ def start_past(tasks, rules, slots, orders, sharing, episode, head):
             index = leave_line(slots, episode, best, index, job)
         if orders.shortest_first:
             index = episode.low[best]
-        peek[best] = next_past(tasks, slots, orders, episode, best, index, head, shadow, extra)
+        peek[best] = next_past(tasks, slots, orders, episode, best, index, (head, shadow, extra))

@@ -18,13 +18,13 @@ from simulator.jobs.tasks import tasks_of
 from simulator.limits.lines import Orders, new_limited_episode
 from simulator.limits.loop import run_limited
 from simulator.limits.rules import (
-    LONGEST_S,
-    NOBODY,
+    LONGEST_REQUEST_S,
+    NO_KEY,
     OUTSTANDING,
     RUNNING_PROCS,
     JobLimit,
     StartGate,
-    slots_of,
+    slots_of_limits,
 )
 from simulator.limits.shares import ShareTree, sharing_of
 from simulator.policies.agents import NO_ONE
@@ -65,7 +65,7 @@ class LimitedReplayer:
         if not len(jobs):
             return Outcome(Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)))
         tree = self.shares if policy.kind == FAIRSHARE else None
-        slots = slots_of(self.limits, self.gates, tasks, () if tree is None else tuple(tree.path.T))
+        slots = slots_of_limits(self.limits, self.gates, tasks, () if tree is None else tuple(tree.path.T))
         group = slots.group[tasks.first : tasks.last]
         sharing = sharing_of(tree, group, len(slots.begin), int(jobs.submit[0]), policy.half_life_s)
         score = jobs.submit if policy.fixed is None else policy.fixed(jobs, cluster.procs)
@@ -102,9 +102,11 @@ def _over_alone(limits: Sequence[JobLimit], jobs: Jobs) -> int:
     over = np.zeros(len(jobs), dtype=np.bool_)
     for limit in limits:
         if limit.counts in (RUNNING_PROCS, OUTSTANDING):
-            has_key = limit.key != NOBODY
+            has_key = limit.key != NO_KEY
             bound = np.broadcast_to(np.asarray(limit.bound), (int(limit.key.max(initial=0)) + 1,))[limit.key]
-            amount = jobs.procs if limit.counts == RUNNING_PROCS else jobs.procs * np.minimum(jobs.limit, LONGEST_S)
+            amount = (
+                jobs.procs if limit.counts == RUNNING_PROCS else jobs.procs * np.minimum(jobs.limit, LONGEST_REQUEST_S)
+            )
             over |= has_key & (amount > bound) & (bound > 0)
     return int(over.sum())
 

@@ -17,9 +17,9 @@ IntArray = NDArray[np.int64]
 RUNNING_JOBS, RUNNING_PROCS, OUTSTANDING, USED, GATE = range(5)
 """What a slot counts of its running jobs: jobs, processors, processor-seconds that they may still use by their requested times, or all
 that were ever used. A gate is a slot that lets nothing start while it is closed."""
-NOBODY = -1
+NO_KEY = -1
 """Key of a job for which a limit does not hold."""
-LONGEST_S = 1 << 40
+LONGEST_REQUEST_S = 1 << 40
 """Requested times count up to this, so that sums stay whole numbers."""
 
 
@@ -27,7 +27,7 @@ LONGEST_S = 1 << 40
 class JobLimit:
     """At most `bound` of what jobs of the same key have together.
 
-    counts: RUNNING_JOBS, RUNNING_PROCS, OUTSTANDING or USED. key: int64 (jobs,), such as the number of the user, NOBODY where it does not
+    counts: RUNNING_JOBS, RUNNING_PROCS, OUTSTANDING or USED. key: int64 (jobs,), such as the number of the user, NO_KEY where it does not
     hold. bound: int64 (keys,), or one number for all keys.
     """
 
@@ -71,10 +71,10 @@ class LimitSlots(NamedTuple):
     closes: IntArray  # (changes,), 1 where a gate closes then
 
 
-def slots_of(
+def slots_of_limits(
     limits: Sequence[JobLimit], gates: Sequence[StartGate], tasks: Tasks, apart: Sequence[IntArray] = ()
 ) -> LimitSlots:
-    """The slots of all limits and gates. apart: int64 (jobs,) each, at least NOBODY; jobs with other values are in other groups.
+    """The slots of all limits and gates. apart: int64 (jobs,) each, at least NO_KEY; jobs with other values are in other groups.
 
     Raises ValueError where one has another number of jobs."""
     jobs = tasks.last - tasks.first
@@ -85,22 +85,22 @@ def slots_of(
     for limit in limits:
         _require_length(limit.key, jobs)
         keys, place = np.unique(limit.key, return_inverse=True)
-        has_nobody = int(len(keys) > 0 and keys[0] == NOBODY)
+        has_nobody = int(len(keys) > 0 and keys[0] == NO_KEY)
         bound = np.broadcast_to(np.asarray(limit.bound, dtype=np.int64), (int(limit.key.max(initial=0)) + 1,))
         bounds.append(bound[keys[has_nobody:]])
         kinds.append(np.full(len(keys) - has_nobody, limit.counts))
-        columns.append(np.where(limit.key == NOBODY, NOBODY, place - has_nobody + count))
+        columns.append(np.where(limit.key == NO_KEY, NO_KEY, place - has_nobody + count))
         count += len(keys) - has_nobody
     for gate in gates:
         _require_length(gate.stops, jobs)
         kinds.append(np.array([GATE]))
         bounds.append(np.array([0]))
-        columns.append(np.where(gate.stops, count, NOBODY))
+        columns.append(np.where(gate.stops, count, NO_KEY))
         count += 1
     for column in apart:
         _require_length(column, jobs)
     group, members = _groups([*columns, *apart], jobs)
-    entries = [[int(column[member]) for column in columns if column[member] != NOBODY] for member in members]
+    entries = [[int(column[member]) for column in columns if column[member] != NO_KEY] for member in members]
     sizes = np.bincount(group, minlength=len(members))
     of_tasks = np.zeros(len(tasks.submit), dtype=np.int64)
     of_tasks[tasks.first : tasks.last] = group
@@ -118,7 +118,7 @@ def slots_of(
         slot=column_of([slot for entry in entries for slot in entry]),
         begin=column_of(np.cumsum(sizes) - sizes),
         group=column_of(of_tasks),
-        amount=column_of(tasks.procs * np.minimum(tasks.limit, LONGEST_S)),
+        amount=column_of(tasks.procs * np.minimum(tasks.limit, LONGEST_REQUEST_S)),
         change_time=column_of(time),
         change_slot=column_of(slot),
         closes=column_of(closes),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from simulator.compiled import lean
 from simulator.jobs.jobs import column_of
-from simulator.limits.rules import NOBODY
+from simulator.limits.rules import NO_KEY
 from simulator.policies.moment import usage_at
 
 IntArray = NDArray[np.int64]
@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ShareTree:
-    """path: int64 (jobs, floors), the account or user of each job on each floor of the tree, the top one first, NOBODY where it has none.
+    """path: int64 (jobs, floors), the account or user of each job on each floor of the tree, the top one first, NO_KEY where it has none.
     shares: float64 (accounts and users,), above 0."""
 
     path: IntArray
@@ -27,7 +27,7 @@ class ShareTree:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", column_of(self.path))
-        if self.path.ndim != 2 or self.path.max(initial=NOBODY) >= len(self.shares):
+        if self.path.ndim != 2 or self.path.max(initial=NO_KEY) >= len(self.shares):
             raise ValueError(f"a tree of shares has a row for each job, and places below {len(self.shares)}")
         if not (self.shares > 0).all():
             raise ValueError("shares must be above 0")
@@ -50,7 +50,7 @@ def sharing_of(tree: ShareTree | None, group: IntArray, groups: int, begin: int,
     path = np.zeros((groups, 0), dtype=np.int64)
     shares = np.ones(0)
     if tree is not None:
-        path = np.full((groups, tree.path.shape[1]), NOBODY, dtype=np.int64)
+        path = np.full((groups, tree.path.shape[1]), NO_KEY, dtype=np.int64)
         path[group] = tree.path
         shares = np.ascontiguousarray(tree.shares, dtype=np.float64)
     count = len(shares)
@@ -84,7 +84,7 @@ def take_standing(sharing, group, now):
 
 
 @lean
-def goes_before(sharing, group, key, other, other_key):
+def stands_before(sharing, group, key, other, other_key):
     """Whether a job of the group comes before one of the other: by standing from the top floor down, then by the lower key."""
     for floor in range(sharing.standing.shape[1]):
         ours, theirs = sharing.standing[group, floor], sharing.standing[other, floor]

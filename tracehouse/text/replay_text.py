@@ -178,9 +178,8 @@ def _limits(summary: dict[str, Any]) -> list[str]:
     if "limits" not in summary:
         return []
     limits = summary["limits"]
-    rules = ", ".join(limits["honoured"]) or "no limit"
-    lines = [f"replayed: under {rules} of the cluster {limits['cluster']}"]
-    return [*lines, *(f"not in the replay: {rule}" for rule in limits["not_modelled"]), ""]
+    first = f"replayed: under {', '.join(limits['honoured']) or 'no limit'} of the cluster {limits['cluster']}"
+    return [first, *(f"not in the replay: {rule}" for rule in limits["not_modelled"]), ""]
 
 
 def _waits_in_words(summary: dict[str, Any]) -> str:

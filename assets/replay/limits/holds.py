@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from models.waits.periods import DAY_S
 from simulator.jobs.cluster import FOREVER, Outages
-from simulator.limits.rules import NOBODY, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
+from simulator.limits.rules import NO_KEY, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
 from traces.cluster.accounts import Limit
 from traces.cluster.checking import accounts_below, counted_by
 from traces.cluster.description import ClusterDescription
@@ -28,7 +28,7 @@ COUNTED = {
     ("used", "cpu"): USED,
 }
 """What is counted, and of what, of limits that an order honours."""
-COLUMNS = {"all": None, "user": "user_name", "group": "group_name", "account": "account"}
+KEY_COLUMNS = {"all": None, "user": "user_name", "group": "group_name", "account": "account"}
 """Whose jobs are counted together, and their column in core.jobs."""
 
 KNOWN_AFTER_S = 3653 * DAY_S
@@ -48,8 +48,8 @@ class _Kind(NamedTuple):
 
 def is_honoured(limit: Limit) -> bool:
     """Whether an order honours the limit."""
-    known = (limit.counts, limit.resource) in COUNTED and limit.each in COLUMNS
-    return known and not limit.is_soft and not limit.is_least
+    is_counted = (limit.counts, limit.resource) in COUNTED and limit.each in KEY_COLUMNS
+    return is_counted and not limit.is_soft and not limit.is_least
 
 
 def job_limits(cluster: ClusterDescription, rows: pl.DataFrame) -> list[JobLimit]:
@@ -73,15 +73,15 @@ def _job_limit(
     """bounds: by name, that of "" for all others. Nothing where it holds for no job."""
     owner = Limit(kind.owner, kind.owner_name, kind.counts, "all", kind.resource, 0)
     is_owned = rows.with_columns(is_owned=counted_by(owner, cluster, below).fill_null(False))["is_owned"].to_numpy()
-    column = COLUMNS[kind.each]
+    column = KEY_COLUMNS[kind.each]
     if column is None:
         names, key = [""], np.zeros(rows.height, dtype=np.int64)
     else:
         names = rows[column].drop_nulls().unique().sort().to_list()
-        key = (rows[column].rank("dense").cast(pl.Int64) - 1).fill_null(NOBODY).to_numpy().copy()
+        key = (rows[column].rank("dense").cast(pl.Int64) - 1).fill_null(NO_KEY).to_numpy().copy()
     has_bound = np.array([name in bounds or "" in bounds for name in names] + [False])  # the last is nobody's
-    key[~(is_owned & has_bound[key])] = NOBODY
-    if (key != NOBODY).any():
+    key[~(is_owned & has_bound[key])] = NO_KEY
+    if (key != NO_KEY).any():
         bound = np.array([bounds.get(name, bounds.get("", 0)) for name in names], dtype=np.int64)
         yield JobLimit(COUNTED[kind.counts, kind.resource], bound, key)
 

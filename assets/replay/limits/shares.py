@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from simulator.limits.rules import NOBODY
+from simulator.limits.rules import NO_KEY
 from simulator.limits.shares import ShareTree
 from traces.cluster.accounts import ROOT_ACCOUNT
 from traces.cluster.description import ClusterDescription
 
 LEAST_SHARES = 1e-9
 """Of those that have 0, so that they come after everybody once they have used something."""
-FAIRSHARE = "fairshare"
 
 
 def follows_shares(policy: str) -> bool:
     """Whether a policy, as people write it, follows shares."""
-    return policy.partition(":")[0].strip().lower() == FAIRSHARE
+    return policy.partition(":")[0].strip().lower() == "fairshare"
 
 
 def share_tree(cluster: ClusterDescription, rows: pl.DataFrame) -> ShareTree:
@@ -36,7 +35,7 @@ def share_tree(cluster: ClusterDescription, rows: pl.DataFrame) -> ShareTree:
             path.append(places[owner])
         paths.append(path)
     floors = max(map(len, paths), default=0)
-    table = np.array([path + [NOBODY] * (floors - len(path)) for path in paths], dtype=np.int64).reshape(-1, floors)
+    table = np.array([path + [NO_KEY] * (floors - len(path)) for path in paths], dtype=np.int64).reshape(-1, floors)
     of_rows = rows.select(named).join(owners, on=named, how="left", nulls_equal=True, maintain_order="left")
     return ShareTree(table[of_rows["place"].to_numpy()], np.array(shares))
 

@@ -19,7 +19,7 @@ from simulator.limits.lines import (
     rooms,
     wake_of_group,
 )
-from simulator.limits.rules import OUTSTANDING, RUNNING_JOBS, USED, JobLimit, slots_of
+from simulator.limits.rules import OUTSTANDING, RUNNING_JOBS, USED, JobLimit, slots_of_limits
 
 n = np.array
 JOBS = Jobs(n([0, 0, 0, 0]), n([5] * 4), n([2, 1, 3, 1]), n([10, 10, 10, 20]), n([10, 10, 10, 20]))
@@ -28,7 +28,7 @@ ORDERS = Orders(n([0, 1, 2, 3]), n([0, 1, 2, 3]), n([0, 1, 2, 3]), False)
 
 
 def test_a_line_is_in_the_order_of_the_policy_and_empties() -> None:
-    slots = slots_of([JobLimit(RUNNING_JOBS, 1, n([0, 0, 0, 0]))], [], TASKS)
+    slots = slots_of_limits([JobLimit(RUNNING_JOBS, 1, n([0, 0, 0, 0]))], [], TASKS)
     episode = new_limited_episode(TASKS, slots, 4)
     for job in (2, 0, 1):
         join_line.py_func(TASKS, slots, ORDERS, episode, job)
@@ -46,7 +46,7 @@ def test_rooms_shrink_and_come_back() -> None:
         JobLimit(USED, 25, n([0] * 4)),
         JobLimit(RUNNING_JOBS, 2, n([0] * 4)),
     ]
-    slots = slots_of(limits, [], TASKS)
+    slots = slots_of_limits(limits, [], TASKS)
     episode = new_limited_episode(TASKS, slots, 4)
     state = (slots, episode.running, episode.level, 0)
     assert rooms(*state, 0) == (FOREVER, FOREVER)  # nothing runs: a job may be over the bound by itself
@@ -60,7 +60,7 @@ def test_rooms_shrink_and_come_back() -> None:
 
 
 def test_time_alone_frees_a_job() -> None:
-    slots = slots_of([JobLimit(OUTSTANDING, 30, n([0] * 4))], [], TASKS)
+    slots = slots_of_limits([JobLimit(OUTSTANDING, 30, n([0] * 4))], [], TASKS)
     episode = new_limited_episode(TASKS, slots, 4)
     count_start(TASKS, slots, episode.running, episode.level, 2, 0)
     assert wake_of_group(slots, ORDERS, episode, 0, 0) == FOREVER  # nobody waits

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simulator.engine.replay import OrderReplayer, replay
 from simulator.limits.replaying import LimitedReplayer
-from simulator.limits.rules import NOBODY, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
+from simulator.limits.rules import NO_KEY, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
 from simulator.limits.shares import ShareTree
 from tests.random_size import size
 from tests.simulator.oracle import OracleRun
@@ -88,7 +88,7 @@ def limited(
     limits, gates, shares = rules
     job_limits = []
     for limit in limits:
-        key = np.array([NOBODY if each not in limit.bounds else each for each in limit.keys], dtype=np.int64)
+        key = np.array([NO_KEY if each not in limit.bounds else each for each in limit.keys], dtype=np.int64)
         bound = np.array([limit.bounds.get(k, 0) for k in range(max(limit.bounds, default=0) + 1)], dtype=np.int64)
         job_limits.append(JobLimit(KINDS[limit.counts], bound, key))
     start_gates = [
@@ -100,7 +100,7 @@ def limited(
     ]
     tree = None
     if shares is not None:
-        path = np.array([[NOBODY if owner is None else owner for owner in path] for path in shares.paths])
+        path = np.array([[NO_KEY if owner is None else owner for owner in path] for path in shares.paths])
         tree = ShareTree(path, np.array([shares.shares[owner] for owner in sorted(shares.shares)]))
         policy = f"fairshare:half_life_days={shares.half_life_s / 86_400!r}"
     order = OrderReplayer(policy, backfill, correction)

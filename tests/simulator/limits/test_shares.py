@@ -9,7 +9,7 @@ from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.limits.replaying import LimitedReplayer
-from simulator.limits.shares import ShareTree, change_use, goes_before, sharing_of, take_standing
+from simulator.limits.shares import ShareTree, change_use, sharing_of, stands_before, take_standing
 
 n = np.array
 
@@ -24,8 +24,8 @@ def test_standing_is_usage_by_shares_from_the_top_floor_down() -> None:
         take_standing(sharing, group, 10)
     used = 10 / np.log(2) / 2  # of one processor in a half-life
     assert sharing.standing == pytest.approx(used * n([[8, 8], [8, 2], [4, 0]]))
-    assert goes_before(sharing, 2, 9, 0, 1) and goes_before(sharing, 1, 9, 0, 1)
-    assert goes_before(sharing, 0, 0, 0, 1) and not goes_before(sharing, 0, 1, 0, 1)
+    assert stands_before(sharing, 2, 9, 0, 1) and stands_before(sharing, 1, 9, 0, 1)
+    assert stands_before(sharing, 0, 0, 0, 1) and not stands_before(sharing, 0, 1, 0, 1)
 
 
 def test_the_account_with_more_shares_gets_more() -> None:
