@@ -71,12 +71,8 @@ SHOWN_COUNTS = (
     "jobs_without_their_reservation",
 )
 ALWAYS_SHOWN = (
-    "jobs",
-    "jobs_left_out",
-    "jobs_seen_in_training",
-    "jobs_underestimated",
-    "reservations",
-    "reservations_delayed",
+    *("jobs", "jobs_left_out", "jobs_seen_in_training"),
+    *("jobs_underestimated", "reservations", "reservations_delayed"),
 )
 LABEL = 42
 ALWAYS_NAMED = ("policy", "backfill", "estimates", "correction")
