@@ -148,7 +148,7 @@ def slurm_replayer(
 
 
 def in_clock(cluster: ClusterDescription, zero_s: int) -> ClusterDescription:
-    """The description with reservations in seconds of a clock whose zero is the UTC second `zero_s`."""
+    """The description with reservations and absences of nodes in seconds of a clock whose zero is the UTC second `zero_s`."""
     moved = tuple(
         replace(
             each,
@@ -158,4 +158,14 @@ def in_clock(cluster: ClusterDescription, zero_s: int) -> ClusterDescription:
         )
         for each in cluster.reservations
     )
-    return replace(cluster, reservations=moved)
+    nodes = tuple(
+        replace(
+            node,
+            absences=tuple(
+                replace(away, begin_s=away.begin_s - zero_s, end_s=None if away.end_s is None else away.end_s - zero_s)
+                for away in node.absences
+            ),
+        )
+        for node in cluster.nodes
+    )
+    return replace(cluster, reservations=moved, nodes=nodes)

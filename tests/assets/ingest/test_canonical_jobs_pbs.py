@@ -108,24 +108,24 @@ def test_a_suspended_job_holds_no_processors(tmp_path: Path) -> None:
     assert rows(warehouse, "SELECT job_index FROM core.requeues WHERE job_index IS NOT NULL").height == 1
 
 
-@pytest.mark.parametrize(
-    ("status", "more", "deleted", "expected"),
-    [
-        (0, "", False, "completed"),
-        (3, "", False, "failed"),
-        (-29, " run_count=1 eligible_time=1", False, "timeout"),
-        (-27, " eligible_time=1", False, "out_of_memory"),
-        (-20, " eligible_time=1", False, "node_failure"),
-        (-11, " eligible_time=1", False, "requeued"),
-        (-11, "", False, "timeout"),  # of Torque
-        (-10, "", False, "out_of_memory"),
-        (-10, " eligible_time=1", False, "failed"),
-        (271, "", True, "cancelled"),
-        (271, "", False, "failed"),
-        (271, " Resource_List.walltime=00:05:00", False, "timeout"),
-    ],
-)
-def test_how_a_job_ended(tmp_path: Path, status: int, more: str, deleted: bool, expected: str) -> None:
-    deletion = "03/01/2026 12:00:00;D;1.head;requestor=ann@login\n" if deleted else ""
-    (tmp_path / "log").write_text(deletion + record("E", "1.head", ZERO - 500, ZERO - 300, ZERO, status, more))
-    assert rows(load(tmp_path, tmp_path / "log"), "SELECT status FROM core.jobs").rows() == [(expected,)]
+def test_how_jobs_ended(tmp_path: Path) -> None:
+    endings = (
+        (0, "", "completed"),
+        (3, "", "failed"),
+        (-29, " run_count=1 eligible_time=1", "timeout"),
+        (-27, " eligible_time=1", "out_of_memory"),
+        (-20, " eligible_time=1", "node_failure"),
+        (-11, " eligible_time=1", "requeued"),
+        (-11, "", "timeout"),  # of Torque
+        (-10, "", "out_of_memory"),
+        (-10, " eligible_time=1", "failed"),
+        (271, "", "failed"),
+        (271, " Resource_List.walltime=00:05:00", "timeout"),
+        (271, "", "cancelled"),  # somebody deleted the last one
+    )
+    text = f"03/01/2026 12:00:00;D;{len(endings)}.head;requestor=ann@login\n"
+    for job, (status, more, _) in enumerate(endings, 1):
+        text += record("E", f"{job}.head", ZERO - 500, ZERO - 300, ZERO, status, more)
+    (tmp_path / "log").write_text(text)
+    statuses = rows(load(tmp_path, tmp_path / "log"), "SELECT status FROM core.jobs ORDER BY job_id[:-6]::INTEGER")
+    assert statuses["status"].to_list() == [word for _, _, word in endings]
