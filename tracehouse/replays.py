@@ -205,6 +205,7 @@ def replay(
         * `trim` (0.0): share of the span cut for a second set of metrics.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
         * `without_queue` ([]): queues left out. `partitions` ({}): queues and the processors that each owns, such as `{"gpu": 64}`.
+          `cluster` (None): limits, hours and reservations of this cluster of the home hold.
           `round_walltimes` (None): round requests up to a multiple of this, such as "4h".
         * `topology` (None, or that of the catalogue): place jobs on nodes below switches, "16x8x4" or a file. With it go `hops`,
           `procs_per_node`, `nodes`, `place`, `period`, `switches`, `guard` and `placing_seed` (docs/guides/topology.md).

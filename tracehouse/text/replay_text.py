@@ -66,16 +66,13 @@ SHOWN_COUNTS = (
     "reservations_delayed",
     "mean_reservation_delay_s",
     "jobs_never_started",
+    "jobs_over_a_limit_alone",
     "jobs_without_their_qos",
     "jobs_without_their_reservation",
 )
 ALWAYS_SHOWN = (
-    "jobs",
-    "jobs_left_out",
-    "jobs_seen_in_training",
-    "jobs_underestimated",
-    "reservations",
-    "reservations_delayed",
+    *("jobs", "jobs_left_out", "jobs_seen_in_training"),
+    *("jobs_underestimated", "reservations", "reservations_delayed"),
 )
 LABEL = 42
 ALWAYS_NAMED = ("policy", "backfill", "estimates", "correction")
@@ -107,7 +104,14 @@ RATIO_COLUMNS = (
 def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
     """summary: of a replay, as tracehouse.replaying.summary gives it. width: of the terminal that it has to fit, if it has to."""
     left_out = left_out_text(summary)
-    lines = [*([left_out, ""] if left_out else []), *_slurm(summary), *_settings(summary), "", "counts"]
+    lines = [
+        *([left_out, ""] if left_out else []),
+        *_slurm(summary),
+        *_limits(summary),
+        *_settings(summary),
+        "",
+        "counts",
+    ]
     shown = (*ALWAYS_SHOWN, "running_jobs", "waiting_jobs") if summary["warm_start"] else ALWAYS_SHOWN
     lines += [
         _line(name, summary[name]) for name in SHOWN_COUNTS if name in summary and (summary[name] or name in shown)
@@ -163,6 +167,15 @@ def _slurm(summary: dict[str, Any]) -> list[str]:
         )
     lines += [f"not in the replay: {rule}" for rule in slurm["not_modelled"]]
     return [*lines, ""]
+
+
+def _limits(summary: dict[str, Any]) -> list[str]:
+    """Which cluster's limits held jobs back, and what of it is not in the replay."""
+    if "limits" not in summary:
+        return []
+    limits = summary["limits"]
+    first = f"replayed: under {', '.join(limits['honoured']) or 'no limit'} of the cluster {limits['cluster']}"
+    return [first, *(f"not in the replay: {rule}" for rule in limits["not_modelled"]), ""]
 
 
 def _waits_in_words(summary: dict[str, Any]) -> str:

@@ -269,6 +269,7 @@ def _words_of(planned: PlannedReplay, procs: bool) -> str:
     words = [planned.policy.text]
     words += [] if settings.is_on_slurm else [f"backfilling {settings.backfill}", f"{settings.estimates} times"]
     words += [f"{planned.procs:,} processors"] if procs else []
+    words += [f"under the limits of the cluster {settings.cluster}"] if settings.cluster else []
     words += ["fewer processors for a while"] if settings.outages else []
     words += [f"load {settings.load:g}"] if settings.load != 1 else []
     words += [f"without queue {', '.join(settings.without_queue)}"] if settings.without_queue else []
