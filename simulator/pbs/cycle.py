@@ -107,11 +107,8 @@ def _start(engine, job, now):
 @compiled
 def _resume(engine, job, now):
     """A suspended job goes on if its own nodes have room."""
-    jobs, running, scratch = engine.jobs, engine.running, engine.scratch
-    first, rows = running.first[job], running.count[job]
     if not _has_room(engine, job, now):
         return BLOCKED
-    scratch.node[:rows] = running.node[first : first + rows]
     engine.waiting.suspended[job] = False
     resume_job(engine, job, now)
     return STARTED

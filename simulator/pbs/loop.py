@@ -21,7 +21,7 @@ IntArray = NDArray[np.int64]
 KEPT_S = 30
 """Seconds for which nodes stay with a reservation that ended with a job in it."""
 NEXT_SUBMIT, ENDING, LAST_PASS, HELD = range(4)
-"""Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, and how many jobs are submitted but not eligible."""
+"""Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, and how many jobs are not eligible yet."""
 _AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
 
 

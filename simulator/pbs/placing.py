@@ -131,9 +131,9 @@ def _is_open(site, own, node, span, now):
     if own >= 0:
         return site.reservation_nodes[own, node]
     for other in range(len(site.reservation_times)):
-        if span[0] < site.reservation_times[other, 1] and site.reservation_times[other, 0] < span[1]:
-            if site.reservation_times[other, 2] <= now and site.reservation_nodes[other, node]:
-                return False
+        times = site.reservation_times[other]
+        if span[0] < times[1] and times[0] < span[1] and times[2] <= now and site.reservation_nodes[other, node]:
+            return False
     return True
 
 

@@ -13,7 +13,7 @@ def plan_top_job(engine, job, now):
     """Plans a job's start by letting running jobs end at their walltimes, and earlier plans begin and end. Returns whether there is one.
 
     The plan is appended to `engine.tops`, and what it takes is taken from the plans that begin while it runs."""
-    jobs, tops, scratch, limits = engine.jobs, engine.tops, engine.scratch, engine.limits
+    jobs, scratch, limits = engine.jobs, engine.scratch, engine.limits
     trial, ask = scratch.trial, jobs.ask[job]
     copy_load(engine.load, trial)
     limits.trial[:] = limits.used

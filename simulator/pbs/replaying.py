@@ -95,7 +95,7 @@ def idle_pbs(
     weights = np.array([node.weight for node in description.nodes])
     site, asks, ask = site_and_asks(description, asked, np.argsort(weights, kind="stable"))
     jobs, users = _queued_jobs(description, asked, submit, ask, settings)
-    num_jobs, num_nodes = len(asked), len(site.amounts)
+    num_jobs = len(asked)
     rows = asks.chunks[ask] if num_jobs else np.zeros(0, dtype=np.int64)
     arrays = int(jobs.array.max(initial=0)) + 1
 

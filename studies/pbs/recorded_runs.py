@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from assets.replay.pbs.requests import job_of_request
 from simulator.pbs.requests import PbsJob
 from studies.slurm.decisions import SHARED
+from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.pbs.configuration.folder import read_pbs_cluster
 from traces.pbs.requests import pbs_request_of, placed_chunks
@@ -21,6 +24,7 @@ CONFIGURATION = ("qmgr.txt", "qmgr_sched.txt", "sched_config", "resource_group",
 _RECORD = re.compile(r"^([0-9/]+ [0-9:]+);(.);([^;]*);(.*)$", re.S)
 _PAIR = re.compile(r'(\S+?)=("[^"]*"|\S*)')
 _LINE = re.compile(r"^([0-9/]+ [0-9:]+);[0-9a-f]+;[^;]*;(Req|Job|Sched|Svr|Resv);([^;]*);(.*)$")
+_LIMIT = re.compile(r"set server max_run = \[u:(\w+)=([0-9]+)\]")
 _TOP = re.compile(r"Job is a top job and will run at (.*)$")
 _FREE = re.compile(r"resource: ncpus \(R: [0-9]+ A: ([0-9]+) T")
 _PREEMPTED = ("Job preempted by suspension", "Job preempted by requeuing")
@@ -91,9 +95,10 @@ def read_recorded_run(folder: Path) -> RecordedRun:
         if record.kind in "UYBKkF"
     )
     passes, decays = _passes(_text(folder, "sched_log_decisions.gz"))
+    limits = (*cluster.limits, *_limits_by_hand(json.loads(_text(folder, "scenario.json.gz"))["actions"]))
     return RecordedRun(
         folder.parent.name,
-        replace(cluster, reservations=reservations),
+        replace(cluster, reservations=reservations, limits=limits),
         _jobs(records),
         records,
         passes,
@@ -103,6 +108,13 @@ def read_recorded_run(folder: Path) -> RecordedRun:
 
 def _text(folder: Path, name: str) -> str:
     return gzip.decompress((folder / name).read_bytes()).decode(errors="replace")
+
+
+def _limits_by_hand(actions: list[dict[str, Any]]) -> Iterator[Limit]:
+    """Limits that the driver of a run set at its beginning, and took back before the configuration was saved."""
+    for action in actions:
+        for user, bound in _LIMIT.findall(action.get("cmd", "")):
+            yield Limit("cluster", "", "running", "user", "jobs", int(bound), user)
 
 
 def second_of(stamp: str) -> int:
