@@ -8,6 +8,10 @@ from simulator.pbs.limiting import count_limits, is_within
 from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes
 
 
+MINUTE = 60
+"""Ends within the same minute count as one moment: the start is that of the last one."""
+
+
 @compiled
 def plan_top_job(engine, job, now):
     """Plans a job's start by letting running jobs end at their walltimes, and earlier plans begin and end. Returns whether there is one.
@@ -19,9 +23,15 @@ def plan_top_job(engine, job, now):
     limits.trial[:] = limits.used
     ended, when = 0, now
     while True:
-        when, ended = _next_moment(engine, when, ended, now)
+        when, ended = _next_moment(engine, when, ended, now, FOREVER)
         if when >= FOREVER:
             return False
+        minute = (when + engine.settings.phase) // MINUTE
+        while True:
+            later, ended = _next_moment(engine, when, ended, now, (minute + 1) * MINUTE - engine.settings.phase)
+            if later >= FOREVER:
+                break
+            when = later
         if not is_within(limits, limits.trial, job):
             continue
         rows = find_nodes(engine, trial, ask, when, when + jobs.wall[job])
@@ -31,8 +41,10 @@ def plan_top_job(engine, job, now):
 
 
 @compiled
-def _next_moment(engine, when, ended, now):
-    """Goes on to the next moment at which something ends or begins, and does it in the trial. Returns it, and how many jobs have ended."""
+def _next_moment(engine, when, ended, now, until):
+    """Goes on to the next moment before `until` at which something ends or begins, and does it in the trial.
+
+    Returns it, FOREVER where there is none, and how many jobs have ended."""
     running, tops, site = engine.running, engine.tops, engine.site
     moment = FOREVER
     if ended < running.length[0]:
@@ -46,8 +58,8 @@ def _next_moment(engine, when, ended, now):
         end = site.reservation_times[reservation, 1]
         if site.reservation_times[reservation, 2] <= now and end > when:
             moment = min(moment, end)
-    if moment >= FOREVER:
-        return moment, ended
+    if moment >= until:
+        return FOREVER, ended
     while ended < running.length[0] and max(running.end[running.job[ended]], now + 1) <= moment:
         _end_in_trial(engine, running.job[ended])
         ended += 1

@@ -18,7 +18,7 @@ _OWN_WORDS = {"queue_priority": "cluster", "job_priority": "queued"}
 class CycleSettings(NamedTuple):
     """Times in seconds. strict, by_queue, fair_share: 0 or 1. depth: top jobs of a pass, where a queue has no number of its own. iteration:
     longest time between two passes. express_priority: queues from which on preempt. suspends: what happens to a preempted job, 1 where
-    it is suspended and 0 where it is queued again. preempts: 0 or 1. decay_time, decay_factor: of usage."""
+    it is suspended and 0 where it is queued again. preempts: 0 or 1. decay_time, decay_factor: of usage. phase: seconds that the clock of times is behind a whole minute."""
 
     strict: int
     by_queue: int
@@ -30,9 +30,10 @@ class CycleSettings(NamedTuple):
     suspends: int
     decay_time: int
     decay_factor: float
+    phase: int
 
 
-def cycle_settings(scheduler: SchedulerSettings) -> CycleSettings:
+def cycle_settings(scheduler: SchedulerSettings, phase: int = 0) -> CycleSettings:
     """The settings of a configuration, with PBS's defaults for those that it does not set."""
     values = scheduler.values
 
@@ -51,6 +52,7 @@ def cycle_settings(scheduler: SchedulerSettings) -> CycleSettings:
         suspends=int("S" in order),
         decay_time=max(_seconds(str(values.get("fairshare_decay_time", 86400))), 1),
         decay_factor=float(str(values.get("fairshare_decay_factor", 0.5))),
+        phase=phase,
     )
 
 
