@@ -10,7 +10,7 @@ from simulator.pbs.preempting import preempt_for
 from simulator.pbs.queueing import keep_eligible_time, score_queue, sort_queue
 from simulator.pbs.sharing import add_request, count_running, forget_requests
 from simulator.pbs.starting import resume_job, start_job
-from simulator.pbs.state import NEVER
+from simulator.pbs.state import BEGINS, ENDS, KEPT, NEVER, OVER
 
 STARTED, BLOCKED, LIMITED, CLOSED = range(4)
 """What a pass makes of a job: it starts, resources keep it, a limit does, or it is not its turn."""
@@ -22,6 +22,7 @@ def run_pass(engine, now):
     queue, settings, tops, scratch = engine.waiting, engine.settings, engine.tops, engine.scratch
     scratch.search[1] += 1
     scratch.search[2] = now
+    _move_ends(engine, now)
     tops.length[0] = 0
     tops.left[:] = tops.depth
     if settings.fair_share > 0:
@@ -53,6 +54,14 @@ def run_pass(engine, now):
 
 
 @compiled
+def _move_ends(engine, now):
+    """A reservation that is over but keeps its nodes is expected to give them back in a second, like a job over its walltime."""
+    times = engine.site.reservation_times
+    for k in range(len(times)):
+        times[k, ENDS] = now + 1 if times[k, OVER] <= now < times[k, KEPT] else times[k, OVER]
+
+
+@compiled
 def consider(engine, job, now):
     """Starts a job if it can start now. Returns STARTED, BLOCKED, LIMITED or CLOSED."""
     jobs, queue, scratch = engine.jobs, engine.waiting, engine.scratch
@@ -64,7 +73,7 @@ def consider(engine, job, now):
             return CLOSED
         if 0 < jobs.array_limit[job] <= engine.running.of_array[array]:
             return CLOSED
-    is_limited = not is_within(engine.limits, engine.limits.used, job)
+    is_limited = not is_within(engine, engine.limits.used, job, (now, now + jobs.wall[job]))
     keep_eligible_time(engine, job, is_limited, now)
     if is_limited:
         outcome = LIMITED
@@ -84,7 +93,7 @@ def _may_start(engine, job, now):
     if reservation < 0:
         return True
     times = engine.site.reservation_times[reservation]
-    return times[0] <= now < times[1]
+    return times[BEGINS] <= now < times[OVER]
 
 
 @compiled

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.compiled import compiled
+from simulator.compiled import compiled, inlined
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.state import RunLimits
 from traces.cluster.accounts import Limit
@@ -82,8 +82,22 @@ def _amount(limit: Limit, one: PbsJob) -> int:
 
 
 @compiled
-def is_within(limits, used, job):
-    """Whether no limit keeps the job, with `used` of each slot in use."""
+def is_within(engine, used, job, span):
+    """Whether no limit keeps the job from a span of time, with `used` of each slot in use at its begin, and more of it when the plans of
+    the pass begin."""
+    limits, tops = engine.limits, engine.tops
+    if limits.first[job] == limits.first[job + 1]:
+        return True
+    if not _is_within(limits, used, job):
+        return False
+    for top in range(tops.length[0]):
+        if span[0] < tops.start[top] < span[1] and not _is_within(limits, tops.used[top], job):
+            return False
+    return True
+
+
+@inlined
+def _is_within(limits, used, job):
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
         if used[slot] + limits.amount[entry] > limits.bound[slot]:

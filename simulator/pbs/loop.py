@@ -14,7 +14,7 @@ from simulator.pbs.cycle import run_pass
 from simulator.pbs.queueing import join_queue
 from simulator.pbs.sharing import count_one
 from simulator.pbs.starting import end_job
-from simulator.pbs.state import NEVER, PbsEngine
+from simulator.pbs.state import KEPT, NEVER, OVER, PbsEngine
 
 IntArray = NDArray[np.int64]
 
@@ -180,10 +180,10 @@ def _change_reservation(replay, now):
             continue
         state[k] += 1
         if state[k] == 1:
-            due[k] = times[k, 1]
+            due[k] = times[k, OVER]
         elif state[k] == 2:
             due[k] = now + KEPT_S if _end_jobs_of(replay, k, now) > 0 else FOREVER
-            times[k, 1] = due[k] if due[k] < FOREVER else times[k, 1]
+            times[k, KEPT] = due[k] if due[k] < FOREVER else 0
         else:
             due[k] = FOREVER
         return True

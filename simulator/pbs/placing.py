@@ -6,7 +6,7 @@ Rules: docs/reference/pbs.md, "Nodes".
 from __future__ import annotations
 
 from simulator.compiled import compiled, inlined
-from simulator.pbs.state import EXCLUSIVE, PACK, SCATTER, UNDECIDED, VSCATTER, WHOLE
+from simulator.pbs.state import BEGINS, CONFIRMED, ENDS, EXCLUSIVE, PACK, SCATTER, UNDECIDED, VSCATTER, WHOLE
 
 
 @compiled
@@ -132,7 +132,12 @@ def _is_open(site, own, node, span, now):
         return site.reservation_nodes[own, node]
     for other in range(len(site.reservation_times)):
         times = site.reservation_times[other]
-        if span[0] < times[1] and times[0] < span[1] and times[2] <= now and site.reservation_nodes[other, node]:
+        if (
+            span[0] < times[ENDS]
+            and times[BEGINS] < span[1]
+            and times[CONFIRMED] <= now
+            and site.reservation_nodes[other, node]
+        ):
             return False
     return True
 

@@ -6,7 +6,7 @@ from simulator.compiled import compiled
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.limiting import count_limits, is_within
 from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes
-
+from simulator.pbs.state import CONFIRMED, ENDS
 
 MINUTE = 60
 """Ends within the same minute count as one moment: the start is that of the last one."""
@@ -28,11 +28,11 @@ def plan_top_job(engine, job, now):
             return False
         minute = (when + engine.settings.phase) // MINUTE
         while True:
-            later, ended = _next_moment(engine, when, ended, now, (minute + 1) * MINUTE - engine.settings.phase)
+            later, ended = _next_moment(engine, when, ended, now, (minute + 1) * MINUTE - engine.settings.phase + 1)
             if later >= FOREVER:
                 break
             when = later
-        if not is_within(limits, limits.trial, job):
+        if not is_within(engine, limits.trial, job, (when, when + jobs.wall[job])):
             continue
         rows = find_nodes(engine, trial, ask, when, when + jobs.wall[job])
         if rows > 0:
@@ -55,8 +55,8 @@ def _next_moment(engine, when, ended, now, until):
         if tops.end[top] > when:
             moment = min(moment, tops.end[top])
     for reservation in range(len(site.reservation_times)):
-        end = site.reservation_times[reservation, 1]
-        if site.reservation_times[reservation, 2] <= now and end > when:
+        end = site.reservation_times[reservation, ENDS]
+        if site.reservation_times[reservation, CONFIRMED] <= now and end > when:
             moment = min(moment, end)
     if moment >= until:
         return FOREVER, ended
@@ -97,6 +97,7 @@ def _append(engine, job, when, rows):
     for top in range(place):
         if when <= tops.start[top] < end:
             add_to_plan(engine, top, ask, (scratch.node, scratch.chunk, rows))
+            count_limits(engine.limits, tops.used[top], job, 1)
     tops.job[place] = job
     tops.start[place] = when
     tops.end[place] = end
@@ -105,5 +106,7 @@ def _append(engine, job, when, rows):
     tops.chunk[place, :rows] = scratch.chunk[:rows]
     tops.free[place] = scratch.trial.free
     tops.jobs[place] = scratch.trial.jobs
+    tops.used[place] = engine.limits.trial
+    count_limits(engine.limits, tops.used[place], job, 1)
     tops.length[0] = place + 1
     add_to_plan(engine, place, ask, (scratch.node, scratch.chunk, rows))

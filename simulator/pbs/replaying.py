@@ -94,6 +94,7 @@ def idle_pbs(
     settings = cycle_settings(description.scheduler)
     weights = np.array([node.weight for node in description.nodes])
     site, asks, ask = site_and_asks(description, asked, np.argsort(weights, kind="stable"))
+    limits = run_limits(description, asked)
     jobs, users = _queued_jobs(description, asked, submit, ask, settings)
     num_jobs = len(asked)
     rows = asks.chunks[ask] if num_jobs else np.zeros(0, dtype=np.int64)
@@ -124,8 +125,8 @@ def idle_pbs(
             np.zeros(total, dtype=np.int32),
             zeros(arrays),
         ),
-        tops=_top_jobs(description, site, asks, settings),
-        limits=run_limits(description, asked),
+        tops=_top_jobs(description, site, asks, settings, len(limits.bound)),
+        limits=limits,
         shares=share_tree(description, users, num_jobs, first_second + settings.decay_time),
         scratch=_scratch(site, asks, arrays),
         waiting=PbsQueue(
@@ -164,7 +165,9 @@ def _scratch(site: PbsSite, asks: Asks, arrays: int) -> Scratch:
     )
 
 
-def _top_jobs(description: ClusterDescription, site: PbsSite, asks: Asks, settings: CycleSettings) -> TopJobs:
+def _top_jobs(
+    description: ClusterDescription, site: PbsSite, asks: Asks, settings: CycleSettings, slots: int
+) -> TopJobs:
     depth = np.array([*queue_depths(description), settings.depth], dtype=np.int64)
     most = int(np.maximum(depth, 0).sum()) if settings.strict else 0
     rows = int(asks.chunks.max(initial=0)) + 1
@@ -179,6 +182,7 @@ def _top_jobs(description: ClusterDescription, site: PbsSite, asks: Asks, settin
         chunk=zeros((most, rows), dtype=np.int32),
         free=zeros((most, *site.amounts.shape), dtype=np.int64),
         jobs=zeros((most, len(site.amounts)), dtype=np.int64),
+        used=zeros((most, slots), dtype=np.int64),
         left=depth.copy(),
         depth=depth,
     )

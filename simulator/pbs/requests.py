@@ -148,7 +148,7 @@ def _site(
 ) -> PbsSite:
     by_host = np.argsort(host, kind="stable")
     times = [
-        (one.begin_s, one.end_s, -(1 << 61) if one.announced_s is None else one.announced_s)
+        (one.begin_s, one.end_s, -(1 << 61) if one.announced_s is None else one.announced_s, 0, one.end_s)
         for one in cluster.reservations
     ]
     reserved = [
@@ -167,7 +167,7 @@ def _site(
         ),
         usable=usable,
         reservation_nodes=np.array(reserved, dtype=np.bool_).reshape(-1, len(nodes)),
-        reservation_times=np.array(times, dtype=np.int64).reshape(-1, 3),
+        reservation_times=np.array(times, dtype=np.int64).reshape(-1, 5),
     )
 
 

@@ -33,6 +33,7 @@ def resume_job(engine, job, now):
     for top in range(tops.length[0]):
         if now <= tops.start[top] < end:
             add_to_plan(engine, top, ask, (node, chunk, rows))
+            count_limits(engine.limits, tops.used[top], job, 1)
     running.start[job] = now
     running.end[job] = end
     engine.shares.counted[job] = now

@@ -20,6 +20,8 @@ FREE, PACK, SCATTER, VSCATTER = range(4)
 UNDECIDED, SHARED, EXCLUSIVE = range(3)
 WHOLE = np.int64(1 << 20)
 """What a job that has its nodes for itself adds to the count of jobs on each."""
+BEGINS, OVER, CONFIRMED, KEPT, ENDS = range(5)
+"""Of a reservation: its begin and end, when it was confirmed, until when its nodes stay with it, and when PBS expects them back."""
 NEVER = np.int64(-1)
 """No job, or a time that has not come."""
 
@@ -36,7 +38,7 @@ class PbsSite(NamedTuple):
     forced: BoolArray  # (nodes,), whether that goes before what a job says
     usable: BoolArray  # (masks, nodes), whether a chunk may be there
     reservation_nodes: BoolArray  # (reservations, nodes)
-    reservation_times: IntArray  # (reservations, 3), begin, end, and when it was confirmed
+    reservation_times: IntArray  # (reservations, 5), see BEGINS
 
 
 class Asks(NamedTuple):
@@ -109,6 +111,7 @@ class TopJobs(NamedTuple):
     chunk: NDArray[np.int32]  # (most, rows)
     free: IntArray  # (most, nodes, resources)
     jobs: IntArray  # (most, nodes)
+    used: IntArray  # (most, slots), of RunLimits
     left: IntArray  # (queues + 1,), further plans, of queues with a depth of their own and, last, of all others
     depth: IntArray  # (queues + 1,), -1 for a queue without
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
+from simulator.pbs.loop import KEPT_S
 from simulator.pbs.queueing import join_queue
 from simulator.pbs.replaying import idle_pbs
 from simulator.pbs.sharing import NEXT_DECAY, count_one, count_running
 from simulator.pbs.starting import end_job, start_job
-from simulator.pbs.state import NEVER, PbsEngine
+from simulator.pbs.state import KEPT, NEVER, OVER, PbsEngine
 from studies.pbs.recorded_runs import Pass, Record, RecordedRun, read_recorded_run, recorded_folders
 
 
@@ -88,12 +89,13 @@ class PbsFollower:
         start_job(engine, job, len(rows), at)
 
     def end_until(self, current: Pass) -> None:
-        """Lets the jobs end that had ended at a pass. Its second may have ends before it and after it: as many come before it as make
-        the processors free that it says are free, or those that its jobs started on."""
+        """Lets the jobs end that had ended at a pass. Its second, and the next one, may have ends before it and after it. As many
+        come before it as make the processors free that it says are free, or those that its jobs started on."""
         while self.done < len(self.ends) and self.ends[self.done].time < current.time:
             self._end(self.ends[self.done])
-        while self.done < len(self.ends) and self.ends[self.done].time == current.time and not self._is_enough(current):
-            self._end(self.ends[self.done])
+        for second in (current.time, current.time + 1):
+            while self.done < len(self.ends) and self.ends[self.done].time == second and not self._is_enough(current):
+                self._end(self.ends[self.done])
 
     def _is_enough(self, current: Pass) -> bool:
         started = [self.place[label] for label in current.started if label in self.place]
@@ -119,6 +121,19 @@ class PbsFollower:
                 if self.engine.running.start[job] == NEVER:
                     jobs[job] = None
         return sorted(jobs)
+
+    def keep_nodes(self, current: Pass) -> None:
+        """Reservations that ended with a job in them keep their nodes for some time."""
+        engine = self.engine
+        times = engine.site.reservation_times
+        for k in range(len(times)):
+            of = engine.asks.reservation[engine.jobs.ask] == k
+            if (
+                times[k, OVER] <= current.time
+                and times[k, KEPT] == 0
+                and any(self.runs(int(job)) for job in np.flatnonzero(of))
+            ):
+                times[k, KEPT] = times[k, OVER] + KEPT_S
 
     def decide(self, current: Pass) -> PbsEngine:
         """The engine after our pass in the state of the log. The state stays, but for usage and eligible time."""
@@ -157,6 +172,7 @@ def judge_run(run: RecordedRun) -> DecisionTally:
     """Compares all passes of a run."""
     follower, tally = PbsFollower(run), DecisionTally()
     for current in run.passes:
+        follower.keep_nodes(current)
         follower.end_until(current)
         _compare(follower, current, tally)
         for label in current.started:
@@ -188,15 +204,15 @@ def _compare(follower: PbsFollower, current: Pass, tally: DecisionTally) -> None
         nodes = [follower.order[int(k)] for k in engine.running.node[first : first + rows]]
         count["same_nodes"] += tuple(nodes) == run.jobs[job].nodes
         if tuple(nodes) != run.jobs[job].nodes:
-            tally.differences.append(f"{current.time}: {label} on {','.join(run.jobs[job].nodes)}, ours {','.join(nodes)}")
+            tally.differences.append(
+                f"{current.time}: {label} on {','.join(run.jobs[job].nodes)}, ours {','.join(nodes)}"
+            )
     _compare_tops(follower, engine, current, tally)
 
 
 def _compare_tops(follower: PbsFollower, engine: PbsEngine, current: Pass, tally: DecisionTally) -> None:
     count, tops = tally.counts, engine.tops
-    ours = {
-        follower.run.jobs[tops.job[k]].label: int(tops.start[k]) for k in range(int(tops.length[0]))
-    }
+    ours = {follower.run.jobs[tops.job[k]].label: int(tops.start[k]) for k in range(int(tops.length[0]))}
     count["tops"] += len(current.tops.keys() | ours.keys())
     count["same_tops"] += len(current.tops.keys() & ours.keys())
     count["same_seconds"] += sum(ours[label] == second for label, second in current.tops.items() if label in ours)
