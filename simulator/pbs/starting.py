@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.compiled import compiled
 from simulator.pbs.limiting import count_limits
 from simulator.pbs.placing import add_rows, add_to_plan
-from simulator.pbs.state import NEVER
+from simulator.pbs.state import NEVER, OVER
 
 
 @compiled
@@ -30,6 +30,8 @@ def resume_job(engine, job, now):
     if jobs.array[job] >= 0:
         running.of_array[jobs.array[job]] += 1
     end = now + jobs.wall[job]
+    if engine.asks.reservation[ask] >= 0:
+        end = min(end, engine.site.reservation_times[engine.asks.reservation[ask], OVER])
     for top in range(tops.length[0]):
         if now <= tops.start[top] < end:
             add_to_plan(engine, top, ask, (node, chunk, rows))

@@ -15,11 +15,12 @@ import numpy as np
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
 from simulator.pbs.loop import KEPT_S
+from simulator.pbs.placing import is_whole
 from simulator.pbs.queueing import join_queue
 from simulator.pbs.replaying import idle_pbs
 from simulator.pbs.sharing import NEXT_DECAY, count_one, count_running
 from simulator.pbs.starting import end_job, start_job
-from simulator.pbs.state import KEPT, NEVER, OVER, PbsEngine
+from simulator.pbs.state import BEGINS, KEPT, NEVER, OVER, WHOLE, PbsEngine
 from studies.pbs.recorded_runs import Pass, Record, RecordedRun, read_recorded_run, recorded_folders
 
 
@@ -71,19 +72,22 @@ class PbsFollower:
         """Whether a job runs."""
         return bool(self.engine.running.end[job] != NEVER)
 
-    def free(self) -> int:
-        """Processors that no job holds."""
-        return int(self.engine.load.total[0])
+    def free(self, second: int) -> int:
+        """Processors that neither a job nor a reservation that lasts holds."""
+        site = self.engine.site
+        times = site.reservation_times
+        last = (times[:, BEGINS] <= second) & (second < np.maximum(times[:, OVER], times[:, KEPT]))
+        return int(self.engine.load.free[~site.reservation_nodes[last].any(axis=0), 0].sum())
+
+    def rows(self, job: int) -> list[int]:
+        """The row of the ask of each chunk of a job."""
+        asks, ask = self.engine.asks, self.engine.jobs.ask[job]
+        return [row for row in range(asks.first[ask], asks.first[ask + 1]) for _ in range(asks.count[row])]
 
     def start(self, job: int, at: int) -> None:
         """A job starts on the nodes of the log."""
         engine, each = self.engine, self.run.jobs[job]
-        ask = engine.jobs.ask[job]
-        rows = [
-            row
-            for row in range(engine.asks.first[ask], engine.asks.first[ask + 1])
-            for _ in range(engine.asks.count[row])
-        ]
+        rows = self.rows(job)
         engine.scratch.node[: len(rows)] = [self.node[name] for name in each.nodes[: len(rows)]]
         engine.scratch.chunk[: len(rows)] = rows
         start_job(engine, job, len(rows), at)
@@ -99,11 +103,25 @@ class PbsFollower:
 
     def _is_enough(self, current: Pass) -> bool:
         started = [self.place[label] for label in current.started if label in self.place]
-        nodes = {name for job in started for name in self.run.jobs[job].nodes}
         if current.free is not None:
             before = started[: current.started_before_free]
-            return self.free() >= current.free + sum(int(self.engine.jobs.procs[job]) for job in before)
-        return all(self.engine.load.free[self.node[name], 0] > 0 for name in nodes)
+            return self.free(current.time) >= current.free + sum(int(self.engine.jobs.procs[job]) for job in before)
+        return self._has_room(started)
+
+    def _has_room(self, started: list[int]) -> bool:
+        """Whether all of these jobs fit on the nodes that they got."""
+        engine = self.engine
+        free, jobs = engine.load.free.copy(), engine.load.jobs.copy()
+        for job in started:
+            ask = engine.jobs.ask[job]
+            for name, row in zip(self.run.jobs[job].nodes, self.rows(job), strict=False):
+                node = self.node[name]
+                free[node] -= engine.asks.amounts[row]
+                if jobs[node] >= WHOLE or (is_whole(engine, ask, node) and jobs[node] > 0):
+                    return False
+            for name in set(self.run.jobs[job].nodes):
+                jobs[self.node[name]] += WHOLE if is_whole(engine, ask, self.node[name]) else 1
+        return bool((free >= 0).all())
 
     def _end(self, record: Record) -> None:
         job = self.place[record.label]
