@@ -12,7 +12,6 @@ from simulator.compiled import compiled
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
 from simulator.pbs.queueing import join_queue
-from simulator.pbs.sharing import count_one
 from simulator.pbs.starting import end_job
 from simulator.pbs.state import KEPT, NEVER, OVER, PbsEngine
 
@@ -102,8 +101,6 @@ def _end_next(replay, now):
     if end > now:
         return False
     clock[ENDING] -= 1
-    if engine.settings.fair_share > 0:
-        count_one(engine, job, end)
     end_job(engine, job)
     replay.finished[job] = end
     return True

@@ -26,9 +26,11 @@ def plan_top_job(engine, job, now):
         when, ended = _next_moment(engine, when, ended, now, FOREVER)
         if when >= FOREVER:
             return False
-        minute = (when + engine.settings.phase) // MINUTE
+        minute = (when + engine.settings.minute_phase) // MINUTE
         while True:
-            later, ended = _next_moment(engine, when, ended, now, (minute + 1) * MINUTE - engine.settings.phase + 1)
+            later, ended = _next_moment(
+                engine, when, ended, now, (minute + 1) * MINUTE - engine.settings.minute_phase + 1
+            )
             if later >= FOREVER:
                 break
             when = later

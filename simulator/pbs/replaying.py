@@ -16,9 +16,10 @@ from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.pbs.limiting import run_limits
 from simulator.pbs.loop import PbsReplay, run_pbs
 from simulator.pbs.requests import PbsJob, site_and_asks
-from simulator.pbs.settings import CycleSettings, cycle_settings, queue_depths, sort_formula
+from simulator.pbs.settings import CycleSettings, PbsPhases, cycle_settings, queue_depths, sort_formula
 from simulator.pbs.sharing import share_tree, usage_rate
 from simulator.pbs.state import (
+    BEGINS,
     NEVER,
     Asks,
     Formulas,
@@ -44,6 +45,7 @@ class PbsReplayer:
 
     description: ClusterDescription
     asked: Sequence[PbsJob]
+    phases: PbsPhases = PbsPhases()
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
@@ -54,7 +56,7 @@ class PbsReplayer:
             raise ValueError(f"{len(jobs.submit)} jobs, but requests of {len(self.asked)}")
         if len(cluster.running) or len(cluster.outages):
             raise ValueError("PBS's replay begins on an idle cluster without outages: leave them out")
-        replay = new_pbs_replay(self.description, self.asked, jobs.submit, jobs.runtime)
+        replay = new_pbs_replay(self.description, self.asked, (jobs.submit, jobs.runtime), self.phases)
         run_pbs(replay)
         start = replay.engine.running.start.copy()
         never = start == NEVER
@@ -65,13 +67,13 @@ class PbsReplayer:
 
 
 def new_pbs_replay(
-    description: ClusterDescription, asked: Sequence[PbsJob], submit: IntArray, runtime: IntArray
+    description: ClusterDescription, asked: Sequence[PbsJob], times: tuple[IntArray, IntArray], phases: PbsPhases
 ) -> PbsReplay:
-    """A replay in which nothing has happened yet."""
+    """A replay in which nothing has happened yet. times: submissions and run times."""
+    submit, runtime = times
     first = int(submit.min()) if len(submit) else 0
-    engine = idle_pbs(description, asked, submit, first)
+    engine = idle_pbs(description, asked, submit, phases)
     count = len(asked)
-    times = engine.site.reservation_times
     return PbsReplay(
         engine=engine,
         order=np.argsort(submit, kind="stable"),
@@ -79,22 +81,23 @@ def new_pbs_replay(
         ending=np.zeros(count + 1, dtype=np.int64),
         finished=np.full(count, NEVER, dtype=np.int64),
         held=np.zeros(count, dtype=np.int64),
-        reservation_state=np.zeros(len(times), dtype=np.int64),
-        reservation_due=times[:, 0].copy(),
+        reservation_state=np.zeros(len(engine.site.reservation_times), dtype=np.int64),
+        reservation_due=engine.site.reservation_times[:, BEGINS].copy(),
         clock=np.array([0, 0, first, 0], dtype=np.int64),
     )
 
 
 def idle_pbs(
-    description: ClusterDescription, asked: Sequence[PbsJob], submit: IntArray, first_second: int
+    description: ClusterDescription, asked: Sequence[PbsJob], submit: IntArray, phases: PbsPhases
 ) -> PbsEngine:
-    """The state in which nothing waits and nothing runs. first_second: from which usage decays.
+    """The state in which nothing waits and nothing runs.
 
     Raises ValueError for a job of a queue that the cluster does not have, and FormulaError."""
-    settings = cycle_settings(description.scheduler)
+    settings = cycle_settings(description.scheduler, phases)
     weights = np.array([node.weight for node in description.nodes])
     site, asks, ask = site_and_asks(description, asked, np.argsort(weights, kind="stable"))
     limits = run_limits(description, asked)
+    decay = int(submit.min(initial=1 << 61)) + (settings.decay_time if phases.decay_s is None else phases.decay_s)
     jobs, users = _queued_jobs(description, asked, submit, ask, settings)
     num_jobs = len(asked)
     rows = asks.chunks[ask] if num_jobs else np.zeros(0, dtype=np.int64)
@@ -127,7 +130,7 @@ def idle_pbs(
         ),
         tops=_top_jobs(description, site, asks, settings, len(limits.bound)),
         limits=limits,
-        shares=share_tree(description, users, num_jobs, first_second + settings.decay_time),
+        shares=share_tree(description, users, num_jobs, decay),
         scratch=_scratch(site, asks, arrays),
         waiting=PbsQueue(
             zeros(1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from simulator.formula.parsing import Formula, parse_formula
@@ -15,10 +16,22 @@ _OWN_WORDS = {"queue_priority": "cluster", "job_priority": "queued"}
 """Attributes of PBS that go through slots of the formula machine that PBS has no word for."""
 
 
+@dataclass(frozen=True)
+class PbsPhases:
+    """What differs between two runs of the same PBS. minute_s: how far the clock of times is behind a whole minute. poll_s: second from
+    which PBS asks nodes every ten seconds what jobs use. decay_s: seconds from the first submission to the first decay of usage, None for
+    a whole interval."""
+
+    minute_s: int = 0
+    poll_s: int = 0
+    decay_s: int | None = None
+
+
 class CycleSettings(NamedTuple):
     """Times in seconds. strict, by_queue, fair_share: 0 or 1. depth: top jobs of a pass, where a queue has no number of its own. iteration:
     longest time between two passes. express_priority: queues from which on preempt. suspends: what happens to a preempted job, 1 where
-    it is suspended and 0 where it is queued again. preempts: 0 or 1. decay_time, decay_factor: of usage. phase: seconds that the clock of times is behind a whole minute."""
+    it is suspended and 0 where it is queued again. preempts: 0 or 1. decay_time, decay_factor: of usage.
+    minute_phase, poll_phase: of PbsPhases."""
 
     strict: int
     by_queue: int
@@ -30,11 +43,13 @@ class CycleSettings(NamedTuple):
     suspends: int
     decay_time: int
     decay_factor: float
-    phase: int
+    minute_phase: int
+    poll_phase: int
 
 
-def cycle_settings(scheduler: SchedulerSettings, phase: int = 0) -> CycleSettings:
+def cycle_settings(scheduler: SchedulerSettings, phases: PbsPhases | None = None) -> CycleSettings:
     """The settings of a configuration, with PBS's defaults for those that it does not set."""
+    phases = phases or PbsPhases()
     values = scheduler.values
 
     def whole(name: str, usual: int) -> int:
@@ -52,7 +67,8 @@ def cycle_settings(scheduler: SchedulerSettings, phase: int = 0) -> CycleSetting
         suspends=int("S" in order),
         decay_time=max(_seconds(str(values.get("fairshare_decay_time", 86400))), 1),
         decay_factor=float(str(values.get("fairshare_decay_factor", 0.5))),
-        phase=phase,
+        minute_phase=phases.minute_s,
+        poll_phase=phases.poll_s,
     )
 
 

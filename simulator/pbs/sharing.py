@@ -11,8 +11,8 @@ from simulator.pbs.requests import PbsJob
 from simulator.pbs.state import NEVER, ShareTree
 from traces.cluster.description import ClusterDescription
 
-UNKNOWN = "unknown"
-"""The group of users that the tree does not name."""
+POLL_S = 10
+"""Seconds after which PBS asks nodes again what their jobs have used."""
 NEXT_DECAY, NUM_ADDED = range(2)
 """Places in `ShareTree.clock`."""
 
@@ -89,7 +89,7 @@ def count_running(engine, now):
     """At the beginning of a pass, what running jobs have used since the last one counts, and old usage decays."""
     shares, running, settings = engine.shares, engine.running, engine.settings
     for k in range(running.length[0]):
-        count_one(engine, running.job[k], now)
+        _count_one(engine, running.job[k], now)
     while shares.clock[NEXT_DECAY] <= now:
         shares.clock[NEXT_DECAY] += settings.decay_time
         for place in range(len(shares.usage)):
@@ -98,13 +98,14 @@ def count_running(engine, now):
 
 
 @compiled
-def count_one(engine, job, now):
-    """What a running job has used since it was last counted."""
-    shares = engine.shares
-    seconds = now - shares.counted[job]
-    if seconds > 0:
-        add_usage(shares, engine.jobs.entity[job], seconds * engine.jobs.rate[job])
-        shares.counted[job] = now
+def _count_one(engine, job, now):
+    """What a running job had used when its node was last asked, as far as it is not counted yet. What it uses after that and until it ends
+    is never counted."""
+    shares, phase = engine.shares, engine.settings.poll_phase
+    last = (now - phase) // POLL_S * POLL_S + phase
+    if last > shares.counted[job]:
+        add_usage(shares, engine.jobs.entity[job], (last - shares.counted[job]) * engine.jobs.rate[job])
+        shares.counted[job] = last
 
 
 @compiled

