@@ -30,6 +30,8 @@ class PbsReplay(NamedTuple):
     engine: PbsEngine
     order: IntArray  # (jobs,), by submission
     runtime: IntArray  # (jobs,)
+    submit_turn: IntArray  # (jobs,), which of the submissions and ends of one second come first
+    end_turn: IntArray  # (jobs,)
     ending: IntArray  # (jobs,), running jobs by their true ends, the next one last
     finished: IntArray  # (jobs,), when it ended, NEVER before
     held: IntArray  # (jobs,), jobs that are not eligible yet
@@ -47,14 +49,12 @@ def run_pbs(replay):
         if now >= FOREVER:
             return
         is_quiet = True
-        while _end_next(replay, now):
-            _release(replay, now)
-            _pass(replay, now)
-            is_quiet = False
-        while _change_reservation(replay, now):
-            _pass(replay, now)
-            is_quiet = False
-        while _submit_next(replay, now):
+        while True:
+            if _is_end_next(replay, now):
+                _end_next(replay)
+                _release(replay, now)
+            elif not (_change_reservation(replay, now) or _submit_next(replay, now)):
+                break
             _pass(replay, now)
             is_quiet = False
         if clock[HELD] > 0 and _release(replay, now) > 0:
@@ -91,19 +91,28 @@ def _true_end(replay, job):
 
 
 @compiled
-def _end_next(replay, now):
-    """The next job whose time is over ends. Returns whether there was one."""
-    clock, engine = replay.clock, replay.engine
+def _is_end_next(replay, now):
+    """Whether the next event of this second is the end of a job, and not a submission that has an earlier turn."""
+    clock = replay.clock
     if clock[ENDING] == 0:
         return False
     job = replay.ending[clock[ENDING] - 1]
-    end = _true_end(replay, job)
-    if end > now:
+    if _true_end(replay, job) > now:
         return False
+    if clock[NEXT_SUBMIT] == len(replay.order):
+        return True
+    coming = replay.order[clock[NEXT_SUBMIT]]
+    return replay.engine.jobs.submit[coming] > now or replay.end_turn[job] <= replay.submit_turn[coming]
+
+
+@compiled
+def _end_next(replay):
+    """The next job whose time is over ends."""
+    clock = replay.clock
     clock[ENDING] -= 1
-    end_job(engine, job)
-    replay.finished[job] = end
-    return True
+    job = replay.ending[clock[ENDING]]
+    replay.finished[job] = _true_end(replay, job)
+    end_job(replay.engine, job)
 
 
 @compiled
@@ -230,11 +239,18 @@ def _note_end(replay, job):
     """The job joins the list of ends."""
     clock, end = replay.clock, _true_end(replay, job)
     place = clock[ENDING]
-    while place > 0 and _true_end(replay, replay.ending[place - 1]) <= end:
+    while place > 0 and _ends_before(replay, replay.ending[place - 1], job, end):
         replay.ending[place] = replay.ending[place - 1]
         place -= 1
     replay.ending[place] = job
     clock[ENDING] += 1
+
+
+@compiled
+def _ends_before(replay, other, job, end):
+    """Whether a running job ends before another one, which ends at `end`."""
+    theirs = _true_end(replay, other)
+    return theirs < end or (theirs == end and replay.end_turn[other] <= replay.end_turn[job])
 
 
 @compiled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -36,16 +36,21 @@ from simulator.replayer import Outcome
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
+AFTER_ENDS = 1 << 40
 DEPENDENCY_KINDS = ("after", "afterany", "afterok", "afternotok")
 
 
 @dataclass(frozen=True)
 class PbsReplayer:
-    """Replays a described cluster under its own PBS. asked: of the same jobs, in the same order."""
+    """Replays a described cluster under its own PBS. asked: of the same jobs, in the same order.
+
+    turns: (jobs,) for submissions and for ends, which of those of the same second come first. None for ends before submissions, and ends
+    in the order of starts."""
 
     description: ClusterDescription
     asked: Sequence[PbsJob]
-    phases: PbsPhases = PbsPhases()
+    phases: PbsPhases = field(default_factory=PbsPhases)
+    turns: tuple[IntArray, IntArray] | None = None
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
@@ -57,6 +62,8 @@ class PbsReplayer:
         if len(cluster.running) or len(cluster.outages):
             raise ValueError("PBS's replay begins on an idle cluster without outages: leave them out")
         replay = new_pbs_replay(self.description, self.asked, (jobs.submit, jobs.runtime), self.phases)
+        if self.turns is not None:
+            replay.submit_turn[:], replay.end_turn[:] = self.turns
         run_pbs(replay)
         start = replay.engine.running.start.copy()
         never = start == NEVER
@@ -78,6 +85,8 @@ def new_pbs_replay(
         engine=engine,
         order=np.argsort(submit, kind="stable"),
         runtime=np.array(runtime, dtype=np.int64),
+        submit_turn=np.full(count, AFTER_ENDS, dtype=np.int64),
+        end_turn=np.zeros(count, dtype=np.int64),
         ending=np.zeros(count + 1, dtype=np.int64),
         finished=np.full(count, NEVER, dtype=np.int64),
         held=np.zeros(count, dtype=np.int64),

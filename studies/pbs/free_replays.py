@@ -52,7 +52,8 @@ def replay_recorded(run: RecordedRun) -> NDArray[np.int64]:
     runtime = np.array([UNKNOWN_RUN_S if each.ran_s is None else each.ran_s for each in run.jobs], dtype=np.int64)
     limit = np.array([job.time_s for job in asked], dtype=np.int64)
     jobs = Jobs(submit, runtime, np.ones_like(runtime), limit, np.maximum(limit, runtime))
-    return PbsReplayer(run.cluster, asked).replay(jobs, Cluster(run.cluster.num_cpus)).schedule.start
+    turns = tuple(np.array([getattr(each, name) for each in run.jobs]) for name in ("submit_turn", "end_turn"))
+    return PbsReplayer(run.cluster, asked, turns=turns).replay(jobs, Cluster(run.cluster.num_cpus)).schedule.start
 
 
 def wait_distance(run: RecordedRun, start: NDArray[np.int64]) -> WaitDistance:

@@ -33,7 +33,8 @@ _PREEMPTED = ("Job preempted by suspension", "Job preempted by requeuing")
 @dataclass
 class RecordedJob:
     """A job, or a task of an array. label: such as 12 or 35[3]. start_s: of its last start, None for a job that never ran. nodes: of
-    its chunks, in their order. ran_s: how long it ran, without suspensions. waits_for_limits: never started."""
+    its chunks, in their order. ran_s: how long it ran, without suspensions. submit_turn, end_turn: places of its
+    records in the log."""
 
     label: str
     job: PbsJob
@@ -41,6 +42,8 @@ class RecordedJob:
     end_s: int | None = None
     nodes: tuple[str, ...] = ()
     ran_s: int | None = None
+    submit_turn: int = 0
+    end_turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -136,19 +139,20 @@ def _jobs(records: list[Record]) -> list[RecordedJob]:
     jobs: dict[str, RecordedJob] = {}
     arrays: dict[str, Record] = {}
     suspended: dict[str, list[Record]] = {}
-    for record in records:
+    for turn, record in enumerate(records):
         if record.kind == "Q":
             if "[" in record.label:
                 arrays[record.label] = record
             else:
                 job = job_of_request(pbs_request_of(record.attributes), int(record.attributes["ctime"]))
-                jobs[record.label] = RecordedJob(record.label, job)
+                jobs[record.label] = RecordedJob(record.label, job, submit_turn=turn)
         elif record.kind in "zr":
             suspended.setdefault(record.label, []).append(record)
         elif record.kind in "SE" and not record.label.endswith("[]"):
             if record.label not in jobs:
                 jobs[record.label] = _task(record, arrays, len(jobs))
             _run(jobs[record.label], record)
+            jobs[record.label].end_turn = turn
     for label, each in jobs.items():
         if each.start_s is not None and each.end_s is not None:
             each.ran_s = each.end_s - each.start_s - _suspended_s(suspended.get(label, []), each)
