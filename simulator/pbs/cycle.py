@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import compiled, inlined
 from simulator.pbs.limiting import is_within
-from simulator.pbs.placing import find_nodes
+from simulator.pbs.placing import find_nodes, find_own_nodes
 from simulator.pbs.planning import plan_top_job
 from simulator.pbs.preempting import preempt_for
-from simulator.pbs.queueing import keep_eligible_time, score_queue, sort_queue
+from simulator.pbs.queueing import join_queue, keep_eligible_time, score_queue, sort_queue
 from simulator.pbs.sharing import add_request, count_running, forget_requests
-from simulator.pbs.starting import resume_job, start_job
+from simulator.pbs.starting import start_job
 from simulator.pbs.state import BEGINS, ENDS, KEPT, NEVER, OVER
 
 STARTED, BLOCKED, LIMITED, CLOSED = range(4)
@@ -18,153 +18,161 @@ STARTED, BLOCKED, LIMITED, CLOSED = range(4)
 
 @compiled
 def run_pass(engine, now):
-    """Starts what can start now. Jobs that have started leave the queue. Returns how many did."""
+    """Starts what can start now. Jobs that have started leave the queue, and those that were preempted join it.
+
+    Returns how many started."""
     queue, settings, tops, scratch = engine.waiting, engine.settings, engine.tops, engine.scratch
+    jobs, limits = engine.jobs, engine.limits
     scratch.search[1] += 1
     scratch.search[2] = now
-    _move_ends(engine, now)
     tops.length[0] = 0
+    engine.victims.length[0] = 0
+    engine.victims.queued[0] = 0
     tops.left[:] = tops.depth
-    if settings.fair_share > 0:
+    _move_ends(engine.site.reservation_times, now)
+    has_shares, has_formula = settings.fair_share > 0, len(engine.formula.ops) > 0
+    if has_shares:
         count_running(engine, now)
-    if settings.fair_share > 0 or len(engine.formula.ops) > 0:
+    if has_shares or has_formula:
         score_queue(engine, now)
         sort_queue(engine, 0)
     started, place = 0, 0
     while place < queue.length[0]:
         job = queue.pending[place]
         place += 1
-        outcome = consider(engine, job, now)
+        outcome = CLOSED
+        if not queue.hopeless[job]:
+            if has_formula or not _is_surely_blocked(jobs, queue, scratch, job):
+                is_limited = not is_within(limits, tops, limits.used, job, (now, now + jobs.wall[job]))
+                keep_eligible_time(queue, job, is_limited, now)
+                outcome = _consider(engine, job, is_limited, now)
+            else:
+                outcome = BLOCKED
         if outcome == STARTED:
             started += 1
-        elif outcome == CLOSED:
+            if engine.victims.length[0] > 0:
+                _queue_victims(engine, place)
+        elif outcome == CLOSED or settings.strict == 0:
             continue
-        elif settings.strict == 0 or not _gets_plan(engine, job, now):
-            if settings.strict > 0 and settings.depth == 0 and not queue.hopeless[job]:
+        elif not _has_place(engine, job) or not _gets_plan(engine, job, now):
+            if settings.depth == 0 and not queue.hopeless[job]:
                 break
             continue
-        if settings.fair_share > 0:
+        if has_shares:
             add_request(engine, job)
             sort_queue(engine, place)
-    if settings.fair_share > 0:
+    if has_shares:
         forget_requests(engine)
     if started > 0:
-        _leave_queue(engine)
+        _leave_queue(queue, engine.running)
     return started
 
 
-@compiled
-def _move_ends(engine, now):
+@inlined
+def _move_ends(times, now):
     """A reservation that is over but keeps its nodes is expected to give them back in a second, like a job over its walltime."""
-    times = engine.site.reservation_times
     for k in range(len(times)):
         times[k, ENDS] = now + 1 if times[k, OVER] <= now < times[k, KEPT] else times[k, OVER]
 
 
-@compiled
-def consider(engine, job, now):
+@inlined
+def _is_surely_blocked(jobs, queue, scratch, job):
+    """Whether a job that asks for the same and runs no longer did not fit in this pass."""
+    ask = jobs.ask[job]
+    failed = scratch.failed_in[ask] == scratch.search[1] and scratch.failed_wall[ask] <= jobs.wall[job]
+    return failed and not jobs.express[job] and jobs.array[job] < 0 and not queue.suspended[job]
+
+
+@inlined
+def _consider(engine, job, is_limited, now):
     """Starts a job if it can start now. Returns STARTED, BLOCKED, LIMITED or CLOSED."""
-    jobs, queue, scratch = engine.jobs, engine.waiting, engine.scratch
-    if queue.hopeless[job] or not _may_start(engine, job, now):
-        return CLOSED
+    jobs, scratch = engine.jobs, engine.scratch
     array = jobs.array[job]
-    if array >= 0:
-        if scratch.array_failed[array] == scratch.search[1]:
-            return CLOSED
-        if 0 < jobs.array_limit[job] <= engine.running.of_array[array]:
-            return CLOSED
-    is_limited = not is_within(engine, engine.limits.used, job, (now, now + jobs.wall[job]))
-    keep_eligible_time(engine, job, is_limited, now)
-    if is_limited:
+    outcome = BLOCKED
+    if not _may_start(engine, job, now) or (array >= 0 and not _may_task_start(engine, job)):
+        outcome = CLOSED
+    elif is_limited:
         outcome = LIMITED
-    elif queue.suspended[job]:
-        outcome = _resume(engine, job, now)
     else:
-        outcome = _start(engine, job, now)
+        outcome = _try(engine, job, now)
     if outcome != STARTED and array >= 0:
         scratch.array_failed[array] = scratch.search[1]
     return outcome
 
 
-@compiled
+@inlined
+def _may_task_start(engine, job):
+    """Whether no earlier task of its array failed in this pass, and the array may run a further one."""
+    array, scratch = engine.jobs.array[job], engine.scratch
+    limit = engine.jobs.array_limit[job]
+    is_full = 0 < limit <= engine.running.of_array[array]
+    return scratch.array_failed[array] != scratch.search[1] and not is_full
+
+
+@inlined
 def _may_start(engine, job, now):
     """Whether the job's reservation lasts, if it has one."""
     reservation = engine.asks.reservation[engine.jobs.ask[job]]
-    if reservation < 0:
-        return True
-    times = engine.site.reservation_times[reservation]
-    return times[BEGINS] <= now < times[OVER]
+    times = engine.site.reservation_times
+    return reservation < 0 or times[reservation, BEGINS] <= now < times[reservation, OVER]
 
 
-@compiled
-def _start(engine, job, now):
-    jobs, scratch = engine.jobs, engine.scratch
+@inlined
+def _try(engine, job, now):
+    """Starts a job if there are nodes for it, or can be."""
+    site, asks, tops, scratch = engine.site, engine.asks, engine.tops, engine.scratch
+    jobs, is_suspended = engine.jobs, engine.waiting.suspended[job]
     ask, wall = jobs.ask[job], jobs.wall[job]
-    if scratch.failed_in[ask] == scratch.search[1] and scratch.failed_wall[ask] <= wall and not jobs.express[job]:
-        return BLOCKED
-    rows = find_nodes(engine, engine.load, ask, now, now + wall)
+    rows = 0
+    if is_suspended:
+        rows = find_own_nodes(site, asks, tops, scratch, engine.load, engine.running, job, ask, (now, now + wall))
+    elif not (scratch.failed_in[ask] == scratch.search[1] and scratch.failed_wall[ask] <= wall):
+        rows = find_nodes(site, asks, tops, scratch, engine.load, ask, (now, now + wall))
+        if rows == 0:
+            scratch.failed_in[ask] = scratch.search[1]
+            scratch.failed_wall[ask] = wall
     if rows == 0 and jobs.express[job]:
         rows = preempt_for(engine, job, now)
     if rows > 0:
         start_job(engine, job, rows, now)
-        return STARTED
-    scratch.failed_in[ask] = scratch.search[1]
-    scratch.failed_wall[ask] = wall
-    return BLOCKED
+    return STARTED if rows > 0 else BLOCKED
 
 
-@compiled
-def _resume(engine, job, now):
-    """A suspended job goes on if its own nodes have room."""
-    if not _has_room(engine, job, now):
-        return BLOCKED
-    engine.waiting.suspended[job] = False
-    resume_job(engine, job, now)
-    return STARTED
-
-
-@compiled
-def _has_room(engine, job, now):
-    """Whether the nodes that a suspended job was on have room for it, now and beside the plans of the pass."""
-    running, load, tops, amounts = engine.running, engine.load, engine.tops, engine.asks.amounts
-    first, end = running.first[job], now + engine.jobs.wall[job]
-    scratch = engine.scratch
-    scratch.search[0] += 1
-    for row in range(first, first + running.count[job]):
-        node, chunk = running.node[row], running.chunk[row]
-        if scratch.taken_for[node] != scratch.search[0]:
-            scratch.taken_for[node] = scratch.search[0]
-            scratch.taken[node] = 0
-        for kind in range(amounts.shape[1]):
-            scratch.taken[node, kind] += amounts[chunk, kind]
-            if load.free[node, kind] < scratch.taken[node, kind]:
-                return False
-            for top in range(tops.length[0]):
-                if now < tops.start[top] < end and tops.free[top, node, kind] < scratch.taken[node, kind]:
-                    return False
-    return True
+@inlined
+def _has_place(engine, job):
+    """Whether the pass has a place for a further top job. A preempted job needs none, but takes one."""
+    tops, queue = engine.tops.depth, engine.jobs.queue[job]
+    group = queue if tops[queue] >= 0 else len(tops) - 1
+    if engine.asks.reservation[engine.jobs.ask[job]] >= 0:
+        return False
+    return engine.waiting.suspended[job] or engine.tops.left[group] > 0
 
 
 @compiled
 def _gets_plan(engine, job, now):
-    """Makes the job a top job if a place for one is left. A job that cannot have a plan takes none, and can never start."""
-    tops, queue, jobs = engine.tops, engine.waiting, engine.jobs
-    if queue.suspended[job] or engine.asks.reservation[jobs.ask[job]] >= 0:
-        return False
-    group = jobs.queue[job] if tops.depth[jobs.queue[job]] >= 0 else len(tops.depth) - 1
-    if tops.left[group] <= 0:
+    """Makes the job a top job. One that cannot have a plan takes no place, and can never start."""
+    tops, queue = engine.tops, engine.jobs.queue[job]
+    if tops.length[0] == len(tops.job):
         return False
     if not plan_top_job(engine, job, now):
-        queue.hopeless[job] = True
+        engine.waiting.hopeless[job] = True
         return False
-    tops.left[group] -= 1
+    tops.left[queue if tops.depth[queue] >= 0 else len(tops.depth) - 1] -= 1
     return True
 
 
 @compiled
-def _leave_queue(engine):
+def _queue_victims(engine, place):
+    """Jobs that were preempted wait again, behind those that the pass has considered."""
+    victims = engine.victims
+    while victims.queued[0] < victims.length[0]:
+        join_queue(engine, victims.job[victims.queued[0]], place)
+        victims.queued[0] += 1
+
+
+@inlined
+def _leave_queue(queue, running):
     """Jobs that run leave the queue."""
-    queue, running = engine.waiting, engine.running
     kept = 0
     for k in range(queue.length[0]):
         job = queue.pending[k]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.compiled import compiled, inlined
+from simulator.compiled import inlined
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.state import RunLimits
 from traces.cluster.accounts import Limit
@@ -81,31 +81,22 @@ def _amount(limit: Limit, one: PbsJob) -> int:
     return one.amount(_RESOURCES.get(limit.resource, limit.resource))
 
 
-@compiled
-def is_within(engine, used, job, span):
+@inlined
+def is_within(limits, tops, used, job, span):
     """Whether no limit keeps the job from a span of time, with `used` of each slot in use at its begin, and more of it when the plans of
     the pass begin."""
-    limits, tops = engine.limits, engine.tops
-    if limits.first[job] == limits.first[job + 1]:
-        return True
-    if not _is_within(limits, used, job):
-        return False
-    for top in range(tops.length[0]):
-        if span[0] < tops.start[top] < span[1] and not _is_within(limits, tops.used[top], job):
-            return False
-    return True
+    is_free = True
+    for entry in range(limits.first[job], limits.first[job + 1]):
+        slot, amount = limits.slot[entry], limits.amount[entry]
+        if used[slot] + amount > limits.bound[slot]:
+            is_free = False
+        for top in range(tops.length[0]):
+            if span[0] < tops.start[top] < span[1] and tops.used[top, slot] + amount > limits.bound[slot]:
+                is_free = False
+    return is_free
 
 
 @inlined
-def _is_within(limits, used, job):
-    for entry in range(limits.first[job], limits.first[job + 1]):
-        slot = limits.slot[entry]
-        if used[slot] + limits.amount[entry] > limits.bound[slot]:
-            return False
-    return True
-
-
-@compiled
 def count_limits(limits, used, job, sign):
     """A job starts (1) or ends (-1)."""
     for entry in range(limits.first[job], limits.first[job + 1]):

@@ -21,6 +21,8 @@ KEPT_S = 30
 """Seconds for which nodes stay with a reservation that ended with a job in it."""
 NEXT_SUBMIT, ENDING, LAST_PASS, HELD = range(4)
 """Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, and how many jobs are not eligible yet."""
+RUNS = NEVER - 1
+"""In `PbsReplay.finished`."""
 _AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
 
 
@@ -34,6 +36,8 @@ class PbsReplay(NamedTuple):
     end_turn: IntArray  # (jobs,)
     ending: IntArray  # (jobs,), running jobs by their true ends, the next one last
     finished: IntArray  # (jobs,), when it ended, NEVER before
+    first_start: IntArray  # (jobs,), of a job that was preempted its first one
+    preempted: IntArray  # (jobs,), how often
     held: IntArray  # (jobs,), jobs that are not eligible yet
     reservation_state: IntArray  # (reservations,), 0 to come, 1 lasts, 2 over, 3 and its nodes are free again
     reservation_due: IntArray  # (reservations,), when this changes
@@ -42,7 +46,7 @@ class PbsReplay(NamedTuple):
 
 @compiled
 def run_pbs(replay):
-    """Runs until all jobs have started that can. Starts are in `engine.running.start`."""
+    """Runs until all jobs have started that can. Starts are in `first_start`."""
     clock, engine = replay.clock, replay.engine
     while True:
         now = _next_time(replay)
@@ -139,7 +143,7 @@ def _submit_next(replay, now):
 def _join(replay, job, now):
     queue = replay.engine.waiting
     queue.since[job] = now
-    join_queue(replay.engine, job)
+    join_queue(replay.engine, job, 0)
 
 
 @compiled
@@ -218,20 +222,42 @@ def _pass(replay, now):
     clock[LAST_PASS] = now
     if engine.waiting.length[0] == 0:
         return
-    before = engine.running.length[0]
     if run_pass(engine, now) > 0:
-        _note_ends(replay, now, before)
+        if engine.victims.length[0] > 0:
+            _stop_victims(replay)
+        _note_ends(replay)
 
 
 @compiled
-def _note_ends(replay, now, before):
+def _note_ends(replay):
     """Jobs that have started in this pass join the list of ends."""
     running = replay.engine.running
     for k in range(running.length[0]):
         job = running.job[k]
         if replay.finished[job] == NEVER:
-            replay.finished[job] = NEVER - 1
+            replay.finished[job] = RUNS
+            if replay.first_start[job] == NEVER:
+                replay.first_start[job] = running.start[job]
             _note_end(replay, job)
+
+
+@compiled
+def _stop_victims(replay):
+    """Jobs that were preempted in this pass leave the list of ends. What they have run is behind them, unless they begin anew."""
+    victims, clock = replay.engine.victims, replay.clock
+    for k in range(victims.length[0]):
+        job = victims.job[k]
+        if replay.finished[job] != RUNS:
+            continue
+        place = 0
+        while replay.ending[place] != job:
+            place += 1
+        for other in range(place, clock[ENDING] - 1):
+            replay.ending[other] = replay.ending[other + 1]
+        clock[ENDING] -= 1
+        replay.finished[job] = NEVER
+        replay.runtime[job] = max(replay.runtime[job] - victims.ran[job], 0)
+        replay.preempted[job] += 1
 
 
 @compiled

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import compiled, inlined
 from simulator.formula.machine import CLUSTER, ESTIMATE, PROCS, QUEUED, USER_SHARE, WAIT, evaluate
 from simulator.pbs.sharing import goes_first_by_share
 
 
-@compiled
-def goes_before(engine, job, other):
+@inlined
+def goes_before(jobs, queue, shares, has_shares, job, other):
     """Whether a waiting job comes before another one."""
-    jobs, queue = engine.jobs, engine.waiting
     if jobs.floor[job] != jobs.floor[other]:
         return jobs.floor[job] < jobs.floor[other]
     if queue.suspended[job] != queue.suspended[other]:
         return queue.suspended[job]
     if queue.score[job] != queue.score[other]:
         return queue.score[job] > queue.score[other]
-    if engine.settings.fair_share > 0:
-        first = goes_first_by_share(engine.shares, jobs.entity[job], jobs.entity[other])
+    if has_shares:
+        first = goes_first_by_share(shares, jobs.entity[job], jobs.entity[other])
         if first != 0:
             return first > 0
     return jobs.static[job] < jobs.static[other]
 
 
 @compiled
-def join_queue(engine, job):
-    """The job takes its place in the queue."""
-    queue = engine.waiting
+def join_queue(engine, job, low):
+    """The job takes its place in the queue, behind the first `low` of it."""
+    jobs, queue, shares = engine.jobs, engine.waiting, engine.shares
+    has_shares = engine.settings.fair_share > 0
     place = queue.length[0]
-    while place > 0 and goes_before(engine, job, queue.pending[place - 1]):
+    while place > low and goes_before(jobs, queue, shares, has_shares, job, queue.pending[place - 1]):
         queue.pending[place] = queue.pending[place - 1]
         place -= 1
     queue.pending[place] = job
@@ -39,27 +39,26 @@ def join_queue(engine, job):
 @compiled
 def sort_queue(engine, begin):
     """Sorts the queue from a place on. It is nearly sorted when it comes."""
-    pending = engine.waiting.pending
-    for k in range(begin + 1, engine.waiting.length[0]):
+    jobs, queue, shares = engine.jobs, engine.waiting, engine.shares
+    has_shares, pending = engine.settings.fair_share > 0, queue.pending
+    for k in range(begin + 1, queue.length[0]):
         job = pending[k]
         place = k
-        while place > begin and goes_before(engine, job, pending[place - 1]):
+        while place > begin and goes_before(jobs, queue, shares, has_shares, job, pending[place - 1]):
             pending[place] = pending[place - 1]
             place -= 1
         pending[place] = job
 
 
-@compiled
-def eligible_time(engine, job, now):
+@inlined
+def eligible_time(queue, job, now):
     """Seconds that the job has waited while nothing but resources kept it."""
-    queue = engine.waiting
     return queue.eligible[job] + (now - queue.since[job] if queue.since[job] >= 0 else 0)
 
 
-@compiled
-def keep_eligible_time(engine, job, is_limited, now):
+@inlined
+def keep_eligible_time(queue, job, is_limited, now):
     """A limit stops the clock of eligible time, until a pass in which none keeps the job."""
-    queue = engine.waiting
     if is_limited and queue.since[job] >= 0:
         queue.eligible[job] += now - queue.since[job]
         queue.since[job] = -1
@@ -75,7 +74,7 @@ def score_queue(engine, now):
         return
     for k in range(queue.length[0]):
         job = queue.pending[k]
-        slots[WAIT] = eligible_time(engine, job, now)
+        slots[WAIT] = eligible_time(queue, job, now)
         slots[ESTIMATE] = jobs.wall[job]
         slots[PROCS] = jobs.procs[job]
         slots[CLUSTER] = jobs.priorities[job, 0]

@@ -31,12 +31,15 @@ from simulator.pbs.state import (
     RunningJobs,
     Scratch,
     TopJobs,
+    Victims,
 )
 from simulator.replayer import Outcome
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
 AFTER_ENDS = 1 << 40
+MOST_SUSPENDED = 16
+"""Plans of a pass for suspended jobs, beside those of its depth."""
 DEPENDENCY_KINDS = ("after", "afterany", "afterok", "afternotok")
 
 
@@ -65,12 +68,13 @@ class PbsReplayer:
         if self.turns is not None:
             replay.submit_turn[:], replay.end_turn[:] = self.turns
         run_pbs(replay)
-        start = replay.engine.running.start.copy()
+        start = replay.first_start.copy()
         never = start == NEVER
         start[never] = CANCELLED
-        return Outcome(
-            Schedule(start, np.zeros(len(start), dtype=np.bool_)), counts={"never started": int(never.sum())}
-        )
+        counts = {"never started": int(never.sum())}
+        if replay.preempted.any():
+            counts["preempted"] = int((replay.preempted > 0).sum())
+        return Outcome(Schedule(start, np.zeros(len(start), dtype=np.bool_)), counts=counts)
 
 
 def new_pbs_replay(
@@ -89,6 +93,8 @@ def new_pbs_replay(
         end_turn=np.zeros(count, dtype=np.int64),
         ending=np.zeros(count + 1, dtype=np.int64),
         finished=np.full(count, NEVER, dtype=np.int64),
+        first_start=np.full(count, NEVER, dtype=np.int64),
+        preempted=np.zeros(count, dtype=np.int64),
         held=np.zeros(count, dtype=np.int64),
         reservation_state=np.zeros(len(engine.site.reservation_times), dtype=np.int64),
         reservation_due=engine.site.reservation_times[:, BEGINS].copy(),
@@ -141,6 +147,7 @@ def idle_pbs(
         limits=limits,
         shares=share_tree(description, users, num_jobs, decay),
         scratch=_scratch(site, asks, arrays),
+        victims=Victims(zeros(1), zeros(num_jobs), zeros(1), zeros(num_jobs)),
         waiting=PbsQueue(
             zeros(1),
             zeros(num_jobs),
@@ -181,7 +188,8 @@ def _top_jobs(
     description: ClusterDescription, site: PbsSite, asks: Asks, settings: CycleSettings, slots: int
 ) -> TopJobs:
     depth = np.array([*queue_depths(description), settings.depth], dtype=np.int64)
-    most = int(np.maximum(depth, 0).sum()) if settings.strict else 0
+    suspended = MOST_SUSPENDED if settings.preempts and settings.suspends else 0
+    most = int(np.maximum(depth, 0).sum()) + suspended if settings.strict else 0
     rows = int(asks.chunks.max(initial=0)) + 1
     zeros = np.zeros
     return TopJobs(

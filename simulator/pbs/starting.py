@@ -10,32 +10,25 @@ from simulator.pbs.state import NEVER, OVER
 
 @compiled
 def start_job(engine, job, rows, now):
-    """The job starts on the first `rows` rows that the last search has found."""
-    running, scratch = engine.running, engine.scratch
-    first = running.first[job]
+    """The job starts on the first `rows` rows that the last search has filled."""
+    running, scratch, jobs, tops = engine.running, engine.scratch, engine.jobs, engine.tops
+    site, asks, limits = engine.site, engine.asks, engine.limits
+    first, ask = running.first[job], jobs.ask[job]
     running.node[first : first + rows] = scratch.node[:rows]
     running.chunk[first : first + rows] = scratch.chunk[:rows]
     running.count[job] = rows
-    resume_job(engine, job, now)
-
-
-@compiled
-def resume_job(engine, job, now):
-    """The job runs on its nodes from now on."""
-    running, jobs, tops = engine.running, engine.jobs, engine.tops
-    first, rows, ask = running.first[job], running.count[job], jobs.ask[job]
-    node, chunk = running.node[first : first + rows], running.chunk[first : first + rows]
-    add_rows(engine, engine.load, ask, node, chunk, rows, -1)
-    count_limits(engine.limits, engine.limits.used, job, 1)
+    add_rows(site, asks, engine.load, ask, running.node, running.chunk, first, rows, -1)
+    count_limits(limits, limits.used, job, 1)
     if jobs.array[job] >= 0:
         running.of_array[jobs.array[job]] += 1
     end = now + jobs.wall[job]
-    if engine.asks.reservation[ask] >= 0:
-        end = min(end, engine.site.reservation_times[engine.asks.reservation[ask], OVER])
+    if asks.reservation[ask] >= 0:
+        end = min(end, site.reservation_times[asks.reservation[ask], OVER])
     for top in range(tops.length[0]):
         if now <= tops.start[top] < end:
-            add_to_plan(engine, top, ask, (node, chunk, rows))
-            count_limits(engine.limits, tops.used[top], job, 1)
+            add_to_plan(site, asks, tops, top, ask, running.node, running.chunk, first, rows)
+            count_limits(limits, tops.used[top], job, 1)
+    engine.waiting.suspended[job] = False
     running.start[job] = now
     running.end[job] = end
     engine.shares.counted[job] = now
@@ -58,8 +51,7 @@ def end_job(engine, job):
         running.job[k] = running.job[k + 1]
     running.length[0] -= 1
     first, rows = running.first[job], running.count[job]
-    node, chunk = running.node[first : first + rows], running.chunk[first : first + rows]
-    add_rows(engine, engine.load, jobs.ask[job], node, chunk, rows, 1)
+    add_rows(engine.site, engine.asks, engine.load, jobs.ask[job], running.node, running.chunk, first, rows, 1)
     count_limits(engine.limits, engine.limits.used, job, -1)
     if jobs.array[job] >= 0:
         running.of_array[jobs.array[job]] -= 1

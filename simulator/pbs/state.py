@@ -128,6 +128,15 @@ class RunLimits(NamedTuple):
     trial: IntArray  # (slots,), to compute in
 
 
+class Victims(NamedTuple):
+    """Jobs that were preempted in a pass. They wait again."""
+
+    length: IntArray  # (1,)
+    job: IntArray  # (jobs,), the first `length`
+    queued: IntArray  # (1,), how many of them have joined the queue
+    ran: IntArray  # (jobs,), seconds of its run time that each victim has behind it
+
+
 class ShareTree(NamedTuple):
     """The tree of fair share. path: of each entity from the top, NEVER below its own place."""
 
@@ -189,5 +198,6 @@ class PbsEngine(NamedTuple):
     limits: RunLimits
     shares: ShareTree
     scratch: Scratch
+    victims: Victims
     waiting: PbsQueue
     formula: Formulas

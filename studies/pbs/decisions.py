@@ -118,10 +118,10 @@ class PbsFollower:
             for name, row in zip(self.run.jobs[job].nodes, self.rows(job), strict=False):
                 node = self.node[name]
                 free[node] -= engine.asks.amounts[row]
-                if jobs[node] >= WHOLE or (is_whole(engine, ask, node) and jobs[node] > 0):
+                if jobs[node] >= WHOLE or (is_whole(engine.site, engine.asks, ask, node) and jobs[node] > 0):
                     return False
             for name in set(self.run.jobs[job].nodes):
-                jobs[self.node[name]] += WHOLE if is_whole(engine, ask, self.node[name]) else 1
+                jobs[self.node[name]] += WHOLE if is_whole(engine.site, engine.asks, ask, self.node[name]) else 1
         return bool((free >= 0).all())
 
     def _end(self, record: Record) -> None:
@@ -165,7 +165,7 @@ class PbsFollower:
         for job in self.queue(current):
             if queue.since[job] == NEVER and queue.eligible[job] == 0:
                 queue.since[job] = max(engine.jobs.submit[job], engine.jobs.begin[job])
-            join_queue(engine, job)
+            join_queue(engine, job, 0)
         run_pass(engine, current.time)
         return engine
 
@@ -186,7 +186,8 @@ def copied_pbs(engine: PbsEngine) -> PbsEngine:
 
 
 def judge_run(run: RecordedRun) -> DecisionTally:
-    """Compares all passes of a run. When PBS asked nodes what jobs use is not in the log: the second of ten with the most agreement counts."""
+    """Compares all passes of a run. When PBS asked nodes what jobs use is not in the log. The second of ten with the most agreement
+    counts."""
     follower = PbsFollower(run, PbsPhases())
     seconds = range(POLL_S) if follower.engine.settings.fair_share else range(1)
     tallies = [_judge(PbsFollower(run, PbsPhases(poll_s=second))) for second in seconds]
