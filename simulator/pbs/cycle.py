@@ -87,8 +87,7 @@ def _is_surely_blocked(jobs, queue, scratch, job):
 def _consider(engine, job, is_limited, now):
     """Starts a job if it can start now. Returns STARTED, BLOCKED, LIMITED or CLOSED."""
     jobs, scratch = engine.jobs, engine.scratch
-    array = jobs.array[job]
-    outcome = BLOCKED
+    array, outcome = jobs.array[job], BLOCKED
     if not _may_start(engine, job, now) or (array >= 0 and not _may_task_start(engine, job)):
         outcome = CLOSED
     elif is_limited:

@@ -60,11 +60,8 @@ def _youngest(engine, begin, count):
             is_victim = is_victim or victims.job[other] == job
         if is_victim:
             continue
-        if (
-            best < 0
-            or running.start[job] > running.start[best]
-            or (running.start[job] == running.start[best] and jobs.submit[job] <= jobs.submit[best] and job < best)
-        ):
+        later = best < 0 or running.start[job] > running.start[best]
+        if later or (running.start[job] == running.start[best] and jobs.number[job] < jobs.number[best]):
             best = job
     return best
 

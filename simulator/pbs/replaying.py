@@ -251,6 +251,7 @@ def _queued_jobs(
         queue=queue,
         floor=floor,
         static=static,
+        number=np.argsort(np.argsort(submit, kind="stable")),
         express=express,
         procs=np.array([one.amount("ncpus") for one in asked], dtype=np.int64),
         entity=np.array([entity[one.user] for one in asked], dtype=np.int64),

@@ -64,6 +64,7 @@ class QueuedJobs(NamedTuple):
     queue: IntArray
     floor: IntArray  # jobs of lower floors come first: those of reservations, queues, those of express queues
     static: IntArray  # place in the order of sort keys and submissions, 0 first
+    number: IntArray  # place in the order of submissions
     express: BoolArray  # jobs of queues that preempt others
     procs: IntArray
     entity: IntArray  # place among the entities of fair share
