@@ -12,6 +12,7 @@ from simulator.compiled import compiled
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
 from simulator.pbs.queueing import join_queue
+from simulator.pbs.sharing import count_one
 from simulator.pbs.starting import end_job
 from simulator.pbs.state import KEPT, NEVER, OVER, PbsEngine
 
@@ -115,7 +116,13 @@ def _end_next(replay):
     clock = replay.clock
     clock[ENDING] -= 1
     job = replay.ending[clock[ENDING]]
-    replay.finished[job] = _true_end(replay, job)
+    end = _true_end(replay, job)
+    replay.finished[job] = end
+    if replay.engine.settings.fair_share > 0:
+        # passes that found nobody waiting were left out, but counted usage
+        iteration = replay.engine.settings.iteration
+        last = clock[LAST_PASS] + max(end - clock[LAST_PASS] - 1, 0) // iteration * iteration
+        count_one(replay.engine, job, last)
     end_job(replay.engine, job)
 
 

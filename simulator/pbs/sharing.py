@@ -89,7 +89,7 @@ def count_running(engine, now):
     """At the beginning of a pass, what running jobs have used since the last one counts, and old usage decays."""
     shares, running, settings = engine.shares, engine.running, engine.settings
     for k in range(running.length[0]):
-        _count_one(engine, running.job[k], now)
+        count_one(engine, running.job[k], now)
     while shares.clock[NEXT_DECAY] <= now:
         shares.clock[NEXT_DECAY] += settings.decay_time
         for place in range(len(shares.usage)):
@@ -98,7 +98,7 @@ def count_running(engine, now):
 
 
 @compiled
-def _count_one(engine, job, now):
+def count_one(engine, job, now):
     """What a running job had used when its node was last asked, as far as it is not counted yet. What it uses after that and until it ends
     is never counted."""
     shares, phase = engine.shares, engine.settings.poll_phase
