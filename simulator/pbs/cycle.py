@@ -6,11 +6,11 @@ from simulator.compiled import compiled, inlined
 from simulator.pbs.limiting import is_within
 from simulator.pbs.placing import find_nodes, find_own_nodes
 from simulator.pbs.planning import plan_top_job
-from simulator.pbs.preempting import preempt_for
-from simulator.pbs.queueing import join_queue, keep_eligible_time, score_queue, sort_queue
+from simulator.pbs.preempting import preempt_youngest
+from simulator.pbs.queueing import join_pbs_queue, keep_eligible_time, score_queue, sort_queue
 from simulator.pbs.sharing import add_request, count_running, forget_requests
-from simulator.pbs.starting import start_job
-from simulator.pbs.state import BEGINS, ENDS, KEPT, NEVER, OVER
+from simulator.pbs.starting import start_pbs_job
+from simulator.pbs.state import BEGINS, ENDS, KEPT, OVER, UNSET
 
 STARTED, BLOCKED, LIMITED, CLOSED = range(4)
 """What a pass makes of a job: it starts, resources keep it, a limit does, or it is not its turn."""
@@ -124,16 +124,16 @@ def _try(engine, job, now):
     ask, wall = jobs.ask[job], jobs.wall[job]
     rows = 0
     if is_suspended:
-        rows = find_own_nodes(site, asks, tops, scratch, engine.load, engine.running, job, ask, (now, now + wall))
+        rows = find_own_nodes(site, asks, tops, scratch, engine.load, engine.running, (job, ask), (now, now + wall))
     elif not (scratch.failed_in[ask] == scratch.search[1] and scratch.failed_wall[ask] <= wall):
         rows = find_nodes(site, asks, tops, scratch, engine.load, ask, (now, now + wall))
         if rows == 0:
             scratch.failed_in[ask] = scratch.search[1]
             scratch.failed_wall[ask] = wall
     if rows == 0 and jobs.express[job]:
-        rows = preempt_for(engine, job, now)
+        rows = preempt_youngest(engine, job, now)
     if rows > 0:
-        start_job(engine, job, rows, now)
+        start_pbs_job(engine, job, rows, now)
     return STARTED if rows > 0 else BLOCKED
 
 
@@ -165,7 +165,7 @@ def _queue_victims(engine, place):
     """Jobs that were preempted wait again, behind those that the pass has considered."""
     victims = engine.victims
     while victims.queued[0] < victims.length[0]:
-        join_queue(engine, victims.job[victims.queued[0]], place)
+        join_pbs_queue(engine, victims.job[victims.queued[0]], place)
         victims.queued[0] += 1
 
 
@@ -175,7 +175,7 @@ def _leave_queue(queue, running):
     kept = 0
     for k in range(queue.length[0]):
         job = queue.pending[k]
-        if running.end[job] == NEVER:
+        if running.end[job] == UNSET:
             queue.pending[kept] = job
             kept += 1
     queue.length[0] = kept

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from simulator.compiled import compiled
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
-from simulator.pbs.queueing import join_queue
+from simulator.pbs.queueing import join_pbs_queue
 from simulator.pbs.sharing import count_one
-from simulator.pbs.starting import end_job
-from simulator.pbs.state import KEPT, NEVER, OVER, PbsEngine
+from simulator.pbs.starting import end_pbs_job
+from simulator.pbs.state import KEPT, OVER, UNSET, PbsEngine
 
 IntArray = NDArray[np.int64]
 
@@ -22,7 +22,7 @@ KEPT_S = 30
 """Seconds for which nodes stay with a reservation that ended with a job in it."""
 NEXT_SUBMIT, ENDING, LAST_PASS, HELD = range(4)
 """Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, and how many jobs are not eligible yet."""
-RUNS = NEVER - 1
+STILL_RUNS = UNSET - 1
 """In `PbsReplay.finished`."""
 _AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
 
@@ -36,11 +36,11 @@ class PbsReplay(NamedTuple):
     submit_turn: IntArray  # (jobs,), which of the submissions and ends of one second come first
     end_turn: IntArray  # (jobs,)
     ending: IntArray  # (jobs,), running jobs by their true ends, the next one last
-    finished: IntArray  # (jobs,), when it ended, NEVER before
+    finished: IntArray  # (jobs,), when it ended, UNSET before
     first_start: IntArray  # (jobs,), of a job that was preempted its first one
     preempted: IntArray  # (jobs,), how often
     held: IntArray  # (jobs,), jobs that are not eligible yet
-    reservation_state: IntArray  # (reservations,), 0 to come, 1 lasts, 2 over, 3 and its nodes are free again
+    reservation_state: IntArray  # (reservations,), how often it has changed: it begins, ends, and frees its nodes
     reservation_due: IntArray  # (reservations,), when this changes
     clock: IntArray  # (4,)
 
@@ -123,14 +123,14 @@ def _end_next(replay):
         iteration = replay.engine.settings.iteration
         last = clock[LAST_PASS] + max(end - clock[LAST_PASS] - 1, 0) // iteration * iteration
         count_one(replay.engine, job, last)
-    end_job(replay.engine, job)
+    end_pbs_job(replay.engine, job)
 
 
 @compiled
 def _submit_next(replay, now):
     """The next job of this second joins the queue, an array with all its tasks. Returns whether there was one."""
     clock, jobs = replay.clock, replay.engine.jobs
-    array, count = NEVER, 0
+    array, count = UNSET, 0
     while clock[NEXT_SUBMIT] < len(replay.order):
         job = replay.order[clock[NEXT_SUBMIT]]
         if jobs.submit[job] > now or (count > 0 and (array < 0 or jobs.array[job] != array)):
@@ -150,7 +150,7 @@ def _submit_next(replay, now):
 def _join(replay, job, now):
     queue = replay.engine.waiting
     queue.since[job] = now
-    join_queue(replay.engine, job, 0)
+    join_pbs_queue(replay.engine, job, 0)
 
 
 @compiled
@@ -241,20 +241,20 @@ def _note_ends(replay):
     running = replay.engine.running
     for k in range(running.length[0]):
         job = running.job[k]
-        if replay.finished[job] == NEVER:
-            replay.finished[job] = RUNS
-            if replay.first_start[job] == NEVER:
+        if replay.finished[job] == UNSET:
+            replay.finished[job] = STILL_RUNS
+            if replay.first_start[job] == UNSET:
                 replay.first_start[job] = running.start[job]
             _note_end(replay, job)
 
 
 @compiled
 def _stop_victims(replay):
-    """Jobs that were preempted in this pass leave the list of ends. What they have run is behind them, unless they begin anew."""
+    """Jobs that were preempted in this pass leave the list of ends. What they have run is behind them, unless they begin again."""
     victims, clock = replay.engine.victims, replay.clock
     for k in range(victims.length[0]):
         job = victims.job[k]
-        if replay.finished[job] != RUNS:
+        if replay.finished[job] != STILL_RUNS:
             continue
         place = 0
         while replay.ending[place] != job:
@@ -262,7 +262,7 @@ def _stop_victims(replay):
         for other in range(place, clock[ENDING] - 1):
             replay.ending[other] = replay.ending[other + 1]
         clock[ENDING] -= 1
-        replay.finished[job] = NEVER
+        replay.finished[job] = UNSET
         replay.runtime[job] = max(replay.runtime[job] - victims.ran[job], 0)
         replay.preempted[job] += 1
 

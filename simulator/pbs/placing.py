@@ -6,7 +6,7 @@ Rules: docs/reference/pbs.md, "Nodes". Functions take the parts of the engine th
 from __future__ import annotations
 
 from simulator.compiled import compiled, inlined
-from simulator.pbs.state import BEGINS, CONFIRMED, ENDS, EXCLUSIVE, PACK, SCATTER, UNDECIDED, VSCATTER, WHOLE
+from simulator.pbs.state import BEGINS, CONFIRMED, ENDS, EXCLUSIVE, PACK, SCATTER, UNDECIDED, VSCATTER, WHOLE_VNODE
 
 
 @inlined
@@ -52,7 +52,7 @@ def _beside_plans(site, asks, tops, scratch, place, span, most):
     is_taken = scratch.taken_for[node] == scratch.search[0]
     for top in range(tops.length[0]):
         if span[0] < tops.start[top] < span[1]:
-            if tops.jobs[top, node] >= WHOLE or (whole and tops.jobs[top, node] > 0):
+            if tops.jobs[top, node] >= WHOLE_VNODE or (whole and tops.jobs[top, node] > 0):
                 return 0
             most = min(most, _room(tops.free[top], asks, row, node, scratch.taken, is_taken))
     return most
@@ -94,7 +94,7 @@ def _fill(site, asks, tops, scratch, load, place, span):
         left = asks.count[row]
         for k in range(low, high):
             node = nodes[k]
-            if load.jobs[node] >= WHOLE or not site.usable[asks.mask[row], node]:
+            if load.jobs[node] >= WHOLE_VNODE or not site.usable[asks.mask[row], node]:
                 continue
             if apart and _is_taken_apart(site, scratch, arrangement, node):
                 continue
@@ -153,14 +153,15 @@ def _take(site, asks, scratch, row, node, count):
 
 
 @compiled
-def find_own_nodes(site, asks, tops, scratch, load, running, job, ask, span):
-    """As `find_nodes`, for a suspended job, which goes on where it was."""
+def find_own_nodes(site, asks, tops, scratch, load, running, whose, span):
+    """As `find_nodes`, for a suspended job, which goes on where it was. whose: the job and its ask."""
+    job, ask = whose
     first, count = running.first[job], running.count[job]
     scratch.search[0] += 1
     begins = _first_plan(tops, span)
     for k in range(count):
         node, row = running.node[first + k], running.chunk[first + k]
-        if load.jobs[node] >= WHOLE or (load.jobs[node] > 0 and is_whole(site, asks, ask, node)):
+        if load.jobs[node] >= WHOLE_VNODE or (load.jobs[node] > 0 and is_whole(site, asks, ask, node)):
             return 0
         if _room(load.free, asks, row, node, scratch.taken, scratch.taken_for[node] == scratch.search[0]) <= 0:
             return 0
@@ -175,8 +176,9 @@ def find_own_nodes(site, asks, tops, scratch, load, running, job, ask, span):
 
 
 @inlined
-def add_rows(site, asks, load, ask, node, chunk, first, count, sign):
-    """A job of the ask takes `count` rows of node and chunk from `first` on (sign -1), or gives them back (1)."""
+def add_rows(site, asks, load, ask, rows, sign):
+    """A job of the ask takes rows (sign -1), or gives them back (1). rows: node and chunk of each, the first one, and how many."""
+    node, chunk, first, count = rows
     before = -1
     for row in range(first, first + count):
         for kind in range(asks.amounts.shape[1]):
@@ -185,19 +187,20 @@ def add_rows(site, asks, load, ask, node, chunk, first, count, sign):
             load.total[kind] += amount
         if node[row] != before:
             before = node[row]
-            load.jobs[before] -= sign * (WHOLE if is_whole(site, asks, ask, before) else 1)
+            load.jobs[before] -= sign * (WHOLE_VNODE if is_whole(site, asks, ask, before) else 1)
 
 
 @inlined
-def add_to_plan(site, asks, tops, top, ask, node, chunk, first, count):
-    """A job that runs into a plan takes its rows of what the plan leaves."""
+def add_to_plan(site, asks, tops, top, ask, rows):
+    """A job that runs into a plan takes its rows, as in `add_rows`, of what the plan leaves."""
+    node, chunk, first, count = rows
     before = -1
     for row in range(first, first + count):
         for kind in range(asks.amounts.shape[1]):
             tops.free[top, node[row], kind] -= asks.amounts[chunk[row], kind]
         if node[row] != before:
             before = node[row]
-            tops.jobs[top, before] += WHOLE if is_whole(site, asks, ask, before) else 1
+            tops.jobs[top, before] += WHOLE_VNODE if is_whole(site, asks, ask, before) else 1
 
 
 @inlined

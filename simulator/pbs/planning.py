@@ -8,7 +8,7 @@ from simulator.pbs.limiting import count_limits, is_within
 from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes, find_own_nodes
 from simulator.pbs.state import CONFIRMED, ENDS
 
-MINUTE = 60
+PLANNED_STEP_S = 60
 """Ends within the same minute count as one moment: the start is that of the last one."""
 
 
@@ -30,23 +30,14 @@ def plan_top_job(engine, job, now):
             if moment >= until:
                 break
             if until == FOREVER:
-                until = ((moment + phase) // MINUTE + 1) * MINUTE - phase + 1
+                until = ((moment + phase) // PLANNED_STEP_S + 1) * PLANNED_STEP_S - phase + 1
             when = moment
             while ended < running.length[0]:
                 other = running.job[ended]
                 if max(running.end[other], now + 1) > when:
                     break
-                add_rows(
-                    site,
-                    asks,
-                    trial,
-                    jobs.ask[other],
-                    running.node,
-                    running.chunk,
-                    running.first[other],
-                    running.count[other],
-                    1,
-                )
+                rows = (running.node, running.chunk, running.first[other], running.count[other])
+                add_rows(site, asks, trial, jobs.ask[other], rows, 1)
                 count_limits(limits, limits.trial, other, -1)
                 ended += 1
             _move_plans(engine, when)
@@ -56,7 +47,7 @@ def plan_top_job(engine, job, now):
         if not is_within(limits, tops, limits.trial, job, span):
             continue
         if engine.waiting.suspended[job]:
-            rows = find_own_nodes(site, asks, tops, scratch, trial, running, job, ask, span)
+            rows = find_own_nodes(site, asks, tops, scratch, trial, running, (job, ask), span)
         else:
             rows = find_nodes(site, asks, tops, scratch, trial, ask, span)
         if rows > 0:
@@ -90,17 +81,8 @@ def _move_plans(engine, moment):
         for sign in range(-1, 2, 2):
             if (tops.end[top] if sign > 0 else tops.start[top]) == moment:
                 other = tops.job[top]
-                add_rows(
-                    engine.site,
-                    engine.asks,
-                    trial,
-                    engine.jobs.ask[other],
-                    tops.node[top],
-                    tops.chunk[top],
-                    0,
-                    tops.count[top],
-                    sign,
-                )
+                rows = (tops.node[top], tops.chunk[top], 0, tops.count[top])
+                add_rows(engine.site, engine.asks, trial, engine.jobs.ask[other], rows, sign)
                 count_limits(limits, limits.trial, other, -sign)
 
 
@@ -122,6 +104,6 @@ def _append(engine, job, when, rows):
     tops.used[place] = limits.trial
     for top in range(place + 1):
         if top == place or when <= tops.start[top] < end:
-            add_to_plan(site, asks, tops, top, ask, scratch.node, scratch.chunk, 0, rows)
+            add_to_plan(site, asks, tops, top, ask, (scratch.node, scratch.chunk, 0, rows))
             count_limits(limits, tops.used[top], job, 1)
     tops.length[0] = place + 1

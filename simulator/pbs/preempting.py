@@ -5,15 +5,15 @@ from __future__ import annotations
 from simulator.compiled import compiled
 from simulator.pbs.limiting import count_limits, is_within
 from simulator.pbs.placing import add_rows, copy_load, find_nodes
-from simulator.pbs.starting import end_job
+from simulator.pbs.starting import end_pbs_job
 
 
 @compiled
-def preempt_for(engine, job, now):
+def preempt_youngest(engine, job, now):
     """Takes the nodes of the youngest jobs of other queues until the job fits, and of no more of them than it needs. Returns its rows as
     `find_nodes` does, 0 where nothing helps.
 
-    The victims are appended to `engine.victims`. They no longer run, and wait to go on, or to begin anew."""
+    The victims are appended to `engine.victims`. They no longer run, and wait to go on, or to begin again."""
     scratch, victims, limits = engine.scratch, engine.victims, engine.limits
     begin, ask = victims.length[0], engine.jobs.ask[job]
     span = (now, now + engine.jobs.wall[job])
@@ -70,17 +70,8 @@ def _youngest(engine, begin, count):
 def _move(engine, victim, sign):
     """A victim gives its nodes back in the trial (1), or takes them again (-1)."""
     running, ask = engine.running, engine.jobs.ask[victim]
-    add_rows(
-        engine.site,
-        engine.asks,
-        engine.scratch.trial,
-        ask,
-        running.node,
-        running.chunk,
-        running.first[victim],
-        running.count[victim],
-        sign,
-    )
+    rows = (running.node, running.chunk, running.first[victim], running.count[victim])
+    add_rows(engine.site, engine.asks, engine.scratch.trial, ask, rows, sign)
     count_limits(engine.limits, engine.limits.trial, victim, -sign)
 
 
@@ -89,7 +80,7 @@ def _take_from(engine, victim, now):
     """A victim is suspended, and has the rest of its walltime left, or queued again, and has all of it."""
     jobs, running, victims = engine.jobs, engine.running, engine.victims
     victims.ran[victim] = now - running.start[victim] if engine.settings.suspends > 0 else 0
-    end_job(engine, victim)
+    end_pbs_job(engine, victim)
     if engine.settings.suspends > 0:
         engine.waiting.suspended[victim] = True
         jobs.wall[victim] = max(jobs.wall[victim] - victims.ran[victim], 1)

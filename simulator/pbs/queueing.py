@@ -24,7 +24,7 @@ def goes_before(jobs, queue, shares, has_shares, job, other):
 
 
 @compiled
-def join_queue(engine, job, low):
+def join_pbs_queue(engine, job, low):
     """The job takes its place in the queue, behind the first `low` of it."""
     jobs, queue, shares = engine.jobs, engine.waiting, engine.shares
     has_shares = engine.settings.fair_share > 0

@@ -20,16 +20,16 @@ from simulator.pbs.settings import CycleSettings, PbsPhases, cycle_settings, que
 from simulator.pbs.sharing import share_tree, usage_rate
 from simulator.pbs.state import (
     BEGINS,
-    NEVER,
+    UNSET,
     Asks,
     Formulas,
     NodeLoad,
     PbsEngine,
     PbsQueue,
+    PbsRunning,
+    PbsScratch,
     PbsSite,
     QueuedJobs,
-    RunningJobs,
-    Scratch,
     TopJobs,
     Victims,
 )
@@ -69,7 +69,7 @@ class PbsReplayer:
             replay.submit_turn[:], replay.end_turn[:] = self.turns
         run_pbs(replay)
         start = replay.first_start.copy()
-        never = start == NEVER
+        never = start == UNSET
         start[never] = CANCELLED
         counts = {"never started": int(never.sum())}
         if replay.preempted.any():
@@ -92,8 +92,8 @@ def new_pbs_replay(
         submit_turn=np.full(count, AFTER_ENDS, dtype=np.int64),
         end_turn=np.zeros(count, dtype=np.int64),
         ending=np.zeros(count + 1, dtype=np.int64),
-        finished=np.full(count, NEVER, dtype=np.int64),
-        first_start=np.full(count, NEVER, dtype=np.int64),
+        finished=np.full(count, UNSET, dtype=np.int64),
+        first_start=np.full(count, UNSET, dtype=np.int64),
         preempted=np.zeros(count, dtype=np.int64),
         held=np.zeros(count, dtype=np.int64),
         reservation_state=np.zeros(len(engine.site.reservation_times), dtype=np.int64),
@@ -122,7 +122,7 @@ def idle_pbs(
         return np.zeros(shape, dtype=np.int64)
 
     def never() -> IntArray:
-        return np.full(num_jobs, NEVER, dtype=np.int64)
+        return np.full(num_jobs, UNSET, dtype=np.int64)
 
     first = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
     total = int(first[-1])
@@ -132,7 +132,7 @@ def idle_pbs(
         jobs=jobs,
         settings=settings,
         load=_all_free(site),
-        running=RunningJobs(
+        running=PbsRunning(
             zeros(1),
             zeros(num_jobs),
             never(),
@@ -165,10 +165,10 @@ def _all_free(site: PbsSite) -> NodeLoad:
     return NodeLoad(site.amounts.copy(), np.zeros(len(site.amounts), dtype=np.int64), site.amounts.sum(axis=0))
 
 
-def _scratch(site: PbsSite, asks: Asks, arrays: int) -> Scratch:
+def _scratch(site: PbsSite, asks: Asks, arrays: int) -> PbsScratch:
     chunks = int(asks.chunks.max(initial=0)) + 1
     num_nodes = len(site.amounts)
-    return Scratch(
+    return PbsScratch(
         trial=_all_free(site),
         node=np.zeros(chunks, dtype=np.int32),
         chunk=np.zeros(chunks, dtype=np.int32),

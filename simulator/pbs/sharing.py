@@ -8,10 +8,10 @@ import numpy as np
 
 from simulator.compiled import compiled
 from simulator.pbs.requests import PbsJob
-from simulator.pbs.state import NEVER, ShareTree
+from simulator.pbs.state import UNSET, ShareTree
 from traces.cluster.description import ClusterDescription
 
-POLL_S = 10
+ASKED_EVERY_S = 10
 """Seconds after which PBS asks nodes again what their jobs have used."""
 NEXT_DECAY, NUM_ADDED = range(2)
 """Places in `ShareTree.clock`."""
@@ -34,7 +34,7 @@ def share_tree(cluster: ClusterDescription, names: Sequence[str], num_jobs: int,
         member = members.get(name)
         paths.append([*(chains.get(member.account, []) if member else [unknown]), len(share)])
         share.append(float(member.shares) if member else 1.0)
-    path = np.full((max(len(names), 1), max((len(each) for each in paths), default=1)), NEVER, dtype=np.int64)
+    path = np.full((max(len(names), 1), max((len(each) for each in paths), default=1)), UNSET, dtype=np.int64)
     for place, each in enumerate(paths):
         path[place, : len(each)] = each
     return ShareTree(
@@ -61,8 +61,9 @@ def usage_rate(resource: str, one: PbsJob) -> float:
 
 @compiled
 def goes_first_by_share(shares, mine, theirs):
-    """1 where the first entity comes first, -1 where the second does, 0 where they are equal: on the first floor of the tree on which
-    they differ, the lowest usage for its share."""
+    """Positive where the first entity comes first, negative where the second does, zero where they are equal.
+
+    They are compared on the first floor of the tree on which they differ, by usage for each share."""
     for floor in range(shares.path.shape[1]):
         left, right = shares.path[mine, floor], shares.path[theirs, floor]
         if left == right:
@@ -75,7 +76,7 @@ def goes_first_by_share(shares, mine, theirs):
 
 
 @compiled
-def add_usage(shares, entity, amount):
+def add_to_usage(shares, entity, amount):
     """Adds to the usage of an entity and of all groups above it."""
     for floor in range(shares.path.shape[1]):
         place = shares.path[entity, floor]
@@ -102,9 +103,9 @@ def count_one(engine, job, now):
     """What a running job had used when its node was last asked, as far as it is not counted yet. What it uses after that and until it ends
     is never counted."""
     shares, phase = engine.shares, engine.settings.poll_phase
-    last = (now - phase) // POLL_S * POLL_S + phase
+    last = (now - phase) // ASKED_EVERY_S * ASKED_EVERY_S + phase
     if last > shares.counted[job]:
-        add_usage(shares, engine.jobs.entity[job], (last - shares.counted[job]) * engine.jobs.rate[job])
+        add_to_usage(shares, engine.jobs.entity[job], (last - shares.counted[job]) * engine.jobs.rate[job])
         shares.counted[job] = last
 
 
@@ -112,7 +113,7 @@ def count_one(engine, job, now):
 def add_request(engine, job):
     """A job that starts, or that gets a plan, counts as a whole for the rest of the pass."""
     shares = engine.shares
-    add_usage(shares, engine.jobs.entity[job], engine.jobs.rate[job] * engine.jobs.wall[job])
+    add_to_usage(shares, engine.jobs.entity[job], engine.jobs.rate[job] * engine.jobs.wall[job])
     shares.added[shares.clock[NUM_ADDED]] = job
     shares.clock[NUM_ADDED] += 1
 
@@ -123,5 +124,5 @@ def forget_requests(engine):
     shares = engine.shares
     for k in range(shares.clock[NUM_ADDED]):
         job = shares.added[k]
-        add_usage(shares, engine.jobs.entity[job], -engine.jobs.rate[job] * engine.jobs.wall[job])
+        add_to_usage(shares, engine.jobs.entity[job], -engine.jobs.rate[job] * engine.jobs.wall[job])
     shares.clock[NUM_ADDED] = 0

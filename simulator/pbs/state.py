@@ -18,11 +18,11 @@ FloatArray = NDArray[np.float64]
 
 FREE, PACK, SCATTER, VSCATTER = range(4)
 UNDECIDED, SHARED, EXCLUSIVE = range(3)
-WHOLE = np.int64(1 << 20)
+WHOLE_VNODE = np.int64(1 << 20)
 """What a job that has its nodes for itself adds to the count of jobs on each."""
 BEGINS, OVER, CONFIRMED, KEPT, ENDS = range(5)
 """Of a reservation: its begin and end, when it was confirmed, until when its nodes stay with it, and when PBS expects them back."""
-NEVER = np.int64(-1)
+UNSET = np.int64(-1)
 """No job, or a time that has not come."""
 
 
@@ -33,7 +33,7 @@ class PbsSite(NamedTuple):
     host: IntArray  # (nodes,), the machine that each is part of
     host_first: IntArray  # (hosts + 1,), where the nodes of each host begin in host_nodes
     host_nodes: IntArray  # (nodes,)
-    all_nodes: IntArray  # (nodes,), 0, 1, 2, ...
+    all_nodes: IntArray  # (nodes,), their numbers
     sharing: IntArray  # (nodes,), UNDECIDED, SHARED or EXCLUSIVE
     forced: BoolArray  # (nodes,), whether that goes before what a job says
     usable: BoolArray  # (masks, nodes), whether a chunk may be there
@@ -52,7 +52,7 @@ class Asks(NamedTuple):
     chunks: IntArray  # (asks,)
     arrangement: IntArray  # (asks,), FREE, PACK, SCATTER or VSCATTER
     exclusive: IntArray  # (asks,), UNDECIDED, SHARED or EXCLUSIVE
-    reservation: IntArray  # (asks,), NEVER for none
+    reservation: IntArray  # (asks,), UNSET for none
 
 
 class QueuedJobs(NamedTuple):
@@ -70,7 +70,7 @@ class QueuedJobs(NamedTuple):
     entity: IntArray  # place among the entities of fair share
     rate: FloatArray  # what it adds to usage in a second
     priorities: IntArray  # (jobs, 2), of its queue and its own
-    array: IntArray  # NEVER for none
+    array: IntArray  # UNSET for none
     array_limit: IntArray  # 0 for none
     begin: IntArray
     held: BoolArray
@@ -79,19 +79,19 @@ class QueuedJobs(NamedTuple):
 
 
 class NodeLoad(NamedTuple):
-    """What is left at a moment. jobs: on each node, with WHOLE for one that has it for itself."""
+    """What is left at a moment. jobs: on each node, with WHOLE_VNODE for one that has it for itself."""
 
     free: IntArray  # (nodes, resources)
     jobs: IntArray  # (nodes,)
     total: IntArray  # (resources,)
 
 
-class RunningJobs(NamedTuple):
+class PbsRunning(NamedTuple):
     """Those of job j are the rows first[j] to first[j] + count[j] of node and chunk."""
 
     length: IntArray  # (1,), how many run
     job: IntArray  # (jobs,), the first `length` run, in the order of their ends by walltime
-    start: IntArray  # (jobs,), NEVER until it starts
+    start: IntArray  # (jobs,), UNSET until it starts
     end: IntArray  # (jobs,), by walltime
     first: IntArray  # (jobs + 1,)
     count: IntArray  # (jobs,)
@@ -139,7 +139,7 @@ class Victims(NamedTuple):
 
 
 class ShareTree(NamedTuple):
-    """The tree of fair share. path: of each entity from the top, NEVER below its own place."""
+    """The tree of fair share. path: of each entity from the top, UNSET below its own place."""
 
     path: IntArray  # (entities, floors)
     share: FloatArray  # (places,)
@@ -149,7 +149,7 @@ class ShareTree(NamedTuple):
     clock: IntArray  # (2,), the next decay, and how many of `added` there are
 
 
-class Scratch(NamedTuple):
+class PbsScratch(NamedTuple):
     """Room to compute in."""
 
     trial: NodeLoad
@@ -172,7 +172,7 @@ class PbsQueue(NamedTuple):
     length: IntArray  # (1,)
     pending: IntArray  # (jobs,)
     score: FloatArray  # (jobs,), of the formula, 0 where there is none
-    since: IntArray  # (jobs,), from when eligible time counts, NEVER while it does not
+    since: IntArray  # (jobs,), from when eligible time counts, UNSET while it does not
     eligible: IntArray  # (jobs,), eligible time until then
     suspended: BoolArray  # (jobs,), waits on its nodes
     hopeless: BoolArray  # (jobs,), can never start
@@ -194,11 +194,11 @@ class PbsEngine(NamedTuple):
     jobs: QueuedJobs
     settings: CycleSettings
     load: NodeLoad
-    running: RunningJobs
+    running: PbsRunning
     tops: TopJobs
     limits: RunLimits
     shares: ShareTree
-    scratch: Scratch
+    scratch: PbsScratch
     victims: Victims
     waiting: PbsQueue
     formula: Formulas

@@ -16,12 +16,12 @@ from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
 from simulator.pbs.loop import KEPT_S
 from simulator.pbs.placing import is_whole
-from simulator.pbs.queueing import join_queue
+from simulator.pbs.queueing import join_pbs_queue
 from simulator.pbs.replaying import idle_pbs
 from simulator.pbs.settings import PbsPhases
-from simulator.pbs.sharing import NEXT_DECAY, POLL_S, count_running
-from simulator.pbs.starting import end_job, start_job
-from simulator.pbs.state import BEGINS, KEPT, NEVER, OVER, WHOLE, PbsEngine
+from simulator.pbs.sharing import ASKED_EVERY_S, NEXT_DECAY, count_running
+from simulator.pbs.starting import end_pbs_job, start_pbs_job
+from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET, WHOLE_VNODE, PbsEngine
 from studies.pbs.recorded_runs import Pass, Record, RecordedRun, read_recorded_run, recorded_folders
 
 
@@ -71,7 +71,7 @@ class PbsFollower:
 
     def runs(self, job: int) -> bool:
         """Whether a job runs."""
-        return bool(self.engine.running.end[job] != NEVER)
+        return bool(self.engine.running.end[job] != UNSET)
 
     def free(self, second: int) -> int:
         """Processors that neither a job nor a reservation that lasts holds."""
@@ -91,7 +91,7 @@ class PbsFollower:
         rows = self.rows(job)
         engine.scratch.node[: len(rows)] = [self.node[name] for name in each.nodes[: len(rows)]]
         engine.scratch.chunk[: len(rows)] = rows
-        start_job(engine, job, len(rows), at)
+        start_pbs_job(engine, job, len(rows), at)
 
     def end_until(self, current: Pass) -> None:
         """Lets the jobs end that had ended at a pass. Its second, and the next one, may have ends before it and after it. As many
@@ -118,24 +118,24 @@ class PbsFollower:
             for name, row in zip(self.run.jobs[job].nodes, self.rows(job), strict=False):
                 node = self.node[name]
                 free[node] -= engine.asks.amounts[row]
-                if jobs[node] >= WHOLE or (is_whole(engine.site, engine.asks, ask, node) and jobs[node] > 0):
+                if jobs[node] >= WHOLE_VNODE or (is_whole(engine.site, engine.asks, ask, node) and jobs[node] > 0):
                     return False
             for name in set(self.run.jobs[job].nodes):
-                jobs[self.node[name]] += WHOLE if is_whole(engine.site, engine.asks, ask, self.node[name]) else 1
+                jobs[self.node[name]] += WHOLE_VNODE if is_whole(engine.site, engine.asks, ask, self.node[name]) else 1
         return bool((free >= 0).all())
 
     def _end(self, record: Record) -> None:
         job = self.place[record.label]
         self.done += 1
         if self.runs(job):
-            end_job(self.engine, job)
+            end_pbs_job(self.engine, job)
 
     def queue(self, current: Pass) -> list[int]:
         """The jobs that a pass considered, of an array all tasks that have not run."""
         jobs: dict[int, None] = {}
         for label in current.considered:
             for job in self.arrays.get(label, [self.place[label]] if label in self.place else []):
-                if self.engine.running.start[job] == NEVER:
+                if self.engine.running.start[job] == UNSET:
                     jobs[job] = None
         return sorted(jobs)
 
@@ -163,9 +163,9 @@ class PbsFollower:
             self.engine.shares.clock[NEXT_DECAY] = FOREVER
         engine = copied_pbs(self.engine)
         for job in self.queue(current):
-            if queue.since[job] == NEVER and queue.eligible[job] == 0:
+            if queue.since[job] == UNSET and queue.eligible[job] == 0:
                 queue.since[job] = max(engine.jobs.submit[job], engine.jobs.begin[job])
-            join_queue(engine, job, 0)
+            join_pbs_queue(engine, job, 0)
         run_pass(engine, current.time)
         return engine
 
@@ -189,7 +189,7 @@ def judge_run(run: RecordedRun) -> DecisionTally:
     """Compares all passes of a run. When PBS asked nodes what jobs use is not in the log. The second of ten with the most agreement
     counts."""
     follower = PbsFollower(run, PbsPhases())
-    seconds = range(POLL_S) if follower.engine.settings.fair_share else range(1)
+    seconds = range(ASKED_EVERY_S) if follower.engine.settings.fair_share else range(1)
     tallies = [_judge(PbsFollower(run, PbsPhases(poll_s=second))) for second in seconds]
     return max(tallies, key=lambda tally: tally.counts["same"] + tally.counts["same_tops"])
 
@@ -215,7 +215,7 @@ def _compare(follower: PbsFollower, current: Pass, tally: DecisionTally) -> None
         return
     waiting = follower.queue(current)
     engine = follower.decide(current)
-    ours = {run.jobs[job].label for job in waiting if engine.running.end[job] != NEVER}
+    ours = {run.jobs[job].label for job in waiting if engine.running.end[job] != UNSET}
     theirs = {label for label in current.started if label in follower.place}
     count["decisions"] += len(set(current.considered))
     count["same"] += len(set(current.considered)) - len(ours ^ theirs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.pbs.cycle import run_pass
-from simulator.pbs.queueing import join_queue
+from simulator.pbs.queueing import join_pbs_queue
 from simulator.pbs.replaying import idle_pbs
 from simulator.pbs.settings import PbsPhases
 from tests.simulator.pbs_site import asking, pbs_site, starts_on
@@ -15,7 +15,7 @@ def test_a_pass_starts_what_fits_beside_its_plan() -> None:
     asked = [asking(0, 3, 100), asking(0, 4, 50), asking(0, 1, 200), asking(0, 1, 90)]
     engine = idle_pbs(pbs_site(), asked, np.zeros(4, dtype=np.int64), PbsPhases())
     for job in range(4):
-        join_queue(engine, job, 0)
+        join_pbs_queue(engine, job, 0)
     assert run_pass(engine, 0) == 2
     assert engine.running.start.tolist() == [0, -1, -1, 0] and engine.waiting.pending[:2].tolist() == [1, 2]
     assert engine.tops.start[0] == 100

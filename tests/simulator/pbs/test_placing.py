@@ -9,7 +9,7 @@ from simulator.pbs.placing import find_nodes
 from simulator.pbs.replaying import idle_pbs
 from simulator.pbs.requests import PbsJob, Piece
 from simulator.pbs.settings import PbsPhases
-from simulator.pbs.starting import start_job
+from simulator.pbs.starting import start_pbs_job
 from tests.simulator.pbs_site import asking, pbs_site, starts_on
 
 TWO_KINDS = PbsJob(0, (Piece(2, {"ncpus": 2}), Piece(1, {"ncpus": 1, "ngpus": 1})), 60)
@@ -46,7 +46,7 @@ def test_an_exclusive_job_has_its_node_alone() -> None:
             engine.site, engine.asks, engine.tops, engine.scratch, engine.load, engine.jobs.ask[job], (0, 60)
         )
         assert rows == 1 and engine.scratch.node[0] == node
-        start_job(engine, job, rows, 0)
+        start_pbs_job(engine, job, rows, 0)
     assert (
         find_nodes(engine.site, engine.asks, engine.tops, engine.scratch, engine.load, engine.jobs.ask[2], (0, 60)) == 0
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.pbs.planning import MINUTE
+from simulator.pbs.planning import PLANNED_STEP_S
 from tests.simulator.pbs_site import asking, pbs_site, starts_on
 
 
@@ -18,7 +18,7 @@ def test_a_job_that_ends_when_the_top_job_begins_may_start(walltime: int, start:
 def test_ends_of_one_minute_count_as_one() -> None:
     """The top job could begin at second 70, but is planned for 110, the last end before the minute is over. So 105 s fit in front."""
     asked = [asking(0, 3, 70), asking(0, 1, 110), asking(1, 3, 60), asking(71, 1, 30, user="bob")]
-    assert MINUTE == 60
+    assert PLANNED_STEP_S == 60
     assert starts_on(pbs_site(), [*asked[:3]], [70, 110, 10]) == [0, 0, 70]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
-from simulator.pbs.preempting import preempt_for
+from simulator.pbs.preempting import preempt_youngest
 from simulator.pbs.replaying import PbsReplayer
 from tests.simulator.pbs_site import asking, pbs_site, starts_on
 
@@ -27,4 +27,4 @@ def test_preempted_jobs_are_counted() -> None:
     outcome = PbsReplayer(pbs_site(), ASKED).replay(
         Jobs(submit, ran, np.ones(5, dtype=np.int64), limit, limit), Cluster(16)
     )
-    assert outcome.counts == {"never started": 0, "preempted": 2} and preempt_for is not None
+    assert outcome.counts == {"never started": 0, "preempted": 2} and preempt_youngest is not None

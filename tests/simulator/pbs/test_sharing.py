@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.pbs.settings import PbsPhases
-from simulator.pbs.sharing import add_usage, goes_first_by_share, share_tree, usage_rate
+from simulator.pbs.sharing import add_to_usage, goes_first_by_share, share_tree, usage_rate
 from tests.simulator.pbs_site import asking, pbs_site, starts_on
 
 
 def test_the_first_floor_that_differs_decides() -> None:
     shares = share_tree(pbs_site(), ["ann", "bob", "cid", "eve"], 1, 0)
     assert goes_first_by_share(shares, 0, 2) == 1  # 1 / 60 is less than 1 / 40
-    add_usage(shares, 0, 100.0)
+    add_to_usage(shares, 0, 100.0)
     assert goes_first_by_share(shares, 0, 2) == -1 and goes_first_by_share(shares, 1, 2) == -1
     assert goes_first_by_share(shares, 1, 0) == 1 and goes_first_by_share(shares, 0, 0) == 0
     assert goes_first_by_share(shares, 2, 3) == 1  # one who is in no group has the shares of the unknown
