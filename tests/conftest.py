@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.compiled import CALLS, OVER_A_LAKE, compile_together
+from tests.compiled import CALLS, OF_THOROUGH_TESTS, OVER_A_LAKE, compile_together
 from tests.kinds import is_in_part, kind_of
 from tests.lake.doors import Lakes, install, reason_not_over_a_lake, server_of_tests
 from tests.tiny import SOURCE, Home
@@ -90,10 +90,12 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compiled(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
+def _compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
     """Processes that share the tests share the compilation, too. One that runs alone compiles what its tests need."""
     if worker_id != "master":
-        names = tuple(CALLS) if server_of_tests() is None else OVER_A_LAKE
+        is_thorough = any(item.get_closest_marker("thorough") for item in request.session.items)
+        names = tuple(name for name in CALLS if is_thorough or name not in OF_THOROUGH_TESTS)
+        names = names if server_of_tests() is None else OVER_A_LAKE
         compile_together(tmp_path_factory.getbasetemp().parent, worker_id == "gw1", names)
 
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
-from simulator.compiled import compiled
-from simulator.slurm.fair_tree import add_usage, classic_factors, decay_of, fair_tree_factors
-from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
+from simulator.compiled import referring, referring_apart
+from simulator.slurm.fair_tree import add_usage, decay_of, share_out
+from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
+from simulator.slurm.settings import slurm_version
 from traces.cluster.description import SchedulerSettings
 
 FIRST_BASIC = 4294901760
@@ -50,10 +51,13 @@ class FairShares(NamedTuple):
 
 
 class StaticFactors(NamedTuple):
-    """Factors that do not change while a job waits, float64."""
+    """Factors that do not change while a job waits, float64. association: its weight is in it.
+    resources: what a CPU, a MiB of memory, a node and a GPU of each type add to the priority."""
 
     partition: NDArray[np.float64]  # (partitions,)
     qos: NDArray[np.float64]  # (qualities,)
+    association: NDArray[np.float64]  # (members,)
+    resources: NDArray[np.float64]  # (partitions, 3 + types)
 
 
 def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
@@ -86,12 +90,6 @@ def has_classic_shares(scheduler: SchedulerSettings) -> bool:
     return slurm_version(scheduler) < (19, 5) and "fair_tree" not in flags
 
 
-def slurm_version(scheduler: SchedulerSettings) -> tuple[int, int]:
-    """Year and month of a version of Slurm, the newest where none is known."""
-    numbers = [int(part) for part in scheduler.version.split(".")[:2] if part.isdigit()]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else (99, 0)
-
-
 def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
     """The tree of shares in which nobody has used anything."""
     num_accounts = len(arrays.parent)
@@ -108,15 +106,35 @@ def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
     )
 
 
-def static_factors(arrays: ClusterArrays) -> StaticFactors:
-    """Partition: its factor by the largest. QOS: its priority by the largest."""
+def static_factors(arrays: ClusterArrays, scheduler: SchedulerSettings) -> StaticFactors:
+    """Each by the largest, unless the flags NO_NORMAL_... say otherwise."""
+    flags = str(scheduler.values.get("priorityflags", "")).lower().split(",")
+
+    def by_largest(values: NDArray[np.int64], kind: str) -> NDArray[np.float64]:
+        if f"no_normal_{kind}" in flags or "no_normal_all" in flags:
+            return values.astype(np.float64)
+        return values / max(int(values.max(initial=0)), 1)
+
+    weight = float(scheduler.values.get("priorityweightassoc", 0))
     return StaticFactors(
-        arrays.factor / max(int(arrays.factor.max(initial=1)), 1),
-        arrays.qos_priority / max(int(arrays.qos_priority.max(initial=0)), 1),
+        by_largest(arrays.factor, "part"),
+        by_largest(arrays.qos_priority, "qos"),
+        weight * by_largest(arrays.member_priority, "assoc"),
+        _resource_weights(arrays, scheduler, by_total="no_normal_tres" not in flags and "no_normal_all" not in flags),
     )
 
 
-@compiled
+def _resource_weights(arrays: ClusterArrays, scheduler: SchedulerSettings, by_total: bool) -> NDArray[np.float64]:
+    """PriorityWeightTRES for each partition. by_total: of the part of the partition's resources that a job asks for, not of the amount."""
+    words = [word.partition("=") for word in str(scheduler.values.get("priorityweighttres", "")).lower().split(",")]
+    given = {name.strip().replace("gres/", ""): float(value) for name, _, value in words if value}
+    names = ("cpu", "mem", "node", *(f"gpu:{kind}" for kind in arrays.gpu_types[:-1]), "gpu")
+    amounts = np.column_stack([arrays.cpus, arrays.memory, np.ones(arrays.num_nodes), arrays.gpus])
+    totals = arrays.partition_nodes @ amounts if by_total else np.ones((len(arrays.max_time), len(names)))
+    return np.array([given.get(name, 0.0) for name in names]) / np.maximum(totals, 1.0)
+
+
+@referring_apart
 def job_priority(engine, rules, statics, fair, row, seconds):
     """The sum of weights times factors, cut to a whole number, at least 1. row: job and partition. seconds: since the job gathers age."""
     job, partition = row
@@ -129,22 +147,35 @@ def job_priority(engine, rules, statics, fair, row, seconds):
     total = rules.age * age + rules.fair_share * share
     total += rules.job_size * size_factor(engine, rules, job, partition)
     total += rules.partition * statics.partition[partition] + rules.qos * quality
+    if jobs.member[job] >= 0:
+        total += statics.association[jobs.member[job]]
+    if len(statics.resources) > 0:
+        total += _of_resources(jobs, statics.resources[partition], job)
     total -= jobs.nice[job]
     if total < 1.0 or len(site.cpus) == 0:
         return np.int64(1)
     return np.int64(total)
 
 
-@compiled
+@referring
+def _of_resources(jobs, weights, job):
+    """What the resources that a job asks for add to its priority."""
+    cpus, nodes = wanted_cpus(jobs, job), jobs.min_nodes[job]
+    memory = jobs.memory[job] * cpus if jobs.memory_per[job] == 1 else node_memory(jobs, job, cpus) * nodes
+    total = weights[0] * cpus + weights[1] * memory + weights[2] * nodes
+    for column in range(jobs.gpus.shape[1]):
+        total += weights[3 + column] * node_gpus(jobs, job, column) * nodes
+    return total
+
+
+@referring
 def size_factor(engine, rules, job, partition):
     """(nodes / all nodes + CPUs / all CPUs) / 2, or what is left of 1 where small jobs gain. Whole-node jobs count all CPUs of their
     nodes as soon as nodes have been looked for."""
     site, jobs = engine.site, engine.jobs
     nodes = jobs.min_nodes[job]
     cpus = wanted_cpus(jobs, job)
-    all_cpus = 0
-    for node in range(len(site.cpus)):
-        all_cpus += site.cpus[node]
+    all_cpus = site.all_cpus
     whole = jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0
     if whole and engine.scratch.tested[job]:
         cpus = max(cpus, nodes * all_cpus // len(site.cpus))
@@ -152,7 +183,7 @@ def size_factor(engine, rules, job, partition):
     return 1.0 - size if rules.small_first > 0 else size
 
 
-@compiled
+@referring_apart
 def count_usage(engine, rules, fair, since, until):
     """Usage of a period: what was there decays, and running jobs add their CPUs' seconds. Then the factors are computed."""
     left = decay_of(until - since, rules.half_life)
@@ -161,13 +192,10 @@ def count_usage(engine, rules, fair, since, until):
     for k in range(engine.running.length[0]):
         job = engine.running.job[k]
         count_job(engine, rules, fair, job, max(since, engine.running.start[job]), until)
-    if rules.dampening > 0:
-        fair.factor[:] = classic_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts, rules.dampening)
-    else:
-        fair.factor[:] = fair_tree_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts)
+    share_out(fair.factor, fair.parent, fair.shares, fair.usage, rules.dampening)
 
 
-@compiled
+@referring
 def count_job(engine, rules, fair, job, since, until):
     """Adds one job's use of the seconds from `since` to `until`."""
     if fair.owner[job] < 0 or until <= since:
@@ -177,7 +205,7 @@ def count_job(engine, rules, fair, job, since, until):
     add_usage(fair.usage, fair.parent, fair.owner[job], used)
 
 
-@compiled
+@referring
 def billed(engine, rules, fair, job):
     """What a running job adds to usage in a second: weights times CPUs, memory, nodes and GPUs."""
     running, jobs = engine.running, engine.jobs

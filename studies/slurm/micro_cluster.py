@@ -1,12 +1,12 @@
 """Our Slurm against one real run of UB's micro cluster: `python -m studies slurm_micro_cluster`.
 
 500 jobs on ten nodes, under real Slurm of version 17.11. Requests come from the events, which have what accounting lacks: features and
-GPUs. Submissions, starts and run times come from accounting.
+GPUs. Submissions, starts and run times come from accounting. Jobs give tasks, and how many go on a node at most, but no number of nodes.
+So each asks for one node or more, and its priority counts one.
 """
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,6 +21,8 @@ from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.slurm.replaying import Phases, SlurmReplayer
 from studies.slurm.decisions import SHARED
+from studies.slurm.events import read_events
+from studies.slurm.waits_by_group import COLUMNS, RULER, rows_by_group
 from traces.cluster.description import ClusterDescription
 from traces.slurm.configuration.folder import read_slurm_cluster
 
@@ -28,6 +30,8 @@ SEEDS = 5
 VERSION = "17.11"
 MEMORY_PER_CPU_MIB = 2800
 """DefMemPerCPU of its partitions."""
+ANY, LARGE = "any", "large memory"
+"""Nodes of jobs that need no feature and no GPU."""
 
 
 def micro_cluster(folder: Path) -> ClusterDescription:
@@ -43,47 +47,28 @@ def micro_requests(folder: Path) -> tuple[list[Request], list[tuple[int, int]]]:
     rows = [dict(zip(names.split("|"), line.split("|"), strict=False)) for line in lines]
     by_name = {row["JobName"]: row for row in rows}
     asked, ran = [], []
-    for line in (folder / "v3" / "workload" / "jobs500.events").read_text().splitlines():
-        words = shlex.split(line.partition("|")[2])
-        options = {
-            word: words[k + 1] for k, word in enumerate(words[:-1]) if word in ("-J", "-t", "-n", "-A", "-q", "-p")
-        }
-        options |= dict(word.split("=", 1) for word in words if word.startswith("--") and "=" in word)
-        row = by_name[options["-J"]]
+    for event in read_events(folder / "v3" / "workload" / "jobs500.events", MEMORY_PER_CPU_MIB):
+        row = by_name[event.name]
         ran.append((_second(row["Start"]), _second(row["End"])))
-        asked.append(_request(options, _second(row["Submit"])))
+        asked.append(replace(event.request, submit_s=_second(row["Submit"])))
     return asked, ran
-
-
-def _request(options: dict[str, str], submit_s: int) -> Request:
-    hours, minutes, seconds = (int(part) for part in options["-t"].split(":"))
-    each, tasks = int(options["--ntasks-per-node"]), int(options["-n"])
-    gres = options.get("--gres", "")
-    memory = options.get("--mem")
-    return Request(
-        submit_s=submit_s,
-        limit_s=hours * 3600 + minutes * 60 + seconds,
-        min_nodes=-(-tasks // each),
-        max_nodes=-(-tasks // each),
-        tasks=tasks,
-        tasks_per_node=each,
-        memory_mib=int(memory) if memory else MEMORY_PER_CPU_MIB,
-        memory_per="node" if memory else "cpu",
-        gpus={"": int((gres.rpartition(":")[2]) or 1)} if gres else {},
-        features=options.get("--constraint", ""),
-        partitions=(options["-p"],),
-        qos=options["-q"],
-        account=options["-A"],
-        user=options["--uid"],
-    )
 
 
 def _second(text: str) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
 
 
+def micro_groups(folder: Path) -> dict[str, list[str]]:
+    """Each job's user, and what it needs of its nodes, in the order of replay_micro."""
+    asked = sorted(micro_requests(folder)[0], key=lambda one: one.submit_s)
+    return {
+        "user": [one.user for one in asked],
+        "nodes": [one.features or ("GPU" if one.gpus else LARGE if one.memory_per == "node" else ANY) for one in asked],
+    }
+
+
 def replay_micro(folder: Path, phases: Phases) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Waits of our replay and of the real run, in seconds."""
+    """Waits of our replay and of the real run, in seconds, in the order of submission."""
     cluster = micro_cluster(folder)
     asked, ran = micro_requests(folder)
     order = sorted(range(len(asked)), key=lambda k: asked[k].submit_s)
@@ -115,19 +100,24 @@ def _ranks(values: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def main() -> None:
-    """Prints mean waits, ranks and how many jobs are alike, over phases."""
+    """Prints mean waits, ranks and how many jobs are alike, over phases, then the waits of each user and kind of node."""
     folder = SHARED / "traces" / "clusters" / "ub-micro"
     if not folder.exists():
         sys.exit(f"{folder}: the data are not there; name the folder above with TRACEHOUSE_SHARED")
-    print("| phase | mean wait, s | real, s | ratio | rank | alike |")
+    waits = []
+    print("by phase\n\n| phase | mean wait, s | real, s | ratio | rank | alike |")
     print("| --- | --- | --- | --- | --- | --- |")
     for seed in range(SEEDS):
         ours, real = replay_micro(folder, Phases.drawn(seed))
+        waits.append(ours)
         print(
             f"| {seed} | {ours.mean():.0f} | {real.mean():.0f} | {ours.mean() / real.mean():.2f} | "
             f"{rank_correlation(ours, real):.3f} | {share_alike(ours, real):.2f} |",
             flush=True,
         )
+    print(f"\nby user and nodes\n\n| {COLUMNS} |\n| {RULER} |")
+    for row in rows_by_group(micro_groups(folder), real, waits):
+        print(f"| {row} |")
 
 
 if __name__ == "__main__":
