@@ -15,6 +15,7 @@ from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.replay.changes.jobs_of_replay import changed_rows, partition_shares
 from assets.replay.changes.outages import outages_of
 from assets.replay.on_nodes import Ground, ground_of, placement_metrics
+from assets.replay.pbs.way import pbs_of_trace
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import Asked, check_settings, replayer_of, way_of
 from assets.replay.settings import NodeSettings, RunSettings
@@ -151,8 +152,9 @@ def replay_run(
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     cluster_procs = settings.procs or trace.cluster_procs
-    if settings.is_on_slurm and not settings.procs:
-        cluster_procs = slurm_of_trace(trace, rows).num_cpus
+    if settings.is_on_cluster and not settings.procs:
+        of_trace = pbs_of_trace if settings.is_on_pbs else slurm_of_trace
+        cluster_procs = of_trace(trace, rows).num_cpus
     shares = partition_shares(rows, settings.partitions, cluster_procs)
     rows, dropped = _without_wider(trace, rows, cluster_procs, settings, shares)
     first, length = settings.window_of(rows.height)
