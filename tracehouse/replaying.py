@@ -19,6 +19,8 @@ from assets.replay.limits.named import named_cluster
 from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
 from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.replay.on_nodes import node_settings, placed_jobs
+from assets.replay.pbs.unmodelled import unmodelled_by_pbs
+from assets.replay.pbs.way import pbs_of_trace
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import ReplayRun, replay_run
@@ -136,7 +138,7 @@ def replay_trace(log: str, asked: AskedSettings, labels: Sequence[str] = ()) -> 
     policy = choose_policy(settings, None if is_log else open_warehouse(), log)
     with say_if_slow(f"reading {log}"):
         trace = load_any_trace(source, settings, not is_log, [*settings.labels, *labels])
-    if not settings.procs and not settings.is_on_slurm and not settings.cluster:
+    if not settings.procs and not settings.is_on_cluster and not settings.cluster:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     return replay_sized(trace, settings, policy, asked, source.procs_per_node)
 
@@ -173,7 +175,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "trace": trace_or_source,
         "policy": run.policy.text,
         "policy_sha256": run.policy.sha256,
-        **_on_slurm(run),
+        **_on_cluster(run),
         **_under_limits(run),
         "backfill": settings.backfill,
         "inspector": settings.inspector,
@@ -202,19 +204,21 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
     }
 
 
-def _on_slurm(run: ReplayRun) -> dict[str, Any]:
-    """Which Slurm replayed, what of it is not in the replay, and how far its runs are from each other. Empty where none did."""
-    if not run.settings.is_on_slurm:
+def _on_cluster(run: ReplayRun) -> dict[str, Any]:
+    """Which Slurm or PBS replayed, what of it is not in the replay, and how far runs of Slurm are from each other. Empty where none did."""
+    if not run.settings.is_on_cluster:
         return {}
-    cluster = slurm_of_trace(run.trace, run.rows, run.settings.cluster)
+    is_pbs = run.settings.is_on_pbs
+    cluster = (pbs_of_trace if is_pbs else slurm_of_trace)(run.trace, run.rows, run.settings.cluster)
     scheduler = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
-    about = {"cluster": cluster.name, "scheduler": scheduler, "not_modelled": unmodelled_rules(cluster)}
-    return {"slurm": about | {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}}
+    rules = unmodelled_by_pbs(cluster) if is_pbs else unmodelled_rules(cluster)
+    about = {"cluster": cluster.name, "scheduler": scheduler, "not_modelled": rules}
+    return {cluster.scheduler.name: about | {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}}
 
 
 def _under_limits(run: ReplayRun) -> dict[str, Any]:
     """Which cluster's limits held jobs back, and what of it is not in the replay. Empty where none did."""
-    if run.settings.cluster is None or run.settings.is_on_slurm:
+    if run.settings.cluster is None or run.settings.is_on_cluster:
         return {}
     cluster = named_cluster(run.settings.cluster, run.trace.source)
     return {

@@ -11,6 +11,7 @@ import polars as pl
 from assets.common.trace import Trace
 from assets.replay.limits.way import limited_replayer
 from assets.replay.on_nodes import Ground, NodeReplayer, tree_of
+from assets.replay.pbs.way import PbsOfSource, own_order_of_pbs, pbs_replayer
 from assets.replay.policies import ChosenPolicy, order_policy
 from assets.replay.settings import CHAMPION, NodeSettings, RunSettings, parse_window
 from assets.replay.slurm.way import SlurmRuns, order_on_slurm, slurm_replayer
@@ -205,6 +206,10 @@ def _live(asked: Asked) -> LiveReplayer:
     return LiveReplayer(_order(asked), asked.rows, live)
 
 
+def _pbs(asked: Asked) -> PbsOfSource:
+    return pbs_replayer(asked.trace, asked.rows, asked.cluster.procs, asked.settings.cluster)
+
+
 def _slurm(asked: Asked) -> SlurmRuns:
     return slurm_replayer(asked.trace, asked.rows, asked.cluster.procs, asked.policy.policy, asked.settings.cluster)
 
@@ -260,6 +265,17 @@ NOT_IN_PARTITIONS = (
 
 WAYS: tuple[tuple[Callable[[RunSettings, NodeSettings | None], bool], Way | str], ...] = (
     (lambda settings, nodes: not settings.is_standard, RLSCHEDULER),
+    (
+        lambda settings, nodes: settings.is_on_pbs,
+        Way(
+            PbsOfSource,
+            _pbs,
+            {
+                "": "PBS decides by its own configuration, on its own nodes: leave --{part} out, or name a policy such as FCFS"
+            },
+            own_order_of_pbs,
+        ),
+    ),
     (
         lambda settings, nodes: settings.is_on_slurm,
         Way(

@@ -17,6 +17,7 @@ from assets.replay.changes.outages import outages_of
 from assets.replay.limits.holds import KNOWN_AFTER_S, missing_processors
 from assets.replay.limits.named import clock_zero_s, named_cluster
 from assets.replay.on_nodes import Ground, ground_of, placement_metrics
+from assets.replay.pbs.way import pbs_of_trace
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import Asked, check_settings, replayer_of, way_of
 from assets.replay.settings import NodeSettings, RunSettings
@@ -155,8 +156,9 @@ def replay_run(
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     cluster_procs = settings.procs or trace.cluster_procs
-    if settings.is_on_slurm and not settings.procs:
-        cluster_procs = slurm_of_trace(trace, rows, settings.cluster).num_cpus
+    if settings.is_on_cluster and not settings.procs:
+        of_trace = pbs_of_trace if settings.is_on_pbs else slurm_of_trace
+        cluster_procs = of_trace(trace, rows, settings.cluster).num_cpus
     elif settings.cluster and not settings.procs:
         cluster_procs = named_cluster(settings.cluster, trace.source).num_cpus
     shares = partition_shares(rows, settings.partitions, cluster_procs)
@@ -168,7 +170,7 @@ def replay_run(
     simulated = pl.concat([waiting, replayed])
     jobs = trace.jobs_of(simulated, settings.believed, settings.reserve_by, settings.admit_by)
     cluster = _cluster(trace, ahead, begin, waiting.height, cluster_procs, settings)
-    if settings.cluster and not settings.is_on_slurm:
+    if settings.cluster and not settings.is_on_cluster:
         cluster = _with_missing(trace, jobs, cluster, settings.cluster)
     counts = {
         "jobs": replayed.height,

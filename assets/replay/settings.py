@@ -24,6 +24,8 @@ TEXT = "a text in quotes"
 CHAMPION = "learned"
 """In place of a rule or a file: the champion that the pipeline keeps for the source."""
 SLURM_PREFIX = "slurm:"
+PBS = "pbs"
+"""The policy under which the source's own PBS decides."""
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
 
 
@@ -232,9 +234,19 @@ class RunSettings(BaseModel):
         return slurm_policy_of(self.policy) is not None
 
     @property
+    def is_on_pbs(self) -> bool:
+        """Whether the source's own PBS decides."""
+        return self.policy.strip().lower() == PBS
+
+    @property
+    def is_on_cluster(self) -> bool:
+        """Whether the source's own scheduler decides, on the nodes of its cluster."""
+        return self.is_on_slurm or self.is_on_pbs
+
+    @property
     def labels(self) -> list[str]:
         """Columns of core.jobs that the rows need for these settings, besides those that every replay has."""
-        if self.is_on_slurm:
+        if self.is_on_cluster:
             return list(REQUEST_LABELS)
         if self.cluster is not None:
             return list(LIMIT_LABELS)
@@ -323,7 +335,7 @@ REQUEST_LABELS = (
     *("queue", "account", "qos", "reservation", "nodes", "requested_nodes", "gpus", "gpu_types"),
     *("requested_memory_kb", "memory_per", "features", "is_exclusive", "submit_time", "eligible_time"),
 )
-"""Columns of core.jobs that say what a job asked Slurm for, besides those that every trace has."""
+"""Columns of core.jobs that say what a job asked its scheduler for, besides those that every trace has."""
 LIMIT_LABELS = ("queue", "account", "qos", "group_name")
 """Columns of core.jobs that say which limits hold for a job, besides those that every trace has."""
 REFUSABLE = tuple(name for name, option in options_of(RunSettings).items() if option.refusable)

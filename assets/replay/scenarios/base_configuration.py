@@ -12,6 +12,7 @@ from assets.replay.grade import SourceGrade, grade_of
 from assets.replay.limits.named import named_cluster
 from assets.replay.limits.unhonoured import unhonoured_rules
 from assets.replay.loading import catalogue_source, is_loaded
+from assets.replay.pbs.unmodelled import unmodelled_by_pbs
 from assets.replay.scenarios.base_scheduler import (
     GOOD_GRADES,
     NO_FIGURES,
@@ -52,7 +53,10 @@ class BaseConfiguration:
         if settings.cluster is None:
             return self
         cluster = named_cluster(settings.cluster, source)
-        rules = unmodelled_rules(cluster) if settings.is_on_slurm else unhonoured_rules(cluster, settings.policy)
+        if settings.is_on_slurm:
+            rules = unmodelled_rules(cluster)
+        else:
+            rules = unmodelled_by_pbs(cluster) if settings.is_on_pbs else unhonoured_rules(cluster, settings.policy)
         return replace(self, not_modelled=tuple(rules))
 
     @property
