@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+SHOWN_NAMES = {"dd-ppo": "our population", "ppo": "our PPO"}
+"""What tables and pictures call variants that are not the paper's (docs/reference/differences.md)."""
 COLOURS = (BLUE, ORANGE, GREEN, GREY)
 METRIC_LABELS = {
     "bsld": "bounded slowdown",
@@ -53,7 +55,13 @@ def reward_curves(rows: pl.DataFrame) -> Figure:
                 .sort("epoch")
             )
             sampled = _sign(goal) * mean["sampled_cost"]
-            ax.plot(mean["decisions"] / 1e6, sampled, color=colour, linewidth=1.4, label=variant)
+            ax.plot(
+                mean["decisions"] / 1e6,
+                sampled,
+                color=colour,
+                linewidth=1.4,
+                label=SHOWN_NAMES.get(str(variant), variant),
+            )
         if (part["sampled_cost"] > 0).all():
             log_axis(ax.yaxis)
         ax.set_ylabel(f"{goal}, sampled", fontsize=9)
@@ -76,8 +84,9 @@ def boxes(costs: pl.DataFrame) -> Figure:
         several = part["trained_on"].drop_nulls().n_unique() > 1
         learned_from = pl.col("trained_on").fill_null("") if several else pl.lit("")
         short = pl.col("policy").str.replace(", for .*", "").str.replace("without ", "without\n")
+        shown = short.replace({name: label.replace(" ", "\n") for name, label in SHOWN_NAMES.items()})
         named = part.with_columns(
-            policy=pl.concat_str(short.str.replace("bounded-key", "bounded\nkey"), learned_from, separator="\n")
+            policy=pl.concat_str(shown.str.replace("bounded-key", "bounded\nkey"), learned_from, separator="\n")
         )
         windows = named.group_by("policy", "window_number", maintain_order=True).agg(pl.col("cost").mean())
         names = windows["policy"].unique(maintain_order=True).to_list()

@@ -53,18 +53,18 @@ TWICE, EQUAL_TIME = "SA, twice the moves", "SA, equal CPU time"
 COSTS_OF_FIGURE_5 = {
     "sequential": 105_023.5,
     TWICE: 90_809.7,
-    "NSA CNN-3": 89_588.7,
-    "NSA FCN-1": 90_809.7 * 1.0027,
+    "learned CNN-3": 89_588.7,
+    "learned FCN-1": 90_809.7 * 1.0027,
     "SCAS, exact": 83_092.3,
 }
 """What the paper prints of 500 moves: Tables III and IV, and that NSA-500 with FCN-1 is 0.27 % above SA-1000."""
 _STYLES = {
-    "NSA FCN-1": (GREY, ":"),
-    "NSA FCN-2": (GREY, "--"),
-    "NSA FCN-3": (GREY, "-"),
-    "NSA CNN-1": (BLUE, ":"),
-    "NSA CNN-2": (BLUE, "--"),
-    "NSA CNN-3": (BLUE, "-"),
+    "learned FCN-1": (GREY, ":"),
+    "learned FCN-2": (GREY, "--"),
+    "learned FCN-3": (GREY, "-"),
+    "learned CNN-1": (BLUE, ":"),
+    "learned CNN-2": (BLUE, "--"),
+    "learned CNN-3": (BLUE, "-"),
     TWICE: (ORANGE, "-"),
     EQUAL_TIME: (GREEN, "-"),
     "SCAS, exact": (INK, "--"),
@@ -85,7 +85,9 @@ def main() -> None:
         tables = [costs_in_lines(stored[f"annealing_steps, {search}"]["lines"]) for search in SEARCHES]
         steps_picture(*tables).savefig(arguments.picture, dpi=110, metadata={"Software": None})
         return
-    policies = {f"NSA {name}": trained_network(arguments, "paper", name)[0] for name in arguments.networks.split(",")}
+    policies = {
+        f"learned {name}": trained_network(arguments, "paper", name)[0] for name in arguments.networks.split(",")
+    }
     for search, rules in SEARCHES.items():
         costs = measured_costs(TRAINED_CLUSTERS[arguments.tree], policies, rules, arguments.epochs)
         print(f"\n{search}\n\n{steps_table(costs)}", flush=True)
@@ -154,7 +156,7 @@ def _panel(axis: Axes, title: str, costs: Costs) -> None:
             marker = "o" if len(shares) == 1 else None
             axis.plot(STEPS[: len(shares)], shares, color=colour, linestyle=dashes, marker=marker, label=name)
     axis.set_title(title, fontsize=9, color=INK)
-    axis.set_xlabel("moves of NSA", fontsize=9)
+    axis.set_xlabel("moves of the learned search", fontsize=9)
     axis.set_xlim(STEPS[0] - 50, STEPS[-1] + 50)
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelsize=9, colors=INK)

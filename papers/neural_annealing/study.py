@@ -8,7 +8,8 @@ never undoes a rejected move.
     python -m papers.neural_annealing.study --tree code --checkpoints FOLDER
     python -m papers.neural_annealing.study --tree paper --variants paper --networks CNN-3 --recipe siblings --epochs 2
 
-What was trained is kept in FOLDER, and an interrupted run goes on from there. Each policy is written beside its checkpoint.
+The recipe `exact` learns from the exact cost of every choice, for as many passes as `--updates` says. What was trained is kept in FOLDER,
+and an interrupted run goes on from there. Each policy is written beside its checkpoint.
 """
 
 from __future__ import annotations
@@ -30,9 +31,17 @@ from models.allocation.neural.repairing import LARGEST_JOB
 from models.allocation.scas import scas_allocation
 from models.allocation.sequential import sequential_allocation
 from models.allocation.window import Allocation, Window
+from papers.neural_annealing.exact_training import ExactLearner, ExactPass, train_on_values
 from papers.neural_annealing.options import RepairOptions
 from papers.neural_annealing.protocol import HOP_COST
-from papers.neural_annealing.training import EPOCH_JOBS, TEST_STREAM, RepairUpdate, epoch_seed, train_repair
+from papers.neural_annealing.training import (
+    EPOCH_JOBS,
+    TEST_STREAM,
+    RepairUpdate,
+    TrainedRepair,
+    epoch_seed,
+    train_repair,
+)
 from simulator.topology.closed_loop import published_jobs, run_closed_loop, selecting
 from simulator.topology.tree import SwitchTree, regular_tree
 
@@ -56,6 +65,7 @@ TRAINED_CLUSTERS = {
 }
 RECIPES: dict[str, dict[str, Any]] = {
     "published": {},
+    "exact": {},
     "siblings": {
         "update_windows": 4,
         "window_episodes": 8,
@@ -66,6 +76,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 
 Solver = Callable[[Window, list[int]], Allocation]
+RepairCurve = list[RepairUpdate] | list[ExactPass]
 
 
 def main() -> None:
@@ -99,18 +110,21 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoints", type=Path, help="folder of what was trained")
 
 
-def trained_network(
-    arguments: argparse.Namespace, variant: str, network: str
-) -> tuple[RepairPolicy, list[RepairUpdate]]:
+def trained_network(arguments: argparse.Namespace, variant: str, network: str) -> tuple[RepairPolicy, RepairCurve]:
     """The policy and its curve, from the checkpoint where there is one. The policy becomes a file."""
     cluster = TRAINED_CLUSTERS[arguments.tree]
     settings = {"variant": variant, "network": network, "integer": cluster.integer, "updates": arguments.updates}
     options = RepairOptions(**settings, **RECIPES[arguments.recipe])
     name = f"repair-{arguments.tree}-{variant}-{network}-{arguments.recipe}-{arguments.seed}"
     folder = arguments.checkpoints
+    file = folder / f"{name}.pt" if folder else None
     began = time.process_time()
-    trained = train_repair(cluster.tree, options, arguments.seed, folder / f"{name}.pt" if folder else None)
-    print(f"{name}: {trained.curve[-1].episodes:,} episodes, {time.process_time() - began:.0f} CPU-s now", flush=True)
+    trained: TrainedRepair | ExactLearner
+    if arguments.recipe == "exact":
+        trained = train_on_values(cluster.tree, options, arguments.seed, file, arguments.updates)
+    else:
+        trained = train_repair(cluster.tree, options, arguments.seed, file)
+    print(f"{name}: {len(trained.curve):,} updates, {time.process_time() - began:.0f} CPU-s now", flush=True)
     policy = RepairPolicy.of_actor(
         trained.network.actor, options.network, options.variant, options.seen_nodes, options.largest
     )
@@ -120,7 +134,7 @@ def trained_network(
     return policy, trained.curve
 
 
-def print_curves(variant: str, curves: dict[Any, list[RepairUpdate]]) -> None:
+def print_curves(variant: str, curves: dict[Any, RepairCurve]) -> None:
     """Figure 4: what an episode costs, as a share of what random first nodes cost in the same episodes."""
     features = 5 if variant == "code" else 4
     print(f"\ncost of an episode over that of random repairs, variant of the {variant}, by parts of the training\n")
@@ -128,29 +142,38 @@ def print_curves(variant: str, curves: dict[Any, list[RepairUpdate]]) -> None:
     print(f"|---|---|---|{'---|' * CURVE_POINTS}")
     for network, curve in curves.items():
         parts = [part for part in np.array_split(np.arange(len(curve)), CURVE_POINTS) if len(part)]
-        shares = [sum(curve[k].cost for k in part) / sum(curve[k].random_cost for k in part) for part in parts]
+        shares = [curve_share([curve[k] for k in part]) for part in parts]
         counts = f"{counted_weights(network, features):,} | {PRINTED_WEIGHTS[network]:,}"
         print(f"| {network} | {counts} | {' | '.join(f'{share:.3f}' for share in shares)} |", flush=True)
 
 
+def curve_share(part: list[RepairUpdate | ExactPass]) -> float:
+    """Cost over that of random first nodes, in a part of a training."""
+    if isinstance(part[-1], ExactPass):
+        return float(np.mean([report.share for report in part if isinstance(report, ExactPass)]))
+    updates = [report for report in part if isinstance(report, RepairUpdate)]
+    return sum(report.cost for report in updates) / sum(report.random_cost for report in updates)
+
+
 def print_table_3(title: str, cluster: TrainedCluster, policy: RepairPolicy, epochs: int) -> None:
     """Mean cost of a window by epoch and solver, and CPU milliseconds of a window below."""
-    solvers = {"Seq.": sequential, "NSA-500": neural(policy, PAPERS_ANNEALING, 500)}
-    equal = equal_steps(cluster, solvers["NSA-500"])
+    solvers = {"Seq.": sequential, "learned-500": neural(policy, PAPERS_ANNEALING, 500)}
+    equal = equal_steps(cluster, solvers["learned-500"])
     solvers |= {
         "SA-500": annealed(PAPERS_ANNEALING, 500),
         "SA-1000": annealed(PAPERS_ANNEALING, 1000),
         f"SA-{equal}": annealed(PAPERS_ANNEALING, equal),
-        "NSA-500 published": neural(policy, PUBLISHED_ANNEALING, 500),
+        "learned-500 published": neural(policy, PUBLISHED_ANNEALING, 500),
         "SA-500 published": annealed(PUBLISHED_ANNEALING, 500),
         "SA-1000 published": annealed(PUBLISHED_ANNEALING, 1000),
         f"SA-{equal} published": annealed(PUBLISHED_ANNEALING, equal),
+        "random-500": annealed(replace(PAPERS_ANNEALING, entries=policy.seen_nodes), 500),
         "SCAS exact": exact,
     }
     print(f"\n{title}\n\n| epoch | {' | '.join(solvers)} |\n|---|{'---|' * len(solvers)}")
     rows = []
     for epoch in range(epochs):
-        costs, times = run_epoch(cluster, solvers, "NSA-500", epoch)
+        costs, times = run_epoch(cluster, solvers, "learned-500", epoch)
         rows.append((costs, times))
         print(f"| {epoch + 1} | {' | '.join(f'{HOP_COST * cost:,.0f}' for cost in costs)} |", flush=True)
     costs, times = (np.mean([row[part] for row in rows], axis=0) for part in (0, 1))
@@ -158,11 +181,17 @@ def print_table_3(title: str, cluster: TrainedCluster, policy: RepairPolicy, epo
     print(f"| CPU ms | {' | '.join(f'{1000 * seconds:.2f}' for seconds in times)} |")
     names = list(solvers)
     for kind in ("", " published"):
-        ours = names.index(f"NSA-500{kind}")
-        for rival in (f"SA-500{kind}", f"SA-1000{kind}", f"SA-{equal}{kind}", "SCAS exact"):
+        ours = names.index(f"learned-500{kind}")
+        for rival in (
+            f"SA-500{kind}",
+            f"SA-1000{kind}",
+            f"SA-{equal}{kind}",
+            "SCAS exact",
+            *(["random-500"] if not kind else []),
+        ):
             other = names.index(rival)
             gains = [1 - row[0][ours] / row[0][other] for row in rows]
-            print(f"NSA-500{kind} is {100 * np.mean(gains):+.2f} % below {rival}, mean over epochs")
+            print(f"learned-500{kind} is {100 * np.mean(gains):+.2f} % below {rival}, mean over epochs")
 
 
 def run_epoch(

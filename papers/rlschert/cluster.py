@@ -46,7 +46,8 @@ class Setting:
     with_remaining: estimates follow the prediction while a job runs. goal: "slowdown" or "completion". true_lengths: rewards divide
     by real run times. stop_within, stop_ratio: the stopping rule (docs/reference/rlschert.md) stops jobs that have run for at most
     `stop_within` units when a job waits that is `stop_ratio` times shorter (0 units means no such rule). preemption_cost: units
-    by which every run of a job after a kill is longer. Raises ValueError for numbers that make no sense.
+    by which every run of a job after a kill is longer. printed_reward: equation 9 as it is
+    printed. Raises ValueError for numbers that make no sense.
     """
 
     procs: int = 16
@@ -57,6 +58,7 @@ class Setting:
     stop_within: int = 0
     stop_ratio: float = 3.0
     preemption_cost: int = 0
+    printed_reward: bool = False
 
     def __post_init__(self) -> None:
         if self.stop_within < 0 or self.preemption_cost < 0:
@@ -79,6 +81,7 @@ class Setting:
             self.stop_within,
             float(self.stop_ratio),
             self.preemption_cost,
+            self.printed_reward,
         )
 
 

@@ -109,6 +109,7 @@ def ladder_tasks(plan: RLSchertPlan) -> list[LadderTask]:
                 procs=plan.procs,
                 goal=options.goal,
                 true_lengths=options.true_lengths,
+                printed_reward=options.printed_reward,
                 preemption_cost=plan.preemption_cost,
                 **rule,
             )

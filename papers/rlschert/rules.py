@@ -42,7 +42,7 @@ class ClusterRules(NamedTuple):
     """procs: of the cluster. with_remaining: estimates follow the prediction while a job runs. kill_by_rule: see
     docs/reference/rlschert.md. goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time.
     stop_within, stop_ratio: of the stopping rule, units of time and a factor (0 units means no such rule). preemption_cost: units by
-    which every run of a job after a kill is longer."""
+    which every run of a job after a kill is longer. printed_reward: the reward for slowdown is equation 9 as it is printed."""
 
     procs: int
     with_remaining: bool
@@ -52,6 +52,7 @@ class ClusterRules(NamedTuple):
     stop_within: int
     stop_ratio: float
     preemption_cost: int
+    printed_reward: bool
 
 
 class ClusterState(NamedTuple):
@@ -368,6 +369,16 @@ def _count_reward(jobs, rules, state, e):
                 total += 1.0
             elif rules.true_lengths:
                 total += 1.0 / jobs.length[e, j]
+            elif rules.printed_reward:
+                total += 1.0 / _predictor(jobs, rules, state, e, j)
             else:
                 total += 1.0 / state.estimate[e, j]
     state.reward[e] -= total
+
+
+@lean
+def _predictor(jobs, rules, state, e, j):
+    """Predictor(j) of equation 9: what a running job still needs, where that is predicted, else the prediction before its run."""
+    if state.place[e, j] == RUNNING and rules.with_remaining:
+        return max(state.estimate[e, j] - (state.now[e] - state.start[e, j]), 1)
+    return jobs.first[e, j]

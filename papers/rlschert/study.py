@@ -1,22 +1,29 @@
 """What training RLSchert's networks takes and gives: `python -m papers.rlschert.study PART ...`.
 
 training: until learned killing has converged, a quarter of an hour. completion: the curve of RLSchert without killing for completion
-time. table_3: what an iteration of the paper's networks on state images takes. All on synthetic jobs, in CPU time of one process.
+time. table_3: what an iteration of the paper's networks on state images takes. networks: Table 3 itself, with the paper's settings and
+one seed, and DeepRM. An interrupted training goes on from its file in `--checkpoints`. All on synthetic jobs, in CPU time of one process.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from models.scheduling.arena import Windows
+from models.scheduling.comparison import paired_difference
 from papers.markdown import markdown
 from papers.rlschert.cluster import Setting, run_heuristic_on
 from papers.rlschert.options import PAPER_OPTIONS, RLSchertOptions
-from papers.rlschert.plan import NETWORKS_TRIED
-from papers.rlschert.training import IterationReport, train_rlschert
-from papers.rlschert.view import HEURISTICS
+from papers.rlschert.plan import NETWORKS_TRIED, TEST_SEED
+from papers.rlschert.training import IterationReport, RLSchertPolicy, train_rlschert, train_selecting
+from papers.rlschert.view import HEURISTICS, WHOLE_QUEUE_HEURISTICS
 from papers.rlschert.workload import Workload, draw_sequences
 
 ITERATIONS_TIMED = 4
@@ -89,12 +96,87 @@ def table_3() -> None:
     print(f"\nTable 3, networks on state images\n\n{markdown(titles, lines)}")
 
 
+@dataclass(frozen=True)
+class TrainedImage:
+    """A network on state images that was trained with the paper's settings. name: its row. printed: slowdown in Table 3, or Table 7
+    for DeepRM. seconds: CPU time of the training, of what was trained in this process."""
+
+    name: str
+    printed: float
+    setting: Setting
+    policy: RLSchertPolicy
+    curve: list[IterationReport]
+    seconds: float
+
+
+IMAGES_TRAINED = (
+    ("policy gradient, dense", "pg", "image_mlp", True, 7.16),
+    ("PPO, dense", "ppo", "image_mlp", True, 7.03),
+    ("PPO, dense, first predictions", "ppo", "image_mlp", False, 9.63),
+    ("PPO, convolutions", "ppo", "image_cnn", True, 7.59),
+)
+"""Row, algorithm, network, whether estimates follow the predictions while jobs run, and what the paper prints."""
+
+
+def networks(checkpoints: Path | None, iterations: int = PAPER_OPTIONS.iterations, seed: int = 1) -> None:
+    """Table 3, and a network that sees first predictions alone, as DeepRM does. None kills, and judging sequences are of no training."""
+    pool, validation = (draw_sequences(Workload(), count, draw) for draw, count in ((1, PAPER_OPTIONS.pool), (2, 32)))
+    trained = []
+    for name, algorithm, network, with_remaining, printed in IMAGES_TRAINED:
+        changed = {"network": network, "algorithm": algorithm, "iterations": iterations}
+        options, setting = (
+            PAPER_OPTIONS.model_copy(update=changed),
+            Setting(with_remaining=with_remaining, printed_reward=True),
+        )
+        kind = "rlschert" if with_remaining else "deeprm"
+        file = checkpoints / f"{kind}-{algorithm}-{network}-{seed}.pt" if checkpoints else None
+        begin = time.process_time()
+        policy, curve = train_selecting(pool, validation, setting, options, seed, file)
+        trained.append(TrainedImage(name, printed, setting, policy, curve, time.process_time() - begin))
+        print(f"{name}: {trained[-1].seconds:.0f} CPU-s now", flush=True)
+    print_networks(trained)
+
+
+def print_networks(trained: list[TrainedImage]) -> None:
+    """Slowdowns on the 16 test sequences, beside the heuristics, and the curves on the validation sequences."""
+    test = draw_sequences(Workload(), 16, TEST_SEED)
+    costs = {
+        name: run_heuristic_on(test, Setting(with_remaining=name in WHOLE_QUEUE_HEURISTICS), name).slowdowns()
+        for name in (*HEURISTICS, *WHOLE_QUEUE_HEURISTICS)
+    }
+    printed = dict.fromkeys(costs, "")
+    for one in trained:
+        costs[one.name] = one.policy.run(test, one.setting).slowdowns()
+        printed[one.name] = f"{one.printed:.2f}"
+    lines = []
+    for name, cost in costs.items():
+        apart = paired_difference(cost[None], costs["SAF"][None], Windows(np.arange(len(cost)), 1), 1)
+        interval = "" if name == "SAF" or apart.low is None else f"{apart.low:+.2f} to {apart.high:+.2f}"
+        lines.append([name, f"{cost.mean():.2f}", interval, printed[name]])
+    titles = ["scheduler", "slowdown", "against SAF, 95 %", "the paper prints"]
+    print(f"\nTable 3, trained as published\n\n{markdown(titles, lines)}")
+    shown = sorted({report.iteration for one in trained for report in one.curve if report.iteration % 25 == 0})
+    rows = []
+    for one in trained:
+        validated = {report.iteration: report.validation for report in one.curve}
+        cells = [f"{validated[iteration]:.2f}" if validated.get(iteration) else "" for iteration in shown]
+        rows.append([one.name, *cells])
+    print(
+        f"\nTable 3, slowdown on the validation sequences by iteration\n\n{markdown(['network', *map(str, shown)], rows)}"
+    )
+
+
 def main() -> None:
     """Runs the parts that are named."""
-    parts = {"training": training, "completion": completion_curve, "table_3": table_3}
-    if not sys.argv[1:] or set(sys.argv[1:]) - set(parts):
+    parser = argparse.ArgumentParser(prog="python -m papers.rlschert.study")
+    parser.add_argument("parts", nargs="*")
+    parser.add_argument("--checkpoints", type=Path, help="folder of the networks that were trained")
+    arguments = parser.parse_args()
+    parts: dict[str, Callable[[], None]] = {"training": training, "completion": completion_curve, "table_3": table_3}
+    parts["networks"] = lambda: networks(arguments.checkpoints)
+    if not arguments.parts or set(arguments.parts) - set(parts):
         sys.exit(f"expected parts to run, of {', '.join(parts)}")
-    for part in sys.argv[1:]:
+    for part in arguments.parts:
         parts[part]()
 
 

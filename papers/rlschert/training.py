@@ -3,9 +3,12 @@ algorithm 1 and equation 11)."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +17,7 @@ from numpy.typing import NDArray
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from models.scheduling.learning.adam import Adam
+from models.scheduling.learning.checkpoint import Checkpoint, train_epochs
 from models.scheduling.learning.choices import clipped_choices
 from papers.rlschert.cluster import Setting, SlotCluster, SlotOutcome, cost_of, take_sequences
 from papers.rlschert.networks import Facts, Image, new_rlschert_network, without_kills
@@ -87,40 +91,119 @@ def train_rlschert(
     one there is no imitation. What is tried on `validation`, and kept, is an average of the network's weights over the last
     iterations. The same arguments and seed give the same policy.
     """
-    torch.set_num_threads(1)
-    rng = np.random.default_rng(seed)
-    torch.manual_seed(int(rng.integers(2**31)))
-    policy = RLSchertPolicy(new_rlschert_network(options.network, setting.procs, kills), options.network, kills)
-    averaged = AveragedModel(policy.network, multi_avg_fn=get_ema_multi_avg_fn(options.averaging))
-    tried = replace(policy, network=cast("Facts | Image", averaged.module))
-    steps = Adam(policy.network.parameters(), lr=options.rate, fused=False)
-    best, kept, curve = np.inf, deepcopy(tried), []
-    for iteration in range(1, options.iterations + 1):
-        falling = 1 - 0.9 * (iteration - 1) / options.iterations
-        for group in steps.param_groups:
+    learner = _Learner(pool, validation, setting, options, seed, kills, teacher)
+    return learner.trained(None, on_iteration)
+
+
+def train_selecting(
+    pool: Sequences,
+    validation: Sequences,
+    setting: Setting,
+    options: RLSchertOptions,
+    seed: int,
+    checkpoint: Path | None,
+    on_iteration: Callable[[IterationReport], None] = lambda report: None,
+) -> tuple[RLSchertPolicy, list[IterationReport]]:
+    """As `train_rlschert`, of a policy that only selects. checkpoint: a file that an interrupted training goes on from."""
+    return _Learner(pool, validation, setting, options, seed, False, None).trained(checkpoint, on_iteration)
+
+
+class _Learner:
+    """What changes from iteration to iteration. best, kept: the least validated cost, and the policy that has it."""
+
+    def __init__(
+        self,
+        pool: Sequences,
+        validation: Sequences,
+        setting: Setting,
+        options: RLSchertOptions,
+        seed: int,
+        kills: bool,
+        teacher: RLSchertPolicy | None,
+    ) -> None:
+        torch.set_num_threads(1)
+        self._pool, self._validation, self._setting = pool, validation, setting
+        self._options, self._teacher, self._seed = options, teacher, seed
+        self._rng = np.random.default_rng(seed)
+        torch.manual_seed(int(self._rng.integers(2**31)))
+        self._policy = RLSchertPolicy(
+            new_rlschert_network(options.network, setting.procs, kills), options.network, kills
+        )
+        self._averaged = AveragedModel(self._policy.network, multi_avg_fn=get_ema_multi_avg_fn(options.averaging))
+        self._tried = replace(self._policy, network=cast("Facts | Image", self._averaged.module))
+        self._steps = Adam(self._policy.network.parameters(), lr=options.rate, fused=False)
+        self.best, self.kept = np.inf, deepcopy(self._tried)
+        self.curve: list[IterationReport] = []
+
+    def trained(
+        self, checkpoint: Path | None, on_iteration: Callable[[IterationReport], None]
+    ) -> tuple[RLSchertPolicy, list[IterationReport]]:
+        """The policy that is kept, and the curve, after all iterations. Raises ValueError where no sequence came to its end."""
+        options = self._options
+        file = Checkpoint(checkpoint, _training_of(self._pool, self._setting, options, self._seed))
+        train_epochs(self, options.iterations, file, on_iteration)
+        if not np.isfinite(self.best):
+            raise ValueError(
+                f"no validation sequence reached its end within max_actions ({options.max_actions}): raise it, or take fewer "
+                "jobs or a higher job_rate"
+            )
+        return self.kept, self.curve
+
+    def begin(self) -> None:
+        """Nothing comes before the first iteration."""
+
+    def run_epoch(self, epoch: int) -> IterationReport:
+        """Samples sequences, passes over their decisions, and validates where it is time to."""
+        options, pool, rng = self._options, self._pool, self._rng
+        falling = 1 - 0.9 * (epoch - 1) / options.iterations if options.falling else 1.0
+        for group in self._steps.param_groups:
             group["lr"] = options.rate * falling
         few = len(pool.arrive) < options.sequences
         drawn = take_sequences(pool, rng.choice(len(pool.arrive), size=options.sequences, replace=few))
-        sampled = _sample(policy, drawn, setting, options, teacher, rng)
+        sampled = _sample(self._policy, drawn, self._setting, options, self._teacher, rng)
         weight = 0.0
-        if teacher is not None and iteration <= options.teacher_iterations:
-            weight = options.teacher_weight * (1 - (iteration - 1) / options.teacher_iterations)
-        kl, entropy = _update(policy.network, steps, sampled, options, weight, options.entropy_weight * falling, rng)
-        averaged.update_parameters(policy.network)
+        if self._teacher is not None and epoch <= options.teacher_iterations:
+            weight = options.teacher_weight * (1 - (epoch - 1) / options.teacher_iterations)
+        network = self._policy.network
+        kl, entropy = _update(network, self._steps, sampled, options, weight, options.entropy_weight * falling, rng)
+        self._averaged.update_parameters(network)
         cost = None
-        if iteration % options.validate_every == 0 or iteration == options.iterations:
-            cost = float(cost_of(tried.run(validation, setting, options.max_actions), options.goal).mean())
-            if cost < best:
-                best, kept = cost, deepcopy(tried)
-        report = IterationReport(iteration, sampled.cost, cost, len(sampled.action), kl, entropy, weight)
-        curve.append(report)
-        on_iteration(report)
-    if not np.isfinite(best):
-        raise ValueError(
-            f"no validation sequence reached its end within max_actions ({options.max_actions}): raise it, or take fewer jobs or "
-            "a higher job_rate"
-        )
-    return kept, curve
+        if epoch % options.validate_every == 0 or epoch == options.iterations:
+            outcome = self._tried.run(self._validation, self._setting, options.max_actions)
+            cost = float(cost_of(outcome, options.goal).mean())
+            if cost < self.best:
+                self.best, self.kept = cost, deepcopy(self._tried)
+        self.curve.append(IterationReport(epoch, sampled.cost, cost, len(sampled.action), kl, entropy, weight))
+        return self.curve[-1]
+
+    def to_state(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        networks = {"now": self._policy.network, "averaged": self._averaged, "kept": self.kept.network}
+        return {
+            "networks": {name: network.state_dict() for name, network in networks.items()},
+            "steps": self._steps.state_dict(),
+            "draws": json.dumps(self._rng.bit_generator.state),
+            "best": self.best,
+            "curve": [asdict(report) for report in self.curve],
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """The inverse of `to_state`."""
+        networks = {"now": self._policy.network, "averaged": self._averaged, "kept": self.kept.network}
+        for name, network in networks.items():
+            network.load_state_dict(state["networks"][name])
+        self._steps.load_state_dict(state["steps"])
+        self._rng.bit_generator.state = json.loads(state["draws"])
+        self.best = state["best"]
+        self.curve = [IterationReport(**report) for report in state["curve"]]
+
+
+def _training_of(pool: Sequences, setting: Setting, options: RLSchertOptions, seed: int) -> str:
+    """Which training this is: a hash of all that it depends on."""
+    digest = hashlib.sha256(b"".join(np.ascontiguousarray(column).tobytes() for column in pool))
+    settings = [asdict(setting), options.model_dump(), seed]
+    digest.update(json.dumps(settings, sort_keys=True).encode())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -156,6 +239,8 @@ def _sample(
         if not live.any():
             break
         seen, mask, future = cluster.seen.copy(), cluster.mask.copy(), cluster.future()
+        if not options.critic_sees_future:
+            future[:] = 0.0
         if not policy.kills:
             mask[:, SLOTS : SLOTS + KILLABLE] = False
         with torch.no_grad():
@@ -237,7 +322,7 @@ def _update(
     entropy_weight: float,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Passes over the decisions. Returns the KL divergence and the entropy of the last pass."""
+    """Passes over the decisions. Returns the KL divergence and the entropy of the last pass, or of what there was of it."""
     advantage = (sampled.advantage - sampled.advantage.mean()) / (sampled.advantage.std() + 1e-8)
     kl = entropy_now = 0.0
     clip = options.clip if options.algorithm == "ppo" else None
@@ -256,11 +341,14 @@ def _update(
                 loss = loss - weight * log_probs.gather(1, sampled.teacher[part, None]).clamp(min=-20).mean()
             steps.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            if options.largest_gradient:
+                torch.nn.utils.clip_grad_norm_(network.parameters(), options.largest_gradient)
             steps.step()
             moved.append(divergence.item())
             entropies.append(entropy.item())
+            if options.stop_each == "minibatch" and divergence.item() > 1.5 * options.kl_target:
+                return float(np.mean(moved)), float(np.mean(entropies))
         kl, entropy_now = float(np.mean(moved)), float(np.mean(entropies))
-        if kl > 1.5 * options.kl_target and weight == 0:  # imitation should move it far
+        if options.stop_each == "pass" and kl > 1.5 * options.kl_target and weight == 0:  # imitation should move it far
             break
     return kl, entropy_now

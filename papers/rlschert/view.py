@@ -129,17 +129,29 @@ def look_ahead(jobs, rules, state, e, out):
     out[3] = work / rules.procs / LONGEST
 
 
-IMAGE_COLUMNS_BESIDE = SLOTS * WIDEST + 2
-"""The state image beside the cluster's columns: five waiting jobs, running jobs' features, extra information."""
+IMAGE_COLUMNS_BESIDE = SLOTS * WIDEST + 6
+"""The state image beside the cluster's columns: five waiting jobs, five features of running jobs, extra information. With 16
+processors it has the 72 columns of section 4.1.3."""
+_GOLDEN = 0.6180339887498949
+"""Multiples of it, less their whole parts, are all different and far apart."""
 
 
 @lean
-def draw_image(jobs, rules, state, e, out):
-    """The paper's state, float32 (HORIZON, procs + IMAGE_COLUMNS_BESIDE). Cells in use are 1. The paper gives every job
-    a colour, but to a dense network a number that is only a name says nothing."""
-    for t in range(HORIZON):
-        for c in range(rules.procs):
-            out[t, c] = 1.0 if c < rules.procs - state.free[e, t] else 0.0
+def draw_image(jobs, rules, state, e, out, filled):
+    """The paper's state, float32 (HORIZON, procs + IMAGE_COLUMNS_BESIDE). Free cells of the plan are 0. Those of a job have
+    its colour, a number between 0.5 and 1 of its own. A running job that may be killed has one row of the five feature columns.
+    filled: room for integers, (HORIZON,)."""
+    out[:] = 0.0
+    filled[:] = 0
+    for k in range(state.num_running[e]):
+        j = state.running[e, k]
+        left = max(state.estimate[e, j] - (state.now[e] - state.start[e, j]), 1)
+        _draw_job(jobs, e, j, 0, min(left, HORIZON), filled, out)
+    for k in range(state.num_ready[e]):
+        j = state.ready[e, k]
+        if state.planned[e, j] >= 0:
+            needed = min(state.estimate[e, j], HORIZON)
+            _draw_job(jobs, e, j, state.planned[e, j], state.planned[e, j] + needed, filled, out)
     for w in range(SLOTS):
         j = state.slots[e, w]
         first = rules.procs + w * WIDEST
@@ -148,20 +160,27 @@ def draw_image(jobs, rules, state, e, out):
             for c in range(WIDEST):
                 out[t, first + c] = 1.0 if inside and c < jobs.procs[e, j] else 0.0
     column = rules.procs + SLOTS * WIDEST
-    for t in range(HORIZON):
-        out[t, column] = 0.0
-        out[t, column + 1] = 0.0
     for k in range(min(state.num_running[e], KILLABLE)):
         j = state.running[e, state.num_running[e] - 1 - k]
         used = state.now[e] - state.start[e, j]
         left = max(state.estimate[e, j] - used, 1)
-        out[5 * k, column] = jobs.procs[e, j] / WIDEST
-        out[5 * k + 1, column] = used / LONGEST
-        out[5 * k + 2, column] = jobs.first[e, j] / LONGEST
-        out[5 * k + 3, column] = left / LONGEST
-        out[5 * k + 4, column] = min(float(used + left) / jobs.first[e, j], 10.0) / 10.0
+        out[k, column] = jobs.procs[e, j] / WIDEST
+        out[k, column + 1] = used / LONGEST
+        out[k, column + 2] = jobs.first[e, j] / LONGEST
+        out[k, column + 3] = left / LONGEST
+        out[k, column + 4] = min(float(used + left) / jobs.first[e, j], 10.0) / 10.0
     for t in range(min(state.since[e], HORIZON)):
-        out[t, column + 1] = 1.0
+        out[t, column + 5] = 1.0
+
+
+@lean
+def _draw_job(jobs, e, j, begin, end, filled, out):
+    """Fills the next cells of the plan from `begin` to before `end` with the colour of job j. filled: cells in use of each unit."""
+    colour = 0.5 + 0.5 * ((j * _GOLDEN) % 1.0)
+    for t in range(begin, end):
+        for _ in range(jobs.procs[e, j]):
+            out[t, filled[t]] = colour
+            filled[t] += 1
 
 
 @lean
@@ -257,9 +276,10 @@ def look_ahead_all(jobs, rules, state, over, out):
 @compiled
 def draw_all(jobs, rules, state, over, out):
     """`draw_image` for every sequence that is not over. out: (sequences, HORIZON, columns)."""
+    filled = np.empty(HORIZON, dtype=np.int64)
     for e in range(len(over)):
         if not over[e]:
-            draw_image(jobs, rules, state, e, out[e])
+            draw_image(jobs, rules, state, e, out[e], filled)
 
 
 @compiled

@@ -27,18 +27,21 @@ SWEPT = {
 }
 """Experiments that vary something, and what."""
 OF_SWEEPS = (
-    "SAF", "SJF", "DeepRM", "RLSchert", "RLSchert, rule killing", "RLSchert, learned killing", "SJF, stopping rule",
+    "SAF", "SJF", "our network, first predictions", "our network", "our network, rule killing", "our network, learned killing",
+    "SJF, stopping rule",
     "SJF, whole queue", "SJF, whole queue, rule killing", "SJF, whole queue, stopping rule",
 )  # fmt: skip
 WHOLE_QUEUE = "SJF, whole queue"
-COMPARED = ("SJF, whole queue, stopping rule", "RLSchert, learned killing")
+COMPARED = ("SJF, whole queue, stopping rule", "our network, learned killing")
 """Schedulers whose difference from SJF with the whole queue is shown where a kill costs time."""
 SHOWN_ITERATIONS = (5, 10, 25, 50, 75, 100, 125, 150)
+NAMED = "replace(replace(policy, 'DeepRM', 'our network, first predictions'), 'RLSchert', 'our network')"
+"""The asset's learned rows are of our network (docs/reference/differences.md), whatever the warehouse calls them."""
 SCHEDULER = (
-    "CASE kill WHEN 'none' THEN policy WHEN 'stopping' THEN policy || ', stopping rule' "
-    "ELSE policy || ', ' || kill || ' killing' END"
+    f"CASE kill WHEN 'none' THEN {NAMED} WHEN 'stopping' THEN {NAMED} || ', stopping rule' "
+    f"ELSE {NAMED} || ', ' || kill || ' killing' END"
 )
-"""As schedulers are called in experiments.rlschert_comparisons."""
+"""As schedulers are called in experiments.rlschert_comparisons, but for what is ours."""
 Tables = dict[str, tuple[str, str]]
 
 
@@ -71,7 +74,8 @@ def _rlschert_tables(connection: DuckDBPyConnection) -> Tables:
         "FROM experiments.rlschert GROUP BY ALL ORDER BY source, experiment, setting, scheduler"
     ).pl()
     apart = connection.sql(
-        "FROM experiments.rlschert_comparisons WHERE experiment = 'preemption' ORDER BY source, setting"
+        f"SELECT * REPLACE ({NAMED} AS policy) FROM experiments.rlschert_comparisons WHERE experiment = 'preemption' "
+        "ORDER BY source, setting"
     ).pl()
     curves = connection.sql(
         f"SELECT source, {SCHEDULER} AS scheduler, iteration, avg(validation) AS validation FROM experiments.rlschert_curves "

@@ -8,6 +8,7 @@ from duckdb import DuckDBPyConnection
 
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
+from papers.ddppo.plots import SHOWN_NAMES
 from papers.markdown import markdown
 from studies.publishing.experiment_tables import VERDICTS, Tables
 
@@ -20,7 +21,8 @@ METRICS = {
 """What is judged: its heading, and how its figures are written."""
 FINER = {"utilisation": ".4f"}
 """How differences are written, where that is not as the figures: some intervals end just beside 0."""
-RIVALS = {"FCFS": "FCFS", "SAF": "SAF", "bounded-key": "bounded key", "ppo": "PPO"}
+RIVALS = {"FCFS": "FCFS", "SAF": "SAF", "bounded-key": "bounded key", "ppo": "our PPO"}
+LEARNED_NAMES = SHOWN_NAMES | {"bounded-key": "bounded key"}
 VERDICT_COLUMNS = {
     "average_bounded_slowdown": ("bounded slowdown", ".1f"),
     "wait_h": ("mean wait, h", ".2f"),
@@ -62,9 +64,8 @@ def ddppo_tables(connection: DuckDBPyConnection) -> Tables:
 
 def named(policy: str, trained_on: str | None) -> str:
     """A policy's name without what it is for, and the log that it learned from."""
-    name = (
-        policy.partition(", for ")[0].replace("ppo", "PPO").replace("dd-", "DD-").replace("bounded-key", "bounded key")
-    )
+    name, comma, log = policy.partition(", for ")[0].partition(", ")
+    name = f"{LEARNED_NAMES.get(name, name)}{comma}{log}"
     return name if trained_on is None else f"{name}, {trained_on}"
 
 
@@ -104,7 +105,7 @@ def differences_table(rows: pl.DataFrame) -> str:
 
 
 def verdicts_table(rows: pl.DataFrame) -> str:
-    """One continuous replay of the whole log for each rule, and for each seed of DD-PPO and PPO."""
+    """One continuous replay of the whole log for each rule, and for each seed of our population and our PPO."""
     lines = []
     for row in rows.to_dicts():
         seed = "" if row["seed"] is None else f", seed {row['seed']}"
@@ -116,7 +117,7 @@ def verdicts_table(rows: pl.DataFrame) -> str:
 def sizes_table(costs: pl.DataFrame, logs: list[str]) -> str:
     """Bounded slowdowns by the log that was learned from, and how each differs from the first, with a 95 % interval.
 
-    costs: of DD-PPO for bounded slowdown; source, trained_on, seed, window_number, first_position, window_jobs, cost. logs: those that
+    costs: of our population for bounded slowdown; source, trained_on, seed, window_number, first_position, window_jobs, cost. logs: that
     were learned from, in their order in the table.
     """
     lines = []

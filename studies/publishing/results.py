@@ -29,6 +29,7 @@ from pathlib import Path
 from assets.common.storage import open_warehouse
 from simulator.compiled import SOURCE_HASH
 from simulator.metrics.metrics import SEMANTICS
+from studies.publishing.differences import paper_systems, with_differences
 from studies.publishing.warehouse_tables import warehouse_tables
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -37,9 +38,10 @@ PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
 PRINTED = (
     "verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "goal_curves", "uses",
     "deep_back_filling", "split_windows", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",
-    "prediction waits", "vasp table_3", "vasp completion", "faults",
+    "prediction waits", "vasp table_3", "vasp completion", "vasp networks", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
-    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data", "as_published",
+    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "best_repair",
+    "fidelity", "walltimes", "more_data", "as_published",
     "repositories", "confirmed", "agreement", "engine",
 )  # fmt: skip
 """Those whose printed tables are published, the fault campaign and the speed of replays. A second word is a part of a study."""
@@ -47,6 +49,7 @@ OF_PAPERS = {
     "as_published": "rlscheduler.as_published",
     "allocation": "neural_annealing.single_windows",
     "annealing_steps": "neural_annealing.annealing_steps",
+    "best_repair": "neural_annealing.best_repair",
     "closed_loop": "neural_annealing.closed_loop",
     "deep_back_filling": "deep_back_filling.study",
     "goal_curves": "rlscheduler.goal_curves",
@@ -58,6 +61,7 @@ OF_PAPERS = {
     "split_windows": "deep_back_filling.split_windows",
     "vasp completion": "rlschert.study completion",
     "vasp table_3": "rlschert.study table_3",
+    "vasp networks": "rlschert.study networks --checkpoints rlschert-networks",
 }
 """Of these, the modules below papers that print them instead."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
@@ -197,7 +201,8 @@ def write_pages() -> None:
     for page in PAGES:
         before = page.read_text()
         try:
-            after, files = rewritten(before, stored()), files_of(page, stored())
+            after = with_differences(rewritten(before, stored()), paper_systems())
+            files = files_of(page, stored())
         except KeyError as error:
             print(f"{page.relative_to(PROJECT)}: {error.args[0]}")
             continue

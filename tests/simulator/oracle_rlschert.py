@@ -64,6 +64,7 @@ class OracleCluster:
         stop_within: int = 0,
         stop_ratio: float = 3,
         preemption_cost: int = 0,
+        printed_reward: bool = False,
     ) -> None:
         self.jobs = [Job(*job) for job in zip(arrive, length, procs, first, remaining, strict=True)]
         _check(self.jobs, cluster_procs, reward)
@@ -77,6 +78,7 @@ class OracleCluster:
         self.stop_within = stop_within
         self.stop_ratio = Fraction(stop_ratio)
         self.preemption_cost = preemption_cost
+        self.printed_reward = printed_reward
 
         self.now = 0
         self.rewards: list[float] = []
@@ -183,7 +185,15 @@ class OracleCluster:
         here = [j for j, job in enumerate(self.jobs) if job.arrive <= self.now and j not in self.finish]
         if self.reward == "completion":
             return -len(here)
+        if self.printed_reward:
+            return sum(-1 / self._predicted(j) for j in here)
         return sum(-1 / (self.jobs[j].length if self.true_lengths else self.estimate[j]) for j in here)
+
+    def _predicted(self, j: int) -> int:
+        """Equation 9: the remaining time of a running job, where it is predicted, else the prediction before the run."""
+        if j in self.running and self.with_remaining:
+            return max(self.estimate[j] - (self.now - self.start[j]), 1)
+        return self.jobs[j].first
 
     def _let_arrive(self) -> None:
         for j, job in enumerate(self.jobs):

@@ -101,7 +101,7 @@ def _walk(problem, layers, window, assignment, walk, seen, draws):
     current = best = costs.sum()
     steps = len(draws)
     for step in range(steps):
-        removed = _remove(order, sizes, walk, draws[step])
+        removed = draw_removed(order, sizes, walk, draws[step])
         trial_costs[:] = costs
         for k in range(len(idle)):
             trial[k] = owner[k]
@@ -134,7 +134,7 @@ def _walk(problem, layers, window, assignment, walk, seen, draws):
 
 
 @lean
-def _remove(order, sizes, walk, draws):
+def draw_removed(order, sizes, walk, draws):
     """Draws the jobs to remove to the front of `order`, in the order in which they are placed again. Returns how many."""
     removed = min(1 + int(draws[0] * walk.removed), len(order))
     for k in range(removed):

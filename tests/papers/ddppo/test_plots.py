@@ -25,7 +25,7 @@ def test_rewards_are_drawn_over_decisions_of_all_epochs() -> None:
         ]
     )
     (ax,) = reward_curves(rows).axes
-    assert [line.get_label() for line in ax.lines] == ["dd-ppo", "ppo"]
+    assert [line.get_label() for line in ax.lines] == ["our population", "our PPO"]
     for line in ax.lines:
         assert list(line.get_xdata()) == [0.5, 1.0, 1.5]
         assert list(line.get_ydata()) == pytest.approx([10.0, 5.0, 10.0 / 3])
@@ -42,9 +42,9 @@ def test_boxes_show_each_window_once_and_utilisation_upwards() -> None:
     ]
     figure = boxes(pl.DataFrame(rows, infer_schema_length=None))
     names = [[label.get_text() for label in ax.get_xticklabels()] for ax in figure.axes]
-    assert names == [["SAF", "ppo"], ["SAF", "ppo"], ["SAF"], ["SAF"]]
+    assert names == [["SAF", "our\nPPO"], ["SAF", "our\nPPO"], ["SAF"], ["SAF"]]
     others = [row | {"trained_on": "larger"} for row in rows if row["seed"]]
     labels = boxes(pl.DataFrame(rows + others, infer_schema_length=None)).axes[0].get_xticklabels()
-    assert [label.get_text() for label in labels] == ["SAF", "ppo\nlarge", "ppo\nlarger"]
+    assert [label.get_text() for label in labels] == ["SAF", "our\nPPO\nlarge", "our\nPPO\nlarger"]
     means = [line for line in figure.axes[3].lines if line.get_marker() == "o"]
     assert list(means[0].get_ydata()) == pytest.approx([0.3])

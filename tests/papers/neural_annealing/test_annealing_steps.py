@@ -21,7 +21,7 @@ from papers.neural_annealing.annealing_steps import (
 )
 from studies.publishing.results import stored, tables_of
 
-COSTS = {"sequential": [200.0] * 6, "NSA CNN-3": [90.0, 80, 80, 80, 80, 80], TWICE: [100.0, 100, 80, 80, 80, 80]}
+COSTS = {"sequential": [200.0] * 6, "learned CNN-3": [90.0, 80, 80, 80, 80, 80], TWICE: [100.0, 100, 80, 80, 80, 80]}
 
 
 def test_a_small_run_prints_both_searches(
@@ -36,7 +36,7 @@ def test_a_small_run_prints_both_searches(
     tables = {name: costs_in_lines(table.splitlines()) for name, table in tables_of(capsys.readouterr().out).items()}
     assert list(tables) == list(SEARCHES)
     published, corrected = tables.values()
-    assert list(corrected) == ["sequential", "NSA FCN-1", "NSA CNN-3", TWICE, EQUAL_TIME, "SCAS, exact"]
+    assert list(corrected) == ["sequential", "learned FCN-1", "learned CNN-3", TWICE, EQUAL_TIME, "SCAS, exact"]
     for costs in tables.values():
         assert all(len(row) == 6 and max(row) <= costs["sequential"][0] for row in costs.values())
         assert min(costs["SCAS, exact"]) <= min(costs["sequential"])
@@ -47,7 +47,7 @@ def test_a_small_run_prints_both_searches(
 def test_a_table_has_costs_and_gains_and_is_read_again() -> None:
     lines = steps_table(COSTS).splitlines()
     assert lines[0].startswith("| solver | 500 moves |") and lines[3].startswith(
-        "| NSA CNN-3 | 90 (+10.0%) | 80 (+20.0%) |"
+        "| learned CNN-3 | 90 (+10.0%) | 80 (+20.0%) |"
     )
     assert costs_in_lines(lines) == COSTS
 
@@ -55,11 +55,11 @@ def test_a_table_has_costs_and_gains_and_is_read_again() -> None:
 def test_the_picture_has_the_paper_beside_both_searches() -> None:
     canvas = steps_picture(COSTS, COSTS | {"SCAS, exact": [60.0] * 6})
     paper, rebuilt, ours = canvas.axes
-    (cnn,) = (line for line in paper.lines if line.get_label() == "NSA CNN-3")
+    (cnn,) = (line for line in paper.lines if line.get_label() == "learned CNN-3")
     assert cnn.get_ydata() == pytest.approx([100 * 89_588.7 / 105_023.5]) and cnn.get_xdata() == [500]
     assert len(paper.lines) == len(COSTS_OF_FIGURE_5) - 1
-    assert {line.get_label(): line.get_ydata()[1] for line in rebuilt.lines} == {"NSA CNN-3": 40.0, TWICE: 50.0}
-    assert [line.get_label() for line in ours.lines] == ["NSA CNN-3", TWICE, "SCAS, exact"]
+    assert {line.get_label(): line.get_ydata()[1] for line in rebuilt.lines} == {"learned CNN-3": 40.0, TWICE: 50.0}
+    assert [line.get_label() for line in ours.lines] == ["learned CNN-3", TWICE, "SCAS, exact"]
     (legend,) = canvas.legends
     assert [text.get_text() for text in legend.get_texts()][-1] == "SCAS, exact"
 

@@ -21,7 +21,7 @@ def test_a_small_run_prints_curves_and_table_and_keeps_what_was_trained(
     monkeypatch.setattr(sys, "argv", [*command, "--variants", "paper"])
     benchmark.main()
     printed = capsys.readouterr().out
-    assert "| CNN-3 | 117,372 | 54,641 |" in printed and "| epoch | Seq. | NSA-500 |" in printed
+    assert "| CNN-3 | 117,372 | 54,641 |" in printed and "| epoch | Seq. | learned-500 |" in printed
     mean = next(line for line in printed.splitlines() if line.startswith("| mean |"))
     costs = [float(cell.replace(",", "")) for cell in mean.strip("|").split("|")[1:]]
     assert costs[1] <= costs[0] and costs[-1] <= costs[0]  # no search ends above the sequential start

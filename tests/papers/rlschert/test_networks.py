@@ -53,10 +53,10 @@ def test_only_the_value_is_told_of_the_future(name: str) -> None:
 
 
 def test_the_papers_network_has_as_many_weights_as_the_paper_says() -> None:
-    """557,952: 8,640 x 64 + 64 x 64 + 64 x 14, of a state of 120 x 72; ours is 120 x 68."""
-    network = new_rlschert_network("image_mlp", 20, kills=True)
+    """557,952: 8,640 x 64 + 64 x 64 + 64 x 14, of a state of 120 x 72."""
+    network = new_rlschert_network("image_mlp", 16, kills=True)
     policy = sum(p.numel() for p in network.policy.parameters()) + sum(p.numel() for p in network.head.parameters())
-    assert policy == 120 * (20 + IMAGE_COLUMNS_BESIDE) * 64 + 64 * 64 + 64 * ACTIONS == 557_952
+    assert policy == 120 * (16 + IMAGE_COLUMNS_BESIDE) * 64 + 64 * 64 + 64 * ACTIONS == 557_952
 
 
 def test_an_unknown_network() -> None:

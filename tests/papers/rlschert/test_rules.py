@@ -21,7 +21,7 @@ def oracle_of(sequences: Sequences, e: int, setting: Setting) -> OracleCluster:
         sequences.first[e].tolist(), sequences.remaining[e].tolist(), cluster_procs=setting.procs,
         with_remaining=setting.with_remaining, kill_by_rule=setting.kill_by_rule, reward=setting.goal,
         true_lengths=setting.true_lengths, stop_within=setting.stop_within, stop_ratio=setting.stop_ratio,
-        preemption_cost=setting.preemption_cost,
+        preemption_cost=setting.preemption_cost, printed_reward=setting.printed_reward,
     )  # fmt: skip
 
 
@@ -40,7 +40,15 @@ def test_the_same_after_every_action(
     """Random actions, among them ones that do nothing, until all jobs are done."""
     within, ratio = STOPPING[procs]
     setting = Setting(
-        procs, with_remaining, kill_by_rule, goal, procs == 12, within, ratio, preemption_cost=preemption_cost
+        procs,
+        with_remaining,
+        kill_by_rule,
+        goal,
+        procs == 12,
+        within,
+        ratio,
+        preemption_cost,
+        printed_reward=procs == 24,
     )
     sequences = draw_sequences(WORKLOAD, 2, seed=procs)
     rng = np.random.default_rng(procs)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from papers.rlschert import study
 from papers.rlschert.options import PAPER_OPTIONS
+from papers.rlschert.workload import Workload
 
 
 @pytest.mark.parametrize("arguments", [[], ["table_4"]])
@@ -27,3 +29,19 @@ def test_table_3_has_a_row_for_each_network(
     study.main()
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| P") or line.startswith("| p")]
     assert len(rows) == len(study.NETWORKS_TRIED)
+
+
+def test_networks_that_are_trained_as_published_stand_beside_the_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed = {"pool": 1, "sequences": 1, "iterations": 1, "validate_every": 1, "passes": 1}
+    monkeypatch.setattr(study, "PAPER_OPTIONS", PAPER_OPTIONS.model_copy(update=changed))
+    monkeypatch.setattr(study, "Workload", lambda: Workload(jobs=6))
+    monkeypatch.setattr(study, "IMAGES_TRAINED", study.IMAGES_TRAINED[1:3])
+    study.networks(tmp_path, 1)
+    printed, curves = capsys.readouterr().out.split("by iteration")
+    assert "| PPO, dense |" in curves
+    rows = {line.split(" | ")[0].strip("| "): line for line in printed.splitlines() if line.startswith("| ")}
+    assert {"SAF", "SJF, whole queue", "PPO, dense", "PPO, dense, first predictions"} <= set(rows)
+    assert rows["PPO, dense"].endswith("| 7.03 |") and " to " in rows["SJF"]
+    assert {file.name for file in tmp_path.iterdir()} == {"rlschert-ppo-image_mlp-1.pt", "deeprm-ppo-image_mlp-1.pt"}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from papers.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
 from papers.rlschert.networks import new_rlschert_network
-from papers.rlschert.options import RLSchertOptions
+from papers.rlschert.options import PAPER_OPTIONS, RLSchertOptions
 from papers.rlschert.rules import KILLABLE, SLOTS, Sequences
-from papers.rlschert.training import RLSchertPolicy, train_rlschert
+from papers.rlschert.training import IterationReport, RLSchertPolicy, train_rlschert, train_selecting
 from papers.rlschert.view import (
     teacher_kills,
 )
@@ -32,6 +34,37 @@ def test_training_is_a_function_of_its_seed(network: str, algorithm: str) -> Non
     states = [policy.network.state_dict() for policy in (one, same, other)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
     assert any(not torch.equal(states[0][name], states[2][name]) for name in states[0])
+
+
+def test_a_training_as_published_goes_on_from_its_file(tmp_path: Path) -> None:
+    pool, validation = (draw_sequences(Workload(jobs=8), 4, seed=seed) for seed in (1, 2))
+    changed = {"iterations": 4, "sequences": 4, "pool": 4, "validate_every": 2}
+    options, setting = PAPER_OPTIONS.model_copy(update=changed), Setting(printed_reward=True)
+    file = tmp_path / "network.pt"
+    whole, curve = train_selecting(pool, validation, setting, options, 1, None)
+
+    def stop(report: IterationReport) -> None:
+        if report.iteration == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_selecting(pool, validation, setting, options, 1, file, stop)
+    same, again = train_selecting(pool, validation, setting, options, 1, file)
+    assert again == curve and len(curve) == 4
+    states = [policy.network.state_dict() for policy in (whole, same)]
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def test_a_pass_ends_with_the_minibatch_that_moves_too_far() -> None:
+    """After each minibatch, also while a teacher is imitated. A rate that is far too large shows it."""
+    pool, validation = (draw_sequences(Workload(jobs=20), 4, seed=seed) for seed in (1, 2))
+    changed = {"iterations": 1, "validate_every": 1, "minibatch": 16, "passes": 3, "rate": 0.3, "network": "facts"}
+    moved = {}
+    for each in ("minibatch", "pass"):
+        options = SMALL.model_copy(update=changed | {"stop_each": each, "kl_target": 1e-9})
+        _, (report,) = train_rlschert(pool, validation, Setting(), options, 1)
+        moved[each] = report.kl
+    assert 0 < moved["minibatch"] < moved["pass"]
 
 
 def test_training_makes_waits_shorter() -> None:

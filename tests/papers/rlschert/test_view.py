@@ -110,8 +110,16 @@ def test_the_image_shows_the_plan() -> None:
     for _ in range(60):
         cluster.step(np.array([0 if cluster.mask[0, 0] else WAIT]))
     image = cluster.seen[0]
-    assert image.shape == (120, 16 + 50 + 2)
-    assert (image[:, :16].sum(axis=1) == 16 - cluster.state.free[0]).all()
+    assert image.shape == (120, 72)  # of section 4.1.3
+    assert ((image[:, :16] > 0).sum(axis=1) == 16 - cluster.state.free[0]).all()
+    state = cluster.state
+    running = [state.running[0, k] for k in range(state.num_running[0])]
+    colours = set(image[0, :16].tolist()) - {0.0}
+    assert len(colours) == len(running) and min(colours) >= 0.5  # each running job has one of its own
+    rows = image[:, 66:71].any(axis=1)
+    assert rows.sum() == min(len(running), KILLABLE) and rows[: rows.sum()].all()
+    assert image[0, 66] == pytest.approx(sequences.procs[0, running[-1]] / 10)  # the latest start first
+    assert image[:, 71].sum() == min(state.since[0], 120)
     for w, j in enumerate(cluster.state.slots[0]):
         area = image[:, 16 + 10 * w : 26 + 10 * w].sum()
         assert area == (0 if j < 0 else cluster.state.estimate[0, j] * sequences.procs[0, j])

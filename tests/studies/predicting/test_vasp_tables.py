@@ -66,7 +66,7 @@ def test_schedulers_are_means_over_seeds_and_sequences(tables: dict[str, tuple[s
     assert command == "tracehouse vasp run mine --job rlschert, with the seeds [4, 7]"
     assert table.splitlines()[2:] == [
         "| SJF | 9.57 | 9.57 |  | 90.0 |",
-        "| RLSchert, learned killing | 4.57 | 4.57 | 4.0 | 40.0 |",
+        "| our network, learned killing | 4.57 | 4.57 | 4.0 | 40.0 |",
         "| SJF, whole queue | 3.57 | 3.57 |  | 30.0 |",
         "| SJF, whole queue, stopping rule | 2.57 | 2.57 | 4.0 | 20.0 |",
     ]
@@ -75,7 +75,7 @@ def test_schedulers_are_means_over_seeds_and_sequences(tables: dict[str, tuple[s
 def test_what_a_kill_costs_has_intervals(tables: dict[str, tuple[str, str]]) -> None:
     lines = tables["rlschert preemption, mine"][1].splitlines()
     assert lines[0] == "| `preemption_cost` | 0 | 5 |"
-    assert "| RLSchert, learned killing | 4.50 | 5.00 |" in lines
+    assert "| our network, learned killing | 4.50 | 5.00 |" in lines
     expected = (
         "| SJF, whole queue, stopping rule, less SJF, whole queue | -1.00 (-1.50 to -0.50) | +4.00 (+3.50 to +4.50) |"
     )

@@ -62,19 +62,23 @@ def test_windows_are_told_with_their_deviation(tables: dict[str, tuple[str, str]
         "| policy | bounded slowdown | wait, s | turnaround, s | utilisation |",
         "| --- | --- | --- | --- | --- |",
         "| SAF | 3.0 ± 1.6 |  |  | -3.000 ± 1.581 |",
-        "| DD-PPO, large | 2.0 ± 1.6 |  |  | -2.000 ± 1.581 |",
-        "| PPO, large | 3.0 ± 1.6 |  |  | -3.000 ± 1.581 |",
-        "| DD-PPO, larger | 1.0 ± 1.6 |  |  | -1.000 ± 1.581 |",
+        "| our population, large | 2.0 ± 1.6 |  |  | -2.000 ± 1.581 |",
+        "| our PPO, large | 3.0 ± 1.6 |  |  | -3.000 ± 1.581 |",
+        "| our population, larger | 1.0 ± 1.6 |  |  | -1.000 ± 1.581 |",
     ]
 
 
 def test_differences_are_paired_and_have_intervals(tables: dict[str, tuple[str, str]]) -> None:
     lines = tables["ddppo differences, mine"][1].splitlines()
-    assert lines[0] == "| metric | policy | seeds | minus FCFS's | minus SAF's | minus bounded key's | minus PPO's |"
+    assert (
+        lines[0] == "| metric | policy | seeds | minus FCFS's | minus SAF's | minus bounded key's | minus our PPO's |"
+    )
     better = "-1.0 [-1.0, -1.0]"
-    assert f"| bounded slowdown | DD-PPO, large | 2 |  | {better} |  | {better} |" in lines
-    assert "| bounded slowdown | DD-PPO, larger | 2 |  | -2.0 [-2.0, -2.0] |  |  |" in lines  # it has no PPO of its own
-    assert any(line.startswith("| utilisation | DD-PPO, large | 2 |  | +1.0000 [") for line in lines)
+    assert f"| bounded slowdown | our population, large | 2 |  | {better} |  | {better} |" in lines
+    assert (
+        "| bounded slowdown | our population, larger | 2 |  | -2.0 [-2.0, -2.0] |  |  |" in lines
+    )  # it has no PPO of its own
+    assert any(line.startswith("| utilisation | our population, large | 2 |  | +1.0000 [") for line in lines)
 
 
 def test_logs_are_compared_and_replays_judged(tables: dict[str, tuple[str, str]]) -> None:
@@ -84,5 +88,5 @@ def test_logs_are_compared_and_replays_judged(tables: dict[str, tuple[str, str]]
         "| mine | 2.0 | 1.0 | -1.0 [-1.0, -1.0] |",
     ]
     assert tables["ddppo verdicts, mine"][1].splitlines()[2:] == [
-        "| DD-PPO, large, seed 1 | requested | 12.3 | 2.00 | 10.0 | 1.0 | trades |"
+        "| our population, large, seed 1 | requested | 12.3 | 2.00 | 10.0 | 1.0 | trades |"
     ]
