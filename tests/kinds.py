@@ -128,6 +128,7 @@ THOROUGH = {
         "tests/assets/vasp/test_remaining_times.py",
         "tests/models/scheduling/learning/test_dense.py",
         "tests/models/scheduling/learning/test_recipes_agents.py",
+        "tests/tracehouse/cli/learning/test_distil.py",
     ),
     "whole_ways": (
         "whole pipelines, nights and real logs",
@@ -188,6 +189,8 @@ THOROUGH = {
         "tests/assets/report/test_period.py::test_jobs_of_before*",
         "tests/assets/report/test_period.py::test_waits_are*",
         "tests/pipelines/test_forgetting.py",
+        "tests/tracehouse/cli/keeping/test_logs.py::test_ingest_of_a_real*",
+        "tests/tracehouse/cli/keeping/test_logs.py::test_odd_files*",
     ),
     "pages": (
         "the examples of all pages, the site, and what a browser shows",
