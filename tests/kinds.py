@@ -108,7 +108,7 @@ THOROUGH = {
         "tests/assets/predictions/test_job_features_starts.py::test_a_log_without*",
     ),
     "studies": (
-        "trainings, the studies of the papers, and printers of benchmarks",
+        "trainings, the papers, studies, and printers of benchmarks",
         "tests/assets/experiments/*",
         "tests/benchmarks/*",
         "tests/studies/*",
@@ -131,7 +131,7 @@ THOROUGH = {
         "tests/tracehouse/cli/learning/test_distil.py",
     ),
     "whole_ways": (
-        "whole pipelines, nights and real logs",
+        "whole pipelines, nights, Slurm's loop and real logs",
         "tests/assets/common/test_storage_key.py",
         "tests/assets/evaluation/test_fidelity.py::test_a_cluster_that_grew*",
         "tests/assets/evaluation/test_fidelity.py::test_archive_logs*",
