@@ -60,7 +60,7 @@ class WaitingRows(NamedTuple):
 
 @referring_apart
 def backfill_cycle(engine, waiting, decisions, now):
-    """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards."""
+    """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards. Returns how many jobs it tested."""
     settings, jobs = engine.site.settings, engine.jobs
     begin_plans(engine.plans, now, settings)
     decisions.length[0] = 0
@@ -80,21 +80,25 @@ def backfill_cycle(engine, waiting, decisions, now):
         plans = 0
         while job >= 0:
             if tests >= settings.job_tests:
-                return
+                return tests
             limit = jobs.array_limit[job]
             if limit > 0 and engine.running.array_running[jobs.array[job]] >= limit:
                 break
             if too_many_jobs(engine, job):
                 break
             tests += 1
+            is_full = engine.plans.rows[0] >= settings.table_rows
             kind = consider(engine, decisions, job, partition, now + waiting.delay[row])
             if kind == NEITHER:
                 break
             if kind == PLANNED:
+                if is_full:
+                    return tests
                 plans += 1
             job = waiting.next_task[job]
             if plans >= settings.array_plans:
                 break
+    return tests
 
 
 @referring_apart
@@ -127,7 +131,7 @@ def _place(engine, job, partition, now):
     time = now
     while True:
         for node in range(len(scratch.base)):
-            scratch.base[node] = nodes[node] & featured[node]
+            scratch.base[node] = nodes[node] & featured[node] & (scratch.away[node] <= now)
         earliest, first_end = narrow_to_reservations(engine, job, limit, time, now)
         if earliest < 0:
             return NEITHER, 0, 0, 0
@@ -162,7 +166,7 @@ def _place(engine, job, partition, now):
         if not is_free(plans, scratch.chosen, chosen, begin, end):
             time = start
             continue
-        if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen):
+        if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen, now):
             return NEITHER, 0, 0, 0
         return _plan(engine, chosen, start, limit)
 
@@ -188,7 +192,7 @@ def _start_now(engine, job, partition, now, limit):
     chosen = choose_now(engine, job, partition)
     if chosen == 0:
         return NEITHER, 0, 0, 0
-    if over_limit(engine, job, chosen):
+    if over_limit(engine, job, chosen, now):
         if engine.site.settings.stops_at_limit > 0:
             return _plan(engine, chosen, now + STOPPED, limit)
         return NEITHER, 0, 0, 0

@@ -69,13 +69,17 @@ def _try_to_start(engine, job, partition, now):
     featured = site.feature_nodes[engine.jobs.features[job]]
     for node in range(len(scratch.allowed)):
         scratch.allowed[node] = (
-            nodes[node] & featured[node] & scratch.open_nodes[node] & (scratch.completing[node] <= now)
+            nodes[node]
+            & featured[node]
+            & scratch.open_nodes[node]
+            & (scratch.completing[node] <= now)
+            & (scratch.away[node] <= now)
         )
     if not _reservations_allow(engine, job, now, job_limit(engine, job, partition)):
         return PASSED_OVER
     reset_weights(engine, partition)
     chosen = choose_now(engine, job, partition)
-    if over_limit(engine, job, chosen):
+    if over_limit(engine, job, chosen, now):
         return BLOCKS if site.settings.stops_at_limit > 0 else PASSED_OVER
     if chosen == 0:
         preempt_for(engine, job, partition, now)

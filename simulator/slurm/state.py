@@ -37,6 +37,7 @@ class Site(NamedTuple):
     switch_nodes: BoolArray
     switch_level: IntArray
     licences: IntArray
+    absences: IntArray
     all_cpus: int
     settings: Settings
 
@@ -80,6 +81,7 @@ class Plans(NamedTuple):
     num_edges: IntArray  # (1,)
     edge: IntArray  # (most,), times at which a plan begins or ends, ascending
     at_edge: IntArray  # (most,), how many do
+    rows: IntArray  # (1,), of the controller's table of slices, in which equal neighbours stay apart
 
 
 class Shapes(NamedTuple):
@@ -111,6 +113,7 @@ class Workspace(NamedTuple):
     cpus: IntArray  # (nodes,)
     weight: IntArray  # (nodes,)
     completing: IntArray  # (nodes,), second until which a node completes
+    away: IntArray  # (nodes,), second until which a node is down or drained
     open_nodes: BoolArray  # (nodes,), those that no blocked job of a pass of the main scheduler has closed
     failed: BoolArray  # (partitions,), closed in this pass
     failed_reservation: BoolArray  # (reservations,)
@@ -158,8 +161,9 @@ class Engine(NamedTuple):
 
 class Limits(NamedTuple):
     """Limits as slots: a bound on one resource for one owner, such as CPUs of one user in one QOS. The slots of job j are the entries
-    first[j] to first[j + 1] of slot. used: by running jobs. counts: RUNNING, ONE_JOB or USED of simulator/slurm/limits.py. past:
-    resource-seconds of jobs that have ended, with decay. elapsed: those of running jobs, when they were last counted."""
+    first[j] to first[j + 1] of slot. counts: one of those of simulator/slurm/limits.py. used: by running jobs; of OUTSTANDING the
+    sum of amounts times ends by limit. held: amounts of running jobs. past: resource-seconds of jobs that have ended, with decay.
+    elapsed: those of running jobs, when they were last counted."""
 
     first: IntArray  # (jobs + 1,)
     slot: IntArray  # (entries,)
@@ -168,6 +172,7 @@ class Limits(NamedTuple):
     bound: IntArray  # (slots,)
     counts: IntArray  # (slots,)
     used: IntArray  # (slots,)
+    held: IntArray  # (slots,)
     past: NDArray[np.float64]  # (slots,)
     elapsed: IntArray  # (slots,)
 
@@ -189,6 +194,7 @@ def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
         arrays.switch_nodes,
         arrays.switch_level,
         arrays.licences,
+        arrays.absences,
         int(arrays.cpus.sum()),
         settings,
     )
@@ -226,6 +232,7 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
         num_edges=zeros(1, np.int64),
         edge=zeros(2 * num_plans + 2, np.int64),
         at_edge=zeros(2 * num_plans + 2, np.int64),
+        rows=zeros(1, np.int64),
     )
     scratch = Workspace(
         trial=_all_free(site),
@@ -238,6 +245,7 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
         cpus=zeros(num_nodes, np.int64),
         weight=site.weight * 256 + 255,
         completing=zeros(num_nodes, np.int64),
+        away=np.full(num_nodes, NOT_GIVEN, np.int64),
         open_nodes=zeros(num_nodes, np.bool_),
         failed=zeros(len(site.max_time), np.bool_),
         failed_reservation=zeros(len(site.reservation_times), np.bool_),
@@ -255,6 +263,7 @@ def _shapes(jobs: Requests, num_nodes: int) -> Shapes:
         np.where(single | has_gpus, jobs.tasks, 0),
         np.where(has_gpus, jobs.min_nodes, 0),
         single,
+        (jobs.tasks_per_node > 0) & (jobs.max_nodes > jobs.min_nodes),
         jobs.cpus_per_task,
         jobs.tasks_per_node,
         jobs.memory,

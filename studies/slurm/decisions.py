@@ -186,7 +186,7 @@ def copied(engine: Engine) -> Engine:
     return engine._replace(
         free=type(engine.free)(*(array.copy() for array in engine.free)),
         running=type(engine.running)(*(array.copy() for array in engine.running)),
-        limits=engine.limits._replace(used=engine.limits.used.copy()),
+        limits=engine.limits._replace(used=engine.limits.used.copy(), held=engine.limits.held.copy()),
         preemption=type(engine.preemption)(*(array.copy() for array in engine.preemption)),
         shapes=type(engine.shapes)(*(array.copy() for array in engine.shapes)),
         scratch=engine.scratch._replace(weight=engine.site.weight * 256 + 255),

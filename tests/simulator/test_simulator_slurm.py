@@ -148,7 +148,7 @@ def check_limits(seed: int) -> None:
         }
         new = Use(request, amounts)
         chosen = choose_nodes(engine, engine.free, job, 0)
-        ours = bool(too_many_jobs(engine, job)) or bool(over_limit(engine, job, chosen))
+        ours = bool(too_many_jobs(engine, job)) or bool(over_limit(engine, job, chosen, 0))
         assert ours == over_by_hand(site, running, new), (seed, job, site.limits, asked)
         if not ours and chosen > 0:
             begin_job(engine, job, 0, chosen, 0)

@@ -12,8 +12,6 @@ from traces.cluster.description import ClusterDescription
 _VALUES = {
     "bf_licenses": "plans would count licences",
     "bf_max_time": "cycles would end earlier",
-    "priorityweighttres": "priority would depend on CPUs, memory and GPUs",
-    "priorityweightassoc": "priority would depend on the association",
     "prioritysitefactorplugin": "priority would depend on the site's plug-in",
     "jobsubmitplugins": "jobs would be changed on submission",
 }

@@ -137,7 +137,7 @@ def slurm_replayer(trace: Trace, rows: pl.DataFrame, procs: int, policy: Policy 
 
 
 def in_clock(cluster: ClusterDescription, zero_s: int) -> ClusterDescription:
-    """The description with reservations in seconds of a clock whose zero is the UTC second `zero_s`."""
+    """The description with reservations and absences of nodes in seconds of a clock whose zero is the UTC second `zero_s`."""
     moved = tuple(
         replace(
             each,
@@ -147,4 +147,14 @@ def in_clock(cluster: ClusterDescription, zero_s: int) -> ClusterDescription:
         )
         for each in cluster.reservations
     )
-    return replace(cluster, reservations=moved)
+    nodes = tuple(
+        replace(
+            node,
+            absences=tuple(
+                replace(away, begin_s=away.begin_s - zero_s, end_s=None if away.end_s is None else away.end_s - zero_s)
+                for away in node.absences
+            ),
+        )
+        for node in cluster.nodes
+    )
+    return replace(cluster, reservations=moved, nodes=nodes)

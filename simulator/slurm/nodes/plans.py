@@ -17,6 +17,7 @@ def begin_plans(plans, now, settings):
     plans.window[1] = now + settings.window - (now + settings.window) % settings.resolution
     plans.length[:] = 0
     plans.num_edges[0] = 0
+    plans.rows[0] = 1
 
 
 @referring_apart
@@ -60,10 +61,12 @@ def is_free(plans, chosen, count, begin, end):
 
 @referring_apart
 def take_nodes(plans, chosen, count, begin, end):
-    """The chosen nodes are not free in [begin, end)."""
+    """The chosen nodes are not free in [begin, end). The controller's table grows by a row for a begin or an end at which no slice ends
+    yet."""
     begin, end = max(begin, plans.window[0]), min(end, plans.window[1])
     if begin >= end:
         return
+    plans.rows[0] += _new_edges(plans, begin) + (_new_edges(plans, end) if end < plans.window[1] else 0)
     for place in range(count):
         _take(plans, chosen[place], begin, end)
 
@@ -96,6 +99,13 @@ def _take(plans, node, begin, end):
     plans.begin[node, first] = low
     plans.end[node, first] = high
     plans.length[node] = length + 1 - (behind - first)
+
+
+@referring
+def _new_edges(plans, time):
+    """1 where no plan begins or ends at this time, else 0."""
+    place = _edge(plans, time)
+    return 0 if place < plans.num_edges[0] and plans.edge[place] == time else 1
 
 
 @referring

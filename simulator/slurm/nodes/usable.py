@@ -100,6 +100,8 @@ def usable_cpus(engine, free, job, whole, node):
             return 0
     if cpus < least:
         return 0
+    if jobs.tasks_per_node[job] > 0 and jobs.max_nodes[job] > jobs.min_nodes[job]:
+        return least
     return cpus
 
 
