@@ -191,6 +191,7 @@ THOROUGH = {
         "tests/pipelines/test_forgetting.py",
         "tests/tracehouse/cli/keeping/test_logs.py::test_ingest_of_a_real*",
         "tests/tracehouse/cli/keeping/test_logs.py::test_odd_files*",
+        "tests/assets/ingest/test_canonical_jobs_pbs.py::test_every_history*",
     ),
     "pages": (
         "the examples of all pages, the site, and what a browser shows",
