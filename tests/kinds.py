@@ -129,6 +129,13 @@ THOROUGH = {
         "tests/models/scheduling/learning/test_dense.py",
         "tests/models/scheduling/learning/test_recipes_agents.py",
         "tests/tracehouse/cli/learning/test_distil.py",
+        "tests/tracehouse/cli/test_place.py::test_json*",
+        "tests/tracehouse/cli/test_replay.py::test_an_agent_that_decides*",
+        "tests/tracehouse/cli/test_replay.py::test_bases*",
+        "tests/tracehouse/cli/test_replay.py::test_the_rlscheduler*",
+        "tests/assets/replay/test_on_nodes.py::test_jobs_and_nodes*",
+        "tests/assets/replay/test_on_nodes.py::test_placing_moves*",
+        "tests/tracehouse/test_gym_ids.py::test_an_id*",
     ),
     "whole_ways": (
         "whole pipelines, nights, Slurm's loop and real logs",
