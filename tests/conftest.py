@@ -158,18 +158,20 @@ def _has_thorough_tests(session: pytest.Session) -> bool:
 
 def make_finished(folder: Path, searched: bool) -> None:
     """Runs the whole pipeline in `folder`/home, copies that home to `folder`/copy, and writes down what was printed. In this process, which
-    has imported everything. searched: also what only thorough tests look at, the search for uses of predictions."""
-    from tests.pipelines.command_line import succeed, use_home  # seconds of imports, which not every session needs
+    has imported everything. searched: with what only thorough tests look at, the search for uses of predictions and arranged pictures."""
+    from tests.pipelines.command_line import call, use_home  # seconds of imports, which not every session needs
 
     shutil.rmtree(folder, ignore_errors=True)  # an attempt that failed
     home = Home(folder / "home")
     with pytest.MonkeyPatch.context() as patch:
         use_home(patch, home.folder)
-        printed = succeed("run", SOURCE, "--config", home.folder / "config.yaml")
+        done = call("run", SOURCE, "--config", home.folder / "config.yaml", arrange_pictures=searched)
+        assert done.exit_code == 0, done.stderr
         if searched:
-            succeed("run", SOURCE, "--job", "prediction_search", "--config", home.folder / "search.yaml")
+            search = call("run", SOURCE, "--job", "prediction_search", "--config", home.folder / "search.yaml")
+            assert search.exit_code == 0, search.stderr
     shutil.copytree(home.folder, folder / "copy")
-    (folder / "printed").write_text(printed)
+    (folder / "printed").write_text(done.stdout)
 
 
 @pytest.fixture(scope="session")
