@@ -136,6 +136,7 @@ THOROUGH = {
         "tests/assets/replay/test_on_nodes.py::test_jobs_and_nodes*",
         "tests/assets/replay/test_on_nodes.py::test_placing_moves*",
         "tests/tracehouse/test_gym_ids.py::test_an_id*",
+        "tests/tracehouse/learning/test_environments.py::test_environments*",
     ),
     "whole_ways": (
         "whole pipelines, nights, Slurm's loop and real logs",
