@@ -40,7 +40,8 @@ PRINTED = (
     "deep_back_filling", "split_windows", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",
     "prediction waits", "vasp table_3", "vasp completion", "vasp networks", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
-    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "best_repair", "fidelity", "walltimes", "more_data", "as_published",
+    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "best_repair",
+    "fidelity", "walltimes", "more_data", "as_published",
     "repositories", "confirmed", "agreement", "engine",
 )  # fmt: skip
 """Those whose printed tables are published, the fault campaign and the speed of replays. A second word is a part of a study."""
