@@ -10,14 +10,16 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numba
 
+from compilation.apart import apart
 from compilation.keeping import KeptCode, opened, surroundings
 from compilation.passes import SmallCode
+from compilation.references import with_face
 
 _njit: Any = numba.njit  # its type does not know the option `_nrt`
 _OPTIONS = {"nogil": True, "pipeline_class": SmallCode, "no_cfunc_wrapper": True}
@@ -70,6 +72,16 @@ class Compiler:
         function to one that counts: it would free the view too early."""
         return self._compile(function, counting=False)
 
+    def referring(self, function: Callable[..., Any]) -> Any:
+        """For functions that take a large state as named tuples, and hand it on as one address. They allocate nothing, as `lean` ones."""
+        core = self._compile(function, counting=False, no_cpython_wrapper=True)
+        return with_face(core, partial(self._compile, counting=False, of=Path(function.__code__.co_filename)))
+
+    def referring_apart(self, function: Callable[..., Any]) -> Any:
+        """As `referring`, but it is compiled once, and not once more within each function that calls it."""
+        core = apart(self._compile(function, counting=False, no_cpython_wrapper=True))
+        return with_face(core, partial(self._compile, counting=False, of=Path(function.__code__.co_filename)))
+
     def inlined(self, function: Callable[..., Any]) -> Any:
         """For the named steps of an event loop: their code becomes part of the function that calls them. A step takes whole tuples
         of arrays. A real call would copy seven words for every array of them, which costs more than the step."""
@@ -90,14 +102,15 @@ class Compiler:
         ours made formulas a tenth slower."""
         return self._kept(_njit(nogil=True, error_model="numpy", **options)(function))
 
-    def _compile(self, function: Callable[..., Any], counting: bool, **options: Any) -> Any:
+    def _compile(self, function: Callable[..., Any], counting: bool, of: Path | None = None, **options: Any) -> Any:
         dispatcher = _njit(**_OPTIONS, _nrt=counting, **options)(function)
         _take_constants_as_values(dispatcher)
-        return self._kept(dispatcher)
+        return self._kept(dispatcher, of)
 
-    def _kept(self, dispatcher: Any) -> Any:
-        """The dispatcher with our cache, unless its function is from elsewhere, such as a test's: it may change without the key."""
-        file = Path(dispatcher.py_func.__code__.co_filename)
+    def _kept(self, dispatcher: Any, of: Path | None = None) -> Any:
+        """The dispatcher with our cache, unless its function is from elsewhere, such as a test's: it may change without the key. of: its
+        file, if it is made for a function there."""
+        file = of or Path(dispatcher.py_func.__code__.co_filename)
         if any(map(file.is_relative_to, self.folders)) and self.folder is not None:
             dispatcher._cache = KeptCode(self.folder, dispatcher.py_func)
         return dispatcher

@@ -50,6 +50,7 @@ def _load(name: str, module: str, function: str, kinds: tuple[Any, ...]) -> None
     """Loads the function for arguments of these types, or compiles it. Names have numbers in them, which another process may have
     given differently: so the name that the calling code holds is one more of the same code."""
     dispatcher = getattr(import_module(module), function)
+    dispatcher = getattr(dispatcher, "core", dispatcher)  # of a function that takes references
     dispatcher.compile(kinds)
     _name(dispatcher.overloads[kinds], name, module, function)
 

@@ -20,9 +20,10 @@ from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import InlineInlinables
 
 from compilation.apart import LowerApart
+from compilation.references import Reference
 
 _scope: Any = ir.Scope
-_named_tuple: Any = types.BaseNamedTuple
+_with_fields: Any = (types.BaseNamedTuple, Reference)
 
 
 @contextmanager
@@ -114,7 +115,7 @@ class _Reader:
         if not (isinstance(value, ir.Expr) and value.op == "getattr"):
             return None
         kind = self.kind.get(value.value.name)
-        if not isinstance(kind, _named_tuple) or value.attr not in kind.fields:
+        if not isinstance(kind, _with_fields) or value.attr not in kind.fields:
             return None
         return self._field(value.value, value.attr, kind.types[kind.fields.index(value.attr)], statement.loc)
 

@@ -7,6 +7,8 @@ from compilation import Compiler
 
 _COMPILER = Compiler(Path(__file__).parent, Path(__file__).parents[1] / "traces" / "cluster")
 compiled: Any = _COMPILER.compiled
+referring: Any = _COMPILER.referring
+referring_apart: Any = _COMPILER.referring_apart
 lean: Any = _COMPILER.lean
 inlined: Any = _COMPILER.inlined
 inlined_late: Any = _COMPILER.inlined_late

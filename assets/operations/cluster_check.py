@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sql
 from assets.common.storage import pseudonym_key
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import clusters_of_source
@@ -21,6 +22,15 @@ FROM core.jobs WHERE source = $source ORDER BY job_index
 _NODES = """
 SELECT job_index, list(node_name ORDER BY node_name) AS node_names
 FROM core.job_nodes WHERE source = $source GROUP BY job_index
+"""
+_SUSPENSIONS = f"""
+WITH times AS ({sql.load("core.suspensions_of_jobs")})
+SELECT job_index, list({{'from_s': from_s, 'to_s': to_s}} ORDER BY from_s) AS suspensions FROM times GROUP BY job_index
+UNION ALL
+-- where the log only has their sum (Slurm), they are taken to come last
+SELECT job_index, [{{'from_s': epoch(end_time)::BIGINT - suspended_s, 'to_s': epoch(end_time)::BIGINT}}] AS suspensions
+FROM core.jobs
+WHERE source = $source AND suspended_s > 0 AND start_time IS NOT NULL AND job_index NOT IN (SELECT job_index FROM times)
 """
 
 
@@ -43,7 +53,9 @@ def contradictions_of_source(
     with warehouse.read() as connection:
         jobs = connection.sql(_JOBS, params={"source": source.name}).pl()
         nodes = connection.sql(_NODES, params={"source": source.name}).pl()
-    jobs = jobs.join(nodes, on="job_index", how="left", maintain_order="left")
+        suspensions = connection.sql(_SUSPENSIONS, params={"source": source.name}).pl()
+    for of_jobs in (nodes, suspensions):
+        jobs = jobs.join(of_jobs, on="job_index", how="left", maintain_order="left")
     if source.pseudonyms:
         cluster = with_pseudonyms(cluster, source.pseudonyms, pseudonym_key(warehouse))
     return contradictions_with_log(cluster, jobs)

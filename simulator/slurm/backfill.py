@@ -11,12 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.compiled import compiled
+from simulator.cluster.requests import NOT_GIVEN
+from simulator.compiled import referring, referring_apart
+from simulator.jobs.cluster import FOREVER
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
-from simulator.slurm.preemption import preempt_for, release_candidates
-from simulator.slurm.reservations import narrow_to_reservations
-from simulator.slurm.selection import choose_nodes, holds_whole_nodes, reset_weights
-from simulator.slurm.slices import begin_slices, is_free, narrow, take_nodes
+from simulator.slurm.nodes.plans import begin_plans, is_free, narrow, take_nodes
+from simulator.slurm.nodes.reservations import narrow_to_reservations
+from simulator.slurm.nodes.selection import choose_later, choose_now, reset_weights
+from simulator.slurm.nodes.usable import copy_free, holds_whole_nodes, kept_shape, wants_gpus
+from simulator.slurm.preemption import may_preempt, preempt_for, release_candidates
 from simulator.slurm.starting import begin_job, hold, job_limit
 
 STARTED, PLANNED, NEITHER = range(3)
@@ -55,11 +58,11 @@ class WaitingRows(NamedTuple):
     partition_tests: NDArray[np.int64]  # (partitions,)
 
 
-@compiled
+@referring_apart
 def backfill_cycle(engine, waiting, decisions, now):
     """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards."""
     settings, jobs = engine.site.settings, engine.jobs
-    begin_slices(engine.slices, now, settings)
+    begin_plans(engine.plans, now, settings)
     decisions.length[0] = 0
     waiting.user_tests[:] = 0
     waiting.partition_tests[:] = 0
@@ -94,7 +97,7 @@ def backfill_cycle(engine, waiting, decisions, now):
                 break
 
 
-@compiled
+@referring_apart
 def consider(engine, decisions, job, partition, now):
     """Starts one job, or plans it. Returns STARTED, PLANNED or NEITHER, which is also noted."""
     kind, start, end, chosen = _place(engine, job, partition, now)
@@ -111,10 +114,12 @@ def consider(engine, decisions, job, partition, now):
     return kind
 
 
-@compiled
+@referring
 def _place(engine, job, partition, now):
     """What becomes of the job, when it starts, when its plan ends, and on how many nodes."""
-    site, scratch, slices = engine.site, engine.scratch, engine.slices
+    site, scratch, plans = engine.site, engine.scratch, engine.plans
+    nodes = site.partition_nodes[partition]
+    featured = site.feature_nodes[engine.jobs.features[job]]
     limit = job_limit(engine, job, partition)
     step = site.settings.resolution
     if lacks_licences(engine, job):
@@ -122,19 +127,18 @@ def _place(engine, job, partition, now):
     time = now
     while True:
         for node in range(len(scratch.base)):
-            scratch.base[node] = (
-                site.partition_nodes[partition, node] and site.feature_nodes[engine.jobs.features[job], node]
-            )
+            scratch.base[node] = nodes[node] & featured[node]
         earliest, first_end = narrow_to_reservations(engine, job, limit, time, now)
         if earliest < 0:
             return NEITHER, 0, 0, 0
-        later = narrow(slices, scratch.base, scratch.allowed, max(earliest, now), max(earliest, now) + limit)
+        begin = max(earliest, now)
+        later, left = narrow(plans, scratch.base, scratch.allowed, begin, begin + limit)
         if first_end > 0:
             again = (first_end + step - 1) // step * step + 1
             later = again if later == 0 else min(later, again)
         start, chosen = -1, 0
-        if scratch.allowed.sum() >= engine.jobs.min_nodes[job]:
-            start, chosen = earliest_by_limits(engine, job, partition, now)
+        if left >= engine.jobs.min_nodes[job]:
+            start, chosen = earliest_by_limits(engine, job, partition, now, later)
         if chosen == 0:
             if later == 0:
                 return NEITHER, 0, 0, 0
@@ -155,7 +159,7 @@ def _place(engine, job, partition, now):
         end = start + limit - (start + limit) % step
         if start > now + site.settings.window:
             return NEITHER, 0, 0, 0
-        if not is_free(slices, scratch.chosen, chosen, begin, end):
+        if not is_free(plans, scratch.chosen, chosen, begin, end):
             time = start
             continue
         if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen):
@@ -163,17 +167,17 @@ def _place(engine, job, partition, now):
         return _plan(engine, chosen, start, limit)
 
 
-@compiled
+@referring
 def _plan(engine, chosen, start, limit):
     """Nobody else is planned on the chosen nodes from the start to the end, both rounded down, for one step at least."""
     step = engine.site.settings.resolution
     begin = start - start % step
     end = max(start + limit - (start + limit) % step, begin + step)
-    take_nodes(engine.slices, engine.scratch.chosen, chosen, begin, end)
+    take_nodes(engine.plans, engine.scratch.chosen, chosen, begin, end)
     return PLANNED, start, end, chosen
 
 
-@compiled
+@referring
 def _start_now(engine, job, partition, now, limit):
     """Starts the job on nodes that are chosen again, without those that are completing."""
     scratch, step = engine.scratch, engine.site.settings.resolution
@@ -181,7 +185,7 @@ def _start_now(engine, job, partition, now, limit):
         if scratch.completing[node] > now:
             scratch.allowed[node] = False
     reset_weights(engine, partition)
-    chosen = choose_nodes(engine, engine.free, job, partition)
+    chosen = choose_now(engine, job, partition)
     if chosen == 0:
         return NEITHER, 0, 0, 0
     if over_limit(engine, job, chosen):
@@ -191,11 +195,11 @@ def _start_now(engine, job, partition, now, limit):
     begin_job(engine, job, partition, chosen, now)
     end = now + limit - (now + limit) % step
     if holds_whole_nodes(engine.site, engine.jobs, job, partition):
-        take_nodes(engine.slices, scratch.chosen, chosen, engine.slices.begin[0], end)
+        take_nodes(engine.plans, scratch.chosen, chosen, engine.plans.window[0], end)
     return STARTED, now, end, chosen
 
 
-@compiled
+@referring
 def _is_completing(scratch, chosen, now):
     completing = False
     for k in range(chosen):
@@ -203,54 +207,125 @@ def _is_completing(scratch, chosen, now):
     return completing
 
 
-@compiled
-def earliest_by_limits(engine, job, partition, now):
-    """When the job fits on the allowed nodes if running jobs end by their limits, and how many nodes it then gets. 0 nodes for never.
+@referring_apart
+def earliest_by_limits(engine, job, partition, now, later):
+    """When the job fits on the allowed nodes if running jobs end by their limits, and how many nodes it then gets. 0 nodes for never, and
+    where it is sure to be behind `later`, if that is not 0.
 
     Running jobs are taken away in the order of their ends, a batch at a time. The job starts at the end of the last one of the batch
     that makes room. Jobs that this one may preempt count as gone.
     """
-    running = engine.running
-    chosen = choose_nodes(engine, engine.free, job, partition)
+    chosen = choose_now(engine, job, partition)
     if chosen > 0:
         return now, chosen
-    trial = engine.scratch.trial
-    copy_free(engine.free, trial)
-    if release_candidates(engine, trial, job, partition, now) > 0:
-        chosen = choose_nodes(engine, trial, job, partition)
-        if chosen > 0:
-            return BY_PREEMPTING, chosen
+    shape = kept_shape(engine, job, partition)
+    if may_preempt(engine, job, partition):
+        trial = engine.scratch.trial
+        copy_free(engine.free, trial)
+        if release_candidates(engine, trial, job, partition, now) > 0:
+            chosen = choose_later(engine, job, partition, shape, FOREVER)
+            if chosen > 0:
+                return BY_PREEMPTING, chosen
+            return _end_running(engine, job, partition, (shape, NOT_GIVEN, True), now)
+    least = least_end(engine, shape, engine.jobs.min_nodes[job])
+    if (least >= FOREVER or 0 < later < least) and wants_gpus(engine.jobs, job) == 0:
+        return now, 0
+    return _end_running(engine, job, partition, (shape, least, False), now)
+
+
+@referring
+def least_end(engine, shape, nodes):
+    """The first end by limit after which so many allowed nodes can be used, each by itself."""
+    allowed, until, values = engine.scratch.allowed, engine.shapes.until, engine.scratch.taken
+    count = 0
+    least = np.int64(FOREVER)
+    for node in range(len(allowed)):
+        if allowed[node] and until[shape, node] < FOREVER:
+            least = min(least, until[shape, node])
+            values[count] = until[shape, node]
+            count += 1
+    if count < nodes:
+        return np.int64(FOREVER)
+    return least if nodes <= 1 else _smallest(values, count, nodes)
+
+
+@referring
+def _smallest(values, count, place):
+    """The value that would be at this place, from 1, of the first `count` values in order. Changes their order."""
+    low, high = 0, count - 1
+    while low < high:
+        middle = values[(low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while values[left] < middle:
+                left += 1
+            while values[right] > middle:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if place - 1 <= right:
+            high = right
+        elif place - 1 >= left:
+            low = left
+        else:
+            break
+    return values[place - 1]
+
+
+@referring_apart
+def _end_running(engine, job, partition, needed, now):
+    """Takes running jobs away until the job fits. needed: its kept shape, the end before which it is sure not to fit, and whether the
+    trial already lacks jobs that it may preempt."""
+    running, released = engine.running, engine.preemption.released
+    shape, least, preempts = needed
     base, width, batch = -1, WIDTH, 0
-    last_end = now
-    released = engine.preemption.released
-    preempts = engine.preemption.kind[0] > 0
+    last_end, gone, chosen = now, 0 if preempts else NOT_GIVEN, 0
     for k in range(running.length[0]):
         other = running.job[k]
-        if (not preempts or not released[other]) and _touches(engine, other):
-            hold(engine, trial, other, -1)
-            last_end = running.end[other]
-            batch += 1
-            if base < 0:
-                base = (last_end // WIDTH + 1) * WIDTH
-            behind = k + 1
-            while preempts and behind < running.length[0] and released[running.job[behind]]:
-                behind += 1
-            if behind < running.length[0]:
-                following = running.end[running.job[behind]]
-                if following <= base + width and batch < BATCH:
-                    continue
-                chosen = choose_nodes(engine, trial, job, partition)
-                if chosen > 0:
-                    return _start_after(engine, last_end, now), chosen
-                batch = 0
-                while following > base + width:
-                    width *= 2
+        if (preempts and released[other]) or not _touches(engine, other):
+            continue
+        last_end = running.end[other]
+        batch += 1
+        if base < 0:
+            base = (last_end // WIDTH + 1) * WIDTH
+        behind = k + 1
+        while preempts and behind < running.length[0] and released[running.job[behind]]:
+            behind += 1
+        if behind < running.length[0]:
+            following = running.end[running.job[behind]]
+            if following <= base + width and batch < BATCH:
+                continue
+            if last_end >= least:
+                gone = _take_away(engine, gone, k + 1, preempts)
+                chosen = choose_later(engine, job, partition, shape, FOREVER if preempts else last_end)
+            if chosen > 0:
+                return _start_after(engine, last_end, now), chosen
+            batch = 0
+            while following > base + width:
+                width *= 2
     if batch > 0:
-        chosen = choose_nodes(engine, trial, job, partition)
+        _take_away(engine, gone, running.length[0], preempts)
+        chosen = choose_later(engine, job, partition, shape, FOREVER)
     return _start_after(engine, last_end, now), chosen
 
 
-@compiled
+@referring
+def _take_away(engine, first, last, preempts):
+    """Takes those of running jobs `first` to `last` away that have an allowed node, from what is free if first is NOT_GIVEN. Returns
+    `last`."""
+    running, trial = engine.running, engine.scratch.trial
+    if first == NOT_GIVEN:
+        copy_free(engine.free, trial)
+    for k in range(max(first, 0), last):
+        other = running.job[k]
+        if (not preempts or not engine.preemption.released[other]) and _touches(engine, other):
+            hold(engine, trial, other, -1)
+    return last
+
+
+@referring
 def _start_after(engine, end, now):
     """The start of a job that waits for another one to end by its limit."""
     if end <= now:
@@ -258,22 +333,13 @@ def _start_after(engine, end, now):
     return end
 
 
-@compiled
+@referring
 def _touches(engine, job):
     """Whether a running job has one of the allowed nodes."""
-    running = engine.running
+    running, allowed = engine.running, engine.scratch.allowed
     touches = False
     for row in range(running.first[job], running.first[job] + running.nodes[job]):
-        touches = touches or engine.scratch.allowed[running.node[row]]
+        touches = allowed[running.node[row]]
+        if touches:
+            break
     return touches
-
-
-@compiled
-def copy_free(free, trial):
-    """Copies what is free."""
-    trial.cpus[:] = free.cpus
-    trial.memory[:] = free.memory
-    trial.gpus[:] = free.gpus
-    trial.jobs[:] = free.jobs
-    trial.whole[:] = free.whole
-    trial.licences[:] = free.licences

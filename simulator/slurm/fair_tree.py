@@ -28,6 +28,16 @@ def decay_of(seconds, half_life):
 
 
 @compiled
+def share_out(factor, parent, shares, usage, dampening):
+    """Writes the factor of each user. dampening: of classic fair share, 0 for Fair Tree."""
+    num_accounts = len(parent) - len(factor)
+    if dampening > 0:
+        factor[:] = classic_factors(parent, shares, usage, num_accounts, dampening)
+    else:
+        factor[:] = fair_tree_factors(parent, shares, usage, num_accounts)
+
+
+@compiled
 def fair_tree_factors(parent, shares, usage, num_accounts):
     """The factor of each user, float64 (users,), in (0, 1].
 
@@ -37,17 +47,18 @@ def fair_tree_factors(parent, shares, usage, num_accounts):
     """
     size = len(parent)
     level = np.zeros(size)
+    of_shares, of_usage = (
+        np.zeros(size + 1, np.int64),
+        np.zeros(size + 1),
+    )  # of the children of each node, and of the top
     for node in range(size):
-        of_shares = 0
-        of_usage = 0.0
-        for other in range(size):
-            if parent[other] == parent[node]:
-                of_shares += shares[other]
-                of_usage += usage[other]
+        of_shares[parent[node]] += shares[node]
+        of_usage[parent[node]] += usage[node]
+    for node in range(size):
         if usage[node] <= 0.0:
             level[node] = np.inf
         else:
-            level[node] = (shares[node] / of_shares) / (usage[node] / of_usage)
+            level[node] = (shares[node] / of_shares[parent[node]]) / (usage[node] / of_usage[parent[node]])
     factors = np.zeros(size - num_accounts)
     top = np.full(1, -1, np.int64)
     _walk(parent, level, factors, top, np.array([len(factors), len(factors)]), False)

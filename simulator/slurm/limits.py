@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiled import compiled
-from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
+from simulator.compiled import referring, referring_apart
+from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
 
 RUNNING, ONE_JOB, USED = range(3)
 """What a slot counts: all running jobs of its owner with this one, this job alone, or resource-seconds that were used in all. Of these a
@@ -14,7 +14,7 @@ JOBS, NODES, CPUS, MEMORY, TIME, GPUS = range(6)
 """Resources of slots. Behind GPUS, which counts all, are the types of GPUs."""
 
 
-@compiled
+@referring
 def resource_amount(engine, job, resource, nodes, cpus, memory):
     """How much of a resource the job takes on so many nodes with so many CPUs and so much memory in all."""
     if resource == JOBS:
@@ -36,7 +36,7 @@ def resource_amount(engine, job, resource, nodes, cpus, memory):
     return total
 
 
-@compiled
+@referring
 def too_many_jobs(engine, job):
     """Whether a limit on the number of jobs, or on one job's time, keeps the job from starting. This is looked at before nodes."""
     limits = engine.limits
@@ -50,7 +50,7 @@ def too_many_jobs(engine, job):
     return False
 
 
-@compiled
+@referring
 def lacks_licences(engine, job):
     """Whether licences that the job needs are all in use. This is looked at before nodes."""
     lacks = False
@@ -59,7 +59,7 @@ def lacks_licences(engine, job):
     return lacks
 
 
-@compiled
+@referring_apart
 def over_limit(engine, job, chosen):
     """Whether the job on the `chosen` nodes of the scratch would exceed a limit on a resource. chosen: 0 for what it asked for."""
     limits, jobs, scratch = engine.limits, engine.jobs, engine.scratch
@@ -94,7 +94,7 @@ def over_limit(engine, job, chosen):
     return False
 
 
-@compiled
+@referring
 def change_used(engine, job, sign):
     """A job that runs counts in its slots (sign 1), one that has ended does not (-1)."""
     limits, running = engine.limits, engine.running
@@ -113,7 +113,7 @@ def change_used(engine, job, sign):
         limits.used[slot] += sign * amount
 
 
-@compiled
+@referring
 def count_past(engine, job, seconds):
     """A job has ended after so many seconds: what it used stays in the slots that count used time."""
     limits = engine.limits
@@ -123,7 +123,7 @@ def count_past(engine, job, seconds):
             limits.past[slot] += _held(engine, job, limits.resource[slot]) * max(seconds, 0)
 
 
-@compiled
+@referring
 def count_elapsed(engine, now):
     """What running jobs have used by now, in the slots that count used time."""
     limits, running = engine.limits, engine.running
@@ -136,7 +136,7 @@ def count_elapsed(engine, now):
                 limits.elapsed[slot] += _held(engine, job, limits.resource[slot]) * max(now - running.start[job], 0)
 
 
-@compiled
+@referring
 def _held(engine, job, resource):
     """How much of a resource a running job has."""
     running = engine.running

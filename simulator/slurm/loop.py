@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cluster.requests import NOT_GIVEN
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.fair_tree import decay_of
@@ -27,6 +27,7 @@ from simulator.slurm.priority import (
     count_usage,
     job_priority,
 )
+from simulator.slurm.queue import enqueue, sort_queue
 from simulator.slurm.starting import end_earlier, end_job
 from simulator.slurm.state import Engine
 
@@ -66,6 +67,7 @@ class Replay(NamedTuple):
     next_task: IntArray  # (jobs,), the task behind it in its array
     clock: IntArray  # (11,)
     pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
+    room: IntArray  # (rows, 3), to sort the queue in
     eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
     finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before
     ending: IntArray  # (jobs,), running jobs by their true ends
@@ -74,7 +76,7 @@ class Replay(NamedTuple):
     preempted: IntArray  # (jobs,), how often
 
 
-@compiled
+@referring
 def run_replay(replay):
     """Runs until all jobs have started that can. Starts are in `engine.running.start`."""
     clock = replay.clock
@@ -107,7 +109,7 @@ def run_replay(replay):
             clock[CYCLE_DUE] += settings.interval
 
 
-@compiled
+@referring
 def _next_time(replay):
     """The next second in which something happens. Schedulers that have nobody to start are passed over, in their own rhythm."""
     clock, settings = replay.clock, replay.engine.site.settings
@@ -130,13 +132,13 @@ def _next_time(replay):
     return now
 
 
-@compiled
+@referring
 def _whole_steps(late, step):
     """The seconds to add so that a rhythm is not late."""
     return (late + step - 1) // step * step if late > 0 else 0
 
 
-@compiled
+@referring
 def _may_start_later(replay):
     """When nothing runs and nobody comes: whether a waiting job is kept by a time to come, or the schedulers have yet to run twice."""
     site, jobs, clock = replay.engine.site, replay.engine.jobs, replay.clock
@@ -154,7 +156,7 @@ def _may_start_later(replay):
     return False
 
 
-@compiled
+@referring
 def _end_jobs(replay, now):
     """Jobs whose time is over end, and their nodes complete."""
     clock, running = replay.clock, replay.engine.running
@@ -169,7 +171,7 @@ def _end_jobs(replay, now):
         clock[LAST_EVENT] = now
 
 
-@compiled
+@referring_apart
 def _end_one(replay, job, end):
     """A running job ends, its use counts, and its nodes complete."""
     clock, running = replay.clock, replay.engine.running
@@ -187,7 +189,7 @@ def _end_one(replay, job, end):
     clock[EPILOGS] += 1
 
 
-@compiled
+@referring
 def _submit(replay, now):
     """Jobs of this second join the queue."""
     clock, jobs = replay.clock, replay.engine.jobs
@@ -203,7 +205,7 @@ def _submit(replay, now):
         clock[BATCH_DUE] = min(clock[BATCH_DUE], due)
 
 
-@compiled
+@referring
 def _priority(replay, job, partition, now):
     if replay.engine.jobs.priority[job] >= 0:
         return replay.engine.jobs.priority[job]
@@ -214,46 +216,18 @@ def _priority(replay, job, partition, now):
     return job_priority(replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds)
 
 
-@compiled
+@referring
 def _join_all(replay, job, now):
     """The job takes its place in the queue for each of its partitions."""
     partitions = replay.engine.jobs.partitions
     for k in range(partitions.shape[1]):
         if partitions[job, k] >= 0:
-            _join(replay, job, partitions[job, k], _priority(replay, job, partitions[job, k], now))
+            priority = _priority(replay, job, partitions[job, k], now)
+            enqueue(replay.engine, replay.pending, replay.clock[PENDING], job, partitions[job, k], priority)
+            replay.clock[PENDING] += 1
 
 
-@compiled
-def _join(replay, job, partition, priority):
-    """The job takes its place in the queue."""
-    place = replay.clock[PENDING]
-    while place > 0 and _goes_before(replay, job, partition, priority, replay.pending[place - 1]):
-        replay.pending[place] = replay.pending[place - 1]
-        place -= 1
-    replay.pending[place, 0] = job
-    replay.pending[place, 1] = partition
-    replay.pending[place, 2] = priority
-    replay.clock[PENDING] += 1
-
-
-@compiled
-def _goes_before(replay, job, partition, priority, row):
-    """Jobs of a reservation, then the tier of the partition, then priority, then the time of submission, then the number."""
-    site, jobs = replay.engine.site, replay.engine.jobs
-    other, other_partition = row[0], row[1]
-    mine, theirs = jobs.reservation[job] >= 0, jobs.reservation[other] >= 0
-    if mine != theirs:
-        return mine
-    if site.partition_tier[partition] != site.partition_tier[other_partition]:
-        return site.partition_tier[partition] > site.partition_tier[other_partition]
-    if priority != row[2]:
-        return priority > row[2]
-    if jobs.submit[job] != jobs.submit[other]:
-        return jobs.submit[job] < jobs.submit[other]
-    return job < other
-
-
-@compiled
+@referring
 def _eligible_from(replay, job, now):
     """The second from which nothing keeps the job, NOT_GIVEN if something does."""
     jobs = replay.engine.jobs
@@ -269,7 +243,7 @@ def _eligible_from(replay, job, now):
     return max(now, jobs.submit[job])
 
 
-@compiled
+@referring
 def _new_priorities(replay, now):
     """Once a period all priorities are recomputed, and the queue is sorted."""
     clock, pending = replay.clock, replay.pending
@@ -282,19 +256,12 @@ def _new_priorities(replay, now):
     clock[PERIOD_DUE] = now + replay.rules.period
     for k in range(clock[PENDING]):
         job, partition = pending[k, 0], pending[k, 1]
-        priority = pending[k, 2]
         if replay.engine.site.settings.basic == 0:
-            priority = _priority(replay, job, partition, now)
-        place = k
-        while place > 0 and _goes_before(replay, job, partition, priority, pending[place - 1]):
-            pending[place] = pending[place - 1]
-            place -= 1
-        pending[place, 0] = job
-        pending[place, 1] = partition
-        pending[place, 2] = priority
+            pending[k, 2] = _priority(replay, job, partition, now)
+    sort_queue(replay.engine, pending, clock[PENDING], replay.room)
 
 
-@compiled
+@referring
 def _fill_waiting(replay, now):
     """The rows that a scheduler looks at: eligible jobs, and of an array its first task that waits."""
     waiting, jobs, clock = replay.waiting, replay.engine.jobs, replay.clock
@@ -315,7 +282,7 @@ def _fill_waiting(replay, now):
     waiting.length[0] = count
 
 
-@compiled
+@referring
 def _pass(replay, depth, now):
     if replay.clock[PENDING] == 0:
         return
@@ -325,7 +292,7 @@ def _pass(replay, depth, now):
     _end_victims(replay, now)
 
 
-@compiled
+@referring
 def _cycle(replay, now):
     if replay.clock[PENDING] == 0 or replay.engine.site.settings.backfills == 0:
         return
@@ -338,7 +305,7 @@ def _cycle(replay, now):
     _end_victims(replay, now)
 
 
-@compiled
+@referring
 def _leave_queue(replay, now, by_backfill):
     """Jobs that have started leave the queue, and their ends are noted."""
     clock, pending, running = replay.clock, replay.pending, replay.engine.running
@@ -346,7 +313,8 @@ def _leave_queue(replay, now, by_backfill):
     for k in range(clock[PENDING]):
         job = pending[k, 0]
         if running.start[job] < 0:
-            pending[kept] = pending[k]
+            for column in range(pending.shape[1]):
+                pending[kept, column] = pending[k, column]
             kept += 1
         elif running.partition[job] == pending[k, 1]:
             replay.backfilled[job] = by_backfill
@@ -354,7 +322,7 @@ def _leave_queue(replay, now, by_backfill):
     clock[PENDING] = kept
 
 
-@compiled
+@referring
 def _note_end(replay, job):
     """The job joins those that run, by their true ends."""
     clock, end = replay.clock, _true_end(replay, job)
@@ -366,7 +334,7 @@ def _note_end(replay, job):
     clock[ENDING] += 1
 
 
-@compiled
+@referring
 def _end_victims(replay, now):
     """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time."""
     rules, clock, running = replay.engine.preemption, replay.clock, replay.engine.running
@@ -394,6 +362,6 @@ def _end_victims(replay, now):
     rules.length[0] = 0
 
 
-@compiled
+@referring
 def _true_end(replay, job):
     return replay.engine.running.start[job] + replay.runtime[job]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
+from simulator.slurm.nodes.reservations import covers_all
+from simulator.slurm.nodes.selection import choose_now, reset_weights
 from simulator.slurm.preemption import preempt_for
-from simulator.slurm.reservations import covers_all
-from simulator.slurm.selection import choose_nodes, reset_weights
 from simulator.slurm.starting import begin_job, job_limit
 
 STARTS, PASSED_OVER, BLOCKS = range(3)
 """What becomes of a job: it starts, it is passed over, or it blocks its partition for the rest of the pass."""
 
 
-@compiled
+@referring_apart
 def main_pass(engine, waiting, depth, now):
     """Runs one pass over the queue at second `now`, down to `depth` jobs. Returns how many started. `scratch.open_nodes` and
     `scratch.failed` say what is closed."""
@@ -47,7 +47,7 @@ def main_pass(engine, waiting, depth, now):
     return started
 
 
-@compiled
+@referring
 def _block(engine, reservation, partition):
     """Closes a reservation, or a partition with all its nodes, also for other partitions that share them."""
     scratch = engine.scratch
@@ -60,22 +60,21 @@ def _block(engine, reservation, partition):
             scratch.open_nodes[node] = False
 
 
-@compiled
+@referring
 def _try_to_start(engine, job, partition, now):
     site, scratch = engine.site, engine.scratch
     if too_many_jobs(engine, job) or lacks_licences(engine, job):
         return PASSED_OVER
+    nodes = site.partition_nodes[partition]
+    featured = site.feature_nodes[engine.jobs.features[job]]
     for node in range(len(scratch.allowed)):
         scratch.allowed[node] = (
-            site.partition_nodes[partition, node]
-            and site.feature_nodes[engine.jobs.features[job], node]
-            and scratch.open_nodes[node]
-            and scratch.completing[node] <= now
+            nodes[node] & featured[node] & scratch.open_nodes[node] & (scratch.completing[node] <= now)
         )
     if not _reservations_allow(engine, job, now, job_limit(engine, job, partition)):
         return PASSED_OVER
     reset_weights(engine, partition)
-    chosen = choose_nodes(engine, engine.free, job, partition)
+    chosen = choose_now(engine, job, partition)
     if over_limit(engine, job, chosen):
         return BLOCKS if site.settings.stops_at_limit > 0 else PASSED_OVER
     if chosen == 0:
@@ -85,7 +84,7 @@ def _try_to_start(engine, job, partition, now):
     return STARTS
 
 
-@compiled
+@referring
 def _reservations_allow(engine, job, now, limit):
     """Whether reservations let the job start now. Takes nodes of other ones out of `scratch.allowed`."""
     site, allowed = engine.site, engine.scratch.allowed

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiled import compiled
-from simulator.slurm.selection import choose_nodes
+from simulator.compiled import referring, referring_apart
+from simulator.slurm.nodes.selection import choose_nodes
+from simulator.slurm.nodes.usable import copy_free
 from simulator.slurm.starting import hold
 from simulator.slurm.state import Preemption
 from traces.cluster.accounts import ServiceQuality
@@ -73,7 +74,7 @@ def _text(value: object) -> str:
     return "" if value is None else str(value).lower()
 
 
-@compiled
+@referring_apart
 def preempt_for(engine, job, partition, now):
     """Preempts running jobs so that this one fits on the allowed nodes. Returns the number of its nodes, with them in the scratch, 0
     where that does not help.
@@ -82,7 +83,7 @@ def preempt_for(engine, job, partition, now):
     first, which spares others. Those go that are on the chosen nodes. Jobs that go already are taken away before all others.
     """
     rules = engine.preemption
-    if rules.kind[0] == NOBODY:
+    if not may_preempt(engine, job, partition):
         return 0
     candidates = rules.candidates
     count = _candidates(engine, job, partition, now, candidates)
@@ -103,13 +104,33 @@ def preempt_for(engine, job, partition, now):
     return chosen
 
 
-@compiled
+@referring
+def may_preempt(engine, job, partition):
+    """Whether there are QOS or partitions whose jobs the job may preempt."""
+    rules = engine.preemption
+    mine = engine.jobs.qos[job] if rules.kind[0] == BY_QOS else partition
+    if rules.kind[0] == NOBODY or mine < 0:
+        return False
+    may = False
+    for group in range(len(rules.mode)):
+        may = may or (rules.mode[group] != OFF and _is_below(rules, group, mine))
+    return may
+
+
+@referring
+def _is_below(rules, group, mine):
+    """Whether jobs of a group may be preempted by mine."""
+    if rules.kind[0] == BY_QOS:
+        return rules.preempts[mine, group]
+    return rules.rank[mine] > rules.rank[group]
+
+
+@referring_apart
 def release_candidates(engine, trial, job, partition, now):
     """Gives back in the trial what all jobs hold that this one may preempt, and marks them. Returns how many there are."""
     rules = engine.preemption
-    if rules.kind[0] == NOBODY:
-        return 0
-    rules.released[:] = False
+    for k in range(engine.running.length[0]):
+        rules.released[engine.running.job[k]] = False
     count = _candidates(engine, job, partition, now, rules.candidates)
     for k in range(count):
         hold(engine, trial, rules.candidates[k], -1)
@@ -117,7 +138,7 @@ def release_candidates(engine, trial, job, partition, now):
     return count
 
 
-@compiled
+@referring
 def group_of(engine, job):
     """The QOS or the partition of a running job."""
     if engine.preemption.kind[0] == BY_QOS:
@@ -125,7 +146,7 @@ def group_of(engine, job):
     return engine.running.partition[job]
 
 
-@compiled
+@referring
 def _candidates(engine, job, partition, now, candidates):
     """Fills in the running jobs that the job may preempt, in the order in which they are taken. Returns how many."""
     rules, running = engine.preemption, engine.running
@@ -138,10 +159,7 @@ def _candidates(engine, job, partition, now, candidates):
             continue
         if now - running.start[other] < rules.exempt_s[0]:
             continue
-        if rules.kind[0] == BY_QOS:
-            if not rules.preempts[mine, group]:
-                continue
-        elif rules.rank[mine] <= rules.rank[group]:
+        if not _is_below(rules, group, mine):
             continue
         place = count
         while place > 0 and _goes_first(engine, other, candidates[place - 1]):
@@ -152,7 +170,7 @@ def _candidates(engine, job, partition, now, candidates):
     return count
 
 
-@compiled
+@referring
 def _goes_first(engine, job, other):
     rules, running = engine.preemption, engine.running
     if rules.doomed[job] != rules.doomed[other]:
@@ -165,15 +183,11 @@ def _goes_first(engine, job, other):
     return running.start[job] < running.start[other]
 
 
-@compiled
+@referring
 def _take_away(engine, job, partition, candidates, count):
     """Takes candidates away until the job fits. Returns how many, and the number of nodes that the job gets, 0 for never."""
     trial, free = engine.scratch.trial, engine.free
-    trial.cpus[:] = free.cpus
-    trial.memory[:] = free.memory
-    trial.gpus[:] = free.gpus
-    trial.jobs[:] = free.jobs
-    trial.whole[:] = free.whole
+    copy_free(free, trial)
     for k in range(count):
         hold(engine, trial, candidates[k], -1)
         chosen = choose_nodes(engine, trial, job, partition)
@@ -182,7 +196,7 @@ def _take_away(engine, job, partition, candidates, count):
     return count, 0
 
 
-@compiled
+@referring
 def _is_on(engine, job, chosen):
     """Whether a running job has one of the first `chosen` nodes of the scratch."""
     running, scratch = engine.running, engine.scratch

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
-from simulator.compiled import compiled
-from simulator.slurm.fair_tree import add_usage, classic_factors, decay_of, fair_tree_factors
-from simulator.slurm.selection import node_gpus, node_memory, wanted_cpus
+from simulator.compiled import referring, referring_apart
+from simulator.slurm.fair_tree import add_usage, decay_of, share_out
+from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
 from traces.cluster.description import SchedulerSettings
 
 FIRST_BASIC = 4294901760
@@ -116,7 +116,7 @@ def static_factors(arrays: ClusterArrays) -> StaticFactors:
     )
 
 
-@compiled
+@referring_apart
 def job_priority(engine, rules, statics, fair, row, seconds):
     """The sum of weights times factors, cut to a whole number, at least 1. row: job and partition. seconds: since the job gathers age."""
     job, partition = row
@@ -135,16 +135,14 @@ def job_priority(engine, rules, statics, fair, row, seconds):
     return np.int64(total)
 
 
-@compiled
+@referring
 def size_factor(engine, rules, job, partition):
     """(nodes / all nodes + CPUs / all CPUs) / 2, or what is left of 1 where small jobs gain. Whole-node jobs count all CPUs of their
     nodes as soon as nodes have been looked for."""
     site, jobs = engine.site, engine.jobs
     nodes = jobs.min_nodes[job]
     cpus = wanted_cpus(jobs, job)
-    all_cpus = 0
-    for node in range(len(site.cpus)):
-        all_cpus += site.cpus[node]
+    all_cpus = site.all_cpus
     whole = jobs.exclusive[job] > 0 or site.partition_exclusive[partition] > 0
     if whole and engine.scratch.tested[job]:
         cpus = max(cpus, nodes * all_cpus // len(site.cpus))
@@ -152,7 +150,7 @@ def size_factor(engine, rules, job, partition):
     return 1.0 - size if rules.small_first > 0 else size
 
 
-@compiled
+@referring_apart
 def count_usage(engine, rules, fair, since, until):
     """Usage of a period: what was there decays, and running jobs add their CPUs' seconds. Then the factors are computed."""
     left = decay_of(until - since, rules.half_life)
@@ -161,13 +159,10 @@ def count_usage(engine, rules, fair, since, until):
     for k in range(engine.running.length[0]):
         job = engine.running.job[k]
         count_job(engine, rules, fair, job, max(since, engine.running.start[job]), until)
-    if rules.dampening > 0:
-        fair.factor[:] = classic_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts, rules.dampening)
-    else:
-        fair.factor[:] = fair_tree_factors(fair.parent, fair.shares, fair.usage, fair.num_accounts)
+    share_out(fair.factor, fair.parent, fair.shares, fair.usage, rules.dampening)
 
 
-@compiled
+@referring
 def count_job(engine, rules, fair, job, since, until):
     """Adds one job's use of the seconds from `since` to `until`."""
     if fair.owner[job] < 0 or until <= since:
@@ -177,7 +172,7 @@ def count_job(engine, rules, fair, job, since, until):
     add_usage(fair.usage, fair.parent, fair.owner[job], used)
 
 
-@compiled
+@referring
 def billed(engine, rules, fair, job):
     """What a running job adds to usage in a second: weights times CPUs, memory, nodes and GPUs."""
     running, jobs = engine.running, engine.jobs

@@ -122,6 +122,7 @@ def new_replay(
         next_task=next_task,
         clock=clock,
         pending=np.zeros((rows + 1, 3), dtype=np.int64),
+        room=np.zeros((rows + 1, 3), dtype=np.int64),
         eligible=none.copy(),
         finished=none.copy(),
         ending=np.zeros(num_jobs + 1, dtype=np.int64),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.slurm.limits import change_used
-from simulator.slurm.selection import holds_whole_nodes, node_gpus, node_memory
+from simulator.slurm.nodes.usable import hold_on_node, note_change
 
 
-@compiled
+@referring_apart
 def begin_job(engine, job, partition, chosen, now):
     """The job begins to run on the first `chosen` nodes of `scratch.chosen`."""
     running, scratch = engine.running, engine.scratch
@@ -19,55 +19,85 @@ def begin_job(engine, job, partition, chosen, now):
     running.start[job] = now
     running.end[job] = now + job_limit(engine, job, partition)
     running.partition[job] = partition
-    _note_running(running, job)
+    _note_running(engine, job)
     if engine.jobs.array[job] >= 0:
         running.array_running[engine.jobs.array[job]] += 1
     hold(engine, engine.free, job, 1)
     change_used(engine, job, 1)
 
 
-@compiled
-def _note_running(running, job):
-    """The job joins those that run, by their ends."""
+@referring
+def _note_running(engine, job):
+    """The job joins those that run, by their ends, also on each of its nodes."""
+    running = engine.running
     place = running.length[0]
     while place > 0 and _ends_after(running, running.job[place - 1], job):
         running.job[place] = running.job[place - 1]
         place -= 1
     running.job[place] = job
     running.length[0] += 1
+    for row in range(running.first[job], running.first[job] + running.nodes[job]):
+        node = running.node[row]
+        note_change(engine.shapes, node)
+        place = running.node_length[node]
+        if place == running.on_node.shape[1]:
+            running.crowded[0] += 1
+            continue
+        while place > 0 and _ends_after(running, running.on_node[node, place - 1, 0], job):
+            running.on_node[node, place, 0] = running.on_node[node, place - 1, 0]
+            running.on_node[node, place, 1] = running.on_node[node, place - 1, 1]
+            place -= 1
+        running.on_node[node, place, 0] = job
+        running.on_node[node, place, 1] = row
+        running.node_length[node] += 1
 
 
-@compiled
-def _forget_running(running, job):
+@referring
+def _forget_running(engine, job):
+    running = engine.running
     place = 0
     while running.job[place] != job:
         place += 1
     for k in range(place, running.length[0] - 1):
         running.job[k] = running.job[k + 1]
     running.length[0] -= 1
+    for row in range(running.first[job], running.first[job] + running.nodes[job]):
+        node = running.node[row]
+        note_change(engine.shapes, node)
+        length = running.node_length[node]
+        place = 0
+        while place < length and running.on_node[node, place, 0] != job:
+            place += 1
+        if place == length:
+            running.crowded[0] -= 1
+            continue
+        for k in range(place, length - 1):
+            running.on_node[node, k, 0] = running.on_node[node, k + 1, 0]
+            running.on_node[node, k, 1] = running.on_node[node, k + 1, 1]
+        running.node_length[node] -= 1
 
 
-@compiled
+@referring
 def end_earlier(engine, job, end):
     """The running job will end by this second at the latest."""
     running = engine.running
     if end < running.end[job]:
-        _forget_running(running, job)
+        _forget_running(engine, job)
         running.end[job] = end
-        _note_running(running, job)
+        _note_running(engine, job)
 
 
-@compiled
+@referring
 def _ends_after(running, other, job):
     """Running jobs are in the order of their ends by limit, then in the order in which they were submitted."""
     return running.end[other] > running.end[job] or (running.end[other] == running.end[job] and other > job)
 
 
-@compiled
+@referring_apart
 def end_job(engine, job, completing_until):
     """The job ends. Nothing starts on its nodes before `completing_until`."""
     running = engine.running
-    _forget_running(running, job)
+    _forget_running(engine, job)
     if engine.jobs.array[job] >= 0:
         running.array_running[engine.jobs.array[job]] -= 1
     hold(engine, engine.free, job, -1)
@@ -77,25 +107,17 @@ def end_job(engine, job, completing_until):
         engine.scratch.completing[node] = max(engine.scratch.completing[node], completing_until)
 
 
-@compiled
+@referring
 def hold(engine, free, job, sign):
     """The job takes what it holds on its nodes (sign 1), or gives it back (-1)."""
     running, jobs = engine.running, engine.jobs
-    whole = holds_whole_nodes(engine.site, jobs, job, running.partition[job])
     for kind in range(len(free.licences)):
         free.licences[kind] -= sign * jobs.licences[job, kind]
     for row in range(running.first[job], running.first[job] + running.nodes[job]):
-        node = running.node[row]
-        free.cpus[node] -= sign * running.cpus[row]
-        free.memory[node] -= sign * node_memory(jobs, job, running.cpus[row])
-        for column in range(jobs.gpus.shape[1]):
-            free.gpus[node, column] -= sign * node_gpus(jobs, job, column)
-        free.jobs[node] += sign
-        if whole:
-            free.whole[node] += sign
+        hold_on_node(engine, free, job, row, sign)
 
 
-@compiled
+@referring
 def job_limit(engine, job, partition):
     """The job's time limit, at most that of the partition."""
     return min(engine.jobs.limit[job], engine.site.max_time[partition])

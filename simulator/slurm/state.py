@@ -16,6 +16,8 @@ from simulator.slurm.settings import Settings
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+SHAPE_NODES = 1 << 21
+"""Nodes of all shapes that are kept: 32 MiB."""
 
 
 class Site(NamedTuple):
@@ -35,6 +37,7 @@ class Site(NamedTuple):
     switch_nodes: BoolArray
     switch_level: IntArray
     licences: IntArray
+    all_cpus: int
     settings: Settings
 
 
@@ -62,25 +65,48 @@ class Running(NamedTuple):
     node: IntArray  # (rows,)
     cpus: IntArray  # (rows,)
     array_running: IntArray  # (arrays,), tasks of each array that run
+    node_length: IntArray  # (nodes,), jobs on each node
+    on_node: IntArray  # (nodes, most, 2), these jobs by end, and their rows of `node`
+    crowded: IntArray  # (1,), jobs that found no room there
 
 
-class Slices(NamedTuple):
-    """The plan of a backfill cycle: times [begin, end) with the nodes that no plan has."""
+class Plans(NamedTuple):
+    """The plan of a backfill cycle: on each node the times [begin, end) in which a job is planned, apart from each other and in order."""
 
-    length: IntArray  # (1,)
-    begin: IntArray  # (most,)
-    end: IntArray  # (most,)
-    free: BoolArray  # (most, nodes)
+    window: IntArray  # (2,), begin and end of what is planned
+    length: IntArray  # (nodes,), plans on each node
+    begin: IntArray  # (nodes, most)
+    end: IntArray  # (nodes, most)
+    num_edges: IntArray  # (1,)
+    edge: IntArray  # (most,), times at which a plan begins or ends, ascending
+    at_edge: IntArray  # (most,), how many do
+
+
+class Shapes(NamedTuple):
+    """What jobs of one shape can use on each node. Jobs have one shape if they ask for the same on a node. A place holds one shape, and is
+    as of the change `seen`."""
+
+    of_job: IntArray  # (jobs,)
+    name: IntArray  # (places,), twice the shape, and one more for whole nodes
+    seen: IntArray  # (places,)
+    num_usable: IntArray  # (places,), nodes on which it can use something now
+    usable: IntArray  # (places, nodes), CPUs that it can use now
+    until: IntArray  # (places, nodes), end by limit of the running job after which it can use something, NOT_GIVEN if it can now
+    length: IntArray  # (1,), changes so far
+    changed: IntArray  # (most,), nodes that the last changes were on, as a ring
 
 
 class Workspace(NamedTuple):
-    """Room to compute in. trial: a copy of `Free`. allowed: nodes that a job may have. usable: CPUs of each node for it. chosen, cpus:
-    nodes that were chosen, in the order of the nodes, and CPUs on each. weight: of each node, with what a test for GPUs left in it."""
+    """Room to compute in. trial: a copy of `Free`. allowed: nodes that a job may have. listed: nodes that it can use, in
+    their order. usable: its CPUs on each. taken: CPUs that it takes on each listed one. chosen, cpus: nodes that were chosen, in the order
+    of the nodes, and CPUs on each. weight: of each node, with what a test for GPUs left in it."""
 
     trial: Free
     allowed: BoolArray  # (nodes,)
     base: BoolArray  # (nodes,)
     usable: IntArray  # (nodes,)
+    listed: IntArray  # (nodes,)
+    taken: IntArray  # (nodes,)
     chosen: IntArray  # (nodes,)
     cpus: IntArray  # (nodes,)
     weight: IntArray  # (nodes,)
@@ -124,7 +150,8 @@ class Engine(NamedTuple):
     limits: Limits
     free: Free
     running: Running
-    slices: Slices
+    plans: Plans
+    shapes: Shapes
     scratch: Workspace
     preemption: Preemption
 
@@ -162,6 +189,7 @@ def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
         arrays.switch_nodes,
         arrays.switch_level,
         arrays.licences,
+        int(arrays.cpus.sum()),
         settings,
     )
 
@@ -171,8 +199,9 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
     num_nodes, num_jobs = len(site.cpus), len(jobs.submit)
     most = _most_nodes(site, jobs)
     first = np.concatenate([[0], np.cumsum(most)]).astype(np.int64)
-    num_slices = 2 * (site.settings.job_tests + site.settings.array_plans) + 4
-    num_slices = min(num_slices, 2 * num_jobs + 4)
+    num_plans = site.settings.job_tests + site.settings.array_plans + 2
+    num_plans = min(num_plans, jobs.partitions.size + 2)
+    crowd = min(int(site.cpus.max(initial=0)), num_jobs) + 1
     zeros = np.zeros
     running = Running(
         length=zeros(1, np.int64),
@@ -185,18 +214,26 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
         node=zeros(first[-1], np.int64),
         cpus=zeros(first[-1], np.int64),
         array_running=zeros(int(jobs.array.max(initial=0)) + 1, np.int64),
+        node_length=zeros(num_nodes, np.int64),
+        on_node=zeros((num_nodes, crowd, 2), np.int64),
+        crowded=zeros(1, np.int64),
     )
-    slices = Slices(
-        zeros(1, np.int64),
-        zeros(num_slices, np.int64),
-        zeros(num_slices, np.int64),
-        zeros((num_slices, num_nodes), np.bool_),
+    plans = Plans(
+        window=zeros(2, np.int64),
+        length=zeros(num_nodes, np.int64),
+        begin=zeros((num_nodes, num_plans), np.int64),
+        end=zeros((num_nodes, num_plans), np.int64),
+        num_edges=zeros(1, np.int64),
+        edge=zeros(2 * num_plans + 2, np.int64),
+        at_edge=zeros(2 * num_plans + 2, np.int64),
     )
     scratch = Workspace(
         trial=_all_free(site),
         allowed=zeros(num_nodes, np.bool_),
         base=zeros(num_nodes, np.bool_),
         usable=zeros(num_nodes, np.int64),
+        listed=zeros(num_nodes, np.int64),
+        taken=zeros(num_nodes, np.int64),
         chosen=zeros(num_nodes, np.int64),
         cpus=zeros(num_nodes, np.int64),
         weight=site.weight * 256 + 255,
@@ -206,7 +243,38 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
         failed_reservation=zeros(len(site.reservation_times), np.bool_),
         tested=zeros(num_jobs, np.bool_),
     )
-    return Engine(site, jobs, limits, _all_free(site), running, slices, scratch, preemption)
+    shapes = _shapes(jobs, num_nodes)
+    return Engine(site, jobs, limits, _all_free(site), running, plans, shapes, scratch, preemption)
+
+
+def _shapes(jobs: Requests, num_nodes: int) -> Shapes:
+    """Nothing is kept. Without GPUs the whole of a job of several nodes does not matter on one of them."""
+    single = jobs.max_nodes == 1
+    has_gpus = jobs.gpus.sum(axis=1) > 0
+    columns = [
+        np.where(single | has_gpus, jobs.tasks, 0),
+        np.where(has_gpus, jobs.min_nodes, 0),
+        single,
+        jobs.cpus_per_task,
+        jobs.tasks_per_node,
+        jobs.memory,
+        jobs.memory_per,
+        jobs.gpus_per,
+        jobs.exclusive,
+        *jobs.gpus.T,
+    ]
+    shapes, of_job = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    places = max(min(2 * len(shapes), SHAPE_NODES // max(num_nodes, 1)), 1)
+    return Shapes(
+        of_job=of_job.reshape(-1).astype(np.int64),
+        name=np.full(places, NOT_GIVEN, np.int64),
+        seen=np.zeros(places, np.int64),
+        num_usable=np.zeros(places, np.int64),
+        usable=np.zeros((places, num_nodes), np.int64),
+        until=np.zeros((places, num_nodes), np.int64),
+        length=np.zeros(1, np.int64),
+        changed=np.zeros(max(num_nodes, 1), np.int64),
+    )
 
 
 def _all_free(site: Site) -> Free:

@@ -21,8 +21,8 @@ from simulator.cluster.requests import NOT_GIVEN, request_arrays
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.limit_slots import limits_of
 from simulator.slurm.limits import count_elapsed, count_past
+from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.preemption import preempt_for, preemption_of
-from simulator.slurm.selection import choose_nodes
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.starting import begin_job, end_earlier, end_job
 from simulator.slurm.state import Engine, idle_engine, site_of
@@ -188,6 +188,7 @@ def copied(engine: Engine) -> Engine:
         running=type(engine.running)(*(array.copy() for array in engine.running)),
         limits=engine.limits._replace(used=engine.limits.used.copy()),
         preemption=type(engine.preemption)(*(array.copy() for array in engine.preemption)),
+        shapes=type(engine.shapes)(*(array.copy() for array in engine.shapes)),
         scratch=engine.scratch._replace(weight=engine.site.weight * 256 + 255),
     )
 

@@ -6,7 +6,6 @@ GPUs. Submissions, starts and run times come from accounting.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.slurm.replaying import Phases, SlurmReplayer
 from studies.slurm.decisions import SHARED
+from studies.slurm.events import read_events
 from traces.cluster.description import ClusterDescription
 from traces.slurm.configuration.folder import read_slurm_cluster
 
@@ -43,39 +43,11 @@ def micro_requests(folder: Path) -> tuple[list[Request], list[tuple[int, int]]]:
     rows = [dict(zip(names.split("|"), line.split("|"), strict=False)) for line in lines]
     by_name = {row["JobName"]: row for row in rows}
     asked, ran = [], []
-    for line in (folder / "v3" / "workload" / "jobs500.events").read_text().splitlines():
-        words = shlex.split(line.partition("|")[2])
-        options = {
-            word: words[k + 1] for k, word in enumerate(words[:-1]) if word in ("-J", "-t", "-n", "-A", "-q", "-p")
-        }
-        options |= dict(word.split("=", 1) for word in words if word.startswith("--") and "=" in word)
-        row = by_name[options["-J"]]
+    for event in read_events(folder / "v3" / "workload" / "jobs500.events", MEMORY_PER_CPU_MIB):
+        row = by_name[event.name]
         ran.append((_second(row["Start"]), _second(row["End"])))
-        asked.append(_request(options, _second(row["Submit"])))
+        asked.append(replace(event.request, submit_s=_second(row["Submit"])))
     return asked, ran
-
-
-def _request(options: dict[str, str], submit_s: int) -> Request:
-    hours, minutes, seconds = (int(part) for part in options["-t"].split(":"))
-    each, tasks = int(options["--ntasks-per-node"]), int(options["-n"])
-    gres = options.get("--gres", "")
-    memory = options.get("--mem")
-    return Request(
-        submit_s=submit_s,
-        limit_s=hours * 3600 + minutes * 60 + seconds,
-        min_nodes=-(-tasks // each),
-        max_nodes=-(-tasks // each),
-        tasks=tasks,
-        tasks_per_node=each,
-        memory_mib=int(memory) if memory else MEMORY_PER_CPU_MIB,
-        memory_per="node" if memory else "cpu",
-        gpus={"": int((gres.rpartition(":")[2]) or 1)} if gres else {},
-        features=options.get("--constraint", ""),
-        partitions=(options["-p"],),
-        qos=options["-q"],
-        account=options["-A"],
-        user=options["--uid"],
-    )
 
 
 def _second(text: str) -> int:

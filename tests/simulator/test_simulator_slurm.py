@@ -7,7 +7,7 @@ from itertools import product
 
 from simulator.cluster.requests import Request
 from simulator.slurm.limits import over_limit, too_many_jobs
-from simulator.slurm.selection import choose_nodes
+from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.starting import begin_job
 from tests.simulator.oracle_slurm import (
     FreeNode,

@@ -14,7 +14,7 @@ import polars as pl
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Partition
-from traces.cluster.peaks import outstanding_over, peaks_over
+from traces.cluster.peaks import SUSPENSIONS, SUSPENSIONS_TYPE, held_spans, outstanding_over, peaks_over
 from traces.cluster.reservations import Gate
 
 LOG_COLUMNS: dict[str, Any] = {
@@ -34,12 +34,13 @@ LOG_COLUMNS: dict[str, Any] = {
     "qos": pl.Utf8,
     "node_names": pl.List(pl.Utf8),
     "features": pl.Utf8,
+    SUSPENSIONS: SUSPENSIONS_TYPE,
 }
 """Columns of a log's jobs, as core.jobs has them. Times are UTC seconds, memory is of the whole job, node_names are those that
-the job ran on, features are the words that it required. Missing columns count as unknown."""
+the job ran on, features are the words that it required, suspensions are as in `traces.cluster.peaks`. Missing columns count as unknown."""
 _SHOWN = 5
-_RESERVED = r"^[RSM][0-9]+(?:\.|$)"
-"""Queues that PBS makes for a reservation."""
+_RESERVED = r"^(?:[RSM][0-9]+(?:\..*)?|reservation)$"
+"""Queues that PBS makes for a reservation, and their name in core.jobs."""
 _AMOUNTS = {
     "jobs": pl.lit(1),
     "cpu": pl.col("procs"),
@@ -292,9 +293,9 @@ def _of_peaks(limit: Limit, jobs: pl.DataFrame, subject: str) -> Iterator[Contra
     if by:
         spans = spans.filter(pl.col(by).is_not_null())
     if limit.counts == "outstanding":
-        over = outstanding_over(spans.filter(pl.col("promised_s").is_not_null()), by, limit.bound)
+        over = outstanding_over(held_spans(spans.filter(pl.col("promised_s").is_not_null())), by, limit.bound)
     else:
-        over = peaks_over(spans, by, limit.bound)
+        over = peaks_over(spans if limit.counts == "submitted" else held_spans(spans), by, limit.bound)
     if over.height and over["peak"].count():
         whose = f"{limit.each} {over[by][0]}" if by else "all jobs together"
         others = f" and {over.height - 1} more" if over.height > 1 else ""
@@ -344,11 +345,12 @@ def _accounts_below(cluster: ClusterDescription) -> dict[str, list[str]]:
 
 
 def _of_capacity(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contradiction]:
-    """More processors in use at a time than the cluster has."""
+    """More processors in use at a time than the cluster has. A suspended job uses none."""
     ran = jobs.filter(
         pl.col("start_s").is_not_null() & (pl.col("end_s") > pl.col("start_s")) & pl.col("procs").is_not_null()
     )
-    over = peaks_over(ran.with_columns(begin_s="start_s", amount="procs"), None, cluster.num_cpus)
+    spans = held_spans(ran.with_columns(begin_s="start_s", amount="procs", promised_s="end_s"))
+    over = peaks_over(spans, None, cluster.num_cpus)
     if over.height and over["peak"].count():
         text = f"jobs had up to {int(str(over['peak'].max())):,} processors at a time, and the cluster has {cluster.num_cpus:,}"
         yield Contradiction("too small", cluster.name, int(over["starts"].sum()), over["job_id"][0], text)

@@ -5,6 +5,33 @@ from __future__ import annotations
 import polars as pl
 
 BEGIN, END, AMOUNT, PROMISED = "begin_s", "end_s", "amount", "promised_s"
+SUSPENSIONS = "suspensions"
+"""When a job was suspended and held nothing: a list of from_s and to_s, in order, between its begin and its end."""
+SUSPENSIONS_TYPE = pl.List(pl.Struct({"from_s": pl.Int64, "to_s": pl.Int64}))
+
+
+def held_spans(jobs: pl.DataFrame) -> pl.DataFrame:
+    """A row for each time in which a job held what it had: one for most jobs, several for one that was suspended.
+
+    jobs: with begin_s, end_s, promised_s and suspensions, which are null for jobs that were not suspended. A job that was suspended may
+    run for as much longer.
+    """
+    was_suspended = (pl.col(SUSPENSIONS).list.len() > 0).fill_null(False)
+    suspensions = pl.col(SUSPENSIONS).list
+    spans = (
+        jobs.filter(was_suspended)
+        .with_row_index("job")
+        .with_columns(
+            first_s=BEGIN,
+            begin_s=pl.concat_list(BEGIN, suspensions.eval(pl.element().struct.field("to_s"))),
+            end_s=pl.concat_list(suspensions.eval(pl.element().struct.field("from_s")), END),
+        )
+        .explode(BEGIN, END)
+    )
+    length = pl.col(END) - pl.col(BEGIN)
+    used = length.cum_sum().over("job") - length
+    spans = spans.with_columns(promised_s=pl.col(PROMISED) + pl.col(BEGIN) - pl.col("first_s") - used)
+    return pl.concat([jobs.filter(~was_suspended), spans.filter(length > 0).select(jobs.columns)])
 
 
 def peaks_over(jobs: pl.DataFrame, by: str | None, bound: int) -> pl.DataFrame:

@@ -10,9 +10,9 @@ import numpy as np
 from traces.common.compiled import compiled
 
 MISSING = -(1 << 62)
-MOST_HOSTS = 1024
-"""Longer lists of hosts are left to the rules."""
-_FEW_HOSTS = 8
+MOST_LISTED_NODES = 1024
+"""Longer lists of nodes are left to the rules."""
+_FEW_NODES = 8
 _TABLE_SIZE = 4096
 NCPUS, PPN, GPUS = (
     tuple(np.frombuffer(word, dtype=np.uint8) for word in words)
@@ -158,69 +158,72 @@ def _slots_listed(text, begin, end):
 
 
 @compiled
-def host_table():
-    """Scratch space for `different_hosts`, int64 (rows, 3): the list that a host belongs to, and the place of its name.
+def node_table():
+    """Scratch space for `different_nodes`, int64 (rows, 3): the list that a node belongs to, and the place of its name.
 
     The first rows are in order, since most lists are short. The others are by hash.
     """
-    return np.zeros((_FEW_HOSTS + _TABLE_SIZE, 3), dtype=np.int64)
+    return np.zeros((_FEW_NODES + _TABLE_SIZE, 3), dtype=np.int64)
 
 
 @compiled
-def different_hosts(text, span, table, stamp):
-    """Different hosts of `n1/0*4+n2/0-3,7+n2/8`, MISSING for none, -1 for more than MOST_HOSTS.
+def different_nodes(text, span, table, stamp):
+    """Different hosts of `n1/0*4+n2/0-3,7+n2/8`, or vnodes of `(n1:ncpus=4+n2:ncpus=4)+(n1:mem=1gb)`. MISSING for none, -1 for more than
+    MOST_LISTED_NODES.
 
-    table: of `host_table`. stamp: above 0, and a different one for each list, so that the table need not be cleared.
+    table: of `node_table`. stamp: above 0, and a different one for each list, so that the table need not be cleared.
     """
-    hosts = 0
+    nodes = 0
     i = span[0]
     end = i + span[1]
     while i < end:
-        host = i
-        while i < end and text[i] != 47 and text[i] != 43:  # / +
+        while i < end and text[i] == 40:  # (
             i += 1
-        length = i - host
+        name = i
+        while i < end and text[i] != 47 and text[i] != 58 and text[i] != 43 and text[i] != 41:  # / : + )
+            i += 1
+        length = i - name
         while i < end and text[i] != 43:
             i += 1
         i += 1
         if length == 0:
             continue
-        if hosts >= _FEW_HOSTS:
-            hosts += _put_host(text, host, length, table, stamp)
-            if hosts > MOST_HOSTS:
+        if nodes >= _FEW_NODES:
+            nodes += _put_node(text, name, length, table, stamp)
+            if nodes > MOST_LISTED_NODES:
                 return np.int64(-1)
             continue
-        k = hosts - 1  # mostly the one before
-        while k >= 0 and not _same(text, table[k, 1], table[k, 2], host, length):
+        k = nodes - 1  # mostly the one before
+        while k >= 0 and not _same(text, table[k, 1], table[k, 2], name, length):
             k -= 1
         if k < 0:
-            table[hosts, 1], table[hosts, 2] = host, length
-            hosts += 1
-            if hosts == _FEW_HOSTS:
-                for k in range(_FEW_HOSTS):
-                    _put_host(text, table[k, 1], table[k, 2], table, stamp)
-    return np.int64(hosts) if hosts else np.int64(MISSING)
+            table[nodes, 1], table[nodes, 2] = name, length
+            nodes += 1
+            if nodes == _FEW_NODES:
+                for k in range(_FEW_NODES):
+                    _put_node(text, table[k, 1], table[k, 2], table, stamp)
+    return np.int64(nodes) if nodes else np.int64(MISSING)
 
 
 @compiled
-def _put_host(text, host, length, table, stamp):
-    """Puts a host where its hash says. Returns 1 for a new one, 0 for one that is already there."""
+def _put_node(text, name, length, table, stamp):
+    """Puts a node where its hash says. Returns 1 for a new one, 0 for one that is already there."""
     code = np.int64(0)
-    for k in range(host, host + length):
+    for k in range(name, name + length):
         code = code * 31 + text[k]
     slot = (code ^ (code >> 12)) & (_TABLE_SIZE - 1)
-    while table[_FEW_HOSTS + slot, 0] == stamp:
-        if _same(text, table[_FEW_HOSTS + slot, 1], table[_FEW_HOSTS + slot, 2], host, length):
+    while table[_FEW_NODES + slot, 0] == stamp:
+        if _same(text, table[_FEW_NODES + slot, 1], table[_FEW_NODES + slot, 2], name, length):
             return 0
         slot = (slot + 1) & (_TABLE_SIZE - 1)
-    row = _FEW_HOSTS + slot
-    table[row, 0], table[row, 1], table[row, 2] = stamp, host, length
+    row = _FEW_NODES + slot
+    table[row, 0], table[row, 1], table[row, 2] = stamp, name, length
     return 1
 
 
 @compiled
 def _same(text, first, first_length, second, second_length):
-    """Whether two places of the text hold the same bytes. It compares from the end, because hosts begin alike."""
+    """Whether two places of the text hold the same bytes. It compares from the end, because names of nodes begin alike."""
     if first_length != second_length:
         return False
     k = first_length

@@ -283,23 +283,28 @@ def _requested_memory(pairs: dict[str, str]) -> int | None:
 
 
 def _nodes(pairs: dict[str, str]) -> int | None:
-    """For a Cray job its width divided by its processing elements per node. Else the different hosts of exec_host, else the server's
-    count, else the hosts of a reservation.
+    """For a Cray job its width divided by its processing elements per node. Else the different vnodes of exec_vnode, else the different
+    hosts of exec_host, else the server's count, else the nodes of a reservation.
 
-    PBS Pro's nodect is the number of chunks, of which a host may hold several. One node of a Cray job may be the login node.
+    A host may be several vnodes. PBS Pro's nodect is the number of chunks, of which a vnode may hold several. One node of a Cray job may
+    be the login node.
     """
     width, per_node = (_known_count(pairs, f"Resource_List.{key}") for key in ("mppwidth", "mppnppn"))
     width = width or _known_count(pairs, "Resource_List.size")
     if width and per_node:
         return -(-width // per_node)
-    hosts = {chunk.partition("/")[0] for chunk in pairs.get("exec_host", "").split("+")}
-    reserved = {chunk.partition(":")[0] for chunk in re.split(r"[+()]", pairs.get("nodes", ""))}
+    held, hosts, reserved = (_names_of_nodes(pairs.get(key, "")) for key in ("exec_vnode", "exec_host", "nodes"))
     counted = _known_count(pairs, "Resource_List.nodect", "unique_node_count")
     fewest = 2 if width else 1
-    for count in (len(hosts - {""}), counted, len(reserved - {""})):
+    for count in (len(held), len(hosts), counted, len(reserved)):
         if count is not None and count >= fewest:
             return count
     return None if width else counted
+
+
+def _names_of_nodes(text: str) -> set[str]:
+    """Of `n1/0*4+n2/0-3,7`, or of `(n1:ncpus=4+n2:ncpus=4)+(n1:mem=1gb)`."""
+    return {re.split("[/:)]", chunk.lstrip("("), maxsplit=1)[0] for chunk in text.split("+")} - {""}
 
 
 def _sum_of_chunks(pairs: dict[str, str], key: str, word: str, default: int, counted: bool) -> int:

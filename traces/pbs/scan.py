@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from traces.common.compiled import compiled
 from traces.common.spans import line_starts
-from traces.pbs.lists import host_table
+from traces.pbs.lists import node_table
 from traces.pbs.rules import END_RECORD
 from traces.pbs.values import KEYS, MISSING, NUM_KEYS, NUMBER_COLUMNS, REQUESTOR, STRINGS, numbers_of
 
@@ -112,7 +112,7 @@ def _scan(text, line_start):
     strings = np.empty((lines, MESSAGE + 1, 2), dtype=np.int64)
     numbers = np.empty((lines, len(NUMBER_COLUMNS)), dtype=np.int64)
     spans = np.empty((NUM_KEYS, 2), dtype=np.int64)
-    hosts = host_table()
+    table = node_table()
     rows = 0
     for line in range(lines):
         begin, end = line_start[line], line_start[line + 1]
@@ -135,7 +135,7 @@ def _scan(text, line_start):
         is_end &= not is_array
         if not _find_message(text, separator + 1, end, is_end, spans, strings[rows, MESSAGE]):
             continue
-        if not numbers_of(text, spans, numbers[rows], is_end, hosts, line + 1):
+        if not numbers_of(text, spans, numbers[rows], is_end, table, line + 1):
             continue
         numbers[rows, _LOGGED] = _logged_s(text, begin)
         for i in range(spans[REQUESTOR, 0], spans[REQUESTOR, 0] + spans[REQUESTOR, 1]):

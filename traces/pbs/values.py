@@ -10,7 +10,7 @@ import numpy as np
 from compilation.apart import apart
 from traces.common.compiled import compiled
 from traces.common.log import LARGEST_S
-from traces.pbs.lists import GPUS, MISSING, NCPUS, PPN, different_hosts, slots_of, sum_of_chunks, whole
+from traces.pbs.lists import GPUS, MISSING, NCPUS, PPN, different_nodes, slots_of, sum_of_chunks, whole
 
 STRINGS = (
     "user",
@@ -97,9 +97,9 @@ _PREFIXES = np.frombuffer(b"kmgtp", dtype=np.uint8)
 
 @apart
 @compiled
-def numbers_of(text, spans, numbers, is_end, hosts, stamp):
+def numbers_of(text, spans, numbers, is_end, table, stamp):
     """Fills the record's NUMBER_COLUMNS. False for values that break a rule of the reader, and for rare ones. An end record (is_end)
-    needs more of them. hosts, stamp: as for `different_hosts`."""
+    needs more of them. table, stamp: as for `different_nodes`."""
     if spans[_TASKS, 1] >= 0 or spans[_RESERVED, 1] >= 0 or (spans[_MEMORY, 1] < 0 and _names_memory(text, spans)):
         return False
     for k, key in enumerate((_CTIME, _QTIME, _ETIME, _START, _STOP)):
@@ -132,7 +132,7 @@ def numbers_of(text, spans, numbers, is_end, hosts, stamp):
     eligible = _duration(text, spans, _ELIGIBLE)
     numbers[11] = eligible if eligible >= 0 else MISSING
     numbers[12] = _gpus(text, spans)
-    numbers[13] = _nodes(text, spans, hosts, stamp)
+    numbers[13] = _nodes(text, spans, table, stamp)
     if numbers[12] == -1 or numbers[13] == -1:
         return False
     numbers[14] = _optional_count(text, spans, _RUNS)
@@ -287,7 +287,7 @@ def _gpus(text, spans):
 
 
 @compiled
-def _nodes(text, spans, hosts, stamp):
+def _nodes(text, spans, table, stamp):
     """MISSING where the record does not have it, -1 for odd values."""
     fewest = 1
     if spans[_WIDTH, 1] > 0 or spans[_SIZE, 1] > 0:
@@ -298,10 +298,11 @@ def _nodes(text, spans, hosts, stamp):
             return -(-width // per_node)
         fewest = 2 if width > 0 else 1
     count = np.int64(MISSING)
-    if spans[_EXEC_HOST, 1] > 0:
-        count = different_hosts(text, spans[_EXEC_HOST], hosts, stamp)
-        if count == -1 or count >= fewest:
-            return count
+    for key in (_VNODES, _EXEC_HOST):  # a host may be several vnodes, which are what PBS calls nodes
+        if spans[key, 1] > 0:
+            count = different_nodes(text, spans[key], table, stamp)
+            if count == -1 or count >= fewest:
+                return count
     count = _optional_count(text, spans, _NODECT)
     if count == MISSING:
         count = _optional_count(text, spans, _UNIQUE_NODES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ CASES: dict[str, dict[str, dict[str, Any]]] = {
     },
     "held-then-deleted": {"15.pbs3": {"status": "cancelled", "wait_s": 37, "eligible_wait_s": 0, "eligible_time": None}},
     "no-walltime": {"193.pbs3": {"requested_walltime_s": None, "runtime_s": 6, "eligible_wait_s": 0}},
-    "place-excl": {"123.pbs3": {"procs": 16, "requested_procs": 4, "gpus": 2, "runtime_s": 5}},
+    "place-excl": {"123.pbs3": {"procs": 16, "requested_procs": 4, "gpus": 2, "nodes": 1, "runtime_s": 5}},
     "requeued-then-deleted": {
         "4.pbs3": {"status": "cancelled", "wait_s": 36, "runtime_s": 0, "run_count": 1, "requeued_s": 14, "start_time": None}
     },
@@ -30,8 +31,8 @@ CASES: dict[str, dict[str, dict[str, Any]]] = {
     "suspended-by-operator": {"28.pbs3": {"runtime_s": 6, "suspended_s": 46, "wait_s": 4, "eligible_wait_s": 4}},
     "suspended-by-preemption": {
         "5.pbs3": {"runtime_s": 5, "suspended_s": 9, "run_count": 2, "requeued_s": 8},
-        "41.pbs3": {"runtime_s": 6, "suspended_s": 0},  # suspended in the second of its end
-        "44.pbs3": {"runtime_s": 5, "suspended_s": 9},
+        "41.pbs3": {"runtime_s": 6, "suspended_s": 0, "nodes": 8},  # suspended in the second of its end
+        "44.pbs3": {"runtime_s": 5, "suspended_s": 9, "nodes": 4},
         "45.pbs3": {"runtime_s": 5, "suspended_s": 21, "eligible_wait_s": 9},
         "49.pbs3": {"runtime_s": 3, "suspended_s": 21},
     },
@@ -46,6 +47,55 @@ def test_every_history_gives_the_right_job(tmp_path: Path, case: str) -> None:
     with warehouse.read() as connection:
         for check in ("every_record_is_a_job", "times_are_ordered"):
             assert connection.execute(sql.load(f"checks.{check}"), {"source": "mine"}).fetchall() == []
+
+
+ZERO = 1_772_366_400
+"""2026-03-01, 12 o'clock UTC."""
+PLACED = "exec_host=pbs/0*4+pbs/1*4 exec_vnode=(n1:ncpus=4)+(n2:ncpus=4)"
+QUEUED = ("Q", 0, "user=ann queue=q ctime={0} qtime={0} etime={0} Resource_List.ncpus=8")
+NEVER_ELIGIBLE = ("Q", 0, "user=ann queue=q ctime={0} qtime={0} etime=0 Resource_List.ncpus=8")
+STARTED = (
+    "S",
+    10,
+    f"user=ann queue=q ctime={{0}} etime={{0}} start={{10}} {PLACED} Resource_List.ncpus=8 Resource_List.select=2:ncpus=4",
+)
+RAN = f"user=ann queue=q ctime={{0}} etime={{0}} start={{10}} {PLACED} Resource_List.ncpus=8 Resource_List.select=2:ncpus=4 "
+ENDED = ("E", 60, RAN + "end={60} Exit_status=0 eligible_time=00:00:56 run_count=1")
+DELETED = ("D", 70, "requestor=ann@head")
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        pytest.param([QUEUED, ENDED], {"nodes": 2, "procs": 8, "runtime_s": 50}, id="vnodes-of-one-host"),
+        pytest.param([QUEUED, ("z", 20, "\x01*U"), ("r", 50, ""), ENDED],
+                     {"runtime_s": 20, "suspended_s": 30, "eligible_wait_s": 10}, id="suspended"),
+        pytest.param([QUEUED, ("z", 20, ""), ("r", 25, ""), ("z", 40, ""), ENDED],
+                     {"runtime_s": 25, "suspended_s": 25}, id="suspended-twice-and-ended"),
+        pytest.param([QUEUED, (*STARTED[:2], STARTED[2] + " resource_assigned.ncpus=32 resource_assigned.ngpus=4"), ENDED],
+                     {"procs": 32, "requested_procs": 8, "gpus": 4}, id="alone-on-its-nodes"),
+        pytest.param([QUEUED, STARTED, ("R", 60, RAN + "end={60} Exit_status=-11 run_count=1"), DELETED],
+                     {"status": "cancelled", "wait_s": 70, "runtime_s": 0, "run_count": 1, "requeued_s": 50, "start_time": None},
+                     id="requeued-then-deleted"),
+        pytest.param([NEVER_ELIGIBLE, DELETED], {"wait_s": 70, "eligible_wait_s": 0, "eligible_time": None}, id="held-then-deleted"),
+        pytest.param([NEVER_ELIGIBLE, ("A", 70, "Job deleted as result of dependency on job 2.head")],
+                     {"status": "cancelled", "wait_s": 70, "eligible_wait_s": 0}, id="deleted-by-dependency"),
+        pytest.param([(*QUEUED[:2], QUEUED[2].replace("queue=q", "queue=R5 resvID=R5.head")),
+                      (*ENDED[:2], ENDED[2].replace("queue=q", "queue=R5 resvID=R5.head"))],
+                     {"queue": "reservation", "reservation": "R5.head", "wait_s": 10, "eligible_wait_s": 0}, id="reservation"),
+    ],
+)  # fmt: skip
+def test_short_histories(tmp_path: Path, records: list[tuple[str, int, str]], expected: dict[str, Any]) -> None:
+    lines = [
+        "03/01/2026 11:59:50;Y;R5.head;requestor=Scheduler@head start={10} end={900} nodes=(n1:ncpus=4)+(n2:ncpus=4)"
+    ]
+    lines += [
+        f"03/01/2026 12:{second // 60:02}:{second % 60:02};{kind};1.head;{text}" for kind, second, text in records
+    ]
+    written = re.sub(r"\{(\d+)\}", lambda match: str(ZERO + int(match.group(1))), "\n".join(lines))
+    (tmp_path / "log").write_text(f"{written}\n")
+    (job,) = rows(load(tmp_path, tmp_path / "log", procs=512), "FROM core.jobs").to_dicts()
+    assert {key: job[key] for key in expected} == expected
 
 
 def test_a_suspended_job_holds_no_processors(tmp_path: Path) -> None:
@@ -76,7 +126,6 @@ def test_a_suspended_job_holds_no_processors(tmp_path: Path) -> None:
     ],
 )
 def test_how_a_job_ended(tmp_path: Path, status: int, more: str, deleted: bool, expected: str) -> None:
-    zero = 1_772_366_400  # the stamp of the records
     deletion = "03/01/2026 12:00:00;D;1.head;requestor=ann@login\n" if deleted else ""
-    (tmp_path / "log").write_text(deletion + record("E", "1.head", zero - 500, zero - 300, zero, status, more))
+    (tmp_path / "log").write_text(deletion + record("E", "1.head", ZERO - 500, ZERO - 300, ZERO, status, more))
     assert rows(load(tmp_path, tmp_path / "log"), "SELECT status FROM core.jobs").rows() == [(expected,)]

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from assets.operations.cluster_check import contradictions_of_source
+from tests.assets.ingest.test_canonical_jobs_requeues import load, rows
+from tests.shared import shared_file
 from tests.tiny import swf_line, warehouse_of
 from traces.catalogue.sources import Source
 from traces.cluster.accounts import Account, AccountUser, Limit
@@ -45,3 +47,26 @@ def test_names_nodes_and_limits_of_a_source(tmp_path: Path, monkeypatch: pytest.
     ]
     with_names = contradictions_of_source(warehouse, Source("mine", "pbs", None), cluster)
     assert [each.kind for each in with_names] == ["unknown user", "unknown node"]
+
+
+@pytest.mark.parametrize(
+    "log", [("cases", "pbs", "suspended-by-preemption.log"), ("golden", "pbs", "P8", "run1", "accounting.gz")]
+)
+def test_suspended_jobs_hold_nothing(tmp_path: Path, log: tuple[str, ...]) -> None:
+    warehouse = load(tmp_path, shared_file(*log))
+    (peak,) = rows(warehouse, "SELECT max(peak_procs) AS peak FROM core.capacity")["peak"]
+    source = Source("mine", "pbs", None)
+    fits, small = (ClusterDescription("mine", (Node("all", procs),)) for procs in (peak, peak - 1))
+    assert [each.kind for each in contradictions_of_source(warehouse, source, fits)].count("too small") == 0
+    assert [each.kind for each in contradictions_of_source(warehouse, source, small)].count("too small") == 1
+
+
+def test_the_sum_of_suspensions_counts_where_the_log_has_no_more(tmp_path: Path) -> None:
+    lines = swf_line(1, 0, 0, 3600, 10, 7200) + swf_line(2, 1800, 0, 1800, 10, 7200)
+    warehouse = warehouse_of(tmp_path, HEADER + lines)
+    cluster = ClusterDescription("mine", (Node("n1", 16),))
+    for suspended_s, kinds in ((0, ["too small"]), (1800, [])):
+        with warehouse.write() as connection:
+            connection.execute("UPDATE core.jobs SET suspended_s = ? WHERE job_index = 0", [suspended_s])
+        said = contradictions_of_source(warehouse, Source("mine", "slurm", None), cluster)
+        assert [each.kind for each in said] == kinds

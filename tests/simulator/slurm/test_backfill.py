@@ -6,7 +6,7 @@ import pytest
 
 from simulator.cluster.requests import Request
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, backfill_cycle
-from simulator.slurm.selection import choose_nodes
+from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.starting import begin_job
 from studies.slurm.decisions import judge
 from studies.slurm.golden_runs import read_golden_run

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from simulator.cluster.requests import Request
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
-from simulator.slurm.selection import choose_nodes
+from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.starting import begin_job, end_job
 from tests.simulator.slurm_site import SITE, engine_of
 

@@ -8,6 +8,7 @@ import pytest
 
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
+from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.priority import (
     billed,
     count_usage,
@@ -17,7 +18,6 @@ from simulator.slurm.priority import (
     priority_rules,
     static_factors,
 )
-from simulator.slurm.selection import choose_nodes
 from simulator.slurm.starting import begin_job
 from tests.simulator.slurm_site import SITE, engine_of
 from traces.cluster.description import SchedulerSettings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.cluster.requests import Request
-from simulator.slurm.selection import choose_nodes
+from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.starting import begin_job, end_job
 from tests.simulator.slurm_site import engine_of
 

@@ -122,6 +122,22 @@ def test_planted_contradictions_are_found(changes: dict[str, Any], planted: dict
     assert len(said) == 1 or "partition" in expected or planted.get("procs"), said
 
 
+@pytest.mark.parametrize(
+    ("suspension", "expected"), [((60, HOUR + 60), []), ((60, HOUR), ["limit broken", "too small"]), (None, ["limit broken", "too small"])]
+)  # fmt: skip
+def test_a_suspended_job_holds_nothing(suspension: tuple[int, int] | None, expected: list[str]) -> None:
+    limits = (Limit("cluster", "", "running", "user", "cpu", 64), Limit("cluster", "", "submitted", "user", "jobs", 2))
+    suspended = [{"from_s": MONDAY_S + suspension[0], "to_s": MONDAY_S + suspension[1]}] if suspension else None
+    first = job(0, procs=40, suspensions=suspended)
+    second = job(9, procs=40, submit_s=MONDAY_S, start_s=MONDAY_S + 60, end_s=MONDAY_S + HOUR + 60)
+    said = contradictions_with_log(replace(CLUSTER, limits=limits), pl.DataFrame([first, second, *JOBS[3:]]))
+    assert [each.kind for each in said if each.kind != "unused nodes"] == expected
+
+
+def test_reservations_have_queues_of_their_own() -> None:
+    assert texts(CLUSTER, job(9, queue="reservation"), job(10, queue="R12"), job(11, queue="S3.head")) == []
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("scenario", "kinds"),
@@ -129,7 +145,6 @@ def test_planted_contradictions_are_found(changes: dict[str, Any], planted: dict
         ("P1", []), ("P2", []), ("P3", []), ("P6", []), ("P7", []),
         ("P4", ["unknown user"]),  # u6 is in no group of resource_group
         ("P5", ["could never run"]),  # 256 processors in a queue of 128
-        ("P8", ["too small"]),  # suspended jobs count twice
     ],
 )  # fmt: skip
 def test_recorded_runs_agree_with_their_configuration(scenario: str, kinds: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from traces.cluster.peaks import outstanding_over, peaks_over
+from traces.cluster.peaks import SUSPENSIONS_TYPE, held_spans, outstanding_over, peaks_over
 
 JOBS = pl.DataFrame(
     {
@@ -26,3 +26,14 @@ def test_peaks_by_user() -> None:
 def test_what_running_jobs_may_still_use() -> None:
     assert outstanding_over(JOBS, "user", 99).sort("user").rows() == [("u", 140, "b", 2), ("v", 960, "c", 1)]
     assert outstanding_over(JOBS, "user", 960).height == 0
+
+
+def test_a_suspended_job_holds_nothing_and_may_run_for_longer() -> None:
+    suspensions = pl.Series(
+        "suspensions", [[{"from_s": 2, "to_s": 5}, {"from_s": 6, "to_s": 10}], None, [], None], SUSPENSIONS_TYPE
+    )
+    spans = held_spans(JOBS.with_columns(suspensions))
+    columns = ("job_id", "begin_s", "end_s", "promised_s")
+    assert spans.filter(pl.col("job_id") == "a").select(columns).rows() == [("a", 0, 2, 10), ("a", 5, 6, 13)]
+    assert spans.filter(pl.col("job_id") != "a").select(columns).equals(JOBS[1:].select(columns))
+    assert held_spans(JOBS.with_columns(pl.lit(None, SUSPENSIONS_TYPE).alias("suspensions"))).height == JOBS.height

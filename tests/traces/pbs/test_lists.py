@@ -8,11 +8,11 @@ import pytest
 from traces.pbs.lists import (
     GPUS,
     MISSING,
-    MOST_HOSTS,
+    MOST_LISTED_NODES,
     NCPUS,
     PPN,
-    different_hosts,
-    host_table,
+    different_nodes,
+    node_table,
     slots_of,
     sum_of_chunks,
     whole,
@@ -61,26 +61,29 @@ def test_slots(text: str, slots: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "hosts"),
+    ("text", "nodes"),
     [
+        ("(n1:ncpus=4:mem=1kb+n2:ncpus=4)+(n1:ncpus=4)", 2),
+        ("(n1[0]:ncpus=4)+(n1[1]:ncpus=4)+n1", 3),
+        ("()+(:ncpus=4)", MISSING),
         ("n1/0*4+n2/0-3,7+n2/8", 2),
         ("n1/0+n1/1", 1),
         ("n1+n2+n1", 2),
         ("n12+n1/2+n2+", 3),
         ("", MISSING),
         ("+/3+", MISSING),
-        ("+".join(map(str, range(MOST_HOSTS))) + "+5+0", MOST_HOSTS),
-        ("+".join(map(str, range(MOST_HOSTS + 1))), -1),
+        ("+".join(map(str, range(MOST_LISTED_NODES))) + "+5+0", MOST_LISTED_NODES),
+        ("+".join(map(str, range(MOST_LISTED_NODES + 1))), -1),
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_different_hosts(text: str, hosts: int) -> None:
-    assert different_hosts(bytes_of(text), span(text), host_table(), 1) == hosts
+def test_different_nodes(text: str, nodes: int) -> None:
+    assert different_nodes(bytes_of(text), span(text), node_table(), 1) == nodes
 
 
-def test_one_table_of_hosts_serves_many_lists() -> None:
-    table, rng = host_table(), np.random.default_rng(3)
+def test_one_table_of_nodes_serves_many_lists() -> None:
+    table, rng = node_table(), np.random.default_rng(3)
     for stamp in range(1, 300):
         names = [f"r{rng.integers(30)}n{rng.integers(30)}" for _ in range(rng.integers(1, 200))]
         text = "+".join(f"{name}/{k}" for k, name in enumerate(names))
-        assert different_hosts(bytes_of(text), span(text), table, stamp) == len(set(names))
+        assert different_nodes(bytes_of(text), span(text), table, stamp) == len(set(names))

@@ -76,7 +76,13 @@ def test_a_width_that_cannot_be_costs_its_line_and_not_the_file(tmp_path: Path) 
         ({"exec_host": "n1/3+n1/2+n2/0+n1/1"}, 2),
         # nodect is the number of chunks: both may be on one host
         ({"exec_host": "n1/0*8+n1/1*8", "Resource_List__nodect": "2"}, 1),
+        # one host, several vnodes, of which a chunk may have some and several chunks the same
+        ({"exec_host": "pbs/0*16+pbs/1*16", "exec_vnode": "(n00:ncpus=16)+(n01:ncpus=16)"}, 2),
+        ({"exec_host": "pbs/0*4+pbs/1*4", "exec_vnode": "(n00[0]:ncpus=2+n00[1]:ncpus=2)+(n00[1]:ncpus=4)"}, 2),
+        ({"exec_host": "n1/0*4+n2/0*4", "exec_vnode": ""}, 2),
+        ({"Resource_List__mppwidth": "64", "exec_host": "login1/0", "exec_vnode": "(nid1:ncpus=32)+(nid2:ncpus=32)"}, 2),
         ({"exec_host": "+".join(f"n{k % 700}/{k}" for k in range(3000))}, 700),
+        ({"exec_vnode": "+".join(f"(n{k}:ncpus=1)" for k in range(3000))}, 3000),
         ({"exec_host": "+".join(f"n{k}/0" for k in range(3000))}, 3000),
         ({"exec_host": "", "Resource_List__nodes": "2:ppn=4", "Resource_List__nodect": "2"}, 2),
         ({"exec_host": "+", "Resource_List__nodes": "2:ppn=4", "unique_node_count": "2"}, 2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traces.pbs.lists import host_table
+from traces.pbs.lists import node_table
 from traces.pbs.reader import PBS_RECORD_SCHEMA
 from traces.pbs.values import KEYS, MISSING, NUM_KEYS, NUMBER_COLUMNS, STRINGS, numbers_of
 
@@ -19,7 +19,7 @@ def numbers(is_end: bool = True, **changes: str) -> dict[str, int | None] | None
         spans[KEYS.index(key)] = len(text), len(value)
         text += value.encode()
     row = np.full(len(NUMBER_COLUMNS), MISSING, dtype=np.int64)
-    if not numbers_of(np.frombuffer(text, dtype=np.uint8), spans, row, is_end, host_table(), 1):
+    if not numbers_of(np.frombuffer(text, dtype=np.uint8), spans, row, is_end, node_table(), 1):
         return None
     return {name: None if number == MISSING else int(number) for name, number in zip(NUMBER_COLUMNS, row, strict=True)}
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import referring
 
 
-@compiled
+@referring
 def covers_all(site, reservation):
     """Whether a reservation has all nodes of the cluster."""
-    return site.reservation_nodes[reservation].all()
+    nodes = 0
+    for node in range(len(site.cpus)):
+        nodes += site.reservation_nodes[reservation, node]
+    return nodes == len(site.cpus)
 
 
-@compiled
+@referring
 def narrow_to_reservations(engine, job, limit, start, now):
     """Takes nodes of other reservations out of `scratch.base`.
 

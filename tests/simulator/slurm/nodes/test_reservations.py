@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulator.cluster.requests import Request
-from simulator.slurm.reservations import narrow_to_reservations
+from simulator.slurm.nodes.reservations import narrow_to_reservations
 from tests.simulator.slurm_site import engine_of, with_reservation
 
 CASES = {

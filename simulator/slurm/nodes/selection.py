@@ -1,0 +1,199 @@
+"""Which nodes a job gets (select/cons_tres with cores and memory, or select/linear). Rules: docs/reference/slurm.md, "Nodes"."""
+
+from __future__ import annotations
+
+from simulator.compiled import referring, referring_apart
+from simulator.slurm.nodes.leaves import take_leaves
+from simulator.slurm.nodes.usable import has_gpus, holds_whole_nodes, kept_shape, usable_cpus, wanted_cpus, wants_gpus
+
+
+@referring
+def reset_weights(engine, partition):
+    """Takes back what tests for GPUs left in the weights of a partition's nodes."""
+    weight = engine.scratch.weight
+    for node in range(len(weight)):
+        if engine.site.partition_nodes[partition, node]:
+            weight[node] = engine.site.weight[node] * 256 + 255
+
+
+@referring_apart
+def choose_nodes(engine, free, job, partition):
+    """Chooses among the nodes `scratch.allowed`. Returns how many, 0 if the job does not fit, with `scratch.chosen` and `scratch.cpus`."""
+    whole = holds_whole_nodes(engine.site, engine.jobs, job, partition)
+    scratch = engine.scratch
+    scratch.tested[job] = True
+    _weigh_gpus(engine, free, job)
+    count, total = 0, 0
+    for node in range(len(scratch.usable)):
+        if scratch.allowed[node]:
+            cpus = usable_cpus(engine, free, job, whole, node)
+            if cpus > 0:
+                scratch.usable[node] = cpus
+                scratch.listed[count] = node
+                count += 1
+                total += cpus
+    return _choose(engine, job, whole, count, total)
+
+
+@referring_apart
+def choose_now(engine, job, partition):
+    """As `choose_nodes` on what is free, from what is kept of it."""
+    whole = holds_whole_nodes(engine.site, engine.jobs, job, partition)
+    shape = kept_shape(engine, job, partition)
+    scratch, usable = engine.scratch, engine.shapes.usable
+    scratch.tested[job] = True
+    _weigh_gpus(engine, engine.free, job)
+    count, total = 0, 0
+    if engine.shapes.num_usable[shape] >= engine.jobs.min_nodes[job]:
+        for node in range(len(scratch.usable)):
+            if scratch.allowed[node] and usable[shape, node] > 0:
+                scratch.usable[node] = usable[shape, node]
+                scratch.listed[count] = node
+                count += 1
+                total += usable[shape, node]
+    return _choose(engine, job, whole, count, total)
+
+
+@referring_apart
+def choose_later(engine, job, partition, shape, end):
+    """As `choose_nodes` on the trial, in which jobs have ended by this second. shape: the place at which the job's is kept."""
+    whole = holds_whole_nodes(engine.site, engine.jobs, job, partition)
+    scratch, until = engine.scratch, engine.shapes.until
+    _weigh_gpus(engine, scratch.trial, job)
+    count, total = 0, 0
+    for node in range(len(scratch.usable)):
+        if scratch.allowed[node] and until[shape, node] <= end:
+            cpus = usable_cpus(engine, scratch.trial, job, whole, node)
+            if cpus > 0:
+                scratch.usable[node] = cpus
+                scratch.listed[count] = node
+                count += 1
+                total += cpus
+    return _choose(engine, job, whole, count, total)
+
+
+@referring
+def _weigh_gpus(engine, free, job):
+    """A test for GPUs marks all allowed nodes that have them, until weights are reset."""
+    gpus = wants_gpus(engine.jobs, job)
+    if gpus == 0:
+        return
+    scratch = engine.scratch
+    for node in range(len(scratch.weight)):
+        if scratch.allowed[node] and has_gpus(engine.jobs, free, job, node):
+            scratch.weight[node] = engine.site.weight[node] * 256 + max(255 - gpus, 0)
+
+
+@referring_apart
+def _choose(engine, job, whole, count, total):
+    """Chooses among the first `count` nodes of `scratch.listed`, which have `total` usable CPUs."""
+    site, jobs, scratch = engine.site, engine.jobs, engine.scratch
+    usable, listed = scratch.usable, scratch.listed
+    wanted = wanted_cpus(jobs, job)
+    while count >= jobs.min_nodes[job] and total >= wanted:
+        for k in range(count):
+            scratch.taken[k] = 0
+        if len(site.switch_level) > 0:
+            chosen = take_leaves(site, scratch, count, (jobs.min_nodes[job], wanted, jobs.max_nodes[job]), whole)
+        else:
+            chosen = _take_runs(jobs, scratch, count, job, whole)
+        if chosen > 0:
+            _lay_out(engine, job, whole, count, chosen)
+            return chosen
+        if count <= jobs.min_nodes[job]:
+            return 0
+        # too many small nodes: leave out those with the fewest CPUs
+        least = usable[listed[0]]
+        for k in range(count):
+            least = min(least, usable[listed[k]])
+        kept = 0
+        for k in range(count):
+            if usable[listed[k]] > least:
+                listed[kept] = listed[k]
+                kept += 1
+        total -= least * (count - kept)
+        count = kept
+    return 0
+
+
+@referring
+def _take_runs(jobs, scratch, count, job, whole):
+    """Takes the best runs of neighbours until nodes and CPUs suffice. Returns the number of nodes, or 0."""
+    usable, listed, taken = scratch.usable, scratch.listed, scratch.taken
+    nodes_left = jobs.min_nodes[job]
+    cpus_left = wanted_cpus(jobs, job)
+    chosen = 0
+    while nodes_left > 0 or cpus_left > 0:
+        begin, end, suffices = _best_run(scratch, count, nodes_left, cpus_left)
+        if begin < 0:
+            return 0
+        if suffices and nodes_left <= 1:
+            single = -1
+            for k in range(begin, end):
+                if usable[listed[k]] >= cpus_left and (single < 0 or usable[listed[k]] < usable[listed[single]]):
+                    single = k
+            if single >= 0:
+                begin, end = single, single + 1
+        for k in range(begin, end):
+            if nodes_left <= 0 and cpus_left <= 0:
+                break
+            if chosen >= jobs.max_nodes[job]:
+                return 0
+            cut = usable[listed[k]]
+            if not whole:
+                cut = min(cut, max(cpus_left - max(nodes_left - 1, 0), 1))
+            taken[k] = cut
+            nodes_left -= 1
+            cpus_left -= cut
+            chosen += 1
+    return chosen
+
+
+@referring
+def _best_run(scratch, count, nodes_left, cpus_left):
+    """The best run of neighbours with one weight: its first place in the list, the one behind it, and whether it suffices alone. -1 for
+    none."""
+    usable, listed, taken, weight = scratch.usable, scratch.listed, scratch.taken, scratch.weight
+    best_begin, best_end, best_suffices, best_cpus = -1, -1, False, 0
+    place = 0
+    while place < count:
+        if taken[place] > 0:
+            place += 1
+            continue
+        begin, first = place, listed[place]
+        cpus = 0
+        while place < count and listed[place] == first + place - begin and taken[place] == 0:
+            if weight[listed[place]] != weight[first]:
+                break
+            cpus += usable[listed[place]]
+            place += 1
+        suffices = place - begin >= nodes_left and cpus >= cpus_left
+        better = best_begin < 0
+        if not better and weight[first] != weight[listed[best_begin]]:
+            better = weight[first] < weight[listed[best_begin]]
+        elif not better and suffices != best_suffices:
+            better = suffices
+        elif not better:
+            better = cpus < best_cpus if suffices else cpus > best_cpus
+        if better:
+            best_begin, best_end, best_suffices, best_cpus = begin, place, suffices, cpus
+    return best_begin, best_end, best_suffices
+
+
+@referring
+def _lay_out(engine, job, whole, count, chosen):
+    """Writes the chosen nodes in their order, and the CPUs that the job gets on each."""
+    jobs, scratch = engine.jobs, engine.scratch
+    place = 0
+    for k in range(count):
+        if scratch.taken[k] > 0:
+            scratch.chosen[place] = scratch.listed[k]
+            scratch.cpus[place] = scratch.taken[k]
+            place += 1
+    for k in range(chosen):
+        if whole:
+            scratch.cpus[k] = engine.site.cpus[scratch.chosen[k]]
+        elif jobs.tasks_per_node[job] > 0:
+            scratch.cpus[k] = jobs.tasks_per_node[job] * jobs.cpus_per_task[job]
+        elif chosen == 1:
+            scratch.cpus[k] = wanted_cpus(jobs, job)

@@ -1,0 +1,165 @@
+"""What the oracle of PBS's cycle takes and gives: a cluster, its rules, jobs, and their starts. Times are seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+FIVE_YEARS_S = 5 * 365 * 86_400
+"""What PBS takes a job without a walltime to run for."""
+EXPRESS_PRIORITY = 150
+"""Queues of at least this priority are express queues, whose jobs preempt others."""
+
+
+class CycleAmounts(NamedTuple):
+    """What a chunk asks for, or a node has."""
+
+    ncpus: int
+    memory: int = 0
+    gpus: int = 0
+
+    def plus(self, other: CycleAmounts) -> CycleAmounts:
+        return CycleAmounts(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def fits_in(self, other: CycleAmounts) -> bool:
+        return all(a <= b for a, b in zip(self, other, strict=True))
+
+
+@dataclass(frozen=True)
+class CycleNode:
+    """A vnode. Several of the same host are parts of one machine."""
+
+    name: str
+    has: CycleAmounts
+    host: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class CycleJob:
+    """A job, and what becomes of it where it starts: it runs for runtime_s.
+
+    chunks: each chunk of its select, those of `4:ncpus=2` one by one. arrangement: free, pack or scatter. reservation: the name of the one
+    that it was submitted to. released_s: until when it is held. array: name of its array, of which at most array_limit tasks may run.
+    """
+
+    name: str
+    submit_s: int
+    runtime_s: int
+    chunks: tuple[CycleAmounts, ...]
+    walltime_s: int | None = None
+    soft_walltime_s: int | None = None
+    arrangement: str = "free"
+    is_exclusive: bool = False
+    queue: str = "workq"
+    user: str = "u"
+    group: str = "g"
+    project: str = ""
+    reservation: str = ""
+    released_s: int = 0
+    array: str = ""
+    array_limit: int | None = None
+
+    @property
+    def asks(self) -> CycleAmounts:
+        """All chunks together."""
+        return CycleAmounts(*(sum(amounts) for amounts in zip(*self.chunks, strict=True)))
+
+    @property
+    def planned_s(self) -> int:
+        """What it is taken to run for."""
+        lengths = (self.soft_walltime_s, self.walltime_s, FIVE_YEARS_S)
+        return next(length for length in lengths if length is not None)
+
+
+@dataclass(frozen=True)
+class CycleQueue:
+    name: str
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class CycleLimit:
+    """max_run (resource "") or max_run_res, of the server (owner "") or a queue.
+
+    each: user, group, project or all. who: the name that it is for; "" is PBS_GENERIC, everybody without a limit of their own.
+    """
+
+    owner: str
+    each: str
+    bound: int
+    who: str = ""
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class CycleReservation:
+    """A confirmed reservation. nodes: what it has of each. announced_s: since when the scheduler knows of it."""
+
+    name: str
+    begin_s: int
+    end_s: int
+    nodes: Mapping[str, CycleAmounts]
+    announced_s: int = 0
+
+
+@dataclass(frozen=True)
+class CycleShares:
+    """Fair share. tree: name of a group or entity -> its parent ("root" at the top) and shares. began_s: the scheduler's start, from which
+    steps of decay count. usage: of entities at the beginning.
+
+    polls_s: seconds between the times at which the scheduler learns what running jobs have used, from its start on. So it never learns of
+    what a job used after the last one before its end.
+    """
+
+    tree: Mapping[str, tuple[str, int]]
+    unknown_shares: int = 10
+    decay_s: int = 86_400
+    decay_factor: float = 0.5
+    began_s: int = 0
+    usage: Mapping[str, float] = field(default_factory=dict)
+    polls_s: float = 1.0
+
+
+@dataclass(frozen=True)
+class CycleSettings:
+    """Of the scheduler. formula: of a job and its eligible seconds, highest first. sort_key: job_sort_key, lowest first.
+
+    merges_events: one pass for all events of a second, in place of one for each. linger_s: how long a reservation keeps its nodes that
+    ends with a job in it. preempts: whether express jobs suspend others.
+    """
+
+    strict_ordering: bool = False
+    by_queue: bool = True
+    backfill_depth: int = 1
+    formula: Callable[[CycleJob, float], float] | None = None
+    sort_key: Callable[[CycleJob], float] | None = None
+    shares: CycleShares | None = None
+    preempts: bool = False
+    merges_events: bool = False
+    linger_s: int = 30
+
+
+@dataclass(frozen=True)
+class CycleSite:
+    """All that does not change as time goes by. Nodes are in the order in which they are tried, but for their priority."""
+
+    nodes: tuple[CycleNode, ...]
+    queues: tuple[CycleQueue, ...] = (CycleQueue("workq"),)
+    limits: tuple[CycleLimit, ...] = ()
+    reservations: tuple[CycleReservation, ...] = ()
+    settings: CycleSettings = CycleSettings()
+
+
+@dataclass(frozen=True)
+class CycleStart:
+    """nodes: name -> what the job took. eligible_s: its eligible time when it started. end_s: when it ended. suspended_s: how long it was
+    suspended between both."""
+
+    name: str
+    start_s: int
+    nodes: Mapping[str, CycleAmounts]
+    eligible_s: int
+    end_s: int
+    suspended_s: int = 0

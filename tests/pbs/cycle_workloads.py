@@ -1,0 +1,118 @@
+"""Random small clusters, rules and jobs, on which an engine can be held against the oracle of PBS's cycle."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.pbs.cycle_types import (
+    CycleAmounts,
+    CycleJob,
+    CycleLimit,
+    CycleNode,
+    CycleQueue,
+    CycleReservation,
+    CycleSettings,
+    CycleShares,
+    CycleSite,
+)
+
+USERS = ("ann", "bob", "cat", "dan")
+SHARES = {"a": ("root", 61), "b": ("root", 37), "ann": ("a", 53), "bob": ("a", 29), "cat": ("b", 17)}
+"""Shares that make ties rare; dan is in no group."""
+
+
+def cycle_workload(seed: int, jobs: int = 30) -> tuple[tuple[CycleJob, ...], CycleSite]:
+    """Jobs in the order of their submission, and the site. About half of the seeds have each kind of rule."""
+    rng = np.random.default_rng(seed)
+    nodes = _nodes(rng)
+    queues = tuple(CycleQueue(f"q{k}", int(rng.choice((0, 10, 10, 50, 160)))) for k in range(int(rng.integers(1, 4))))
+    reservations = _reservations(rng, nodes) if rng.random() < 0.5 else ()
+    limits = tuple(_limit(rng, queues) for _ in range(int(rng.integers(0, 4)))) if rng.random() < 0.5 else ()
+    site = CycleSite(nodes, queues, limits, reservations, _settings(rng))
+    submit_s, listed = 0, []
+    for k in range(jobs):
+        submit_s += int(rng.choice((0, 0, 1, 7, 40)))
+        listed.append(_job(rng, f"j{k}", submit_s, site))
+    return tuple(listed), site
+
+
+def _nodes(rng: np.random.Generator) -> tuple[CycleNode, ...]:
+    several = rng.random() < 0.25
+    return tuple(
+        CycleNode(
+            f"n{k}",
+            CycleAmounts(int(rng.choice((4, 8))), int(rng.choice((16, 32))), int(rng.choice((0, 0, 2)))),
+            f"h{k // 2}" if several else f"n{k}",
+            int(rng.choice((0, 5))) if rng.random() < 0.2 else 0,
+        )
+        for k in range(int(rng.integers(2, 7)))
+    )
+
+
+def _reservations(rng: np.random.Generator, nodes: tuple[CycleNode, ...]) -> tuple[CycleReservation, ...]:
+    """One after another, so that they never ask for the same nodes at once."""
+    reservations, begin_s = [], 0
+    for k in range(int(rng.integers(1, 3))):
+        begin_s += int(rng.integers(40, 160))
+        end_s = begin_s + int(rng.integers(20, 80))
+        chosen = rng.choice(len(nodes), size=int(rng.integers(1, len(nodes) + 1)), replace=False)
+        whole = rng.random() < 0.5
+        has = {
+            nodes[j].name: nodes[j].has
+            if whole
+            else CycleAmounts(max(nodes[j].has.ncpus // 2, 1), nodes[j].has.memory // 2)
+            for j in sorted(chosen)
+        }
+        reservations.append(CycleReservation(f"R{k}", begin_s, end_s, has))
+        begin_s = end_s + 31
+    return tuple(reservations)
+
+
+def _limit(rng: np.random.Generator, queues: tuple[CycleQueue, ...]) -> CycleLimit:
+    owner = "" if rng.random() < 0.5 else queues[int(rng.integers(len(queues)))].name
+    each = str(rng.choice(("user", "group", "all")))
+    who = str(rng.choice(USERS)) if each == "user" and rng.random() < 0.3 else ""
+    if rng.random() < 0.5:
+        return CycleLimit(owner, each, int(rng.integers(1, 4)), who)
+    return CycleLimit(owner, each, int(rng.integers(4, 17)), who, "ncpus")
+
+
+def _settings(rng: np.random.Generator) -> CycleSettings:
+    cap_s = float(rng.choice((50, 400)))
+    return CycleSettings(
+        strict_ordering=bool(rng.random() < 0.7),
+        by_queue=bool(rng.random() < 0.5),
+        backfill_depth=int(rng.choice((1, 1, 2, 3))),
+        formula=(lambda job, eligible_s: eligible_s - min((job.walltime_s or 0) * math.sqrt(job.asks.ncpus), cap_s))
+        if rng.random() < 0.3
+        else None,
+        sort_key=(lambda job: -job.asks.ncpus) if rng.random() < 0.2 else None,
+        shares=CycleShares(SHARES, 11, int(rng.choice((30, 97))), 0.5) if rng.random() < 0.3 else None,
+        preempts=bool(rng.random() < 0.3),
+    )
+
+
+def _job(rng: np.random.Generator, name: str, submit_s: int, site: CycleSite) -> CycleJob:
+    walltime_s = int(rng.choice((5, 20, 60, 100)))
+    runtime_s = int(rng.integers(0, walltime_s + 1)) if rng.random() < 0.9 else walltime_s + 5
+    chunk = CycleAmounts(int(rng.integers(1, 5)), int(rng.choice((0, 0, 4, 12))), int(rng.random() < 0.1))
+    chunks = (chunk,) * int(rng.integers(1, min(4, len(site.nodes)) + 1))
+    if rng.random() < 0.2:
+        chunks += (CycleAmounts(int(rng.integers(1, 9))),)
+    coming = [each.name for each in site.reservations if each.end_s > submit_s]
+    return CycleJob(
+        name,
+        submit_s,
+        runtime_s,
+        chunks,
+        walltime_s if rng.random() < 0.93 else None,
+        arrangement=str(rng.choice(("free", "free", "pack", "scatter"))),
+        is_exclusive=bool(rng.random() < 0.15),
+        queue=site.queues[int(rng.integers(len(site.queues)))].name,
+        user=str(rng.choice(USERS)),
+        group=str(rng.choice(("g", "h"))),
+        reservation=str(rng.choice(coming)) if coming and rng.random() < 0.15 else "",
+        released_s=submit_s + int(rng.integers(1, 60)) if rng.random() < 0.05 else 0,
+    )
