@@ -52,7 +52,7 @@ PLAYS = 20
 BEST_MOVES = (20, 100)
 SEARCH_MOVES = 500
 SOFTER = 0.1
-"""Factor of logits, chosen on windows of epochs that no table has, of 0.05, 0.1, 0.2, 0.3 and 1."""
+"""Factor of logits, chosen on windows that no table has."""
 KEPT_REPAIRS = PROJECT / "docs" / "results" / "repair-policies.tar.xz"
 """Repair steps that were trained, as `tracehouse place` takes them."""
 SEARCHED = {"that undoes rejected moves": PAPERS_ANNEALING, "as published": PUBLISHED_ANNEALING}
