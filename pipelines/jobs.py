@@ -95,7 +95,7 @@ rlschert = dg.define_asset_job(
     "rlschert",
     RLSCHERT,
     partitions_def=VASP,
-    description="Train and compare RLSchert's schedulers on synthetic VASP jobs; takes long",
+    description="Train and compare schedulers that select and kill, after RLSchert, on synthetic VASP jobs; takes long",
 )
 
 topology = dg.define_asset_job(

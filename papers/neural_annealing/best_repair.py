@@ -5,15 +5,17 @@ one, which no network can beat. States are those after the sequential assignment
 searches with repairs that are drawn or the best, among the first 100 idle nodes as in the paper. Windows are three epochs of 100 from an
 empty cluster, and intervals resample blocks of ten. Costs are in the paper's unit, 1,000 a hop.
 
+Repair steps that were trained have rows, too, on the tree that they were trained on: those of docs/results/repair-policies.tar.xz, or
+
     python -m papers.neural_annealing.best_repair --policies FILE,FILE
 
-adds rows of repair steps that were trained, one file of the study each, on the tree that the file names.
+In a search a network draws the first nodes by its chances, or by chances that are nearer to equal: its logits times a factor.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +38,7 @@ from papers.neural_annealing.options import RepairOptions
 from papers.neural_annealing.protocol import HOP_COST
 from papers.neural_annealing.study import TRAINED_CLUSTERS
 from papers.neural_annealing.training import TEST_STREAM, epoch_seed, epoch_windows
+from traces.catalogue.places import PROJECT
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -48,6 +51,10 @@ PLAYS = 20
 """Repairs of each state that a trained network draws."""
 BEST_MOVES = (20, 100)
 SEARCH_MOVES = 500
+SOFTER = 0.1
+"""Factor of logits, chosen on windows that no table has."""
+KEPT_REPAIRS = PROJECT / "docs" / "results" / "repair-policies.tar.xz"
+"""Repair steps that were trained, as `tracehouse place` takes them."""
 SEARCHED = {"that undoes rejected moves": PAPERS_ANNEALING, "as published": PUBLISHED_ANNEALING}
 Policies = dict[str, RepairPolicy]
 
@@ -58,7 +65,8 @@ def main() -> None:
     parser.add_argument("--policies", default="", help="files of trained repair steps, separated by commas")
     parser.add_argument("--epochs", type=int, default=TEST_EPOCHS, help="epochs of 100 windows")
     arguments = parser.parse_args()
-    policies = policies_of([Path(name) for name in arguments.policies.split(",") if name])
+    files = {Path(name).stem: Path(name).read_bytes() for name in arguments.policies.split(",") if name}
+    policies = policies_of(files or kept_repairs())
     rows = [row for tree in TRAINED_CLUSTERS for row in single_repairs(tree, policies.get(tree, {}), arguments.epochs)]
     titles = ["tree", "before the repair", "repair", "cost", "below a random one", "95 %"]
     print(f"\na single repair\n\n{markdown(titles, rows)}", flush=True)
@@ -67,14 +75,27 @@ def main() -> None:
     print(f"\nwhole searches\n\n{markdown(titles, rows)}", flush=True)
 
 
-def policies_of(files: list[Path]) -> dict[str, Policies]:
+def kept_repairs(file: Path = KEPT_REPAIRS) -> dict[str, bytes]:
+    """The files of the archive by their names, none where there is no archive."""
+    if not file.exists():
+        return {}
+    with tarfile.open(file) as archive:
+        return {Path(each.name).stem: archive.extractfile(each).read() for each in archive if each.isfile()}  # type: ignore[union-attr]
+
+
+def policies_of(files: dict[str, bytes]) -> dict[str, Policies]:
     """By tree: trained repair steps by the names of their files."""
     policies: dict[str, Policies] = {}
-    for file in files:
-        content = file.read_bytes()
-        tree = json.loads(content)["card"]["tree"]
-        policies.setdefault(tree, {})[file.stem] = repair_from_bytes(content)[0]
+    for name, content in files.items():
+        policy, card = repair_from_bytes(content)
+        policies.setdefault(card["tree"], {})[name] = policy
     return policies
+
+
+def softer(policy: RepairPolicy, factor: float) -> RepairPolicy:
+    """The same network with its logits times a factor."""
+    last = tuple(part * np.float32(factor) for part in policy.weights[-2:])
+    return replace(policy, weights=(*policy.weights[:-2], *last))
 
 
 def tested_windows(tree: str, epochs: int) -> list[tuple[IntArray, IntArray]]:
@@ -119,8 +140,11 @@ def searches(tree: str, policies: Policies, epochs: int) -> list[list[str]]:
         drawn = repaired_costs(batch_of(tree, windows), replace(rules, steps=SEARCH_MOVES), 1, best=False)
         costs: dict[tuple[str, str], FloatArray] = {("random", f"{SEARCH_MOVES}"): drawn}
         for name, policy in policies.items():
-            annealer = NeuralAnnealer(policy, replace(rules, steps=SEARCH_MOVES))
-            costs[name, f"{SEARCH_MOVES}"] = np.array([annealer.allocate(w, [1, k]).cost for k, w in enumerate(whole)])
+            for label, factor in ((name, 1.0), (f"{name}, softer", SOFTER)):
+                annealer = NeuralAnnealer(softer(policy, factor), replace(rules, steps=SEARCH_MOVES))
+                costs[label, f"{SEARCH_MOVES}"] = np.array(
+                    [annealer.allocate(window, [1, seed]).cost for seed, window in enumerate(whole)]
+                )
         for moves in BEST_MOVES:
             cheapest = repaired_costs(batch_of(tree, windows), replace(rules, steps=moves), 1, best=True)
             costs["the best", f"{moves}"] = cheapest

@@ -97,7 +97,8 @@ class RLSchertConfig(dg.Config):
 def rlschert(
     context: dg.AssetExecutionContext, config: RLSchertConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """Trains DeepRM, RLSchert without killing, with killing by rule and with learned killing on synthetic VASP jobs. Compares them
+    """Trains a network to select, without killing, with killing by rule and with learned killing, and with first predictions alone, on
+    synthetic VASP jobs. Rows are called RLSchert and DeepRM, but the network is ours unless the settings say so. Compares them
     with the heuristics on held-out ones: Tables 6 to 9 and 11 and Figures 7 to 13 of RLSchert, Table 3 if the settings want it.
     Policies are trained at one load on one cluster. Load, size, predictable jobs, mixed applications and the cost of a kill vary
     without training again."""

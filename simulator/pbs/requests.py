@@ -111,16 +111,16 @@ def site_and_asks(
             exclusive.append(_SHARING[one.sharing])
             reserved.append(of)
         ask[job] = kinds[key]
-    count, mask, amounts = (np.array([row[k] for row in rows], dtype=np.int64) for k in range(3))
-    amounts = amounts.reshape(len(rows), len(resources))
+    chunks = np.array([row[0] for row in rows], dtype=np.int64)
+    of_chunk = np.array([row[2] for row in rows], dtype=np.int64).reshape(len(rows), len(resources))
     bounds = np.array(first, dtype=np.int64)
     asks = Asks(
         first=bounds,
-        count=count,
-        mask=mask,
-        amounts=amounts,
-        total=np.add.reduceat(amounts * count[:, None], bounds[:-1], axis=0) if len(rows) else amounts,
-        chunks=np.add.reduceat(count, bounds[:-1]) if len(rows) else count,
+        count=chunks,
+        mask=np.array([row[1] for row in rows], dtype=np.int64),
+        amounts=of_chunk,
+        total=np.add.reduceat(of_chunk * chunks[:, None], bounds[:-1], axis=0) if len(rows) else of_chunk,
+        chunks=np.add.reduceat(chunks, bounds[:-1]) if len(rows) else chunks,
         arrangement=np.array(arrangement, dtype=np.int64),
         exclusive=np.array(exclusive, dtype=np.int64),
         reservation=np.array(reserved, dtype=np.int64),

@@ -45,7 +45,7 @@ class Asks(NamedTuple):
     """Different requests. Those of ask a are the rows first[a] to first[a + 1] of count, mask and amounts."""
 
     first: IntArray  # (asks + 1,)
-    count: IntArray  # (rows,), equal chunks
+    count: IntArray  # type: ignore[assignment]  # (rows,), equal chunks
     mask: IntArray  # (rows,), place in PbsSite.usable
     amounts: IntArray  # (rows, resources), of one chunk
     total: IntArray  # (asks, resources)
@@ -94,7 +94,7 @@ class PbsRunning(NamedTuple):
     start: IntArray  # (jobs,), UNSET until it starts
     end: IntArray  # (jobs,), by walltime
     first: IntArray  # (jobs + 1,)
-    count: IntArray  # (jobs,)
+    count: IntArray  # type: ignore[assignment]  # (jobs,)
     node: NDArray[np.int32]  # (rows,)
     chunk: NDArray[np.int32]  # (rows,), row of Asks
     of_array: IntArray  # (arrays,), tasks that run
@@ -107,7 +107,7 @@ class TopJobs(NamedTuple):
     job: IntArray  # (most,)
     start: IntArray  # (most,)
     end: IntArray  # (most,)
-    count: IntArray  # (most,), rows of node and chunk
+    count: IntArray  # type: ignore[assignment]  # (most,), rows of node and chunk
     node: NDArray[np.int32]  # (most, rows)
     chunk: NDArray[np.int32]  # (most, rows)
     free: IntArray  # (most, nodes, resources)

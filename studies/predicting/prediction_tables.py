@@ -28,7 +28,7 @@ def predictors_table(scores: dict[str, dict[str, dict[str, float]]], chosen: dic
             errors = {name: score["mean_absolute_error_s"] for name, score in scores[log].items()}
             text = f"{errors[predictor]:,.0f}"
             cells.append(f"**{text}**" if errors[predictor] == min(errors.values()) else text)
-        lines.append([f"`{predictor}`" + (" (RLSchert)" if predictor == "user_behaviour" else ""), *cells])
+        lines.append([f"`{predictor}`" + (" (after RLSchert)" if predictor == "user_behaviour" else ""), *cells])
     lines.append(["chosen on the other three logs", *(chosen[log] for log in logs)])
     against, covered = [], []
     for log in logs:

@@ -43,6 +43,6 @@ def test_both_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     costs = np.array([float(row[3].replace(",", "")) for row in single]).reshape(2, 3)
     assert (costs[:, 2] < costs[:, 0]).all() and costs[:, 1] == pytest.approx(costs[:, 0], rel=0.1)
     whole = rows_of(printed, "whole searches")
-    repairs = ["random", "untrained", "the best"]
+    repairs = ["random", "untrained", "untrained, softer", "the best"]
     assert [row[2] for row in whole] == [*repairs, "random, all idle nodes", "none: SCAS, exact", *repairs]
     assert single[0][4:] == ["", ""] and single[2][5].count("to") == 1
