@@ -7,7 +7,7 @@ from simulator.pbs.limiting import is_within
 from simulator.pbs.placing import find_nodes, find_own_nodes
 from simulator.pbs.planning import plan_top_job
 from simulator.pbs.preempting import preempt_youngest
-from simulator.pbs.queueing import join_pbs_queue, keep_eligible_time, score_queue, sort_queue
+from simulator.pbs.queueing import join_pbs_queue, keep_eligible_time, score_queue, sort_pbs_queue
 from simulator.pbs.sharing import add_request, count_running, forget_requests
 from simulator.pbs.starting import start_pbs_job
 from simulator.pbs.state import BEGINS, ENDS, KEPT, OVER, UNSET
@@ -35,7 +35,7 @@ def run_pass(engine, now):
         count_running(engine, now)
     if has_shares or has_formula:
         score_queue(engine, now)
-        sort_queue(engine, 0)
+        sort_pbs_queue(engine, 0)
     started, place = 0, 0
     while place < queue.length[0]:
         job = queue.pending[place]
@@ -60,7 +60,7 @@ def run_pass(engine, now):
             continue
         if has_shares:
             add_request(engine, job)
-            sort_queue(engine, place)
+            sort_pbs_queue(engine, place)
     if has_shares:
         forget_requests(engine)
     if started > 0:

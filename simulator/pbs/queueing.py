@@ -8,7 +8,7 @@ from simulator.pbs.sharing import goes_first_by_share
 
 
 @inlined
-def goes_before(jobs, queue, shares, has_shares, job, other):
+def is_ahead(jobs, queue, shares, has_shares, job, other):
     """Whether a waiting job comes before another one."""
     if jobs.floor[job] != jobs.floor[other]:
         return jobs.floor[job] < jobs.floor[other]
@@ -29,7 +29,7 @@ def join_pbs_queue(engine, job, low):
     jobs, queue, shares = engine.jobs, engine.waiting, engine.shares
     has_shares = engine.settings.fair_share > 0
     place = queue.length[0]
-    while place > low and goes_before(jobs, queue, shares, has_shares, job, queue.pending[place - 1]):
+    while place > low and is_ahead(jobs, queue, shares, has_shares, job, queue.pending[place - 1]):
         queue.pending[place] = queue.pending[place - 1]
         place -= 1
     queue.pending[place] = job
@@ -37,14 +37,14 @@ def join_pbs_queue(engine, job, low):
 
 
 @compiled
-def sort_queue(engine, begin):
+def sort_pbs_queue(engine, begin):
     """Sorts the queue from a place on. It is nearly sorted when it comes."""
     jobs, queue, shares = engine.jobs, engine.waiting, engine.shares
     has_shares, pending = engine.settings.fair_share > 0, queue.pending
     for k in range(begin + 1, queue.length[0]):
         job = pending[k]
         place = k
-        while place > begin and goes_before(jobs, queue, shares, has_shares, job, pending[place - 1]):
+        while place > begin and is_ahead(jobs, queue, shares, has_shares, job, pending[place - 1]):
             pending[place] = pending[place - 1]
             place -= 1
         pending[place] = job

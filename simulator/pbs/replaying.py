@@ -17,7 +17,7 @@ from simulator.pbs.limiting import run_limits
 from simulator.pbs.loop import PbsReplay, run_pbs
 from simulator.pbs.requests import PbsJob, site_and_asks
 from simulator.pbs.settings import CycleSettings, PbsPhases, cycle_settings, queue_depths, sort_formula
-from simulator.pbs.sharing import share_tree, usage_rate
+from simulator.pbs.sharing import pbs_share_tree, usage_rate
 from simulator.pbs.state import (
     BEGINS,
     UNSET,
@@ -145,7 +145,7 @@ def idle_pbs(
         ),
         tops=_top_jobs(description, site, asks, settings, len(limits.bound)),
         limits=limits,
-        shares=share_tree(description, users, num_jobs, decay),
+        shares=pbs_share_tree(description, users, num_jobs, decay),
         scratch=_scratch(site, asks, arrays),
         victims=Victims(zeros(1), zeros(num_jobs), zeros(1), zeros(num_jobs)),
         waiting=PbsQueue(

@@ -8,16 +8,16 @@ import numpy as np
 
 from simulator.compiled import compiled
 from simulator.pbs.requests import PbsJob
-from simulator.pbs.state import UNSET, ShareTree
+from simulator.pbs.state import UNSET, PbsShareTree
 from traces.cluster.description import ClusterDescription
 
 ASKED_EVERY_S = 10
 """Seconds after which PBS asks nodes again what their jobs have used."""
 NEXT_DECAY, NUM_ADDED = range(2)
-"""Places in `ShareTree.clock`."""
+"""Places in `PbsShareTree.clock`."""
 
 
-def share_tree(cluster: ClusterDescription, names: Sequence[str], num_jobs: int, first_decay: int) -> ShareTree:
+def pbs_share_tree(cluster: ClusterDescription, names: Sequence[str], num_jobs: int, first_decay: int) -> PbsShareTree:
     """The tree of shares. names: of the entities, which are users. All usage is 1, as it is at PBS's first start.
 
     first_decay: second of the first decay."""
@@ -37,7 +37,7 @@ def share_tree(cluster: ClusterDescription, names: Sequence[str], num_jobs: int,
     path = np.full((max(len(names), 1), max((len(each) for each in paths), default=1)), UNSET, dtype=np.int64)
     for place, each in enumerate(paths):
         path[place, : len(each)] = each
-    return ShareTree(
+    return PbsShareTree(
         path,
         np.array(share, dtype=np.float64),
         np.ones(len(share), dtype=np.float64),

@@ -138,7 +138,7 @@ class Victims(NamedTuple):
     ran: IntArray  # (jobs,), seconds of its run time that each victim has behind it
 
 
-class ShareTree(NamedTuple):
+class PbsShareTree(NamedTuple):
     """The tree of fair share. path: of each entity from the top, UNSET below its own place."""
 
     path: IntArray  # (entities, floors)
@@ -197,7 +197,7 @@ class PbsEngine(NamedTuple):
     running: PbsRunning
     tops: TopJobs
     limits: RunLimits
-    shares: ShareTree
+    shares: PbsShareTree
     scratch: PbsScratch
     victims: Victims
     waiting: PbsQueue
