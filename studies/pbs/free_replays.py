@@ -28,8 +28,6 @@ SECOND_RUNS = {
     "P7": (0.3, 1.00, 1.000),
 }
 """The same measures between two runs of PBS, from the reference."""
-LEFT_OUT = ("P8",)
-"""Runs in which operators suspended, requeued, held and deleted jobs by hand."""
 UNKNOWN_RUN_S = 60
 SEEDS = 5
 
@@ -95,7 +93,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for folder in recorded_folders():
         name = folder.parent.name
-        if name in LEFT_OUT or (len(sys.argv) > 1 and name not in sys.argv[1:]):
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
             continue
         run = read_recorded_run(folder)
         one = wait_distance(run, replay_recorded(run))
