@@ -163,6 +163,7 @@ THOROUGH = {
         "tests/simulator/slurm/test_loop.py",
         "tests/simulator/slurm/test_main_pass.py",
         "tests/simulator/slurm/test_replaying.py",
+        "tests/assets/evaluation/test_prediction_search.py",
         "tests/studies/slurm/test_hpc_week.py",
         "tests/tracehouse/cli/keeping/test_backup.py",
         "tests/tracehouse/cli/keeping/test_export.py",

@@ -35,7 +35,7 @@ class PbsOfSource:
 
     replayer: PbsReplayer
     left_out: dict[str, int]
-    honours: ClassVar[frozenset[str]] = frozenset()
+    honours: ClassVar[frozenset[str]] = frozenset({"policy", "cluster"})
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """Replays all jobs. Raises as PbsReplayer.replay."""
