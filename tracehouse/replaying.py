@@ -19,15 +19,15 @@ from assets.replay.limits.named import named_cluster
 from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
 from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.replay.on_nodes import node_settings, placed_jobs
-from assets.replay.pbs.unmodelled import unmodelled_by_pbs
-from assets.replay.pbs.way import pbs_of_trace
+from assets.replay.own.pbs.unmodelled import unmodelled_by_pbs
+from assets.replay.own.pbs.way import pbs_of_trace
+from assets.replay.own.slurm.unmodelled import unmodelled_rules
+from assets.replay.own.slurm.way import SLURM, slurm_cluster_of, slurm_of_trace
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scored_part import ScoredPart
 from assets.replay.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
-from assets.replay.slurm.unmodelled import unmodelled_rules
-from assets.replay.slurm.way import SLURM, slurm_cluster_of, slurm_of_trace
 from assets.replay.tables import run_jobs, series_of, with_time
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS

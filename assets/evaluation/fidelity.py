@@ -18,10 +18,10 @@ from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.evaluation import plots
 from assets.ingest.core_jobs import jobs
+from assets.replay.own.slurm.way import SLURM, slurm_cluster_of
 from assets.replay.policies import ChosenPolicy
 from assets.replay.run import replay_run
 from assets.replay.settings import REQUEST_LABELS, RunSettings
-from assets.replay.slurm.way import SLURM, slurm_cluster_of
 from models.judging.configurations import (
     LoggedJobs,
     SchedulerConfiguration,

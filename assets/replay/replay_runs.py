@@ -16,10 +16,10 @@ from assets.ingest.core_jobs import jobs
 from assets.replay import plots
 from assets.replay.changes.outages import Outage
 from assets.replay.loading import catalogue_source
+from assets.replay.own.slurm.way import SLURM, slurm_cluster_of
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import replay_run
 from assets.replay.settings import RunSettings, check_run_name, check_saved_settings
-from assets.replay.slurm.way import SLURM, slurm_cluster_of
 from assets.replay.tables import run_jobs, run_row, run_series
 from warehouse import Warehouse, replace_rows
 

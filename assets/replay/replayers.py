@@ -11,10 +11,10 @@ import polars as pl
 from assets.common.trace import Trace
 from assets.replay.limits.way import limited_replayer
 from assets.replay.on_nodes import Ground, NodeReplayer, tree_of
-from assets.replay.pbs.way import PbsOfSource, own_order_of_pbs, pbs_replayer
+from assets.replay.own.pbs.way import PbsOfSource, own_order_of_pbs, pbs_replayer
+from assets.replay.own.slurm.way import SlurmRuns, order_on_slurm, slurm_replayer
 from assets.replay.policies import ChosenPolicy, order_policy
 from assets.replay.settings import CHAMPION, NodeSettings, RunSettings, parse_window
-from assets.replay.slurm.way import SlurmRuns, order_on_slurm, slurm_replayer
 from models.allocation.looking_ahead import PAPERS_VALUES, LookingAheadReplayer
 from models.judging.machine import partitions_of
 from models.runtime.estimates import Estimates

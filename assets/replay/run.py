@@ -17,11 +17,11 @@ from assets.replay.changes.outages import outages_of
 from assets.replay.limits.holds import KNOWN_AFTER_S, missing_processors
 from assets.replay.limits.named import clock_zero_s, named_cluster
 from assets.replay.on_nodes import Ground, ground_of, placement_metrics
-from assets.replay.pbs.way import pbs_of_trace
+from assets.replay.own.pbs.way import pbs_of_trace
+from assets.replay.own.slurm.way import slurm_of_trace
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import Asked, check_settings, replayer_of, way_of
 from assets.replay.settings import NodeSettings, RunSettings
-from assets.replay.slurm.way import slurm_of_trace
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs, joined_outages

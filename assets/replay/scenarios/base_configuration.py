@@ -12,7 +12,9 @@ from assets.replay.grade import SourceGrade, grade_of
 from assets.replay.limits.named import named_cluster
 from assets.replay.limits.unhonoured import unhonoured_rules
 from assets.replay.loading import catalogue_source, is_loaded
-from assets.replay.pbs.unmodelled import unmodelled_by_pbs
+from assets.replay.own.pbs.unmodelled import unmodelled_by_pbs
+from assets.replay.own.slurm.unmodelled import unmodelled_rules
+from assets.replay.own.slurm.way import slurm_cluster_of
 from assets.replay.scenarios.base_scheduler import (
     GOOD_GRADES,
     NO_FIGURES,
@@ -21,8 +23,6 @@ from assets.replay.scenarios.base_scheduler import (
     stored_header,
 )
 from assets.replay.settings import RunSettings
-from assets.replay.slurm.unmodelled import unmodelled_rules
-from assets.replay.slurm.way import slurm_cluster_of
 from traces.common.blocks import first_bytes
 from traces.common.log import log_files
 

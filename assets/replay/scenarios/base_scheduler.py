@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from assets.replay.grade import SourceGrade
-from assets.replay.slurm.way import SLURM
+from assets.replay.own.slurm.way import SLURM
 from models.judging.machine import Machine
 from traces.catalogue.catalogue import load_catalogue
 from traces.cluster.description import ClusterDescription

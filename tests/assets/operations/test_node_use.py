@@ -10,7 +10,7 @@ import pytest
 from assets.common.storage import open_warehouse
 from assets.operations.cluster_check import described_cluster
 from assets.operations.node_use import NOBODY_WAITS, NODE_STATES, STRANDED, USED, WOULD_FIT, node_use
-from tests.assets.replay.slurm.homes import CLUSTER, slurm_home
+from tests.assets.replay.own.slurm.homes import CLUSTER, slurm_home
 
 LARGE = 900
 

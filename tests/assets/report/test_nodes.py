@@ -9,7 +9,7 @@ import pytest
 from assets.common.storage import open_warehouse
 from assets.report.nodes import nodes_section
 from assets.report.page import Chart, Table
-from tests.assets.replay.slurm.homes import slurm_home
+from tests.assets.replay.own.slurm.homes import slurm_home
 from tests.pipelines.command_line import succeed
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from assets.replay.slurm.unmodelled import unmodelled_rules
+from assets.replay.own.slurm.unmodelled import unmodelled_rules
 from tests.simulator.slurm_site import SITE
 from traces.cluster.accounts import Limit, ServiceQuality
 from traces.cluster.description import ClusterDescription

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import tracehouse
-from assets.replay.pbs.way import pbs_cluster_of
-from tests.assets.replay.slurm.homes import CLUSTER, slurm_home
+from assets.replay.own.pbs.way import pbs_cluster_of
+from tests.assets.replay.own.slurm.homes import CLUSTER, slurm_home
 from traces.catalogue.catalogue import load_catalogue
 
 LARGE, SMALL = 900, 300

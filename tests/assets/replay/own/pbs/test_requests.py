@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assets.replay.pbs.requests import job_of_request
+from assets.replay.own.pbs.requests import job_of_request
 from simulator.pbs.requests import Piece
 from traces.pbs.requests import pbs_request_of
 

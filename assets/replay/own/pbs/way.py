@@ -11,10 +11,10 @@ from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.trace import Trace
 from assets.replay.limits.named import clock_zero_s, named_cluster
 from assets.replay.loading import catalogue_source
-from assets.replay.pbs.requests import pbs_jobs_of_rows
+from assets.replay.own.pbs.requests import pbs_jobs_of_rows
+from assets.replay.own.slurm.way import in_clock
 from assets.replay.policies import ChosenPolicy
 from assets.replay.settings import PBS, RunSettings
-from assets.replay.slurm.way import in_clock
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.pbs.replaying import PbsReplayer

@@ -12,10 +12,10 @@ import tracehouse
 from assets.common.storage import open_warehouse
 from assets.common.trace import load_trace
 from assets.evaluation.fidelity import fidelity_of
+from assets.replay.own.slurm.way import by_order, in_clock
 from assets.replay.settings import REQUEST_LABELS
-from assets.replay.slurm.way import by_order, in_clock
 from simulator.cluster.requests import Request
-from tests.assets.replay.slurm.homes import CLUSTER, slurm_home
+from tests.assets.replay.own.slurm.homes import CLUSTER, slurm_home
 from tests.simulator.slurm_site import SITE, columns_of
 from traces.cluster.nodes import Absence
 

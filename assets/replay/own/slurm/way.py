@@ -16,9 +16,9 @@ from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.trace import Trace
 from assets.replay.limits.named import clock_zero_s, named_cluster
 from assets.replay.loading import catalogue_source
+from assets.replay.own.slurm.requests import requests_of_rows
 from assets.replay.policies import ChosenPolicy, order_policy
 from assets.replay.settings import RunSettings, slurm_policy_of
-from assets.replay.slurm.requests import requests_of_rows
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Requests, request_arrays
 from simulator.engine.queue_tree import order_of
