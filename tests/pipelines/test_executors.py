@@ -1,7 +1,5 @@
 """Tests of pipelines: executors, step_log, worker."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable
