@@ -6,15 +6,19 @@ resource, or jobs of higher priority. So the causes of a job add up to its wait.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from assets.operations.cluster_check import described_cluster
+from assets.operations.waits_and_waste import submitted_in
 from assets.replay.settings import REQUEST_LABELS
 from assets.replay.slurm.requests import requests_of_rows
+from models.waits.clock import LogClock
 from simulator.cluster.arrays import ClusterArrays, cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, request_arrays
 from simulator.jobs.cluster import FOREVER
@@ -64,6 +68,29 @@ class WaitCauses:
         schema = {"cause": pl.Utf8, "hours": pl.Float64, "jobs": pl.Int64}
         return pl.DataFrame([row for row in sums if row["jobs"]], schema=schema)
 
+    def by_group(self, rows: pl.DataFrame, kind: str) -> pl.DataFrame:
+        """value (of user, account, queue or qos), jobs, hours, the cause of most of these hours, and its share; those with most hours
+        first. Empty where the log names none."""
+        named = rows.filter(pl.col(kind).is_not_null(), pl.col("wait_s") > 0)
+        sums = named.group_by(value=kind).agg(
+            jobs=pl.len(), hours=pl.col("wait_s").sum() / 3600, **{name: pl.col(name).sum() for name in CAUSE_COLUMNS}
+        )
+        most = pl.max_horizontal(CAUSE_COLUMNS)
+        names = list(KEPT_NAMES.values())
+        return sums.select(
+            "value",
+            "jobs",
+            "hours",
+            cause=pl.concat_list(CAUSE_COLUMNS).list.arg_max().replace_strict(dict(enumerate(names))),
+            share=most / 3600 / pl.col("hours"),
+        ).sort("hours", "value", descending=[True, False])
+
+    def limits(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """limit (in words), jobs that it kept last, and hours that limits kept them; those with most hours first."""
+        kept = rows.filter(pl.col("limit").is_not_null())
+        sums = kept.group_by("limit").agg(jobs=pl.len(), hours=pl.col("limit_s").sum() / 3600)
+        return sums.sort("hours", "limit", descending=[True, False])
+
 
 def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> WaitCauses:
     """What kept the jobs of a source. replayed: in a replay under the source's own Slurm in place of the log's starts.
@@ -95,8 +122,52 @@ def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> Wa
     if replayed:
         given = _of_replay(cluster, arrays, columns, given)
         basis = f"a replay under {basis}"
+    last = max(int(given.end[given.end < FOREVER].max(initial=0)), int(columns.submit.max()))
+    given = given._replace(left=np.minimum(given.left, last))  # those that still wait do so up to the end of the log
     kept = follow_schedule(cluster, arrays, columns, given)
     return WaitCauses(_table(rows, given, kept, cluster), basis, kept.odd_layouts, left_out)
+
+
+def chosen_waits(
+    warehouse: Warehouse,
+    source: str,
+    causes: WaitCauses,
+    wanted: dict[str, str | None],
+    period: str | None = None,
+    jobs: Sequence[str] = (),
+) -> tuple[pl.DataFrame, str]:
+    """Rows of `causes.jobs`, and which these are in words. wanted: user, account and queue, None for all. jobs: their ids in the log.
+
+    Raises ValueError, with what there is, where no job is left."""
+    rows, words = causes.jobs, []
+    if jobs:
+        missing = sorted(set(jobs) - set(rows["job_id"]))
+        if missing:
+            raise ValueError(f"source {source!r} has no job {missing[0]!r}: ids are those of the log, such as {rows['job_id'][0]!r}")
+        rows = rows.filter(pl.col("job_id").is_in(list(jobs)))
+    for column, value in wanted.items():
+        if value is not None:
+            kept = rows.filter(pl.col(column) == value)
+            if kept.is_empty():
+                names = rows[column].drop_nulls().value_counts(sort=True)[column].head(5).to_list()
+                raise ValueError(
+                    f"source {source!r} has no job of {column} {value!r} here: most are of {', '.join(map(str, names)) or 'no ' + column}"
+                )
+            rows = kept
+            words.append(f"{column} {value}")
+    begin, end, of_period = submitted_in(warehouse, source, period)
+    if begin is not None and end is not None:
+        bounds = [int(moment.replace(tzinfo=UTC).timestamp()) for moment in (begin, end)]
+        rows = rows.filter(pl.col("submit_s") >= bounds[0], pl.col("submit_s") < bounds[1])
+        words.append(of_period)
+    if rows.is_empty():
+        raise ValueError(f"no job of {source!r} was submitted in {of_period}")
+    return rows, ", ".join(words)
+
+
+def log_second(utc_s: int, clock: LogClock) -> float:
+    """A UTC second on the log's clock."""
+    return utc_s - clock.zero.replace(tzinfo=UTC).timestamp()
 
 
 def _row_of_processors(source: str, rows: pl.DataFrame, procs: int) -> tuple[ClusterDescription, pl.DataFrame]:
@@ -155,9 +226,7 @@ def _of_replay(
 
 def _table(rows: pl.DataFrame, given: GivenSchedule, kept: KeptWaits, cluster: ClusterDescription) -> pl.DataFrame:
     waits = kept.waits
-    last = int(max(given.end[given.end < FOREVER].max(initial=0), rows["submit_s"].max() or 0))
-    left = np.minimum(given.left, last)
-    wait = np.maximum(left - rows["submit_s"].to_numpy(), 0)
+    wait = np.maximum(given.left - rows["submit_s"].to_numpy(), 0)
     other, behind_s = waits.longest[:, 0], waits.longest[:, 1]
     ids, users = rows["job_id"], rows["user_name"]
     behind = pl.Series(np.where(other >= 0, other, 0))
@@ -184,7 +253,7 @@ def _table(rows: pl.DataFrame, given: GivenSchedule, kept: KeptWaits, cluster: C
             "behind_job": ids.gather(behind).set(none, None),
             "behind_user": users.gather(behind).set(none, None),
             "behind_s": behind_s,
-            "limit": [words[slot] if slot >= 0 else None for slot in waits.slot.tolist()],
+            "limit": pl.Series([words[slot] if slot >= 0 else None for slot in waits.slot.tolist()], dtype=pl.Utf8),
         }
     ).sort("job_index")
 
