@@ -105,10 +105,14 @@ def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> Wa
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
     cluster = described_cluster(warehouse, source)
     if replayed and (cluster is None or cluster.scheduler.name != "slurm"):
-        raise ValueError(f"source {source!r} has no cluster of Slurm to replay: leave --replay out for the log's own starts")
+        raise ValueError(
+            f"source {source!r} has no cluster of Slurm to replay: leave --replay out for the log's own starts"
+        )
     if cluster is None:
         cluster, rows = _row_of_processors(source, rows, int(procs[0]) if procs else 1)
-        basis = f"a row of {cluster.num_cpus:,} processors, jobs in the order of submission (the source names no cluster)"
+        basis = (
+            f"a row of {cluster.num_cpus:,} processors, jobs in the order of submission (the source names no cluster)"
+        )
     elif cluster.scheduler.name != "slurm":
         basis = f"the nodes and limits of cluster {cluster.name}, jobs in the order of submission"
         cluster, rows = replace(cluster, scheduler=_IN_ORDER), rows.with_columns(features=pl.lit(None, pl.Utf8))
@@ -143,7 +147,9 @@ def chosen_waits(
     if jobs:
         missing = sorted(set(jobs) - set(rows["job_id"]))
         if missing:
-            raise ValueError(f"source {source!r} has no job {missing[0]!r}: ids are those of the log, such as {rows['job_id'][0]!r}")
+            raise ValueError(
+                f"source {source!r} has no job {missing[0]!r}: ids are those of the log, such as {rows['job_id'][0]!r}"
+            )
         rows = rows.filter(pl.col("job_id").is_in(list(jobs)))
     for column, value in wanted.items():
         if value is not None:
@@ -176,7 +182,17 @@ def _row_of_processors(source: str, rows: pl.DataFrame, procs: int) -> tuple[Clu
         source, (Node("all", max(procs, 1)),), (Partition("all", is_default=True),), scheduler=_IN_ORDER
     )
     nothing = pl.lit(None)
-    names = ("queue", "qos", "account", "reservation", "gpus", "gpu_types", "features", "requested_memory_kb", "memory_per")
+    names = (
+        "queue",
+        "qos",
+        "account",
+        "reservation",
+        "gpus",
+        "gpu_types",
+        "features",
+        "requested_memory_kb",
+        "memory_per",
+    )
     one = {"nodes": pl.lit(1, pl.Int64), "requested_nodes": pl.lit(1, pl.Int64), "is_exclusive": pl.lit(False)}
     kept = {f"logged_{name}": pl.col(name) for name in ("queue", "qos", "account")}
     return cluster, rows.with_columns(**kept).with_columns(
@@ -247,9 +263,7 @@ def _table(rows: pl.DataFrame, given: GivenSchedule, kept: KeptWaits, cluster: C
             "submit_s": rows["submit_s"],
             "start_s": pl.Series(given.start).set(pl.Series(given.start < 0), None),
             "wait_s": wait,
-            **{
-                name: waits.seconds[:, code] for name, code in zip(CAUSE_COLUMNS, KEPT_NAMES, strict=True)
-            },
+            **{name: waits.seconds[:, code] for name, code in zip(CAUSE_COLUMNS, KEPT_NAMES, strict=True)},
             "behind_job": ids.gather(behind).set(none, None),
             "behind_user": users.gather(behind).set(none, None),
             "behind_s": behind_s,

@@ -40,7 +40,9 @@ _GROUPED = (
     help="Group by this, may be repeated.  [default: user]",
 )
 @click.option("--replay", "replayed", is_flag=True, help="Of a replay under the source's own Slurm, not of the log.")
-@click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Groups of a kind that are shown.")
+@click.option(
+    "--top", type=click.IntRange(min=1), default=5, show_default=True, help="Groups of a kind that are shown."
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Write the seconds of every job by cause as CSV.")
 @plain_errors
 def why(
@@ -58,8 +60,8 @@ def why(
     """Why jobs waited: hours by cause, which add up to the wait of every job.
 
     Starts and ends are those of the log. At every change of the queue the rules of the source's cluster say what keeps each job: a limit,
-    a reservation, a resource that is missing, or jobs of higher priority, and by which factor. "No rule that is known" is time in which a job
-    could have started: there is a rule that nobody has described. A source without a cluster is taken for a row of processors.
+    a reservation, a resource that is missing, or jobs of higher priority, and by which factor. Where no rule is known, the job could have
+    started: there is a rule that nobody has described. A source without a cluster is taken for a row of processors.
 
     \b
     Examples:
@@ -98,7 +100,9 @@ def why_text(
     said = dict(zip(KEPT_NAMES.values(), KEPT_WORDS.values(), strict=True))
     hours = rows["wait_s"].sum() / 3600
     which = f" ({words})" if words else ""
-    fact = f"{source}: {rows.height:,} jobs{which} waited {hours:,.0f} h in all, {hours / rows.height:,.1f} h on average"
+    fact = (
+        f"{source}: {rows.height:,} jobs{which} waited {hours:,.0f} h in all, {hours / rows.height:,.1f} h on average"
+    )
     lines = [folded(fact, width), folded(f"by {causes.basis}", width)]
     if causes.odd_layouts:
         lines.append(f"{causes.odd_layouts:,} jobs started where they have no room by these rules")

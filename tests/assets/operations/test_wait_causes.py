@@ -1,0 +1,53 @@
+"""Why jobs waited, of a source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assets.common.storage import open_warehouse
+from assets.operations.wait_causes import CAUSE_COLUMNS, chosen_waits, limit_words, wait_causes
+from tests.assets.replay.slurm.homes import slurm_home
+from tests.tiny import busy_log, warehouse_of
+from traces.cluster.accounts import Limit
+
+# job 2 waits from 0 to 100 for the memory of its node's neighbour; job 3 is behind it
+JOBS = [(0, 0, 100, 900), (0, 0, 100, 900), (5, 100, 200, 900), (10, 100, 200, 900)]
+
+
+def test_causes_of_slurm_s_own_log_and_of_a_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm_home(tmp_path / "home", JOBS, monkeypatch)
+    causes = wait_causes(open_warehouse(), "mine")
+    assert "cluster two" in causes.basis and causes.odd_layouts == 2, "twice two jobs of 900 MiB are on one node"
+    assert dict(causes.of().select("cause", "jobs").iter_rows()) == {"memory": 1, "behind_earlier": 1}
+    last = causes.jobs.row(3, named=True)
+    assert (last["behind_job"], last["behind_user"], last["behind_s"]) == ("3", last["user"], 90)
+    replayed = wait_causes(open_warehouse(), "mine", replayed=True)
+    assert replayed.basis.startswith("a replay") and replayed.odd_layouts == 0
+    for table in (causes.jobs, replayed.jobs):
+        assert table.select(pl.sum_horizontal(CAUSE_COLUMNS)).to_series().to_list() == table["wait_s"].to_list()
+    groups = causes.by_group(causes.jobs, "user").row(0, named=True)
+    assert groups["value"] == last["user"] and groups["jobs"] == 2 and groups["hours"] == pytest.approx(185 / 3600)
+
+
+def test_without_a_cluster_it_is_a_row_of_processors(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, busy_log(400))
+    causes = wait_causes(warehouse, "mine")
+    assert "row of" in causes.basis
+    waits = causes.jobs.select(pl.sum_horizontal(CAUSE_COLUMNS)).to_series()
+    assert waits.to_list() == causes.jobs["wait_s"].to_list() and waits.sum() > 0
+    with pytest.raises(ValueError, match="no cluster of Slurm"):
+        wait_causes(warehouse, "mine", replayed=True)
+    rows, words = chosen_waits(warehouse, "mine", causes, {"user": causes.jobs["user"][0]})
+    assert 0 < rows.height < 400 and words.startswith("user ")
+    for wanted, jobs, said in (({"user": "x"}, (), "most are of"), ({}, ("none",), "no job 'none'")):
+        with pytest.raises(ValueError, match=said):
+            chosen_waits(warehouse, "mine", causes, wanted, jobs=jobs)
+
+
+def test_a_limit_is_said_as_an_operator_says_it() -> None:
+    assert (
+        limit_words(Limit("qos", "few", "running", "user", "jobs", 10)) == "at most 10 running jobs of a user (qos few)"
+    )
