@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from assets.operations.cluster_check import described_cluster
 from assets.operations.waits_and_waste import submitted_in
+from assets.replay.own.slurm.requests import requests_of_rows
 from assets.replay.settings import REQUEST_LABELS
-from assets.replay.slurm.requests import requests_of_rows
 from models.waits.clock import LogClock
 from simulator.cluster.arrays import ClusterArrays, cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, request_arrays

@@ -9,27 +9,28 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from assets.operations.wait_causes import CAUSE_COLUMNS, chosen_waits, limit_words, wait_causes
-from tests.assets.replay.slurm.homes import slurm_home
+from tests.assets.replay.own.homes import CLUSTER, own_home
 from tests.tiny import busy_log, warehouse_of
 from traces.cluster.accounts import Limit
 
-# job 2 waits from 0 to 100 for the memory of its node's neighbour; job 3 is behind it
-JOBS = [(0, 0, 100, 900), (0, 0, 100, 900), (5, 100, 200, 900), (10, 100, 200, 900)]
+# on one node, whose memory has room for one of them: job 2 waits for it, and job 3 behind job 2
+JOBS = [(0, 0, 100, 900), (5, 100, 200, 900), (10, 200, 300, 900)]
+ONE_NODE = CLUSTER.replace("n[1-2]", "n1")
 
 
 def test_causes_of_slurm_s_own_log_and_of_a_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slurm_home(tmp_path / "home", JOBS, monkeypatch)
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
     causes = wait_causes(open_warehouse(), "mine")
-    assert "cluster two" in causes.basis and causes.odd_layouts == 2, "twice two jobs of 900 MiB are on one node"
-    assert dict(causes.of().select("cause", "jobs").iter_rows()) == {"memory": 1, "behind_earlier": 1}
-    last = causes.jobs.row(3, named=True)
-    assert (last["behind_job"], last["behind_user"], last["behind_s"]) == ("3", last["user"], 90)
+    assert "cluster two" in causes.basis and causes.odd_layouts == 0
+    assert dict(causes.of().select("cause", "jobs").iter_rows()) == {"memory": 2, "behind_earlier": 1}
+    last = causes.jobs.row(2, named=True)
+    assert (last["behind_job"], last["behind_user"], last["behind_s"]) == ("2", last["user"], 90)
     replayed = wait_causes(open_warehouse(), "mine", replayed=True)
     assert replayed.basis.startswith("a replay") and replayed.odd_layouts == 0
     for table in (causes.jobs, replayed.jobs):
         assert table.select(pl.sum_horizontal(CAUSE_COLUMNS)).to_series().to_list() == table["wait_s"].to_list()
     groups = causes.by_group(causes.jobs, "user").row(0, named=True)
-    assert groups["value"] == last["user"] and groups["jobs"] == 2 and groups["hours"] == pytest.approx(185 / 3600)
+    assert groups["value"] == last["user"] and groups["jobs"] == 2 and groups["hours"] == pytest.approx(285 / 3600)
 
 
 def test_without_a_cluster_it_is_a_row_of_processors(tmp_path: Path) -> None:
