@@ -30,7 +30,7 @@ from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.queue import eligible_from
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.starting import begin_job
-from simulator.slurm.waiting.kept import Waits, look_at_queue, no_waits, settle
+from simulator.slurm.waiting.kept import Waits, look_at_waiting, no_waits, settle
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -122,7 +122,7 @@ def _follow(replay, waits, given, leaving, patience):
             take_started(replay, now, False)
             _drop_cancelled(replay, given, now)
         number += 1
-        look_at_queue(replay, waits, number, now)
+        look_at_waiting(replay, waits, number, now)
 
 
 @referring

@@ -78,7 +78,7 @@ def no_waits(num_jobs: int, num_partitions: int, num_reservations: int, num_node
 
 
 @referring_apart
-def look_at_queue(replay, waits, number, now):
+def look_at_waiting(replay, waits, number, now):
     """Says of every waiting job what keeps it at second `now`. number: of this look, from 1."""
     engine, waiting = replay.engine, replay.waiting
     scratch, jobs = engine.scratch, engine.jobs

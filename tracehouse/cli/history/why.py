@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from models.waits.clock import LogClock
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
@@ -13,8 +14,7 @@ from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_w
 if TYPE_CHECKING:
     import polars as pl
 
-    from assets.operations.wait_causes import WaitCauses
-    from models.waits.clock import LogClock
+    from assets.replay.own.wait_causes import WaitCauses
 
 GROUPS = ("user", "account", "queue", "qos")
 _CAUSES = (TableColumn("what kept them", right=False), TableColumn("hours"), TableColumn("of all"), TableColumn("jobs"))
@@ -72,7 +72,7 @@ def why(
     """
     from assets.common.storage import open_warehouse
     from assets.common.trace import load_clock
-    from assets.operations.wait_causes import chosen_waits, wait_causes
+    from assets.replay.own.wait_causes import chosen_waits, wait_causes
     from traces.catalogue.catalogue import load_catalogue
 
     name, warehouse = load_catalogue().source(source).name, open_warehouse()
@@ -98,7 +98,7 @@ def why_text(
     from simulator.slurm.waiting.words import KEPT_NAMES, KEPT_WORDS
 
     said = dict(zip(KEPT_NAMES.values(), KEPT_WORDS.values(), strict=True))
-    hours = rows["wait_s"].sum() / 3600
+    hours = float(rows["wait_s"].sum()) / 3600
     which = f" ({words})" if words else ""
     fact = (
         f"{source}: {rows.height:,} jobs{which} waited {hours:,.0f} h in all, {hours / rows.height:,.1f} h on average"
@@ -133,7 +133,7 @@ def why_text(
 
 def job_text(causes: WaitCauses, row: pl.DataFrame, clock: LogClock, width: int | None) -> str:
     """What is printed of one job. row: its row of WaitCauses.jobs."""
-    from assets.operations.wait_causes import log_second
+    from assets.replay.own.wait_causes import log_second
     from simulator.slurm.waiting.words import KEPT_NAMES, KEPT_WORDS
 
     said = dict(zip(KEPT_NAMES.values(), KEPT_WORDS.values(), strict=True))

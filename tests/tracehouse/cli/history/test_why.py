@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import tracehouse
-from tests.assets.operations.test_wait_causes import JOBS, ONE_NODE
 from tests.assets.replay.own.homes import own_home
+from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
 from tests.pipelines.command_line import fail, succeed
 
 

@@ -48,9 +48,9 @@ _NODES = "SELECT job_index, node_name FROM core.job_nodes WHERE source = $source
 
 @dataclass(frozen=True)
 class WaitCauses:
-    """jobs: job_index, job_id, user, account, queue, qos, submit_s, start_s (null for a job that did not start), wait_s, the seconds of
-    CAUSE_COLUMNS, which add up to wait_s, then behind_job, behind_user and behind_s (the job that it was behind longest at one go), and
-    `limit` in words. basis: by which rules, in words. odd_layouts: jobs that started where they cannot by these rules.
+    """jobs: job_index, job_id, user, account, queue, qos, submit_s, start_s (null for a job that did not start) and wait_s. Then
+    the seconds of CAUSE_COLUMNS, which add up to wait_s. behind_job, behind_user and behind_s: the job that it was behind longest at
+    one go. limit: in words. basis: by which rules, in words. odd_layouts: jobs that started where they cannot by these rules.
     left_out: jobs that were changed, by why."""
 
     jobs: pl.DataFrame

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.operations.wait_causes import CAUSE_COLUMNS, chosen_waits, limit_words, wait_causes
+from assets.replay.own.wait_causes import CAUSE_COLUMNS, chosen_waits, limit_words, wait_causes
 from tests.assets.replay.own.homes import CLUSTER, own_home
 from tests.tiny import busy_log, warehouse_of
 from traces.cluster.accounts import Limit
