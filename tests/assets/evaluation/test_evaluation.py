@@ -1,4 +1,4 @@
-"""Tests of assets/evaluation: leaderboard, plots, random_orders, replay_evaluation, rivals."""
+"""Tests of assets/evaluation: leaderboard, plots, random_orders, replay_evaluation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from assets.evaluation import plots, replay_evaluation
 from assets.evaluation.leaderboard import board_of, rank_policies, readable
 from assets.evaluation.prediction_search import searched_uses, tried_uses
 from assets.evaluation.random_orders import is_random_order, stored_cloud, with_share_as_good
-from assets.evaluation.replay_evaluation import EVALUATED_ESTIMATES, Contestant, contestants_of, period_replays
-from assets.evaluation.rivals import EXPERT_RIVALS, with_threshold
+from assets.evaluation.replay_evaluation import (
+    EVALUATED_ESTIMATES,
+    EXPERT_RIVALS,
+    Contestant,
+    contestants_of,
+    period_replays,
+    with_threshold,
+)
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.policies.registry import learned_policies

@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.evaluation.replay_evaluation import Contestant, period_rules
-from assets.evaluation.rivals import EXPERT_RIVALS
+from assets.evaluation.replay_evaluation import EXPERT_RIVALS, Contestant, period_rules
 from assets.report import words
 from assets.report.comparison import Comparison, Grade, Scheduler, read_comparison
 from assets.report.details import details_section, read_details

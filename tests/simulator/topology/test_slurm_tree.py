@@ -1,4 +1,4 @@
-"""Tests of simulator/topology: slurm_tree, slurm_yaml."""
+"""Tests of simulator/topology: slurm_tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli/keeping: cluster, cluster_checks, collect, metrics, publish, warehouse."""
+"""Tests of tracehouse/cli/keeping: cluster, collect, metrics, publish, warehouse."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from tests.pipelines.command_line import call as call_command
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import swf_line, warehouse_of
 from tests.traces.slurm.configuration.slurm_configurations import written
-from tracehouse.cli.keeping.cluster import cluster
-from tracehouse.cli.keeping.cluster_checks import contradictions_text
+from tracehouse.cli.keeping.cluster import cluster, contradictions_text
 from tracehouse.cli.keeping.collect import collect
 from traces.cluster.checking import Contradiction
 from traces.cluster.description import ClusterDescription, SchedulerSettings
