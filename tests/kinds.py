@@ -65,6 +65,7 @@ THOROUGH = {
         "tests/models/runtime/test_prequential_no_future.py",
         "tests/pipelines/test_automation_incremental.py",
         "tests/models/scheduling/learning/test_starts.py::test_a_network_picks_as_the_rule",
+        "tests/pbs/test_cycle_engine.py::test_two_thousand*",
         "tests/simulator/limits/test_loop.py::test_two_thousand*",
         "tests/simulator/engine/test_engine_against_oracle.py",
         "tests/simulator/engine/test_picking.py",

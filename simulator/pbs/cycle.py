@@ -28,7 +28,8 @@ def run_pass(engine, now):
     tops.length[0] = 0
     engine.victims.length[0] = 0
     engine.victims.queued[0] = 0
-    tops.left[:] = tops.depth
+    for group in range(len(tops.left)):
+        tops.left[group] = tops.depth[group]
     _move_ends(engine.site.reservation_times, now)
     has_shares, has_formula = settings.fair_share > 0, len(engine.formula.ops) > 0
     if has_shares:
@@ -40,22 +41,19 @@ def run_pass(engine, now):
     while place < queue.length[0]:
         job = queue.pending[place]
         place += 1
-        outcome = CLOSED
-        if not queue.hopeless[job]:
-            if has_formula or not _is_surely_blocked(jobs, queue, scratch, job):
-                is_limited = not is_within(limits, tops, limits.used, job, (now, now + jobs.wall[job]))
-                keep_eligible_time(queue, job, is_limited, now)
-                outcome = _consider(engine, job, is_limited, now)
-            else:
-                outcome = BLOCKED
+        outcome = BLOCKED
+        if has_formula or not _is_surely_blocked(jobs, queue, scratch, job):
+            is_limited = not is_within(limits, tops, limits.used, job, (now, now + jobs.wall[job]))
+            keep_eligible_time(queue, job, is_limited, now)
+            outcome = _consider(engine, job, is_limited, now)
         if outcome == STARTED:
             started += 1
             if engine.victims.length[0] > 0:
                 _queue_victims(engine, place)
-        elif outcome == CLOSED or settings.strict == 0:
+        elif outcome == CLOSED or settings.strict == 0 or queue.hopeless[job]:
             continue
         elif not _has_place(engine, job) or not _gets_plan(engine, job, now):
-            if settings.depth == 0 and not queue.hopeless[job]:
+            if settings.depth == 0:
                 break
             continue
         if has_shares:
@@ -87,13 +85,16 @@ def _is_surely_blocked(jobs, queue, scratch, job):
 def _consider(engine, job, is_limited, now):
     """Starts a job if it can start now. Returns STARTED, BLOCKED, LIMITED or CLOSED."""
     jobs, scratch = engine.jobs, engine.scratch
-    array, outcome = jobs.array[job], BLOCKED
+    array, in_reservation = jobs.array[job], jobs.level[job] == 0
+    outcome = CLOSED
     if not _may_start(engine, job, now) or (array >= 0 and not _may_task_start(engine, job)):
         outcome = CLOSED
     elif is_limited:
         outcome = LIMITED
     else:
         outcome = _try(engine, job, now)
+        if outcome == BLOCKED and in_reservation:
+            outcome = CLOSED
     if outcome != STARTED and array >= 0:
         scratch.array_failed[array] = scratch.search[1]
     return outcome
@@ -142,19 +143,14 @@ def _has_place(engine, job):
     """Whether the pass has a place for a further top job. A preempted job needs none, but takes one."""
     tops, queue = engine.tops.depth, engine.jobs.queue[job]
     group = queue if tops[queue] >= 0 else len(tops) - 1
-    if engine.asks.reservation[engine.jobs.ask[job]] >= 0:
-        return False
-    return engine.waiting.suspended[job] or engine.tops.left[group] > 0
+    return engine.waiting.preempted[job] >= 0 or engine.tops.left[group] > 0
 
 
 @compiled
 def _gets_plan(engine, job, now):
-    """Makes the job a top job. One that cannot have a plan takes no place, and can never start."""
+    """Makes the job a top job. One that cannot have a plan takes no place."""
     tops, queue = engine.tops, engine.jobs.queue[job]
-    if tops.length[0] == len(tops.job):
-        return False
-    if not plan_top_job(engine, job, now):
-        engine.waiting.hopeless[job] = True
+    if tops.length[0] == len(tops.job) or not plan_top_job(engine, job, now):
         return False
     tops.left[queue if tops.depth[queue] >= 0 else len(tops.depth) - 1] -= 1
     return True

@@ -17,7 +17,8 @@ _MIB = 1024
 
 
 def run_limits(cluster: ClusterDescription, asked: Sequence[PbsJob]) -> RunLimits:
-    """The limits that hold for each job. A limit of one name goes before that of all names."""
+    """The limits that hold for each job. A limit of one name goes before that of all names. Jobs of reservations have none, and do not
+    count."""
     limits = [limit for limit in cluster.limits if is_counted(limit)]
     places: dict[tuple[str, str, str, str, str], int] = {}
     bound: list[int] = []
@@ -25,8 +26,8 @@ def run_limits(cluster: ClusterDescription, asked: Sequence[PbsJob]) -> RunLimit
     amount: list[int] = []
     first = [0]
     for one in asked:
-        queue = cluster.partition_named(one.queue).name if not one.reservation else ""
-        for limit in _of_job(limits, one, queue):
+        queue = "" if one.reservation else cluster.partition_named(one.queue).name
+        for limit in _of_job(limits, one, queue) if not one.reservation else ():
             key = (limit.owner, limit.owner_name, limit.each, _whose(limit, one), limit.resource)
             if key not in places:
                 places[key] = len(bound)

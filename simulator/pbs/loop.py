@@ -12,9 +12,9 @@ from simulator.compiled import compiled
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
 from simulator.pbs.queueing import join_pbs_queue
-from simulator.pbs.sharing import count_one
+from simulator.pbs.sharing import count_running
 from simulator.pbs.starting import end_pbs_job
-from simulator.pbs.state import KEPT, OVER, UNSET, PbsEngine
+from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET, PbsEngine
 
 IntArray = NDArray[np.int64]
 
@@ -31,7 +31,8 @@ class PbsReplay(NamedTuple):
     """What a replay needs beside the engine."""
 
     engine: PbsEngine
-    order: IntArray  # (jobs,), by submission
+    arrival: IntArray  # (jobs,), when the job could start as far as it is for the job to say
+    order: IntArray  # (jobs,), by arrival
     runtime: IntArray  # (jobs,)
     submit_turn: IntArray  # (jobs,), which of the submissions and ends of one second come first
     end_turn: IntArray  # (jobs,)
@@ -40,7 +41,9 @@ class PbsReplay(NamedTuple):
     first_start: IntArray  # (jobs,), of a job that was preempted its first one
     preempted: IntArray  # (jobs,), how often
     held: IntArray  # (jobs,), jobs that are not eligible yet
-    reservation_state: IntArray  # (reservations,), how often it has changed: it begins, ends, and frees its nodes
+    reservation_state: (
+        IntArray  # (reservations,), how often it has changed: it is announced, begins, ends, and frees its nodes
+    )
     reservation_due: IntArray  # (reservations,), when this changes
     clock: IntArray  # (4,)
 
@@ -58,8 +61,12 @@ def run_pbs(replay):
             if _is_end_next(replay, now):
                 _end_next(replay)
                 _release(replay, now)
-            elif not (_change_reservation(replay, now) or _submit_next(replay, now)):
-                break
+            elif not _change_reservation(replay, now):
+                joined = _submit_next(replay, now)
+                if joined < 0:
+                    break
+                if joined == 0:
+                    continue
             _pass(replay, now)
             is_quiet = False
         if clock[HELD] > 0 and _release(replay, now) > 0:
@@ -73,19 +80,15 @@ def run_pbs(replay):
 def _next_time(replay):
     """The next second in which something happens, or a pass is due because none has come for long."""
     clock, engine = replay.clock, replay.engine
-    jobs = engine.jobs
     now = FOREVER
     if clock[NEXT_SUBMIT] < len(replay.order):
-        now = jobs.submit[replay.order[clock[NEXT_SUBMIT]]]
+        now = replay.arrival[replay.order[clock[NEXT_SUBMIT]]]
     if clock[ENDING] > 0:
         now = min(now, _true_end(replay, replay.ending[clock[ENDING] - 1]))
     for k in range(len(replay.reservation_due)):
         now = min(now, replay.reservation_due[k])
-    for k in range(clock[HELD]):
-        job = replay.held[k]
-        if jobs.begin[job] > clock[LAST_PASS] and not jobs.held[job]:
-            now = min(now, max(jobs.begin[job], jobs.submit[job]))
-    if now < FOREVER and engine.waiting.length[0] > 0:
+    counts_usage = engine.settings.fair_share > 0 and clock[ENDING] > 0
+    if now < FOREVER and (engine.waiting.length[0] > 0 or counts_usage):
         now = min(now, clock[LAST_PASS] + engine.settings.iteration)
     return now
 
@@ -107,7 +110,7 @@ def _is_end_next(replay, now):
     if clock[NEXT_SUBMIT] == len(replay.order):
         return True
     coming = replay.order[clock[NEXT_SUBMIT]]
-    return replay.engine.jobs.submit[coming] > now or replay.end_turn[job] <= replay.submit_turn[coming]
+    return replay.arrival[coming] > now or replay.end_turn[job] <= replay.submit_turn[coming]
 
 
 @compiled
@@ -116,34 +119,29 @@ def _end_next(replay):
     clock = replay.clock
     clock[ENDING] -= 1
     job = replay.ending[clock[ENDING]]
-    end = _true_end(replay, job)
-    replay.finished[job] = end
-    if replay.engine.settings.fair_share > 0:
-        # passes that found nobody waiting were left out, but counted usage
-        iteration = replay.engine.settings.iteration
-        last = clock[LAST_PASS] + max(end - clock[LAST_PASS] - 1, 0) // iteration * iteration
-        count_one(replay.engine, job, last)
+    replay.finished[job] = _true_end(replay, job)
     end_pbs_job(replay.engine, job)
 
 
 @compiled
 def _submit_next(replay, now):
-    """The next job of this second joins the queue, an array with all its tasks. Returns whether there was one."""
+    """The next job of this second joins the queue, an array with all its tasks. Returns how many did, -1 where none is to come."""
     clock, jobs = replay.clock, replay.engine.jobs
-    array, count = UNSET, 0
+    array, count, joined = UNSET, 0, 0
     while clock[NEXT_SUBMIT] < len(replay.order):
         job = replay.order[clock[NEXT_SUBMIT]]
-        if jobs.submit[job] > now or (count > 0 and (array < 0 or jobs.array[job] != array)):
+        if replay.arrival[job] > now or (count > 0 and (array < 0 or jobs.array[job] != array)):
             break
         array = jobs.array[job]
         count += 1
         clock[NEXT_SUBMIT] += 1
-        if _is_eligible(replay, job, now):
+        if _is_eligible(replay, job):
             _join(replay, job, now)
+            joined += 1
         else:
             replay.held[clock[HELD]] = job
             clock[HELD] += 1
-    return count > 0
+    return joined if count > 0 else -1
 
 
 @compiled
@@ -154,10 +152,10 @@ def _join(replay, job, now):
 
 
 @compiled
-def _is_eligible(replay, job, now):
-    """Whether neither a hold, nor a time, nor another job keeps the job."""
+def _is_eligible(replay, job):
+    """Whether neither a hold nor another job keeps the job."""
     jobs = replay.engine.jobs
-    if jobs.held[job] or jobs.begin[job] > now:
+    if jobs.held[job]:
         return False
     for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
         kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
@@ -175,7 +173,7 @@ def _release(replay, now):
     clock, kept, released = replay.clock, 0, 0
     for k in range(clock[HELD]):
         job = replay.held[k]
-        if _is_eligible(replay, job, now):
+        if _is_eligible(replay, job):
             _join(replay, job, now)
             released += 1
         else:
@@ -187,7 +185,8 @@ def _release(replay, now):
 
 @compiled
 def _change_reservation(replay, now):
-    """The next reservation that begins or ends in this second does. Its jobs end with it, and its nodes are free some time later.
+    """The next reservation that is announced, begins or ends in this second is. Its jobs end with it, and its nodes are free some time
+    later.
 
     Returns whether there was one."""
     engine = replay.engine
@@ -197,14 +196,29 @@ def _change_reservation(replay, now):
             continue
         state[k] += 1
         if state[k] == 1:
-            due[k] = times[k, OVER]
+            due[k] = times[k, BEGINS]
         elif state[k] == 2:
+            due[k] = times[k, OVER]
+        elif state[k] == 3:
+            _forget_jobs_of(replay, k)
             due[k] = now + KEPT_S if _end_jobs_of(replay, k, now) > 0 else FOREVER
             times[k, KEPT] = due[k] if due[k] < FOREVER else 0
         else:
             due[k] = FOREVER
         return True
     return False
+
+
+@compiled
+def _forget_jobs_of(replay, reservation):
+    """Jobs that wait for a reservation that is over are deleted."""
+    engine, queue, kept = replay.engine, replay.engine.waiting, 0
+    for k in range(queue.length[0]):
+        job = queue.pending[k]
+        if engine.asks.reservation[engine.jobs.ask[job]] != reservation:
+            queue.pending[kept] = job
+            kept += 1
+    queue.length[0] = kept
 
 
 @compiled
@@ -228,6 +242,8 @@ def _pass(replay, now):
     engine, clock = replay.engine, replay.clock
     clock[LAST_PASS] = now
     if engine.waiting.length[0] == 0:
+        if engine.settings.fair_share > 0:
+            count_running(engine, now)
         return
     if run_pass(engine, now) > 0:
         if engine.victims.length[0] > 0:

@@ -13,6 +13,20 @@ PLANNED_STEP_S = 60
 
 
 @compiled
+def mark_hopeless(engine):
+    """Notes the jobs that get no plan: they do not fit on an idle site, or a limit is below what they ask for."""
+    site, asks, jobs, limits = engine.site, engine.asks, engine.jobs, engine.limits
+    for ask in range(len(asks.chunks)):
+        rows = find_nodes(site, asks, engine.tops, engine.scratch, engine.load, ask, (-FOREVER, -FOREVER))
+        engine.scratch.failed_wall[ask] = rows
+    for job in range(len(jobs.ask)):
+        hopeless = engine.scratch.failed_wall[jobs.ask[job]] == 0
+        for entry in range(limits.first[job], limits.first[job + 1]):
+            hopeless = hopeless or limits.amount[entry] > limits.bound[limits.slot[entry]]
+        engine.waiting.hopeless[job] = hopeless
+
+
+@compiled
 def plan_top_job(engine, job, now):
     """Plans a job's start by letting running jobs end at their walltimes, and earlier plans begin and end. Returns whether there is one.
 

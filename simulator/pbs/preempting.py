@@ -5,6 +5,7 @@ from __future__ import annotations
 from simulator.compiled import compiled
 from simulator.pbs.limiting import count_limits, is_within
 from simulator.pbs.placing import add_rows, copy_load, find_nodes
+from simulator.pbs.settings import REQUEUED, SUSPENDED
 from simulator.pbs.starting import end_pbs_job
 
 
@@ -77,10 +78,10 @@ def _move(engine, victim, sign):
 
 @compiled
 def _take_from(engine, victim, now):
-    """A victim is suspended, and has the rest of its walltime left, or queued again, and has all of it."""
-    jobs, running, victims = engine.jobs, engine.running, engine.victims
-    victims.ran[victim] = now - running.start[victim] if engine.settings.suspends > 0 else 0
+    """A victim waits again. One that was suspended or checkpointed has the rest of its walltime left, one that was queued again all."""
+    jobs, running, victims, way = engine.jobs, engine.running, engine.victims, engine.settings.preempt_way
+    victims.ran[victim] = now - running.start[victim] if way != REQUEUED else 0
+    jobs.wall[victim] = max(jobs.wall[victim] - victims.ran[victim], 1)
     end_pbs_job(engine, victim)
-    if engine.settings.suspends > 0:
-        engine.waiting.suspended[victim] = True
-        jobs.wall[victim] = max(jobs.wall[victim] - victims.ran[victim], 1)
+    engine.waiting.suspended[victim] = way == SUSPENDED
+    engine.waiting.preempted[victim] = now

@@ -10,10 +10,13 @@ from simulator.pbs.sharing import goes_first_by_share
 @inlined
 def is_ahead(jobs, queue, shares, has_shares, job, other):
     """Whether a waiting job comes before another one."""
-    if jobs.floor[job] != jobs.floor[other]:
-        return jobs.floor[job] < jobs.floor[other]
-    if queue.suspended[job] != queue.suspended[other]:
-        return queue.suspended[job]
+    if jobs.level[job] != jobs.level[other]:
+        return jobs.level[job] < jobs.level[other]
+    if queue.preempted[job] != queue.preempted[other]:
+        mine, theirs = queue.preempted[job], queue.preempted[other]
+        return theirs < 0 or 0 <= mine < theirs
+    if jobs.turn[job] != jobs.turn[other]:
+        return jobs.turn[job] < jobs.turn[other]
     if queue.score[job] != queue.score[other]:
         return queue.score[job] > queue.score[other]
     if has_shares:
@@ -75,7 +78,7 @@ def score_queue(engine, now):
     for k in range(queue.length[0]):
         job = queue.pending[k]
         slots[WAIT] = eligible_time(queue, job, now)
-        slots[ESTIMATE] = jobs.wall[job]
+        slots[ESTIMATE] = jobs.walltime[job]
         slots[PROCS] = jobs.procs[job]
         slots[CLUSTER] = jobs.priorities[job, 0]
         slots[QUEUED] = jobs.priorities[job, 1]

@@ -15,11 +15,13 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.pbs.limiting import run_limits
 from simulator.pbs.loop import PbsReplay, run_pbs
+from simulator.pbs.planning import mark_hopeless
 from simulator.pbs.requests import PbsJob, site_and_asks
 from simulator.pbs.settings import CycleSettings, PbsPhases, cycle_settings, queue_depths, sort_formula
 from simulator.pbs.sharing import pbs_share_tree, usage_rate
 from simulator.pbs.state import (
     BEGINS,
+    CONFIRMED,
     UNSET,
     Asks,
     Formulas,
@@ -38,8 +40,8 @@ from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
 AFTER_ENDS = 1 << 40
-MOST_SUSPENDED = 16
-"""Plans of a pass for suspended jobs, beside those of its depth."""
+MOST_PREEMPTED = 16
+"""Plans of a pass for preempted jobs, beside those of its depth."""
 DEPENDENCY_KINDS = ("after", "afterany", "afterok", "afternotok")
 
 
@@ -67,6 +69,7 @@ class PbsReplayer:
         replay = new_pbs_replay(self.description, self.asked, (jobs.submit, jobs.runtime), self.phases)
         if self.turns is not None:
             replay.submit_turn[:], replay.end_turn[:] = self.turns
+            replay.submit_turn[replay.arrival > jobs.submit] = AFTER_ENDS
         run_pbs(replay)
         start = replay.first_start.copy()
         never = start == UNSET
@@ -85,19 +88,21 @@ def new_pbs_replay(
     first = int(submit.min()) if len(submit) else 0
     engine = idle_pbs(description, asked, submit, phases)
     count = len(asked)
+    arrival = np.maximum(submit, np.array([one.begin_s for one in asked], dtype=np.int64)).astype(np.int64)
     return PbsReplay(
         engine=engine,
-        order=np.argsort(submit, kind="stable"),
+        arrival=arrival,
+        order=np.argsort(arrival, kind="stable"),
         runtime=np.array(runtime, dtype=np.int64),
         submit_turn=np.full(count, AFTER_ENDS, dtype=np.int64),
-        end_turn=np.zeros(count, dtype=np.int64),
+        end_turn=engine.jobs.number.copy(),
         ending=np.zeros(count + 1, dtype=np.int64),
         finished=np.full(count, UNSET, dtype=np.int64),
         first_start=np.full(count, UNSET, dtype=np.int64),
         preempted=np.zeros(count, dtype=np.int64),
         held=np.zeros(count, dtype=np.int64),
         reservation_state=np.zeros(len(engine.site.reservation_times), dtype=np.int64),
-        reservation_due=engine.site.reservation_times[:, BEGINS].copy(),
+        reservation_due=np.minimum(*engine.site.reservation_times[:, [BEGINS, CONFIRMED]].T),
         clock=np.array([0, 0, first, 0], dtype=np.int64),
     )
 
@@ -126,7 +131,7 @@ def idle_pbs(
 
     first = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
     total = int(first[-1])
-    return PbsEngine(
+    engine = PbsEngine(
         site=site,
         asks=asks,
         jobs=jobs,
@@ -154,11 +159,14 @@ def idle_pbs(
             np.zeros(num_jobs),
             never(),
             zeros(num_jobs),
+            never(),
             np.zeros(num_jobs, dtype=np.bool_),
             np.zeros(num_jobs, dtype=np.bool_),
         ),
         formula=_formula(description),
     )
+    mark_hopeless(engine)
+    return engine
 
 
 def _all_free(site: PbsSite) -> NodeLoad:
@@ -188,8 +196,8 @@ def _top_jobs(
     description: ClusterDescription, site: PbsSite, asks: Asks, settings: CycleSettings, slots: int
 ) -> TopJobs:
     depth = np.array([*queue_depths(description), settings.depth], dtype=np.int64)
-    suspended = MOST_SUSPENDED if settings.preempts and settings.suspends else 0
-    most = int(np.maximum(depth, 0).sum()) + suspended if settings.strict else 0
+    preempted = MOST_PREEMPTED if settings.preempts else 0
+    most = int(np.maximum(depth, 0).sum()) + preempted if settings.strict else 0
     rows = int(asks.chunks.max(initial=0)) + 1
     zeros = np.zeros
     return TopJobs(
@@ -229,11 +237,10 @@ def _queued_jobs(
     queue = np.array([places[each.name] for each in named], dtype=np.int64)
     priority = np.array([each.tier for each in named], dtype=np.int64)
     own = np.array([one.priority for one in asked], dtype=np.int64)
-    express = (priority >= settings.express_priority) & bool(settings.preempts)
     in_reservation = np.array([bool(one.reservation) for one in asked], dtype=np.bool_)
+    express = (priority >= settings.express_priority) & bool(settings.preempts) & ~in_reservation
     queues = sorted(range(len(description.partitions)), key=lambda k: -description.partitions[k].tier)
     turn = np.argsort(queues)[queue] if settings.by_queue and len(queue) else np.zeros(len(asked), dtype=np.int64)
-    floor = np.where(in_reservation, -1, 2 * turn + (~express if len(asked) else 0)).astype(np.int64)
     users = list(dict.fromkeys(one.user for one in asked))
     entity = {name: k for k, name in enumerate(users)}
     resource = str(description.scheduler.values.get("fairshare_usage_res", "cput"))
@@ -247,9 +254,11 @@ def _queued_jobs(
     return QueuedJobs(
         submit=np.array(submit, dtype=np.int64),
         wall=np.array([one.soft_walltime_s or one.time_s for one in asked], dtype=np.int64),
+        walltime=np.array([one.walltime_s or 0 for one in asked], dtype=np.int64),
         ask=ask,
         queue=queue,
-        floor=floor,
+        level=np.where(in_reservation, 0, np.where(express, 1, 2)).astype(np.int64),
+        turn=turn.astype(np.int64),
         static=static,
         number=np.argsort(np.argsort(submit, kind="stable")),
         express=express,
@@ -259,7 +268,6 @@ def _queued_jobs(
         priorities=np.stack([priority, own], axis=1),
         array=column("array"),
         array_limit=column("array_limit"),
-        begin=column("begin_s"),
         held=column("held").astype(np.bool_),
         first_dependency=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         dependency=np.array(dependencies, dtype=np.int64).reshape(-1, 2),

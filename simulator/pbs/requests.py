@@ -148,7 +148,7 @@ def _site(
 ) -> PbsSite:
     by_host = np.argsort(host, kind="stable")
     times = [
-        (one.begin_s, one.end_s, -(1 << 61) if one.announced_s is None else one.announced_s, 0, one.end_s)
+        (one.begin_s, one.end_s, -(1 << 61) if one.announced_s is None else one.announced_s, one.end_s + 1, one.end_s)
         for one in cluster.reservations
     ]
     reserved = [

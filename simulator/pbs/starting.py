@@ -29,6 +29,7 @@ def start_pbs_job(engine, job, rows, now):
             add_to_plan(site, asks, tops, top, ask, (running.node, running.chunk, first, rows))
             count_limits(limits, tops.used[top], job, 1)
     engine.waiting.suspended[job] = False
+    engine.waiting.preempted[job] = UNSET
     running.start[job] = now
     running.end[job] = end
     engine.shares.counted[job] = now

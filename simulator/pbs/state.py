@@ -60,9 +60,11 @@ class QueuedJobs(NamedTuple):
 
     submit: IntArray
     wall: IntArray  # what PBS plans by, s
+    walltime: IntArray  # what the job asked for, s, 0 for nothing
     ask: IntArray
     queue: IntArray
-    floor: IntArray  # jobs of lower floors come first: those of reservations, queues, those of express queues
+    level: IntArray  # 0 for jobs of reservations, 1 for those of express queues, 2 for others
+    turn: IntArray  # place of its queue, 0 where all are one
     static: IntArray  # place in the order of sort keys and submissions, 0 first
     number: IntArray  # place in the order of submissions
     express: BoolArray  # jobs of queues that preempt others
@@ -72,7 +74,6 @@ class QueuedJobs(NamedTuple):
     priorities: IntArray  # (jobs, 2), of its queue and its own
     array: IntArray  # UNSET for none
     array_limit: IntArray  # 0 for none
-    begin: IntArray
     held: BoolArray
     first_dependency: IntArray  # (jobs + 1,)
     dependency: IntArray  # (rows, 2)
@@ -174,8 +175,9 @@ class PbsQueue(NamedTuple):
     score: FloatArray  # (jobs,), of the formula, 0 where there is none
     since: IntArray  # (jobs,), from when eligible time counts, UNSET while it does not
     eligible: IntArray  # (jobs,), eligible time until then
+    preempted: IntArray  # (jobs,), when others took its nodes, UNSET for one that does not wait for this
     suspended: BoolArray  # (jobs,), waits on its nodes
-    hopeless: BoolArray  # (jobs,), can never start
+    hopeless: BoolArray  # (jobs,), does not fit on an idle site
 
 
 class Formulas(NamedTuple):

@@ -145,18 +145,14 @@ class PbsFollower:
         times = engine.site.reservation_times
         for k in range(len(times)):
             of = engine.asks.reservation[engine.jobs.ask] == k
-            if (
-                times[k, OVER] <= current.time
-                and times[k, KEPT] == 0
-                and any(self.runs(int(job)) for job in np.flatnonzero(of))
-            ):
-                times[k, KEPT] = times[k, OVER] + KEPT_S
+            if times[k, OVER] <= current.time and times[k, KEPT] == times[k, OVER] + 1:
+                is_used = any(self.runs(int(job)) for job in np.flatnonzero(of))
+                times[k, KEPT] = times[k, OVER] + KEPT_S if is_used else 0
 
     def decide(self, current: Pass) -> PbsEngine:
         """The engine after our pass in the state of the log. The state stays, but for usage and eligible time."""
         queue = self.engine.waiting
         queue.length[0] = 0
-        queue.hopeless[:] = False
         if self.engine.settings.fair_share:
             self.engine.shares.clock[NEXT_DECAY] = current.time if current.decayed else FOREVER
             count_running(self.engine, current.time)
@@ -164,7 +160,7 @@ class PbsFollower:
         engine = copied_pbs(self.engine)
         for job in self.queue(current):
             if queue.since[job] == UNSET and queue.eligible[job] == 0:
-                queue.since[job] = max(engine.jobs.submit[job], engine.jobs.begin[job])
+                queue.since[job] = max(engine.jobs.submit[job], self.run.jobs[job].job.begin_s)
             join_pbs_queue(engine, job, 0)
         run_pass(engine, current.time)
         return engine
