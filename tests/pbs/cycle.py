@@ -1,15 +1,17 @@
 """An oracle of the scheduling cycle of OpenPBS: plain Python, slow, and written from a description of recorded runs alone.
 
 `cycle_starts(jobs, site)` says when and where each job starts. Within one second, jobs end first, in the order of their submission. Then
-reservations end, are announced and begin, then jobs are submitted and released. Each of these is followed by a pass of its own. A pass takes no time. What the description leaves open, and this oracle takes to be so:
+reservations end, are announced and begin, and jobs are submitted and released. Each of these is followed by a pass of its own. A pass
+takes no time. What the description leaves open, and this oracle takes to be so:
 
 * `by_queue` comes after reservations, preemption levels and preempted jobs, and before the formula.
 * Jobs of reservations are not limited, do not count, and are no top jobs. They get what is truly free of their nodes.
 * With `backfill_depth` 0 nothing starts behind the first job that cannot.
 * A task that its array's own limit blocks takes no slot, and no task behind one that cannot start is looked at.
-* An express job takes the nodes of the youngest jobs until it fits, and then lets those go on that were not needed. Of those that started
-  in one second, the one that was submitted first gives way first.
-* Usage of fair share is what running jobs have used when a pass begins. It is added before it decays, and comes in steps, see `CycleShares`.
+* An express job takes the nodes of the youngest jobs until it fits, and then lets those go on that were not needed. Of those that
+  started in one second, the one that was submitted first gives way first.
+* Usage of fair share is what running jobs have used when a pass begins. It is added before it decays, and comes in steps, see
+  `CycleShares`.
 """
 
 from __future__ import annotations
