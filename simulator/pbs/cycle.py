@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled, inlined
+from simulator.compiled import referring, referring_apart
 from simulator.pbs.limiting import is_within
 from simulator.pbs.placing import find_nodes, find_own_nodes
 from simulator.pbs.planning import plan_top_job
@@ -16,7 +16,7 @@ STARTED, BLOCKED, LIMITED, CLOSED = range(4)
 """What a pass makes of a job: it starts, resources keep it, a limit does, or it is not its turn."""
 
 
-@compiled
+@referring_apart
 def run_pass(engine, now):
     """Starts what can start now. Jobs that have started leave the queue, and those that were preempted join it.
 
@@ -52,9 +52,9 @@ def run_pass(engine, now):
                 _queue_victims(engine, place)
         elif outcome == CLOSED or settings.strict == 0 or queue.hopeless[job]:
             continue
+        elif settings.depth == 0 and tops.depth[_group(tops, jobs, job)] <= 0:
+            break
         elif not _has_place(engine, job) or not _gets_plan(engine, job, now):
-            if settings.depth == 0:
-                break
             continue
         if has_shares:
             add_request(engine, job)
@@ -66,14 +66,14 @@ def run_pass(engine, now):
     return started
 
 
-@inlined
+@referring
 def _move_ends(times, now):
     """A reservation that is over but keeps its nodes is expected to give them back in a second, like a job over its walltime."""
     for k in range(len(times)):
         times[k, ENDS] = now + 1 if times[k, OVER] <= now < times[k, KEPT] else times[k, OVER]
 
 
-@inlined
+@referring
 def _is_surely_blocked(jobs, queue, scratch, job):
     """Whether a job that asks for the same and runs no longer did not fit in this pass."""
     ask = jobs.ask[job]
@@ -81,7 +81,7 @@ def _is_surely_blocked(jobs, queue, scratch, job):
     return failed and not jobs.express[job] and jobs.array[job] < 0 and not queue.suspended[job]
 
 
-@inlined
+@referring
 def _consider(engine, job, is_limited, now):
     """Starts a job if it can start now. Returns STARTED, BLOCKED, LIMITED or CLOSED."""
     jobs, scratch = engine.jobs, engine.scratch
@@ -100,7 +100,7 @@ def _consider(engine, job, is_limited, now):
     return outcome
 
 
-@inlined
+@referring
 def _may_task_start(engine, job):
     """Whether no earlier task of its array failed in this pass, and the array may run a further one."""
     array, scratch = engine.jobs.array[job], engine.scratch
@@ -109,7 +109,7 @@ def _may_task_start(engine, job):
     return scratch.array_failed[array] != scratch.search[1] and not is_full
 
 
-@inlined
+@referring
 def _may_start(engine, job, now):
     """Whether the job's reservation lasts, if it has one."""
     reservation = engine.asks.reservation[engine.jobs.ask[job]]
@@ -117,7 +117,7 @@ def _may_start(engine, job, now):
     return reservation < 0 or times[reservation, BEGINS] <= now < times[reservation, OVER]
 
 
-@inlined
+@referring
 def _try(engine, job, now):
     """Starts a job if there are nodes for it, or can be."""
     site, asks, tops, scratch = engine.site, engine.asks, engine.tops, engine.scratch
@@ -138,25 +138,31 @@ def _try(engine, job, now):
     return STARTED if rows > 0 else BLOCKED
 
 
-@inlined
+@referring
 def _has_place(engine, job):
     """Whether the pass has a place for a further top job. A preempted job needs none, but takes one."""
-    tops, queue = engine.tops.depth, engine.jobs.queue[job]
-    group = queue if tops[queue] >= 0 else len(tops) - 1
-    return engine.waiting.preempted[job] >= 0 or engine.tops.left[group] > 0
+    tops = engine.tops
+    return engine.waiting.preempted[job] >= 0 or tops.left[_group(tops, engine.jobs, job)] > 0
 
 
-@compiled
+@referring
+def _group(tops, jobs, job):
+    """Whose top jobs a job is counted with: those of its queue, if this has a depth of its own, or of the server."""
+    queue = jobs.queue[job]
+    return queue if tops.depth[queue] >= 0 else len(tops.depth) - 1
+
+
+@referring
 def _gets_plan(engine, job, now):
     """Makes the job a top job. One that cannot have a plan takes no place."""
-    tops, queue = engine.tops, engine.jobs.queue[job]
+    tops = engine.tops
     if tops.length[0] == len(tops.job) or not plan_top_job(engine, job, now):
         return False
-    tops.left[queue if tops.depth[queue] >= 0 else len(tops.depth) - 1] -= 1
+    tops.left[_group(tops, engine.jobs, job)] -= 1
     return True
 
 
-@compiled
+@referring
 def _queue_victims(engine, place):
     """Jobs that were preempted wait again, behind those that the pass has considered."""
     victims = engine.victims
@@ -165,7 +171,7 @@ def _queue_victims(engine, place):
         victims.queued[0] += 1
 
 
-@inlined
+@referring
 def _leave_queue(queue, running):
     """Jobs that run leave the queue."""
     kept = 0

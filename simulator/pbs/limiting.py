@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.compiled import inlined
+from simulator.compiled import referring, referring_apart
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.state import RunLimits
 from traces.cluster.accounts import Limit
@@ -82,22 +82,28 @@ def _amount(limit: Limit, one: PbsJob) -> int:
     return one.amount(_RESOURCES.get(limit.resource, limit.resource))
 
 
-@inlined
+@referring_apart
 def is_within(limits, tops, used, job, span):
     """Whether no limit keeps the job from a span of time, with `used` of each slot in use at its begin, and more of it when the plans of
     the pass begin."""
-    is_free = True
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot, amount = limits.slot[entry], limits.amount[entry]
         if used[slot] + amount > limits.bound[slot]:
-            is_free = False
+            return False
         for top in range(tops.length[0]):
             if span[0] < tops.start[top] < span[1] and tops.used[top, slot] + amount > limits.bound[slot]:
-                is_free = False
-    return is_free
+                return False
+    return True
 
 
-@inlined
+@referring
+def copy_use(source, target):
+    """Makes the use of limits in one array like that in another."""
+    for slot in range(len(source)):
+        target[slot] = source[slot]
+
+
+@referring
 def count_limits(limits, used, job, sign):
     """A job starts (1) or ends (-1)."""
     for entry in range(limits.first[job], limits.first[job + 1]):

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.compiled import compiled
+from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
 from simulator.pbs.queueing import join_pbs_queue
 from simulator.pbs.sharing import count_running
-from simulator.pbs.starting import end_pbs_job
+from simulator.pbs.starting import end_pbs_job, expect_end
 from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET, PbsEngine
 
 IntArray = NDArray[np.int64]
@@ -34,8 +34,11 @@ class PbsReplay(NamedTuple):
     arrival: IntArray  # (jobs,), when the job could start as far as it is for the job to say
     order: IntArray  # (jobs,), by arrival
     runtime: IntArray  # (jobs,)
-    submit_turn: IntArray  # (jobs,), which of the submissions and ends of one second come first
+    submit_turn: (
+        IntArray  # (jobs,), which of the submissions and ends of one second come first, and which have one pass
+    )
     end_turn: IntArray  # (jobs,)
+    late: IntArray  # (jobs,), seconds between the pass that starts a job and the stamp of its start
     ending: IntArray  # (jobs,), running jobs by their true ends, the next one last
     finished: IntArray  # (jobs,), when it ended, UNSET before
     first_start: IntArray  # (jobs,), of a job that was preempted its first one
@@ -48,7 +51,7 @@ class PbsReplay(NamedTuple):
     clock: IntArray  # (4,)
 
 
-@compiled
+@referring
 def run_pbs(replay):
     """Runs until all jobs have started that can. Starts are in `first_start`."""
     clock, engine = replay.clock, replay.engine
@@ -58,17 +61,21 @@ def run_pbs(replay):
             return
         is_quiet = True
         while True:
+            turn = _next_turn(replay, now)
             if _is_end_next(replay, now):
                 _end_next(replay)
                 _release(replay, now)
-            elif not _change_reservation(replay, now):
+            elif _change_reservation(replay, now):
+                turn = UNSET
+            else:
                 joined = _submit_next(replay, now)
                 if joined < 0:
                     break
                 if joined == 0:
                     continue
-            _pass(replay, now)
-            is_quiet = False
+            if turn == UNSET or turn != _next_turn(replay, now):
+                _pass(replay, now)
+                is_quiet = False
         if clock[HELD] > 0 and _release(replay, now) > 0:
             _pass(replay, now)
             is_quiet = False
@@ -76,7 +83,7 @@ def run_pbs(replay):
             _pass(replay, now)
 
 
-@compiled
+@referring
 def _next_time(replay):
     """The next second in which something happens, or a pass is due because none has come for long."""
     clock, engine = replay.clock, replay.engine
@@ -93,12 +100,12 @@ def _next_time(replay):
     return now
 
 
-@compiled
+@referring
 def _true_end(replay, job):
     return replay.engine.running.start[job] + replay.runtime[job]
 
 
-@compiled
+@referring
 def _is_end_next(replay, now):
     """Whether the next event of this second is the end of a job, and not a submission that has an earlier turn."""
     clock = replay.clock
@@ -113,7 +120,18 @@ def _is_end_next(replay, now):
     return replay.arrival[coming] > now or replay.end_turn[job] <= replay.submit_turn[coming]
 
 
-@compiled
+@referring
+def _next_turn(replay, now):
+    """The turn of the next end or submission of this second, UNSET where none is to come. Those of the same turn have one pass."""
+    clock = replay.clock
+    if _is_end_next(replay, now):
+        return replay.end_turn[replay.ending[clock[ENDING] - 1]]
+    if clock[NEXT_SUBMIT] < len(replay.order) and replay.arrival[replay.order[clock[NEXT_SUBMIT]]] <= now:
+        return replay.submit_turn[replay.order[clock[NEXT_SUBMIT]]]
+    return UNSET
+
+
+@referring
 def _end_next(replay):
     """The next job whose time is over ends."""
     clock = replay.clock
@@ -123,7 +141,7 @@ def _end_next(replay):
     end_pbs_job(replay.engine, job)
 
 
-@compiled
+@referring
 def _submit_next(replay, now):
     """The next job of this second joins the queue, an array with all its tasks. Returns how many did, -1 where none is to come."""
     clock, jobs = replay.clock, replay.engine.jobs
@@ -144,14 +162,14 @@ def _submit_next(replay, now):
     return joined if count > 0 else -1
 
 
-@compiled
+@referring
 def _join(replay, job, now):
     queue = replay.engine.waiting
     queue.since[job] = now
     join_pbs_queue(replay.engine, job, 0)
 
 
-@compiled
+@referring
 def _is_eligible(replay, job):
     """Whether neither a hold nor another job keeps the job."""
     jobs = replay.engine.jobs
@@ -167,7 +185,7 @@ def _is_eligible(replay, job):
     return True
 
 
-@compiled
+@referring
 def _release(replay, now):
     """Jobs that nothing keeps any more join the queue. Returns how many."""
     clock, kept, released = replay.clock, 0, 0
@@ -183,7 +201,7 @@ def _release(replay, now):
     return released
 
 
-@compiled
+@referring
 def _change_reservation(replay, now):
     """The next reservation that is announced, begins or ends in this second is. Its jobs end with it, and its nodes are free some time
     later.
@@ -209,7 +227,7 @@ def _change_reservation(replay, now):
     return False
 
 
-@compiled
+@referring
 def _forget_jobs_of(replay, reservation):
     """Jobs that wait for a reservation that is over are deleted."""
     engine, queue, kept = replay.engine, replay.engine.waiting, 0
@@ -221,7 +239,7 @@ def _forget_jobs_of(replay, reservation):
     queue.length[0] = kept
 
 
-@compiled
+@referring
 def _end_jobs_of(replay, reservation, now):
     """Jobs of a reservation that is over end now. Returns how many."""
     engine, clock = replay.engine, replay.clock
@@ -236,7 +254,7 @@ def _end_jobs_of(replay, reservation, now):
     return count
 
 
-@compiled
+@referring
 def _pass(replay, now):
     """A pass, after which those that it has started are on the list of ends."""
     engine, clock = replay.engine, replay.clock
@@ -251,20 +269,26 @@ def _pass(replay, now):
         _note_ends(replay)
 
 
-@compiled
+@referring
 def _note_ends(replay):
     """Jobs that have started in this pass join the list of ends."""
     running = replay.engine.running
+    k = 0
+    while k < running.length[0]:
+        job = running.job[k]
+        if replay.first_start[job] == UNSET:
+            replay.first_start[job] = running.start[job]
+            expect_end(running, job, running.end[job] + replay.late[job])
+        else:
+            k += 1
     for k in range(running.length[0]):
         job = running.job[k]
         if replay.finished[job] == UNSET:
             replay.finished[job] = STILL_RUNS
-            if replay.first_start[job] == UNSET:
-                replay.first_start[job] = running.start[job]
             _note_end(replay, job)
 
 
-@compiled
+@referring
 def _stop_victims(replay):
     """Jobs that were preempted in this pass leave the list of ends. What they have run is behind them, unless they begin again."""
     victims, clock = replay.engine.victims, replay.clock
@@ -283,7 +307,7 @@ def _stop_victims(replay):
         replay.preempted[job] += 1
 
 
-@compiled
+@referring
 def _note_end(replay, job):
     """The job joins the list of ends."""
     clock, end = replay.clock, _true_end(replay, job)
@@ -295,14 +319,14 @@ def _note_end(replay, job):
     clock[ENDING] += 1
 
 
-@compiled
+@referring
 def _ends_before(replay, other, job, end):
     """Whether a running job ends before another one, which ends at `end`."""
     theirs = _true_end(replay, other)
     return theirs < end or (theirs == end and replay.end_turn[other] <= replay.end_turn[job])
 
 
-@compiled
+@referring
 def _sort_ending(replay):
     """Sorts the list of ends after some have changed."""
     clock = replay.clock

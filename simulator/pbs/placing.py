@@ -1,22 +1,22 @@
 """Which nodes a job gets: chunk by chunk, on the first nodes that have room for as long as the job plans to run.
 
-Rules: docs/reference/pbs.md, "Nodes". Functions take the parts of the engine that they need: a call copies every array's head.
+Rules: docs/reference/pbs.md, "Nodes".
 """
 
 from __future__ import annotations
 
-from simulator.compiled import compiled, inlined
+from simulator.compiled import referring, referring_apart
 from simulator.pbs.state import BEGINS, CONFIRMED, ENDS, EXCLUSIVE, PACK, SCATTER, UNDECIDED, VSCATTER, WHOLE_VNODE
 
 
-@inlined
+@referring
 def is_whole(site, asks, ask, node):
     """Whether a job of the ask has the node for itself."""
     by_node = site.forced[node] or asks.exclusive[ask] == UNDECIDED
     return site.sharing[node] == EXCLUSIVE if by_node else asks.exclusive[ask] == EXCLUSIVE
 
 
-@inlined
+@referring
 def _room(free, asks, row, node, taken, is_taken):
     """How many chunks fit on a node."""
     most = asks.count[row]
@@ -31,7 +31,7 @@ def _room(free, asks, row, node, taken, is_taken):
     return most
 
 
-@inlined
+@referring
 def _is_open(site, own, node, span, now):
     """Whether no reservation but the job's own has the node within a span, and its own has it."""
     is_open = own < 0 or site.reservation_nodes[own, node]
@@ -44,7 +44,7 @@ def _is_open(site, own, node, span, now):
     return is_open
 
 
-@compiled
+@referring
 def _beside_plans(site, asks, tops, scratch, place, span, most):
     """How many of `most` chunks fit on a node beside the plans that begin within a span. place: ask, row and node."""
     ask, row, node = place
@@ -58,7 +58,7 @@ def _beside_plans(site, asks, tops, scratch, place, span, most):
     return most
 
 
-@compiled
+@referring_apart
 def find_nodes(site, asks, tops, scratch, load, ask, span):
     """Looks for nodes for a span of time in what is left by `load` and by the plans of the pass. Returns how many rows of
     `scratch.node` and `scratch.chunk` are filled, 0 where the ask does not fit."""
@@ -75,7 +75,7 @@ def find_nodes(site, asks, tops, scratch, load, ask, span):
     return 0
 
 
-@compiled
+@referring
 def _fill(site, asks, tops, scratch, load, place, span):
     """Puts all chunks of an ask on some nodes, in their order. Returns rows as `find_nodes` does.
 
@@ -122,7 +122,7 @@ def _fill(site, asks, tops, scratch, load, place, span):
     return rows
 
 
-@inlined
+@referring
 def _first_plan(tops, span):
     """Whether a plan of the pass begins within a span."""
     begins = False
@@ -132,14 +132,14 @@ def _first_plan(tops, span):
     return begins
 
 
-@inlined
+@referring
 def _is_taken_apart(site, scratch, arrangement, node):
     """Whether the job itself has a chunk on the node, or on its host."""
     by_host = arrangement == SCATTER and scratch.host_taken[site.host[node]] == scratch.search[0]
     return by_host or scratch.taken_for[node] == scratch.search[0]
 
 
-@inlined
+@referring
 def _take(site, asks, scratch, row, node, count):
     """Notes what the job itself has taken of a node, for its further chunks."""
     amounts = asks.amounts
@@ -152,7 +152,7 @@ def _take(site, asks, scratch, row, node, count):
         scratch.taken[node, kind] += count * amounts[row, kind]
 
 
-@compiled
+@referring_apart
 def find_own_nodes(site, asks, tops, scratch, load, running, whose, span):
     """As `find_nodes`, for a suspended job, which goes on where it was. whose: the job and its ask."""
     job, ask = whose
@@ -175,7 +175,7 @@ def find_own_nodes(site, asks, tops, scratch, load, running, whose, span):
     return count
 
 
-@inlined
+@referring_apart
 def add_rows(site, asks, load, ask, rows, sign):
     """A job of the ask takes rows (sign -1), or gives them back (1). rows: node and chunk of each, the first one, and how many."""
     node, chunk, first, count = rows
@@ -190,7 +190,7 @@ def add_rows(site, asks, load, ask, rows, sign):
             load.jobs[before] -= sign * (WHOLE_VNODE if is_whole(site, asks, ask, before) else 1)
 
 
-@inlined
+@referring
 def add_to_plan(site, asks, tops, top, ask, rows):
     """A job that runs into a plan takes its rows, as in `add_rows`, of what the plan leaves."""
     node, chunk, first, count = rows
@@ -203,9 +203,12 @@ def add_to_plan(site, asks, tops, top, ask, rows):
             tops.jobs[top, before] += WHOLE_VNODE if is_whole(site, asks, ask, before) else 1
 
 
-@inlined
+@referring_apart
 def copy_load(source, target):
     """Makes one load like another."""
-    target.free[:] = source.free
-    target.jobs[:] = source.jobs
-    target.total[:] = source.total
+    for node in range(len(source.jobs)):
+        target.jobs[node] = source.jobs[node]
+        for kind in range(len(source.total)):
+            target.free[node, kind] = source.free[node, kind]
+    for kind in range(len(source.total)):
+        target.total[kind] = source.total[kind]

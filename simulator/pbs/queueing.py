@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled, inlined
+from simulator.compiled import referring, referring_apart
 from simulator.formula.machine import CLUSTER, ESTIMATE, PROCS, QUEUED, USER_SHARE, WAIT, evaluate
 from simulator.pbs.sharing import goes_first_by_share
 
 
-@inlined
+@referring
 def is_ahead(jobs, queue, shares, has_shares, job, other):
     """Whether a waiting job comes before another one."""
     if jobs.level[job] != jobs.level[other]:
@@ -26,7 +26,7 @@ def is_ahead(jobs, queue, shares, has_shares, job, other):
     return jobs.static[job] < jobs.static[other]
 
 
-@compiled
+@referring_apart
 def join_pbs_queue(engine, job, low):
     """The job takes its place in the queue, behind the first `low` of it."""
     jobs, queue, shares = engine.jobs, engine.waiting, engine.shares
@@ -39,7 +39,7 @@ def join_pbs_queue(engine, job, low):
     queue.length[0] += 1
 
 
-@compiled
+@referring_apart
 def sort_pbs_queue(engine, begin):
     """Sorts the queue from a place on. It is nearly sorted when it comes."""
     jobs, queue, shares = engine.jobs, engine.waiting, engine.shares
@@ -53,13 +53,13 @@ def sort_pbs_queue(engine, begin):
         pending[place] = job
 
 
-@inlined
+@referring
 def eligible_time(queue, job, now):
     """Seconds that the job has waited while nothing but resources kept it."""
     return queue.eligible[job] + (now - queue.since[job] if queue.since[job] >= 0 else 0)
 
 
-@inlined
+@referring
 def keep_eligible_time(queue, job, is_limited, now):
     """A limit stops the clock of eligible time, until a pass in which none keeps the job."""
     if is_limited and queue.since[job] >= 0:
@@ -69,7 +69,7 @@ def keep_eligible_time(queue, job, is_limited, now):
         queue.since[job] = now
 
 
-@compiled
+@referring_apart
 def score_queue(engine, now):
     """The formula's value of all jobs that wait. A formula that has none for a job gives 0."""
     queue, jobs, slots = engine.waiting, engine.jobs, engine.scratch.slots
@@ -88,7 +88,7 @@ def score_queue(engine, now):
         queue.score[job] = value if failed < 0 else 0.0
 
 
-@compiled
+@referring
 def _usage_of(engine, job):
     """The usage of a job's owner as a part of all usage."""
     shares = engine.shares
@@ -98,7 +98,7 @@ def _usage_of(engine, job):
     return shares.usage[_leaf(shares, entity)] / total if total > 0 else 0.0
 
 
-@compiled
+@referring
 def _leaf(shares, entity):
     floor = shares.path.shape[1] - 1
     while shares.path[entity, floor] < 0:

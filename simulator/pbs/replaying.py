@@ -49,13 +49,15 @@ DEPENDENCY_KINDS = ("after", "afterany", "afterok", "afternotok")
 class PbsReplayer:
     """Replays a described cluster under its own PBS. asked: of the same jobs, in the same order.
 
-    turns: (jobs,) for submissions and for ends, which of those of the same second come first. None for ends before submissions, and ends
-    in the order of starts."""
+    turns: (jobs,) for submissions and for ends, which of those of the same second come first; those of the same turn have one pass. None
+    for ends before submissions, both in the order of submissions. late: (jobs,), seconds between the pass that starts a job and the stamp
+    of its start, from which PBS expects its end in later passes. None for zero."""
 
     description: ClusterDescription
     asked: Sequence[PbsJob]
     phases: PbsPhases = field(default_factory=PbsPhases)
     turns: tuple[IntArray, IntArray] | None = None
+    late: IntArray | None = None
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
@@ -69,7 +71,8 @@ class PbsReplayer:
         replay = new_pbs_replay(self.description, self.asked, (jobs.submit, jobs.runtime), self.phases)
         if self.turns is not None:
             replay.submit_turn[:], replay.end_turn[:] = self.turns
-            replay.submit_turn[replay.arrival > jobs.submit] = AFTER_ENDS
+        if self.late is not None:
+            replay.late[:] = self.late
         run_pbs(replay)
         start = replay.first_start.copy()
         never = start == UNSET
@@ -94,8 +97,9 @@ def new_pbs_replay(
         arrival=arrival,
         order=np.argsort(arrival, kind="stable"),
         runtime=np.array(runtime, dtype=np.int64),
-        submit_turn=np.full(count, AFTER_ENDS, dtype=np.int64),
+        submit_turn=AFTER_ENDS + engine.jobs.number,
         end_turn=engine.jobs.number.copy(),
+        late=np.zeros(count, dtype=np.int64),
         ending=np.zeros(count + 1, dtype=np.int64),
         finished=np.full(count, UNSET, dtype=np.int64),
         first_start=np.full(count, UNSET, dtype=np.int64),

@@ -86,7 +86,8 @@ def site_and_asks(
     resources = _resources(asked)
     hosts = {name: k for k, name in enumerate(dict.fromkeys(node.host or node.name for node in nodes))}
     host = np.array([hosts[node.host or node.name] for node in nodes], dtype=np.int64)
-    masks: dict[tuple[str, tuple[str, ...]], int] = {}
+    reaches = _Reaches(cluster)
+    masks: dict[tuple[int, tuple[str, ...]], int] = {}
     reservations = {each.name: k for k, each in enumerate(cluster.reservations)}
     reservations |= {each.queue: k for k, each in enumerate(cluster.reservations) if each.queue}
     kinds: dict[object, int] = {}
@@ -100,12 +101,12 @@ def site_and_asks(
         pieces = tuple(
             (piece.count, tuple(piece.amounts.get(name, 0) for name in resources), piece.words) for piece in one.pieces
         )
-        key = (pieces, one.arrangement, one.sharing, "" if of >= 0 else one.queue, of)
+        reach = reaches.of_queue(one.queue) if of < 0 else -1
+        key = (pieces, one.arrangement, one.sharing, reach, of)
         if key not in kinds:
             kinds[key] = len(kinds)
-            queue = "" if of >= 0 else cluster.partition_named(one.queue).name
             for count, amounts, words in pieces:
-                rows.append((count, masks.setdefault((queue, words), len(masks)), amounts))
+                rows.append((count, masks.setdefault((reach, words), len(masks)), amounts))
             first.append(len(rows))
             arrangement.append(ARRANGED.index(one.arrangement))
             exclusive.append(_SHARING[one.sharing])
@@ -125,7 +126,7 @@ def site_and_asks(
         exclusive=np.array(exclusive, dtype=np.int64),
         reservation=np.array(reserved, dtype=np.int64),
     )
-    usable = np.array([_usable(cluster, nodes, *key) for key in masks], dtype=np.bool_).reshape(-1, len(nodes))
+    usable = np.array([_usable(nodes, reaches, *key) for key in masks], dtype=np.bool_).reshape(-1, len(nodes))
     return _site(cluster, nodes, resources, host, usable), asks, ask
 
 
@@ -184,9 +185,25 @@ def node_amount(node: Node, resource: str) -> int:
     return node.num_gpus if resource == "ngpus" else node.resources.get(resource, 0)
 
 
-def _usable(cluster: ClusterDescription, nodes: Sequence[Node], queue: str, words: tuple[str, ...]) -> list[bool]:
-    """Whether jobs of a queue ("" for those of a reservation) may have each node, and it has what they want of it."""
-    allowed = set(cluster.nodes_of(cluster.partition_named(queue))) if queue else {node.name for node in nodes}
+class _Reaches:
+    """The different sets of nodes that queues have, by number."""
+
+    def __init__(self, cluster: ClusterDescription) -> None:
+        self.cluster = cluster
+        self.numbers: dict[frozenset[str], int] = {}
+        self.queues: dict[str, int] = {}
+
+    def of_queue(self, queue: str) -> int:
+        """The number of a queue's nodes."""
+        if queue not in self.queues:
+            nodes = frozenset(self.cluster.nodes_of(self.cluster.partition_named(queue)))
+            self.queues[queue] = self.numbers.setdefault(nodes, len(self.numbers))
+        return self.queues[queue]
+
+
+def _usable(nodes: Sequence[Node], reaches: _Reaches, reach: int, words: tuple[str, ...]) -> list[bool]:
+    """Whether jobs that reach a set of nodes (-1 for those of a reservation: all) may have each node, and it has what they want of it."""
+    allowed = list(reaches.numbers)[reach] if reach >= 0 else {node.name for node in nodes}
     return [node.name in allowed and all(_has(node, word) for word in words) for node in nodes]
 
 

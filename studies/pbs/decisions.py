@@ -130,14 +130,16 @@ class PbsFollower:
         if self.runs(job):
             end_pbs_job(self.engine, job)
 
-    def queue(self, current: Pass) -> list[int]:
-        """The jobs that a pass considered, of an array all tasks that have not run."""
+    def considered(self, current: Pass) -> list[int]:
+        """The jobs that a pass considered, of an array all tasks."""
         jobs: dict[int, None] = {}
         for label in current.considered:
-            for job in self.arrays.get(label, [self.place[label]] if label in self.place else []):
-                if self.engine.running.start[job] == UNSET:
-                    jobs[job] = None
+            jobs |= dict.fromkeys(self.arrays.get(label, [self.place[label]] if label in self.place else []))
         return sorted(jobs)
+
+    def queue(self, current: Pass) -> list[int]:
+        """The jobs that a pass considered and that have not run."""
+        return [job for job in self.considered(current) if self.engine.running.start[job] == UNSET]
 
     def keep_nodes(self, current: Pass) -> None:
         """Reservations that ended with a job in them keep their nodes for some time."""
