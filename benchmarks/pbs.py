@@ -26,10 +26,10 @@ from traces.cluster.nodes import Node, Partition
 
 VNODES, CORES, USERS, LOAD = 500, 16, 60, 0.85
 PRIORITIES = {"high": 100, "normal": 50, "low": 10}
-SHARES = {"high": 0.19, "normal": 0.43, "low": 0.38}
+SHARES = {"high": 0.25, "normal": 0.55, "low": 0.20}
 CHUNKS = {1: 0.30, 2: 0.26, 4: 0.12, 8: 0.24, 16: 0.08}
 WALLTIMES_MIN = {10: 0.08, 15: 0.13, 20: 0.17, 30: 0.19, 45: 0.20, 60: 0.09, 90: 0.07, 120: 0.03, 240: 0.03, 300: 0.01}
-"""Queues, sizes and walltimes of P5, where a second stands for a minute."""
+"""Queues, sizes and walltimes of P5, where a second stands for a minute. Fewer jobs of the low queue, or they would never end."""
 FAIR_SHARE: dict[str, Setting] = {
     "by_queue": False,
     "fair_share": True,
@@ -41,10 +41,10 @@ TITLES = ["rules", "vnodes", "jobs", "CPU-s", "jobs a CPU-second", "mean wait, m
 
 
 def described_pbs(vnodes: int, values: dict[str, Setting]) -> ClusterDescription:
-    """P5's rules on so many vnodes: the bounds grow with them."""
+    """P5's rules on so many vnodes: the bounds grow with them, and those of a user with a quarter of them, as there are more users."""
     times = vnodes / 32
     limits = (
-        Limit("partition", "normal", "running", "user", "jobs", 4),
+        Limit("partition", "normal", "running", "user", "jobs", int(4 * times / 4)),
         Limit("partition", "low", "running", "all", "cpu", int(128 * times)),
         Limit("cluster", "", "running", "user", "cpu", int(256 * times / 4)),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.pbs.limiting import is_within
+from simulator.pbs.occurrences import end_of_held, is_queue_closed
 from simulator.pbs.placing import find_nodes, find_own_nodes
 from simulator.pbs.planning import plan_top_job
 from simulator.pbs.preempting import preempt_youngest
@@ -30,8 +31,9 @@ def run_pass(engine, now):
     engine.victims.queued[0] = 0
     for group in range(len(tops.left)):
         tops.left[group] = tops.depth[group]
-    _move_ends(engine.site.reservation_times, now)
+    _move_ends(engine.site.reservation_times, engine.site.reservation_first[0], now)
     has_shares, has_formula = settings.fair_share > 0, len(engine.formula.ops) > 0
+    looks_at_all = has_formula or len(engine.site.closed) > 0
     if has_shares:
         count_running(engine, now)
     if has_shares or has_formula:
@@ -42,7 +44,7 @@ def run_pass(engine, now):
         job = queue.pending[place]
         place += 1
         outcome = BLOCKED
-        if has_formula or not _is_surely_blocked(jobs, queue, scratch, job):
+        if looks_at_all or not _is_surely_blocked(jobs, queue, scratch, job):
             is_limited = not is_within(limits, tops, limits.used, job, (now, now + jobs.wall[job]))
             keep_eligible_time(queue, job, is_limited, now)
             outcome = _consider(engine, job, is_limited, now)
@@ -67,9 +69,11 @@ def run_pass(engine, now):
 
 
 @referring
-def _move_ends(times, now):
+def _move_ends(times, first, now):
     """A reservation that is over but keeps its nodes is expected to give them back in a second, like a job over its walltime."""
-    for k in range(len(times)):
+    for k in range(first, len(times)):
+        if times[k, BEGINS] > now:
+            break
         times[k, ENDS] = now + 1 if times[k, OVER] <= now < times[k, KEPT] else times[k, OVER]
 
 
@@ -111,10 +115,11 @@ def _may_task_start(engine, job):
 
 @referring
 def _may_start(engine, job, now):
-    """Whether the job's reservation lasts, if it has one."""
+    """Whether the job's reservation lasts, if it has one, and else its queue is open."""
     reservation = engine.asks.reservation[engine.jobs.ask[job]]
-    times = engine.site.reservation_times
-    return reservation < 0 or times[reservation, BEGINS] <= now < times[reservation, OVER]
+    if reservation >= 0:
+        return end_of_held(engine.site, reservation, now) >= 0
+    return not is_queue_closed(engine.site, engine.jobs.queue[job], now)
 
 
 @referring

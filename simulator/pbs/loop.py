@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
+from simulator.pbs.occurrences import next_opening
 from simulator.pbs.queueing import join_pbs_queue
 from simulator.pbs.sharing import count_running
 from simulator.pbs.starting import end_pbs_job, expect_end
@@ -79,8 +80,12 @@ def run_pbs(replay):
         if clock[HELD] > 0 and _release(replay, now) > 0:
             _pass(replay, now)
             is_quiet = False
-        if is_quiet and now >= clock[LAST_PASS] + engine.settings.iteration:
+        site = engine.site
+        opens = len(site.closed) > 0 and next_opening(site, clock[LAST_PASS], now + 1) <= now
+        if is_quiet and (opens or now >= clock[LAST_PASS] + engine.settings.iteration):
             _pass(replay, now)
+        while site.closed_first[0] < len(site.closed) and site.closed[site.closed_first[0], 1] <= now:
+            site.closed_first[0] += 1
 
 
 @referring
@@ -92,8 +97,10 @@ def _next_time(replay):
         now = replay.arrival[replay.order[clock[NEXT_SUBMIT]]]
     if clock[ENDING] > 0:
         now = min(now, _true_end(replay, replay.ending[clock[ENDING] - 1]))
-    for k in range(len(replay.reservation_due)):
+    for k in range(engine.site.reservation_first[0], len(replay.reservation_due)):
         now = min(now, replay.reservation_due[k])
+    if engine.waiting.length[0] > 0:
+        now = next_opening(engine.site, clock[LAST_PASS], now)
     counts_usage = engine.settings.fair_share > 0 and clock[ENDING] > 0
     if now < FOREVER and (engine.waiting.length[0] > 0 or counts_usage):
         now = min(now, clock[LAST_PASS] + engine.settings.iteration)
@@ -209,7 +216,10 @@ def _change_reservation(replay, now):
     Returns whether there was one."""
     engine = replay.engine
     times, state, due = engine.site.reservation_times, replay.reservation_state, replay.reservation_due
-    for k in range(len(state)):
+    first = engine.site.reservation_first
+    while first[0] < len(state) and state[first[0]] > 2 and due[first[0]] == FOREVER:
+        first[0] += 1
+    for k in range(first[0], len(state)):
         if due[k] > now:
             continue
         state[k] += 1
@@ -229,11 +239,15 @@ def _change_reservation(replay, now):
 
 @referring
 def _forget_jobs_of(replay, reservation):
-    """Jobs that wait for a reservation that is over are deleted."""
+    """Jobs that wait for a reservation that is over are deleted, unless it comes again."""
     engine, queue, kept = replay.engine, replay.engine.waiting, 0
+    group = engine.site.reservation_group
+    for later in range(reservation + 1, len(group)):
+        if group[later] == group[reservation]:
+            return
     for k in range(queue.length[0]):
         job = queue.pending[k]
-        if engine.asks.reservation[engine.jobs.ask[job]] != reservation:
+        if engine.asks.reservation[engine.jobs.ask[job]] != group[reservation]:
             queue.pending[kept] = job
             kept += 1
     queue.length[0] = kept
@@ -246,7 +260,8 @@ def _end_jobs_of(replay, reservation, now):
     count = 0
     for k in range(clock[ENDING]):
         job = replay.ending[k]
-        if engine.asks.reservation[engine.jobs.ask[job]] == reservation and _true_end(replay, job) > now:
+        own = engine.asks.reservation[engine.jobs.ask[job]]
+        if own >= 0 and own == engine.site.reservation_group[reservation] and _true_end(replay, job) > now:
             replay.runtime[job] = now - engine.running.start[job]
             count += 1
     if count > 0:

@@ -6,6 +6,7 @@ Rules: docs/reference/pbs.md, "Nodes".
 from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
+from simulator.pbs.occurrences import held_entry
 from simulator.pbs.state import BEGINS, CONFIRMED, ENDS, EXCLUSIVE, PACK, SCATTER, UNDECIDED, VSCATTER, WHOLE_VNODE
 
 
@@ -33,15 +34,26 @@ def _room(free, asks, row, node, taken, is_taken):
 
 @referring
 def _is_open(site, own, node, span, now):
-    """Whether no reservation but the job's own has the node within a span, and its own has it."""
-    is_open = own < 0 or site.reservation_nodes[own, node]
-    if own < 0:
-        for other in range(len(site.reservation_times)):
-            times = site.reservation_times[other]
-            overlaps = span[0] < times[ENDS] and times[BEGINS] < span[1] and times[CONFIRMED] <= now
-            if overlaps and site.reservation_nodes[other, node]:
-                is_open = False
-    return is_open
+    """Whether no reservation but the job's own has the node within a span, and its own has it. own: its entry, -1 for none."""
+    if own >= 0:
+        return site.reservation_nodes[own, node]
+    for other in range(site.reservation_first[0], len(site.reservation_times)):
+        times = site.reservation_times[other]
+        if times[BEGINS] >= span[1]:
+            break
+        if (
+            span[0] < times[ENDS]
+            and times[CONFIRMED] <= now
+            and site.reservation_nodes[site.reservation_entry[other], node]
+        ):
+            return False
+    return True
+
+
+@referring
+def _own_entry(site, asks, ask, now):
+    """The entry of the reservation of an ask, -1 for none."""
+    return held_entry(site, asks.reservation[ask], now) if asks.reservation[ask] >= 0 else -1
 
 
 @referring
@@ -87,7 +99,8 @@ def _fill(site, asks, tops, scratch, load, place, span):
     nodes = site.host_nodes if arrangement == PACK else site.all_nodes
     apart = arrangement in (SCATTER, VSCATTER)
     several = asks.first[ask + 1] - asks.first[ask] > 1
-    has_reservations = len(site.reservation_times) > 0
+    has_reservations = site.reservation_first[0] < len(site.reservation_times)
+    own = _own_entry(site, asks, ask, now)
     first_top = _first_plan(tops, span)
     rows = 0
     for row in range(asks.first[ask], asks.first[ask + 1]):
@@ -101,7 +114,7 @@ def _fill(site, asks, tops, scratch, load, place, span):
             fitting = _room(load.free, asks, row, node, scratch.taken, scratch.taken_for[node] == search)
             if fitting <= 0 or (load.jobs[node] > 0 and is_whole(site, asks, ask, node)):
                 continue
-            if has_reservations and not _is_open(site, asks.reservation[ask], node, span, now):
+            if has_reservations and not _is_open(site, own, node, span, now):
                 continue
             if first_top:
                 fitting = _beside_plans(site, asks, tops, scratch, (ask, row, node), span, fitting)
@@ -165,7 +178,7 @@ def find_own_nodes(site, asks, tops, scratch, load, running, whose, span):
             return 0
         if _room(load.free, asks, row, node, scratch.taken, scratch.taken_for[node] == scratch.search[0]) <= 0:
             return 0
-        if not _is_open(site, asks.reservation[ask], node, span, scratch.search[2]):
+        if not _is_open(site, -1, node, span, scratch.search[2]):
             return 0
         if begins and _beside_plans(site, asks, tops, scratch, (ask, row, node), span, 1) <= 0:
             return 0

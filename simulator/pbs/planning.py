@@ -6,7 +6,7 @@ from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.limiting import copy_use, count_limits, is_within
 from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes, find_own_nodes
-from simulator.pbs.state import CONFIRMED, ENDS
+from simulator.pbs.state import BEGINS, CONFIRMED, ENDS
 
 PLANNED_STEP_S = 60
 """Ends within the same minute count as one moment: the start is that of the last one."""
@@ -80,7 +80,9 @@ def _next_moment(site, tops, running, when, ended, now):
             moment = min(moment, tops.start[top])
         if tops.end[top] > when:
             moment = min(moment, tops.end[top])
-    for reservation in range(len(site.reservation_times)):
+    for reservation in range(site.reservation_first[0], len(site.reservation_times)):
+        if site.reservation_times[reservation, BEGINS] >= moment:
+            break
         end = site.reservation_times[reservation, ENDS]
         if site.reservation_times[reservation, CONFIRMED] <= now and end > when:
             moment = min(moment, end)

@@ -90,7 +90,9 @@ def new_pbs_replay(
     submit, runtime = times
     first = int(submit.min()) if len(submit) else 0
     engine = idle_pbs(description, asked, submit, phases)
-    count = len(asked)
+    count, times = len(asked), engine.site.reservation_times
+    again = np.ones(len(times), dtype=np.bool_)
+    again[np.unique(engine.site.reservation_group, return_index=True)[1]] = False
     arrival = np.maximum(submit, np.array([one.begin_s for one in asked], dtype=np.int64)).astype(np.int64)
     return PbsReplay(
         engine=engine,
@@ -105,8 +107,8 @@ def new_pbs_replay(
         first_start=np.full(count, UNSET, dtype=np.int64),
         preempted=np.zeros(count, dtype=np.int64),
         held=np.zeros(count, dtype=np.int64),
-        reservation_state=np.zeros(len(engine.site.reservation_times), dtype=np.int64),
-        reservation_due=np.minimum(*engine.site.reservation_times[:, [BEGINS, CONFIRMED]].T),
+        reservation_state=again.astype(np.int64),
+        reservation_due=np.where(again, times[:, BEGINS], np.minimum(times[:, BEGINS], times[:, CONFIRMED])),
         clock=np.array([0, 0, first, 0], dtype=np.int64),
     )
 
@@ -119,7 +121,7 @@ def idle_pbs(
     Raises ValueError for a job of a queue that the cluster does not have, and FormulaError."""
     settings = cycle_settings(description.scheduler, phases)
     weights = np.array([node.weight for node in description.nodes])
-    site, asks, ask = site_and_asks(description, asked, np.argsort(weights, kind="stable"))
+    site, asks, ask = site_and_asks(description, asked, np.argsort(weights, kind="stable"), phases.minute_s)
     limits = run_limits(description, asked)
     decay = int(submit.min(initial=1 << 61)) + (settings.decay_time if phases.decay_s is None else phases.decay_s)
     jobs, users = _queued_jobs(description, asked, submit, ask, settings)

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.pbs.occurrences import closed_spans, occurrences_between
 from simulator.pbs.settings import FIVE_YEARS
 from simulator.pbs.state import EXCLUSIVE, SHARED, UNDECIDED, Asks, PbsSite
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node
+from traces.cluster.reservations import AdvanceReservation
 
 IntArray = NDArray[np.int64]
 
@@ -22,6 +24,8 @@ ARRANGED = ("free", "pack", "scatter", "vscatter")
 """In this order the numbers of `Asks.arrangement`."""
 _SHARING = {"": UNDECIDED, "shared": SHARED, "excl": EXCLUSIVE, "exclhost": EXCLUSIVE}
 _NAMES = ("host", "vnode")
+_AFTER_S = 366 * 86400
+"""So long after the last submission standing reservations go on."""
 
 
 @dataclass(frozen=True)
@@ -77,27 +81,25 @@ class PbsJob:
 
 
 def site_and_asks(
-    cluster: ClusterDescription, asked: Sequence[PbsJob], order: IntArray
+    cluster: ClusterDescription, asked: Sequence[PbsJob], order: IntArray, clock_s: int = 0
 ) -> tuple[PbsSite, Asks, NDArray[np.int64]]:
     """Nodes and asks as arrays, and the ask of each job. order: (nodes,), the nodes in the order in which PBS looks at them.
+    clock_s: UTC second of second 0.
 
     Raises ValueError for a queue or a reservation that the cluster does not have."""
     nodes = [cluster.nodes[int(place)] for place in order]
     resources = _resources(asked)
-    hosts = {name: k for k, name in enumerate(dict.fromkeys(node.host or node.name for node in nodes))}
-    host = np.array([hosts[node.host or node.name] for node in nodes], dtype=np.int64)
     reaches = _Reaches(cluster)
     masks: dict[tuple[int, tuple[str, ...]], int] = {}
-    reservations = {each.name: k for k, each in enumerate(cluster.reservations)}
-    reservations |= {each.queue: k for k, each in enumerate(cluster.reservations) if each.queue}
+    groups = _groups(cluster)
     kinds: dict[object, int] = {}
     rows: list[tuple[int, int, tuple[int, ...]]] = []
     first, arrangement, exclusive, reserved = [0], [], [], []
     ask = np.zeros(len(asked), dtype=np.int64)
     for job, one in enumerate(asked):
-        if one.reservation and one.reservation not in reservations:
+        if one.reservation and one.reservation not in groups:
             raise ValueError(f"job {job} is of reservation {one.reservation!r}, which the cluster does not have")
-        of = reservations.get(one.reservation, -1)
+        of = groups.get(one.reservation, -1)
         pieces = tuple(
             (piece.count, tuple(piece.amounts.get(name, 0) for name in resources), piece.words) for piece in one.pieces
         )
@@ -127,7 +129,14 @@ def site_and_asks(
         reservation=np.array(reserved, dtype=np.int64),
     )
     usable = np.array([_usable(nodes, reaches, *key) for key in masks], dtype=np.bool_).reshape(-1, len(nodes))
-    return _site(cluster, nodes, resources, host, usable), asks, ask
+    span = (min((one.submit_s for one in asked), default=0), max((one.submit_s for one in asked), default=0) + _AFTER_S)
+    return _site(cluster, nodes, resources, usable, (*span, clock_s)), asks, ask
+
+
+def _groups(cluster: ClusterDescription) -> dict[str, int]:
+    """The number of each reservation by its name and by the name of its queue."""
+    names = {name: k for k, name in enumerate(dict.fromkeys(each.name for each in cluster.reservations))}
+    return names | {each.queue: names[each.name] for each in cluster.reservations if each.queue}
 
 
 def _resources(asked: Sequence[PbsJob]) -> tuple[str, ...]:
@@ -144,14 +153,16 @@ def _site(
     cluster: ClusterDescription,
     nodes: Sequence[Node],
     resources: tuple[str, ...],
-    host: IntArray,
     usable: NDArray[np.bool_],
+    span: tuple[int, int, int],
 ) -> PbsSite:
+    hosts = {name: k for k, name in enumerate(dict.fromkeys(node.host or node.name for node in nodes))}
+    host = np.array([hosts[node.host or node.name] for node in nodes], dtype=np.int64)
     by_host = np.argsort(host, kind="stable")
-    times = [
-        (one.begin_s, one.end_s, -(1 << 61) if one.announced_s is None else one.announced_s, one.end_s + 1, one.end_s)
-        for one in cluster.reservations
-    ]
+    groups, held = _groups(cluster), occurrences_between(cluster.reservations, *span)
+    queues = {queue.name: k for k, queue in enumerate(cluster.partitions)}
+    closed = [(begin, end, queues.get(queue, -1)) for begin, end, queue in closed_spans(cluster.gates, *span)]
+    times = [(begin, end, _announced_s(cluster.reservations[entry]), end + 1, end) for begin, end, entry in held]
     reserved = [
         [not one.nodes or node.name in names for node in nodes]
         for one, names in ((one, set(one.nodes)) for one in cluster.reservations)
@@ -169,7 +180,16 @@ def _site(
         usable=usable,
         reservation_nodes=np.array(reserved, dtype=np.bool_).reshape(-1, len(nodes)),
         reservation_times=np.array(times, dtype=np.int64).reshape(-1, 5),
+        reservation_entry=np.array([one.entry for one in held], dtype=np.int64),
+        reservation_group=np.array([groups[cluster.reservations[one.entry].name] for one in held], dtype=np.int64),
+        reservation_first=np.zeros(1, dtype=np.int64),
+        closed=np.array(closed, dtype=np.int64).reshape(-1, 3),
+        closed_first=np.zeros(1, dtype=np.int64),
     )
+
+
+def _announced_s(one: AdvanceReservation) -> int:
+    return -(1 << 61) if one.announced_s is None else one.announced_s
 
 
 def _own_sharing(node: Node) -> str:

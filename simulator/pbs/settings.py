@@ -21,7 +21,8 @@ _OWN_WORDS = {"queue_priority": "cluster", "job_priority": "queued"}
 
 @dataclass(frozen=True)
 class PbsPhases:
-    """What differs between two runs of the same PBS. minute_s: how far the clock of times is behind a whole minute. poll_s: second from
+    """What differs between two runs of the same PBS. minute_s: UTC second of second 0 of the log's clock, of which
+    minutes, and weekdays of standing reservations, are counted. poll_s: second from
     which PBS asks nodes every ten seconds what jobs use. decay_s: seconds from the first submission to the first decay of usage, None for
     a whole interval."""
 

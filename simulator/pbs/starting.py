@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.pbs.limiting import count_limits
+from simulator.pbs.occurrences import end_of_held
 from simulator.pbs.placing import add_rows, add_to_plan
-from simulator.pbs.state import OVER, UNSET
+from simulator.pbs.state import UNSET
 
 
 @referring_apart
@@ -24,7 +25,7 @@ def start_pbs_job(engine, job, rows, now):
         running.of_array[jobs.array[job]] += 1
     end = now + jobs.wall[job]
     if asks.reservation[ask] >= 0:
-        end = min(end, site.reservation_times[asks.reservation[ask], OVER])
+        end = min(end, end_of_held(site, asks.reservation[ask], now))
     for top in range(tops.length[0]):
         if now <= tops.start[top] < end:
             add_to_plan(site, asks, tops, top, ask, (running.node, running.chunk, first, rows))

@@ -37,8 +37,13 @@ class PbsSite(NamedTuple):
     sharing: IntArray  # (nodes,), UNDECIDED, SHARED or EXCLUSIVE
     forced: BoolArray  # (nodes,), whether that goes before what a job says
     usable: BoolArray  # (masks, nodes), whether a chunk may be there
-    reservation_nodes: BoolArray  # (reservations, nodes)
-    reservation_times: IntArray  # (reservations, 5), see BEGINS
+    reservation_nodes: BoolArray  # (entries, nodes)
+    reservation_times: IntArray  # (occurrences, 5), in the order of their begins, see BEGINS
+    reservation_entry: IntArray  # (occurrences,), place in reservation_nodes
+    reservation_group: IntArray  # (occurrences,), the same for all occurrences of a standing reservation
+    reservation_first: IntArray  # (1,), the first occurrence that is not over for good
+    closed: IntArray  # (spans, 3), begin and end of hours in which no job of a queue starts, and the queue, -1 for all
+    closed_first: IntArray  # (1,), the first span that is not over
 
 
 class Asks(NamedTuple):
@@ -52,7 +57,7 @@ class Asks(NamedTuple):
     chunks: IntArray  # (asks,)
     arrangement: IntArray  # (asks,), FREE, PACK, SCATTER or VSCATTER
     exclusive: IntArray  # (asks,), UNDECIDED, SHARED or EXCLUSIVE
-    reservation: IntArray  # (asks,), UNSET for none
+    reservation: IntArray  # (asks,), a group of occurrences, UNSET for none
 
 
 class QueuedJobs(NamedTuple):

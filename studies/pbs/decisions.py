@@ -78,7 +78,8 @@ class PbsFollower:
         site = self.engine.site
         times = site.reservation_times
         last = (times[:, BEGINS] <= second) & (second < np.maximum(times[:, OVER], times[:, KEPT]))
-        return int(self.engine.load.free[~site.reservation_nodes[last].any(axis=0), 0].sum())
+        held = site.reservation_nodes[site.reservation_entry[last]].any(axis=0)
+        return int(self.engine.load.free[~held, 0].sum())
 
     def rows(self, job: int) -> list[int]:
         """The row of the ask of each chunk of a job."""
@@ -146,7 +147,7 @@ class PbsFollower:
         engine = self.engine
         times = engine.site.reservation_times
         for k in range(len(times)):
-            of = engine.asks.reservation[engine.jobs.ask] == k
+            of = engine.asks.reservation[engine.jobs.ask] == engine.site.reservation_group[k]
             if times[k, OVER] <= current.time and times[k, KEPT] == times[k, OVER] + 1:
                 is_used = any(self.runs(int(job)) for job in np.flatnonzero(of))
                 times[k, KEPT] = times[k, OVER] + KEPT_S if is_used else 0
