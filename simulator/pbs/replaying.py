@@ -128,51 +128,61 @@ def idle_pbs(
     num_jobs = len(asked)
     rows = asks.chunks[ask] if num_jobs else np.zeros(0, dtype=np.int64)
     arrays = int(jobs.array.max(initial=0)) + 1
-
-    def zeros(*shape: int) -> IntArray:
-        return np.zeros(shape, dtype=np.int64)
-
-    def never() -> IntArray:
-        return np.full(num_jobs, UNSET, dtype=np.int64)
-
-    first = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    total = int(first[-1])
     engine = PbsEngine(
         site=site,
         asks=asks,
         jobs=jobs,
         settings=settings,
         load=_all_free(site),
-        running=PbsRunning(
-            zeros(1),
-            zeros(num_jobs),
-            never(),
-            never(),
-            first,
-            zeros(num_jobs),
-            np.zeros(total, dtype=np.int32),
-            np.zeros(total, dtype=np.int32),
-            zeros(arrays),
-        ),
+        running=_none_runs(rows, arrays),
         tops=_top_jobs(description, site, asks, settings, len(limits.bound)),
         limits=limits,
         shares=pbs_share_tree(description, users, num_jobs, decay),
         scratch=_scratch(site, asks, arrays),
-        victims=Victims(zeros(1), zeros(num_jobs), zeros(1), zeros(num_jobs)),
-        waiting=PbsQueue(
-            zeros(1),
-            zeros(num_jobs),
-            np.zeros(num_jobs),
-            never(),
-            zeros(num_jobs),
-            never(),
-            np.zeros(num_jobs, dtype=np.bool_),
-            np.zeros(num_jobs, dtype=np.bool_),
-        ),
+        victims=Victims(_zeros(1), _zeros(num_jobs), _zeros(1), _zeros(num_jobs)),
+        waiting=_empty_queue(num_jobs),
         formula=_formula(description),
     )
     mark_hopeless(engine)
     return engine
+
+
+def _zeros(count: int) -> IntArray:
+    return np.zeros(count, dtype=np.int64)
+
+
+def _unset(count: int) -> IntArray:
+    return np.full(count, UNSET, dtype=np.int64)
+
+
+def _none_runs(rows: IntArray, arrays: int) -> PbsRunning:
+    """No running job. rows: chunks of each job. arrays: how many arrays there are."""
+    first = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+    count, total = len(rows), int(first[-1])
+    return PbsRunning(
+        length=_zeros(1),
+        job=_zeros(count),
+        start=_unset(count),
+        end=_unset(count),
+        first=first,
+        count=_zeros(count),
+        node=np.zeros(total, dtype=np.int32),
+        chunk=np.zeros(total, dtype=np.int32),
+        of_array=_zeros(arrays),
+    )
+
+
+def _empty_queue(count: int) -> PbsQueue:
+    return PbsQueue(
+        length=_zeros(1),
+        pending=_zeros(count),
+        score=np.zeros(count),
+        since=_unset(count),
+        eligible=_zeros(count),
+        preempted=_unset(count),
+        suspended=np.zeros(count, dtype=np.bool_),
+        hopeless=np.zeros(count, dtype=np.bool_),
+    )
 
 
 def _all_free(site: PbsSite) -> NodeLoad:

@@ -68,7 +68,7 @@ class QueuedJobs(NamedTuple):
     walltime: IntArray  # what the job asked for, s, 0 for nothing
     ask: IntArray
     queue: IntArray
-    level: IntArray  # 0 for jobs of reservations, 1 for those of express queues, 2 for others
+    level: IntArray  # lower levels come first: jobs of reservations (0), jobs of express queues, others
     turn: IntArray  # place of its queue, 0 where all are one
     static: IntArray  # place in the order of sort keys and submissions, 0 first
     number: IntArray  # place in the order of submissions

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from papers.markdown import markdown
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.pbs.replaying import PbsReplayer
@@ -37,6 +38,7 @@ SECOND_RUNS = {
 """The same measures between two runs of PBS, from the reference."""
 UNKNOWN_RUN_S = 60
 SEEDS = 20
+_TITLES = ["run", "difference, s", "within 3 s", "pair order"]
 
 
 @dataclass(frozen=True)
@@ -116,29 +118,36 @@ def wait_distance(run: RecordedRun, start: IntArray) -> WaitDistance:
 
 
 def main() -> None:
-    """Prints the table. Names of scenarios may be given."""
-    print(
-        "| run | real mean wait, s | as PBS saw it: difference, s | within 3 s | pair order | from the accounting log: difference, s | "
-        "within 3 s | pair order | with a second of noise, s | PBS itself: difference, s | within 3 s | pair order |"
-    )
-    print("| --- " * 12 + "|")
+    """Prints two tables. Names of scenarios may be given."""
+    seen_rows, logged_rows = [], []
     for folder in recorded_folders():
         name = folder.parent.name
         if len(sys.argv) > 1 and name not in sys.argv[1:]:
             continue
         run = read_recorded_run(folder)
         seen, logged = (wait_distance(run, start) for start in (replay_seen(run), replay_recorded(run)))
-        low, high = noise_s(run)
         second = SECOND_RUNS.get(name)
-        itself = f"{second[0]:.1f} | {second[1]:.2f} | {second[2]:.3f}" if second else "- | - | -"
-        print(
-            f"| {name} | {logged.real_wait_s:.1f} | {_cells(seen)} | {_cells(logged)} | {low:.1f} to {high:.1f} | {itself} |",
-            flush=True,
+        itself = [f"{second[0]:.1f}", f"{second[1]:.2f}", f"{second[2]:.3f}"] if second else ["-"] * 3
+        low, high = noise_s(run)
+        seen_rows.append([name, str(seen.jobs), f"{seen.real_wait_s:.1f}", *_cells(seen), *itself])
+        logged_rows.append([name, f"{logged.wait_s:.1f}", *_cells(logged), f"{low:.1f} to {high:.1f}", itself[0]])
+    print("As PBS saw it\n")
+    print(
+        markdown(
+            [*_TITLES[:1], "jobs", "real mean wait, s", *_TITLES[1:], *(f"PBS itself: {each}" for each in _TITLES[1:])],
+            seen_rows,
         )
+    )
+    print("\nFrom the accounting log\n")
+    print(
+        markdown(
+            [*_TITLES[:1], "mean wait, s", *_TITLES[1:], "with a second of noise, s", "PBS itself, s"], logged_rows
+        )
+    )
 
 
-def _cells(one: WaitDistance) -> str:
-    return f"{one.difference_s:.1f} | {one.within_3_s:.2f} | {one.pair_order:.3f}"
+def _cells(one: WaitDistance) -> list[str]:
+    return [f"{one.difference_s:.1f}", f"{one.within_3_s:.2f}", f"{one.pair_order:.3f}"]
 
 
 if __name__ == "__main__":
