@@ -63,6 +63,7 @@ THOROUGH = {
         "tests/models/runtime/test_live.py",
         "tests/models/runtime/test_prequential_no_future.py",
         "tests/pipelines/test_automation_incremental.py",
+        "tests/pbs/test_cycle_engine.py::test_two_thousand*",
         "tests/models/scheduling/learning/test_training.py::test_a_network_picks_as_the_rule",
         "tests/simulator/limits/test_limits.py::test_two_thousand*",
         "tests/simulator/engine/test_engine_against_oracle.py",

@@ -27,26 +27,30 @@ class ReservationRecord:
 
 def reservations_of_records(records: Iterable[ReservationRecord]) -> tuple[AdvanceReservation, ...]:
     """The reservations that were confirmed or began, in the order of their first such record. One that was deleted while it lasted ends
-    then, and one that was deleted before it began is none.
+    then, and one that was deleted before it began is none. Each occurrence of a standing reservation is one, with the same name.
 
     Raises ValueError where the nodes of a record cannot be read. A record without times, or with an end before its begin, counts as none.
     """
-    reservations: dict[str, AdvanceReservation] = {}
+    reservations: dict[str, list[AdvanceReservation]] = {}
     owners: dict[str, str] = {}
     for record in records:
-        name, earlier = record.name, reservations.get(record.name)
+        name = record.name
+        held = reservations.setdefault(name, [])
+        earlier = held[-1] if held else None
         if record.kind == "U":
             owners[name] = record.attributes.get("requestor", "").partition("@")[0]
         elif record.kind in ("Y", "B"):
             reservation = _reservation(record, earlier, owners.get(name, ""))
+            if reservation and earlier and reservation.begin_s < earlier.end_s:
+                held.pop()  # the same occurrence, in more words or at other times
             if reservation:
-                reservations[name] = reservation
+                held.append(reservation)
         elif record.kind in _DELETED and earlier:
             if record.logged_s <= earlier.begin_s:
-                del reservations[name]
+                held.pop()
             elif record.logged_s < earlier.end_s:
-                reservations[name] = replace(earlier, end_s=record.logged_s)
-    return tuple(reservations.values())
+                held[-1] = replace(earlier, end_s=record.logged_s)
+    return tuple(occurrence for held in reservations.values() for occurrence in held)
 
 
 def _reservation(

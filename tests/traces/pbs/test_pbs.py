@@ -235,6 +235,14 @@ def test_records_that_say_nothing_count_as_none() -> None:
     assert reservations_of_records([record("Y", 10), record("B", 10, start="5", end="5"), record("F", 20)]) == ()
 
 
+def test_each_occurrence_of_a_standing_reservation_is_one() -> None:
+    later = {**RESERVATIONS_NODES, "start": "300", "end": "400"}
+    records = [record("Y", 10, **RESERVATIONS_NODES), record("B", 100, **RESERVATIONS_NODES)]
+    records += [record("B", 300, **later), record("k", 350)]
+    spans = [(each.name, each.begin_s, each.end_s, each.announced_s) for each in reservations_of_records(records)]
+    assert spans == [("R1.head", 100, 200, 10), ("R1.head", 300, 350, 10)]
+
+
 @pytest.mark.thorough
 def test_reservations_of_the_recorded_run() -> None:
     lines = gzip.decompress((golden_folder("P7") / "accounting.gz").read_bytes()).decode().splitlines()
