@@ -57,6 +57,10 @@ def _names(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
+def _name_or_none(name: str) -> str | None:
+    return name or None
+
+
 def _partitions(partitions: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
     return dict(partitions) if isinstance(partitions, Mapping) else dict(parse_partition(text) for text in partitions)
 
@@ -169,12 +173,13 @@ class RunSettings(BaseModel):
         default={},
         description="Processors that a queue owns, such as gpu=64. Its jobs run on no others. May be given several times.",
     )
-    cluster: Annotated[str | None, Option(metavar="NAME", convert=str, key=TEXT, refusable=True, is_saved=False)] = (
-        Field(
-            default=None,
-            description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
-            "its nodes say how many processors there are. If it is of Slurm or PBS and no policy is given, that decides.",
-        )
+    cluster: Annotated[
+        str | None, Option(metavar="NAME", convert=_name_or_none, key=TEXT, refusable=True, is_saved=False)
+    ] = Field(
+        default=None,
+        description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
+        "its nodes say how many processors there are. If it is of Slurm or PBS and no policy is given, that decides. An empty name "
+        "stands for none.",
     )
     round_walltimes: Annotated[
         str | None, Option(metavar="LENGTH", is_saved=False, key='a length of time in quotes, such as "4h"')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simulator.pbs.limiting import is_counted
-from simulator.pbs.settings import formula_text, unmodelled_formula
+from simulator.pbs.settings import cycle_settings, formula_text, queue_depths, unmodelled_formula
 from traces.cluster.description import ClusterDescription
 
 _IN_USE = {
@@ -17,6 +17,18 @@ _IN_USE = {
 def unmodelled_by_pbs(cluster: ClusterDescription) -> list[str]:
     """What a replay under PbsReplayer leaves out, each with what it would have changed. Empty where it follows everything."""
     return [*_of_settings(cluster), *_of_nodes(cluster), *_of_limits(cluster)]
+
+
+def places_of_held_jobs(cluster: ClusterDescription) -> list[str]:
+    """That jobs which a limit holds back take places of top jobs, in a sentence. Empty where there are no such limits or places."""
+    settings = cycle_settings(cluster.scheduler)
+    depth = max(settings.depth, *queue_depths(cluster))
+    if not settings.strict or depth < 1 or not any(is_counted(limit) for limit in cluster.limits):
+        return []
+    return [
+        f"as in PBS, a job that a limit holds back takes a top-job place (backfill_depth {depth}): while such jobs have all places, no "
+        "start of a job behind them is kept free"
+    ]
 
 
 def _of_settings(cluster: ClusterDescription) -> Iterator[str]:
