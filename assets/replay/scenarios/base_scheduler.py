@@ -52,7 +52,9 @@ def base_scheduler(
     declared = load_catalogue(may_be_missing=True).sources.get(source)
     words = {"policy": "FCFS", "backfill": "easy"} | (declared.scheduler if declared is not None else {})
     if described is not None and "cluster" in usual:
-        why = f"an order under the limits that the cluster {described.name} describes"
+        of_catalogue = declared is not None and declared.scheduler
+        order = "the scheduler that the catalogue names" if of_catalogue else "what most centres run"
+        why = f"{order}, with the limits that are described for the source"
         machine = Machine(described.num_cpus)
         return BaseScheduler(words["policy"], words["backfill"], why, machine, usual["cluster"])
     on_orders = grade is not None and grade.own_scheduler is None

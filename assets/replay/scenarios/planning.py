@@ -128,6 +128,8 @@ def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple
     """The settings of a replay without its processors, and how many processors are asked for. fitted: of the scheduler that fits best.
     What its cluster lacks while it is smaller goes with further outages and changes of the size, but not with a number of processors."""
     values: dict[str, Any] = {key: changes[key] for key in options_of(RunSettings) if key in changes and key != "procs"}
+    if "cluster" in values:
+        values["cluster"] = values["cluster"] or None
     if values.get("cluster") is not None:
         values = _on_named_cluster(values["cluster"], base, fitted) | values
     size = None
@@ -164,7 +166,7 @@ def _on_named_cluster(name: str, base: RunSettings, fitted: RunSettings) -> dict
     usual = RunSettings(policy=policy)
     of_cluster = REFUSABLE if usual.is_on_cluster else ("partitions",)
     gone = [each for each in of_cluster if getattr(base, each) == getattr(fitted, each)]
-    return {each: getattr(usual, each) for each in gone if each != "policy"} | {"policy": policy}
+    return {each: getattr(usual, each) for each in gone if each not in ("policy", "outages")} | {"policy": policy}
 
 
 def _own_partitions(settings: RunSettings, fitted: RunSettings) -> dict[str, int]:
