@@ -9,7 +9,7 @@ import pytest
 from tests.traces.pbs.pbs_goldens import golden_folder
 from traces.cluster.reservations import AdvanceReservation
 from traces.pbs.reservations import ReservationRecord, reservations_of_records
-from traces.pbs.rules import _logged_s, _pairs
+from traces.pbs.rules import _logged_s, record_pairs
 
 NODES = {"start": "100", "end": "200", "nodes": "(n1:ncpus=4)+(n2:ncpus=4+n1:ncpus=4)"}
 
@@ -49,7 +49,9 @@ def test_records_that_say_nothing_count_as_none() -> None:
 def test_reservations_of_the_recorded_run() -> None:
     lines = gzip.decompress((golden_folder("P7") / "accounting.gz").read_bytes()).decode().splitlines()
     parts = (line.split(";", 3) for line in lines)
-    records = [ReservationRecord(kind, _logged_s(stamp) or 0, name, _pairs(text)) for stamp, kind, name, text in parts]
+    records = [
+        ReservationRecord(kind, _logged_s(stamp) or 0, name, record_pairs(text)) for stamp, kind, name, text in parts
+    ]
     first, second = reservations_of_records(records)
     assert (first.begin_s, first.end_s, len(first.nodes), first.users) == (1795677995, 1795678025, 16, ("u1",))
     assert (second.begin_s, second.end_s, len(second.nodes), second.users) == (1795678040, 1795678060, 32, ("u2",))
