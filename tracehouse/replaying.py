@@ -15,11 +15,10 @@ from assets.replay import plots as replay_plots
 from assets.replay.changes.jobs_of_replay import check_partitions
 from assets.replay.changes.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replay.compare_placements import saved_placements
-from assets.replay.limits.named import named_cluster
 from assets.replay.limits.unhonoured import honoured_rules
 from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.replay.on_nodes import node_settings, placed_jobs
-from assets.replay.own.clusters import described_cluster_named, own_cluster, policy_on, usual_on_cluster
+from assets.replay.own.clusters import cluster_of_replay, policy_on, usual_on_cluster
 from assets.replay.own.unmodelled import own_remarks, rules_left_out
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
@@ -202,21 +201,18 @@ def _on_cluster(run: ReplayRun) -> dict[str, Any]:
     """Which scheduler, or which limits, of a cluster were in the replay, and what of it was not. Empty where no cluster is described. Of a
     scheduler also how far its runs are from each other."""
     settings = run.settings
-    if settings.own_scheduler is not None:
-        cluster = own_cluster(run.trace, run.rows, settings)
-        scheduler = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
-        about = {"cluster": cluster.name, "scheduler": scheduler, "not_modelled": rules_left_out(cluster, settings)}
-        runs = {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}
-        return {settings.own_scheduler: about | {"remarks": own_remarks(cluster, settings)} | runs}
-    if settings.cluster is not None:
-        cluster = named_cluster(settings.cluster, run.trace.source)
-        honoured = honoured_rules(cluster, settings.policy)
-        about = {"cluster": settings.cluster, "honoured": honoured, "not_modelled": rules_left_out(cluster, settings)}
-        return {"limits": about}
-    described = described_cluster_named(run.trace.source)
-    if described is None:
+    cluster = cluster_of_replay(run.trace, run.rows, settings)
+    if cluster is None:
         return {}
-    return {"cluster_rules": {"cluster": described.name, "not_modelled": rules_left_out(described, settings)}}
+    about: dict[str, Any] = {"cluster": settings.cluster or cluster.name}
+    rules = {"not_modelled": rules_left_out(cluster, settings, run.rows)}
+    if settings.own_scheduler is not None:
+        about["scheduler"] = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
+        runs = {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}
+        return {settings.own_scheduler: about | rules | {"remarks": own_remarks(cluster, settings)} | runs}
+    if settings.cluster is None:
+        return {"cluster_rules": about | rules}
+    return {"limits": about | {"honoured": honoured_rules(cluster, settings.policy)} | rules}
 
 
 def _on_nodes(run: ReplayRun) -> dict[str, Any]:

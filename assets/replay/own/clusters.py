@@ -68,6 +68,15 @@ def policy_on(cluster: ClusterDescription, otherwise: str = "FCFS") -> str:
     return otherwise if own_policy_of(otherwise) is None else "FCFS"
 
 
+def cluster_of_replay(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> ClusterDescription | None:
+    """The cluster that settings name, or else that of the source. None where none is described. Raises ValueError as `own_cluster`."""
+    if settings.is_on_cluster:
+        return own_cluster(trace, rows, settings)
+    if settings.cluster is not None:
+        return named_cluster(settings.cluster, trace.source)
+    return described_cluster_named(trace.source)
+
+
 def own_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> ClusterDescription:
     """The cluster whose scheduler the settings ask for, when the first of these rows of the trace was submitted. Its times are of the
     log's clock.

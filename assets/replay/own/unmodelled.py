@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
-from assets.replay.own.pbs.unmodelled import places_of_held_jobs, unmodelled_by_pbs
+from assets.replay.own.pbs.unmodelled import places_of_held_jobs, unmodelled_by_pbs, unread_by_pbs
 from assets.replay.own.slurm.unmodelled import unmodelled_by_slurm
 from assets.replay.settings import RunSettings
 from traces.cluster.description import ClusterDescription
@@ -16,10 +18,10 @@ def unmodelled_rules(cluster: ClusterDescription) -> list[str]:
     return _RULES[cluster.scheduler.name](cluster)
 
 
-def rules_left_out(cluster: ClusterDescription, settings: RunSettings) -> list[str]:
-    """Rules of a log's cluster that are not in its replay under these settings."""
-    if settings.is_on_cluster:
-        return unmodelled_rules(cluster)
+def rules_left_out(cluster: ClusterDescription, settings: RunSettings, rows: pl.DataFrame) -> list[str]:
+    """Rules of a log's cluster that are not in its replay under these settings. rows: of the trace, with the settings' labels."""
+    if settings.own_scheduler is not None:
+        return (unread_by_pbs(cluster, rows) if settings.own_scheduler == "pbs" else []) + unmodelled_rules(cluster)
     unhonoured = unhonoured_rules(cluster, settings.policy)
     if settings.cluster is not None:
         return unhonoured

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from assets.common.storage import open_warehouse
+from assets.common.trace import Trace
 from assets.replay.changes.outages import Outage
 from assets.replay.grade import SourceGrade, grade_of
-from assets.replay.limits.named import named_cluster
 from assets.replay.loading import catalogue_source, is_loaded
-from assets.replay.own.clusters import described_cluster_of
+from assets.replay.own.clusters import cluster_of_replay, described_cluster_of
 from assets.replay.own.unmodelled import own_remarks, rules_left_out
 from assets.replay.scenarios.base_scheduler import (
     GOOD_GRADES,
@@ -22,7 +22,6 @@ from assets.replay.scenarios.base_scheduler import (
     stored_header,
 )
 from assets.replay.settings import OWN_SCHEDULERS, RunSettings
-from traces.cluster.description import ClusterDescription
 from traces.common.blocks import first_bytes
 from traces.common.log import log_files
 
@@ -37,33 +36,34 @@ NOT_IN_LOG = (
 class BaseConfiguration:
     """settings: of the base's replay, before [base] changes them. Their outages are what a cluster that grew or shrank lacks.
     procs: of its cluster, None for those of the source. why: where they come from, for people. grade: of the source, None where nothing
-    graded it. no_grade: why there is none, empty where there is one. cluster: of the source, None where none is described. about_clusters:
-    sentences on what clusters decide by and the replays do not, None where there is no cluster."""
+    graded it. no_grade: why there is none, empty where there is one. about_clusters: sentences on what clusters decide by and the
+    replays do not, None where there is no cluster."""
 
     settings: RunSettings
     procs: int | None
     why: str
     grade: SourceGrade | None
     no_grade: str = ""
-    cluster: ClusterDescription | None = None
     about_clusters: tuple[str, ...] | None = None
 
-    def under(self, base: RunSettings, scenarios: Mapping[str, RunSettings], source: str) -> BaseConfiguration:
-        """The same for the base as it is, with what of the clusters is not in the replays. scenarios: by name, of which those with another
-        cluster are said, too. Raises ValueError for a cluster that is none."""
-        own = base.own_scheduler
-        cluster = self.cluster if base.cluster is None else named_cluster(base.cluster, source)
+    def under(self, base: RunSettings, scenarios: Mapping[str, RunSettings], trace: Trace) -> BaseConfiguration:
+        """The same for the base as it is, with what of the clusters is not in the replays of a trace. scenarios: by name, of which those
+        with another cluster are said, too. Raises ValueError for a cluster that is none."""
+        cluster = cluster_of_replay(trace, trace.rows, base)
         if cluster is None:
             return self
-        rules = rules_left_out(cluster, base)
+        rules = rules_left_out(cluster, base, trace.rows)
         said = [f"not in the replay: {rule}" for rule in rules] + own_remarks(cluster, base)
         for name, settings in scenarios.items():
-            if settings.cluster not in (None, base.cluster):
-                theirs = rules_left_out(named_cluster(settings.cluster, source), settings)
+            other = (
+                cluster_of_replay(trace, trace.rows, settings) if settings.cluster not in (None, base.cluster) else None
+            )
+            if other is not None:
+                theirs = rules_left_out(other, settings, trace.rows)
                 said += [f"not in the replay of {name}: {rule}" for rule in theirs if rule not in rules]
         why = self.why
-        if base.cluster is not None and own is not None:
-            why = f"the {OWN_SCHEDULERS[own]} that the cluster {cluster.name} describes"
+        if base.cluster is not None and base.own_scheduler is not None:
+            why = f"the {OWN_SCHEDULERS[base.own_scheduler]} that the cluster {cluster.name} describes"
         return replace(self, why=why, about_clusters=tuple(said))
 
     @property
@@ -114,5 +114,4 @@ def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
         scheduler.why,
         grade,
         no_grade,
-        cluster,
     )

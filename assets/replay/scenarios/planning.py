@@ -105,8 +105,8 @@ def plan_scenarios(
     of_settings = (label for each in (asked_base, *asked) for label in each.settings.labels)
     labels = list(dict.fromkeys([*GROUP_LABELS, *part.labels, *of_settings]))
     of_scenarios = {each.path[-1]: each.settings for each in asked}
-    configuration = configuration.under(asked_base.settings, of_scenarios, source)
     trace = read_jobs(usual.cancelled, labels) if read_jobs else load_any_trace(declared, usual, not is_log, labels)
+    configuration = configuration.under(asked_base.settings, of_scenarios, trace)
     node_procs = declared.procs_per_node or trace.node_procs
     scored = part_of(trace.rows, trace.clock, part)
     scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]
