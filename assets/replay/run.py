@@ -85,6 +85,8 @@ class ReplayRun:
         """Where the number of processors comes from."""
         if self.settings.procs:
             return SETTINGS_GIVE_PROCS
+        if self.settings.cluster is None and self.settings.is_on_cluster:
+            return f"cluster {own_cluster(self.trace, self.rows, self.settings).name}"
         return f"cluster {self.settings.cluster}" if self.settings.cluster else self.trace.cluster_procs_from
 
     @property

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, PrivateAttr
 
+from assets.common.trace import RECORD_LABELS
 from assets.common.writing.options import Option, options_of
 from assets.replay.changes.outages import Outage, read_outages
 from assets.replay.changes.sizes import parse_load
@@ -55,6 +56,10 @@ def _factor(factor: str | float) -> float:
 
 def _names(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
+
+
+def _name_or_none(name: str) -> str | None:
+    return name or None
 
 
 def _partitions(partitions: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
@@ -169,12 +174,13 @@ class RunSettings(BaseModel):
         default={},
         description="Processors that a queue owns, such as gpu=64. Its jobs run on no others. May be given several times.",
     )
-    cluster: Annotated[str | None, Option(metavar="NAME", convert=str, key=TEXT, refusable=True, is_saved=False)] = (
-        Field(
-            default=None,
-            description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
-            "its nodes say how many processors there are. If it is of Slurm or PBS and no policy is given, that decides.",
-        )
+    cluster: Annotated[
+        str | None, Option(metavar="NAME", convert=_name_or_none, key=TEXT, refusable=True, is_saved=False)
+    ] = Field(
+        default=None,
+        description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
+        "its nodes say how many processors there are. If it is of Slurm or PBS and no policy is given, that decides. An empty name "
+        "stands for none.",
     )
     round_walltimes: Annotated[
         str | None, Option(metavar="LENGTH", is_saved=False, key='a length of time in quotes, such as "4h"')
@@ -329,8 +335,9 @@ class NodeSettings(BaseModel):
 REQUEST_LABELS = (
     *("queue", "account", "qos", "reservation", "nodes", "requested_nodes", "gpus", "gpu_types"),
     *("requested_memory_kb", "memory_per", "features", "is_exclusive", "submit_time", "eligible_time"),
+    *RECORD_LABELS,
 )
-"""Columns of core.jobs that say what a job asked its scheduler for, besides those that every trace has."""
+"""Columns that say what a job asked its scheduler for, besides those that every trace has."""
 LIMIT_LABELS = ("queue", "account", "qos", "group_name")
 """Columns of core.jobs that say which limits hold for a job, besides those that every trace has."""
 REFUSABLE = tuple(name for name, option in options_of(RunSettings).items() if option.refusable)

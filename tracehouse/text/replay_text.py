@@ -166,17 +166,19 @@ def _on_cluster_lines(summary: dict[str, Any]) -> list[str]:
             f"{OWN_SCHEDULERS[name]} is not deterministic: in {len(waits)} runs the mean wait is {duration_text(waits[0])} to "
             f"{duration_text(waits[-1])}. The first of them follows"
         )
-    lines += [f"not in the replay: {rule}" for rule in own["not_modelled"]]
-    return [*lines, ""]
+    return [*lines, *(f"not in the replay: {rule}" for rule in own["not_modelled"]), *own["remarks"], ""]
 
 
 def _limits(summary: dict[str, Any]) -> list[str]:
-    """Which cluster's limits held jobs back, and what of it is not in the replay."""
-    if "limits" not in summary:
+    """Which cluster's limits held jobs back, if any, and what of it is not in the replay of an order."""
+    if "cluster_rules" in summary:
+        about, under = summary["cluster_rules"], "an order on a row of processors, without the rules"
+    elif "limits" in summary:
+        about, under = summary["limits"], f"under {', '.join(summary['limits']['honoured']) or 'no limit'}"
+    else:
         return []
-    limits = summary["limits"]
-    first = f"replayed: under {', '.join(limits['honoured']) or 'no limit'} of the cluster {limits['cluster']}"
-    return [first, *(f"not in the replay: {rule}" for rule in limits["not_modelled"]), ""]
+    first = f"replayed: {under} of the cluster {about['cluster']}"
+    return [first, *(f"not in the replay: {rule}" for rule in about["not_modelled"]), ""]
 
 
 def _waits_in_words(summary: dict[str, Any]) -> str:

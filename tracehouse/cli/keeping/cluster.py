@@ -91,7 +91,8 @@ def import_files(paths: tuple[Path, ...], name: str, time_zone: str, valid_from:
     """Read the configuration of Slurm, PBS, or Torque with Maui, and write it as one TOML file.
 
     Each file is known by its name or by what is in it: slurm.conf, gres.conf, topology.conf, what scontrol and sacctmgr show, of PBS what
-    qmgr and pbsnodes print, sched_config, resource_group and maui.cfg. Plain or packed with gzip.
+    qmgr and pbsnodes print, sched_config, resource_group and maui.cfg. Reservations of PBS are read from its accounting
+    logs. Files may be packed with gzip.
 
     Every key that changes schedules and is left out is listed with what it would have changed.
     """

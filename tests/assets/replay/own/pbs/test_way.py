@@ -23,7 +23,7 @@ def test_memory_holds_a_job_back_and_the_next_one_with_it(tmp_path: Path, monkey
 
     start = own.replayed.schedule.start - own.replayed.jobs.submit[0]
     assert start.tolist() == [0, 10, 600, 600]
-    assert own.summary["jobs_never_started"] == 0 and "not in the replay: chunks" in str(own)
+    assert own.summary["jobs_never_started"] == 0 and "not in the replay: chunks of 4 jobs" in str(own)
 
 
 def test_runs_differ_by_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
