@@ -5,112 +5,111 @@ Rules: docs/reference/slurm.md, "When they run". All times are whole seconds of 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
-from simulator.slurm.backfill import STARTED, Decisions, WaitingRows, backfill_cycle
+from simulator.slurm.backfill import STARTED, backfill_cycle
+from simulator.slurm.clockwork import (
+    ALL_DONE,
+    ASLEEP,
+    BATCH_DUE,
+    BEGIN,
+    CYCLE_DUE,
+    CYCLE_US,
+    ENDING,
+    EPILOGS,
+    FULL_DUE,
+    HAS_STOPPED,
+    LAST_BATCH,
+    LAST_EVENT,
+    LAST_PERIOD,
+    MILLION,
+    NEVER_STOPS,
+    NEXT_ABSENCE,
+    NEXT_SUBMIT,
+    NODES_FREED,
+    NOW,
+    PENDING,
+    PERIOD_DUE,
+    STOPS,
+    STOPS_TO_ORDER,
+    WANT_ORDER,
+)
 from simulator.slurm.fair_tree import decay_of
 from simulator.slurm.limits import count_elapsed, count_past, count_submitted, may_be_submitted
 from simulator.slurm.main_pass import main_pass
 from simulator.slurm.preemption import CANCEL, REQUEUE, REQUEUE_DELAY, group_of
-from simulator.slurm.priority import (
-    FIRST_BASIC,
-    FairShares,
-    PriorityRules,
-    StaticFactors,
-    count_job,
-    count_usage,
-    job_priority,
-)
+from simulator.slurm.priority import FIRST_BASIC, count_job, count_usage, job_priority
 from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
 from simulator.slurm.starting import end_earlier, end_job, leave_node
-from simulator.slurm.state import Engine
 
-IntArray = NDArray[np.int64]
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
-MILLION = 1_000_000
-(
-    FULL_DUE,
-    CYCLE_DUE,
-    BATCH_DUE,
-    LAST_BATCH,
-    PERIOD_DUE,
-    LAST_PERIOD,
-    NEXT_SUBMIT,
-    PENDING,
-    ENDING,
-    EPILOGS,
-    LAST_EVENT,
-    ASLEEP,
-    CYCLE_US,
-    NEXT_ABSENCE,
-) = range(14)
-"""Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
-change. CYCLE_US: what is left of the time that cycles took, below a second."""
 
 
-class Replay(NamedTuple):
-    """What a replay needs beside the engine."""
+@referring_apart
+def run_replay(replay):
+    """Runs until all jobs have started that can, and returns ALL_DONE. Starts are in `engine.running.start`.
 
-    engine: Engine
-    waiting: WaitingRows
-    decisions: Decisions
-    rules: PriorityRules
-    statics: StaticFactors
-    fair: FairShares
-    order: IntArray  # (jobs,), by submission
-    position: IntArray  # (jobs,), of each job in it
-    runtime: IntArray  # (jobs,)
-    epilog: IntArray  # (jobs,), seconds until its nodes can be used again
-    test_us: int  # microseconds that a cycle takes for each job
-    clock: IntArray  # (14,)
-    pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
-    room: IntArray  # (rows, 3), to sort the queue in
-    eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
-    finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before
-    ending: IntArray  # (jobs,), running jobs by their true ends
-    epilog_end: IntArray  # (jobs,), ends of epilogs, ascending
-    backfilled: NDArray[np.bool_]  # (jobs,)
-    refused: NDArray[np.bool_]  # (jobs,), by a limit on submitted jobs
-    preempted: IntArray  # (jobs,), how often
+    Where the clock STOPS_TO_ORDER, it also stops before schedulers run, and returns WANT_ORDER. Then the caller may change the
+    priorities of `pending`, puts its rows in order, and calls again."""
+    clock = replay.clock
+    while True:
+        if clock[STOPS] != HAS_STOPPED:
+            now = _next_time(replay)
+            if now >= FOREVER:
+                return ALL_DONE
+            _take_events(replay, now)
+            if clock[STOPS] == STOPS_TO_ORDER and clock[PENDING] > 0 and _runs_scheduler(clock, now):
+                clock[STOPS] = HAS_STOPPED
+                return WANT_ORDER
+        else:
+            clock[STOPS] = STOPS_TO_ORDER
+        _run_schedulers(replay, clock[NOW])
 
 
 @referring
-def run_replay(replay):
-    """Runs until all jobs have started that can. Starts are in `engine.running.start`."""
+def _take_events(replay, now):
+    """Jobs end, nodes go, priorities are recomputed, jobs are submitted, and epilogs end."""
     clock = replay.clock
-    settings = replay.engine.site.settings
-    while True:
-        now = _next_time(replay)
-        if now >= FOREVER:
-            return
-        _end_jobs(replay, now)
-        _lose_nodes(replay, now)
-        if clock[PERIOD_DUE] <= now:
-            _new_priorities(replay, now)
-        _submit(replay, now)
-        epilogs = clock[EPILOGS]
-        while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
-            clock[EPILOGS] -= 1
-        if clock[EPILOGS] < epilogs:
-            _pass(replay, settings.depth + 1, now)
-        is_full = clock[FULL_DUE] <= now
-        if is_full or clock[BATCH_DUE] <= now:
-            _pass(replay, ALL if is_full else settings.depth + 1, now)
-            clock[LAST_BATCH] = now
-            clock[BATCH_DUE] = FOREVER
-        if is_full:
-            clock[FULL_DUE] += settings.full_interval
-            if clock[PENDING] > 0 and replay.waiting.length[0] > 0:
-                _wake(replay, now)
-        if clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0:
-            _cycle(replay, now)
+    clock[NOW] = now
+    _end_jobs(replay, now)
+    _lose_nodes(replay, now)
+    if clock[PERIOD_DUE] <= now:
+        _new_priorities(replay, now)
+    _submit(replay, now)
+    epilogs = clock[EPILOGS]
+    while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
+        clock[EPILOGS] -= 1
+    clock[NODES_FREED] = int(clock[EPILOGS] < epilogs)
+
+
+@referring
+def _runs_scheduler(clock, now):
+    """Whether the main scheduler or a backfill cycle runs at this second."""
+    is_due = clock[FULL_DUE] <= now or clock[BATCH_DUE] <= now or clock[NODES_FREED] > 0
+    return is_due or (clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0)
+
+
+@referring
+def _run_schedulers(replay, now):
+    """The main scheduler after an epilog, then the one that is due by time, then a backfill cycle."""
+    clock, settings = replay.clock, replay.engine.site.settings
+    if clock[NODES_FREED] > 0:
+        _pass(replay, settings.depth + 1, now)
+    is_full = clock[FULL_DUE] <= now
+    if is_full or clock[BATCH_DUE] <= now:
+        _pass(replay, ALL if is_full else settings.depth + 1, now)
+        clock[LAST_BATCH] = now
+        clock[BATCH_DUE] = FOREVER
+    if is_full:
+        clock[FULL_DUE] += settings.full_interval
+        if clock[PENDING] > 0 and replay.waiting.length[0] > 0:
+            _wake(replay, now)
+    if clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0:
+        _cycle(replay, now)
 
 
 @referring
@@ -119,7 +118,7 @@ def _next_time(replay):
     clock, settings, absences = replay.clock, replay.engine.site.settings, replay.engine.site.absences
     now = np.int64(FOREVER)
     if clock[NEXT_SUBMIT] < len(replay.order):
-        now = replay.engine.jobs.submit[replay.order[clock[NEXT_SUBMIT]]]
+        now = max(replay.engine.jobs.submit[replay.order[clock[NEXT_SUBMIT]]], clock[BEGIN])
     if clock[ENDING] > 0:
         job = replay.ending[clock[ENDING] - 1]
         now = min(now, replay.engine.running.start[job] + replay.runtime[job])
@@ -235,11 +234,14 @@ def _submit(replay, now):
         if jobs.submit[job] > now:
             return
         clock[NEXT_SUBMIT] += 1
-        if not may_be_submitted(replay.engine, job):
+        waits_already = jobs.submit[job] < clock[BEGIN]
+        if not waits_already and not may_be_submitted(replay.engine, job):
             replay.refused[job] = True
             continue
         count_submitted(replay.engine, job, 1)
         replay.eligible[job] = eligible_from(replay, job, now)
+        if waits_already and replay.eligible[job] >= 0:
+            replay.eligible[job] = max(jobs.submit[job], jobs.begin[job])
         _join_all(replay, job, now)
         clock[LAST_EVENT] = now
         _wake(replay, now)
@@ -271,7 +273,7 @@ def _join_all(replay, job, now):
 
 @referring
 def _new_priorities(replay, now):
-    """Once a period all priorities are recomputed, and the queue is sorted."""
+    """Once a period all priorities are recomputed, and the queue is sorted, unless somebody else orders it."""
     clock, pending = replay.clock, replay.pending
     count_usage(replay.engine, replay.rules, replay.fair, clock[LAST_PERIOD], now)
     left = decay_of(now - clock[LAST_PERIOD], replay.rules.half_life)
@@ -280,6 +282,8 @@ def _new_priorities(replay, now):
     count_elapsed(replay.engine, now)
     clock[LAST_PERIOD] = now
     clock[PERIOD_DUE] = now + replay.rules.period
+    if clock[STOPS] != NEVER_STOPS:
+        return
     for k in range(clock[PENDING]):
         job, partition = pending[k, 0], pending[k, 1]
         if replay.engine.site.settings.basic == 0:
@@ -331,12 +335,12 @@ def _leave_queue(replay, now, by_backfill):
             kept += 1
         elif running.partition[job] == pending[k, 1]:
             replay.backfilled[job] = by_backfill
-            _note_end(replay, job)
+            note_end(replay, job)
     clock[PENDING] = kept
 
 
 @referring
-def _note_end(replay, job):
+def note_end(replay, job):
     """The job joins those that run, by their true ends."""
     clock, end = replay.clock, _true_end(replay, job)
     place = clock[ENDING]
@@ -367,7 +371,7 @@ def _end_victims(replay, now, mode, grace_s):
             end = min(_true_end(replay, job), now + grace)
             replay.runtime[job] = end - running.start[job]
             end_earlier(replay.engine, job, now + grace)
-            _note_end(replay, job)
+            note_end(replay, job)
         else:
             _end_one(replay, job, now)
             running.start[job] = NOT_GIVEN
