@@ -1,108 +1,77 @@
-"""The way to replay that follows the source's own PBS: its queues, order, limits, shares, nodes and reservations."""
+"""Runs under the PBS of a described cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from assets.common.storage import open_warehouse, pseudonym_key
-from assets.common.trace import Trace
-from assets.replay.limits.named import clock_zero_s, named_cluster
-from assets.replay.loading import catalogue_source
 from assets.replay.own.pbs.requests import pbs_jobs_of_rows
-from assets.replay.own.slurm.way import in_clock
-from assets.replay.policies import ChosenPolicy
-from assets.replay.settings import PBS, RunSettings
+from assets.replay.own.way import OwnRuns, number_of_own_runs
+from simulator.engine.queue_tree import order_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.pbs.replaying import PbsReplayer
-from simulator.pbs.settings import PbsPhases, unmodelled_formula
+from simulator.pbs.settings import PbsPhases, cycle_settings, unmodelled_formula
+from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
-from traces.catalogue.clusters import clusters_of_source
-from traces.catalogue.sources import Source
-from traces.cluster.description import ClusterDescription, SchedulerSettings
-from traces.common.described_names import with_pseudonyms
-from warehouse import Warehouse
+from traces.cluster.description import ClusterDescription, Setting
 
-_MINUTE = 60
+MINUTE_S, POLL_S = 60, 10
 
 
 @dataclass(frozen=True)
-class PbsOfSource:
-    """The PBS of a source. left_out: how many jobs were changed, by why."""
+class PbsRuns(OwnRuns):
+    """Runs that differ in what no log tells: when PBS polls nodes and lets usage decay, which of the events of one second comes first, and
+    run times by a second. policy: in place of PBS's order, None for that."""
 
     replayer: PbsReplayer
-    left_out: dict[str, int]
-    honours: ClassVar[frozenset[str]] = frozenset({"policy", "cluster"})
+    policy: Policy | None
 
-    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """Replays all jobs. Raises as PbsReplayer.replay."""
-        outcome = self.replayer.replay(jobs, cluster)
-        counts = {"jobs_never_started": outcome.counts["never started"], **self.left_out}
-        return Outcome(outcome.schedule, counts=counts)
-
-
-def pbs_cluster_of(source: Source, moment_s: int | None = None) -> ClusterDescription | None:
-    """The description of a source's PBS that holds at a UTC second, None for the first. None where its cluster is no PBS's.
-
-    Raises ValueError where a description is missing."""
-    clusters = clusters_of_source(source)
-    held = [each for each in clusters if moment_s is None or each.valid_from_s is None or each.valid_from_s <= moment_s]
-    cluster = held[-1] if held and moment_s is not None else clusters[0] if clusters else None
-    return cluster if cluster is not None and cluster.scheduler.name == PBS else None
-
-
-def own_order_of_pbs(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-    """PBS's own order. Arguments as those of assets.replay.replayers.choose_policy."""
-    return ChosenPolicy(PBS, None)
-
-
-def pbs_of_trace(trace: Trace, rows: pl.DataFrame, named: str | None = None) -> ClusterDescription:
-    """The source's PBS when the first of these rows of its trace was submitted, with times of the log's clock. named: the cluster that is
-    asked for by its name, if one is.
-
-    Raises ValueError, with the remedy, where the source has none."""
-    zero_s = clock_zero_s(trace)
-    if named is not None:
-        asked_for = named_cluster(named, trace.source)
-        if asked_for.scheduler.name != PBS:
-            raise ValueError(
-                f"cluster {named!r} has the scheduler {asked_for.scheduler.name}: give another policy than pbs, such as FCFS"
-            )
-        return in_clock(asked_for, zero_s)
-    source = catalogue_source(trace.source)
-    cluster = pbs_cluster_of(source, zero_s + int(rows["submit_s"][0]))
-    if cluster is None:
-        raise ValueError(
-            f"source {trace.source!r} has no cluster of PBS: import one with `tracehouse cluster import DIR --name NAME`, and name it "
-            "in the catalogue, or give another policy than pbs"
+    def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:
+        """One of the runs. Raises as PbsReplayer.replay."""
+        replayer = self.replayer
+        if self.policy is not None:
+            assert self.policy.fixed is not None
+            replayer = _by_order(replayer, self.policy.fixed(jobs, cluster.procs))
+        if number == 0:
+            return replayer.replay(jobs, cluster)
+        drawn = np.random.default_rng(number)
+        count, settings = len(jobs.submit), cycle_settings(replayer.description.scheduler)
+        phases = replace(
+            replayer.phases, poll_s=int(drawn.integers(POLL_S)), decay_s=int(drawn.integers(settings.decay_time)) + 1
         )
-    if source.pseudonyms:
-        cluster = with_pseudonyms(cluster, source.pseudonyms, pseudonym_key(open_warehouse()))
-    return in_clock(cluster, zero_s)
+        turns = drawn.permutation(2 * count)
+        runtime = np.maximum(jobs.runtime + drawn.integers(-1, 2, count), np.minimum(jobs.runtime, 1))
+        jobs = replace(jobs, runtime=runtime, limit=np.maximum(jobs.limit, runtime))
+        return replace(replayer, phases=phases, turns=(turns[:count], turns[count:])).replay(jobs, cluster)
 
 
-def pbs_replayer(trace: Trace, rows: pl.DataFrame, procs: int, named: str | None = None) -> PbsOfSource:
-    """The replayer of some rows of a trace. procs: of the cluster that was asked for. named: as pbs_of_trace.
+def _by_order(replayer: PbsReplayer, score: NDArray[np.int64] | NDArray[np.float64]) -> PbsReplayer:
+    """The replayer with jobs whose own priorities put the lowest score first, in place of formula, fair share and sort keys. score:
+    (jobs,)."""
+    priority = np.empty(len(score), dtype=np.int64)
+    priority[order_of(score)] = -np.arange(len(score))
+    asked = [replace(one, priority=rank) for one, rank in zip(replayer.asked, priority.tolist(), strict=True)]
+    changes: dict[str, Setting] = {"job_sort_formula": "", "fair_share": False, "job_sort_key": "job_priority HIGH"}
+    return replace(replayer, asked=asked, description=_with_values(replayer.description, changes))
 
-    Raises ValueError, with the remedy, where the source has no PBS cluster, for another size than that of its nodes, and for jobs that it
-    cannot have had."""
-    cluster = pbs_of_trace(trace, rows, named)
-    if procs != cluster.num_cpus:
-        raise ValueError(
-            f"the nodes of cluster {cluster.name} have {cluster.num_cpus} CPUs, and {procs} were asked for: leave --procs "
-            f"out, or change the nodes in a copy of clusters/{cluster.name}.toml"
-        )
+
+def _with_values(cluster: ClusterDescription, changes: Mapping[str, Setting]) -> ClusterDescription:
+    scheduler = cluster.scheduler
+    return replace(cluster, scheduler=replace(scheduler, values=dict(scheduler.values) | dict(changes)))
+
+
+def pbs_runs(cluster: ClusterDescription, rows: pl.DataFrame, zero_s: int, policy: Policy | None) -> PbsRuns:
+    """The runs of some rows of a trace. zero_s: UTC second of the log's second 0. policy: as PbsRuns has it. A formula that a replay cannot
+    follow is left out.
+
+    Raises ValueError for jobs that the cluster cannot have had."""
     asked, left_out = pbs_jobs_of_rows(rows, cluster)
     if unmodelled_formula(cluster.scheduler):
-        cluster = _without_formula(cluster)
-    return PbsOfSource(PbsReplayer(cluster, asked, PbsPhases(minute_s=clock_zero_s(trace) % _MINUTE)), left_out)
-
-
-def _without_formula(cluster: ClusterDescription) -> ClusterDescription:
-    """The cluster without a formula that a replay cannot follow."""
-    scheduler = cluster.scheduler
-    values = {name: value for name, value in scheduler.values.items() if name != "job_sort_formula"}
-    return replace(cluster, scheduler=SchedulerSettings(scheduler.name, scheduler.version, values))
+        cluster = _with_values(cluster, {"job_sort_formula": ""})
+    replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s % MINUTE_S))
+    return PbsRuns(number_of_own_runs(rows.height), left_out, replayer, policy)
