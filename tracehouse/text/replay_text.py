@@ -57,6 +57,7 @@ SHOWN_COUNTS = (
     "equal_submit_times",
     "repeated_job_ids",
     "running_jobs",
+    "running_jobs_without_room",
     "waiting_jobs",
     "cancelled_jobs",
     "outages",
