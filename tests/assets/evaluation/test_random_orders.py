@@ -30,7 +30,7 @@ from tests.assets.replay.scenarios.examples import results_of
 from tests.models.judging.bursts import PROCS, bursts
 from tests.pipelines.command_line import succeed, use_home
 from tests.tiny import swf_line
-from tracehouse.text.replay_text import print_ratios
+from tracehouse.text.training_text import print_ratios
 from tracehouse.text.what_if_text import what_if_text
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, replace_partitions
