@@ -316,6 +316,6 @@ def put_in_order(state, orders):
         if orders.listed[job]:
             orders.value[job] += 0.0  # of two zeros one has a sign
             bits = orders.bits[job]
-            # numbers of floats are in the order of the floats, those below zero the other way round
+            # the bits of floats are in the order of the floats, and those below zero in the opposite one
             pending[row, 2] = -(bits if bits >= 0 else bits ^ np.int64(0x7FFFFFFFFFFFFFFF))
     sort_queue(state.engine, pending, state.clock[PENDING], state.room)
