@@ -57,11 +57,22 @@ def replay_golden(run: GoldenRun, phases: Phases) -> NDArray[np.int64]:
 
 def phases_of(run: GoldenRun, seed: int) -> Phases:
     """The phases of a replay. The cluster is idle before the first job, so the first backfill cycle follows its submission at once. What a
-    cycle takes for a job is what it took in the recorded run."""
+    cycle takes for a job, and how long nodes complete, are what they took in the recorded run."""
     cycles = [event.cycle for event in run.events if event.cycle is not None and event.cycle.end_time > 0]
     spent = sum(cycle.end_time - cycle.time for cycle in cycles)
     tests = sum(len(cycle.tests) for cycle in cycles)
-    return replace(Phases.drawn(seed, test_us=int(1e6 * spent / max(tests, 1))), cycle_s=1)
+    drawn = Phases.drawn(seed, epilog_s=_epilog_s(run), test_us=int(1e6 * spent / max(tests, 1)))
+    return replace(drawn, cycle_s=1)
+
+
+def _epilog_s(run: GoldenRun) -> tuple[int, int]:
+    """How long nodes complete: the first and the last decile of the seconds from ends of jobs to the next pass of the main scheduler."""
+    passes = np.array([event.time for event in run.events if event.kind == "pass"])
+    ends = np.array([event.time for event in run.events if event.kind == "end"])
+    place = np.searchsorted(passes, ends)
+    seconds = (passes[place[place < len(passes)]] - ends[place < len(passes)]).tolist()
+    least, most = np.quantile(seconds, (0.1, 0.9)) if seconds else (0, 0)
+    return int(least), round(most)
 
 
 def _runtime(run: GoldenRun, k: int) -> int:
