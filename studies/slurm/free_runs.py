@@ -25,7 +25,7 @@ from studies.slurm.decisions import golden_folders
 from studies.slurm.golden_runs import GoldenRun, read_golden_run
 from studies.slurm.waits_by_group import COLUMNS, RULER, rows_by_group
 
-SEEDS = 5
+SEEDS = 20
 SOON_S = 0.3
 """Seconds after its interval in which a cycle begins that waits for nothing."""
 
