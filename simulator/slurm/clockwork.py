@@ -32,10 +32,15 @@ MILLION = 1_000_000
     NOW,
     NODES_FREED,
     STOPS,
-) = range(18)
+    LAST_CHANGE,
+    ENDED,
+    PURGED,
+    NEXT_EDGE,
+) = range(22)
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
 change. CYCLE_US: what is left of the time that cycles took, below a second. BEGIN: the first second; jobs that were submitted before wait
-already. NOW: the second of the last events. NODES_FREED: 1 where an epilog has ended then. STOPS: of the next three."""
+already. NOW: the second of the last events. NODES_FREED: 1 where an epilog has ended then. STOPS: of the next three.
+LAST_CHANGE, ENDED, PURGED, NEXT_EDGE: see simulator/slurm/replays/changes.py."""
 NEVER_STOPS, STOPS_TO_ORDER, HAS_STOPPED = range(3)
 """Whether the loop stops before schedulers run, so that somebody else orders the queue."""
 ALL_DONE, WANT_ORDER = range(2)
@@ -56,7 +61,7 @@ class Replay(NamedTuple):
     runtime: IntArray  # (jobs,)
     epilog: IntArray  # (jobs,), seconds until its nodes can be used again
     test_us: int  # microseconds that a cycle takes for each job
-    clock: IntArray  # (18,)
+    clock: IntArray  # (22,)
     pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
     room: IntArray  # (rows, 3), to sort the queue in
     eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
@@ -66,3 +71,5 @@ class Replay(NamedTuple):
     backfilled: NDArray[np.bool_]  # (jobs,)
     refused: NDArray[np.bool_]  # (jobs,), by a limit on submitted jobs
     preempted: IntArray  # (jobs,), how often
+    ended: IntArray  # (jobs,), when jobs have ended, ascending
+    edges: IntArray  # (edges, 2), seconds at which reservations or nodes change, ascending

@@ -23,11 +23,13 @@ from simulator.slurm.clockwork import (
     FULL_DUE,
     HAS_STOPPED,
     LAST_BATCH,
+    LAST_CHANGE,
     LAST_EVENT,
     LAST_PERIOD,
     MILLION,
     NEVER_STOPS,
     NEXT_ABSENCE,
+    NEXT_EDGE,
     NEXT_SUBMIT,
     NODES_FREED,
     NOW,
@@ -43,6 +45,7 @@ from simulator.slurm.main_pass import main_pass
 from simulator.slurm.preemption import CANCEL, REQUEUE, REQUEUE_DELAY, group_of
 from simulator.slurm.priority import FIRST_BASIC, count_job, count_usage, job_priority
 from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
+from simulator.slurm.replays.changes import note_ended, pass_edges, purge_due, purge_ended, wake, whole_steps
 from simulator.slurm.starting import end_earlier, end_job, leave_node
 
 ALL = np.int64(1 << 40)
@@ -72,18 +75,19 @@ def run_replay(replay):
 
 @referring
 def _take_events(replay, now):
-    """Jobs end, nodes go, priorities are recomputed, jobs are submitted, and epilogs end."""
+    """Jobs end, nodes go, reservations begin and end, priorities are recomputed, jobs are submitted, and epilogs end."""
     clock = replay.clock
     clock[NOW] = now
     end_finished(replay, now)
     _lose_nodes(replay, now)
+    begin = pass_edges(replay, now)
     if clock[PERIOD_DUE] <= now:
         renew_priorities(replay, now)
     _submit(replay, now)
     epilogs = clock[EPILOGS]
     while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
         clock[EPILOGS] -= 1
-    clock[NODES_FREED] = int(clock[EPILOGS] < epilogs)
+    clock[NODES_FREED] = int(clock[EPILOGS] < epilogs or begin > 0)
 
 
 @referring
@@ -95,9 +99,10 @@ def _runs_scheduler(clock, now):
 
 @referring
 def _run_schedulers(replay, now):
-    """The main scheduler after an epilog, then the one that is due by time, then a backfill cycle."""
+    """The main scheduler after an epilog or the begin of a reservation, then the one that is due by time, then a backfill cycle."""
     clock, settings = replay.clock, replay.engine.site.settings
     if clock[NODES_FREED] > 0:
+        wake(replay, now)
         _pass(replay, settings.depth + 1, now)
     is_full = clock[FULL_DUE] <= now
     if is_full or clock[BATCH_DUE] <= now:
@@ -106,8 +111,7 @@ def _run_schedulers(replay, now):
         clock[BATCH_DUE] = FOREVER
     if is_full:
         clock[FULL_DUE] += settings.full_interval
-        if clock[PENDING] > 0 and replay.waiting.length[0] > 0:
-            _wake(replay, now)
+        purge_ended(replay, now)
     if clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0:
         _cycle(replay, now)
 
@@ -129,9 +133,13 @@ def _next_time(replay):
     if clock[PENDING] > 0:
         if now >= FOREVER and not _may_start_later(replay):
             return FOREVER
+        if clock[NEXT_EDGE] < len(replay.edges):
+            now = min(now, replay.edges[clock[NEXT_EDGE], 0])
+        now = min(now, clock[PERIOD_DUE])
         return min(min(now, _next_run(clock)), clock[BATCH_DUE])
     if now < FOREVER:
-        clock[FULL_DUE] += _whole_steps(now - clock[FULL_DUE], settings.full_interval)
+        now = min(now, purge_due(replay))
+        clock[FULL_DUE] += whole_steps(now - clock[FULL_DUE], settings.full_interval)
         clock[BATCH_DUE] = FOREVER
         if clock[ASLEEP] == 0 and clock[CYCLE_DUE] < now:
             clock[CYCLE_DUE] += settings.interval  # a cycle with nobody to start
@@ -140,24 +148,9 @@ def _next_time(replay):
 
 
 @referring
-def _whole_steps(late, step):
-    """The seconds to add so that a rhythm is not late."""
-    return (late + step - 1) // step * step if late > 0 else 0
-
-
-@referring
 def _next_run(clock):
     """When the full queue is looked at next, or a cycle begins."""
     return clock[FULL_DUE] if clock[ASLEEP] > 0 else min(clock[FULL_DUE], clock[CYCLE_DUE])
-
-
-@referring
-def _wake(replay, now):
-    """Something has changed: if backfill waits for that, its next cycle begins within a second, but not before its interval is over."""
-    clock = replay.clock
-    if clock[ASLEEP] > 0:
-        clock[ASLEEP] = 0
-        clock[CYCLE_DUE] = max(clock[CYCLE_DUE], now + 1)
 
 
 @referring
@@ -192,8 +185,9 @@ def end_finished(replay, now):
         _end_one(replay, job, end)
         count_submitted(replay.engine, job, -1)
         replay.finished[job] = end
+        note_ended(replay, now)
         clock[LAST_EVENT] = now
-        _wake(replay, now)
+        wake(replay, now)
 
 
 @referring
@@ -204,7 +198,7 @@ def _lose_nodes(replay, now):
         leave_node(replay.engine, absences[clock[NEXT_ABSENCE]])
         clock[NEXT_ABSENCE] += 1
         _end_victims(replay, now, CANCEL if replay.engine.site.settings.requeues == 0 else REQUEUE, 0)
-        _wake(replay, now)
+        wake(replay, now)
 
 
 @referring_apart
@@ -244,7 +238,7 @@ def _submit(replay, now):
             replay.eligible[job] = max(jobs.submit[job], jobs.begin[job])
         queue_up(replay, job, now)
         clock[LAST_EVENT] = now
-        _wake(replay, now)
+        wake(replay, now)
         due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
         clock[BATCH_DUE] = min(clock[BATCH_DUE], due)
 
@@ -283,11 +277,17 @@ def renew_priorities(replay, now):
     clock[LAST_PERIOD] = now
     clock[PERIOD_DUE] = now + replay.rules.period
     if clock[STOPS] != NEVER_STOPS:
+        wake(replay, now)
         return
     for k in range(clock[PENDING]):
         job, partition = pending[k, 0], pending[k, 1]
         if replay.engine.site.settings.basic == 0:
-            pending[k, 2] = _priority(replay, job, partition, now)
+            priority = _priority(replay, job, partition, now)
+            if priority != pending[k, 2]:
+                pending[k, 2] = priority
+                clock[LAST_CHANGE] = now
+    if clock[LAST_CHANGE] == now:
+        wake(replay, now)
     sort_queue(replay.engine, pending, clock[PENDING], replay.room)
 
 
@@ -295,26 +295,29 @@ def renew_priorities(replay, now):
 def _pass(replay, depth, now):
     if replay.clock[PENDING] == 0:
         return
-    fill_waiting(replay, replay.clock[PENDING], now)
+    if fill_waiting(replay, replay.clock[PENDING], now) > 0:
+        wake(replay, now)
     if main_pass(replay.engine, replay.waiting, depth, now) > 0:
         take_started(replay, now, False)
+        wake(replay, now)
     _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
 @referring
 def _cycle(replay, now):
-    """A cycle, after whose end the interval to the next one begins. After one without jobs backfill waits for something to change."""
+    """A cycle, after whose end the interval to the next one begins. After one that changes nothing backfill waits for a change."""
     clock, settings = replay.clock, replay.engine.site.settings
     clock[CYCLE_DUE] = now + settings.interval
     if clock[PENDING] == 0 or settings.backfills == 0:
         clock[ASLEEP] = 1
         return
     fill_waiting(replay, replay.clock[PENDING], now)
-    clock[ASLEEP] = int(replay.waiting.length[0] == 0)
     tests = backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
     spent = clock[CYCLE_US] + tests * replay.test_us
     clock[CYCLE_DUE] += spent // MILLION
     clock[CYCLE_US] = spent % MILLION
+    has_changed = replay.engine.plans.changes[0] > 0 or clock[LAST_CHANGE] >= now + spent // MILLION
+    clock[ASLEEP] = int(not has_changed)
     for k in range(replay.decisions.length[0]):
         if replay.decisions.kind[k] == STARTED:
             take_started(replay, now, True)

@@ -20,8 +20,10 @@ from simulator.slurm.clockwork import (
     BATCH_DUE,
     BEGIN,
     CYCLE_DUE,
+    CYCLE_US,
     FULL_DUE,
     LAST_BATCH,
+    LAST_CHANGE,
     LAST_PERIOD,
     MILLION,
     NEXT_SUBMIT,
@@ -32,6 +34,7 @@ from simulator.slurm.limit_slots import limits_of
 from simulator.slurm.loop import run_replay
 from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
+from simulator.slurm.replays.changes import edges_of
 from simulator.slurm.replays.orders import by_order, is_fixed_order, run_in_order
 from simulator.slurm.replays.warm import WarmStart, begin_warm
 from simulator.slurm.settings import slurm_settings
@@ -46,20 +49,23 @@ TEST_US = 1000
 @dataclass(frozen=True)
 class Phases:
     """What differs between two runs of the same Slurm. cycle_s, full_s: seconds from the first submission to the first backfill cycle and
-    to the first pass over the full queue. epilog_s: least and most seconds that nodes complete, drawn for each job with `seed`. test_us:
-    microseconds that a backfill cycle takes for each job that it tests, by which later cycles are later."""
+    to the first pass over the full queue. cycle_us: microseconds by which that cycle is later. epilog_s: least and most seconds that nodes
+    complete, drawn for each job with `seed`. test_us: microseconds that a backfill cycle takes for each job that it tests, by which later
+    cycles are later."""
 
     cycle_s: int = 0
     full_s: int = 0
     epilog_s: tuple[int, int] = (0, 0)
     seed: int = 0
     test_us: int = 0
+    cycle_us: int = 0
 
     @staticmethod
     def drawn(seed: int, interval_s: int = 30, epilog_s: tuple[int, int] = (0, 5), test_us: int = TEST_US) -> Phases:
         """Phases of one more run."""
         random = np.random.default_rng(seed)
-        return Phases(int(random.integers(interval_s)), int(random.integers(60)), epilog_s, seed, test_us)
+        cycle_s, full_s, cycle_us = (int(random.integers(bound)) for bound in (interval_s, 60, MILLION))
+        return Phases(cycle_s, full_s, epilog_s, seed, test_us, cycle_us)
 
 
 @dataclass(frozen=True)
@@ -145,11 +151,12 @@ def new_replay(
     num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
     rows = num_jobs * jobs.partitions.shape[1]
     running, first = begins or (0, int(jobs.submit.min()) if num_jobs else 0)
-    clock = np.zeros(18, dtype=np.int64)
+    clock = np.zeros(22, dtype=np.int64)
     clock[BEGIN], clock[NEXT_SUBMIT] = first, running
     rules = priority_rules(description.scheduler)
     clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
     clock[BATCH_DUE], clock[LAST_BATCH], clock[LAST_PERIOD] = FOREVER, first - 60, first
+    clock[CYCLE_US], clock[LAST_CHANGE] = phases.cycle_us, first - 60
     clock[PERIOD_DUE] = FOREVER if settings.basic else first + rules.period
     order = np.arange(num_jobs)
     order[running:] = running + np.argsort(jobs.submit[running:], kind="stable")
@@ -177,6 +184,8 @@ def new_replay(
         backfilled=np.zeros(num_jobs, dtype=np.bool_),
         refused=np.zeros(num_jobs, dtype=np.bool_),
         preempted=np.zeros(num_jobs, dtype=np.int64),
+        ended=np.zeros(num_jobs, dtype=np.int64),
+        edges=edges_of(engine.site),
     )
 
 

@@ -20,6 +20,7 @@ from simulator.slurm.clockwork import ENDING, NEXT_SUBMIT, NOW, PENDING, WANT_OR
 from simulator.slurm.loop import run_replay
 from simulator.slurm.preemption import REQUEUE_DELAY
 from simulator.slurm.queue import eligible_from, sort_queue
+from simulator.slurm.replays.changes import wake
 
 refer: Any = typed_refer  # numba gives it its context
 IntArray = NDArray[np.int64]
@@ -112,8 +113,9 @@ def list_waiting(state, orders):
             continue
         if state.eligible[job] < 0:
             state.eligible[job] = eligible_from(state, job, now)
-        if state.eligible[job] < 0:
-            continue
+            if state.eligible[job] < 0:
+                continue
+            wake(state, now)
         orders.listed[job] = True
         place = kept
         while place > 0 and state.position[queue[place - 1]] > state.position[job]:
