@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from simulator.slurm.clockwork import STOPS, STOPS_TO_ORDER
+import numpy as np
+
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import Request
+from simulator.slurm.clockwork import BEGIN, NEVER_STOPS, NEXT_EDGE, NEXT_SUBMIT, STOPS
+from simulator.slurm.replaying import Phases, new_replay
+from tests.simulator.slurm_site import SITE, columns_of
 
 
 def test_a_clock_has_a_place_for_everything() -> None:
-    """The last place is that of who stops the loop, which `new_replay` makes room for."""
-    assert STOPS == 17 and STOPS_TO_ORDER == 1
+    replay = new_replay(SITE, cluster_arrays(SITE), columns_of([Request(7)]), np.array([60]), Phases())
+    assert len(replay.clock) == NEXT_EDGE + 1
+    assert (replay.clock[BEGIN], replay.clock[NEXT_SUBMIT], replay.clock[STOPS]) == (7, 0, NEVER_STOPS)
