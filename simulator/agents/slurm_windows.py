@@ -26,9 +26,9 @@ from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, Recorder,
 from simulator.slurm.clockwork import Replay
 from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import SlurmReplayer
-from simulator.slurm.replays.ordering import AWAITED_FROM, AWAITED_TO, ROOM_IS_FULL, run_ordered
-from simulator.slurm.replays.orders import is_fixed_order, ordered_queue, run_in_order
-from simulator.slurm.replays.warm import HeldNodes, RanBefore, WarmStart
+from simulator.slurm.variants.ordering import AWAITED_FROM, AWAITED_TO, ROOM_IS_FULL, run_ordered
+from simulator.slurm.variants.orders import is_fixed_order, ordered_queue, run_in_order
+from simulator.slurm.variants.warm import HeldNodes, RanBefore, WarmStart
 
 IntArray = NDArray[np.int64]
 

@@ -35,10 +35,10 @@ from simulator.slurm.loop import run_replay
 from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
 from simulator.slurm.replays.changes import edges_of
-from simulator.slurm.replays.orders import by_order, is_fixed_order, run_in_order
-from simulator.slurm.replays.warm import WarmStart, begin_warm
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.state import idle_engine, site_of
+from simulator.slurm.variants.orders import by_order, is_fixed_order, run_in_order
+from simulator.slurm.variants.warm import WarmStart, begin_warm
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]

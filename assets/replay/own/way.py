@@ -20,7 +20,7 @@ from assets.replay.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.replayer import Outcome
-from simulator.slurm.replays.orders import is_fixed_order
+from simulator.slurm.variants.orders import is_fixed_order
 from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse
 

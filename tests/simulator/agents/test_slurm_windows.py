@@ -9,7 +9,7 @@ from models.scheduling.learning.starts import smallest_area_first
 from simulator.agents.slurm_windows import SlurmTrace
 from simulator.policies.observation import LAYOUTS
 from simulator.policies.registry import network_policy, parse_policy
-from tests.simulator.slurm.replays.test_orders import JOBS, crowded_jobs
+from tests.simulator.slurm.variants.test_orders import JOBS, crowded_jobs
 
 NETWORK = smallest_area_first(LAYOUTS["plain"], 40.0, 1)
 FIRST = np.array([40, 60])

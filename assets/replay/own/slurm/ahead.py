@@ -13,8 +13,8 @@ from assets.common.trace import Trace
 from assets.replay.loading import is_loaded
 from simulator.cluster.requests import Requests, some_requests
 from simulator.slurm.priority import priority_rules
-from simulator.slurm.replays.warm import HeldNodes, RanBefore, WarmStart, no_nodes
 from simulator.slurm.settings import slurm_settings
+from simulator.slurm.variants.warm import HeldNodes, RanBefore, WarmStart, no_nodes
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]

@@ -16,7 +16,7 @@ from simulator.policies.agents import parse_agent
 from simulator.policies.observation import LAYOUTS
 from simulator.policies.registry import Policy, assisted, network_policy, parse_policy, register_policy
 from simulator.slurm.replaying import Phases, SlurmReplayer
-from simulator.slurm.replays.orders import by_order
+from simulator.slurm.variants.orders import by_order
 from tests.simulator.slurm_site import SITE, columns_of
 
 JOBS = 120

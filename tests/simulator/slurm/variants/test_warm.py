@@ -12,10 +12,10 @@ from simulator.cluster.requests import Request
 from simulator.jobs.cluster import Cluster, RunningJobs
 from simulator.jobs.jobs import Jobs
 from simulator.slurm.replaying import Phases, SlurmReplayer
-from simulator.slurm.replays.warm import HeldNodes, RanBefore, WarmStart, decayed_seconds, decayed_share, no_nodes
+from simulator.slurm.variants.warm import HeldNodes, RanBefore, WarmStart, decayed_seconds, decayed_share, no_nodes
 from studies.slurm.golden_runs import read_golden_run
 from tests.shared import shared_file
-from tests.simulator.slurm.replays.golden_halves import SecondHalf
+from tests.simulator.slurm.variants.golden_halves import SecondHalf
 from tests.simulator.slurm_site import SITE, columns_of
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription

@@ -12,7 +12,7 @@ from simulator.policies.registry import parse_policy
 from simulator.policies.sampling import no_recorder
 from simulator.slurm.clockwork import PENDING
 from simulator.slurm.replaying import Phases, SlurmReplayer
-from simulator.slurm.replays.ordering import (
+from simulator.slurm.variants.ordering import (
     AWAITED_FROM,
     AWAITED_TO,
     ORDER_ASKED,
@@ -22,7 +22,7 @@ from simulator.slurm.replays.ordering import (
     run_ordered,
     take_scores,
 )
-from simulator.slurm.replays.orders import ordered_queue
+from simulator.slurm.variants.orders import ordered_queue
 from tests.simulator.slurm_site import SITE, columns_of
 
 

@@ -19,7 +19,7 @@ from simulator.policies.registry import Policy
 from simulator.policies.sampling import TAKE_BEST, no_recorder
 from simulator.policies.scoring import FIXED, Scratch
 from simulator.slurm.clockwork import NOW, STOPS, STOPS_TO_ORDER, Replay
-from simulator.slurm.replays.ordering import (
+from simulator.slurm.variants.ordering import (
     COUNTED,
     FAILED,
     FAILED_OPERATION,
