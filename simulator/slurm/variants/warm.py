@@ -125,9 +125,9 @@ def _count_usage(replay: Replay, past: RanBefore) -> None:
     fair, member, begin_s = replay.fair, past.requests.member, int(replay.clock[BEGIN])
     seconds = decayed_seconds(past.start, np.minimum(past.end, begin_s), begin_s, replay.rules.half_life)
     used = billed_before(replay, replay.rules, past) * seconds
-    known = member >= 0
-    owner = member[known] + fair.num_accounts
-    totals = np.bincount(owner, used[known], minlength=len(fair.usage))
+    is_member = member >= 0
+    owner = member[is_member] + fair.num_accounts
+    totals = np.bincount(owner, used[is_member], minlength=len(fair.usage))
     for node in np.flatnonzero(totals):
         add_usage(fair.usage, fair.parent, node, totals[node])
 
