@@ -117,14 +117,22 @@ class Trace:
         estimates: Estimates | str = "requested",
         reserve_by: str = "estimate",
     ) -> RunningJobs:
+        """The jobs of `running_rows` as a cluster has them. Raises as `jobs`."""
+        running = self.running_rows(rows, moment)
+        jobs = self.jobs_of(running, estimates, reserve_by)
+        return RunningJobs(
+            running["start_s"].to_numpy(), jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.hold
+        )
+
+    def running_rows(self, rows: pl.DataFrame, moment: int) -> pl.DataFrame:
         """Jobs among `rows` that by the log's own times were running at `moment`, a second of the log's clock, and had started before.
         A job whose start the log does not have is not among them, nor one that was suspended then. One that was suspended before counts as
-        started so much later. Raises as `jobs`."""
+        started so much later, in the column start_s, too."""
         paused = self.suspensions.filter(pl.col("from_s") <= moment)
         past = paused.group_by("job_index").agg(
             (pl.col("to_s") - pl.col("from_s")).sum().alias("gap_s"), pl.col("to_s").max().alias("resumed_s")
         )
-        running = (
+        return (
             rows.join(past, on="job_index", how="left", maintain_order="left")
             .with_columns(pl.col("start_s") + pl.col("gap_s").fill_null(0))
             .filter(
@@ -133,10 +141,7 @@ class Trace:
                 pl.col("start_s") + pl.col("runtime_s") > moment,
                 pl.col("resumed_s").fill_null(moment) <= moment,
             )
-        )
-        jobs = self.jobs_of(running, estimates, reserve_by)
-        return RunningJobs(
-            running["start_s"].to_numpy(), jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.hold
+            .select(rows.columns)
         )
 
     def held(self, rows: pl.DataFrame) -> tuple[IntArray, IntArray, IntArray]:

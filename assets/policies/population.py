@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def lineage(rows: pl.DataFrame, goal: str) -> Figure:
+def lineage(rows: pl.DataFrame, goal: str) -> "Figure":
     """Cost by generation, with a line from each member to its parent. rows: of policies.population, of one source.
 
     The line of the chosen member is orange, and those of members that went on from a copy are dashed.

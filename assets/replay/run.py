@@ -191,7 +191,8 @@ def replay_run(
         unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
         counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
     ground = None if nodes is None else ground_of(nodes, cluster_procs, trace.procs_per_node)
-    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground), jobs)
+    before = (ahead, begin) if settings.warm_start else None
+    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before), jobs)
     counts |= outcome.counts
     return ReplayRun(
         *(settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts, ground),

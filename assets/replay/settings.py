@@ -128,7 +128,8 @@ class RunSettings(BaseModel):
         description="Only these jobs: position of the first among the replayable jobs, from 0, and how many.",
     )
     warm_start: Annotated[bool, Option(refusable=True)] = Field(
-        default=False, description="Begin with the jobs that were running or waiting by the log's own times."
+        default=False,
+        description="Begin with the jobs that were running or waiting by the log's own times, under Slurm on their nodes.",
     )
     outages: Annotated[
         list[Outage], Option(metavar="FILE", form="file", convert=_outages, key=TEXT, refusable=True)

@@ -79,7 +79,7 @@ def _try_to_start(engine, job, partition, now):
             & (scratch.away[node] <= now)
         )
     if not reservations_allow(engine, job, now, job_limit(engine, job, partition)):
-        return PASSED_OVER
+        return PASSED_OVER if engine.jobs.reservation[job] < 0 else BLOCKS
     reset_weights(engine, partition)
     chosen = choose_now(engine, job, partition)
     if over_limit(engine, job, chosen):

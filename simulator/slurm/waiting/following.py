@@ -12,8 +12,7 @@ from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
-from simulator.slurm.limits import count_submitted
-from simulator.slurm.loop import (
+from simulator.slurm.clockwork import (
     ENDING,
     LAST_EVENT,
     NEXT_ABSENCE,
@@ -21,11 +20,9 @@ from simulator.slurm.loop import (
     PENDING,
     PERIOD_DUE,
     Replay,
-    end_finished,
-    queue_up,
-    renew_priorities,
-    take_started,
 )
+from simulator.slurm.limits import count_submitted
+from simulator.slurm.loop import end_finished, queue_up, renew_priorities, take_started
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.queue import eligible_from
 from simulator.slurm.replaying import Phases, new_replay

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
+from simulator.slurm.clockwork import PENDING
 from simulator.slurm.limits import lacks_licences, slot_before_nodes, slot_exceeded
-from simulator.slurm.loop import PENDING
 from simulator.slurm.main_pass import close_partition, reservations_allow
 from simulator.slurm.nodes.selection import choose_now, reset_weights
 from simulator.slurm.queue import fill_waiting

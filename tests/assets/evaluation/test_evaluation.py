@@ -45,7 +45,7 @@ from tests.pipelines.command_line import succeed, use_home
 from tests.simulator.busy import PROCS as BUSY_PROCS
 from tests.simulator.busy import busy_jobs
 from tests.tiny import SOURCE, swf_line
-from tracehouse.text.replay_text import print_ratios
+from tracehouse.text.training_text import print_ratios
 from tracehouse.text.what_if_text import what_if_text
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, replace_partitions

@@ -138,7 +138,7 @@ OPTIONS = {
         "SOURCE", "--goal", "--backfill", "--estimates", "--rules", "--window-jobs", "--method", "--layout", "--start",
         "--learn", "--agent", "--policy", "--paper", "--epochs", "--accept-trade", "--seeds", "--out", "--plot", "--json",
         "--trajectories", "--minibatch", "--workers", "--launcher", "--torchrun", "--sync-fraction", "--backlogs", "--population",
-        "--interval", "--repeat",
+        "--interval", "--repeat", "--cluster",
     ],
     "distil": ["POLICY", "SOURCE", "--seed", "--json"],
     "place": [

@@ -247,7 +247,9 @@ def test_each_occurrence_of_a_standing_reservation_is_one() -> None:
 def test_reservations_of_the_recorded_run() -> None:
     lines = gzip.decompress((golden_folder("P7") / "accounting.gz").read_bytes()).decode().splitlines()
     parts = (line.split(";", 3) for line in lines)
-    records = [ReservationRecord(kind, _logged_s(stamp) or 0, name, record_pairs(text)) for stamp, kind, name, text in parts]
+    records = [
+        ReservationRecord(kind, _logged_s(stamp) or 0, name, record_pairs(text)) for stamp, kind, name, text in parts
+    ]
     first, second = reservations_of_records(records)
     assert (first.begin_s, first.end_s, len(first.nodes), first.users) == (1795677995, 1795678025, 16, ("u1",))
     assert (second.begin_s, second.end_s, len(second.nodes), second.users) == (1795678040, 1795678060, 32, ("u2",))
