@@ -399,8 +399,7 @@ def _beside(
     cloud: ChanceCloud | None,
 ) -> pl.DataFrame:
     """The rows of replay.period_scores with verdicts and ratios beside the fitted scheduler instead of FCFS with EASY, by the same
-    rules: docs/reference/semantics.md, "Verdicts". Policies that learn from their own replay are judged by one start of the log. cloud: of
-    random orders beside the fitted scheduler."""
+    rules: docs/reference/semantics.md, "Verdicts". Policies that learn from their own replay are judged by one start of the log."""
     cut = cut_into_blocks(np.ones(len(scored.index), np.bool_), BLOCKS)
     judgements = []
     for row in scores.iter_rows(named=True):

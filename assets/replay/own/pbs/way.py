@@ -20,7 +20,7 @@ from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
 from traces.cluster.description import ClusterDescription, Setting
 
-MINUTE_S, POLL_S = 60, 10
+POLL_S = 10
 
 
 @dataclass(frozen=True)
@@ -73,5 +73,5 @@ def pbs_runs(cluster: ClusterDescription, rows: pl.DataFrame, zero_s: int, polic
     asked, left_out = pbs_jobs_of_rows(rows, cluster)
     if unmodelled_formula(cluster.scheduler):
         cluster = _with_values(cluster, {"job_sort_formula": ""})
-    replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s % MINUTE_S))
+    replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s))
     return PbsRuns(number_of_own_runs(rows.height), left_out, replayer, policy)
