@@ -20,7 +20,7 @@ from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
 from traces.cluster.description import ClusterDescription, Setting
 
-POLL_S = 10
+NODE_POLL_S = 10
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class PbsRuns(OwnRuns):
         drawn = np.random.default_rng(number)
         count, settings = len(jobs.submit), cycle_settings(replayer.description.scheduler)
         phases = replace(
-            replayer.phases, poll_s=int(drawn.integers(POLL_S)), decay_s=int(drawn.integers(settings.decay_time)) + 1
+            replayer.phases,
+            poll_s=int(drawn.integers(NODE_POLL_S)),
+            decay_s=int(drawn.integers(settings.decay_time)) + 1,
         )
         turns = drawn.permutation(2 * count)
         runtime = np.maximum(jobs.runtime + drawn.integers(-1, 2, count), np.minimum(jobs.runtime, 1))
