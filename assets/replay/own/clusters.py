@@ -49,8 +49,8 @@ def own_cluster_named(source: str) -> ClusterDescription | None:
 
 
 def own_cluster_of_log(warehouse: Warehouse, source: str) -> ClusterDescription | None:
-    """`own_cluster_named` the source where its log can be of that cluster. Else it warns, and is None: such as with queues of earlier years.
-    For the pipeline, which goes on without. warehouse: has the source."""
+    """`own_cluster_named` the source where its log can be of that cluster. Else it warns, and is None, such as with queues of earlier
+    years. For the pipeline, which goes on without. warehouse: has the source."""
     cluster = own_cluster_named(source)
     if cluster is None:
         return None
@@ -67,7 +67,7 @@ def own_cluster_of_log(warehouse: Warehouse, source: str) -> ClusterDescription 
     if faults:
         warn(
             f"{source}: not replayed under the {OWN_SCHEDULERS[cluster.scheduler.name]} of the cluster {cluster.name}, which {faults[0]}: "
-            f"correct clusters/{cluster.name}.toml (`tracehouse cluster check {source}`)"
+            f"correct clusters/{cluster.name}.toml (`tracehouse cluster check {cluster.name} {source}`)"
         )
     return None if faults else cluster
 
