@@ -216,13 +216,11 @@ def trace_sha256(rows: pl.DataFrame) -> str:
     return digest.hexdigest()
 
 
-RECORD_LABELS = ("selected_chunks", "place", "project")
-"""Columns of raw.pbs_records that rows may have besides those of core.jobs. Null for jobs of other logs."""
 
 
 def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, labels: Sequence[str] = ()) -> Trace:
-    """cancelled: whether jobs that were cancelled before they started are among the rows. labels: further columns of core.jobs, and
-    RECORD_LABELS, that the rows should have.
+    """cancelled: whether jobs that were cancelled before they started are among the rows. labels: further columns of core.jobs, or of
+    raw.pbs_records, that the rows should have.
 
     Raises ValueError when the source is not in the warehouse or has no job that can be replayed.
     """
@@ -290,8 +288,9 @@ def _with_labels(
     connection: duckdb.DuckDBPyConnection, source: str, rows: pl.DataFrame, labels: Sequence[str]
 ) -> pl.DataFrame:
     missing = [name for name in dict.fromkeys(labels) if name not in rows.columns]
-    of_jobs = [name for name in missing if name not in RECORD_LABELS]
-    of_records = [name for name in missing if name in RECORD_LABELS]
+    columns_of_jobs = connection.table("core.jobs").columns
+    of_jobs = [name for name in missing if name in columns_of_jobs]
+    of_records = [name for name in missing if name not in columns_of_jobs]
     queries = []
     if of_jobs:
         queries.append(f"SELECT job_index, {', '.join(of_jobs)} FROM core.jobs WHERE source = $source")

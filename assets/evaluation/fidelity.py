@@ -18,7 +18,7 @@ from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.evaluation import plots
 from assets.ingest.core_jobs import jobs
-from assets.replay.own.clusters import own_cluster_named
+from assets.replay.own.clusters import own_cluster_of_log
 from assets.replay.policies import ChosenPolicy
 from assets.replay.run import replay_run
 from assets.replay.settings import REQUEST_LABELS, RunSettings, own_policy_of
@@ -101,7 +101,7 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
     if why_not:
         return FidelityOfLog(logged, [], None, [no_grade(why_not)])
     ranked = fitted(trace, logged)
-    described = own_cluster_named(trace.source)
+    described = own_cluster_of_log(warehouse, trace.source)
     if described is None:
         schedule = fitted_replay(trace, ranked[0])
     else:

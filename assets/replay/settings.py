@@ -11,7 +11,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, PrivateAttr
 
-from assets.common.trace import RECORD_LABELS
 from assets.common.writing.options import Option, options_of
 from assets.replay.changes.outages import Outage, read_outages
 from assets.replay.changes.sizes import parse_load
@@ -333,12 +332,13 @@ class NodeSettings(BaseModel):
             ) from None
 
 
-REQUEST_LABELS = (
+REQUESTED_OF_JOBS = (
     *("queue", "account", "qos", "reservation", "nodes", "requested_nodes", "gpus", "gpu_types"),
     *("requested_memory_kb", "memory_per", "features", "is_exclusive", "submit_time", "eligible_time"),
-    *RECORD_LABELS,
 )
-"""Columns that say what a job asked its scheduler for, besides those that every trace has."""
+"""Columns of core.jobs that say what a job asked its scheduler for, besides those that every trace has."""
+REQUEST_LABELS = (*REQUESTED_OF_JOBS, "selected_chunks", "place", "project")
+"""These, and columns of raw.pbs_records, which are null for jobs of other logs."""
 LIMIT_LABELS = ("queue", "account", "qos", "group_name")
 """Columns of core.jobs that say which limits hold for a job, besides those that every trace has."""
 REFUSABLE = tuple(name for name, option in options_of(RunSettings).items() if option.refusable)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from assets.common.progress import warn
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.trace import Trace
 from assets.replay.limits.named import clock_zero_s, named_cluster
@@ -17,6 +18,7 @@ from traces.catalogue.clusters import clusters_of_source, load_cluster
 from traces.catalogue.sources import Source
 from traces.cluster.description import ClusterDescription
 from traces.common.described_names import with_pseudonyms
+from warehouse import Warehouse
 
 
 def described_cluster_of(source: Source, moment_s: int | None = None) -> ClusterDescription | None:
@@ -44,6 +46,30 @@ def own_cluster_named(source: str) -> ClusterDescription | None:
     """`own_cluster_of` the source of this name. None for a log that is in no catalogue, too."""
     declared = load_catalogue(may_be_missing=True).sources.get(source)
     return None if declared is None else own_cluster_of(declared)
+
+
+def own_cluster_of_log(warehouse: Warehouse, source: str) -> ClusterDescription | None:
+    """`own_cluster_named` the source where its log can be of that cluster. Else it warns, and is None, such as with queues of earlier
+    years. For the pipeline, which goes on without. warehouse: has the source."""
+    cluster = own_cluster_named(source)
+    if cluster is None:
+        return None
+    with warehouse.read() as connection:
+        widest = connection.execute(
+            "SELECT queue, max(procs) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND reservation IS NULL GROUP BY queue",
+            [source],
+        ).fetchall()
+    queues = {None, *(part.name for part in cluster.partitions), *(each.queue for each in cluster.reservations)}
+    faults = [f"has no queue {queue!r}" for queue, _ in widest if queue not in queues]
+    faults += [
+        f"has {cluster.num_cpus} CPUs, and a job {procs}" for _, procs in widest if (procs or 0) > cluster.num_cpus
+    ]
+    if faults:
+        warn(
+            f"{source}: not replayed under the {OWN_SCHEDULERS[cluster.scheduler.name]} of the cluster {cluster.name}, which {faults[0]}: "
+            f"correct clusters/{cluster.name}.toml (`tracehouse cluster check {cluster.name} {source}`)"
+        )
+    return None if faults else cluster
 
 
 def usual_on_cluster(source: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from assets.operations.cluster_check import described_cluster
 from assets.operations.waits_and_waste import submitted_in
 from assets.replay.own.slurm.requests import requests_of_rows
-from assets.replay.settings import REQUEST_LABELS
+from assets.replay.settings import REQUESTED_OF_JOBS
 from models.waits.clock import LogClock
 from simulator.cluster.arrays import ClusterArrays, cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, request_arrays
@@ -40,7 +40,7 @@ _JOBS = f"""
 SELECT
     job_index, job_id, status, user_name, epoch(submit_time)::BIGINT AS submit_s, epoch(start_time)::BIGINT AS start_s,
     epoch(end_time)::BIGINT AS end_s, coalesce(procs, requested_procs, 1) AS procs, requested_procs,
-    requested_walltime_s, {", ".join(name for name in REQUEST_LABELS)}
+    requested_walltime_s, {", ".join(name for name in REQUESTED_OF_JOBS)}
 FROM core.jobs WHERE source = $source ORDER BY job_index
 """
 _NODES = "SELECT job_index, node_name FROM core.job_nodes WHERE source = $source ORDER BY job_index, node_name"

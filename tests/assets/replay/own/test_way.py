@@ -98,8 +98,8 @@ def test_fidelity_grades_its_replay(
 def test_it_is_among_the_usual_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, PBS_CLUSTER)
     usual = ReplayRunsConfig(**{"runs": USUAL_RUNS})
-    assert [*wanted_runs(usual, "mine")] == [*(run["name"] for run in USUAL_RUNS), "pbs"]
-    assert [*wanted_runs(ReplayRunsConfig(runs=[RunConfig(name="mine")]), "mine")] == ["mine"]
+    assert [*wanted_runs(usual, open_warehouse(), "mine")] == [*(run["name"] for run in USUAL_RUNS), "pbs"]
+    assert [*wanted_runs(ReplayRunsConfig(runs=[RunConfig(name="mine")]), open_warehouse(), "mine")] == ["mine"]
 
 
 def test_a_long_log_gets_fewer_runs() -> None:
