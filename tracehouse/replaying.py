@@ -22,7 +22,7 @@ from assets.replay.on_nodes import node_settings, placed_jobs
 from assets.replay.own.clusters import own_cluster, own_cluster_named
 from assets.replay.own.unmodelled import unmodelled_rules
 from assets.replay.policies import ChosenPolicy
-from assets.replay.replayers import check_settings, choose_policy
+from assets.replay.replayers import check_settings, choose_policy, way_of
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scored_part import ScoredPart
 from assets.replay.settings import OWN_SCHEDULERS, REFUSABLE, NodeSettings, RunSettings, check_run_name
@@ -91,14 +91,18 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
 def _own_scheduler(given: Mapping[str, Any], log: str) -> dict[str, Any]:
     """The policy that replays where nothing is asked for that only an order on processors has: the scheduler of the cluster that is named,
     or of the source's own. Empty where that is none that replays."""
-    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster"}
+    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster", "warm_start"}
     if any(given.get(name) not in (None, False, (), []) for name in of_orders):
         return {}
     if given.get("cluster") is not None:
         name = load_cluster(given["cluster"]).description.scheduler.name
-        return {"policy": name} if name in OWN_SCHEDULERS else {}
-    own = None if is_path(log) else own_cluster_named(log)
-    return {} if own is None else {"policy": own.scheduler.name}
+    else:
+        own = None if is_path(log) else own_cluster_named(log)
+        name = "" if own is None else own.scheduler.name
+    if name not in OWN_SCHEDULERS:
+        return {}
+    begins_warm = "warm-start" in way_of(RunSettings(policy=name)).replayer.honours
+    return {"policy": name} if begins_warm or not given.get("warm_start") else {}
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
