@@ -43,10 +43,11 @@ def print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
 def print_verdicts(setup: TrainingSetup, judged: JudgedRules) -> None:
     """A line for each rule, and what to use."""
     from assets.policies.verdicts import best_of, rivals_with
+    from assets.replay.own.slurm.training import OTHER_PHASE
 
     incumbent = FCFS_WITH_EASY if setup.task.cluster is None else SLURMS_PRIORITY
     print_ratios(judged, setup.trace.rows.height - setup.trained_jobs, incumbent)
-    best = best_of(judged.judgements)
+    best = best_of({name: each for name, each in judged.judgements.items() if name != OTHER_PHASE})
     if not judged.cloud.carries_verdict:
         print(f"\nMost orders by lot dominate {incumbent} on this log, so that no verdict on it says anything")
     elif best is None:

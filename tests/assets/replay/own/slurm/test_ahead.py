@@ -28,6 +28,7 @@ def test_a_warm_start_has_the_running_and_the_waiting_jobs_of_the_log(
     cold = tracehouse.replay("mine", window=(3, 1)).replayed
     warm = tracehouse.replay("mine", window=(3, 1), warm_start=True).replayed
 
+    assert warm.policy.text == cold.policy.text == "slurm"
     assert warm.counts["running_jobs"] == warm.counts["waiting_jobs"] == 1
     assert "running_jobs_without_room" not in warm.counts
     first = int(cold.jobs.submit[0])
@@ -58,4 +59,4 @@ def test_pbs_begins_on_an_idle_cluster(tmp_path: Path, monkeypatch: pytest.Monke
         tmp_path / "home", LOG, monkeypatch, CLUSTER.replace('name = "slurm"\nversion = "22.05.8"', 'name = "pbs"')
     )
     with pytest.raises(ValueError, match="leave --warm-start out"):
-        tracehouse.replay("mine", window=(3, 1), warm_start=True)
+        tracehouse.replay("mine", "pbs", window=(3, 1), warm_start=True)
