@@ -183,7 +183,7 @@ THOROUGH = {
         "tests/assets/common/code/test_versions.py::test_a_changed_query*",
         "tests/assets/common/test_restore.py::test_an_older_release*",
         "tests/assets/evaluation/test_evaluation.py::test_in_a_comparison*",
-        "tests/assets/replay/slurm/test_way.py",
+        "tests/assets/replay/own/test_way.py",
         "tests/traces/slurm/test_reader_lines.py::test_from_a_log*",
         "tests/assets/common/test_transfer.py",
         "tests/assets/evaluation/test_fidelity.py::test_where_nobody*",

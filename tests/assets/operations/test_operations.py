@@ -17,7 +17,7 @@ from assets.operations import plots
 from assets.operations.cluster_check import contradictions_of_source, described_cluster
 from assets.operations.node_use import NOBODY_WAITS, NODE_STATES, STRANDED, USED, WOULD_FIT, node_use
 from tests.assets.ingest.test_canonical_jobs_formats import load, rows
-from tests.assets.replay.slurm.homes import CLUSTER, slurm_home
+from tests.assets.replay.own.homes import CLUSTER, own_home
 from tests.shared import shared_file
 from tests.tiny import swf_line, warehouse_of
 from traces.catalogue.sources import Source
@@ -93,7 +93,7 @@ LARGE = 900
 
 def states_of(folder: Path, jobs: list[tuple[int, int, int, int]], patch: pytest.MonkeyPatch) -> dict[str, float]:
     """Mean cores of each state of the small cluster: two nodes with 4 cores and 1,000 MiB each. All jobs are on node n1."""
-    slurm_home(folder / "home", jobs, patch)
+    own_home(folder / "home", jobs, patch)
     warehouse = open_warehouse()
     use = node_use(warehouse, "mine", described_cluster(warehouse, "mine"), moments=100)
     assert use is not None and use.strange_nodes == 0
@@ -117,7 +117,7 @@ def test_random_logs_agree_with_a_plain_count(tmp_path: Path, monkeypatch: pytes
         submit = int(random.integers(0, 1000))
         start = submit + int(random.integers(0, 200))
         jobs.append((submit, start, start + int(random.integers(1, 150)), int(random.integers(1, 10)) * 100))
-    slurm_home(tmp_path / "home", jobs, monkeypatch, CLUSTER.replace("cores = 4", "cores = 3"))
+    own_home(tmp_path / "home", jobs, monkeypatch, CLUSTER.replace("cores = 4", "cores = 3"))
     warehouse = open_warehouse()
     use = node_use(warehouse, "mine", described_cluster(warehouse, "mine"), moments=50)
     assert use is not None
@@ -140,7 +140,7 @@ def test_random_logs_agree_with_a_plain_count(tmp_path: Path, monkeypatch: pytes
 
 
 def test_holders_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slurm_home(tmp_path / "home", [(0, 0, 3600, 1024), (0, 0, 7200, 2048)], monkeypatch)
+    own_home(tmp_path / "home", [(0, 0, 3600, 1024), (0, 0, 7200, 2048)], monkeypatch)
     use = node_use(open_warehouse(), "mine", None)
     assert use is not None and use.states.is_empty()
     row = use.holders["queue"].row(0, named=True)

@@ -22,7 +22,7 @@ from assets.report.page import HEAD_BYTES, Block, Bullets, Chart, Table, TermLis
 from assets.report.summary import Summary, _use, as_data, summarise
 from assets.report.words import share
 from simulator.policies.registry import RIVAL_HEURISTICS
-from tests.assets.replay.slurm.homes import slurm_home
+from tests.assets.replay.own.homes import own_home
 from tests.assets.report.conftest import CREATED, SOURCE
 from tests.pipelines.command_line import succeed
 from tests.tiny import SOURCE as TINY_SOURCE
@@ -211,7 +211,7 @@ def test_a_source_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_section_says_what_is_stranded_and_who_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slurm_home(tmp_path / "home", [(0, 0, 100, 900), (0, 100, 200, 900)], monkeypatch)
+    own_home(tmp_path / "home", [(0, 0, 100, 900), (0, 100, 200, 900)], monkeypatch)
     section = nodes_section(open_warehouse(), "mine")
     assert section is not None
     [table] = [block for block in section.blocks if isinstance(block, Table) and "on average" in block.caption]
@@ -222,7 +222,7 @@ def test_the_section_says_what_is_stranded_and_who_holds(tmp_path: Path, monkeyp
 
 
 def test_a_log_without_nodes_has_no_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slurm_home(tmp_path / "home", [(0, 0, 100, 900)], monkeypatch)
+    own_home(tmp_path / "home", [(0, 0, 100, 900)], monkeypatch)
     with open_warehouse().write() as connection:
         connection.execute("DELETE FROM core.job_nodes")
     assert nodes_section(open_warehouse(), "mine") is None

@@ -14,11 +14,11 @@ from assets.common.trace import load_trace
 from assets.policies.verdicts import JudgedRule
 from assets.replay.scored_part import PartOptions
 from assets.report.changes import (
-    GRADED_SLURM,
     NOT_IN_THE_LOG,
     SCHEDULER_COLUMNS,
     changes_section,
     grade_sentences,
+    graded_own,
     note_on_learning,
     scheduler_table,
     who_pays,
@@ -82,9 +82,9 @@ def test_a_poor_or_missing_grade_says_what_the_log_does_not_tell(graded: Warehou
         assert what in words
 
 
-def test_a_grade_of_the_clusters_own_slurm_is_none_of_the_orders() -> None:
-    blocks = changes_section(Comparison(Grade("A", None, 7200.0, 7000.0, is_of_slurm=True), "few jobs"), 16).blocks
-    assert GRADED_SLURM in blocks and not any(isinstance(block, Bullets) for block in blocks)
+def test_a_grade_of_the_clusters_own_scheduler_is_none_of_the_orders() -> None:
+    blocks = changes_section(Comparison(Grade("A", None, 7200.0, 7000.0, own_scheduler="pbs"), "few jobs"), 16).blocks
+    assert graded_own("pbs") in blocks and not any(isinstance(block, Bullets) for block in blocks)
 
 
 def test_a_grade_in_words() -> None:

@@ -147,6 +147,9 @@ OPTIONS = {
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
     "periods": ["SOURCE", "[PERIOD]", "[EARLIER]", "--by", "--top", "--csv"],
     "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes"],
+    "why": [
+        "SOURCE", "[JOB]...", "--user", "--account", "--queue", "--partition", "--period", "--by", "--replay", "--top", "--csv",
+    ],
     "what-if": [
         "SCENARIOS", "--source", "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
         "--json",

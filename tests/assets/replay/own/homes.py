@@ -1,4 +1,4 @@
-"""A home with a small Slurm cluster and a log of it."""
+"""A home with a small cluster of Slurm or PBS, and a log of it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ memory_mib = 1000
 name = "main"
 is_default = true
 """
+PBS_CLUSTER = CLUSTER.replace('name = "slurm"\nversion = "22.05.8"', 'name = "pbs"\nversion = "23.06"')
+LARGE, SMALL = 900, 300
+"""Memory, MiB: two large jobs do not fit on a node, three small ones do."""
+BEHIND = [(0, 0, 600, LARGE), (10, 10, 600, LARGE), (20, 600, 900, LARGE), (30, 600, 700, SMALL)]
+"""Memory holds the third job back, though six of eight CPUs are idle. The fourth one fits on no node either."""
+MANY = [(a + 4000 * n, b + 4000 * n, c + 4000 * n, memory) for n in range(12) for a, b, c, memory in BEHIND]
 COLUMNS = (
     *(
         "JobID",
@@ -59,7 +65,7 @@ def log_of(jobs: list[tuple[int, int, int, int]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def slurm_home(
+def own_home(
     folder: Path, jobs: list[tuple[int, int, int, int]], patch: pytest.MonkeyPatch, cluster: str = CLUSTER
 ) -> None:
     """Makes `folder` the home, with the source `mine` in its warehouse. jobs: as `log_of` takes them."""

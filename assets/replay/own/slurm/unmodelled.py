@@ -17,7 +17,7 @@ _VALUES = {
 _HARMLESS = ("", "0", "none", "preempt/none", "(null)", "no")
 
 
-def unmodelled_rules(cluster: ClusterDescription) -> list[str]:
+def unmodelled_by_slurm(cluster: ClusterDescription) -> list[str]:
     """What a replay under SlurmReplayer leaves out, each with what it would have changed. Empty where it knows everything."""
     return [*_of_scheduler(cluster), *_of_nodes(cluster), *_of_owners(cluster)]
 

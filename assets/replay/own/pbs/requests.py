@@ -40,13 +40,13 @@ def pbs_jobs_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
 
     A log has processors, nodes, memory and GPUs, but no chunks. So a job gets a chunk for each node that it asked for, as equal as can
     be. A job that was not eligible when it was submitted waits as long as in the log. A reservation that the cluster does not have is
-    left out, and counted.
+    left out, and counted: its jobs are those of the default queue.
 
     Raises ValueError where a job is of a queue that the cluster does not have.
     """
     queues = {partition.name for partition in cluster.partitions}
     reservations = {name for each in cluster.reservations for name in (each.name, each.queue) if name}
-    of_reservation = rows["queue"].is_in(sorted(reservations))
+    of_reservation = rows["queue"].is_in(sorted(reservations)) | rows["reservation"].is_not_null()
     strange = sorted({queue for queue in rows.filter(~of_reservation)["queue"].drop_nulls() if queue not in queues})
     if strange:
         raise ValueError(
@@ -73,7 +73,7 @@ def _job_of_row(row: dict[str, Any], reservations: set[str]) -> PbsJob:
         pieces=_equal_pieces(nodes, cpus, row["gpus"] or 0, row["requested_memory_kb"] or 0),
         walltime_s=walltime_s if walltime_s is not None and walltime_s > 0 else None,
         sharing="excl" if row["is_exclusive"] else "",
-        queue="" if reservation else row["queue"] or "",
+        queue="" if reservation or row["reservation"] is not None else row["queue"] or "",
         user=row["user_name"] or "",
         account=row["account"] or "",
         reservation=reservation,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from assets.replay.slurm.unmodelled import unmodelled_rules
+from assets.replay.own.slurm.unmodelled import unmodelled_by_slurm
 from tests.simulator.slurm_site import SITE
 from traces.cluster.accounts import Limit, ServiceQuality
 from traces.cluster.description import ClusterDescription
@@ -18,7 +18,7 @@ def with_values(**values: str | int) -> ClusterDescription:
 
 
 def test_a_plain_cluster_leaves_nothing_out() -> None:
-    assert unmodelled_rules(SITE) == []
+    assert unmodelled_by_slurm(SITE) == []
 
 
 @pytest.mark.parametrize(
@@ -36,5 +36,5 @@ def test_a_plain_cluster_leaves_nothing_out() -> None:
     ],
 )
 def test_each_rule_is_named(cluster: ClusterDescription, rule: str) -> None:
-    rules = unmodelled_rules(cluster)
+    rules = unmodelled_by_slurm(cluster)
     assert len(rules) == 1 and re.search(rule, rules[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assets.replay.pbs.unmodelled import unmodelled_by_pbs
+from assets.replay.own.pbs.unmodelled import unmodelled_by_pbs
 from tests.simulator.pbs_site import pbs_site
 from traces.cluster.accounts import Limit
 

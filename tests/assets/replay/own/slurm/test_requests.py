@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from assets.replay.own.slurm.requests import gpus_by_type, requests_of_rows
 from assets.replay.settings import REQUEST_LABELS
-from assets.replay.slurm.requests import gpus_by_type, requests_of_rows
 from tests.simulator.slurm_site import SITE
 
 NOON = datetime(2024, 1, 1, 12)
