@@ -1,4 +1,5 @@
-"""Tests of assets/policies: plots, population, priority_key, training, trajectory_filter, verdicts."""
+"""Tests of assets/policies: plots, population, population_plots, priority_key, training, trajectory_filter,
+verdicts."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ from assets.policies.population import (
     MembersConfig,
     PopulationConfig,
     PopulationPPOConfig,
-    lineage,
     lineage_rows,
     population,
     stop_rows,
 )
+from assets.policies.population_plots import lineage
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from assets.policies.verdicts import (
     BOUNDED_KEY,
