@@ -15,24 +15,20 @@ from assets.replay import plots as replay_plots
 from assets.replay.changes.jobs_of_replay import check_partitions
 from assets.replay.changes.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replay.compare_placements import saved_placements
-from assets.replay.limits.named import named_cluster
-from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
+from assets.replay.limits.unhonoured import honoured_rules
 from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.replay.on_nodes import node_settings, placed_jobs
-from assets.replay.pbs.unmodelled import unmodelled_by_pbs
-from assets.replay.pbs.way import pbs_of_trace
+from assets.replay.own.clusters import cluster_of_replay, policy_on, usual_on_cluster
+from assets.replay.own.unmodelled import own_remarks, rules_left_out
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scored_part import ScoredPart
 from assets.replay.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
-from assets.replay.slurm.unmodelled import unmodelled_rules
-from assets.replay.slurm.way import SLURM, slurm_cluster_of, slurm_of_trace
 from assets.replay.tables import run_jobs, series_of, with_time
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
-from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
 from warehouse import first_row
 
@@ -79,8 +75,7 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
     Raises ValueError with the remedy, and NoTree.
     """
     given = dict(given)
-    if _takes_slurm(given, log):
-        given["policy"] = SLURM
+    given |= _usual_on_cluster(given, log)
     size = _take_size(given)
     options = options_of(NodeSettings)
     of_nodes = {name: options[name].read(given[name]) for name in options if given.get(name) is not None}
@@ -92,18 +87,17 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
     return AskedSettings(written_settings(RunSettings, given), size, nodes)
 
 
-def _takes_slurm(given: Mapping[str, Any], log: str) -> bool:
-    """Whether a Slurm replays: the cluster that is named, or that of the source, has one, and nothing is asked for that only an order on
-    processors has."""
+def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
+    """What the cluster that is named, or that of the source, adds where nothing is asked for that only an order on processors has: its
+    scheduler as the policy, or its limits."""
     of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster"}
     if any(given.get(name) not in (None, False, (), []) for name in of_orders):
-        return False
+        return {}
+    if given.get("cluster") == "":
+        return {}
     if given.get("cluster") is not None:
-        return load_cluster(given["cluster"]).description.scheduler.name == SLURM
-    if is_path(log):
-        return False
-    declared = load_catalogue(may_be_missing=True).sources.get(log)
-    return declared is not None and slurm_cluster_of(declared) is not None
+        return {"policy": policy_on(load_cluster(given["cluster"]).description)}
+    return {} if is_path(log) else usual_on_cluster(log)
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
@@ -176,7 +170,6 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "policy": run.policy.text,
         "policy_sha256": run.policy.sha256,
         **_on_cluster(run),
-        **_under_limits(run),
         "backfill": settings.backfill,
         "inspector": settings.inspector,
         "agent_sha256": run.policy.agent_sha256,
@@ -205,29 +198,21 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
 
 
 def _on_cluster(run: ReplayRun) -> dict[str, Any]:
-    """Which Slurm or PBS replayed, what of it is not in the replay, and how far runs of Slurm are from each other. Empty where none did."""
-    if not run.settings.is_on_cluster:
+    """Which scheduler, or which limits, of a cluster were in the replay, and what of it was not. Empty where no cluster is described. Of a
+    scheduler also how far its runs are from each other."""
+    settings = run.settings
+    cluster = cluster_of_replay(run.trace, run.rows, settings)
+    if cluster is None:
         return {}
-    is_pbs = run.settings.is_on_pbs
-    cluster = (pbs_of_trace if is_pbs else slurm_of_trace)(run.trace, run.rows, run.settings.cluster)
-    scheduler = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
-    rules = unmodelled_by_pbs(cluster) if is_pbs else unmodelled_rules(cluster)
-    about = {"cluster": cluster.name, "scheduler": scheduler, "not_modelled": rules}
-    return {cluster.scheduler.name: about | {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}}
-
-
-def _under_limits(run: ReplayRun) -> dict[str, Any]:
-    """Which cluster's limits held jobs back, and what of it is not in the replay. Empty where none did."""
-    if run.settings.cluster is None or run.settings.is_on_cluster:
-        return {}
-    cluster = named_cluster(run.settings.cluster, run.trace.source)
-    return {
-        "limits": {
-            "cluster": run.settings.cluster,
-            "honoured": honoured_rules(cluster, run.settings.policy),
-            "not_modelled": unhonoured_rules(cluster, run.settings.policy),
-        }
-    }
+    about: dict[str, Any] = {"cluster": settings.cluster or cluster.name}
+    rules = {"not_modelled": rules_left_out(cluster, settings, run.rows)}
+    if settings.own_scheduler is not None:
+        about["scheduler"] = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
+        runs = {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}
+        return {settings.own_scheduler: about | rules | {"remarks": own_remarks(cluster, settings)} | runs}
+    if settings.cluster is None:
+        return {"cluster_rules": about | rules}
+    return {"limits": about | {"honoured": honoured_rules(cluster, settings.policy)} | rules}
 
 
 def _on_nodes(run: ReplayRun) -> dict[str, Any]:

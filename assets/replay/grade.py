@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from assets.replay.settings import OWN_SCHEDULERS, own_policy_of
 from models.judging.fidelity import MEANING
 from models.judging.machine import Machine
 from models.judging.size_over_time import parse_size_over_time
@@ -44,13 +45,25 @@ class SourceGrade(NamedTuple):
         )
 
     @property
+    def _fitted_words(self) -> str:
+        if self.own_scheduler is not None:
+            return f"the cluster's own scheduler, {OWN_SCHEDULERS[self.own_scheduler]}"
+        return f"what fits it best, {self.policy} with backfilling {self.backfill}"
+
+    @property
+    def own_scheduler(self) -> str | None:
+        """Of the cluster, where that fits best. None where an order does, and without a grade."""
+        own = own_policy_of(self.policy or "")
+        return None if own is None else own[0]
+
+    @property
     def words(self) -> str:
         """The grade in one line, or why there is none."""
         if self.grade is None or self.logged_wait_s is None or self.replayed_wait_s is None:
             return f"no grade: {self.no_grade_because}"
         return (
             f"grade {self.grade}: {MEANING[self.grade]} (mean wait {self.logged_wait_s / 3600:.1f} h in the log, "
-            f"{self.replayed_wait_s / 3600:.1f} h in the replay of what fits it best, {self.policy} with backfilling {self.backfill}"
+            f"{self.replayed_wait_s / 3600:.1f} h in the replay of {self._fitted_words}"
             + machine_remark(self.machine)
             + ")"
             + held_back_text(self.grade, self.logged_room_share, self.replayed_room_share)

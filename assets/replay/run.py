@@ -17,11 +17,10 @@ from assets.replay.changes.outages import outages_of
 from assets.replay.limits.holds import KNOWN_AFTER_S, missing_processors
 from assets.replay.limits.named import clock_zero_s, named_cluster
 from assets.replay.on_nodes import Ground, ground_of, placement_metrics
-from assets.replay.pbs.way import pbs_of_trace
+from assets.replay.own.clusters import own_cluster
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import Asked, check_settings, replayer_of, way_of
 from assets.replay.settings import NodeSettings, RunSettings
-from assets.replay.slurm.way import slurm_of_trace
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs, joined_outages
@@ -86,6 +85,8 @@ class ReplayRun:
         """Where the number of processors comes from."""
         if self.settings.procs:
             return SETTINGS_GIVE_PROCS
+        if self.settings.cluster is None and self.settings.is_on_cluster:
+            return f"cluster {own_cluster(self.trace, self.rows, self.settings).name}"
         return f"cluster {self.settings.cluster}" if self.settings.cluster else self.trace.cluster_procs_from
 
     @property
@@ -157,8 +158,7 @@ def replay_run(
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     cluster_procs = settings.procs or trace.cluster_procs
     if settings.is_on_cluster and not settings.procs:
-        of_trace = pbs_of_trace if settings.is_on_pbs else slurm_of_trace
-        cluster_procs = of_trace(trace, rows, settings.cluster).num_cpus
+        cluster_procs = own_cluster(trace, rows, settings).num_cpus
     elif settings.cluster and not settings.procs:
         cluster_procs = named_cluster(settings.cluster, trace.source).num_cpus
     shares = partition_shares(rows, settings.partitions, cluster_procs)
@@ -191,7 +191,8 @@ def replay_run(
         unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
         counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
     ground = None if nodes is None else ground_of(nodes, cluster_procs, trace.procs_per_node)
-    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground), jobs)
+    before = (ahead, begin) if settings.warm_start else None
+    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before), jobs)
     counts |= outcome.counts
     return ReplayRun(
         *(settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts, ground),

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, PrivateAttr
 
+from assets.common.trace import RECORD_LABELS
 from assets.common.writing.options import Option, options_of
 from assets.replay.changes.outages import Outage, read_outages
 from assets.replay.changes.sizes import parse_load
@@ -23,9 +24,9 @@ TEXT = "a text in quotes"
 """What a scenario gives for settings that are texts."""
 CHAMPION = "learned"
 """In place of a rule or a file: the champion that the pipeline keeps for the source."""
-SLURM_PREFIX = "slurm:"
-PBS = "pbs"
-"""The policy under which the source's own PBS decides."""
+OWN_SCHEDULERS = {"slurm": "Slurm", "pbs": "PBS"}
+"""Schedulers of clusters that replay as themselves, with their names in sentences. As policies they stand alone, or before an order:
+slurm:SAF."""
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
 
 
@@ -57,16 +58,19 @@ def _names(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
+def _name_or_none(name: str) -> str | None:
+    return name or None
+
+
 def _partitions(partitions: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
     return dict(partitions) if isinstance(partitions, Mapping) else dict(parse_partition(text) for text in partitions)
 
 
-def slurm_policy_of(policy: str) -> str | None:
-    """Of a policy on the source's own Slurm: the order in place of its priority, "" for its own. None for any other policy."""
-    text = policy.strip()
-    if text.lower() == SLURM_PREFIX.rstrip(":"):
-        return ""
-    return text[len(SLURM_PREFIX) :].strip() if text.lower().startswith(SLURM_PREFIX) else None
+def own_policy_of(policy: str) -> tuple[str, str] | None:
+    """Of a policy under a cluster's own scheduler: the scheduler, and the order in place of its own, "" for that. None for any other."""
+    scheduler, _, order = policy.strip().partition(":")
+    scheduler = scheduler.lower()
+    return (scheduler, order.strip()) if scheduler in OWN_SCHEDULERS else None
 
 
 def parse_partition(text: str) -> tuple[str, int]:
@@ -124,7 +128,8 @@ class RunSettings(BaseModel):
         description="Only these jobs: position of the first among the replayable jobs, from 0, and how many.",
     )
     warm_start: Annotated[bool, Option(refusable=True)] = Field(
-        default=False, description="Begin with the jobs that were running or waiting by the log's own times."
+        default=False,
+        description="Begin with the jobs that were running or waiting by the log's own times, under Slurm on their nodes.",
     )
     outages: Annotated[
         list[Outage], Option(metavar="FILE", form="file", convert=_outages, key=TEXT, refusable=True)
@@ -170,12 +175,13 @@ class RunSettings(BaseModel):
         default={},
         description="Processors that a queue owns, such as gpu=64. Its jobs run on no others. May be given several times.",
     )
-    cluster: Annotated[str | None, Option(metavar="NAME", convert=str, key=TEXT, refusable=True, is_saved=False)] = (
-        Field(
-            default=None,
-            description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
-            "its nodes say how many processors there are. If it is Slurm's and no policy is given, Slurm decides.",
-        )
+    cluster: Annotated[
+        str | None, Option(metavar="NAME", convert=_name_or_none, key=TEXT, refusable=True, is_saved=False)
+    ] = Field(
+        default=None,
+        description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
+        "its nodes say how many processors there are. If it is of Slurm or PBS and no policy is given, that decides. An empty name "
+        "stands for none.",
     )
     round_walltimes: Annotated[
         str | None, Option(metavar="LENGTH", is_saved=False, key='a length of time in quotes, such as "4h"')
@@ -229,19 +235,15 @@ class RunSettings(BaseModel):
         return step
 
     @property
-    def is_on_slurm(self) -> bool:
-        """Whether the source's own Slurm decides."""
-        return slurm_policy_of(self.policy) is not None
-
-    @property
-    def is_on_pbs(self) -> bool:
-        """Whether the source's own PBS decides."""
-        return self.policy.strip().lower() == PBS
+    def own_scheduler(self) -> str | None:
+        """The scheduler of the cluster, where that decides on the cluster's nodes. None where an order does."""
+        own = own_policy_of(self.policy)
+        return None if own is None else own[0]
 
     @property
     def is_on_cluster(self) -> bool:
         """Whether the source's own scheduler decides, on the nodes of its cluster."""
-        return self.is_on_slurm or self.is_on_pbs
+        return self.own_scheduler is not None
 
     @property
     def labels(self) -> list[str]:
@@ -334,8 +336,9 @@ class NodeSettings(BaseModel):
 REQUEST_LABELS = (
     *("queue", "account", "qos", "reservation", "nodes", "requested_nodes", "gpus", "gpu_types"),
     *("requested_memory_kb", "memory_per", "features", "is_exclusive", "submit_time", "eligible_time"),
+    *RECORD_LABELS,
 )
-"""Columns of core.jobs that say what a job asked its scheduler for, besides those that every trace has."""
+"""Columns that say what a job asked its scheduler for, besides those that every trace has."""
 LIMIT_LABELS = ("queue", "account", "qos", "group_name")
 """Columns of core.jobs that say which limits hold for a job, besides those that every trace has."""
 REFUSABLE = tuple(name for name, option in options_of(RunSettings).items() if option.refusable)

@@ -90,8 +90,8 @@ def new_pbs_replay(
     submit, runtime = times
     first = int(submit.min()) if len(submit) else 0
     engine = idle_pbs(description, asked, submit, phases)
-    count, times = len(asked), engine.site.reservation_times
-    again = np.ones(len(times), dtype=np.bool_)
+    count, spans = len(asked), engine.site.reservation_times
+    again = np.ones(len(spans), dtype=np.bool_)
     again[np.unique(engine.site.reservation_group, return_index=True)[1]] = False
     arrival = np.maximum(submit, np.array([one.begin_s for one in asked], dtype=np.int64)).astype(np.int64)
     return PbsReplay(
@@ -108,7 +108,7 @@ def new_pbs_replay(
         preempted=np.zeros(count, dtype=np.int64),
         held=np.zeros(count, dtype=np.int64),
         reservation_state=again.astype(np.int64),
-        reservation_due=np.where(again, times[:, BEGINS], np.minimum(times[:, BEGINS], times[:, CONFIRMED])),
+        reservation_due=np.where(again, spans[:, BEGINS], np.minimum(spans[:, BEGINS], spans[:, CONFIRMED])),
         clock=np.array([0, 0, first, 0], dtype=np.int64),
     )
 

@@ -57,12 +57,15 @@ def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
 
 
 def _of_partitions(cluster: ClusterDescription) -> Iterator[str]:
+    alike: dict[str, list[str]] = {}
     for partition in cluster.partitions:
         rules = list(_rules_of(partition))
         if partition.nodes and len(partition.nodes) < len(cluster.nodes):
             rules.insert(0, f"{len(partition.nodes)} of {_counted(len(cluster.nodes), 'node')}")
         if rules:
-            yield f"partition {partition.name}: {', '.join(rules)}"
+            alike.setdefault(", ".join(rules), []).append(partition.name)
+    for words, names in alike.items():
+        yield f"partition{'' if len(names) == 1 else 's'} {', '.join(names)}: {words}"
 
 
 def _rules_of(partition: Partition) -> Iterator[str]:
