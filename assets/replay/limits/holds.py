@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, timedelta
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.waits.periods import DAY_S
 from simulator.jobs.cluster import FOREVER, Outages
+from simulator.limits.hours import REPEATS, gate_changes, occurrences
 from simulator.limits.rules import NO_KEY, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
 from traces.cluster.accounts import Limit
 from traces.cluster.checking import accounts_below, counted_by
@@ -30,12 +28,6 @@ COUNTED = {
 """What is counted, and of what, of limits that an order honours."""
 KEY_COLUMNS = {"all": None, "user": "user_name", "group": "group_name", "account": "account"}
 """Whose jobs are counted together, and their column in core.jobs."""
-
-KNOWN_AFTER_S = 3653 * DAY_S
-"""How long after the last submission gates and repeated reservations come back, ten years. Then gates are open."""
-REPEATS = {"daily": range(7), "weekly": None, "weekday": range(5), "weekend": range(5, 7)}
-"""Days on which a reservation repeats, None for the day of its beginning. 0 is Monday."""
-_DAY_MINUTES = 1440
 
 
 class _Kind(NamedTuple):
@@ -102,34 +94,8 @@ def start_gates(
         if gate.over_cpus is not None:
             stops &= procs > gate.over_cpus
         if stops.any():
-            made.append(StartGate(stops, _changes(gate, zero_s, *span)))
+            made.append(StartGate(stops, gate_changes(gate, zero_s, *span)))
     return made
-
-
-def _changes(gate: Gate, zero_s: int, first: int, last: int) -> IntArray:
-    """When the gate closes and opens, in turns."""
-    zone = ZoneInfo(gate.timezone)
-    day = datetime.fromtimestamp(zero_s + first, zone).date() - timedelta(days=2)
-    end = datetime.fromtimestamp(zero_s + last + KNOWN_AFTER_S, zone).date()
-    length = (gate.end_minute - gate.begin_minute - 1) % _DAY_MINUTES + 1
-    spans: list[list[int]] = []
-    while day <= end:
-        if day.weekday() in gate.days:
-            close, opens = (
-                _second(day, minute, zone) - zero_s for minute in (gate.begin_minute, gate.begin_minute + length)
-            )
-            if spans and close <= spans[-1][1]:
-                spans[-1][1] = max(spans[-1][1], opens)
-            elif opens > close:
-                spans.append([close, opens])
-        day += timedelta(days=1)
-    return np.array([second for pair in spans for second in pair], dtype=np.int64)
-
-
-def _second(day: date, minute: int, zone: ZoneInfo) -> int:
-    """The UTC second of a minute of a day by the clock on the wall, which may be one of the next day."""
-    moment = datetime(day.year, day.month, day.day) + timedelta(minutes=minute)
-    return int(moment.replace(tzinfo=zone).timestamp())
 
 
 def takes_processors(reservation: AdvanceReservation) -> bool:
@@ -151,7 +117,7 @@ def missing_processors(
     for reservation in filter(takes_processors, cluster.reservations):
         named = sum(cpus[name] for name in reservation.nodes)
         taken = min(named or reservation.cpus or procs, procs)
-        for begin, end in _occurrences(reservation, zero_s + span[0], zero_s + span[1]):
+        for begin, end in occurrences(reservation, zero_s + span[0], zero_s + span[1]):
             early = begin - 2 * longest_s
             announced = early if reservation.announced_s is None else min(max(reservation.announced_s, early), begin)
             rows.append((begin - zero_s, end - zero_s, taken, announced - zero_s))
@@ -161,20 +127,3 @@ def missing_processors(
             if end > begin:
                 rows.append((begin, end, min(node.cpus, procs), begin))
     return Outages(*np.array(sorted(rows), dtype=np.int64).reshape(-1, 4).T)
-
-
-def _occurrences(reservation: AdvanceReservation, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Begin and end, UTC seconds, of each time that is not over before `first` and begins by `last`."""
-    begin, length = reservation.begin_s, reservation.end_s - reservation.begin_s
-    if not reservation.repeats:
-        if begin + length > first and begin <= last:
-            yield begin, begin + length
-        return
-    zone = ZoneInfo(reservation.timezone)
-    moment = datetime.fromtimestamp(begin, zone).replace(tzinfo=None)
-    days = REPEATS[reservation.repeats] or (moment.weekday(),)
-    while begin <= last:
-        if begin + length > first and moment.weekday() in days:
-            yield begin, begin + length
-        moment += timedelta(days=1)
-        begin = int(moment.replace(tzinfo=zone).timestamp())
