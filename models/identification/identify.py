@@ -140,6 +140,7 @@ class Candidates:
         self.slots = {slot_of(rule) for rule in taken}
         self.readings: dict[IdentifiedRule, BoundReading] = {}
         self.rejected: list[RejectedRule] = []
+        self.middle = int(log.jobs.submit[len(log.jobs) // 2])
 
     def listed(self, advance: Callable[[float, str], None]) -> list[IdentifiedRule]:
         """All of them, without those that are declared."""
@@ -164,7 +165,8 @@ class Candidates:
                 else:
                     made.append(rule)
             for reading in readings_for(span[1] - span[0]) if scope != "all" else ():
-                rule_of_each = own_limits(pressure, kind, reading, span, self.procs)
+                read = span if reading.months else (span[0], self.middle)
+                rule_of_each = own_limits(pressure, kind, reading, read, self.procs)
                 if rule_of_each is not None:
                     self.readings.setdefault(rule_of_each, reading)
                     made.append(rule_of_each)
@@ -194,10 +196,14 @@ class Candidates:
         return [IdentifiedRule(ORDER, "all", word=word) for word in words]
 
     def extended(self, rule: IdentifiedRule, log: LoggedJobs, moments: HeldMoments, beside: bool) -> IdentifiedRule:
-        """The rule over the whole log, where its bounds are read anew each month."""
+        """The rule with bounds from all that the search saw, or over the whole log where they are read anew each month."""
         reading = self.readings.get(rule)
-        if reading is None or reading.months is None:
+        if reading is None:
             return rule
+        if reading.months is None:
+            seen = pressure_of(self.log, rule.scope, self.moments)
+            span = (int(self.log.jobs.submit[0]), int(self.log.jobs.submit[-1]))
+            return own_limits(seen, rule.kind, reading, span, self.procs) or rule
         pressure: Pressure = pressure_of(log, rule.scope, moments)
         span = (int(log.jobs.submit[0]), int(log.start.max()) + 1)
         return own_limits(pressure, rule.kind, replace(reading, beside=beside), span, self.procs) or rule

@@ -22,6 +22,8 @@ SHORTEST_MONTHS = 6
 """Of a log in which bounds are looked for that change."""
 FLOOR_MONTHS = 12
 """No bound that changes is below the median of all holders' bounds in so many months. A quiet month makes no limit."""
+FEWEST_HOLDERS = 3
+"""Holders with bounds that change. The changes of one or two may be those of the cluster."""
 LEAST_GAIN = 0.3
 """Of a bound that does not change: share of waiting that it explains, less the share of starts that it forbids."""
 NOBODY = -1
@@ -53,16 +55,18 @@ def own_limits(
     most = procs if kind == RUNNING_CPU else 1 << 60
     if reading.months is None:
         bounds = tuple(_fixed(pressure, kind, reading, span, most))
-    else:
-        bounds = tuple(_changing(pressure, kind, reading, span, most))
-    return IdentifiedRule(kind, pressure.scope, bounds=bounds) if bounds else None
+        return IdentifiedRule(kind, pressure.scope, bounds=bounds) if bounds else None
+    bounds = tuple(_changing(pressure, kind, reading, span, most))
+    few = len({bound.holder for bound in bounds}) < FEWEST_HOLDERS
+    return None if few else IdentifiedRule(kind, pressure.scope, bounds=bounds)
 
 
 def _fixed(pressure: Pressure, kind: str, reading: BoundReading, span: tuple[int, int], most: int) -> Iterator[Bound]:
+    early, inside = pressure.start < span[1], pressure.second < span[1]
     after, wanted = pressure.after[kind], pressure.wanted[kind]
-    starts = np.bincount(pressure.starter, minlength=len(pressure.names))
+    starts = np.bincount(pressure.starter[early], minlength=len(pressure.names))
     for holder in np.flatnonzero(starts >= FEWEST_STARTS):
-        levels, own = after[pressure.starter == holder], pressure.holder == holder
+        levels, own = after[early & (pressure.starter == holder)], inside & (pressure.holder == holder)
         if not own.any():
             continue
         value, gain = likeliest_bound(levels, wanted[own], pressure.weight[own])

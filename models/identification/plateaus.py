@@ -27,8 +27,9 @@ MOST_VALUES = 5
 class Pressure:
     """What the holders of a scope had, by kind of limit, when more of their jobs waited. All arrays (starts,) or (moments,).
 
-    starter, start, after: holder, second and level behind each start while more jobs of the holder wait. holder, weight, wanted: of each
-    moment at which a job waited beside room: its holder, the holder's seconds that it stands for, and the level if it had started.
+    starter, start, after: holder, second and level behind each start while more jobs of the holder wait. holder, second, weight, wanted: of
+    each moment at which a job waited beside room: its holder, when, the holder's seconds that it stands for, and the level if it had
+    started.
     """
 
     scope: str
@@ -37,6 +38,7 @@ class Pressure:
     start: IntArray
     after: dict[str, IntArray]
     holder: IntArray
+    second: IntArray
     weight: FloatArray
     wanted: dict[str, IntArray]
 
@@ -58,7 +60,7 @@ def pressure_of(log: LoggedJobs, scope: str, moments: HeldMoments) -> Pressure:
     level = levels.at(holder, second)
     weight = moments.weight[has_holder] / np.maximum(levels.waiting(holder, second), 1)
     wanted = {kind: level[kind] + need[kind] for kind in LIMIT_KINDS}
-    return Pressure(scope, holders.names, number[pressed], log.start[pressed], after, holder, weight, wanted)
+    return Pressure(scope, holders.names, number[pressed], log.start[pressed], after, holder, second, weight, wanted)
 
 
 def holders_of(log: LoggedJobs, scope: str) -> Holders:

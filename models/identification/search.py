@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,15 +19,13 @@ FloatArray = NDArray[np.float64]
 
 MEAN_COUNTS = 0.25
 """What the search minimizes is the mean over jobs of |ln((replayed + 60) / (logged + 60))|, and so much of the same for the mean wait."""
-PENALTY = 0.02
+PENALTY = 0.03
 """By how much that must fall for a rule to be taken."""
-OWN_BOUND_PENALTY = 0.0005
-"""The same for each bound of one holder that does not change. One that changes is read from the past alone, and pays nothing more."""
-BLOCKS, STEADY = 10, 2.0
+BLOCKS, STEADY = 10, 2.5
 """A rule must help in most of so many parts of the log: the mean gain by its standard error."""
 MOST_RULES = 8
-SECOND_LOOK = 30
-"""Candidates that are tried again after a rule was taken."""
+SECOND_LOOK, OF_A_SLOT = 30, 6
+"""Candidates that are tried again after a rule was taken, and of them such as exclude each other."""
 MOVES_OF_TIME = (-60, -30, 30, 60)
 
 Advance = Callable[[float, str], None]
@@ -75,7 +74,8 @@ class RuleSearch:
                 winner = next((k for k in gains if not self._objection(best, fits[k], left[k])), None)
                 if winner is None:
                     break
-                left = [left[k] for k in gains if k != winner and fits[k].score < best.score][:SECOND_LOOK]
+                helpful = [left[k] for k in gains if fits[k].score < best.score]
+                left = _best_of_slots(each for each in helpful if slot_of(each) != slot_of(left[winner]))
                 best = self._refined(fits[winner], fits[winner].rules[-1])
             best = self._without_idle(best)
         except BudgetSpent:
@@ -140,15 +140,33 @@ def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule) -> str:
     """Why a rule does not help enough, "" where it does."""
     if fit.errors is None or best.errors is None:
         return "under it some jobs never start"
-    changing = {bound.holder for bound in rule.bounds if bound.since_s != rule.bounds[0].since_s}
-    fixed = 0 if changing else len(rule.bounds)
     fall, gain = best.score - fit.score, best.errors - fit.errors
-    if fall < PENALTY + OWN_BOUND_PENALTY * fixed:
+    if is_fixed_by_holder(rule):
+        gain = gain[len(gain) // 2 :]
+        fall = min(fall, float(gain.mean()))
+    if fall < PENALTY:
         return f"the error of the waits falls by {fall:.3f} only" if fall > 0 else "the waits fit no better"
     blocks = np.array([block.mean() for block in np.array_split(gain, BLOCKS)])
     if blocks.mean() < STEADY * blocks.std(ddof=1) / np.sqrt(BLOCKS):
         return f"it helps in {int((blocks > 0).sum())} of {BLOCKS} parts of the log only"
     return ""
+
+
+def is_fixed_by_holder(rule: IdentifiedRule) -> bool:
+    """Whether the rule has a bound for each holder that does not change. Such bounds are read from the first half of what the search sees,
+    and judged by the second."""
+    return rule.kind in LIMIT_KINDS and len({bound.since_s for bound in rule.bounds}) == 1
+
+
+def _best_of_slots(rules: Iterable[IdentifiedRule]) -> list[IdentifiedRule]:
+    """The first of each slot, up to SECOND_LOOK in all."""
+    kept: list[IdentifiedRule] = []
+    counts: Counter[tuple[object, ...]] = Counter()
+    for rule in rules:
+        counts[slot_of(rule)] += 1
+        if counts[slot_of(rule)] <= OF_A_SLOT:
+            kept.append(rule)
+    return kept[:SECOND_LOOK]
 
 
 def slot_of(rule: IdentifiedRule) -> tuple[object, ...]:

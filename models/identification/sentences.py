@@ -58,10 +58,11 @@ def _limit(rule: IdentifiedRule) -> str:
         changes = any(bound.since_s != rule.bounds[0].since_s for bound in rule.bounds)
         how = ", which changes from month to month" if changes else ""
         values = sorted(bound.value for bound in rule.bounds if bound.value is not None)
-        median = amount_words(rule.kind, values[len(values) // 2])
-        return f"{whose} has a limit of its own on {AMOUNTS[rule.kind]}{where}{how}: {median} in the middle, seen for {len(holders):,}."
-    seen = rule.evidence
-    return f"{whose} has at most {amount_words(rule.kind, rule.value)}{where}: seen for {seen.kept:,} of {seen.holders:,} that could have had more."
+        median = amount_words(rule.kind, values[len(values) // 2]).split()[0]
+        own = f"{whose} has a limit of its own on {AMOUNTS[rule.kind]}{where}{how}"
+        return f"{own}: seen for {len(holders):,}, with {median} in the middle."
+    seen, most = rule.evidence, amount_words(rule.kind, rule.value)
+    return f"{whose} has at most {most}{where}: seen for {seen.kept:,} of {seen.holders:,} that could have had more."
 
 
 def amount_words(kind: str, value: int) -> str:

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from simulator.jobs.cluster import FOREVER, Outages
 from simulator.limits.hours import REPEATS, gate_changes, occurrences
-from simulator.limits.rules import NO_KEY, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
+from simulator.limits.rules import (
+    NO_KEY,
+    OUTSTANDING,
+    RUNNING_JOBS,
+    RUNNING_PROCS,
+    UNBOUNDED,
+    USED,
+    JobLimit,
+    StartGate,
+)
 from traces.cluster.accounts import Limit
 from traces.cluster.checking import accounts_below, counted_by
 from traces.cluster.description import ClusterDescription
@@ -44,25 +53,28 @@ def is_honoured(limit: Limit) -> bool:
     return is_counted and not limit.is_soft and not limit.is_least
 
 
-def job_limits(cluster: ClusterDescription, rows: pl.DataFrame) -> list[JobLimit]:
-    """The limits that an order honours. rows: of a trace, with user_name, group_name, account, queue and qos."""
-    bounds: dict[_Kind, dict[str, int]] = {}
+def job_limits(cluster: ClusterDescription, rows: pl.DataFrame, zero_s: int = 0) -> list[JobLimit]:
+    """The limits that an order honours. rows: of a trace, with user_name, group_name, account, queue and qos. zero_s: UTC second of the
+    log's second 0."""
+    kinds: dict[_Kind, dict[str, list[Limit]]] = {}
     for limit in filter(is_honoured, cluster.limits):
         kind = _Kind(limit.owner, limit.owner_name, limit.counts, limit.each, limit.resource)
-        of_kind = bounds.setdefault(kind, {})
-        of_kind[limit.who] = min(limit.bound, of_kind.get(limit.who, limit.bound))
+        kinds.setdefault(kind, {}).setdefault(limit.who, []).append(limit)
     below = accounts_below(cluster)
-    return [limit for kind, of_kind in bounds.items() for limit in _job_limit(kind, of_kind, cluster, below, rows)]
+    return [
+        limit for kind, of_kind in kinds.items() for limit in _job_limit(kind, of_kind, cluster, below, rows, zero_s)
+    ]
 
 
 def _job_limit(
     kind: _Kind,
-    bounds: dict[str, int],
+    limits: dict[str, list[Limit]],
     cluster: ClusterDescription,
     below: dict[str, list[str]],
     rows: pl.DataFrame,
+    zero_s: int,
 ) -> Iterator[JobLimit]:
-    """bounds: by name, that of "" for all others. Nothing where it holds for no job."""
+    """limits: by name, that of "" for all others. Nothing where it holds for no job."""
     owner = Limit(kind.owner, kind.owner_name, kind.counts, "all", kind.resource, 0)
     is_owned = rows.with_columns(is_owned=counted_by(owner, cluster, below).fill_null(False))["is_owned"].to_numpy()
     column = KEY_COLUMNS[kind.each]
@@ -71,11 +83,35 @@ def _job_limit(
     else:
         names = rows[column].drop_nulls().unique().sort().to_list()
         key = (rows[column].rank("dense").cast(pl.Int64) - 1).fill_null(NO_KEY).to_numpy().copy()
-    has_bound = np.array([name in bounds or "" in bounds for name in names] + [False])  # the last is nobody's
+    has_bound = np.array([name in limits or "" in limits for name in names] + [False])  # the last is nobody's
     key[~(is_owned & has_bound[key])] = NO_KEY
     if (key != NO_KEY).any():
-        bound = np.array([bounds.get(name, bounds.get("", 0)) for name in names], dtype=np.int64)
-        yield JobLimit(COUNTED[kind.counts, kind.resource], bound, key)
+        holding = [limits.get(name, limits.get("", [])) for name in names]
+        bound = np.array([_bound_at(each, None) for each in holding], dtype=np.int64)
+        changes = [
+            (second - zero_s, place, _bound_at(each, second))
+            for place, each in enumerate(holding)
+            for second in _changes(each)
+        ]
+        yield JobLimit(
+            COUNTED[kind.counts, kind.resource], bound, key, np.array(changes, dtype=np.int64).reshape(-1, 3)
+        )
+
+
+def _changes(limits: list[Limit]) -> list[int]:
+    """UTC seconds at which one of these begins or ends."""
+    return sorted({second for limit in limits for second in (limit.begin_s, limit.end_s) if second is not None})
+
+
+def _bound_at(limits: list[Limit], second: int | None) -> int:
+    """The lowest bound that holds at a UTC second, None for before all changes."""
+    now = -FOREVER if second is None else second
+    bounds = [
+        limit.bound
+        for limit in limits
+        if (limit.begin_s is None or limit.begin_s <= now) and (limit.end_s is None or now < limit.end_s)
+    ]
+    return min(bounds, default=UNBOUNDED)
 
 
 def start_gates(
