@@ -67,6 +67,11 @@ class Identification:
         return RuledCluster(self.procs, (*self.declared, *self.rules))
 
     @property
+    def without_rules(self) -> RuledCluster:
+        """The same, under what is declared alone."""
+        return RuledCluster(self.procs, self.declared)
+
+    @property
     def policy(self) -> str:
         """The order, in the words of --policy."""
         return self.cluster.order
@@ -102,10 +107,10 @@ def identify_rules(
     listed = candidates.listed(advance)
     search = RuleSearch(first, procs, budget, lambda share, step: advance(0.1 + 0.8 * share, step), taken)
     chosen = search.run(listed)
-    found = tuple(rule for rule in chosen if rule not in taken)
+    new = tuple(rule for rule in chosen if rule not in taken)
     whole = held_moments(log, procs)
     past, beside = (
-        tuple(candidates.extended(rule, log, whole, with_after) for rule in found) for with_after in (False, True)
+        tuple(candidates.extended(rule, log, whole, with_after) for rule in new) for with_after in (False, True)
     )
     advance(0.95, "the second half of the log")
     return Identification(

@@ -42,5 +42,6 @@ def adopted_text(path: Path, tables: str) -> str:
 
 def rule_counts(cluster: ClusterDescription) -> tuple[int, int]:
     """How many of a cluster's limits, reservations and gates are declared, and how many were found."""
-    origins = [part.origin for part in (*cluster.limits, *cluster.reservations, *cluster.gates)]
+    origins = [limit.origin for limit in cluster.limits]
+    origins += [part.origin for part in cluster.reservations] + [gate.origin for gate in cluster.gates]
     return sum(origin != FOUND for origin in origins), sum(origin == FOUND for origin in origins)
