@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ def test_identify_prints_draws_and_names_the_next_step(tmp_path: Path, monkeypat
 
     def identify_cluster(*words: object) -> IdentifiedLog:
         given.append(words)
-        return IdentifiedLog(hidden_trace(400), RESULT, tmp_path / "found.toml")
+        return IdentifiedLog(hidden_trace(400), replace(RESULT, declared=()), tmp_path / "found.toml")
 
     monkeypatch.setattr("tracehouse.identifying.identify_cluster", identify_cluster)
     picture = tmp_path / "rules.png"
