@@ -216,8 +216,6 @@ def trace_sha256(rows: pl.DataFrame) -> str:
     return digest.hexdigest()
 
 
-
-
 def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, labels: Sequence[str] = ()) -> Trace:
     """cancelled: whether jobs that were cancelled before they started are among the rows. labels: further columns of core.jobs, or of
     raw.pbs_records, that the rows should have.

@@ -112,6 +112,8 @@ def rules_for(draw: st.DrawFn, workload: Workload) -> OracleRules:
     """Draw up to three limits and two gates that matter for a workload, and shares."""
     jobs = workload.jobs
     work = sorted(job.procs * job.limit for job in jobs)
+    begin = jobs[0].submit
+    length = max(jobs[-1].submit - begin, *(job.limit for job in jobs)) + 1
     limits = []
     for _ in range(draw(st.integers(0, 3))):
         counts, keys = draw(st.sampled_from(sorted(KINDS))), KEYS[draw(st.sampled_from(sorted(KEYS)))]
@@ -127,9 +129,12 @@ def rules_for(draw: st.DrawFn, workload: Workload) -> OracleRules:
             for key in sorted({key for key in of_jobs if key is not None})
             if draw(st.integers(0, 5))
         }
-        limits.append(OracleLimit(counts, of_jobs, bounds))
-    begin = jobs[0].submit
-    length = max(jobs[-1].submit - begin, *(job.limit for job in jobs)) + 1
+        changes = sorted(
+            (begin + draw(st.integers(-2, length)), key, draw(st.integers(0, max(most, 1))))
+            for key in bounds
+            if draw(st.booleans())
+        )
+        limits.append(OracleLimit(counts, of_jobs, bounds, changes))
     gates = []
     for _ in range(draw(st.integers(0, 2))):
         closed, second = [], begin - 5
@@ -169,7 +174,7 @@ def limited(
     for limit in limits:
         key = np.array([NO_KEY if each not in limit.bounds else each for each in limit.keys], dtype=np.int64)
         bound = np.array([limit.bounds.get(k, 0) for k in range(max(limit.bounds, default=0) + 1)], dtype=np.int64)
-        job_limits.append(JobLimit(KINDS[limit.counts], bound, key))
+        job_limits.append(JobLimit(KINDS[limit.counts], bound, key, np.array(limit.changes, dtype=np.int64)))
     start_gates = [
         StartGate(
             np.array([job.order in gate.jobs for job in workload.jobs]),
@@ -300,6 +305,7 @@ def test_without_limits_all_jobs_are_one_group() -> None:
     [
         (lambda: JobLimit(7, 1, n([0])), "counts one of four things"),
         (lambda: JobLimit(RUNNING_JOBS, -1, n([0])), "must not be negative"),
+        (lambda: JobLimit(RUNNING_JOBS, 1, n([0]), n([[5, 0, -1]])), "must not be negative"),
         (lambda: StartGate(n([True]), n([5, 5])), "must ascend"),
         (lambda: slots_of_limits([JobLimit(RUNNING_JOBS, 1, n([0]))], [], RULES_TASKS), "1 jobs, the replay has 3"),
     ],

@@ -151,7 +151,8 @@ OPTIONS = {
         "SOURCE", "[JOB]...", "--user", "--account", "--queue", "--partition", "--period", "--by", "--replay", "--top", "--csv",
     ],
     "what-if": [
-        "SCENARIOS", "--source", "--cluster", "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
+        "SCENARIOS", "--source", "--cluster",
+        "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
         "--json",
     ],
     "sql": ["QUERY", "--files", "--format", "--output", "--wide"],

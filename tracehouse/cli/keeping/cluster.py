@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.keeping.cluster_rules import adopt, identify
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.clusters import import_cluster
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
@@ -77,7 +78,7 @@ def diff(before: str, after: str, as_json: bool) -> None:
 
 @click.group()
 def cluster() -> None:
-    """Clusters: read a scheduler's configuration into one file, show it, check it against a log, compare two."""
+    """Clusters: read a scheduler's configuration into one file, show it, check it against a log, find rules in a log."""
 
 
 @cluster.command("import")
@@ -126,3 +127,5 @@ def show(name: str | None, as_json: bool) -> None:
 
 cluster.add_command(check)
 cluster.add_command(diff)
+cluster.add_command(identify)
+cluster.add_command(adopt)
