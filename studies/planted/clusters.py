@@ -39,7 +39,7 @@ OWN_LOOPS = ("conservative", "selective")
 
 @dataclass(frozen=True)
 class RuledCluster:
-    """A cluster with its rules. procs: of the cluster, the most that it has. engine: whose loop decides. sizes: of one that grows or shrinks.
+    """A cluster with its rules. procs: of the cluster, the most that it has. engine: whose loop decides. sizes: of one that grew.
     partitions: queues, and the processors that each owns; such a cluster has no limits."""
 
     procs: int
@@ -91,9 +91,7 @@ def _order_starts(cluster: RuledCluster, workload: Workload, jobs: Jobs) -> IntA
     span = int(jobs.submit[0]), int(jobs.submit[-1])
     if cluster.reservations:
         longest = int(jobs.limit.max())
-        outages = joined_outages(
-            outages, missing_processors(described, cluster.procs, longest, workload.zero_s, span)
-        )
+        outages = joined_outages(outages, missing_processors(described, cluster.procs, longest, workload.zero_s, span))
     machine = Cluster(cluster.procs, outages=outages)
     if not cluster.limits and not cluster.gates and not cluster.policy.startswith("fairshare"):
         return order.replay(jobs, machine).schedule.start
@@ -108,7 +106,12 @@ def _slurm_starts(cluster: RuledCluster, workload: Workload, jobs: Jobs, seed: i
     rows = workload.rows
     accounts = rows["account"].unique().sort().to_list()
     members = rows.select("user_name", "account").unique(maintain_order=True).iter_rows()
-    values = {"selecttype": "select/cons_tres", "prioritytype": "priority/basic", "bf_continue": True, "bf_window": 4320}
+    values = {
+        "selecttype": "select/cons_tres",
+        "prioritytype": "priority/basic",
+        "bf_continue": True,
+        "bf_window": 4320,
+    }
     if cluster.policy.startswith("fairshare"):
         values |= {"prioritytype": "priority/multifactor", "priorityweightage": 1000, "priorityweightfairshare": 10_000}
     if cluster.backfill == "none":
@@ -122,7 +125,9 @@ def _slurm_starts(cluster: RuledCluster, workload: Workload, jobs: Jobs, seed: i
         qualities=(ServiceQuality(QOS),),
         scheduler=SchedulerSettings("slurm", "22.05", values),
     )
-    columns = zip(rows["user_name"], rows["account"], jobs.submit.tolist(), jobs.limit.tolist(), jobs.procs.tolist(), strict=True)
+    columns = zip(
+        rows["user_name"], rows["account"], jobs.submit.tolist(), jobs.limit.tolist(), jobs.procs.tolist(), strict=True
+    )
     asked = [
         Request(submit, limit_s=limit, tasks=procs, qos=QOS, account=account, user=user)
         for user, account, submit, limit, procs in columns
@@ -142,7 +147,9 @@ def _pbs_starts(cluster: RuledCluster, workload: Workload, jobs: Jobs) -> IntArr
     )
     names = ("user_name", "group_name")
     asked = [
-        PbsJob(int(jobs.submit[k]), (Piece(int(jobs.procs[k]), {"ncpus": 1}),), int(jobs.limit[k]), user=user, group=group)
+        PbsJob(
+            int(jobs.submit[k]), (Piece(int(jobs.procs[k]), {"ncpus": 1}),), int(jobs.limit[k]), user=user, group=group
+        )
         for k, (user, group) in enumerate(workload.rows.select(names).iter_rows())
     ]
     return PbsReplayer(described, asked).replay(jobs, Cluster(described.num_cpus)).schedule.start

@@ -62,9 +62,7 @@ def effect_rows(planted: PlantedLog, predictors: dict[str, RuledCluster]) -> pl.
     workload, submit = planted.workload, planted.workload.jobs.submit
     logged = planted.start - submit
     parts = [
-        (part, value, of)
-        for part, value, of in parts_of(workload)
-        if int((logged[of] > 60).sum()) >= FEWEST_WAITING
+        (part, value, of) for part, value, of in parts_of(workload) if int((logged[of] > 60).sum()) >= FEWEST_WAITING
     ]
     before = {name: _waits(cluster, workload, False) for name, cluster in predictors.items()}
     rows: list[dict[str, Any]] = []

@@ -61,7 +61,11 @@ def rows_of_logs(facts: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 def main() -> None:
     """Prints two tables: by kind, and by log. Arguments: the series of seeds, and how many clusters."""
-    series, count = (int(word) for word in (*sys.argv[1:], "0", str(CLUSTERS))[:2]) if len(sys.argv) != 2 else (int(sys.argv[1]), CLUSTERS)
+    series, count = (
+        (int(word) for word in (*sys.argv[1:], "0", str(CLUSTERS))[:2])
+        if len(sys.argv) != 2
+        else (int(sys.argv[1]), CLUSTERS)
+    )
     facts = [result.facts for result in planted_results(series, range(count), count)]
     print("by kind\n\n" + markdown(HEADING, rows_of_kinds(facts)))
     heading = ["log", "engine", "planted", "identified", "kind", "value", "surplus", "CPU-s"]

@@ -63,7 +63,11 @@ HOURS_LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 36)
 OWN_BOUNDS_SHARE, OWN_FACTORS = 0.2, (0.5, 2.0, 3.0)
 """Some limits by user have other bounds for the three busiest users."""
 ATTEMPTS = 40
-RESOURCES = {"running jobs": ("running", "jobs"), "running cpu": ("running", "cpu"), "outstanding cpu": ("outstanding", "cpu")}
+RESOURCES = {
+    "running jobs": ("running", "jobs"),
+    "running cpu": ("running", "cpu"),
+    "outstanding cpu": ("outstanding", "cpu"),
+}
 
 
 @dataclass(frozen=True)
@@ -197,7 +201,9 @@ def _hours(rng: np.random.Generator, workload: Workload, bare: RuledCluster) -> 
         yield replace(bare, gates=(Gate(days, begin, end, None, cpus, timezone=workload.time_zone),)), workload
 
 
-def _shares(rng: np.random.Generator, workload: Workload, bare: RuledCluster) -> Iterator[tuple[RuledCluster, Workload]]:
+def _shares(
+    rng: np.random.Generator, workload: Workload, bare: RuledCluster
+) -> Iterator[tuple[RuledCluster, Workload]]:
     for days in (1, 3, 7, 14):
         yield replace(bare, policy=f"fairshare:half_life_days={days}"), workload
 
@@ -221,7 +227,9 @@ def _reservations(
         )
 
 
-def _classes(rng: np.random.Generator, workload: Workload, bare: RuledCluster) -> Iterator[tuple[RuledCluster, Workload]]:
+def _classes(
+    rng: np.random.Generator, workload: Workload, bare: RuledCluster
+) -> Iterator[tuple[RuledCluster, Workload]]:
     """Each queue owns nodes, about as many as its work needs."""
     rows, procs = workload.rows, workload.procs
     area = rows.group_by("queue").agg((pl.col("procs") * pl.col("runtime_s")).sum().alias("area"))

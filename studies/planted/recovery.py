@@ -55,7 +55,12 @@ def recovery_of(planted: PlantedLog, identified: RuledCluster) -> RecoveryScore:
 def signatures(cluster: RuledCluster) -> set[Signature]:
     """The kinds of rules of a cluster: kind, what a limit counts, and whose jobs together. Groups and accounts are the same here."""
     kinds = {(LIMIT, f"{limit.counts} {limit.resource}", _scope(limit)) for limit in cluster.limits}
-    others = ((HOURS, cluster.gates), (RESERVED, cluster.reservations), (CLASSES, cluster.partitions), (SIZES, cluster.sizes))
+    others = (
+        (HOURS, cluster.gates),
+        (RESERVED, cluster.reservations),
+        (CLASSES, cluster.partitions),
+        (SIZES, cluster.sizes),
+    )
     kinds |= {(kind, "", "") for kind, has in others if has}
     return kinds | ({(SHARES, "", "")} if half_life_days(cluster.policy) else set())
 

@@ -22,7 +22,7 @@ from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replay.scenarios.scenario_file import BASE, Changes, ScenarioFile
-from assets.replay.scored_part import PartOptions, part_of
+from assets.replay.scored_part import PartOptions, graded_part, part_of
 from assets.replay.settings import RunSettings
 
 GROUP_LABELS = ("queue", "account")
@@ -106,6 +106,7 @@ def plan_scenarios(
     trace = read_jobs(usual.cancelled, labels) if read_jobs else load_any_trace(declared, usual, not is_log, labels)
     node_procs = declared.procs_per_node or trace.node_procs
     scored = part_of(trace.rows, trace.clock, part)
+    configuration = configuration.graded_for(graded_part(trace.rows, part), source)
     scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]
     with file.naming(BASE):
         base = _ready(trace, asked_base, configuration, None, node_procs, scored_jobs)
