@@ -102,7 +102,8 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_JOBS
     if grade.grade is None or median is None:
         return grade
     return grade._replace(
-        median=letter_of(median, replayed_median, rank, distance), p95=letter_of(p95, replayed_p95, rank, distance)
+        median=letter_of("median", (median, replayed_median), rank, distance),
+        p95=letter_of("p95", (p95, replayed_p95), rank, distance),
     )
 
 

@@ -53,13 +53,13 @@ class Agreement:
         """The letter of each of models.judging.grades.FIGURES. None where too few jobs waited for one."""
         if self.waited < FEWEST_WAITING:
             return None
-        figures = (
+        waits = (
             (self.logged_wait_s, self.replayed_wait_s),
             (self.logged_median_wait_s, self.replayed_median_wait_s),
             (self.logged_p95_wait_s, self.replayed_p95_wait_s),
         )
-        letters = (letter_of(*figure, self.rank_correlation, self.distance) for figure in figures)
-        return dict(zip(FIGURES, letters, strict=True))
+        figures = zip(FIGURES, waits, strict=True)
+        return {figure: letter_of(figure, both, self.rank_correlation, self.distance) for figure, both in figures}
 
     @property
     def grade(self) -> str | None:

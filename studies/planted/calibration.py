@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.grades import FIGURES, KEPT_SHARE, OFFSET_S, RULES, LetterRule, letter_of, times_off
+from models.judging.grades import KEPT_SHARE, OFFSET_S, WITHIN, LetterRule, letter_of, times_off
 from studies.planted.keeping import PlantedResult
 
 OFFS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
 RANKS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
 DISTANCES = (0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 1.0)
-MARGIN = 0.02
-"""By so much more than promised the promise must be kept where thresholds are set."""
+DEVIATIONS = 1.28
+"""So many standard errors of the share that keeps a promise must lie above what is promised. Cases of one cluster are no other clusters."""
 TRIVIAL_S = 60.0
 """A figure below this, before and after the change, is in no case: nobody asks for it, and it is always right."""
 
@@ -35,11 +35,11 @@ def with_errors(effects: pl.DataFrame) -> pl.DataFrame:
     the prediction that nothing changes."""
     shown = effects.filter((pl.col("logged_s") > TRIVIAL_S) | (pl.col("true_s") > TRIVIAL_S))
     true, predicted = _change("true_s", "logged_s"), _change("predicted_s", "replayed_s")
-    columns = ("logged_s", "replayed_s", "rank", "distance")
-    cases = list(shown.select(columns).iter_rows())
+    cases = list(shown.select("figure", "logged_s", "replayed_s", "rank", "distance").iter_rows())
+    letters = [letter_of(figure, (logged, now), rank, distance) for figure, logged, now, rank, distance in cases]
     return shown.with_columns(
-        pl.Series("off", [times_off(logged, replayed) for logged, replayed, _, _ in cases], dtype=pl.Float64),
-        pl.Series("letter", [letter_of(*case) for case in cases], dtype=pl.Utf8),
+        pl.Series("off", [times_off(logged, now) for _, logged, now, _, _ in cases], dtype=pl.Float64),
+        pl.Series("letter", letters, dtype=pl.Utf8),
         (predicted.log() - true.log()).abs().exp().alias("error"),
         true.log().abs().exp().alias("no_change"),
     )
@@ -49,30 +49,46 @@ def _change(after: str, before: str) -> pl.Expr:
     return (pl.col(after) + OFFSET_S) / (pl.col(before) + OFFSET_S)
 
 
-def fitted_rules(cases: pl.DataFrame) -> dict[str, LetterRule]:
-    """Thresholds for the promises of RULES: those that give most cases the letter, or a better one, while those that have it keep its
-    promise by MARGIN more than promised: all of them, those of each figure, and those of all jobs of a log."""
+def fitted_rules(cases: pl.DataFrame) -> dict[str, dict[str, LetterRule]]:
+    """Thresholds of each figure for the promises of WITHIN: those that give most cases the letter, or a better one, while those that have
+    it keep its promise by DEVIATIONS more than promised. A letter asks for no more than a better one."""
+    return {figure: _rules_of(cases.filter(figure=figure)) for figure in cases["figure"].unique(maintain_order=True)}
+
+
+def _rules_of(cases: pl.DataFrame) -> dict[str, LetterRule]:
     left = np.ones(cases.height, dtype=np.bool_)
-    rules = {}
-    for letter, rule in RULES.items():
-        if rule.within is not None:
-            rules[letter] = _fitted(cases, left, rule)
+    rules: dict[str, LetterRule] = {}
+    for letter, within in WITHIN.items():
+        if within is not None:
+            better = list(rules.values())[-1] if rules else LetterRule(1.0, 1.0, 0.0)
+            rules[letter] = _fitted(cases, left, within, better)
             left &= ~_has(cases, rules[letter])
-    return rules | {"D": RULES["D"]}
+    return rules
 
 
-def _fitted(cases: pl.DataFrame, left: NDArray[np.bool_], rule: LetterRule) -> LetterRule:
-    kept = cases["error"].to_numpy() <= (rule.within or 1.0)
-    figure, part = cases["figure"].to_numpy(), cases["part"].to_numpy()
-    groups = [np.ones(cases.height, dtype=np.bool_), part == "all", *(figure == name for name in FIGURES)]
-    best, most = LetterRule(1.0, 1.0, 0.0, rule.within), 0
+def _fitted(cases: pl.DataFrame, left: NDArray[np.bool_], within: float, better: LetterRule) -> LetterRule:
+    kept = cases["error"].to_numpy() <= within
+    cluster = cases["number"].to_numpy()
+    groups = [np.ones(cases.height, dtype=np.bool_), cases["part"].to_numpy() == "all"]
+    best, most = better, 0
     for off, rank, distance in itertools.product(OFFS, RANKS, DISTANCES):
-        tried = LetterRule(off, rank, distance, rule.within)
+        if off < better.off or rank > better.rank or distance < better.distance:
+            continue
+        tried = LetterRule(off, rank, distance)
         has = _has(cases, tried) & left
         count = int(has.sum())
-        if count > most and all(kept[has & of].mean() >= KEPT_SHARE + MARGIN for of in groups if (has & of).any()):
+        if count > most and all(_surely_kept(kept[has & of], cluster[has & of]) for of in groups):
             best, most = tried, count
     return best
+
+
+def _surely_kept(kept: NDArray[np.bool_], cluster: NDArray[np.int64]) -> bool:
+    """Whether the share that is kept is above KEPT_SHARE by its standard error over clusters."""
+    if not len(kept):
+        return True
+    share = kept.mean()
+    off = np.bincount(cluster, weights=kept - share)
+    return bool(share - DEVIATIONS * np.sqrt((off**2).sum()) / len(kept) >= KEPT_SHARE)
 
 
 def _has(cases: pl.DataFrame, rule: LetterRule) -> NDArray[np.bool_]:
@@ -84,13 +100,13 @@ def _has(cases: pl.DataFrame, rule: LetterRule) -> NDArray[np.bool_]:
 def rows_by_letter(cases: pl.DataFrame) -> list[list[str]]:
     """A row for each letter: cases, share that keeps the promise, error that 9 of 10 cases do not pass, and the same of no change."""
     rows = []
-    for letter, rule in RULES.items():
+    for letter, within in WITHIN.items():
         of = cases.filter(letter=letter)
         if not of.height:
             rows.append([letter, "0", "", "", "", ""])
             continue
         error = of["error"]
-        kept = "" if rule.within is None else _percent(float((error <= rule.within).mean()))  # type: ignore[arg-type]
+        kept = "" if within is None else _percent(float((error <= within).mean()))  # type: ignore[arg-type]
         rows.append(
             [
                 letter,

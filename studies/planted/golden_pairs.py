@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,10 +32,10 @@ PBS_SECOND_S = 60
 SEED = 0
 
 
-def golden_cases() -> pl.DataFrame:
+def golden_cases(slurm_runs: Sequence[str] = SLURM_RUNS) -> pl.DataFrame:
     """A row for each ordered pair of runs and each figure, with the columns of SCHEMA: predictor is the scheduler, change the pair."""
     folder = SHARED / "golden"
-    runs = {name: read_golden_run(folder / "slurm" / name / "run1") for name in SLURM_RUNS}
+    runs = {name: read_golden_run(folder / "slurm" / name / "run1") for name in slurm_runs}
     recorded = {name: read_recorded_run(folder / "pbs" / name / "run1") for name in PBS_RUNS}
     rows: list[dict[str, Any]] = []
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from models.judging.grades import FIGURE_WORDS, GRADES, KEPT_SHARE, RULES
+from models.judging.grades import FIGURE_WORDS, GRADES, RULES, WITHIN
 from papers.markdown import markdown
 from studies.planted.calibration import cases_of, fitted_rules, rows_by_letter, with_errors
 from studies.planted.golden_pairs import golden_cases
@@ -24,12 +24,10 @@ LETTERS = ["grade", "cases", "clusters", "promise kept", "error of 9 in 10", "of
 
 
 def threshold_rows() -> Iterator[list[str]]:
-    """What each letter asks for and promises."""
-    for letter, rule in RULES.items():
-        if rule.within is None:
-            yield [letter, "", "", "", "none"]
-        else:
-            yield [letter, f"{rule.off:g}", f"{rule.rank:g}", f"{rule.distance:g}", f"a factor of {rule.within:g}"]
+    """What each letter asks for, by figure."""
+    for figure, rules in RULES.items():
+        for letter, rule in rules.items():
+            yield [FIGURE_WORDS[figure], letter, f"{rule.off:g}", f"{rule.rank:g}", f"{rule.distance:g}"]
 
 
 def rows_by_group(cases: pl.DataFrame, column: str) -> Iterator[list[str]]:
@@ -38,10 +36,10 @@ def rows_by_group(cases: pl.DataFrame, column: str) -> Iterator[list[str]]:
         of = cases.filter(pl.col(column) == value)
         shares = [f"{100 * (of['letter'] == letter).mean():.0f} %" for letter in GRADES]  # type: ignore[operator]
         kept = []
-        for letter, rule in RULES.items():
+        for letter, within in WITHIN.items():
             error = of.filter(letter=letter)["error"]
-            if rule.within is not None:
-                kept.append(f"{100 * (error <= rule.within).mean():.0f} %" if len(error) else "")  # type: ignore[operator]
+            if within is not None:
+                kept.append(f"{100 * (error <= within).mean():.0f} %" if len(error) else "")  # type: ignore[operator]
         yield [FIGURE_WORDS.get(value, value), f"{of.height:,}", *shares, *kept]
 
 
@@ -64,21 +62,34 @@ def main() -> None:
     """Prints the tables."""
     cases = cases_of(planted_results(0, range(CLUSTERS), CLUSTERS))
     if "--fit" in sys.argv[1:]:
-        for letter, rule in fitted_rules(cases).items():
-            print(letter, rule)
+        for figure, rules in fitted_rules(cases).items():
+            print(figure, rules)
         return
     fresh = cases_of(planted_results(FRESH_SERIES, range(FRESH), FRESH))
-    print("thresholds\n\n" + markdown(["grade", "off at most", "rank at least", "distance at most", "promise"], threshold_rows()))
+    print(
+        "thresholds\n\n"
+        + markdown(["figure", "grade", "off at most", "rank at least", "distance at most"], threshold_rows())
+    )
     for title, table in (("clusters of calibration", cases), ("fresh clusters", fresh)):
         print(f"\n{title}\n\n" + markdown(LETTERS, rows_by_letter(table)))
     groups = ["cases", *GRADES, "A kept", "B kept", "C kept"]
     for column in ("figure", "part", "change", "predictor"):
         print(f"\nfresh by {column}\n\n" + markdown([column, *groups], rows_by_group(fresh, column)))
     pairs = with_errors(golden_cases().with_columns(number=pl.lit(0), kind=pl.lit("recorded")))
-    print(f"\nrecorded runs\n\n" + markdown(LETTERS, rows_by_letter(pairs)))
-    heading = ["change", "grade", "rank", "before, s", "replay", "after, s", "predicted", "true factor", "predicted factor", "error"]
+    print("\nrecorded runs\n\n" + markdown(LETTERS, rows_by_letter(pairs)))
+    heading = [
+        "change",
+        "grade",
+        "rank",
+        "before, s",
+        "replay",
+        "after, s",
+        "predicted",
+        "true factor",
+        "predicted factor",
+        "error",
+    ]
     print("\nrecorded pairs\n\n" + markdown(heading, pair_rows(pairs)))
-    print(f"\nA promise is kept where {KEPT_SHARE:.0%} of the cases are within it.")
 
 
 if __name__ == "__main__":
