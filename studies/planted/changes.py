@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
-from studies.planted.clusters import ORDERS, PBS, SLURM, RuledCluster
+from studies.planted.clusters import ORDERS, PBS, SLURM, PlantedCluster
 from studies.planted.planting import CLASSES, HOURS, LIMIT, RESERVED, SHARES, PlantedLog
 from studies.planted.workloads import CORES
 
@@ -14,41 +15,45 @@ MORE_SHARE, RAISED_SHARE = 1.2, 1.5
 OTHER_BACKFILLING = {"none": "easy", "easy": "any"}
 """The others change to EASY."""
 LONG_HALF_LIFE = "fairshare:half_life_days=28"
-RELAXABLE = (LIMIT, HOURS, RESERVED, CLASSES)
-"""Kinds of rules that can be relaxed, or lifted."""
+LIFTED = {HOURS: "gates", RESERVED: "reservations", CLASSES: "partitions"}
+"""Kinds of rules that can be lifted. Limits are raised."""
 
 
 @dataclass(frozen=True)
 class ClusterChange:
-    """name: one of the four above. value: the order or the backfilling rule that it brings."""
+    """name: one of the four above. value: the order or the backfilling rule that it brings, or the kind of rule that is relaxed."""
 
     name: str
     value: str = ""
 
-    def on(self, cluster: RuledCluster) -> RuledCluster:
+    def on(self, cluster: PlantedCluster) -> PlantedCluster:
         """The changed cluster. Limits are raised by half. Hours, reservations and queues that own nodes are lifted."""
         if self.name == MORE:
             sizes = cluster.sizes
             if sizes is not None:
-                sizes = replace(sizes, procs=tuple(_more(procs) for procs in sizes.procs))
-            partitions = tuple((queue, _more(procs)) for queue, procs in cluster.partitions)
-            procs = sum(procs for _, procs in partitions) if partitions else _more(cluster.procs)
+                sizes = replace(sizes, procs=tuple(more_procs(procs) for procs in sizes.procs))
+            partitions = tuple((queue, more_procs(procs)) for queue, procs in cluster.partitions)
+            procs = sum(procs for _, procs in partitions) if partitions else more_procs(cluster.procs)
             procs = procs if sizes is None else sizes.most
             return replace(cluster, procs=procs, sizes=sizes, partitions=partitions)
         if self.name == RAISED:
-            limits = tuple(replace(limit, bound=int(limit.bound * RAISED_SHARE + 0.5)) for limit in cluster.limits)
-            return replace(cluster, limits=limits, gates=(), reservations=(), partitions=())
+            return replace(cluster, **self._relaxed(cluster))
         if self.name == ORDER:
             return replace(cluster, policy=self.value)
         return replace(cluster, backfill=self.value)
+
+    def _relaxed(self, cluster: PlantedCluster) -> dict[str, Any]:
+        if self.value == LIMIT:
+            return {"limits": tuple(replace(limit, bound=raised(limit.bound)) for limit in cluster.limits)}
+        return {LIFTED[self.value]: ()}
 
 
 def changes_of(planted: PlantedLog) -> Iterator[ClusterChange]:
     """The changes that are tried on a planted cluster."""
     cluster = planted.cluster
     yield ClusterChange(MORE)
-    if planted.kind in RELAXABLE:
-        yield ClusterChange(RAISED)
+    if planted.kind == LIMIT or planted.kind in LIFTED:
+        yield ClusterChange(RAISED, planted.kind)
     if planted.kind == SHARES:
         yield ClusterChange(ORDER, LONG_HALF_LIFE)
     elif cluster.engine == SLURM:
@@ -59,5 +64,11 @@ def changes_of(planted: PlantedLog) -> Iterator[ClusterChange]:
         yield ClusterChange(BACKFILLING, OTHER_BACKFILLING.get(cluster.backfill, "easy"))
 
 
-def _more(procs: int) -> int:
+def raised(bound: int) -> int:
+    """The bound of a limit that is relaxed."""
+    return int(bound * RAISED_SHARE + 0.5)
+
+
+def more_procs(procs: int) -> int:
+    """Processors of a cluster, or of a part of it, with more nodes."""
     return max(round(procs * MORE_SHARE / CORES), procs // CORES + 1) * CORES

@@ -38,8 +38,11 @@ OWN_LOOPS = ("conservative", "selective")
 
 
 @dataclass(frozen=True)
-class RuledCluster:
-    """A cluster with its rules. procs: of the cluster, the most that it has. engine: whose loop decides. sizes: of one that grew.
+class PlantedCluster:
+    """A cluster with its rules, which are the whole of what decides.
+    Fair share is between accounts, then between their users.
+
+    procs: of the cluster, the most that it has. engine: whose loop decides. sizes: of one that grew.
     partitions: queues, and the processors that each owns; such a cluster has no limits."""
 
     procs: int
@@ -61,7 +64,7 @@ class RuledCluster:
         )
 
 
-def starts_on(cluster: RuledCluster, workload: Workload, is_true: bool, seed: int = 0) -> IntArray:
+def starts_on(cluster: PlantedCluster, workload: Workload, is_true: bool, seed: int = 0) -> IntArray:
     """When the jobs of a workload start, int64 (jobs,), seconds of the log's clock.
 
     is_true: jobs wait until they may start, which no log shows. seed: of the phases of Slurm's cycles. Raises ValueError where a job never
@@ -81,7 +84,7 @@ def starts_on(cluster: RuledCluster, workload: Workload, is_true: bool, seed: in
     return start
 
 
-def _order_starts(cluster: RuledCluster, workload: Workload, jobs: Jobs) -> IntArray:
+def _order_starts(cluster: PlantedCluster, workload: Workload, jobs: Jobs) -> IntArray:
     order, rows, described = OrderReplayer(cluster.policy, cluster.backfill), workload.rows, cluster.description
     if cluster.partitions:
         owned = dict(cluster.partitions)
@@ -96,12 +99,13 @@ def _order_starts(cluster: RuledCluster, workload: Workload, jobs: Jobs) -> IntA
     if not cluster.limits and not cluster.gates and not cluster.policy.startswith("fairshare"):
         return order.replay(jobs, machine).schedule.start
     gates = start_gates(cluster.gates, rows, jobs.limit, workload.zero_s, span) if cluster.gates else []
-    shares = share_tree(described, rows) if cluster.policy.startswith("fairshare") else None
+    accounts = tuple(Account(name) for name in rows["account"].unique().sort())
+    shares = share_tree(replace(described, accounts=accounts), rows) if cluster.policy.startswith("fairshare") else None
     replayer = LimitedReplayer(order, job_limits(described, rows), gates, shares)
     return replayer.replay(jobs, machine).schedule.start
 
 
-def _slurm_starts(cluster: RuledCluster, workload: Workload, jobs: Jobs, seed: int) -> IntArray:
+def _slurm_starts(cluster: PlantedCluster, workload: Workload, jobs: Jobs, seed: int) -> IntArray:
     """Limits stand at the QOS of all jobs. A job takes as many CPUs as it has processors, wherever they are."""
     rows = workload.rows
     accounts = rows["account"].unique().sort().to_list()
@@ -137,7 +141,7 @@ def _slurm_starts(cluster: RuledCluster, workload: Workload, jobs: Jobs, seed: i
     return replayer.replay(jobs, Cluster(described.num_cpus)).schedule.start
 
 
-def _pbs_starts(cluster: RuledCluster, workload: Workload, jobs: Jobs) -> IntArray:
+def _pbs_starts(cluster: PlantedCluster, workload: Workload, jobs: Jobs) -> IntArray:
     """Limits stand at the server. A job takes chunks of one CPU."""
     values = {"strict_ordering": True, "backfill_depth": 1 if cluster.backfill != "none" else 0}
     described = replace(
@@ -155,7 +159,7 @@ def _pbs_starts(cluster: RuledCluster, workload: Workload, jobs: Jobs) -> IntArr
     return PbsReplayer(described, asked).replay(jobs, Cluster(described.num_cpus)).schedule.start
 
 
-def rule_words(cluster: RuledCluster) -> Iterator[str]:
+def rule_words(cluster: PlantedCluster) -> Iterator[str]:
     """The rules of a cluster, a line for each."""
     for limit in cluster.limits:
         whose = f"{limit.owner_name} {limit.each} {limit.who}".split()

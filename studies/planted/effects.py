@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.fidelity import FEWEST_WAITING, agreement_of
+from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, agreement_of
 from models.judging.grades import FIGURES, figure_of
 from models.runtime.scores import USER_CLASSES, user_classes
 from simulator.metrics.metrics import SIZE_CLASSES, size_classes
-from studies.planted.changes import changes_of
-from studies.planted.clusters import RuledCluster, starts_on
+from studies.planted.changes import ClusterChange, changes_of
+from studies.planted.clusters import PlantedCluster, starts_on
 from studies.planted.planting import PlantedLog
 from studies.planted.workloads import Workload
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+Predictor = Callable[[ClusterChange | None], IntArray | None]
+"""Waits of the jobs of a log after a change, None for none, as somebody says who has the log alone."""
 
 SEED_OF_CHANGE = 7
 """Of the phases of Slurm's cycles once something has changed."""
@@ -55,25 +58,29 @@ def parts_of(workload: Workload) -> Iterator[tuple[str, str, BoolArray]]:
             yield part, name, graded & (number == place)
 
 
-def effect_rows(planted: PlantedLog, predictors: dict[str, RuledCluster]) -> pl.DataFrame:
+def effect_rows(planted: PlantedLog, predictors: Mapping[str, Predictor]) -> pl.DataFrame:
     """A row for each predictor, part, figure and change, with the columns of SCHEMA. Parts in which too few waited have none.
 
-    predictors: clusters that stand for the hidden one, by name. Changes after which a job could never start are left out."""
-    workload, submit = planted.workload, planted.workload.jobs.submit
-    logged = planted.start - submit
+    Changes after which a job could never start are left out, on the hidden cluster or by the predictor."""
+    workload = planted.workload
+    logged = planted.start - workload.jobs.submit
     parts = [
-        (part, value, of) for part, value, of in parts_of(workload) if int((logged[of] > 60).sum()) >= FEWEST_WAITING
+        (part, value, of)
+        for part, value, of in parts_of(workload)
+        if int((logged[of] > ALIKE_S).sum()) >= FEWEST_WAITING
     ]
-    before = {name: _waits(cluster, workload, False) for name, cluster in predictors.items()}
+    changes = [(change, true_waits(planted, change)) for change in changes_of(planted)]
     rows: list[dict[str, Any]] = []
-    for change in changes_of(planted):
-        true = _waits(change.on(planted.cluster), workload, True)
-        for name, cluster in predictors.items():
-            after, now = _waits(change.on(cluster), workload, False), before[name]
-            if true is None or after is None or now is None:
+    for name, predictor in predictors.items():
+        now = predictor(None)
+        if now is None:
+            continue
+        agreements = [agreement_of(logged[of], now[of], workload.jobs.runtime[of]) for _, _, of in parts]
+        for change, true in changes:
+            after = predictor(change)
+            if true is None or after is None:
                 continue
-            for part, value, of in parts:
-                agreement = agreement_of(logged[of], now[of], workload.jobs.runtime[of])
+            for (part, value, of), agreement in zip(parts, agreements, strict=True):
                 row = {
                     "predictor": name,
                     "part": part,
@@ -91,9 +98,18 @@ def effect_rows(planted: PlantedLog, predictors: dict[str, RuledCluster]) -> pl.
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _waits(cluster: RuledCluster, workload: Workload, is_true: bool) -> IntArray | None:
-    """None where some job never starts, or the scheduler has no such rule."""
+def true_waits(planted: PlantedLog, change: ClusterChange) -> IntArray | None:
+    """Waits of the jobs on the hidden cluster once something has changed. None where some job never starts."""
+    return _waits(change.on(planted.cluster), planted.workload, True)
+
+
+def predictor_of(cluster: PlantedCluster, workload: Workload) -> Predictor:
+    """What replays of a cluster say, which know of nothing that no log shows."""
+    return lambda change: _waits(cluster if change is None else change.on(cluster), workload, False)
+
+
+def _waits(cluster: PlantedCluster, workload: Workload, is_true: bool) -> IntArray | None:
     try:
         return starts_on(cluster, workload, is_true, SEED_OF_CHANGE) - workload.jobs.submit
-    except ValueError:
+    except ValueError:  # some job never starts, or the scheduler has no such rule
         return None

@@ -1,21 +1,41 @@
-"""The cluster that the product identifies from a planted log, in the form of the planted one."""
+"""The cluster that the product identifies from a planted log, and what it says of changes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import polars as pl
+from models.identification.replaying import RuledCluster
 
 from models.identification.identify import Identification, identify_rules
 from models.identification.logged_jobs import Holders, LoggedJobs
-from models.identification.rules import BACKFILL, HOURS, LIMIT_KINDS, ORDER, SIZE, IdentifiedRule
+from models.identification.rules import (
+    BACKFILL,
+    BOUNDARY,
+    HOURS,
+    LIMIT_KINDS,
+    ORDER,
+    SIZE,
+    Bound,
+    Edge,
+    IdentifiedRule,
+)
 from models.judging.size_over_time import SizeOverTime
-from studies.planted.clusters import RuledCluster
-from studies.planted.planting import RESOURCES, PlantedLog
+from studies.planted.changes import BACKFILLING, MORE, RAISED, ClusterChange, more_procs, raised
+from studies.planted.changes import ORDER as ANOTHER_ORDER
+from studies.planted.clusters import PlantedCluster
+from studies.planted.effects import Predictor
+from studies.planted.planting import CLASSES, LIMIT, RESERVED, RESOURCES, PlantedLog
+from studies.planted.planting import HOURS as PLANTED_HOURS
 from studies.planted.workloads import Workload
 from traces.cluster.accounts import Limit
+from traces.cluster.reservations import AdvanceReservation
 
 HOLDERS = {"user": "user_name", "account": "account", "group": "group_name", "queue": "queue"}
+LIFTED_KINDS = {PLANTED_HOURS: (HOURS,), RESERVED: (BOUNDARY, HOURS), CLASSES: LIMIT_KINDS}
+"""By the kind of rule that an operator lifts: what was identified in its place."""
 
 
 def log_of(planted: PlantedLog) -> LoggedJobs:
@@ -35,36 +55,83 @@ def _holders(column: pl.Series) -> Holders:
     return Holders((column.rank("dense").cast(pl.Int64) - 1).to_numpy(), tuple(names))
 
 
-def identified_cluster(planted: PlantedLog) -> tuple[RuledCluster, Identification]:
-    """What the product makes of the log, and the cluster in the form of the planted ones."""
-    identification = identify_rules(log_of(planted), planted.workload.procs)
-    return cluster_of(identification, planted.workload), identification
+def identified(planted: PlantedLog) -> tuple[Identification, Predictor]:
+    """What the product makes of the log, and what its replays say of changes."""
+    log = log_of(planted)
+    identification = identify_rules(log, planted.workload.procs)
+    cluster = RuledCluster(identification.procs, identification.rules)
+
+    def predictor(change: ClusterChange | None) -> object:
+        try:
+            return (cluster if change is None else changed_cluster(cluster, change)).waits(log)
+        except ValueError:  # the scheduler has no such rule
+            return None
+
+    return identification, predictor  # type: ignore[return-value]
 
 
-def cluster_of(identification: Identification, workload: Workload) -> RuledCluster:
-    """The rules as replays of this study take them. A bound that changes over time is the last one."""
-    words = {rule.kind: rule.word for rule in identification.rules if rule.kind in (ORDER, BACKFILL)}
-    cluster = RuledCluster(
+def changed_cluster(cluster: RuledCluster, change: ClusterChange) -> RuledCluster:
+    """An identified cluster with a change that an operator makes."""
+    rules = cluster.rules
+    if change.name == MORE:
+        sizes = [replace(rule, bounds=_bounds(rule, more_procs)) if rule.kind == SIZE else rule for rule in rules]
+        return RuledCluster(more_procs(cluster.procs), tuple(sizes))
+    if change.name == RAISED and change.value == LIMIT:
+        relaxed = [
+            replace(rule, value=raised(rule.value), bounds=_bounds(rule, raised)) if rule.kind in LIMIT_KINDS else rule
+            for rule in rules
+        ]
+        return replace(cluster, rules=tuple(relaxed))
+    if change.name == RAISED:
+        return replace(cluster, rules=tuple(rule for rule in rules if rule.kind not in LIFTED_KINDS[change.value]))
+    kind = {ANOTHER_ORDER: ORDER, BACKFILLING: BACKFILL}[change.name]
+    kept = tuple(rule for rule in rules if rule.kind != kind)
+    return replace(cluster, rules=(*kept, IdentifiedRule(kind, "all", word=change.value)))
+
+
+def _bounds(rule: IdentifiedRule, more) -> tuple[Bound, ...]:  # type: ignore[no-untyped-def]
+    return tuple(replace(bound, value=None if bound.value is None else more(bound.value)) for bound in rule.bounds)
+
+
+def cluster_of(identification: Identification, workload: Workload) -> PlantedCluster:
+    """The rules in the form of planted ones, to be compared with them. Of bounds that change over time the last one counts."""
+    rules = identification.rules
+    words = {rule.kind: rule.word for rule in rules if rule.kind in (ORDER, BACKFILL)}
+    sizes = [rule for rule in rules if rule.kind == SIZE and len(rule.bounds) > 1]
+    cluster = PlantedCluster(
         identification.procs,
         words.get(ORDER, identification.policy),
         words.get(BACKFILL, identification.backfill),
-        gates=tuple(rule.gate for rule in identification.rules if rule.kind == HOURS and rule.gate is not None),
+        limits=tuple(limit for rule in rules if rule.kind in LIMIT_KINDS for limit in _limits(rule, workload)),
+        gates=tuple(rule.gate for rule in rules if rule.kind == HOURS and rule.gate is not None),
+        reservations=tuple(_reservation(edge, workload) for rule in rules for edge in rule.edges),
     )
-    last = [rule for rule in identification.rules if rule.until_s is None]
-    limits = [limit for rule in last if rule.kind in LIMIT_KINDS for limit in _limits(rule, workload)]
-    sizes = sorted((rule.since_s or 0, rule) for rule in identification.rules if rule.kind == SIZE and not rule.queue)
-    owned = tuple((rule.queue, rule.value) for rule in last if rule.kind == SIZE and rule.queue)
-    cluster = replace(cluster, limits=tuple(limits), partitions=owned)
-    if len(sizes) < 2:
+    if not sizes:
         return cluster
-    over_time = SizeOverTime(tuple(rule.value for _, rule in sizes), tuple(since for since, _ in sizes[1:]))
-    return replace(cluster, procs=over_time.most, sizes=over_time)
+    procs = tuple(identification.procs if bound.value is None else bound.value for bound in sizes[0].bounds)
+    ends = tuple(bound.since_s for bound in sizes[0].bounds[1:])
+    return replace(cluster, sizes=SizeOverTime(procs, ends))
+
+
+def _reservation(edge: Edge, workload: Workload) -> AdvanceReservation:
+    """What a boundary stands for: a second of the week at which nothing runs."""
+    zone = ZoneInfo(edge.timezone)
+    moment = datetime.fromtimestamp(workload.zero_s, UTC).astimezone(zone).replace(hour=0, minute=0, second=0)
+    moment += timedelta(days=(edge.days[0] - moment.weekday()) % 7, minutes=edge.minute)
+    begin_s = int(moment.timestamp())
+    repeats = "weekly" if len(edge.days) == 1 else "daily"
+    return AdvanceReservation("boundary", begin_s, begin_s + 1, repeats=repeats, timezone=edge.timezone)
 
 
 def _limits(rule: IdentifiedRule, workload: Workload) -> list[Limit]:
     counts, resource = RESOURCES[rule.kind]
+    queues = workload.rows["queue"].unique().sort().to_list()
+    bounds = [(rule.holder, rule.value)]
+    if rule.bounds:
+        last = {bound.holder: bound.value for bound in sorted(rule.bounds, key=lambda bound: bound.since_s)}
+        bounds = [(holder, value) for holder, value in last.items() if value is not None]
+    if rule.scope == "queue":
+        named = [(queue, value) for holder, value in bounds for queue in ([holder] if holder else queues)]
+        return [Limit("partition", queue, counts, "all", resource, value) for queue, value in named]
     owner = ("partition", rule.queue) if rule.queue else ("cluster", "")
-    if rule.scope != "queue":
-        return [Limit(*owner, counts, rule.scope, resource, rule.value, who=rule.holder)]
-    queues = [rule.holder] if rule.holder else workload.rows["queue"].unique().sort().to_list()
-    return [Limit("partition", queue, counts, "all", resource, rule.value) for queue in queues]
+    return [Limit(*owner, counts, rule.scope, resource, value, who=holder) for holder, value in bounds]

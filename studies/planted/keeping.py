@@ -18,9 +18,9 @@ import polars as pl
 from assets.common.progress import progress_bar
 from assets.common.storage import data_folder, write_whole
 from simulator.compiled import SOURCE_HASH
-from studies.planted.clusters import RuledCluster, rule_words
-from studies.planted.effects import effect_rows
-from studies.planted.identified import identified_cluster
+from studies.planted.clusters import PlantedCluster, rule_words
+from studies.planted.effects import effect_rows, predictor_of
+from studies.planted.identified import cluster_of, identified
 from studies.planted.planting import planted_log
 from studies.planted.recovery import recovery_of
 
@@ -85,9 +85,10 @@ def result_of(number: int, series: int, of: int) -> PlantedResult:
     """Plants a cluster, identifies it from its log, and compares."""
     planted = planted_log(number, series, of)
     began = time.process_time()
-    identified, identification = identified_cluster(planted)
+    identification, predictor = identified(planted)
     seconds = time.process_time() - began
-    score = recovery_of(planted, identified)
+    cluster = cluster_of(identification, planted.workload)
+    score = recovery_of(planted, cluster)
     facts = {
         "number": number,
         "kind": planted.kind,
@@ -98,7 +99,7 @@ def result_of(number: int, series: int, of: int) -> PlantedResult:
         "changed": planted.changed,
         "mean_wait_s": float((planted.start - planted.workload.jobs.submit).mean()),
         "planted": [f"{planted.cluster.policy}, {planted.cluster.backfill}", *rule_words(planted.cluster)],
-        "identified": [f"{identified.policy}, {identified.backfill}", *rule_words(identified)],
+        "identified": [f"{cluster.policy}, {cluster.backfill}", *rule_words(cluster)],
         "sentences": [rule.sentence for rule in identification.rules],
         "has_kind": score.kind,
         "has_value": score.value,
@@ -106,8 +107,8 @@ def result_of(number: int, series: int, of: int) -> PlantedResult:
         "seconds": seconds,
         "replays": identification.replays,
     }
-    plain = RuledCluster(planted.workload.procs)
-    return PlantedResult(facts, effect_rows(planted, {IDENTIFIED: identified, PLAIN: plain}))
+    plain = predictor_of(PlantedCluster(planted.workload.procs), planted.workload)
+    return PlantedResult(facts, effect_rows(planted, {IDENTIFIED: predictor, PLAIN: plain}))
 
 
 def _file(folder: Path, series: int, of: int, number: int) -> Path:

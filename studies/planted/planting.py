@@ -12,13 +12,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.judging.size_over_time import SizeOverTime
-from studies.planted.clusters import ORDERS, PBS, SLURM, RuledCluster, starts_on
+from studies.planted.clusters import ORDERS, PBS, SLURM, PlantedCluster, starts_on
 from studies.planted.workloads import CORES, Workload, planted_workload
 from traces.cluster.accounts import Limit
 from traces.cluster.reservations import AdvanceReservation, Gate
 
 IntArray = NDArray[np.int64]
-Plant = Callable[[np.random.Generator, Workload, RuledCluster], Iterator[tuple[RuledCluster, Workload]]]
+Plant = Callable[[np.random.Generator, Workload, PlantedCluster], Iterator[tuple[PlantedCluster, Workload]]]
 
 NONE, LIMIT, HOURS, SHARES, RESERVED, CLASSES, SIZES = (
     "none", "limit", "hours", "shares", "reservation", "classes", "sizes",
@@ -80,8 +80,8 @@ class PlantedLog:
     counts: str
     scope: str
     workload: Workload
-    cluster: RuledCluster
-    bare: RuledCluster
+    cluster: PlantedCluster
+    bare: PlantedCluster
     start: IntArray
     changed: float
 
@@ -111,7 +111,7 @@ def _kind_of(place: float) -> tuple[str, str, str, str]:
 def _attempt(rng: np.random.Generator, kind: tuple[str, str, str, str], workload: Workload) -> PlantedLog | None:
     what, counts, scope, engine = kind
     usual = what == NONE and engine == ORDERS
-    bare = RuledCluster(
+    bare = PlantedCluster(
         workload.procs,
         str(rng.choice(OTHER_POLICIES if usual else POLICIES if engine == ORDERS else ["FCFS"])),
         str(rng.choice(OTHER_BACKFILLS if usual else BACKFILLS if engine == ORDERS else ["easy"])),
@@ -131,7 +131,7 @@ def _attempt(rng: np.random.Generator, kind: tuple[str, str, str, str], workload
     return None
 
 
-def _if_it_matters(cluster: RuledCluster, bare: RuledCluster, workload: Workload) -> PlantedLog | None:
+def _if_it_matters(cluster: PlantedCluster, bare: PlantedCluster, workload: Workload) -> PlantedLog | None:
     by_orders = [_starts(replace(each, engine=ORDERS), workload) for each in (cluster, bare)]
     if by_orders[0] is None or by_orders[1] is None:
         return None
@@ -145,7 +145,7 @@ def _if_it_matters(cluster: RuledCluster, bare: RuledCluster, workload: Workload
     return None if start is None else PlantedLog(0, "", "", "", workload, cluster, bare, start, halves[0])
 
 
-def _starts(cluster: RuledCluster, workload: Workload) -> IntArray | None:
+def _starts(cluster: PlantedCluster, workload: Workload) -> IntArray | None:
     try:
         return starts_on(cluster, workload, is_true=True)
     except ValueError:  # some job can never start
@@ -154,8 +154,8 @@ def _starts(cluster: RuledCluster, workload: Workload) -> IntArray | None:
 
 def _limits(counts: str, scope: str) -> Plant:
     def plant(
-        rng: np.random.Generator, workload: Workload, bare: RuledCluster
-    ) -> Iterator[tuple[RuledCluster, Workload]]:
+        rng: np.random.Generator, workload: Workload, bare: PlantedCluster
+    ) -> Iterator[tuple[PlantedCluster, Workload]]:
         rows, procs = workload.rows, workload.procs
         owner = ("partition", str(rng.choice(["normal", "long"]))) if scope == "queue" else ("cluster", "")
         each = "all" if scope == "queue" else scope
@@ -189,7 +189,9 @@ def _within(workload: Workload, counts: str, bound: int, queue: str) -> Workload
     return replace(workload, rows=workload.rows.with_columns(narrow.cast(pl.Int64).alias("procs")))
 
 
-def _hours(rng: np.random.Generator, workload: Workload, bare: RuledCluster) -> Iterator[tuple[RuledCluster, Workload]]:
+def _hours(
+    rng: np.random.Generator, workload: Workload, bare: PlantedCluster
+) -> Iterator[tuple[PlantedCluster, Workload]]:
     days = tuple(range(5 if rng.random() < 0.7 else 7))
     begin, end = int(rng.integers(6, 11)) * 60, int(rng.integers(16, 21)) * 60
     if rng.random() < 0.2:
@@ -202,15 +204,15 @@ def _hours(rng: np.random.Generator, workload: Workload, bare: RuledCluster) -> 
 
 
 def _shares(
-    rng: np.random.Generator, workload: Workload, bare: RuledCluster
-) -> Iterator[tuple[RuledCluster, Workload]]:
+    rng: np.random.Generator, workload: Workload, bare: PlantedCluster
+) -> Iterator[tuple[PlantedCluster, Workload]]:
     for days in (1, 3, 7, 14):
         yield replace(bare, policy=f"fairshare:half_life_days={days}"), workload
 
 
 def _reservations(
-    rng: np.random.Generator, workload: Workload, bare: RuledCluster
-) -> Iterator[tuple[RuledCluster, Workload]]:
+    rng: np.random.Generator, workload: Workload, bare: PlantedCluster
+) -> Iterator[tuple[PlantedCluster, Workload]]:
     first = datetime.fromtimestamp(workload.zero_s, ZoneInfo(workload.time_zone)).replace(hour=0)
     for weekday in range(5):
         moment = (first + timedelta(days=weekday)).replace(hour=int(rng.integers(5, 11)))
@@ -228,8 +230,8 @@ def _reservations(
 
 
 def _classes(
-    rng: np.random.Generator, workload: Workload, bare: RuledCluster
-) -> Iterator[tuple[RuledCluster, Workload]]:
+    rng: np.random.Generator, workload: Workload, bare: PlantedCluster
+) -> Iterator[tuple[PlantedCluster, Workload]]:
     """Each queue owns nodes, about as many as its work needs."""
     rows, procs = workload.rows, workload.procs
     area = rows.group_by("queue").agg((pl.col("procs") * pl.col("runtime_s")).sum().alias("area"))
@@ -244,7 +246,9 @@ def _classes(
         yield replace(bare, partitions=tuple(owned.items())), replace(workload, rows=narrow)
 
 
-def _sizes(rng: np.random.Generator, workload: Workload, bare: RuledCluster) -> Iterator[tuple[RuledCluster, Workload]]:
+def _sizes(
+    rng: np.random.Generator, workload: Workload, bare: PlantedCluster
+) -> Iterator[tuple[PlantedCluster, Workload]]:
     first, last = workload.span
     for _ in range(6):
         small = max(int(workload.procs * rng.uniform(0.55, 0.85)) // CORES, 1) * CORES

@@ -8,7 +8,7 @@ import numpy as np
 
 from models.waits.periods import DAY_S
 from simulator.policies.registry import parse_policy
-from studies.planted.clusters import RuledCluster
+from studies.planted.clusters import PlantedCluster
 from studies.planted.planting import CLASSES, HOURS, LIMIT, RESERVED, SHARES, SIZES, PlantedLog
 from studies.planted.workloads import Workload
 from traces.cluster.accounts import Limit
@@ -16,7 +16,7 @@ from traces.cluster.reservations import Gate
 
 NEAR = 0.1
 """A value is right within a tenth."""
-NEAR_MINUTES = 60
+NEAR_MINUTES, DAY_MINUTES, WEEK_S = 60, 1440, 7 * 86_400
 STOPPED_ALIKE = 0.95
 """Share of the jobs that two gates must treat alike, and share of the time in which two sizes must be near."""
 OWN_BOUNDS_ALIKE = 2 / 3
@@ -34,14 +34,14 @@ class RecoveryScore:
     surplus: tuple[str, ...]
 
 
-def recovery_of(planted: PlantedLog, identified: RuledCluster) -> RecoveryScore:
+def recovery_of(planted: PlantedLog, identified: PlantedCluster) -> RecoveryScore:
     """How well the rule of a planted cluster was recovered. Without a rule, kind and value are right where nothing is claimed."""
     ours, theirs = signatures(planted.cluster), signatures(identified)
     surplus = {each for each in theirs - ours if each[0] != SHARES}
     kind = bool(ours) and ours <= theirs
     value = kind and _is_near(planted, identified)
-    if planted.kind == RESERVED and not kind:
-        kind, value, surplus = _as_gate(planted, identified, surplus)
+    if planted.kind == RESERVED and not value:
+        kind, value, surplus = _as_hours(planted, identified, surplus)
     if planted.kind == CLASSES and not kind:
         by_queue = {limit.owner_name: limit.bound for limit in identified.limits if _scope(limit) == "queue"}
         kind = bool(by_queue) and by_queue.keys() <= dict(planted.cluster.partitions).keys()
@@ -52,7 +52,7 @@ def recovery_of(planted: PlantedLog, identified: RuledCluster) -> RecoveryScore:
     return RecoveryScore(kind, value, tuple(sorted(" ".join(each).strip() for each in surplus)))
 
 
-def signatures(cluster: RuledCluster) -> set[Signature]:
+def signatures(cluster: PlantedCluster) -> set[Signature]:
     """The kinds of rules of a cluster: kind, what a limit counts, and whose jobs together. Groups and accounts are the same here."""
     kinds = {(LIMIT, f"{limit.counts} {limit.resource}", _scope(limit)) for limit in cluster.limits}
     others = (
@@ -80,7 +80,7 @@ def _scope(limit: Limit) -> str:
     return "account" if limit.each == "group" else limit.each
 
 
-def _is_near(planted: PlantedLog, identified: RuledCluster) -> bool:
+def _is_near(planted: PlantedLog, identified: PlantedCluster) -> bool:
     hidden, workload = planted.cluster, planted.workload
     if planted.kind == LIMIT:
         return _bounds_near(hidden.limits, identified.limits)
@@ -120,7 +120,7 @@ def _bounds_near(hidden: tuple[Limit, ...], identified: tuple[Limit, ...]) -> bo
 
 def _gates_alike(hidden: Gate, identified: Gate, workload: Workload) -> bool:
     pairs = ((hidden.begin_minute, identified.begin_minute), (hidden.end_minute, identified.end_minute))
-    apart = max(min((a - b) % 1440, (b - a) % 1440) for a, b in pairs)
+    apart = max(min((a - b) % DAY_MINUTES, (b - a) % DAY_MINUTES) for a, b in pairs)
     stopped = [_stops(gate, workload) for gate in (hidden, identified)]
     return apart <= NEAR_MINUTES and float((stopped[0] == stopped[1]).mean()) >= STOPPED_ALIKE
 
@@ -139,7 +139,7 @@ def _owned_alike(hidden: dict[str, int], identified: dict[str, int]) -> bool:
     return all(_near(hidden[queue], procs) for queue, procs in identified.items() if queue in hidden)
 
 
-def _sizes_alike(hidden: RuledCluster, identified: RuledCluster, workload: Workload) -> bool:
+def _sizes_alike(hidden: PlantedCluster, identified: PlantedCluster, workload: Workload) -> bool:
     """Whether the sizes are near most of the time."""
     times = np.linspace(*workload.span, STEPS)
     sizes = []
@@ -149,14 +149,14 @@ def _sizes_alike(hidden: RuledCluster, identified: RuledCluster, workload: Workl
     return float((np.abs(sizes[0] - sizes[1]) <= NEAR * sizes[0]).mean()) >= STOPPED_ALIKE
 
 
-def _as_gate(
-    planted: PlantedLog, identified: RuledCluster, surplus: set[Signature]
+def _as_hours(
+    planted: PlantedLog, identified: PlantedCluster, surplus: set[Signature]
 ) -> tuple[bool, bool, set[Signature]]:
-    """A weekly reservation of all nodes may come out as hours of one day that nothing starts in."""
+    """A weekly reservation of all nodes may come out as a second of the week at which nothing runs, and hours in which nothing starts."""
     ours = planted.cluster.reservations[0]
-    for gate in identified.gates:
-        if gate.over_time_s is None and gate.over_cpus is None and len(gate.days) == 1:
-            minutes = gate.end_minute - gate.begin_minute
-            is_near = abs(minutes * 60 - (ours.end_s - ours.begin_s)) <= NEAR_MINUTES * 60
-            return True, is_near, surplus - {(HOURS, "", "")}
-    return False, False, surplus
+    gates = [gate for gate in identified.gates if gate.over_time_s is None and gate.over_cpus is None]
+    lengths = [((gate.end_minute - gate.begin_minute) % DAY_MINUTES) * 60 for gate in gates if len(gate.days) == 1]
+    apart = [(other.begin_s - ours.begin_s) % WEEK_S for other in identified.reservations if other.repeats == "weekly"]
+    is_near = [abs(length - (ours.end_s - ours.begin_s)) <= NEAR_MINUTES * 60 for length in lengths]
+    is_near += [min(second, WEEK_S - second) <= NEAR_MINUTES * 60 for second in apart]
+    return bool(is_near), any(is_near), surplus - {(HOURS, "", "")} if gates else surplus

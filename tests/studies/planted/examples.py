@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from studies.planted.clusters import RuledCluster, starts_on
+from studies.planted.clusters import PlantedCluster, starts_on
 from studies.planted.planting import LIMIT, PlantedLog
 from studies.planted.workloads import Workload
 from traces.cluster.accounts import Limit
@@ -44,7 +44,7 @@ def small_workload(seed: int = 1, jobs: int = JOBS) -> Workload:
 @cache
 def small_planted() -> PlantedLog:
     """Four running jobs a user, under FCFS with EASY."""
-    workload, bare = small_workload(), RuledCluster(PROCS)
-    cluster = RuledCluster(PROCS, limits=(FOUR_RUNNING,))
+    workload, bare = small_workload(), PlantedCluster(PROCS)
+    cluster = PlantedCluster(PROCS, limits=(FOUR_RUNNING,))
     start = starts_on(cluster, workload, is_true=True)
     return PlantedLog(3, LIMIT, "running jobs", "user", workload, cluster, bare, start, 0.5)

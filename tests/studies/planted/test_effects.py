@@ -1,13 +1,19 @@
 """True and predicted effects of changes."""
 
-from studies.planted.clusters import RuledCluster
-from studies.planted.effects import SCHEMA, effect_rows, parts_of
+from studies.planted.clusters import PlantedCluster
+from studies.planted.effects import SCHEMA, effect_rows, parts_of, predictor_of
 from tests.studies.planted.examples import PROCS, small_planted
 
 
 def test_the_hidden_cluster_itself_predicts_without_an_error_and_a_cluster_without_its_rule_does_not() -> None:
     planted = small_planted()
-    rows = effect_rows(planted, {"exact": planted.cluster, "plain": RuledCluster(PROCS)})
+    rows = effect_rows(
+        planted,
+        {
+            name: predictor_of(cluster, planted.workload)
+            for name, cluster in (("exact", planted.cluster), ("plain", PlantedCluster(PROCS)))
+        },
+    )
     assert dict(rows.schema) == SCHEMA
     exact, plain = (rows.filter(predictor=name) for name in ("exact", "plain"))
     assert exact["logged_s"].equals(exact["replayed_s"]) and exact["true_s"].equals(exact["predicted_s"])
@@ -25,5 +31,5 @@ def test_parts_are_of_the_later_half() -> None:
 
 
 def test_a_cluster_on_which_jobs_never_start_has_no_rows() -> None:
-    planted = small_planted()
-    assert not effect_rows(planted, {"none": RuledCluster(PROCS, partitions=(("long", 8),))}).height
+    planted, narrow = small_planted(), PlantedCluster(PROCS, partitions=(("long", 8),))
+    assert not effect_rows(planted, {"none": predictor_of(narrow, planted.workload)}).height

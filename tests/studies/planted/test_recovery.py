@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from models.judging.size_over_time import SizeOverTime
-from studies.planted.clusters import RuledCluster
+from studies.planted.clusters import PlantedCluster
 from studies.planted.planting import CLASSES, HOURS, LIMIT, NONE, RESERVED, SHARES, SIZES
 from studies.planted.recovery import recovery_of, signatures
 from tests.studies.planted.examples import FOUR_RUNNING, PROCS, small_planted
 from traces.cluster.accounts import Limit
 from traces.cluster.reservations import AdvanceReservation, Gate
 
-PLAIN = RuledCluster(PROCS)
+PLAIN = PlantedCluster(PROCS)
 THREE_DAYS = replace(PLAIN, policy="fairshare:half_life_days=3")
 GATE = Gate((0, 1, 2, 3, 4), 480, 1080, 3600)
 WEEKLY = AdvanceReservation("m", 100_000, 140_000, repeats="weekly")
@@ -20,11 +20,11 @@ OF_ALICE = replace(FOUR_RUNNING, who="u001", bound=2)
 LONG = Limit("partition", "long", "running", "all", "cpu", 48)
 
 
-def limited(*limits: Limit) -> RuledCluster:
-    return RuledCluster(PROCS, limits=limits)
+def limited(*limits: Limit) -> PlantedCluster:
+    return PlantedCluster(PROCS, limits=limits)
 
 
-def grown(procs: int, end_s: int) -> RuledCluster:
+def grown(procs: int, end_s: int) -> PlantedCluster:
     return replace(PLAIN, sizes=SizeOverTime((procs, PROCS), (end_s,)))
 
 
@@ -53,7 +53,7 @@ def grown(procs: int, end_s: int) -> RuledCluster:
         (SIZES, grown(32, 900_000), grown(30, 500_000), (True, False, 0)),
     ],
 )  # fmt: skip
-def test_scores(kind: str, hidden: RuledCluster, identified: RuledCluster, score: tuple[bool, bool, int]) -> None:
+def test_scores(kind: str, hidden: PlantedCluster, identified: PlantedCluster, score: tuple[bool, bool, int]) -> None:
     planted = replace(small_planted(), kind=kind, cluster=hidden)
     result = recovery_of(planted, identified)
     assert (result.kind, result.value, len(result.surplus)) == score
