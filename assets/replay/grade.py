@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from models.judging.grades import FIGURES, letter_of, promise_of
+from models.judging.grades import WAIT_FIGURES, letter_of, promise_of
 from models.judging.machine import Machine
 from models.judging.size_over_time import parse_size_over_time
 from simulator.jobs.words import partitions_text
 from warehouse import Warehouse, first_row
 
 POOR = ("C", "D")
-ALL_JOBS = ("all", "")
+ALL_GRADED = ("all", "")
 """Part and value of the row of replay.fidelity that is about all graded jobs."""
 MUCH_MORE = 0.1
 """The log's share of waited time with room is so much above the replay's where limits are the likely reason of a poor grade."""
@@ -41,8 +41,8 @@ class SourceGrade(NamedTuple):
 
     @property
     def letters(self) -> dict[str, str]:
-        """The letter of each figure of models.judging.grades.FIGURES that has one."""
-        letters = zip(FIGURES, (self.grade, self.median, self.p95), strict=True)
+        """The letter of each figure of models.judging.grades.WAIT_FIGURES that has one."""
+        letters = zip(WAIT_FIGURES, (self.grade, self.median, self.p95), strict=True)
         return {figure: letter for figure, letter in letters if letter is not None}
 
     @property
@@ -77,7 +77,7 @@ class SourceGrade(NamedTuple):
         return f"; {' and '.join(words)}" if words else ""
 
 
-def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_JOBS) -> SourceGrade | None:
+def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRADED) -> SourceGrade | None:
     """The grade of a source, or of a part of its jobs, as replay.fidelity has it. None before replay/fidelity has looked at it, and for a
     part that it does not have."""
     with warehouse.read() as connection:
@@ -97,7 +97,7 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_JOBS
         return None
     *of_mean, median, replayed_median, p95, replayed_p95, rank, distance = graded
     grade = SourceGrade(
-        *of_mean, *(fitted or (None, None, None)), about=" ".join(part).strip() if part != ALL_JOBS else ""
+        *of_mean, *(fitted or (None, None, None)), about=" ".join(part).strip() if part != ALL_GRADED else ""
     )
     if grade.grade is None or median is None:
         return grade

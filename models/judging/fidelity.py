@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.judging.grades import FIGURES, OFFSET_S, letter_of
+from models.judging.grades import OFFSET_S, WAIT_FIGURES, letter_of
 from simulator.metrics.metrics import bounded_slowdown
 
 IntArray = NDArray[np.int64]
@@ -50,7 +50,7 @@ class Agreement:
 
     @property
     def grades(self) -> dict[str, str] | None:
-        """The letter of each of models.judging.grades.FIGURES. None where too few jobs waited for one."""
+        """The letter of each of models.judging.grades.WAIT_FIGURES. None where too few jobs waited for one."""
         if self.waited < FEWEST_WAITING:
             return None
         waits = (
@@ -58,7 +58,7 @@ class Agreement:
             (self.logged_median_wait_s, self.replayed_median_wait_s),
             (self.logged_p95_wait_s, self.replayed_p95_wait_s),
         )
-        figures = zip(FIGURES, waits, strict=True)
+        figures = zip(WAIT_FIGURES, waits, strict=True)
         return {figure: letter_of(figure, both, self.rank_correlation, self.distance) for figure, both in figures}
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FIGURES = ("mean", "median", "p95")
+WAIT_FIGURES = ("mean", "median", "p95")
 """Of the waits of some jobs."""
 FIGURE_WORDS = {"mean": "mean wait", "median": "median wait", "p95": "95th percentile of wait"}
 GRADES = ("A", "B", "C", "D")
@@ -36,7 +36,7 @@ class LetterRule:
     distance: float
 
 
-RULES = {
+LETTER_RULES = {
     "mean": {"A": LetterRule(1.05, 0.95, 0.05), "B": LetterRule(1.25, 0.8, 0.15), "C": LetterRule(2.0, 0.5, 0.3)},
     "median": {"A": LetterRule(1.05, 0.95, 0.05), "B": LetterRule(1.25, 0.9, 0.1), "C": LetterRule(1.5, 0.8, 0.2)},
     "p95": {"A": LetterRule(1.05, 0.95, 0.05), "B": LetterRule(1.25, 0.8, 0.15), "C": LetterRule(2.0, 0.5, 0.3)},
@@ -45,7 +45,7 @@ RULES = {
 
 
 def figure_of(figure: str, waits: NDArray[np.int64]) -> float:
-    """One of FIGURES, seconds. waits: int64 (jobs,), seconds, at least one."""
+    """One of WAIT_FIGURES, seconds. waits: int64 (jobs,), seconds, at least one."""
     if figure == "mean":
         return float(waits.mean())
     return float(np.quantile(waits, 0.5 if figure == "median" else 0.95))
@@ -58,9 +58,9 @@ def times_off(logged_s: float, replayed_s: float) -> float:
 
 
 def letter_of(figure: str, waits_s: tuple[float, float], rank: float | None, distance: float) -> str:
-    """The letter of one of FIGURES. waits_s: it in the log and in the replay. rank, distance: as in models.judging.fidelity.Agreement."""
+    """The letter of one of WAIT_FIGURES. waits_s: it in the log and in the replay. rank, distance: as in models.judging.fidelity.Agreement."""
     off = times_off(*waits_s)
-    for letter, rule in RULES[figure].items():
+    for letter, rule in LETTER_RULES[figure].items():
         if off <= rule.off and (rank or 0.0) >= rule.rank and distance <= rule.distance:
             return letter
     return GRADES[-1]

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, agreement_of
-from models.judging.grades import FIGURES, figure_of
+from models.judging.grades import WAIT_FIGURES, figure_of
 from models.runtime.scores import USER_CLASSES, user_classes
 from simulator.metrics.metrics import SIZE_CLASSES, size_classes
 from studies.planted.changes import ClusterChange, changes_of
@@ -91,7 +91,7 @@ def effect_rows(planted: PlantedLog, predictors: Mapping[str, Predictor]) -> pl.
                     "alike": agreement.alike,
                     "distance": agreement.distance,
                 }
-                for figure in FIGURES:
+                for figure in WAIT_FIGURES:
                     waits = zip(("logged", "replayed", "true", "predicted"), (logged, now, true, after), strict=True)
                     values = {f"{which}_s": figure_of(figure, each[of]) for which, each in waits}
                     rows.append(row | {"figure": figure} | values)

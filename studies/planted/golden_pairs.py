@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.judging.fidelity import agreement_of
-from models.judging.grades import FIGURES, figure_of
+from models.judging.grades import WAIT_FIGURES, figure_of
 from studies.pbs.free_replays import replay_recorded
 from studies.pbs.recorded_runs import read_recorded_run
 from studies.planted.effects import SCHEMA
@@ -66,7 +66,7 @@ def _rows(
     for before, after in itertools.permutations(real, 2):
         logged, now, then = real[before], replayed(before, before), replayed(before, after)
         agreement = agreement_of(logged, now, np.ones_like(logged))
-        for figure in FIGURES:
+        for figure in WAIT_FIGURES:
             waits = zip(("logged", "replayed", "true", "predicted"), (logged, now, real[after], then), strict=True)
             yield {
                 "predictor": scheduler,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from models.judging.grades import FIGURE_WORDS, GRADES, RULES, WITHIN
+from models.judging.grades import FIGURE_WORDS, GRADES, LETTER_RULES, WITHIN
 from papers.markdown import markdown
 from studies.planted.calibration import cases_of, fitted_rules, rows_by_letter, with_errors
 from studies.planted.golden_pairs import golden_cases
@@ -25,7 +25,7 @@ LETTERS = ["grade", "cases", "clusters", "promise kept", "error of 9 in 10", "of
 
 def threshold_rows() -> Iterator[list[str]]:
     """What each letter asks for, by figure."""
-    for figure, rules in RULES.items():
+    for figure, rules in LETTER_RULES.items():
         for letter, rule in rules.items():
             yield [FIGURE_WORDS[figure], letter, f"{rule.off:g}", f"{rule.rank:g}", f"{rule.distance:g}"]
 

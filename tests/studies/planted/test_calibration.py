@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.judging.grades import RULES
+from models.judging.grades import LETTER_RULES
 from studies.planted.calibration import fitted_rules, rows_by_letter, with_errors
 from studies.planted.effects import SCHEMA
 
@@ -45,8 +45,8 @@ def cases(seed: int) -> pl.DataFrame:
 def test_fitted_thresholds_keep_their_promises_on_other_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = fitted_rules(cases(1))
     for figure, rules in fitted.items():
-        assert list(rules) == list(RULES[figure]) and rules["A"].off <= rules["B"].off <= rules["C"].off
-        monkeypatch.setitem(RULES, figure, rules)
+        assert list(rules) == list(LETTER_RULES[figure]) and rules["A"].off <= rules["B"].off <= rules["C"].off
+        monkeypatch.setitem(LETTER_RULES, figure, rules)
     fresh = cases(2)
     rows = rows_by_letter(with_errors(fresh.select(*SCHEMA)).with_columns(number=fresh["number"]))
     for letter, count, _, kept, *_ in rows[:3]:
