@@ -58,7 +58,7 @@ def times_off(logged_s: float, replayed_s: float) -> float:
 
 
 def letter_of(figure: str, waits_s: tuple[float, float], rank: float | None, distance: float) -> str:
-    """The letter of one of WAIT_FIGURES. waits_s: it in the log and in the replay. rank, distance: as in models.judging.fidelity.Agreement."""
+    """The letter of one of WAIT_FIGURES. waits_s: it in the log and in the replay. rank, distance: of the waits."""
     off = times_off(*waits_s)
     for letter, rule in LETTER_RULES[figure].items():
         if off <= rule.off and (rank or 0.0) >= rule.rank and distance <= rule.distance:
