@@ -59,7 +59,7 @@ def identified(planted: PlantedLog) -> tuple[Identification, Predictor]:
     """What the product makes of the log, and what its replays say of changes."""
     log = log_of(planted)
     identification = identify_rules(log, planted.workload.procs)
-    cluster = RuledCluster(identification.procs, identification.rules)
+    cluster = identification.cluster
 
     def predictor(change: ClusterChange | None) -> object:
         try:
