@@ -46,3 +46,8 @@ class LoggedJobs:
     def wait(self) -> IntArray:
         """Seconds that each job waited, int64 (jobs,)."""
         return self.start - self.jobs.submit
+
+    def first(self, count: int) -> LoggedJobs:
+        """The first jobs alone."""
+        holders = {scope: Holders(each.number[:count], each.names) for scope, each in self.holders.items()}
+        return LoggedJobs(self.jobs.window(0, count), self.start[:count], holders, self.zero_s, self.time_zone)
