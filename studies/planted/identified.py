@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import polars as pl
-from models.identification.replaying import RuledCluster
 
 from models.identification.identify import Identification, identify_rules
 from models.identification.logged_jobs import Holders, LoggedJobs
+from models.identification.replaying import RuledCluster
 from models.identification.rules import (
     BACKFILL,
     BOUNDARY,

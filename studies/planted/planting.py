@@ -63,6 +63,8 @@ HOURS_LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 36)
 OWN_BOUNDS_SHARE, OWN_FACTORS = 0.2, (0.5, 2.0, 3.0)
 """Some limits by user have other bounds for the three busiest users."""
 ATTEMPTS = 40
+SLURM_JOBS = 1500
+"""First jobs of a log of Slurm's engine, whose replays take longer."""
 RESOURCES = {
     "running jobs": ("running", "jobs"),
     "running cpu": ("running", "cpu"),
@@ -110,6 +112,8 @@ def _kind_of(place: float) -> tuple[str, str, str, str]:
 
 def _attempt(rng: np.random.Generator, kind: tuple[str, str, str, str], workload: Workload) -> PlantedLog | None:
     what, counts, scope, engine = kind
+    if engine == SLURM:
+        workload = replace(workload, rows=workload.rows.head(SLURM_JOBS))
     usual = what == NONE and engine == ORDERS
     bare = PlantedCluster(
         workload.procs,

@@ -9,7 +9,7 @@ import numpy as np
 from models.waits.periods import DAY_S
 from simulator.policies.registry import parse_policy
 from studies.planted.clusters import PlantedCluster
-from studies.planted.planting import CLASSES, HOURS, LIMIT, RESERVED, SHARES, SIZES, PlantedLog
+from studies.planted.planting import CLASSES, HOURS, LIMIT, NONE, RESERVED, SHARES, SIZES, PlantedLog
 from studies.planted.workloads import Workload
 from traces.cluster.accounts import Limit
 from traces.cluster.reservations import Gate
@@ -47,7 +47,7 @@ def recovery_of(planted: PlantedLog, identified: PlantedCluster) -> RecoveryScor
         kind = bool(by_queue) and by_queue.keys() <= dict(planted.cluster.partitions).keys()
         value = kind and _owned_alike(dict(planted.cluster.partitions), by_queue)
         surplus = surplus - {(LIMIT, "running cpu", "queue")} if kind else surplus
-    if not ours:
+    if planted.kind == NONE:
         kind = value = not surplus
     return RecoveryScore(kind, value, tuple(sorted(" ".join(each).strip() for each in surplus)))
 
