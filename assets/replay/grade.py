@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from assets.replay.limits.origins import origins_text
 from models.judging.grades import WAIT_FIGURES, letter_of, promise_of
 from models.judging.machine import Machine
 from models.judging.size_over_time import parse_size_over_time
@@ -109,8 +110,8 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
 
 def grade_text(warehouse: Warehouse, source: str) -> str | None:
     """The grade of a source in one line, or why it has none. None before replay/fidelity has looked at it."""
-    grade = grade_of(warehouse, source)
-    return None if grade is None else grade.words
+    grade, origins = grade_of(warehouse, source), origins_text(source)
+    return None if grade is None else f"{grade.words}; {origins}" if origins else grade.words
 
 
 def machine_remark(machine: Machine | None) -> str:

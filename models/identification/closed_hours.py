@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.identification.levels import HeldMoments
-from models.identification.logged_jobs import LoggedJobs
+from models.identification.logged_jobs import StartedJobs
 from models.identification.rules import BOUNDARY, HOURS, Edge, Evidence, IdentifiedRule
 from simulator.limits.hours import DAY_MINUTES, wall_clock
 from traces.cluster.reservations import Gate
@@ -37,7 +37,7 @@ SHORTEST_DAYS = 14
 """Of a log in which hours are looked for."""
 
 
-def timezones_of(log: LoggedJobs) -> tuple[str, ...]:
+def timezones_of(log: StartedJobs) -> tuple[str, ...]:
     """Clocks on the wall that the hours may be of: the cluster's, and that without summer time. Empty where the log has no dates."""
     if log.zero_s is None:
         return ()
@@ -61,7 +61,7 @@ class _Closed:
     expected: float
 
 
-def gates_seen(log: LoggedJobs, moments: HeldMoments) -> list[IdentifiedRule]:
+def gates_seen(log: StartedJobs, moments: HeldMoments) -> list[IdentifiedRule]:
     """Gates, the most surprising first: hours in which jobs above a request, or above a number of processors, waited and hardly any
     started."""
     if _days(log) < SHORTEST_DAYS:
@@ -75,11 +75,11 @@ def gates_seen(log: LoggedJobs, moments: HeldMoments) -> list[IdentifiedRule]:
     return [_gate_rule(each) for each in _different(seen)[:MOST_GATES]]
 
 
-def _days(log: LoggedJobs) -> float:
+def _days(log: StartedJobs) -> float:
     return float(log.jobs.submit[-1] - log.jobs.submit[0]) / 86_400
 
 
-def _stopped(log: LoggedJobs) -> Iterator[dict[str, int | str]]:
+def _stopped(log: StartedJobs) -> Iterator[dict[str, int | str]]:
     """What a gate may stop: everything, or what asks for more than some time or processors, in all queues or in one."""
     yield {}
     requests, counts = np.unique(log.jobs.limit, return_counts=True)
@@ -96,7 +96,7 @@ def _stopped(log: LoggedJobs) -> Iterator[dict[str, int | str]]:
 class _Clocks:
     """Starts and waiting of a log by the clock on the wall of one time zone."""
 
-    def __init__(self, log: LoggedJobs, moments: HeldMoments, timezone: str) -> None:
+    def __init__(self, log: StartedJobs, moments: HeldMoments, timezone: str) -> None:
         self.log, self.moments, self.timezone = log, moments, timezone
         zero = log.zero_s or 0
         self.start_step, self.start_day = _steps(zero + log.start, timezone)
@@ -122,7 +122,7 @@ class _Clocks:
         return np.bincount(step[chosen], weights=weights, minlength=STEPS).astype(np.float64)
 
 
-def stopped_by(log: LoggedJobs, words: dict[str, int | str]) -> NDArray[np.bool_]:
+def stopped_by(log: StartedJobs, words: dict[str, int | str]) -> NDArray[np.bool_]:
     """The jobs that a gate of these words is about, bool (jobs,)."""
     stops = np.ones(len(log.jobs), dtype=np.bool_)
     if "over_time_s" in words:
@@ -185,7 +185,7 @@ def _gate_rule(closed: _Closed) -> IdentifiedRule:
     return IdentifiedRule(HOURS, "queue" if closed.gate.partition else "all", gate=closed.gate, evidence=evidence)
 
 
-def boundaries_seen(log: LoggedJobs) -> list[IdentifiedRule]:
+def boundaries_seen(log: StartedJobs) -> list[IdentifiedRule]:
     """Minutes of the day past which hardly any job runs, all of them together first, then each alone."""
     if _days(log) < SHORTEST_DAYS:
         return []
@@ -203,7 +203,7 @@ def boundaries_seen(log: LoggedJobs) -> list[IdentifiedRule]:
     return made
 
 
-def _rarely_crossed(log: LoggedJobs, timezone: str, days: tuple[int, ...]) -> list[tuple[int, int, float]]:
+def _rarely_crossed(log: StartedJobs, timezone: str, days: tuple[int, ...]) -> list[tuple[int, int, float]]:
     """Minute of the day, running jobs past it in all, and running jobs at a usual minute, for those that are a valley among the others."""
     zero = log.zero_s or 0
     begin, end = int(log.jobs.submit[0]), int(log.jobs.submit[-1])

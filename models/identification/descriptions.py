@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from models.identification.logged_jobs import LoggedJobs
+from models.identification.logged_jobs import StartedJobs
 from models.identification.replaying import BOUNDARY_S
 from models.identification.rules import (
     BOUNDARY,
@@ -99,7 +99,7 @@ def _reservation(edge: Edge, begin_s: int) -> AdvanceReservation:
     )
 
 
-def declared_rules(cluster: ClusterDescription, log: LoggedJobs) -> list[IdentifiedRule]:
+def declared_rules(cluster: ClusterDescription, log: StartedJobs) -> list[IdentifiedRule]:
     """Limits and gates that a cluster declares, as rules that are taken and not searched. Those of names that the log does not have, of
     associations and of qualities of service are not among them."""
     made = [rule for limit in cluster.limits if not limit.is_soft for rule in _declared_limit(limit, log)]
@@ -112,7 +112,7 @@ def declared_rules(cluster: ClusterDescription, log: LoggedJobs) -> list[Identif
     return made
 
 
-def _declared_limit(limit: Limit, log: LoggedJobs) -> Iterator[IdentifiedRule]:
+def _declared_limit(limit: Limit, log: StartedJobs) -> Iterator[IdentifiedRule]:
     kinds = {words: kind for kind, words in WORDS.items()}
     kind = kinds.get((limit.counts, limit.resource))
     if kind is None or limit.is_least or limit.begin_s is not None or limit.end_s is not None:
@@ -129,5 +129,5 @@ def _declared_limit(limit: Limit, log: LoggedJobs) -> Iterator[IdentifiedRule]:
         yield IdentifiedRule(kind, scope, limit.bound, holder, queue, origin="declared")
 
 
-def _has(log: LoggedJobs, scope: str, name: str) -> bool:
+def _has(log: StartedJobs, scope: str, name: str) -> bool:
     return scope in log.holders and name in log.holders[scope].names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from models.identification.closed_hours import boundaries_seen, gates_seen
 from models.identification.descriptions import declared_rules
 from models.identification.levels import HeldMoments, held_moments
-from models.identification.logged_jobs import LoggedJobs
+from models.identification.logged_jobs import StartedJobs
 from models.identification.orders import OrderEvidence, order_evidence
 from models.identification.own_bounds import BoundReading, own_limits, readings_for
 from models.identification.plateaus import Pressure, common_limits, pressure_of
@@ -24,7 +23,7 @@ from models.identification.rules import (
     IdentifiedRule,
     RejectedRule,
 )
-from models.identification.search import RuleSearch, as_rejected, slot_of
+from models.identification.search import Advance, RuleSearch, as_rejected, slot_of
 from models.identification.sentences import sentence_of
 from models.judging.fidelity import Agreement, agreement_of
 from models.judging.size_over_time import in_use, sizes_in_use
@@ -68,6 +67,11 @@ class Identification:
         return RuledCluster(self.procs, (*self.declared, *self.rules))
 
     @property
+    def without_rules(self) -> RuledCluster:
+        """The same, under what is declared alone."""
+        return RuledCluster(self.procs, self.declared)
+
+    @property
     def policy(self) -> str:
         """The order, in the words of --policy."""
         return self.cluster.order
@@ -79,11 +83,11 @@ class Identification:
 
 
 def identify_rules(
-    log: LoggedJobs,
+    log: StartedJobs,
     procs: int,
     declared: ClusterDescription | None = None,
     budget: int = BUDGET,
-    advance: Callable[[float, str], None] = lambda share, step: None,
+    advance: Advance = lambda share, step: None,
 ) -> Identification:
     """The rules that a log shows.
 
@@ -103,10 +107,10 @@ def identify_rules(
     listed = candidates.listed(advance)
     search = RuleSearch(first, procs, budget, lambda share, step: advance(0.1 + 0.8 * share, step), taken)
     chosen = search.run(listed)
-    found = tuple(rule for rule in chosen if rule not in taken)
+    new = tuple(rule for rule in chosen if rule not in taken)
     whole = held_moments(log, procs)
     past, beside = (
-        tuple(candidates.extended(rule, log, whole, with_after) for rule in found) for with_after in (False, True)
+        tuple(candidates.extended(rule, log, whole, with_after) for rule in new) for with_after in (False, True)
     )
     advance(0.95, "the second half of the log")
     return Identification(
@@ -123,7 +127,7 @@ def identify_rules(
     )
 
 
-def _agreement(log: LoggedJobs, procs: int, rules: tuple[IdentifiedRule, ...]) -> Agreement:
+def _agreement(log: StartedJobs, procs: int, rules: tuple[IdentifiedRule, ...]) -> Agreement:
     """Of the second half of the jobs."""
     waits = RuledCluster(procs, rules).waits(log)
     if waits is None:
@@ -135,14 +139,14 @@ def _agreement(log: LoggedJobs, procs: int, rules: tuple[IdentifiedRule, ...]) -
 class Candidates:
     """The rules that may explain a log, and how those whose bounds differ by holder were read."""
 
-    def __init__(self, log: LoggedJobs, procs: int, moments: HeldMoments, taken: tuple[IdentifiedRule, ...]) -> None:
+    def __init__(self, log: StartedJobs, procs: int, moments: HeldMoments, taken: tuple[IdentifiedRule, ...]) -> None:
         self.log, self.procs, self.moments = log, procs, moments
         self.slots = {slot_of(rule) for rule in taken}
         self.readings: dict[IdentifiedRule, BoundReading] = {}
         self.rejected: list[RejectedRule] = []
         self.middle = int(log.jobs.submit[len(log.jobs) // 2])
 
-    def listed(self, advance: Callable[[float, str], None]) -> list[IdentifiedRule]:
+    def listed(self, advance: Advance) -> list[IdentifiedRule]:
         """All of them, without those that are declared."""
         made: list[IdentifiedRule] = []
         scopes = [*self.log.holders, "all"]
@@ -195,7 +199,7 @@ class Candidates:
             words.append(QUEUES + ",".join(queues.names[k] for k in np.argsort(mean, kind="stable")))
         return [IdentifiedRule(ORDER, "all", word=word) for word in words]
 
-    def extended(self, rule: IdentifiedRule, log: LoggedJobs, moments: HeldMoments, beside: bool) -> IdentifiedRule:
+    def extended(self, rule: IdentifiedRule, log: StartedJobs, moments: HeldMoments, beside: bool) -> IdentifiedRule:
         """The rule with bounds from all that the search saw, or over the whole log where they are read anew each month."""
         reading = self.readings.get(rule)
         if reading is None:
@@ -209,7 +213,7 @@ class Candidates:
         return own_limits(pressure, rule.kind, replace(reading, beside=beside), span, self.procs) or rule
 
 
-def _mean_wait(log: LoggedJobs, chosen: np.ndarray) -> float:
+def _mean_wait(log: StartedJobs, chosen: np.ndarray) -> float:
     return float(log.wait[chosen].mean()) if chosen.any() else float("inf")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.identification.logged_jobs import LoggedJobs
+from models.identification.logged_jobs import StartedJobs
 from models.identification.rules import OUTSTANDING_CPU, RUNNING_CPU, RUNNING_JOBS
 
 IntArray = NDArray[np.int64]
@@ -48,7 +48,7 @@ class RunningSums:
 class HolderLevels:
     """Running jobs, their processors, outstanding processor-seconds, and waiting jobs, of each holder of a scope."""
 
-    def __init__(self, log: LoggedJobs, holder: IntArray) -> None:
+    def __init__(self, log: StartedJobs, holder: IntArray) -> None:
         jobs, one = log.jobs, np.ones(len(log.jobs), dtype=np.int64)
         promise = jobs.procs * (log.start + jobs.limit)
         self.running = RunningSums(holder, log.start, log.start + jobs.runtime, (one, jobs.procs, promise))
@@ -64,7 +64,7 @@ class HolderLevels:
         return self.queued.at(holder, second)[0]
 
 
-def need_of(log: LoggedJobs, job: IntArray) -> dict[str, IntArray]:
+def need_of(log: StartedJobs, job: IntArray) -> dict[str, IntArray]:
     """What a job adds when it starts, by kind of limit."""
     procs, limit = log.jobs.procs[job], log.jobs.limit[job]
     return {RUNNING_JOBS: np.ones(len(job), dtype=np.int64), RUNNING_CPU: procs, OUTSTANDING_CPU: procs * limit}
@@ -79,7 +79,7 @@ class HeldMoments:
     weight: FloatArray
 
 
-def held_moments(log: LoggedJobs, procs: int) -> HeldMoments:
+def held_moments(log: StartedJobs, procs: int) -> HeldMoments:
     """MOMENTS of each wait, those with room. procs: of the cluster."""
     wait = log.wait
     waited = np.flatnonzero(wait >= SHORTEST_WAIT_S)

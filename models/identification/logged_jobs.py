@@ -22,7 +22,7 @@ class Holders:
 
 
 @dataclass(frozen=True)
-class LoggedJobs:
+class StartedJobs:
     """jobs: in order of submission, all of which started. start: int64 (jobs,), when they did, seconds of the log's clock.
 
     holders: by "user", "account", "group" and "queue", as far as the log has them. zero_s: UTC second of the log's second 0, None where
@@ -47,7 +47,10 @@ class LoggedJobs:
         """Seconds that each job waited, int64 (jobs,)."""
         return self.start - self.jobs.submit
 
-    def first(self, count: int) -> LoggedJobs:
+    def first(self, count: int) -> StartedJobs:
         """The first jobs alone."""
         holders = {scope: Holders(each.number[:count], each.names) for scope, each in self.holders.items()}
-        return LoggedJobs(self.jobs.window(0, count), self.start[:count], holders, self.zero_s, self.time_zone)
+        return StartedJobs(self.jobs.window(0, count), self.start[:count], holders, self.zero_s, self.time_zone)
+
+
+LoggedJobs = StartedJobs

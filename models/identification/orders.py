@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.identification.levels import HeldMoments
-from models.identification.logged_jobs import LoggedJobs
+from models.identification.logged_jobs import StartedJobs
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
 from simulator.policies.scoring import FIXED
@@ -50,7 +50,7 @@ class OrderEvidence:
         return 0
 
 
-def order_evidence(log: LoggedJobs, moments: HeldMoments) -> OrderEvidence:
+def order_evidence(log: StartedJobs, moments: HeldMoments) -> OrderEvidence:
     """The evidence of the first start behind each moment at which a job waited beside room for it."""
     first, second = _pairs(log, moments)
     if len(first) < FEWEST_PAIRS:
@@ -77,7 +77,7 @@ def order_evidence(log: LoggedJobs, moments: HeldMoments) -> OrderEvidence:
     )
 
 
-def _pairs(log: LoggedJobs, moments: HeldMoments) -> tuple[IntArray, IntArray]:
+def _pairs(log: StartedJobs, moments: HeldMoments) -> tuple[IntArray, IntArray]:
     """Jobs that started first, and those that waited meanwhile."""
     order = np.argsort(log.start, kind="stable")
     place = np.searchsorted(log.start[order], moments.second, side="right")
@@ -91,7 +91,7 @@ def _pairs(log: LoggedJobs, moments: HeldMoments) -> tuple[IntArray, IntArray]:
     return first[fair], second[fair]
 
 
-def _recent_use(log: LoggedJobs, job: IntArray, when: IntArray) -> FloatArray:
+def _recent_use(log: StartedJobs, job: IntArray, when: IntArray) -> FloatArray:
     """Processor-seconds of jobs of a job's user that ended in RECENT_S before a second."""
     user, end = log.holders["user"].number, log.start + log.jobs.runtime
     keys = np.maximum(user, 0) * (1 << 34) + end
@@ -116,7 +116,7 @@ def _logistic(table: FloatArray) -> tuple[list[float], list[float]]:
     return weights.tolist(), np.sqrt(np.diag(np.linalg.inv(hessian))).tolist()
 
 
-def queue_policy(log: LoggedJobs, first: Sequence[str]) -> Policy:
+def queue_policy(log: StartedJobs, first: Sequence[str]) -> Policy:
     """First come, first served within a queue; queues go in the order of `first`, and others behind them."""
     queues = log.holders["queue"]
     place = np.array([first.index(name) if name in first else len(first) for name in queues.names] + [len(first)])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.identification.levels import HeldMoments, HolderLevels, need_of
-from models.identification.logged_jobs import Holders, LoggedJobs
+from models.identification.logged_jobs import Holders, StartedJobs
 from models.identification.rules import LIMIT_KINDS, Evidence, IdentifiedRule
 
 IntArray = NDArray[np.int64]
@@ -43,7 +43,7 @@ class Pressure:
     wanted: dict[str, IntArray]
 
 
-def pressure_of(log: LoggedJobs, scope: str, moments: HeldMoments) -> Pressure:
+def pressure_of(log: StartedJobs, scope: str, moments: HeldMoments) -> Pressure:
     """What the holders of a scope had. scope: one that the log has, or "all"."""
     holders = holders_of(log, scope)
     number = holders.number
@@ -63,7 +63,7 @@ def pressure_of(log: LoggedJobs, scope: str, moments: HeldMoments) -> Pressure:
     return Pressure(scope, holders.names, number[pressed], log.start[pressed], after, holder, second, weight, wanted)
 
 
-def holders_of(log: LoggedJobs, scope: str) -> Holders:
+def holders_of(log: StartedJobs, scope: str) -> Holders:
     """Of a scope: for "all" one holder of all jobs."""
     return Holders(np.zeros(len(log.jobs), dtype=np.int64), ("",)) if scope == "all" else log.holders[scope]
 

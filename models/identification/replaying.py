@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.identification.closed_hours import stopped_by
-from models.identification.logged_jobs import LoggedJobs
+from models.identification.logged_jobs import StartedJobs
 from models.identification.orders import queue_policy
 from models.identification.plateaus import holders_of
 from models.identification.rules import (
@@ -70,7 +70,7 @@ class RuledCluster:
     def _word(self, kind: str, default: str) -> str:
         return next((rule.word for rule in self.rules if rule.kind == kind), default)
 
-    def waits(self, log: LoggedJobs) -> IntArray | None:
+    def waits(self, log: StartedJobs) -> IntArray | None:
         """Wait of each job, seconds, int64 (jobs,). None where a job never starts."""
         replayer = LimitedReplayer(
             OrderReplayer(self._policy(log), self.backfill),
@@ -84,12 +84,12 @@ class RuledCluster:
             return None
         return None if (start == CANCELLED).any() else start - log.jobs.submit
 
-    def _policy(self, log: LoggedJobs) -> str | Policy:
+    def _policy(self, log: StartedJobs) -> str | Policy:
         if self.order.startswith(QUEUES):
             return queue_policy(log, self.order.removeprefix(QUEUES).split(","))
         return self.order
 
-    def _cluster(self, log: LoggedJobs) -> Cluster:
+    def _cluster(self, log: StartedJobs) -> Cluster:
         missing = [rule for rule in self.rules if rule.kind == SIZE]
         edges = [edge for rule in self.rules if rule.kind == BOUNDARY for edge in rule.edges]
         rows = _missing(missing, self.procs) + boundary_rows(edges, log, self.procs)
@@ -98,7 +98,7 @@ class RuledCluster:
         return Cluster(self.procs, outages=Outages(*np.array(sorted(rows), dtype=np.int64).T))
 
 
-def job_limit(rule: IdentifiedRule, log: LoggedJobs) -> JobLimit:
+def job_limit(rule: IdentifiedRule, log: StartedJobs) -> JobLimit:
     """A limit on the jobs of a log."""
     holders = holders_of(log, rule.scope)
     key = holders.number.copy()
@@ -119,7 +119,7 @@ def job_limit(rule: IdentifiedRule, log: LoggedJobs) -> JobLimit:
     return JobLimit(COUNTS[rule.kind], np.full(count, UNBOUNDED), key, np.array(changes, dtype=np.int64).reshape(-1, 3))
 
 
-def start_gate(rule: IdentifiedRule, log: LoggedJobs) -> StartGate:
+def start_gate(rule: IdentifiedRule, log: StartedJobs) -> StartGate:
     """A gate on the jobs of a log with dates."""
     assert rule.gate is not None and log.zero_s is not None
     gate = rule.gate
@@ -128,7 +128,7 @@ def start_gate(rule: IdentifiedRule, log: LoggedJobs) -> StartGate:
     return StartGate(stops, gate_changes(gate, log.zero_s, int(log.jobs.submit[0]), int(log.jobs.submit[-1])))
 
 
-def boundary_rows(edges: Sequence[Edge], log: LoggedJobs, procs: int) -> list[tuple[int, int, int, int]]:
+def boundary_rows(edges: Sequence[Edge], log: StartedJobs, procs: int) -> list[tuple[int, int, int, int]]:
     """Begin, end, processors and announcement of each boundary, from the first to the last start that the log has."""
     if not edges:
         return []
@@ -157,7 +157,7 @@ def _missing(sizes: Iterable[IdentifiedRule], procs: int) -> list[tuple[int, int
     return rows
 
 
-def user_shares(log: LoggedJobs) -> ShareTree:
+def user_shares(log: StartedJobs) -> ShareTree:
     """Equal shares of all users, below those of their accounts where the log has several."""
     floors = [log.holders[scope] for scope in ("account", "user") if scope in log.holders]
     floors = [holders for holders in floors if len(holders.names) > 1]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from models.identification.logged_jobs import LoggedJobs
+from models.identification.logged_jobs import StartedJobs
 from models.identification.replaying import RuledCluster
 from models.identification.rules import HOURS, LIMIT_KINDS, IdentifiedRule, RejectedRule
 from models.judging.fidelity import OFFSET_S
@@ -54,7 +54,7 @@ class RuleSearch:
     """Forward selection on one part of a log. taken: rules that are not searched, such as declared ones."""
 
     def __init__(
-        self, log: LoggedJobs, procs: int, budget: int, advance: Advance, taken: Iterable[IdentifiedRule] = ()
+        self, log: StartedJobs, procs: int, budget: int, advance: Advance, taken: Iterable[IdentifiedRule] = ()
     ) -> None:
         self.log, self.procs, self.budget, self.advance = log, procs, budget, advance
         self.replays = 0

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from models.identification.identify import Identification, identify_rules
-from models.identification.logged_jobs import Holders, LoggedJobs
+from models.identification.logged_jobs import Holders, StartedJobs
 from models.identification.replaying import RuledCluster
 from models.identification.rules import (
     BACKFILL,
@@ -38,10 +38,10 @@ LIFTED_KINDS = {PLANTED_HOURS: (HOURS,), RESERVED: (BOUNDARY, HOURS), CLASSES: L
 """By the kind of rule that an operator lifts: what was identified in its place."""
 
 
-def log_of(planted: PlantedLog) -> LoggedJobs:
+def log_of(planted: PlantedLog) -> StartedJobs:
     """What the product is shown of a planted cluster."""
     workload = planted.workload
-    return LoggedJobs(
+    return StartedJobs(
         workload.jobs,
         planted.start,
         {name: _holders(workload.rows[column]) for name, column in HOLDERS.items()},

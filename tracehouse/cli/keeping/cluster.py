@@ -10,6 +10,7 @@ import click
 
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.keeping.cluster_checks import check, diff
+from tracehouse.cli.keeping.cluster_rules import adopt, identify
 from tracehouse.clusters import import_cluster
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
 from tracehouse.text.tables import folded, terminal_width
@@ -18,7 +19,7 @@ from traces.catalogue.clusters import cluster_names, load_cluster
 
 @click.group()
 def cluster() -> None:
-    """Clusters: read a scheduler's configuration into one file, show it, check it against a log, compare two."""
+    """Clusters: read a scheduler's configuration into one file, show it, check it against a log, find rules in a log."""
 
 
 @cluster.command("import")
@@ -66,3 +67,5 @@ def show(name: str | None, as_json: bool) -> None:
 
 cluster.add_command(check)
 cluster.add_command(diff)
+cluster.add_command(identify)
+cluster.add_command(adopt)
