@@ -66,6 +66,16 @@ class BaseConfiguration:
             why = f"the {OWN_SCHEDULERS[base.own_scheduler]} that the cluster {cluster.name} describes"
         return replace(self, why=why, about_clusters=tuple(said))
 
+    def graded_for(self, part: tuple[str, str] | None, source: str) -> BaseConfiguration:
+        """The same with the grade of a part of the jobs, where that has one of its own. part: as replay.fidelity names it, None for all."""
+        own = None if part is None or self.grade is None else grade_of(open_warehouse(), source, part)
+        return self if own is None or own.grade is None else replace(self, grade=own)
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The letter of each figure that has one."""
+        return {} if self.grade is None else self.grade.letters
+
     @property
     def is_trusted(self) -> bool:
         """Whether the grade is good enough to say no more."""

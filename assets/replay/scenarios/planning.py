@@ -23,7 +23,7 @@ from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replay.scenarios.scenario_file import BASE, Changes, ScenarioFile
-from assets.replay.scored_part import PartOptions, part_of
+from assets.replay.scored_part import PartOptions, graded_part, part_of
 from assets.replay.settings import REFUSABLE, RunSettings
 from traces.catalogue.clusters import load_cluster
 
@@ -109,6 +109,7 @@ def plan_scenarios(
     configuration = configuration.under(asked_base.settings, of_scenarios, trace)
     node_procs = declared.procs_per_node or trace.node_procs
     scored = part_of(trace.rows, trace.clock, part)
+    configuration = configuration.graded_for(graded_part(trace.rows, part), source)
     scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]
     with file.naming(BASE):
         base = _ready(trace, asked_base, configuration, None, node_procs, scored_jobs)

@@ -31,6 +31,7 @@ from simulator.limits.rules import (
     OUTSTANDING,
     RUNNING_JOBS,
     RUNNING_PROCS,
+    UNBOUNDED,
     USED,
     JobLimit,
     StartGate,
@@ -285,14 +286,19 @@ RULES_TASKS = tasks_of(Jobs(n([0, 1, 2]), n([5, 5, 5]), n([1, 2, 1]), n([5, 5, 5
 
 
 def test_jobs_with_the_same_slots_are_a_group() -> None:
-    limits = [JobLimit(RUNNING_JOBS, n([3, 4]), n([1, 0, 1])), JobLimit(RUNNING_PROCS, 8, n([0, NO_KEY, 0]))]
+    changing = JobLimit(RUNNING_JOBS, n([3, 4]), n([1, 0, 1]), n([[15, 0, 9], [17, 1, UNBOUNDED]]))
+    limits = [changing, JobLimit(RUNNING_PROCS, 8, n([0, NO_KEY, 0]))]
     slots = slots_of_limits(limits, [StartGate(n([False, True, False]), n([10, 20]))], RULES_TASKS)
     assert slots.kind.tolist() == [RUNNING_JOBS, RUNNING_JOBS, RUNNING_PROCS, GATE]
     assert slots.bound.tolist() == [3, 4, 8, 0]
     groups = [slots.slot[slots.first[g] : slots.first[g + 1]].tolist() for g in slots.group]
     assert groups == [[1, 2], [0, 3], [1, 2]]
     assert slots.amount.tolist() == [9, 18, 9]
-    assert (slots.change_time.tolist(), slots.change_slot.tolist(), slots.closes.tolist()) == ([10, 20], [3, 3], [1, 0])
+    assert (slots.change_time.tolist(), slots.change_slot.tolist(), slots.becomes.tolist()) == (
+        [10, 15, 17, 20],
+        [3, 0, 1, 3],
+        [1, 9, UNBOUNDED, 0],
+    )
 
 
 def test_without_limits_all_jobs_are_one_group() -> None:
