@@ -36,7 +36,7 @@ from models.scheduling.comparison import paired_difference
 from papers.markdown import markdown
 from papers.neural_annealing.options import RepairOptions
 from papers.neural_annealing.protocol import HOP_COST
-from papers.neural_annealing.study import TRAINED_CLUSTERS
+from papers.neural_annealing.study import SOFTER, TRAINED_CLUSTERS
 from papers.neural_annealing.training import TEST_STREAM, epoch_seed, epoch_windows
 from traces.catalogue.places import PROJECT
 
@@ -51,8 +51,6 @@ PLAYS = 20
 """Repairs of each state that a trained network draws."""
 BEST_MOVES = (20, 100)
 SEARCH_MOVES = 500
-SOFTER = 0.1
-"""Factor of logits, chosen on windows that no table has."""
 KEPT_REPAIRS = PROJECT / "docs" / "results" / "repair-policies.tar.xz"
 """Repair steps that were trained, as `tracehouse place` takes them."""
 SEARCHED = {"that undoes rejected moves": PAPERS_ANNEALING, "as published": PUBLISHED_ANNEALING}
@@ -90,12 +88,6 @@ def policies_of(files: dict[str, bytes]) -> dict[str, Policies]:
         policy, card = repair_from_bytes(content)
         policies.setdefault(card["tree"], {})[name] = policy
     return policies
-
-
-def softer(policy: RepairPolicy, factor: float) -> RepairPolicy:
-    """The same network with its logits times a factor."""
-    last = tuple(part * np.float32(factor) for part in policy.weights[-2:])
-    return replace(policy, weights=(*policy.weights[:-2], *last))
 
 
 def tested_windows(tree: str, epochs: int) -> list[tuple[IntArray, IntArray]]:
@@ -141,7 +133,7 @@ def searches(tree: str, policies: Policies, epochs: int) -> list[list[str]]:
         costs: dict[tuple[str, str], FloatArray] = {("random", f"{SEARCH_MOVES}"): drawn}
         for name, policy in policies.items():
             for label, factor in ((name, 1.0), (f"{name}, softer", SOFTER)):
-                annealer = NeuralAnnealer(softer(policy, factor), replace(rules, steps=SEARCH_MOVES))
+                annealer = NeuralAnnealer(policy.softened(factor), replace(rules, steps=SEARCH_MOVES))
                 costs[label, f"{SEARCH_MOVES}"] = np.array(
                     [annealer.allocate(window, [1, seed]).cost for seed, window in enumerate(whole)]
                 )
