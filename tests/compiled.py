@@ -81,6 +81,14 @@ CALLS: dict[str, Callable[[], object]] = {
 """What compiles which functions. Those at the top need the general engine."""
 
 
+OF_THOROUGH_TESTS = (
+    "windows of RLScheduler",
+    "inspected windows of RLScheduler",
+    "allocation",
+    "RLScheduler",
+    "RLSchert",
+)
+"""What no other test needs."""
 OVER_A_LAKE = ("the general engine", "windows", "logs", "the engine of fixed orders")
 """What the tests over a lake need. The others would take a minute of a new environment."""
 

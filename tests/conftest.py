@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.compiled import CALLS, OVER_A_LAKE, compile_together
+from tests.compiled import CALLS, OF_THOROUGH_TESTS, OVER_A_LAKE, compile_together
 from tests.kinds import is_in_part, kind_of
 from tests.lake.doors import Lakes, install, reason_not_over_a_lake, server_of_tests
 from tests.tiny import SOURCE, Home
@@ -90,10 +90,12 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compiled(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
+def _compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
     """Processes that share the tests share the compilation, too. One that runs alone compiles what its tests need."""
     if worker_id != "master":
-        names = tuple(CALLS) if server_of_tests() is None else OVER_A_LAKE
+        all_of_them = _has_thorough_tests(request.session)
+        names = tuple(name for name in CALLS if all_of_them or name not in OF_THOROUGH_TESTS)
+        names = names if server_of_tests() is None else OVER_A_LAKE
         compile_together(tmp_path_factory.getbasetemp().parent, worker_id == "gw1", names)
 
 
@@ -150,26 +152,36 @@ def _new_warehouses_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield
 
 
-def make_finished(folder: Path) -> None:
-    """Runs the whole pipeline in `folder`/home, copies that home to `folder`/copy, and writes down what was printed."""
+def _has_thorough_tests(session: pytest.Session) -> bool:
+    return any(item.get_closest_marker("thorough") for item in session.items)
+
+
+def make_finished(folder: Path, searched: bool) -> None:
+    """Runs the whole pipeline in `folder`/home, copies that home to `folder`/copy, and writes down what was printed. In this process, which
+    has imported everything. searched: with what only thorough tests look at, the search for uses of predictions and arranged pictures."""
+    from tests.pipelines.command_line import call, use_home  # seconds of imports, which not every session needs
+
     shutil.rmtree(folder, ignore_errors=True)  # an attempt that failed
     home = Home(folder / "home")
-    done = home.run_tiny()
-    assert done.returncode == 0, done.stderr
-    searched = home.call("run", SOURCE, "--job", "prediction_search", "--config", str(home.folder / "search.yaml"))
-    assert searched.returncode == 0, searched.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(patch, home.folder)
+        done = call("run", SOURCE, "--config", home.folder / "config.yaml", arrange_pictures=searched)
+        assert done.exit_code == 0, done.stderr
+        if searched:
+            search = call("run", SOURCE, "--job", "prediction_search", "--config", home.folder / "search.yaml")
+            assert search.exit_code == 0, search.stderr
     shutil.copytree(home.folder, folder / "copy")
     (folder / "printed").write_text(done.stdout)
 
 
 @pytest.fixture(scope="session")
-def finished_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+def finished_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """One for all processes that share the tests: making it costs half a minute."""
     alone = worker_id == "master"
     folder = tmp_path_factory.mktemp("finished") if alone else tmp_path_factory.getbasetemp().parent / "finished"
     with file_lock(folder.with_name(f"{folder.name}.lock")):
         if not (folder / "printed").exists():
-            make_finished(folder)
+            make_finished(folder, _has_thorough_tests(request.session))
     return folder
 
 

@@ -93,9 +93,6 @@ class Home:
             check=False,
         )
 
-    def run_tiny(self) -> subprocess.CompletedProcess[str]:
-        return self.call("run", SOURCE, "--config", str(self.folder / "config.yaml"))
-
     def tables(self) -> dict[str, pl.DataFrame]:
         """Every table of the warehouse, rows in a fixed order."""
         with duckdb.connect(str(self.database), read_only=True) as connection:

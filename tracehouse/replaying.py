@@ -15,8 +15,12 @@ from assets.replay import plots as replay_plots
 from assets.replay.changes.jobs_of_replay import check_partitions
 from assets.replay.changes.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replay.compare_placements import saved_placements
+from assets.replay.limits.named import named_cluster
+from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
 from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.replay.on_nodes import node_settings, placed_jobs
+from assets.replay.pbs.unmodelled import unmodelled_by_pbs
+from assets.replay.pbs.way import pbs_of_trace
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import ReplayRun, replay_run
@@ -29,6 +33,7 @@ from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
 from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import load_cluster
 from warehouse import first_row
 
 NAMED_APART = {
@@ -88,9 +93,14 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
 
 
 def _takes_slurm(given: Mapping[str, Any], log: str) -> bool:
-    """Whether the source's own Slurm replays: it has one, and nothing is asked for that only an order on processors has."""
-    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields}
-    if is_path(log) or any(given.get(name) not in (None, False, (), []) for name in of_orders):
+    """Whether a Slurm replays: the cluster that is named, or that of the source, has one, and nothing is asked for that only an order on
+    processors has."""
+    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster"}
+    if any(given.get(name) not in (None, False, (), []) for name in of_orders):
+        return False
+    if given.get("cluster") is not None:
+        return load_cluster(given["cluster"]).description.scheduler.name == SLURM
+    if is_path(log):
         return False
     declared = load_catalogue(may_be_missing=True).sources.get(log)
     return declared is not None and slurm_cluster_of(declared) is not None
@@ -128,7 +138,7 @@ def replay_trace(log: str, asked: AskedSettings, labels: Sequence[str] = ()) -> 
     policy = choose_policy(settings, None if is_log else open_warehouse(), log)
     with say_if_slow(f"reading {log}"):
         trace = load_any_trace(source, settings, not is_log, [*settings.labels, *labels])
-    if not settings.procs and not settings.is_on_slurm:
+    if not settings.procs and not settings.is_on_cluster and not settings.cluster:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     return replay_sized(trace, settings, policy, asked, source.procs_per_node)
 
@@ -165,7 +175,8 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "trace": trace_or_source,
         "policy": run.policy.text,
         "policy_sha256": run.policy.sha256,
-        **_on_slurm(run),
+        **_on_cluster(run),
+        **_under_limits(run),
         "backfill": settings.backfill,
         "inspector": settings.inspector,
         "agent_sha256": run.policy.agent_sha256,
@@ -193,14 +204,30 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
     }
 
 
-def _on_slurm(run: ReplayRun) -> dict[str, Any]:
-    """Which Slurm replayed, what of it is not in the replay, and how far its runs are from each other. Empty where none did."""
-    if not run.settings.is_on_slurm:
+def _on_cluster(run: ReplayRun) -> dict[str, Any]:
+    """Which Slurm or PBS replayed, what of it is not in the replay, and how far runs of Slurm are from each other. Empty where none did."""
+    if not run.settings.is_on_cluster:
         return {}
-    cluster = slurm_of_trace(run.trace, run.rows)
+    is_pbs = run.settings.is_on_pbs
+    cluster = (pbs_of_trace if is_pbs else slurm_of_trace)(run.trace, run.rows, run.settings.cluster)
     scheduler = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
-    about = {"cluster": cluster.name, "scheduler": scheduler, "not_modelled": unmodelled_rules(cluster)}
-    return {"slurm": about | {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}}
+    rules = unmodelled_by_pbs(cluster) if is_pbs else unmodelled_rules(cluster)
+    about = {"cluster": cluster.name, "scheduler": scheduler, "not_modelled": rules}
+    return {cluster.scheduler.name: about | {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}}
+
+
+def _under_limits(run: ReplayRun) -> dict[str, Any]:
+    """Which cluster's limits held jobs back, and what of it is not in the replay. Empty where none did."""
+    if run.settings.cluster is None or run.settings.is_on_cluster:
+        return {}
+    cluster = named_cluster(run.settings.cluster, run.trace.source)
+    return {
+        "limits": {
+            "cluster": run.settings.cluster,
+            "honoured": honoured_rules(cluster, run.settings.policy),
+            "not_modelled": unhonoured_rules(cluster, run.settings.policy),
+        }
+    }
 
 
 def _on_nodes(run: ReplayRun) -> dict[str, Any]:

@@ -191,7 +191,8 @@ def replay(
     policy
         Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained for the source),
         a Python function (docs/guides/plug-ins.md), or a trained policy (its file, or what `load_policy` or `train` returns). By default
-        "slurm" where the source's cluster is one of Slurm, and else "FCFS"; "slurm:SAF" puts an order in place of Slurm's priority.
+        "slurm" where the source's cluster is one of Slurm, and else "FCFS"; "slurm:SAF" puts an order in place of Slurm's priority, and
+        "pbs" is the source's own PBS.
     backfill
         Who may pass a job that does not fit: "none", "easy" (by default), "easy-sjbf", "conservative", ..., "learned", or an agent's file.
     **settings
@@ -205,6 +206,7 @@ def replay(
         * `trim` (0.0): share of the span cut for a second set of metrics.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
         * `without_queue` ([]): queues left out. `partitions` ({}): queues and the processors that each owns, such as `{"gpu": 64}`.
+          `cluster` (None): limits, hours and reservations of this cluster of the home hold.
           `round_walltimes` (None): round requests up to a multiple of this, such as "4h".
         * `topology` (None, or that of the catalogue): place jobs on nodes below switches, "16x8x4" or a file. With it go `hops`,
           `procs_per_node`, `nodes`, `place`, `period`, `switches`, `guard` and `placing_seed` (docs/guides/topology.md).

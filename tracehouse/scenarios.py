@@ -130,7 +130,7 @@ def what_if(
         return WhatIf(replay_scenarios(plan_scenarios(file, source.given, merged_part(file, given), source.trace)))
     with say_if_slow("reading the jobs"):
         plan = plan_scenarios(file, None if source is None else str(source), merged_part(file, given))
-    if not plan.base.settings.is_on_slurm:
+    if not plan.base.settings.is_on_cluster and not plan.base.settings.cluster:
         warn_of_peak(plan.trace.cluster_procs, plan.trace.cluster_procs_from)
     return WhatIf(replay_scenarios(plan))
 

@@ -9,7 +9,9 @@ from typing import NamedTuple
 import polars as pl
 
 from assets.common.trace import Trace
+from assets.replay.limits.way import limited_replayer
 from assets.replay.on_nodes import Ground, NodeReplayer, tree_of
+from assets.replay.pbs.way import PbsOfSource, own_order_of_pbs, pbs_replayer
 from assets.replay.policies import ChosenPolicy, order_policy
 from assets.replay.settings import CHAMPION, NodeSettings, RunSettings, parse_window
 from assets.replay.slurm.way import SlurmRuns, order_on_slurm, slurm_replayer
@@ -21,6 +23,7 @@ from models.scheduling.policy_file import is_placing_file
 from simulator.engine.replay import SELECTIVE_OPTIONS, OrderReplayer, rules_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER, one_of
+from simulator.limits.replaying import LimitedReplayer
 from simulator.partitions import PartitionReplayer, shares_of
 from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
 from simulator.policies.registry import parse_options
@@ -203,8 +206,17 @@ def _live(asked: Asked) -> LiveReplayer:
     return LiveReplayer(_order(asked), asked.rows, live)
 
 
+def _pbs(asked: Asked) -> PbsOfSource:
+    return pbs_replayer(asked.trace, asked.rows, asked.cluster.procs, asked.settings.cluster)
+
+
 def _slurm(asked: Asked) -> SlurmRuns:
-    return slurm_replayer(asked.trace, asked.rows, asked.cluster.procs, asked.policy.policy)
+    return slurm_replayer(asked.trace, asked.rows, asked.cluster.procs, asked.policy.policy, asked.settings.cluster)
+
+
+def _limited(asked: Asked) -> LimitedReplayer:
+    assert asked.settings.cluster is not None
+    return limited_replayer(asked.trace, asked.rows, asked.settings.cluster, asked.settings.load, _order(asked))
 
 
 def _order_or_watched(asked: Asked) -> Replayer:
@@ -254,6 +266,17 @@ NOT_IN_PARTITIONS = (
 WAYS: tuple[tuple[Callable[[RunSettings, NodeSettings | None], bool], Way | str], ...] = (
     (lambda settings, nodes: not settings.is_standard, RLSCHEDULER),
     (
+        lambda settings, nodes: settings.is_on_pbs,
+        Way(
+            PbsOfSource,
+            _pbs,
+            {
+                "": "PBS decides by its own configuration, on its own nodes: leave --{part} out, or name a policy such as FCFS"
+            },
+            own_order_of_pbs,
+        ),
+    ),
+    (
         lambda settings, nodes: settings.is_on_slurm,
         Way(
             SlurmRuns,
@@ -283,6 +306,14 @@ WAYS: tuple[tuple[Callable[[RunSettings, NodeSettings | None], bool], Way | str]
     (
         lambda settings, nodes: settings.backfill_file is not None and is_placing_file(Path(settings.backfill)),
         DEEP_BACK_FILLING,
+    ),
+    (
+        lambda settings, nodes: settings.cluster is not None,
+        Way(
+            LimitedReplayer,
+            _limited,
+            {"": "replays under the limits of a cluster have no --{part}: leave it, or --cluster, out"},
+        ),
     ),
     (
         lambda settings, nodes: bool(settings.partitions),

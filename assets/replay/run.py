@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 
@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.replay.changes.jobs_of_replay import changed_rows, partition_shares
 from assets.replay.changes.outages import outages_of
+from assets.replay.limits.holds import KNOWN_AFTER_S, missing_processors
+from assets.replay.limits.named import clock_zero_s, named_cluster
 from assets.replay.on_nodes import Ground, ground_of, placement_metrics
+from assets.replay.pbs.way import pbs_of_trace
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import Asked, check_settings, replayer_of, way_of
 from assets.replay.settings import NodeSettings, RunSettings
 from assets.replay.slurm.way import slurm_of_trace
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
-from simulator.jobs.cluster import Cluster, RunningJobs
+from simulator.jobs.cluster import Cluster, RunningJobs, joined_outages
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
 from simulator.metrics.bound import hindsight_bound
@@ -81,7 +84,9 @@ class ReplayRun:
     @property
     def procs_from(self) -> str:
         """Where the number of processors comes from."""
-        return SETTINGS_GIVE_PROCS if self.settings.procs else self.trace.cluster_procs_from
+        if self.settings.procs:
+            return SETTINGS_GIVE_PROCS
+        return f"cluster {self.settings.cluster}" if self.settings.cluster else self.trace.cluster_procs_from
 
     @property
     def engine(self) -> str:
@@ -151,8 +156,11 @@ def replay_run(
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     cluster_procs = settings.procs or trace.cluster_procs
-    if settings.is_on_slurm and not settings.procs:
-        cluster_procs = slurm_of_trace(trace, rows).num_cpus
+    if settings.is_on_cluster and not settings.procs:
+        of_trace = pbs_of_trace if settings.is_on_pbs else slurm_of_trace
+        cluster_procs = of_trace(trace, rows, settings.cluster).num_cpus
+    elif settings.cluster and not settings.procs:
+        cluster_procs = named_cluster(settings.cluster, trace.source).num_cpus
     shares = partition_shares(rows, settings.partitions, cluster_procs)
     rows, dropped = _without_wider(trace, rows, cluster_procs, settings, shares)
     first, length = settings.window_of(rows.height)
@@ -162,6 +170,8 @@ def replay_run(
     simulated = pl.concat([waiting, replayed])
     jobs = trace.jobs_of(simulated, settings.believed, settings.reserve_by, settings.admit_by)
     cluster = _cluster(trace, ahead, begin, waiting.height, cluster_procs, settings)
+    if settings.cluster and not settings.is_on_cluster:
+        cluster = _with_missing(trace, jobs, cluster, settings.cluster)
     counts = {
         "jobs": replayed.height,
         "jobs_left_out": trace.jobs_left_out,
@@ -228,6 +238,16 @@ def _cluster(
             "or more, choose another --window, or leave out --warm-start"
         )
     return Cluster(cluster_procs, running, outages_of(settings.outages, cluster_procs), waiting)
+
+
+def _with_missing(trace: Trace, jobs: Jobs, cluster: Cluster, named: str) -> Cluster:
+    """The cluster without the processors that reservations and absences of the named one take away."""
+    longest_s = int(jobs.limit.max(initial=0))
+    span = (int(jobs.submit[0]), int(jobs.submit[-1]) + KNOWN_AFTER_S)
+    missing = missing_processors(
+        named_cluster(named, trace.source), cluster.procs, longest_s, clock_zero_s(trace), span
+    )
+    return replace(cluster, outages=joined_outages(cluster.outages, missing))
 
 
 def _outcome(asked: Asked, jobs: Jobs) -> Outcome:

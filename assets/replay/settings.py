@@ -24,6 +24,8 @@ TEXT = "a text in quotes"
 CHAMPION = "learned"
 """In place of a rule or a file: the champion that the pipeline keeps for the source."""
 SLURM_PREFIX = "slurm:"
+PBS = "pbs"
+"""The policy under which the source's own PBS decides."""
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
 
 
@@ -168,6 +170,13 @@ class RunSettings(BaseModel):
         default={},
         description="Processors that a queue owns, such as gpu=64. Its jobs run on no others. May be given several times.",
     )
+    cluster: Annotated[str | None, Option(metavar="NAME", convert=str, key=TEXT, refusable=True, is_saved=False)] = (
+        Field(
+            default=None,
+            description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
+            "its nodes say how many processors there are. If it is Slurm's and no policy is given, Slurm decides.",
+        )
+    )
     round_walltimes: Annotated[
         str | None, Option(metavar="LENGTH", is_saved=False, key='a length of time in quotes, such as "4h"')
     ] = Field(default=None, description="Round requested times up to a multiple of this, such as 4h or 30min.")
@@ -225,10 +234,22 @@ class RunSettings(BaseModel):
         return slurm_policy_of(self.policy) is not None
 
     @property
+    def is_on_pbs(self) -> bool:
+        """Whether the source's own PBS decides."""
+        return self.policy.strip().lower() == PBS
+
+    @property
+    def is_on_cluster(self) -> bool:
+        """Whether the source's own scheduler decides, on the nodes of its cluster."""
+        return self.is_on_slurm or self.is_on_pbs
+
+    @property
     def labels(self) -> list[str]:
         """Columns of core.jobs that the rows need for these settings, besides those that every replay has."""
-        if self.is_on_slurm:
+        if self.is_on_cluster:
             return list(REQUEST_LABELS)
+        if self.cluster is not None:
+            return list(LIMIT_LABELS)
         return ["queue"] if self.without_queue or self.partitions else []
 
     @property
@@ -314,7 +335,9 @@ REQUEST_LABELS = (
     *("queue", "account", "qos", "reservation", "nodes", "requested_nodes", "gpus", "gpu_types"),
     *("requested_memory_kb", "memory_per", "features", "is_exclusive", "submit_time", "eligible_time"),
 )
-"""Columns of core.jobs that say what a job asked Slurm for, besides those that every trace has."""
+"""Columns of core.jobs that say what a job asked its scheduler for, besides those that every trace has."""
+LIMIT_LABELS = ("queue", "account", "qos", "group_name")
+"""Columns of core.jobs that say which limits hold for a job, besides those that every trace has."""
 REFUSABLE = tuple(name for name, option in options_of(RunSettings).items() if option.refusable)
 """Settings that not every replayer honours. The others change the jobs or the size of the cluster, or what is measured."""
 
@@ -344,7 +367,8 @@ def check_saved_settings(settings: RunSettings) -> RunSettings:
     usual, options = RunSettings(), options_of(RunSettings)
     if any(getattr(settings, name) != getattr(usual, name) for name, option in options.items() if not option.is_saved):
         raise ValueError(
-            "runs without a queue, with changed requests or with partitions are not saved, since a saved run does not record these: "
+            "runs without a queue, with changed requests, with partitions or under a cluster's limits are not saved, since a saved run "
+            "does not record these: "
             "leave --save out, or compare them with `tracehouse what-if`"
         )
     return settings

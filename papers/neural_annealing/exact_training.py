@@ -93,7 +93,7 @@ def exact_decisions(tree: SwitchTree, options: RepairOptions, seeds: list[int]) 
                 costs = np.full((len(choices), options.seen_nodes), np.inf)
                 costs[rows] = repair_values(batch.rows(rows)).best
                 for column, values in zip(columns, (seen, choices, costs), strict=True):
-                    column.append(values[rows])
+                    column.append(np.asarray(values)[rows])
                 drawn = (rng.random(len(choices)) * choices).astype(np.int64)
                 best = np.where(rng.random(len(choices)) < _BEST_SHARE, costs.argmin(axis=1), drawn)
                 batch.place(np.where(choices > 0, best, 0))

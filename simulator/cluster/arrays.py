@@ -40,7 +40,8 @@ class ClusterArrays:
     a GPU of each type add to usage in a second.
     reservation_nodes: bool (reservations, nodes). reservation_times: (reservations, 3), begin, end, and when it was announced.
     licences: (kinds,). licence_names: their names. switch_nodes: bool (switches, nodes), all nodes below it. switch_level: (switches,), 0
-    for those that have nodes of their own.
+    for those that have nodes of their own. absences: (spans, 4), begin, end and place of a node that is away, and 1 where its jobs are
+    lost, by begin.
     """
 
     cpus: IntArray
@@ -62,6 +63,7 @@ class ClusterArrays:
     shares: IntArray
     member_account: IntArray
     member_shares: IntArray
+    member_priority: IntArray  # (members,)
     qos_priority: IntArray
     qos_usage: FloatArray
     billing: FloatArray
@@ -71,6 +73,7 @@ class ClusterArrays:
     licence_names: tuple[str, ...]
     switch_nodes: BoolArray
     switch_level: IntArray
+    absences: IntArray
 
     @property
     def num_nodes(self) -> int:
@@ -108,6 +111,7 @@ def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) ->
         shares=_column(account.shares for account in cluster.accounts),
         member_account=_column(accounts[member.account] for member in cluster.members),
         member_shares=_column(member.shares for member in cluster.members),
+        member_priority=_column(member.priority for member in cluster.members),
         qos_priority=_column(quality.priority for quality in cluster.qualities),
         qos_usage=np.array([quality.usage_factor for quality in cluster.qualities], dtype=np.float64),
         billing=np.array([_billing(partition, types) for partition in partitions], dtype=np.float64).reshape(
@@ -117,20 +121,32 @@ def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) ->
             [[not one.nodes or node.name in set(one.nodes) for node in nodes] for one in cluster.reservations],
             dtype=np.bool_,
         ).reshape(-1, len(nodes)),
-        reservation_times=np.array(
-            [
-                (one.begin_s, one.end_s, -UNBOUNDED if one.announced_s is None else one.announced_s)
-                for one in cluster.reservations
-            ],
-            dtype=np.int64,
-        ).reshape(-1, 3),
+        reservation_times=_times(cluster),
         licences=_column(cluster.licences.values()),
         licence_names=tuple(cluster.licences),
         switch_nodes=np.array(
             [[node.name in below for node in nodes] for _, below in switches.values()], dtype=np.bool_
         ).reshape(-1, len(nodes)),
         switch_level=_column(level for level, _ in switches.values()),
+        absences=_absences(cluster),
     )
+
+
+def _times(cluster: ClusterDescription) -> IntArray:
+    rows = [
+        (one.begin_s, one.end_s, -UNBOUNDED if one.announced_s is None else one.announced_s)
+        for one in cluster.reservations
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+def _absences(cluster: ClusterDescription) -> IntArray:
+    rows = sorted(
+        (away.begin_s, _bound(away.end_s), place, int(away.state != "drain"))
+        for place, node in enumerate(cluster.nodes)
+        for away in node.absences
+    )
+    return np.array(rows, dtype=np.int64).reshape(-1, 4)
 
 
 def _billing(partition: Partition, types: tuple[str, ...]) -> list[float]:

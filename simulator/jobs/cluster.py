@@ -44,6 +44,12 @@ class Outages:
         return len(self.start)
 
 
+def joined_outages(one: Outages, other: Outages) -> Outages:
+    """All outages of both."""
+    names = ("start", "end", "procs", "announced")
+    return Outages(*(np.concatenate([getattr(one, name), getattr(other, name)]) for name in names))
+
+
 @dataclass(frozen=True)
 class RunningJobs:
     """Jobs that already run when the replay begins (a warm start), int64 arrays of shape (num_running,).

@@ -17,7 +17,7 @@ from simulator.jobs.cluster import FOREVER
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.nodes.plans import begin_plans, is_free, narrow, take_nodes
 from simulator.slurm.nodes.reservations import narrow_to_reservations
-from simulator.slurm.nodes.selection import choose_later, choose_now, reset_weights
+from simulator.slurm.nodes.selection import choose_later, choose_nodes, choose_now, reset_weights
 from simulator.slurm.nodes.usable import copy_free, holds_whole_nodes, kept_shape, wants_gpus
 from simulator.slurm.preemption import may_preempt, preempt_for, release_candidates
 from simulator.slurm.starting import begin_job, hold, job_limit
@@ -60,7 +60,7 @@ class WaitingRows(NamedTuple):
 
 @referring_apart
 def backfill_cycle(engine, waiting, decisions, now):
-    """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards."""
+    """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards. Returns how many jobs it tested."""
     settings, jobs = engine.site.settings, engine.jobs
     begin_plans(engine.plans, now, settings)
     decisions.length[0] = 0
@@ -80,21 +80,28 @@ def backfill_cycle(engine, waiting, decisions, now):
         plans = 0
         while job >= 0:
             if tests >= settings.job_tests:
-                return
+                return tests
+            if engine.running.start[job] >= 0:  # in another of its partitions
+                job = waiting.next_task[job]
+                continue
             limit = jobs.array_limit[job]
             if limit > 0 and engine.running.array_running[jobs.array[job]] >= limit:
                 break
             if too_many_jobs(engine, job):
                 break
             tests += 1
+            is_full = engine.plans.rows[0] >= settings.table_rows
             kind = consider(engine, decisions, job, partition, now + waiting.delay[row])
             if kind == NEITHER:
                 break
             if kind == PLANNED:
+                if is_full:
+                    return tests
                 plans += 1
             job = waiting.next_task[job]
             if plans >= settings.array_plans:
                 break
+    return tests
 
 
 @referring_apart
@@ -118,16 +125,18 @@ def consider(engine, decisions, job, partition, now):
 def _place(engine, job, partition, now):
     """What becomes of the job, when it starts, when its plan ends, and on how many nodes."""
     site, scratch, plans = engine.site, engine.scratch, engine.plans
-    nodes = site.partition_nodes[partition]
-    featured = site.feature_nodes[engine.jobs.features[job]]
     limit = job_limit(engine, job, partition)
     step = site.settings.resolution
     if lacks_licences(engine, job):
         return NEITHER, 0, 0, 0
+    least_nodes = engine.jobs.min_nodes[job]
+    shape = kept_shape(engine, job, partition)
+    # a job that may preempt others can start before any job ends, and a test for GPUs leaves its marks
+    may_pass_over = wants_gpus(engine.jobs, job) == 0 and not may_preempt(engine, job, partition)
     time = now
     while True:
-        for node in range(len(scratch.base)):
-            scratch.base[node] = nodes[node] & featured[node]
+        if time == now or len(site.reservation_times) > 0:
+            _begin_with(site, scratch, partition, engine.jobs.features[job], now)
         earliest, first_end = narrow_to_reservations(engine, job, limit, time, now)
         if earliest < 0:
             return NEITHER, 0, 0, 0
@@ -137,8 +146,11 @@ def _place(engine, job, partition, now):
             again = (first_end + step - 1) // step * step + 1
             later = again if later == 0 else min(later, again)
         start, chosen = -1, 0
-        if left >= engine.jobs.min_nodes[job]:
-            start, chosen = earliest_by_limits(engine, job, partition, now, later)
+        if left >= least_nodes:
+            scratch.tested[job] = True
+            # in most rounds too few of the nodes come free before others may
+            if not may_pass_over or later == 0 or free_by(engine, shape, later) >= least_nodes:
+                start, chosen = earliest_by_limits(engine, job, partition, now)
         if chosen == 0:
             if later == 0:
                 return NEITHER, 0, 0, 0
@@ -165,6 +177,14 @@ def _place(engine, job, partition, now):
         if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen):
             return NEITHER, 0, 0, 0
         return _plan(engine, chosen, start, limit)
+
+
+@referring
+def _begin_with(site, scratch, partition, features, now):
+    """The nodes of the partition that have the features and are not away."""
+    nodes, featured = site.partition_nodes[partition], site.feature_nodes[features]
+    for node in range(len(scratch.base)):
+        scratch.base[node] = nodes[node] & featured[node] & (scratch.away[node] <= now)
 
 
 @referring
@@ -208,9 +228,8 @@ def _is_completing(scratch, chosen, now):
 
 
 @referring_apart
-def earliest_by_limits(engine, job, partition, now, later):
-    """When the job fits on the allowed nodes if running jobs end by their limits, and how many nodes it then gets. 0 nodes for never, and
-    where it is sure to be behind `later`, if that is not 0.
+def earliest_by_limits(engine, job, partition, now):
+    """When the job fits on the allowed nodes if running jobs end by their limits, and how many nodes it then gets. 0 nodes for never.
 
     Running jobs are taken away in the order of their ends, a batch at a time. The job starts at the end of the last one of the batch
     that makes room. Jobs that this one may preempt count as gone.
@@ -223,14 +242,24 @@ def earliest_by_limits(engine, job, partition, now, later):
         trial = engine.scratch.trial
         copy_free(engine.free, trial)
         if release_candidates(engine, trial, job, partition, now) > 0:
-            chosen = choose_later(engine, job, partition, shape, FOREVER)
+            chosen = choose_nodes(engine, trial, job, partition)
             if chosen > 0:
                 return BY_PREEMPTING, chosen
             return _end_running(engine, job, partition, (shape, NOT_GIVEN, True), now)
     least = least_end(engine, shape, engine.jobs.min_nodes[job])
-    if (least >= FOREVER or 0 < later < least) and wants_gpus(engine.jobs, job) == 0:
+    if least >= FOREVER and wants_gpus(engine.jobs, job) == 0:
         return now, 0
     return _end_running(engine, job, partition, (shape, least, False), now)
+
+
+@referring
+def free_by(engine, shape, time):
+    """How many allowed nodes can be used, each by itself, once jobs have ended that do so by this second."""
+    allowed, until = engine.scratch.allowed, engine.shapes.until[shape]
+    count = 0
+    for node in range(len(allowed)):
+        count += allowed[node] & (until[node] <= time)
+    return count
 
 
 @referring
@@ -277,15 +306,17 @@ def _smallest(values, count, place):
 @referring_apart
 def _end_running(engine, job, partition, needed, now):
     """Takes running jobs away until the job fits. needed: its kept shape, the end before which it is sure not to fit, and whether the
-    trial already lacks jobs that it may preempt."""
+    trial lacks jobs that it may preempt, and is to lack those that are taken away."""
     running, released = engine.running, engine.preemption.released
     shape, least, preempts = needed
     base, width, batch = -1, WIDTH, 0
-    last_end, gone, chosen = now, 0 if preempts else NOT_GIVEN, 0
+    last_end, chosen = now, 0
     for k in range(running.length[0]):
         other = running.job[k]
         if (preempts and released[other]) or not _touches(engine, other):
             continue
+        if preempts:
+            hold(engine, engine.scratch.trial, other, -1)
         last_end = running.end[other]
         batch += 1
         if base < 0:
@@ -297,32 +328,20 @@ def _end_running(engine, job, partition, needed, now):
             following = running.end[running.job[behind]]
             if following <= base + width and batch < BATCH:
                 continue
-            if last_end >= least:
-                gone = _take_away(engine, gone, k + 1, preempts)
-                chosen = choose_later(engine, job, partition, shape, FOREVER if preempts else last_end)
+            if preempts:
+                chosen = choose_nodes(engine, engine.scratch.trial, job, partition)
+            elif last_end >= least:
+                chosen = choose_later(engine, job, partition, shape, other)
             if chosen > 0:
                 return _start_after(engine, last_end, now), chosen
             batch = 0
             while following > base + width:
                 width *= 2
-    if batch > 0:
-        _take_away(engine, gone, running.length[0], preempts)
-        chosen = choose_later(engine, job, partition, shape, FOREVER)
+    if batch > 0 and preempts:
+        chosen = choose_nodes(engine, engine.scratch.trial, job, partition)
+    elif batch > 0:
+        chosen = choose_later(engine, job, partition, shape, running.job[running.length[0] - 1])
     return _start_after(engine, last_end, now), chosen
-
-
-@referring
-def _take_away(engine, first, last, preempts):
-    """Takes those of running jobs `first` to `last` away that have an allowed node, from what is free if first is NOT_GIVEN. Returns
-    `last`."""
-    running, trial = engine.running, engine.scratch.trial
-    if first == NOT_GIVEN:
-        copy_free(engine.free, trial)
-    for k in range(max(first, 0), last):
-        other = running.job[k]
-        if (not preempts or not engine.preemption.released[other]) and _touches(engine, other):
-            hold(engine, trial, other, -1)
-    return last
 
 
 @referring

@@ -12,13 +12,25 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simulator.cluster.requests import NOT_GIVEN, Requests
-from simulator.slurm.limits import CPUS, GPUS, JOBS, MEMORY, NODES, ONE_JOB, RUNNING, TIME, USED
+from simulator.slurm.limits import (
+    CPUS,
+    GPUS,
+    JOBS,
+    MEMORY,
+    NODES,
+    ONE_JOB,
+    OUTSTANDING,
+    RUNNING,
+    SUBMITTED,
+    TIME,
+    USED,
+)
 from simulator.slurm.state import Limits
 from traces.cluster.accounts import ROOT_ACCOUNT, Limit
 from traces.cluster.description import ClusterDescription
 
 RESOURCES = {"jobs": JOBS, "nodes": NODES, "cpu": CPUS, "mem": MEMORY, "time": TIME, "gpu": GPUS}
-_MODELLED = {"running": RUNNING, "job": ONE_JOB, "used": USED}
+_MODELLED = {"running": RUNNING, "job": ONE_JOB, "used": USED, "outstanding": OUTSTANDING, "submitted": SUBMITTED}
 
 
 @dataclass
@@ -42,10 +54,10 @@ class _Slots:
 
 
 def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str, ...]) -> Limits:
-    """The limits of running jobs, of single jobs and on used time as slots. Others are not modelled: `unmodelled_limits` names them."""
+    """The limits of a cluster as slots. Those that are not modelled are left out: `unmodelled_limits` names them."""
     owned: dict[tuple[str, str], list[tuple[int, Limit]]] = {}
     for number, limit in enumerate(cluster.limits):
-        if limit.counts in _MODELLED and not limit.is_least and _resource(limit, gpu_types) is not None:
+        if _is_modelled(limit, gpu_types):
             owned.setdefault((limit.owner, limit.owner_name), []).append((number, limit))
     slots = _Slots()
     first, entries = [0], []
@@ -68,16 +80,20 @@ def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str,
         used=np.zeros(count, dtype=np.int64),
         past=np.zeros(count),
         elapsed=np.zeros(count, dtype=np.int64),
+        counted=np.zeros(1, dtype=np.int64),
     )
 
 
 def unmodelled_limits(cluster: ClusterDescription, gpu_types: tuple[str, ...]) -> tuple[Limit, ...]:
-    """Limits that this replay does not know, such as those on jobs that wait."""
-    return tuple(
-        limit
-        for limit in cluster.limits
-        if limit.counts not in _MODELLED or limit.is_least or _resource(limit, gpu_types) is None
-    )
+    """Limits that this replay does not know, such as those on a node of a job."""
+    return tuple(limit for limit in cluster.limits if not _is_modelled(limit, gpu_types))
+
+
+def _is_modelled(limit: Limit, gpu_types: tuple[str, ...]) -> bool:
+    """Of submitted jobs only the number is limited."""
+    if limit.counts not in _MODELLED or limit.is_least or _resource(limit, gpu_types) is None:
+        return False
+    return limit.counts != "submitted" or limit.resource == "jobs"
 
 
 def _resource(limit: Limit, gpu_types: tuple[str, ...]) -> int | None:

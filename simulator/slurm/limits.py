@@ -7,9 +7,10 @@ import numpy as np
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
 
-RUNNING, ONE_JOB, USED = range(3)
-"""What a slot counts: all running jobs of its owner with this one, this job alone, or resource-seconds that were used in all. Of these a
-job starts as long as the bound is not reached; with `safe`, only if all jobs would stay below it until their limits."""
+RUNNING, ONE_JOB, USED, OUTSTANDING, SUBMITTED = range(5)
+"""What a slot counts: all running jobs of its owner with this one, this job alone, resource-seconds that were used in all, or that running
+jobs may still use, or all jobs that wait or run. Of used ones a job starts as long as the bound is not reached; with `safe`, only if all
+jobs would stay below it until their limits."""
 JOBS, NODES, CPUS, MEMORY, TIME, GPUS = range(6)
 """Resources of slots. Behind GPUS, which counts all, are the types of GPUs."""
 
@@ -45,7 +46,7 @@ def too_many_jobs(engine, job):
         resource = limits.resource[slot] if limits.checked[entry] > 0 else -1
         if resource == JOBS and limits.counts[slot] == RUNNING and limits.used[slot] >= limits.bound[slot]:
             return True
-        if resource == TIME and engine.jobs.limit[job] > limits.bound[slot]:
+        if resource == TIME and limits.counts[slot] == ONE_JOB and engine.jobs.limit[job] > limits.bound[slot]:
             return True
     return False
 
@@ -87,6 +88,8 @@ def over_limit(engine, job, chosen):
             if past + limits.elapsed[slot] >= limits.bound[slot]:
                 return True
             continue
+        if limits.counts[slot] == OUTSTANDING:
+            more = more * jobs.limit[job] + limits.used[slot] - limits.elapsed[slot]
         if limits.counts[slot] == RUNNING:
             more += limits.used[slot]
         if more > limits.bound[slot]:
@@ -108,9 +111,34 @@ def change_used(engine, job, sign):
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
         amount = resource_amount(engine, job, limits.resource[slot], running.nodes[job], cpus, memory)
-        if limits.counts[slot] == USED:
+        if limits.counts[slot] == SUBMITTED:
+            continue
+        if limits.counts[slot] == OUTSTANDING and sign < 0:
+            limits.elapsed[slot] -= amount * max(limits.counted[0] - running.start[job], 0)
+        if limits.counts[slot] in (USED, OUTSTANDING):
             amount *= engine.jobs.limit[job]
         limits.used[slot] += sign * amount
+
+
+@referring
+def may_be_submitted(engine, job):
+    """Whether no limit on submitted jobs refuses the job."""
+    limits = engine.limits
+    for entry in range(limits.first[job], limits.first[job + 1]):
+        slot = limits.slot[entry]
+        is_checked = limits.checked[entry] > 0 and limits.counts[slot] == SUBMITTED
+        if is_checked and limits.used[slot] >= limits.bound[slot]:
+            return False
+    return True
+
+
+@referring
+def count_submitted(engine, job, sign):
+    """The job is submitted (sign 1), or has ended (-1)."""
+    limits = engine.limits
+    for entry in range(limits.first[job], limits.first[job + 1]):
+        if limits.counts[limits.slot[entry]] == SUBMITTED:
+            limits.used[limits.slot[entry]] += sign
 
 
 @referring
@@ -128,11 +156,12 @@ def count_elapsed(engine, now):
     """What running jobs have used by now, in the slots that count used time."""
     limits, running = engine.limits, engine.running
     limits.elapsed[:] = 0
+    limits.counted[0] = now
     for k in range(running.length[0]):
         job = running.job[k]
         for entry in range(limits.first[job], limits.first[job + 1]):
             slot = limits.slot[entry]
-            if limits.counts[slot] == USED:
+            if limits.counts[slot] in (USED, OUTSTANDING):
                 limits.elapsed[slot] += _held(engine, job, limits.resource[slot]) * max(now - running.start[job], 0)
 
 

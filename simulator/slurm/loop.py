@@ -15,9 +15,9 @@ from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.fair_tree import decay_of
-from simulator.slurm.limits import count_elapsed, count_past
+from simulator.slurm.limits import count_elapsed, count_past, count_submitted, may_be_submitted
 from simulator.slurm.main_pass import main_pass
-from simulator.slurm.preemption import CANCEL, REQUEUE_DELAY, group_of
+from simulator.slurm.preemption import CANCEL, REQUEUE, REQUEUE_DELAY, group_of
 from simulator.slurm.priority import (
     FIRST_BASIC,
     FairShares,
@@ -27,13 +27,14 @@ from simulator.slurm.priority import (
     count_usage,
     job_priority,
 )
-from simulator.slurm.queue import enqueue, sort_queue
-from simulator.slurm.starting import end_earlier, end_job
+from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
+from simulator.slurm.starting import end_earlier, end_job, leave_node
 from simulator.slurm.state import Engine
 
 IntArray = NDArray[np.int64]
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
+MILLION = 1_000_000
 (
     FULL_DUE,
     CYCLE_DUE,
@@ -46,9 +47,12 @@ ALL = np.int64(1 << 40)
     ENDING,
     EPILOGS,
     LAST_EVENT,
-) = range(11)
-"""Places in `Replay.clock`: when each scheduler runs next, and how long the lists are."""
-_AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
+    ASLEEP,
+    CYCLE_US,
+    NEXT_ABSENCE,
+) = range(14)
+"""Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
+change. CYCLE_US: what is left of the time that cycles took, below a second."""
 
 
 class Replay(NamedTuple):
@@ -64,8 +68,8 @@ class Replay(NamedTuple):
     position: IntArray  # (jobs,), of each job in it
     runtime: IntArray  # (jobs,)
     epilog: IntArray  # (jobs,), seconds until its nodes can be used again
-    next_task: IntArray  # (jobs,), the task behind it in its array
-    clock: IntArray  # (11,)
+    test_us: int  # microseconds that a cycle takes for each job
+    clock: IntArray  # (14,)
     pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
     room: IntArray  # (rows, 3), to sort the queue in
     eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
@@ -73,6 +77,7 @@ class Replay(NamedTuple):
     ending: IntArray  # (jobs,), running jobs by their true ends
     epilog_end: IntArray  # (jobs,), ends of epilogs, ascending
     backfilled: NDArray[np.bool_]  # (jobs,)
+    refused: NDArray[np.bool_]  # (jobs,), by a limit on submitted jobs
     preempted: IntArray  # (jobs,), how often
 
 
@@ -86,34 +91,33 @@ def run_replay(replay):
         if now >= FOREVER:
             return
         _end_jobs(replay, now)
+        _lose_nodes(replay, now)
         if clock[PERIOD_DUE] <= now:
             _new_priorities(replay, now)
         _submit(replay, now)
-        after_epilog = False
+        epilogs = clock[EPILOGS]
         while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
             clock[EPILOGS] -= 1
-            after_epilog = True
-        if after_epilog:
+        if clock[EPILOGS] < epilogs:
             _pass(replay, settings.depth + 1, now)
-        if clock[FULL_DUE] <= now:
-            _pass(replay, ALL, now)
+        is_full = clock[FULL_DUE] <= now
+        if is_full or clock[BATCH_DUE] <= now:
+            _pass(replay, ALL if is_full else settings.depth + 1, now)
+            clock[LAST_BATCH] = now
+            clock[BATCH_DUE] = FOREVER
+        if is_full:
             clock[FULL_DUE] += settings.full_interval
-            clock[LAST_BATCH] = now
-            clock[BATCH_DUE] = FOREVER
-        elif clock[BATCH_DUE] <= now:
-            _pass(replay, settings.depth + 1, now)
-            clock[LAST_BATCH] = now
-            clock[BATCH_DUE] = FOREVER
-        if clock[CYCLE_DUE] <= now:
+            if clock[PENDING] > 0 and replay.waiting.length[0] > 0:
+                _wake(replay, now)
+        if clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0:
             _cycle(replay, now)
-            clock[CYCLE_DUE] += settings.interval
 
 
 @referring
 def _next_time(replay):
-    """The next second in which something happens. Schedulers that have nobody to start are passed over, in their own rhythm."""
-    clock, settings = replay.clock, replay.engine.site.settings
-    now = FOREVER
+    """The next second in which something happens. Passes that have nobody to start are left out, in their own rhythm."""
+    clock, settings, absences = replay.clock, replay.engine.site.settings, replay.engine.site.absences
+    now = np.int64(FOREVER)
     if clock[NEXT_SUBMIT] < len(replay.order):
         now = replay.engine.jobs.submit[replay.order[clock[NEXT_SUBMIT]]]
     if clock[ENDING] > 0:
@@ -121,14 +125,18 @@ def _next_time(replay):
         now = min(now, replay.engine.running.start[job] + replay.runtime[job])
     if clock[EPILOGS] > 0:
         now = min(now, replay.epilog_end[clock[EPILOGS] - 1])
+    if clock[NEXT_ABSENCE] < len(absences) and (now < FOREVER or clock[PENDING] > 0):
+        now = min(now, absences[clock[NEXT_ABSENCE], 0])
     if clock[PENDING] > 0:
         if now >= FOREVER and not _may_start_later(replay):
             return FOREVER
-        return min(min(now, clock[FULL_DUE]), min(clock[CYCLE_DUE], clock[BATCH_DUE]))
+        return min(min(now, _next_run(clock)), clock[BATCH_DUE])
     if now < FOREVER:
         clock[FULL_DUE] += _whole_steps(now - clock[FULL_DUE], settings.full_interval)
-        clock[CYCLE_DUE] += _whole_steps(now - clock[CYCLE_DUE], settings.interval)
         clock[BATCH_DUE] = FOREVER
+        if clock[ASLEEP] == 0 and clock[CYCLE_DUE] < now:
+            clock[CYCLE_DUE] += settings.interval  # a cycle with nobody to start
+            clock[ASLEEP] = 1
     return now
 
 
@@ -139,16 +147,32 @@ def _whole_steps(late, step):
 
 
 @referring
+def _next_run(clock):
+    """When the full queue is looked at next, or a cycle begins."""
+    return clock[FULL_DUE] if clock[ASLEEP] > 0 else min(clock[FULL_DUE], clock[CYCLE_DUE])
+
+
+@referring
+def _wake(replay, now):
+    """Something has changed: if backfill waits for that, its next cycle begins within a second, but not before its interval is over."""
+    clock = replay.clock
+    if clock[ASLEEP] > 0:
+        clock[ASLEEP] = 0
+        clock[CYCLE_DUE] = max(clock[CYCLE_DUE], now + 1)
+
+
+@referring
 def _may_start_later(replay):
     """When nothing runs and nobody comes: whether a waiting job is kept by a time to come, or the schedulers have yet to run twice."""
     site, jobs, clock = replay.engine.site, replay.engine.jobs, replay.clock
-    now = min(clock[FULL_DUE], clock[CYCLE_DUE])
+    now = _next_run(clock)
     if now < clock[LAST_EVENT] + 2 * max(site.settings.full_interval, site.settings.interval):
         return True
-    for k in range(len(site.reservation_times)):
-        if site.reservation_times[k, 1] >= clock[LAST_EVENT]:
-            clock[LAST_EVENT] = min(now, site.reservation_times[k, 1] + 1)
-            return True
+    for times in (site.reservation_times, site.absences):
+        for k in range(len(times)):
+            if clock[LAST_EVENT] <= times[k, 1] < FOREVER:
+                clock[LAST_EVENT] = min(now, times[k, 1] + 1)
+                return True
     for k in range(clock[PENDING]):
         if jobs.begin[replay.pending[k, 0]] >= clock[LAST_EVENT]:
             clock[LAST_EVENT] = min(now, jobs.begin[replay.pending[k, 0]] + 1)
@@ -167,8 +191,21 @@ def _end_jobs(replay, now):
             return
         clock[ENDING] -= 1
         _end_one(replay, job, end)
+        count_submitted(replay.engine, job, -1)
         replay.finished[job] = end
         clock[LAST_EVENT] = now
+        _wake(replay, now)
+
+
+@referring
+def _lose_nodes(replay, now):
+    """Nodes go down or are drained. Jobs on a node that is down wait again, or have failed."""
+    clock, absences = replay.clock, replay.engine.site.absences
+    while clock[NEXT_ABSENCE] < len(absences) and absences[clock[NEXT_ABSENCE], 0] <= now:
+        leave_node(replay.engine, absences[clock[NEXT_ABSENCE]])
+        clock[NEXT_ABSENCE] += 1
+        _end_victims(replay, now, CANCEL if replay.engine.site.settings.requeues == 0 else REQUEUE, 0)
+        _wake(replay, now)
 
 
 @referring_apart
@@ -197,10 +234,15 @@ def _submit(replay, now):
         job = replay.order[clock[NEXT_SUBMIT]]
         if jobs.submit[job] > now:
             return
-        replay.eligible[job] = _eligible_from(replay, job, now)
-        _join_all(replay, job, now)
         clock[NEXT_SUBMIT] += 1
+        if not may_be_submitted(replay.engine, job):
+            replay.refused[job] = True
+            continue
+        count_submitted(replay.engine, job, 1)
+        replay.eligible[job] = eligible_from(replay, job, now)
+        _join_all(replay, job, now)
         clock[LAST_EVENT] = now
+        _wake(replay, now)
         due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
         clock[BATCH_DUE] = min(clock[BATCH_DUE], due)
 
@@ -228,22 +270,6 @@ def _join_all(replay, job, now):
 
 
 @referring
-def _eligible_from(replay, job, now):
-    """The second from which nothing keeps the job, NOT_GIVEN if something does."""
-    jobs = replay.engine.jobs
-    if jobs.held[job] > 0 or jobs.begin[job] > now:
-        return np.int64(NOT_GIVEN)
-    for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
-        kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
-        if kind == _AFTER_NOT_OK:
-            return np.int64(NOT_GIVEN)
-        done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
-        if done < 0:
-            return np.int64(NOT_GIVEN)
-    return max(now, jobs.submit[job])
-
-
-@referring
 def _new_priorities(replay, now):
     """Once a period all priorities are recomputed, and the queue is sorted."""
     clock, pending = replay.clock, replay.pending
@@ -262,47 +288,34 @@ def _new_priorities(replay, now):
 
 
 @referring
-def _fill_waiting(replay, now):
-    """The rows that a scheduler looks at: eligible jobs, and of an array its first task that waits."""
-    waiting, jobs, clock = replay.waiting, replay.engine.jobs, replay.clock
-    count = 0
-    for k in range(clock[PENDING]):
-        job, partition = replay.pending[k, 0], replay.pending[k, 1]
-        if replay.eligible[job] < 0:
-            replay.eligible[job] = _eligible_from(replay, job, now)
-        if replay.eligible[job] < 0:
-            continue
-        if count > 0 and jobs.array[job] >= 0:
-            before = waiting.job[count - 1]
-            if jobs.array[before] == jobs.array[job] and waiting.partition[count - 1] == partition:
-                continue
-        waiting.job[count] = job
-        waiting.partition[count] = partition
-        count += 1
-    waiting.length[0] = count
-
-
-@referring
 def _pass(replay, depth, now):
     if replay.clock[PENDING] == 0:
         return
-    _fill_waiting(replay, now)
+    fill_waiting(replay, replay.clock[PENDING], now)
     if main_pass(replay.engine, replay.waiting, depth, now) > 0:
         _leave_queue(replay, now, False)
-    _end_victims(replay, now)
+    _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
 @referring
 def _cycle(replay, now):
-    if replay.clock[PENDING] == 0 or replay.engine.site.settings.backfills == 0:
+    """A cycle, after whose end the interval to the next one begins. After one without jobs backfill waits for something to change."""
+    clock, settings = replay.clock, replay.engine.site.settings
+    clock[CYCLE_DUE] = now + settings.interval
+    if clock[PENDING] == 0 or settings.backfills == 0:
+        clock[ASLEEP] = 1
         return
-    _fill_waiting(replay, now)
-    backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
+    fill_waiting(replay, replay.clock[PENDING], now)
+    clock[ASLEEP] = int(replay.waiting.length[0] == 0)
+    tests = backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
+    spent = clock[CYCLE_US] + tests * replay.test_us
+    clock[CYCLE_DUE] += spent // MILLION
+    clock[CYCLE_US] = spent % MILLION
     for k in range(replay.decisions.length[0]):
         if replay.decisions.kind[k] == STARTED:
             _leave_queue(replay, now, True)
             break
-    _end_victims(replay, now)
+    _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
 @referring
@@ -335,8 +348,9 @@ def _note_end(replay, job):
 
 
 @referring
-def _end_victims(replay, now):
-    """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time."""
+def _end_victims(replay, now, mode, grace_s):
+    """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time. mode, grace_s:
+    NOT_GIVEN for those of the job's group."""
     rules, clock, running = replay.engine.preemption, replay.clock, replay.engine.running
     for k in range(rules.length[0]):
         job = rules.victims[k]
@@ -348,10 +362,11 @@ def _end_victims(replay, now):
         clock[ENDING] -= 1
         group = group_of(replay.engine, job)
         replay.preempted[job] += 1
-        if rules.mode[group] == CANCEL:
-            end = min(_true_end(replay, job), now + rules.grace_s[group])
+        grace = rules.grace_s[group] if grace_s < 0 else grace_s
+        if (rules.mode[group] if mode < 0 else mode) == CANCEL:
+            end = min(_true_end(replay, job), now + grace)
             replay.runtime[job] = end - running.start[job]
-            end_earlier(replay.engine, job, now + rules.grace_s[group])
+            end_earlier(replay.engine, job, now + grace)
             _note_end(replay, job)
         else:
             _end_one(replay, job, now)

@@ -28,8 +28,11 @@ def main_pass(engine, waiting, depth, now):
         while job >= 0:
             own = jobs.reservation[job]
             blocked = scratch.failed[partition] if own < 0 else scratch.failed_reservation[own]
-            if blocked or engine.running.start[job] >= 0:
+            if blocked:
                 break
+            if engine.running.start[job] >= 0:  # in another of its partitions
+                job = waiting.next_task[job]
+                continue
             looked_at += 1
             if looked_at > depth:
                 return started
@@ -69,7 +72,11 @@ def _try_to_start(engine, job, partition, now):
     featured = site.feature_nodes[engine.jobs.features[job]]
     for node in range(len(scratch.allowed)):
         scratch.allowed[node] = (
-            nodes[node] & featured[node] & scratch.open_nodes[node] & (scratch.completing[node] <= now)
+            nodes[node]
+            & featured[node]
+            & scratch.open_nodes[node]
+            & (scratch.completing[node] <= now)
+            & (scratch.away[node] <= now)
         )
     if not _reservations_allow(engine, job, now, job_limit(engine, job, partition)):
         return PASSED_OVER

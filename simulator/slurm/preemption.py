@@ -7,6 +7,7 @@ import numpy as np
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.nodes.usable import copy_free
+from simulator.slurm.settings import requeues_jobs
 from simulator.slurm.starting import hold
 from simulator.slurm.state import Preemption
 from traces.cluster.accounts import ServiceQuality
@@ -37,6 +38,8 @@ def preemption_of(cluster: ClusterDescription, num_jobs: int) -> Preemption:
         parts = [(quality.priority, quality) for quality in cluster.qualities]
     else:
         parts = [(partition.tier, partition) for partition in cluster.partitions]
+    if not requeues_jobs(cluster.scheduler):  # jobs that cannot be requeued are cancelled
+        common = CANCEL if common == REQUEUE else common
     modes = [
         _MODES.get(_text(one.preempt_mode).split(",")[0], OFF)
         if _text(one.preempt_mode) not in ("", "cluster")

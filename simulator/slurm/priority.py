@@ -12,6 +12,7 @@ from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.fair_tree import add_usage, decay_of, share_out
 from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
+from simulator.slurm.settings import slurm_version
 from traces.cluster.description import SchedulerSettings
 
 FIRST_BASIC = 4294901760
@@ -50,10 +51,13 @@ class FairShares(NamedTuple):
 
 
 class StaticFactors(NamedTuple):
-    """Factors that do not change while a job waits, float64."""
+    """Factors that do not change while a job waits, float64. association: its weight is in it.
+    resources: what a CPU, a MiB of memory, a node and a GPU of each type add to the priority."""
 
     partition: NDArray[np.float64]  # (partitions,)
     qos: NDArray[np.float64]  # (qualities,)
+    association: NDArray[np.float64]  # (members,)
+    resources: NDArray[np.float64]  # (partitions, 3 + types)
 
 
 def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
@@ -86,12 +90,6 @@ def has_classic_shares(scheduler: SchedulerSettings) -> bool:
     return slurm_version(scheduler) < (19, 5) and "fair_tree" not in flags
 
 
-def slurm_version(scheduler: SchedulerSettings) -> tuple[int, int]:
-    """Year and month of a version of Slurm, the newest where none is known."""
-    numbers = [int(part) for part in scheduler.version.split(".")[:2] if part.isdigit()]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else (99, 0)
-
-
 def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
     """The tree of shares in which nobody has used anything."""
     num_accounts = len(arrays.parent)
@@ -108,12 +106,32 @@ def fair_shares(arrays: ClusterArrays, jobs: Requests) -> FairShares:
     )
 
 
-def static_factors(arrays: ClusterArrays) -> StaticFactors:
-    """Partition: its factor by the largest. QOS: its priority by the largest."""
+def static_factors(arrays: ClusterArrays, scheduler: SchedulerSettings) -> StaticFactors:
+    """Each by the largest, unless the flags NO_NORMAL_... say otherwise."""
+    flags = str(scheduler.values.get("priorityflags", "")).lower().split(",")
+
+    def by_largest(values: NDArray[np.int64], kind: str) -> NDArray[np.float64]:
+        if f"no_normal_{kind}" in flags or "no_normal_all" in flags:
+            return values.astype(np.float64)
+        return values / max(int(values.max(initial=0)), 1)
+
+    weight = float(scheduler.values.get("priorityweightassoc", 0))
     return StaticFactors(
-        arrays.factor / max(int(arrays.factor.max(initial=1)), 1),
-        arrays.qos_priority / max(int(arrays.qos_priority.max(initial=0)), 1),
+        by_largest(arrays.factor, "part"),
+        by_largest(arrays.qos_priority, "qos"),
+        weight * by_largest(arrays.member_priority, "assoc"),
+        _resource_weights(arrays, scheduler, by_total="no_normal_tres" not in flags and "no_normal_all" not in flags),
     )
+
+
+def _resource_weights(arrays: ClusterArrays, scheduler: SchedulerSettings, by_total: bool) -> NDArray[np.float64]:
+    """PriorityWeightTRES for each partition. by_total: of the part of the partition's resources that a job asks for, not of the amount."""
+    words = [word.partition("=") for word in str(scheduler.values.get("priorityweighttres", "")).lower().split(",")]
+    given = {name.strip().replace("gres/", ""): float(value) for name, _, value in words if value}
+    names = ("cpu", "mem", "node", *(f"gpu:{kind}" for kind in arrays.gpu_types[:-1]), "gpu")
+    amounts = np.column_stack([arrays.cpus, arrays.memory, np.ones(arrays.num_nodes), arrays.gpus])
+    totals = arrays.partition_nodes @ amounts if by_total else np.ones((len(arrays.max_time), len(names)))
+    return np.array([given.get(name, 0.0) for name in names]) / np.maximum(totals, 1.0)
 
 
 @referring_apart
@@ -129,10 +147,25 @@ def job_priority(engine, rules, statics, fair, row, seconds):
     total = rules.age * age + rules.fair_share * share
     total += rules.job_size * size_factor(engine, rules, job, partition)
     total += rules.partition * statics.partition[partition] + rules.qos * quality
+    if jobs.member[job] >= 0:
+        total += statics.association[jobs.member[job]]
+    if len(statics.resources) > 0:
+        total += _of_resources(jobs, statics.resources[partition], job)
     total -= jobs.nice[job]
     if total < 1.0 or len(site.cpus) == 0:
         return np.int64(1)
     return np.int64(total)
+
+
+@referring
+def _of_resources(jobs, weights, job):
+    """What the resources that a job asks for add to its priority."""
+    cpus, nodes = wanted_cpus(jobs, job), jobs.min_nodes[job]
+    memory = jobs.memory[job] * cpus if jobs.memory_per[job] == 1 else node_memory(jobs, job, cpus) * nodes
+    total = weights[0] * cpus + weights[1] * memory + weights[2] * nodes
+    for column in range(jobs.gpus.shape[1]):
+        total += weights[3 + column] * node_gpus(jobs, job, column) * nodes
+    return total
 
 
 @referring

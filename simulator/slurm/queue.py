@@ -5,7 +5,12 @@ A row of the queue is a job, the partition that it waits in, and its priority th
 
 from __future__ import annotations
 
+import numpy as np
+
+from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
+
+_AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
 
 
 @referring
@@ -88,3 +93,45 @@ def _copy(source, row, target, place):
 def _exchange(queue, row, other):
     for column in range(3):
         queue[row, column], queue[other, column] = queue[other, column], queue[row, column]
+
+
+@referring
+def eligible_from(replay, job, now):
+    """The second from which nothing keeps the job, NOT_GIVEN if something does."""
+    jobs = replay.engine.jobs
+    if jobs.held[job] > 0 or jobs.begin[job] > now:
+        return np.int64(NOT_GIVEN)
+    for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
+        kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
+        if kind == _AFTER_NOT_OK:
+            return np.int64(NOT_GIVEN)
+        done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
+        if done < 0:
+            return np.int64(NOT_GIVEN)
+    return max(now, jobs.submit[job])
+
+
+@referring
+def fill_waiting(replay, length, now):
+    """The rows that a scheduler looks at: eligible jobs, and of an array its first eligible task, with the others behind it."""
+    waiting, jobs = replay.waiting, replay.engine.jobs
+    count, task = 0, np.int64(NOT_GIVEN)
+    for k in range(length):
+        job, partition = replay.pending[k, 0], replay.pending[k, 1]
+        if replay.eligible[job] < 0:
+            replay.eligible[job] = eligible_from(replay, job, now)
+        if replay.eligible[job] < 0:
+            continue
+        if count > 0 and jobs.array[job] >= 0:
+            before = waiting.job[count - 1]
+            if jobs.array[before] == jobs.array[job] and waiting.partition[count - 1] == partition:
+                waiting.next_task[task] = job
+                waiting.next_task[job] = NOT_GIVEN
+                task = job
+                continue
+        task = job
+        waiting.next_task[job] = NOT_GIVEN
+        waiting.job[count] = job
+        waiting.partition[count] = partition
+        count += 1
+    waiting.length[0] = count

@@ -22,6 +22,7 @@ from simulator.slurm.loop import (
     FULL_DUE,
     LAST_BATCH,
     LAST_PERIOD,
+    MILLION,
     PERIOD_DUE,
     Replay,
     run_replay,
@@ -33,23 +34,27 @@ from simulator.slurm.state import idle_engine, site_of
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
+TEST_US = 1000
+"""What a cycle takes for a job, as `sdiag` of UB's micro cluster has it."""
 
 
 @dataclass(frozen=True)
 class Phases:
     """What differs between two runs of the same Slurm. cycle_s, full_s: seconds from the first submission to the first backfill cycle and
-    to the first pass over the full queue. epilog_s: least and most seconds that nodes complete, drawn for each job with `seed`."""
+    to the first pass over the full queue. epilog_s: least and most seconds that nodes complete, drawn for each job with `seed`. test_us:
+    microseconds that a backfill cycle takes for each job that it tests, by which later cycles are later."""
 
     cycle_s: int = 0
     full_s: int = 0
     epilog_s: tuple[int, int] = (0, 0)
     seed: int = 0
+    test_us: int = 0
 
     @staticmethod
-    def drawn(seed: int, interval_s: int = 30, epilog_s: tuple[int, int] = (0, 5)) -> Phases:
+    def drawn(seed: int, interval_s: int = 30, epilog_s: tuple[int, int] = (0, 5), test_us: int = TEST_US) -> Phases:
         """Phases of one more run."""
         random = np.random.default_rng(seed)
-        return Phases(int(random.integers(interval_s)), int(random.integers(60)), epilog_s, seed)
+        return Phases(int(random.integers(interval_s)), int(random.integers(60)), epilog_s, seed, test_us)
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,8 @@ class SlurmReplayer:
         never = start == NOT_GIVEN
         start[never] = CANCELLED
         counts = {"never started": int(never.sum())}
+        if replay.refused.any():
+            counts["refused"] = int(replay.refused.sum())
         if replay.preempted.any():
             counts["preempted"] = int((replay.preempted > 0).sum())
         return Outcome(Schedule(start, replay.backfilled), counts=counts)
@@ -91,6 +98,9 @@ def new_replay(
 ) -> Replay:
     """A replay in which nothing has happened yet."""
     settings = slurm_settings(description.scheduler)
+    if phases.test_us > 0:
+        most_tests = settings.most_seconds * MILLION // phases.test_us
+        settings = settings._replace(job_tests=max(1, min(settings.job_tests, most_tests)))
     jobs = Requests(*(np.ascontiguousarray(column) for column in requests))
     jobs = jobs._replace(begin=jobs.begin.copy())  # a job that is requeued begins later
     limits = limits_of(description, jobs, arrays.gpu_types)
@@ -99,27 +109,26 @@ def new_replay(
     num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
     rows = num_jobs * jobs.partitions.shape[1]
     first = int(jobs.submit.min()) if num_jobs else 0
-    clock = np.zeros(11, dtype=np.int64)
+    clock = np.zeros(14, dtype=np.int64)
     rules = priority_rules(description.scheduler)
     clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
     clock[BATCH_DUE], clock[LAST_BATCH], clock[LAST_PERIOD] = FOREVER, first - 60, first
     clock[PERIOD_DUE] = FOREVER if settings.basic else first + rules.period
     order = np.argsort(jobs.submit, kind="stable")
     low, high = phases.epilog_s
-    next_task = _next_tasks(jobs)
     none = np.full(num_jobs, NOT_GIVEN, dtype=np.int64)
     return Replay(
         engine=engine,
-        waiting=_waiting(rows, arrays, jobs, next_task),
+        waiting=_waiting(rows, arrays, jobs),
         decisions=_decisions(rows + settings.array_plans + 1, num_nodes),
         rules=rules,
-        statics=static_factors(arrays),
+        statics=static_factors(arrays, description.scheduler),
         fair=fair_shares(arrays, jobs),
         order=order,
         position=np.argsort(order),
         runtime=np.array(runtime, dtype=np.int64),
         epilog=np.random.default_rng(phases.seed).integers(low, high + 1, num_jobs),
-        next_task=next_task,
+        test_us=phases.test_us,
         clock=clock,
         pending=np.zeros((rows + 1, 3), dtype=np.int64),
         room=np.zeros((rows + 1, 3), dtype=np.int64),
@@ -128,17 +137,24 @@ def new_replay(
         ending=np.zeros(num_jobs + 1, dtype=np.int64),
         epilog_end=np.zeros(num_jobs + 1, dtype=np.int64),
         backfilled=np.zeros(num_jobs, dtype=np.bool_),
+        refused=np.zeros(num_jobs, dtype=np.bool_),
         preempted=np.zeros(num_jobs, dtype=np.int64),
     )
 
 
-def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests, next_task: IntArray) -> WaitingRows:
+def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests) -> WaitingRows:
     def zeros(count: int) -> IntArray:
         return np.zeros(count, dtype=np.int64)
 
     users = int(jobs.user.max(initial=0)) + 1
     return WaitingRows(
-        zeros(1), zeros(rows), zeros(rows), zeros(rows), next_task, zeros(users), zeros(len(arrays.max_time))
+        zeros(1),
+        zeros(rows),
+        zeros(rows),
+        zeros(rows),
+        zeros(len(jobs.submit)),
+        zeros(users),
+        zeros(len(arrays.max_time)),
     )
 
 
@@ -146,16 +162,3 @@ def _decisions(rows: int, num_nodes: int) -> Decisions:
     job, kind, start, end = (np.zeros(rows, dtype=np.int64) for _ in range(4))
     nothing = np.zeros((0, num_nodes), dtype=np.bool_)
     return Decisions(np.zeros(1, dtype=np.int64), job, kind, start, end, nothing)
-
-
-def _next_tasks(jobs: Requests) -> IntArray:
-    """The task behind each one in its array, NOT_GIVEN for the last and for other jobs."""
-    following = np.full(len(jobs.submit), NOT_GIVEN, dtype=np.int64)
-    last: dict[int, int] = {}
-    for job in np.lexsort((jobs.array_task, jobs.array)):
-        array = int(jobs.array[job])
-        if array >= 0:
-            if array in last:
-                following[last[array]] = job
-            last[array] = int(job)
-    return following

@@ -121,3 +121,17 @@ def hold(engine, free, job, sign):
 def job_limit(engine, job, partition):
     """The job's time limit, at most that of the partition."""
     return min(engine.jobs.limit[job], engine.site.max_time[partition])
+
+
+@referring
+def leave_node(engine, absence):
+    """Nothing starts on a node while it is away. Jobs on one that is down join those that were preempted. absence: a row of
+    `ClusterArrays.absences`."""
+    running, rules, node = engine.running, engine.preemption, absence[2]
+    engine.scratch.away[node] = max(engine.scratch.away[node], absence[1])
+    for k in range(running.length[0]):
+        job = running.job[k]
+        for row in range(running.first[job], running.first[job] + running.nodes[job]):
+            if absence[3] > 0 and running.node[row] == node:
+                rules.victims[rules.length[0]] = job
+                rules.length[0] += 1

@@ -37,6 +37,7 @@ class Site(NamedTuple):
     switch_nodes: BoolArray
     switch_level: IntArray
     licences: IntArray
+    absences: IntArray
     all_cpus: int
     settings: Settings
 
@@ -74,12 +75,15 @@ class Plans(NamedTuple):
     """The plan of a backfill cycle: on each node the times [begin, end) in which a job is planned, apart from each other and in order."""
 
     window: IntArray  # (2,), begin and end of what is planned
+    num_planned: IntArray  # (1,)
+    planned: IntArray  # (nodes,), nodes with plans
     length: IntArray  # (nodes,), plans on each node
     begin: IntArray  # (nodes, most)
     end: IntArray  # (nodes, most)
     num_edges: IntArray  # (1,)
     edge: IntArray  # (most,), times at which a plan begins or ends, ascending
     at_edge: IntArray  # (most,), how many do
+    rows: IntArray  # (1,), of the controller's table of slices, in which equal neighbours stay apart
 
 
 class Shapes(NamedTuple):
@@ -111,6 +115,7 @@ class Workspace(NamedTuple):
     cpus: IntArray  # (nodes,)
     weight: IntArray  # (nodes,)
     completing: IntArray  # (nodes,), second until which a node completes
+    away: IntArray  # (nodes,), second until which a node is down or drained
     open_nodes: BoolArray  # (nodes,), those that no blocked job of a pass of the main scheduler has closed
     failed: BoolArray  # (partitions,), closed in this pass
     failed_reservation: BoolArray  # (reservations,)
@@ -158,8 +163,8 @@ class Engine(NamedTuple):
 
 class Limits(NamedTuple):
     """Limits as slots: a bound on one resource for one owner, such as CPUs of one user in one QOS. The slots of job j are the entries
-    first[j] to first[j + 1] of slot. used: by running jobs. counts: RUNNING, ONE_JOB or USED of simulator/slurm/limits.py. past:
-    resource-seconds of jobs that have ended, with decay. elapsed: those of running jobs, when they were last counted."""
+    first[j] to first[j + 1] of slot. counts: one of those of simulator/slurm/limits.py. used: by running jobs. past:
+    resource-seconds of jobs that have ended, with decay. elapsed: those of running jobs, at the second `counted`."""
 
     first: IntArray  # (jobs + 1,)
     slot: IntArray  # (entries,)
@@ -170,6 +175,7 @@ class Limits(NamedTuple):
     used: IntArray  # (slots,)
     past: NDArray[np.float64]  # (slots,)
     elapsed: IntArray  # (slots,)
+    counted: IntArray  # (1,)
 
 
 def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
@@ -189,6 +195,7 @@ def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
         arrays.switch_nodes,
         arrays.switch_level,
         arrays.licences,
+        arrays.absences,
         int(arrays.cpus.sum()),
         settings,
     )
@@ -220,12 +227,15 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
     )
     plans = Plans(
         window=zeros(2, np.int64),
+        num_planned=zeros(1, np.int64),
+        planned=zeros(num_nodes, np.int64),
         length=zeros(num_nodes, np.int64),
         begin=zeros((num_nodes, num_plans), np.int64),
         end=zeros((num_nodes, num_plans), np.int64),
         num_edges=zeros(1, np.int64),
         edge=zeros(2 * num_plans + 2, np.int64),
         at_edge=zeros(2 * num_plans + 2, np.int64),
+        rows=zeros(1, np.int64),
     )
     scratch = Workspace(
         trial=_all_free(site),
@@ -238,6 +248,7 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
         cpus=zeros(num_nodes, np.int64),
         weight=site.weight * 256 + 255,
         completing=zeros(num_nodes, np.int64),
+        away=np.full(num_nodes, NOT_GIVEN, np.int64),
         open_nodes=zeros(num_nodes, np.bool_),
         failed=zeros(len(site.max_time), np.bool_),
         failed_reservation=zeros(len(site.reservation_times), np.bool_),
@@ -255,6 +266,7 @@ def _shapes(jobs: Requests, num_nodes: int) -> Shapes:
         np.where(single | has_gpus, jobs.tasks, 0),
         np.where(has_gpus, jobs.min_nodes, 0),
         single,
+        (jobs.tasks_per_node > 0) & (jobs.max_nodes > jobs.min_nodes),
         jobs.cpus_per_task,
         jobs.tasks_per_node,
         jobs.memory,

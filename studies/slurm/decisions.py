@@ -18,11 +18,13 @@ import numpy as np
 
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, request_arrays
+from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.limit_slots import limits_of
 from simulator.slurm.limits import count_elapsed, count_past
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.preemption import preempt_for, preemption_of
+from simulator.slurm.priority import priority_rules
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.starting import begin_job, end_earlier, end_job
 from simulator.slurm.state import Engine, idle_engine, site_of
@@ -34,6 +36,8 @@ RECENT_S = 8
 """Cycles so soon after an end are left out."""
 VICTIMS = ("requeue", "warn")
 """Events of jobs that go for others."""
+OF_NODES = ("failed", "away", "back")
+"""Events of nodes that are down or drained, and of jobs on them."""
 KINDS = {STARTED: "start", PLANNED: "plan", NEITHER: ""}
 
 
@@ -72,7 +76,9 @@ class Follower:
         self.partition = {partition.name: k for k, partition in enumerate(run.cluster.partitions)}
         self.odd_layouts = 0
         self.requeued = {
-            self.by_raw[event.raw] for event in run.events if event.kind == "requeue" and event.raw in self.by_raw
+            self.by_raw[event.raw]
+            for event in run.events
+            if event.kind in ("requeue", "failed") and event.raw in self.by_raw
         }
 
     def job_of(self, event: Event | Test) -> int:
@@ -88,7 +94,10 @@ class Follower:
             job = self.by_raw.get(event.raw, NOT_GIVEN)
             end_earlier(self.engine, job, int(event.time) + event.seconds)
             self.engine.preemption.doomed[job] = True
-        elif event.kind == "requeue":
+        elif event.kind in ("away", "back"):
+            away = FOREVER if event.kind == "away" else NOT_GIVEN
+            self.engine.scratch.away[[self.node[name] for name in event.nodes]] = away
+        elif event.kind in ("requeue", "failed"):
             job = self.by_raw.get(event.raw, NOT_GIVEN)
             if self._runs(job):
                 end_job(self.engine, job, 0)
@@ -169,7 +178,8 @@ class Follower:
 
     def decide(self, cycle: Cycle) -> Decisions:
         """What the engine decides in the state of the log. The state stays."""
-        count_elapsed(self.engine, int(cycle.time))
+        period = priority_rules(self.run.cluster.scheduler).period
+        count_elapsed(self.engine, int(cycle.time) - (int(cycle.time) - self.run.controller_s) % period)
         engine = copied(self.engine)
         rows = len(self.run.jobs) + len(cycle.tests) + 1
         decisions = Decisions(
@@ -186,7 +196,7 @@ def copied(engine: Engine) -> Engine:
     return engine._replace(
         free=type(engine.free)(*(array.copy() for array in engine.free)),
         running=type(engine.running)(*(array.copy() for array in engine.running)),
-        limits=engine.limits._replace(used=engine.limits.used.copy()),
+        limits=engine.limits._replace(used=engine.limits.used.copy(), elapsed=engine.limits.elapsed.copy()),
         preemption=type(engine.preemption)(*(array.copy() for array in engine.preemption)),
         shapes=type(engine.shapes)(*(array.copy() for array in engine.shapes)),
         scratch=engine.scratch._replace(weight=engine.site.weight * 256 + 255),
@@ -208,7 +218,7 @@ def judge(run: GoldenRun, most_cycles: int | None = None) -> Tally:
                 _compare(follower, cycle, tally)
                 if tally.cycles == most_cycles:
                     break
-        elif event.kind in ("start", "end", *VICTIMS):
+        elif event.kind in ("start", "end", *VICTIMS, *OF_NODES):
             follower.apply(event)
     return tally
 

@@ -62,7 +62,7 @@ def _options(words: list[str]) -> dict[str, str]:
 
 def _request(options: dict[str, str], memory_per_cpu_mib: int) -> Request:
     tasks, each = int(options["ntasks"]), int(options.get("ntasks-per-node", 0))
-    nodes = int(options["nodes"]) if "nodes" in options else -(-tasks // each) if each else 0
+    nodes = int(options.get("nodes", 0))
     gres = options.get("gres", "")
     memory = options.get("mem")
     return Request(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ _ALLOCATED = re.compile(r"sched: Allocate JobId=(\S+) NodeList=(\S+) ")
 _ENDED = re.compile(r"(?:_job_complete: JobId=(\S+) done|Time limit exhausted for JobId=(\S+))")
 _PREEMPTED = re.compile(r"preempted JobId=(\S+) has been (\S+) to reclaim resources for JobId=(\S+)")
 _WARNED = re.compile(r"setting ([0-9]+) sec preemption grace time for JobId=(\S+) to reclaim resources for JobId=(\S+)")
+_SET = re.compile(r"update_node: node (\S+) state set to (\w+)|node (\S+) returned to service")
+_FAILED = re.compile(r"requeue job JobId=(\S+) due to failure of node")
 _PASS = re.compile(r"sched: Running job scheduler for (default depth|full queue)")
 _SHORT = {"--nodes": "-N", "--ntasks": "-n", "--cpus-per-task": "-c", "--partition": "-p"}
 _MEMORY = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
@@ -71,7 +74,8 @@ class Test:
 @dataclass(frozen=True)
 class Event:
     """A line of the log. kind: "start" or "end" of a job, "requeue" of one that was preempted, "warn" of one that will be after so
-    many seconds (label: for which job), "cycle", or "pass" of the main scheduler (with which depth)."""
+    many seconds (label: for which job), "failed" of one that lost a node, "away" or "back" of a node, "cycle", or "pass" of the main
+    scheduler (with which depth)."""
 
     time: float
     kind: str
@@ -85,9 +89,10 @@ class Event:
 
 @dataclass(frozen=True)
 class GoldenRun:
-    """One recorded run."""
+    """One recorded run. controller_s: when its controller started, from which on it counts usage once a period."""
 
     name: str
+    controller_s: int
     cluster: ClusterDescription
     jobs: list[GoldenJob]
     events: list[Event]
@@ -99,7 +104,7 @@ def read_golden_run(folder: Path) -> GoldenRun:
     jobs = _jobs(text_of(folder, "sacct.psv"))
     began = _began_by_snapshots(text_of(folder, "snapshots.txt"))
     events = list(_events(text_of(folder, "ctld.log")))
-    shortened = {event.raw for event in events if event.kind in ("warn", "requeue")}
+    shortened = {event.raw for event in events if event.kind in ("warn", "requeue", "failed")}
     for job in jobs:
         # accounting has the second at which the batch script began, the controller counts from the decision
         end_by_limit = began.get(job.raw if job.request.array == NOT_GIVEN else job.label)
@@ -112,7 +117,8 @@ def read_golden_run(folder: Path) -> GoldenRun:
         for job in jobs
         if job.end_s is not None and job.start_s is not None and job.raw not in ended
     ]
-    return GoldenRun(folder.parent.name, cluster, jobs, sorted(events, key=lambda event: event.time))
+    controller_s = int(json.loads(text_of(folder, "meta.json"))["ctld_start"])
+    return GoldenRun(folder.parent.name, controller_s, cluster, jobs, sorted(events, key=lambda event: event.time))
 
 
 def _began_by_snapshots(text: str) -> dict[int | str, int]:
@@ -269,6 +275,11 @@ def _events(text: str) -> Iterator[Event]:
             yield Event(time, "requeue" if gone[2] == "requeued" else "end", _raw_of(gone[1])[1], gone[3])
         elif warned := _WARNED.search(said):
             yield Event(time, "warn", _raw_of(warned[2])[1], warned[3], seconds=int(warned[1]))
+        elif of_node := _SET.search(said):
+            name, state = of_node[1] or of_node[3], of_node[2] or ""
+            yield Event(time, "away" if state.startswith(("DOWN", "DRAIN")) else "back", nodes=(name,))
+        elif failed := _FAILED.search(said):
+            yield Event(time, "failed", _raw_of(failed[1])[1])
         elif began := _PASS.search(said):
             yield Event(time, "pass", label=began[1])
         if cycle is not None and "completed testing" in said:

@@ -47,9 +47,12 @@ def hpc_week(folder: Path, setting: str) -> tuple[ClusterDescription, list[Reque
     return cluster, requests, np.array([max(int(event.ran_s or 0), 1) for event in events])
 
 
-def week_waits(folder: Path, setting: str, phases: Phases) -> tuple[list[Request], NDArray[np.int64], float]:
-    """The requests, the wait of each in seconds, and the CPU seconds of the replay."""
+def week_waits(
+    folder: Path, setting: str, phases: Phases, most_jobs: int | None = None
+) -> tuple[list[Request], NDArray[np.int64], float]:
+    """The requests, the wait of each in seconds, and the CPU seconds of the replay. most_jobs: those that came first, None for all."""
     cluster, asked, runtime = hpc_week(folder, setting)
+    asked, runtime = asked[:most_jobs], runtime[:most_jobs]
     arrays = cluster_arrays(cluster, {one.features for one in asked})
     requests = request_arrays(asked, cluster, arrays)
     jobs = Jobs(requests.submit, runtime, np.ones_like(runtime), requests.limit, np.maximum(requests.limit, runtime))
@@ -71,6 +74,7 @@ def main() -> None:
         sys.exit(f"{folder}: the data are not there; name the folder above with TRACEHOUSE_SHARED")
     print(f"| priority | all, h | {' | '.join(QUALITIES)} | never started | CPU, s |")
     print("| --- |" + " --- |" * (len(QUALITIES) + 3))
+    week_waits(folder, "", Phases(), 10)  # compiles
     for name, setting in SETTINGS.items():
         asked, waits, seconds = week_waits(folder, setting, Phases())
         started = waits >= 0

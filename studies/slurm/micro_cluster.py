@@ -1,7 +1,8 @@
 """Our Slurm against one real run of UB's micro cluster: `python -m studies slurm_micro_cluster`.
 
 500 jobs on ten nodes, under real Slurm of version 17.11. Requests come from the events, which have what accounting lacks: features and
-GPUs. Submissions, starts and run times come from accounting.
+GPUs. Submissions, starts and run times come from accounting. Jobs give tasks, and how many go on a node at most, but no number of nodes.
+So each asks for one node or more, and its priority counts one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.slurm.replaying import Phases, SlurmReplayer
 from studies.slurm.decisions import SHARED
 from studies.slurm.events import read_events
+from studies.slurm.waits_by_group import COLUMNS, RULER, rows_by_group
 from traces.cluster.description import ClusterDescription
 from traces.slurm.configuration.folder import read_slurm_cluster
 
@@ -28,6 +30,8 @@ SEEDS = 5
 VERSION = "17.11"
 MEMORY_PER_CPU_MIB = 2800
 """DefMemPerCPU of its partitions."""
+ANY, LARGE = "any", "large memory"
+"""Nodes of jobs that need no feature and no GPU."""
 
 
 def micro_cluster(folder: Path) -> ClusterDescription:
@@ -54,8 +58,17 @@ def _second(text: str) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
 
 
+def micro_groups(folder: Path) -> dict[str, list[str]]:
+    """Each job's user, and what it needs of its nodes, in the order of replay_micro."""
+    asked = sorted(micro_requests(folder)[0], key=lambda one: one.submit_s)
+    return {
+        "user": [one.user for one in asked],
+        "nodes": [one.features or ("GPU" if one.gpus else LARGE if one.memory_per == "node" else ANY) for one in asked],
+    }
+
+
 def replay_micro(folder: Path, phases: Phases) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Waits of our replay and of the real run, in seconds."""
+    """Waits of our replay and of the real run, in seconds, in the order of submission."""
     cluster = micro_cluster(folder)
     asked, ran = micro_requests(folder)
     order = sorted(range(len(asked)), key=lambda k: asked[k].submit_s)
@@ -87,19 +100,24 @@ def _ranks(values: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def main() -> None:
-    """Prints mean waits, ranks and how many jobs are alike, over phases."""
+    """Prints mean waits, ranks and how many jobs are alike, over phases, then the waits of each user and kind of node."""
     folder = SHARED / "traces" / "clusters" / "ub-micro"
     if not folder.exists():
         sys.exit(f"{folder}: the data are not there; name the folder above with TRACEHOUSE_SHARED")
-    print("| phase | mean wait, s | real, s | ratio | rank | alike |")
+    waits = []
+    print("by phase\n\n| phase | mean wait, s | real, s | ratio | rank | alike |")
     print("| --- | --- | --- | --- | --- | --- |")
     for seed in range(SEEDS):
         ours, real = replay_micro(folder, Phases.drawn(seed))
+        waits.append(ours)
         print(
             f"| {seed} | {ours.mean():.0f} | {real.mean():.0f} | {ours.mean() / real.mean():.2f} | "
             f"{rank_correlation(ours, real):.3f} | {share_alike(ours, real):.2f} |",
             flush=True,
         )
+    print(f"\nby user and nodes\n\n| {COLUMNS} |\n| {RULER} |")
+    for row in rows_by_group(micro_groups(folder), real, waits):
+        print(f"| {row} |")
 
 
 if __name__ == "__main__":

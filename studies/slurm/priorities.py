@@ -51,7 +51,7 @@ def _compare_job(run: GoldenRun, follower: Follower, words: list[str], count: Co
     """One line of sprio: number, sum, weighted parts, then the factors of age, fair share, size, partition and QOS.
 
     A job that came within the last two periods may have its size from before nodes were looked for."""
-    rules, statics = priority_rules(run.cluster.scheduler), static_factors(follower.arrays)
+    rules, statics = priority_rules(run.cluster.scheduler), static_factors(follower.arrays, run.cluster.scheduler)
     job = follower.by_label.get(words[0], follower.by_raw.get(int(words[0]) if words[0].isdigit() else -1))
     if job is None:
         job = next((k for k, one in enumerate(run.jobs) if one.label.startswith(f"{words[0].split('_')[0]}_")), None)

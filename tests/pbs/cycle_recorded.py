@@ -163,3 +163,15 @@ def _seconds(duration: str | None) -> int | None:
         return None
     hours, minutes, seconds = map(int, duration.split(":"))
     return hours * 3600 + minutes * 60 + seconds
+
+
+def recorded_passes(folder: Path) -> list[tuple[int, list[str]]]:
+    """Second of each pass of the scheduler, and the jobs that it considered, in order."""
+    passes: list[tuple[int, list[str]]] = []
+    for line in gzip.decompress((folder / "sched_log_decisions.gz").read_bytes()).decode().splitlines():
+        stamp, _, _, _, name, message = line.split(";", 5)
+        if message == "Starting Scheduling Cycle":
+            passes.append((timegm(datetime.strptime(stamp, "%m/%d/%Y %H:%M:%S").timetuple()), []))
+        elif message == "Considering job to run":
+            passes[-1][1].append(name)
+    return passes

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
 from tests.pbs.cycle import cycle_starts
-from tests.pbs.cycle_recorded import recorded_jobs, recorded_site, recorded_starts
+from tests.pbs.cycle_order import CycleCandidate, comes_before
+from tests.pbs.cycle_recorded import recorded_jobs, recorded_passes, recorded_site, recorded_starts
 from tests.pbs.cycle_types import CycleAmounts, CycleJob, CycleNode, CycleQueue, CycleSettings, CycleSite
 from tests.pbs.cycle_workloads import cycle_workload
 from tests.traces.pbs.pbs_goldens import golden_folder
@@ -64,6 +66,21 @@ def test_a_recorded_run_comes_out_nearly(scenario: str, seconds: float) -> None:
     starts = cycle_starts(recorded_jobs(folder), recorded_site(folder))
     assert len(starts) == len(recorded)
     assert sum(abs(start.start_s - recorded[start.name][0]) for start in starts) / len(starts) <= seconds
+
+
+@pytest.mark.parametrize("scenario", ["P1", "P2", "P3", "P5", "P6", "P7", "P1f"])
+def test_jobs_are_considered_in_the_recorded_order(scenario: str) -> None:
+    folder = golden_folder(scenario)
+    site, ranked = recorded_site(folder), {job.name: (rank, job) for rank, job in enumerate(recorded_jobs(folder))}
+    orders = 0
+    for second, names in recorded_passes(folder):
+        considered = [
+            CycleCandidate(job, rank, second - max(job.submit_s, job.released_s))
+            for rank, job in (ranked[name] for name in names if name in ranked)
+        ]
+        orders += len(considered) - 1
+        assert all(comes_before(first, second, site, None) < 0 for first, second in pairwise(considered))
+    assert orders > 30
 
 
 @pytest.mark.parametrize("seed", range(12))

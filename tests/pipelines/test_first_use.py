@@ -23,10 +23,10 @@ def test_a_failed_command_is_reported_and_nothing_is_left(tmp_path: Path, monkey
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
 
-    failed = compile_for_first_use([("--version",), ("run", "no-such-source")])
+    failed = compile_for_first_use([("--version",), ("no-such-command",)])
 
     assert len(failed) == 1
-    assert "no-such-source" in failed[0]
+    assert "no-such-command" in failed[0]
     assert not list(tmp_path.iterdir())
 
 

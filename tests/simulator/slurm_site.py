@@ -35,7 +35,7 @@ SITE = ClusterDescription(
         Limit("qos", "few", "running", "user", "jobs", 1),
         Limit("user", "x/u", "job", "job", "cpu", 16),
     ),
-    scheduler=SchedulerSettings("slurm", "22.05", {"bf_window": 60}),
+    scheduler=SchedulerSettings("slurm", "22.05", {"bf_window": 60, "selecttype": "select/cons_tres"}),
 )
 
 

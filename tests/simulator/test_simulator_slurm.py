@@ -114,7 +114,7 @@ def drawn_site(draw: random.Random) -> ClusterDescription:
         members=(AccountUser("u", "a"), AccountUser("v", "b"), AccountUser("u", "b")),
         qualities=(ServiceQuality("normal"), ServiceQuality("high"), ServiceQuality("of-partition")),
         limits=tuple(limits),
-        scheduler=SchedulerSettings("slurm", "22.05"),
+        scheduler=SchedulerSettings("slurm", "22.05", {"selecttype": "select/cons_tres"}),
     )
 
 

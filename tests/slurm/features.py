@@ -166,8 +166,24 @@ def _used() -> Scenario:
     return Scenario(_NODES, [_ALL], conf, _jobs(10, 50, _nothing), accounts)
 
 
+def _outstanding() -> Scenario:
+    """A limit on the CPU-minutes that running jobs may still use."""
+    accounts = [*_ACCOUNTS, "modify account phys set GrpTRESRunMins=cpu=400"]
+    return Scenario(_NODES, [_ALL], SETTINGS, _jobs(13, 60, _nothing), accounts)
+
+
 def _classic() -> Scenario:
     return Scenario(_NODES, [_ALL], [*SETTINGS, "PriorityFlags=NO_FAIR_TREE"], _jobs(11, 60, _nothing), _ACCOUNTS)
+
+
+def _tasks() -> Scenario:
+    """Jobs that say how many tasks go on a node, and not how many nodes."""
+
+    def change(draw: random.Random, job: dict[str, Any]) -> None:
+        job["ntasks_per_node"] = draw.choice((4, 8))
+        job["ntasks"] = job.pop("nodes") * job["ntasks_per_node"]
+
+    return Scenario(_NODES, [_ALL], SETTINGS, _jobs(12, 60, change), _ACCOUNTS)
 
 
 FEATURES: dict[str, Callable[[], Scenario]] = {
@@ -183,6 +199,8 @@ FEATURES: dict[str, Callable[[], Scenario]] = {
     "topology": _topology,
     "node_failure": _node_failure,
     "used": _used,
+    "outstanding": _outstanding,
     "classic": _classic,
+    "tasks": _tasks,
 }
 """Scenarios by the rule that they are about."""

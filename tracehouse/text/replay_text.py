@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 THIS_POLICY, ITS_RULE = "this policy", "its rule"
 """What `tracehouse train` calls what it has trained, and the rule that an agent starts from."""
 
+CLUSTER_SCHEDULERS = ("slurm", "pbs")
+"""Of a source's cluster, those that replay."""
 SHOWN_STATISTICS = {"average": 0, "median": 0, "p90": 4, "p95": 1, "p99": 3, "max": 2}
 """Statistics of a metric, and in which order a narrow terminal loses them, the largest number first."""
 PER_JOB = ("wait_s", "turnaround_s", "slowdown", "bounded_slowdown", "per_processor_bounded_slowdown")
@@ -66,16 +68,13 @@ SHOWN_COUNTS = (
     "reservations_delayed",
     "mean_reservation_delay_s",
     "jobs_never_started",
+    "jobs_over_a_limit_alone",
     "jobs_without_their_qos",
     "jobs_without_their_reservation",
 )
 ALWAYS_SHOWN = (
-    "jobs",
-    "jobs_left_out",
-    "jobs_seen_in_training",
-    "jobs_underestimated",
-    "reservations",
-    "reservations_delayed",
+    *("jobs", "jobs_left_out", "jobs_seen_in_training"),
+    *("jobs_underestimated", "reservations", "reservations_delayed"),
 )
 LABEL = 42
 ALWAYS_NAMED = ("policy", "backfill", "estimates", "correction")
@@ -107,7 +106,14 @@ RATIO_COLUMNS = (
 def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
     """summary: of a replay, as tracehouse.replaying.summary gives it. width: of the terminal that it has to fit, if it has to."""
     left_out = left_out_text(summary)
-    lines = [*([left_out, ""] if left_out else []), *_slurm(summary), *_settings(summary), "", "counts"]
+    lines = [
+        *([left_out, ""] if left_out else []),
+        *_on_cluster_lines(summary),
+        *_limits(summary),
+        *_settings(summary),
+        "",
+        "counts",
+    ]
     shown = (*ALWAYS_SHOWN, "running_jobs", "waiting_jobs") if summary["warm_start"] else ALWAYS_SHOWN
     lines += [
         _line(name, summary[name]) for name in SHOWN_COUNTS if name in summary and (summary[name] or name in shown)
@@ -148,11 +154,12 @@ def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
     return folded("\n".join(line.rstrip() for line in lines), width)
 
 
-def _slurm(summary: dict[str, Any]) -> list[str]:
-    """Which Slurm replayed, how far its runs are from each other, and what of it is not in the replay."""
-    if "slurm" not in summary:
+def _on_cluster_lines(summary: dict[str, Any]) -> list[str]:
+    """Which Slurm or PBS replayed, how far its runs are from each other, and what of it is not in the replay."""
+    name = next((name for name in CLUSTER_SCHEDULERS if name in summary), None)
+    if name is None:
         return []
-    slurm, waits = summary["slurm"], sorted(summary["slurm"]["mean_waits_s"])
+    slurm, waits = summary[name], sorted(summary[name]["mean_waits_s"])
     order = summary["policy"].partition(":")[2]
     decides = f"{order} in place of its priority" if order else "as it is configured"
     lines = [f"replayed: {slurm['scheduler']} of the cluster {slurm['cluster']}, {decides}"]
@@ -163,6 +170,15 @@ def _slurm(summary: dict[str, Any]) -> list[str]:
         )
     lines += [f"not in the replay: {rule}" for rule in slurm["not_modelled"]]
     return [*lines, ""]
+
+
+def _limits(summary: dict[str, Any]) -> list[str]:
+    """Which cluster's limits held jobs back, and what of it is not in the replay."""
+    if "limits" not in summary:
+        return []
+    limits = summary["limits"]
+    first = f"replayed: under {', '.join(limits['honoured']) or 'no limit'} of the cluster {limits['cluster']}"
+    return [first, *(f"not in the replay: {rule}" for rule in limits["not_modelled"]), ""]
 
 
 def _waits_in_words(summary: dict[str, Any]) -> str:
@@ -361,7 +377,7 @@ def _settings(summary: dict[str, Any]) -> list[str]:
     )
     usual = {name: field.default for name, field in RunSettings.model_fields.items() if name not in ALWAYS_NAMED}
     others = [name for name in usual if name in summary and name not in (*plain, *NAMED_BELOW)]
-    without = ("backfill", "estimates", "correction") if "slurm" in summary else ()
+    without = ("backfill", "estimates", "correction") if any(name in summary for name in CLUSTER_SCHEDULERS) else ()
     for name in (name for name in (*plain, *others) if name not in without):
         if summary.get(name) and summary[name] != usual.get(name):
             lines.append(_line(name, summary[name]))

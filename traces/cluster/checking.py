@@ -253,12 +253,12 @@ def _is_closed(gate: Gate) -> pl.Expr:
 
 
 def _of_limits(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contradiction]:
-    below = _accounts_below(cluster)
+    below = accounts_below(cluster)
     for limit in cluster.limits:
         amount = _AMOUNTS.get(limit.resource)
         if amount is None or limit.is_soft or limit.each == "project":
             continue
-        of_limit = jobs.filter(_is_counted(limit, cluster, below)).with_columns(amount=amount)
+        of_limit = jobs.filter(counted_by(limit, cluster, below)).with_columns(amount=amount)
         of_limit = of_limit.filter(pl.col("amount").is_not_null())
         subject = " ".join(
             part
@@ -304,7 +304,7 @@ def _of_peaks(limit: Limit, jobs: pl.DataFrame, subject: str) -> Iterator[Contra
         yield Contradiction("limit broken", subject, int(over["starts"].sum()), over["job_id"][0], text)
 
 
-def _is_counted(limit: Limit, cluster: ClusterDescription, below: Mapping[str, list[str]]) -> pl.Expr:
+def counted_by(limit: Limit, cluster: ClusterDescription, below: Mapping[str, list[str]]) -> pl.Expr:
     """Jobs that the limit is about. A limit for everybody leaves out those who have one of their own."""
     named = {"user": "user_name", "group": "group_name", "account": "account"}.get(limit.each)
     about = pl.lit(True)
@@ -332,7 +332,7 @@ def _is_counted(limit: Limit, cluster: ClusterDescription, below: Mapping[str, l
     return about
 
 
-def _accounts_below(cluster: ClusterDescription) -> dict[str, list[str]]:
+def accounts_below(cluster: ClusterDescription) -> dict[str, list[str]]:
     """Each account with all below it, itself first."""
     parents = {account.name: account.parent for account in cluster.accounts}
     below: dict[str, list[str]] = {name: [name] for name in parents}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from assets.common.storage import open_warehouse
 from assets.replay.changes.outages import Outage
 from assets.replay.grade import SourceGrade, grade_of
+from assets.replay.limits.named import named_cluster
+from assets.replay.limits.unhonoured import unhonoured_rules
 from assets.replay.loading import catalogue_source, is_loaded
+from assets.replay.pbs.unmodelled import unmodelled_by_pbs
 from assets.replay.scenarios.base_scheduler import (
     GOOD_GRADES,
     NO_FIGURES,
@@ -34,8 +37,8 @@ NOT_IN_LOG = (
 class BaseConfiguration:
     """settings: of the base's replay, before [base] changes them. Their outages are what a cluster that grew or shrank lacks.
     procs: of its cluster, None for those of the source. why: where they come from, for people. grade: of the source, None where nothing
-    graded it. no_grade: why there is none, empty where there is one. not_modelled: what the source's own Slurm decides by and its replay
-    does not, None where the base is another scheduler."""
+    graded it. no_grade: why there is none, empty where there is one. not_modelled: what the source's own Slurm, or the cluster that the
+    base names, decides by and the replay does not. None where there is neither."""
 
     settings: RunSettings
     procs: int | None
@@ -43,6 +46,18 @@ class BaseConfiguration:
     grade: SourceGrade | None
     no_grade: str = ""
     not_modelled: tuple[str, ...] | None = None
+
+    def under(self, settings: RunSettings, source: str) -> BaseConfiguration:
+        """The same, where the base's settings name a cluster whose limits hold: what of that is not in the replay. Raises ValueError for a
+        cluster that is none."""
+        if settings.cluster is None:
+            return self
+        cluster = named_cluster(settings.cluster, source)
+        if settings.is_on_slurm:
+            rules = unmodelled_rules(cluster)
+        else:
+            rules = unmodelled_by_pbs(cluster) if settings.is_on_pbs else unhonoured_rules(cluster, settings.policy)
+        return replace(self, not_modelled=tuple(rules))
 
     @property
     def is_trusted(self) -> bool:

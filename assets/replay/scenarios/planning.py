@@ -16,13 +16,14 @@ from assets.common.writing.options import options_of
 from assets.replay.changes.jobs_of_replay import changed_rows, check_partitions, partition_shares
 from assets.replay.changes.outages import outages_of, read_outages
 from assets.replay.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
+from assets.replay.limits.named import named_cluster
 from assets.replay.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replay.scenarios.scenario_file import BASE, Changes, ScenarioFile
 from assets.replay.scored_part import PartOptions, part_of
-from assets.replay.settings import REQUEST_LABELS, RunSettings
+from assets.replay.settings import RunSettings
 
 GROUP_LABELS = ("queue", "account")
 """Columns of core.jobs that results are grouped by, besides the user."""
@@ -99,18 +100,20 @@ def plan_scenarios(
         with file.keeping_fault(name, failures):
             asked.append(_asked(("scenarios", name), changes, usual, source, is_log, configuration.settings))
     part = file.part if part is None else part
-    on_slurm = any(each.settings.is_on_slurm for each in (asked_base, *asked))
-    labels = list(dict.fromkeys([*GROUP_LABELS, *part.labels, *(REQUEST_LABELS if on_slurm else ())]))
+    of_settings = (label for each in (asked_base, *asked) for label in each.settings.labels)
+    labels = list(dict.fromkeys([*GROUP_LABELS, *part.labels, *of_settings]))
+    configuration = configuration.under(asked_base.settings, source)
     trace = read_jobs(usual.cancelled, labels) if read_jobs else load_any_trace(declared, usual, not is_log, labels)
     node_procs = declared.procs_per_node or trace.node_procs
     scored = part_of(trace.rows, trace.clock, part)
     scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]
     with file.naming(BASE):
         base = _ready(trace, asked_base, configuration, None, node_procs, scored_jobs)
+    base_size = (base.procs, base.settings.cluster)
     scenarios = []
     for each in asked:
         with file.keeping_fault(each.path[-1], failures):
-            scenarios.append(_ready(trace, each, configuration, base.procs, node_procs, scored_jobs))
+            scenarios.append(_ready(trace, each, configuration, base_size, node_procs, scored_jobs))
     if not scenarios:
         raise ValueError("\n".join(failures.values()))
     words = "" if part.is_all else scored.words
@@ -189,14 +192,17 @@ def _ready(
     trace: Trace,
     asked: _AskedReplay,
     configuration: BaseConfiguration,
-    base_procs: int | None,
+    base_size: tuple[int, str | None] | None,
     node_procs: int | None,
     scored: NDArray[np.int64],
 ) -> PlannedReplay:
-    """base_procs: those of the base, None for the base itself. Raises ValueError where no scored job is left, for a queue that is none,
-    and where there are no predictions."""
+    """base_size: processors of the base and the cluster that it names, None for the base itself. Raises ValueError where no scored job is
+    left, for a queue that is none, and where there are no predictions."""
     size, fitted_procs = asked.size, configuration.procs or trace.cluster_procs
-    cluster_procs = base_procs or fitted_procs
+    cluster_procs = fitted_procs if base_size is None else base_size[0]
+    named = asked.settings.cluster
+    if named is not None and (base_size is None or named != base_size[1]):
+        cluster_procs = named_cluster(named, trace.source).num_cpus
     procs = cluster_procs if size is None else size.of(cluster_procs, node_procs)
     settings = _on_cluster(asked.settings, configuration.settings, procs, fitted_procs)
     if asked.settings.partitions != configuration.settings.partitions:

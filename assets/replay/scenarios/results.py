@@ -267,8 +267,9 @@ def _words_of(planned: PlannedReplay, procs: bool) -> str:
     """Order, backfilling and estimates of a replay, and other settings that are not the usual ones. procs: whether its size is said."""
     settings = planned.settings
     words = [planned.policy.text]
-    words += [] if settings.is_on_slurm else [f"backfilling {settings.backfill}", f"{settings.estimates} times"]
+    words += [] if settings.is_on_cluster else [f"backfilling {settings.backfill}", f"{settings.estimates} times"]
     words += [f"{planned.procs:,} processors"] if procs else []
+    words += [f"under the limits of the cluster {settings.cluster}"] if settings.cluster else []
     words += ["fewer processors for a while"] if settings.outages else []
     words += [f"load {settings.load:g}"] if settings.load != 1 else []
     words += [f"without queue {', '.join(settings.without_queue)}"] if settings.without_queue else []

@@ -36,9 +36,12 @@ def why_unchanged(base: ReplayRun, run: ReplayRun, waits: pl.DataFrame) -> str |
 def why_no_verdict(base: ReplayRun, run: ReplayRun) -> str | None:
     """Why the two cannot be compared: an order over a row of processors is not held back by what holds jobs back in the base. None where
     they can."""
-    if run.settings.is_on_slurm or not base.settings.is_on_slurm:
+    if run.settings.is_on_cluster or not base.settings.is_on_cluster:
         return None
-    return "it has a row of processors, without this Slurm's nodes, limits and shares; give slurm:POLICY for an order on them"
+    lacks = "it has a row of processors, without this {}'s nodes, limits and shares"
+    if base.settings.is_on_pbs:
+        return lacks.format("PBS")
+    return lacks.format("Slurm") + "; give slurm:POLICY for an order on them"
 
 
 def why_like_itself(base: ReplayRun, run: ReplayRun) -> str | None:

@@ -11,9 +11,6 @@ from traces.cluster.description import ClusterDescription
 
 _VALUES = {
     "bf_licenses": "plans would count licences",
-    "bf_max_time": "cycles would end earlier",
-    "priorityweighttres": "priority would depend on CPUs, memory and GPUs",
-    "priorityweightassoc": "priority would depend on the association",
     "prioritysitefactorplugin": "priority would depend on the site's plug-in",
     "jobsubmitplugins": "jobs would be changed on submission",
 }
@@ -45,9 +42,6 @@ def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
         yield f"licences {', '.join(cluster.licences)}: jobs would wait for them, but the log does not say which"
     if cluster.gates:
         yield f"{len(cluster.gates)} hours in which no long or large job starts"
-    away = sum(bool(node.absences) for node in cluster.nodes)
-    if away:
-        yield f"times in which {away} nodes were down or drained"
     for partition in cluster.partitions:
         if partition.oversubscribe.lower() not in ("no", "exclusive", ""):
             yield f"partition {partition.name} oversubscribes ({partition.oversubscribe}): jobs would share CPUs"

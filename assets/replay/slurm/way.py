@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.trace import Trace
+from assets.replay.limits.named import clock_zero_s, named_cluster
 from assets.replay.loading import catalogue_source
 from assets.replay.policies import ChosenPolicy, order_policy
 from assets.replay.settings import RunSettings, slurm_policy_of
@@ -52,7 +52,7 @@ class SlurmRuns:
     policy: Policy | None
     runs: int
     left_out: dict[str, int]
-    honours: ClassVar[frozenset[str]] = frozenset({"policy"})
+    honours: ClassVar[frozenset[str]] = frozenset({"policy", "cluster"})
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """Replays all jobs, `runs` times. Raises as SlurmReplayer.replay."""
@@ -101,11 +101,19 @@ def order_on_slurm(settings: RunSettings, warehouse: Warehouse | None, source: s
     return replace(chosen, text=f"{SLURM}:{chosen.text}")
 
 
-def slurm_of_trace(trace: Trace, rows: pl.DataFrame) -> ClusterDescription:
-    """The source's Slurm when the first of these rows of its trace was submitted, with times of the log's clock.
+def slurm_of_trace(trace: Trace, rows: pl.DataFrame, named: str | None = None) -> ClusterDescription:
+    """The source's Slurm when the first of these rows of its trace was submitted, with times of the log's clock. named: the cluster that
+    is asked for by its name, if one is.
 
     Raises ValueError, with the remedy, where the source has none."""
-    zero_s = int(trace.clock_zero.replace(tzinfo=UTC).timestamp())
+    zero_s = clock_zero_s(trace)
+    if named is not None:
+        asked_for = named_cluster(named, trace.source)
+        if asked_for.scheduler.name != SLURM:
+            raise ValueError(
+                f"cluster {named!r} has the scheduler {asked_for.scheduler.name}: give another policy than slurm, such as FCFS"
+            )
+        return in_clock(asked_for, zero_s)
     source = catalogue_source(trace.source)
     cluster = slurm_cluster_of(source, zero_s + int(rows["submit_s"][0]))
     if cluster is None:
@@ -118,12 +126,15 @@ def slurm_of_trace(trace: Trace, rows: pl.DataFrame) -> ClusterDescription:
     return in_clock(cluster, zero_s)
 
 
-def slurm_replayer(trace: Trace, rows: pl.DataFrame, procs: int, policy: Policy | None) -> SlurmRuns:
+def slurm_replayer(
+    trace: Trace, rows: pl.DataFrame, procs: int, policy: Policy | None, named: str | None = None
+) -> SlurmRuns:
     """The replayer of some rows of a trace. procs: of the cluster that was asked for. policy: in place of Slurm's priority, None for that.
+    named: as slurm_of_trace.
 
     Raises ValueError, with the remedy, where the source has no Slurm cluster, for another size than that of its nodes, and for jobs that it
     cannot have had."""
-    cluster = slurm_of_trace(trace, rows)
+    cluster = slurm_of_trace(trace, rows, named)
     if procs != cluster.num_cpus:
         raise ValueError(
             f"the nodes of cluster {cluster.name} have {cluster.num_cpus} CPUs, and {procs} were asked for: leave --procs "
@@ -137,7 +148,7 @@ def slurm_replayer(trace: Trace, rows: pl.DataFrame, procs: int, policy: Policy 
 
 
 def in_clock(cluster: ClusterDescription, zero_s: int) -> ClusterDescription:
-    """The description with reservations in seconds of a clock whose zero is the UTC second `zero_s`."""
+    """The description with reservations and absences of nodes in seconds of a clock whose zero is the UTC second `zero_s`."""
     moved = tuple(
         replace(
             each,
@@ -147,4 +158,14 @@ def in_clock(cluster: ClusterDescription, zero_s: int) -> ClusterDescription:
         )
         for each in cluster.reservations
     )
-    return replace(cluster, reservations=moved)
+    nodes = tuple(
+        replace(
+            node,
+            absences=tuple(
+                replace(away, begin_s=away.begin_s - zero_s, end_s=None if away.end_s is None else away.end_s - zero_s)
+                for away in node.absences
+            ),
+        )
+        for node in cluster.nodes
+    )
+    return replace(cluster, reservations=moved, nodes=nodes)

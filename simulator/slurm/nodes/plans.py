@@ -15,8 +15,11 @@ def begin_plans(plans, now, settings):
     """Nothing is planned in the whole window."""
     plans.window[0] = now - now % settings.resolution
     plans.window[1] = now + settings.window - (now + settings.window) % settings.resolution
-    plans.length[:] = 0
+    for k in range(plans.num_planned[0]):
+        plans.length[plans.planned[k]] = 0
+    plans.num_planned[0] = 0
     plans.num_edges[0] = 0
+    plans.rows[0] = 1
 
 
 @referring_apart
@@ -25,16 +28,21 @@ def narrow(plans, base, allowed, start, end):
     a node may come free that is not among them, or 0, and how many nodes are left."""
     later, count = FOREVER, 0
     for node in range(len(base)):
-        allowed[node] = False
+        allowed[node] = base[node]
+        count += base[node]
+    for place in range(plans.num_planned[0]):
+        node = plans.planned[place]
         if not base[node]:
             continue
         k, length = 0, plans.length[node]
         while k < length and plans.end[node, k] <= start:
             k += 1
-        allowed[node] = k == length or plans.begin[node, k] > end
-        count += allowed[node]
-        if k < length:
-            later = min(later, plans.end[node, k])
+        if k == length:
+            continue
+        later = min(later, plans.end[node, k])
+        if plans.begin[node, k] <= end:
+            allowed[node] = False
+            count -= 1
     if later >= plans.window[1] or (later > end and _is_far(plans, later, end)):
         return 0, count
     return later, count
@@ -60,10 +68,12 @@ def is_free(plans, chosen, count, begin, end):
 
 @referring_apart
 def take_nodes(plans, chosen, count, begin, end):
-    """The chosen nodes are not free in [begin, end)."""
+    """The chosen nodes are not free in [begin, end). The controller's table grows by a row for a begin or an end at which no slice ends
+    yet."""
     begin, end = max(begin, plans.window[0]), min(end, plans.window[1])
     if begin >= end:
         return
+    plans.rows[0] += _new_edges(plans, begin) + (_new_edges(plans, end) if end < plans.window[1] else 0)
     for place in range(count):
         _take(plans, chosen[place], begin, end)
 
@@ -72,6 +82,9 @@ def take_nodes(plans, chosen, count, begin, end):
 def _take(plans, node, begin, end):
     """Joins [begin, end) with the plans of the node that it touches."""
     length = plans.length[node]
+    if length == 0:
+        plans.planned[plans.num_planned[0]] = node
+        plans.num_planned[0] += 1
     first = 0
     while first < length and plans.end[node, first] < begin:
         first += 1
@@ -96,6 +109,13 @@ def _take(plans, node, begin, end):
     plans.begin[node, first] = low
     plans.end[node, first] = high
     plans.length[node] = length + 1 - (behind - first)
+
+
+@referring
+def _new_edges(plans, time):
+    """1 where no plan begins or ends at this time, else 0."""
+    place = _edge(plans, time)
+    return 0 if place < plans.num_edges[0] and plans.edge[place] == time else 1
 
 
 @referring

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.nodes.leaves import take_leaves
-from simulator.slurm.nodes.usable import has_gpus, holds_whole_nodes, kept_shape, usable_cpus, wanted_cpus, wants_gpus
+from simulator.slurm.nodes.usable import (
+    end_on_node,
+    has_gpus,
+    holds_whole_nodes,
+    kept_shape,
+    usable_cpus,
+    wanted_cpus,
+    wants_gpus,
+)
 
 
 @referring
@@ -22,10 +30,12 @@ def choose_nodes(engine, free, job, partition):
     whole = holds_whole_nodes(engine.site, engine.jobs, job, partition)
     scratch = engine.scratch
     scratch.tested[job] = True
-    _weigh_gpus(engine, free, job)
+    gpus = wants_gpus(engine.jobs, job)
     count, total = 0, 0
     for node in range(len(scratch.usable)):
         if scratch.allowed[node]:
+            if gpus > 0:
+                _weigh_gpus(engine, free, job, node)
             cpus = usable_cpus(engine, free, job, whole, node)
             if cpus > 0:
                 scratch.usable[node] = cpus
@@ -42,7 +52,10 @@ def choose_now(engine, job, partition):
     shape = kept_shape(engine, job, partition)
     scratch, usable = engine.scratch, engine.shapes.usable
     scratch.tested[job] = True
-    _weigh_gpus(engine, engine.free, job)
+    if wants_gpus(engine.jobs, job) > 0:
+        for node in range(len(scratch.allowed)):
+            if scratch.allowed[node]:
+                _weigh_gpus(engine, engine.free, job, node)
     count, total = 0, 0
     if engine.shapes.num_usable[shape] >= engine.jobs.min_nodes[job]:
         for node in range(len(scratch.usable)):
@@ -55,14 +68,17 @@ def choose_now(engine, job, partition):
 
 
 @referring_apart
-def choose_later(engine, job, partition, shape, end):
-    """As `choose_nodes` on the trial, in which jobs have ended by this second. shape: the place at which the job's is kept."""
+def choose_later(engine, job, partition, shape, last):
+    """As `choose_nodes`, where running jobs have ended up to `last`. shape: the place at which the job's is kept."""
     whole = holds_whole_nodes(engine.site, engine.jobs, job, partition)
-    scratch, until = engine.scratch, engine.shapes.until
-    _weigh_gpus(engine, scratch.trial, job)
+    scratch, until = engine.scratch, engine.shapes.until[shape]
+    gpus, end = wants_gpus(engine.jobs, job), engine.running.end[last]
     count, total = 0, 0
     for node in range(len(scratch.usable)):
-        if scratch.allowed[node] and until[shape, node] <= end:
+        if scratch.allowed[node] and (until[node] <= end or gpus > 0):
+            end_on_node(engine, node, last)
+            if gpus > 0:
+                _weigh_gpus(engine, scratch.trial, job, node)
             cpus = usable_cpus(engine, scratch.trial, job, whole, node)
             if cpus > 0:
                 scratch.usable[node] = cpus
@@ -73,15 +89,11 @@ def choose_later(engine, job, partition, shape, end):
 
 
 @referring
-def _weigh_gpus(engine, free, job):
-    """A test for GPUs marks all allowed nodes that have them, until weights are reset."""
-    gpus = wants_gpus(engine.jobs, job)
-    if gpus == 0:
-        return
-    scratch = engine.scratch
-    for node in range(len(scratch.weight)):
-        if scratch.allowed[node] and has_gpus(engine.jobs, free, job, node):
-            scratch.weight[node] = engine.site.weight[node] * 256 + max(255 - gpus, 0)
+def _weigh_gpus(engine, free, job, node):
+    """A test for GPUs marks the allowed nodes that have them, until weights are reset."""
+    if has_gpus(engine.jobs, free, job, node):
+        gpus = wants_gpus(engine.jobs, job)
+        engine.scratch.weight[node] = engine.site.weight[node] * 256 + max(255 - gpus, 0)
 
 
 @referring_apart

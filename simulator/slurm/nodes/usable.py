@@ -100,6 +100,8 @@ def usable_cpus(engine, free, job, whole, node):
             return 0
     if cpus < least:
         return 0
+    if jobs.tasks_per_node[job] > 0 and jobs.max_nodes[job] > jobs.min_nodes[job]:
+        return least
     return cpus
 
 
@@ -168,6 +170,18 @@ def kept_shape(engine, job, partition):
                 _look_at(engine, place, job, whole, node)
     shapes.seen[place] = shapes.length[0]
     return place
+
+
+@referring
+def end_on_node(engine, node, last):
+    """Lays down in the trial what is free on a node once its running jobs have ended up to `last`, in the order of their ends."""
+    running, trial = engine.running, engine.scratch.trial
+    _copy_node(engine.free, trial, node)
+    for k in range(running.node_length[node]):
+        other = running.on_node[node, k, 0]
+        if running.end[other] > running.end[last] or (running.end[other] == running.end[last] and other > last):
+            break
+        hold_on_node(engine, trial, other, running.on_node[node, k, 1], -1)
 
 
 @referring

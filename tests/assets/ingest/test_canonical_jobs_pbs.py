@@ -64,38 +64,51 @@ ENDED = ("E", 60, RAN + "end={60} Exit_status=0 eligible_time=00:00:56 run_count
 DELETED = ("D", 70, "requestor=ann@head")
 
 
-@pytest.mark.parametrize(
-    ("records", "expected"),
-    [
-        pytest.param([QUEUED, ENDED], {"nodes": 2, "procs": 8, "runtime_s": 50}, id="vnodes-of-one-host"),
-        pytest.param([QUEUED, ("z", 20, "\x01*U"), ("r", 50, ""), ENDED],
-                     {"runtime_s": 20, "suspended_s": 30, "eligible_wait_s": 10}, id="suspended"),
-        pytest.param([QUEUED, ("z", 20, ""), ("r", 25, ""), ("z", 40, ""), ENDED],
-                     {"runtime_s": 25, "suspended_s": 25}, id="suspended-twice-and-ended"),
-        pytest.param([QUEUED, (*STARTED[:2], STARTED[2] + " resource_assigned.ncpus=32 resource_assigned.ngpus=4"), ENDED],
-                     {"procs": 32, "requested_procs": 8, "gpus": 4}, id="alone-on-its-nodes"),
-        pytest.param([QUEUED, STARTED, ("R", 60, RAN + "end={60} Exit_status=-11 run_count=1"), DELETED],
-                     {"status": "cancelled", "wait_s": 70, "runtime_s": 0, "run_count": 1, "requeued_s": 50, "start_time": None},
-                     id="requeued-then-deleted"),
-        pytest.param([NEVER_ELIGIBLE, DELETED], {"wait_s": 70, "eligible_wait_s": 0, "eligible_time": None}, id="held-then-deleted"),
-        pytest.param([NEVER_ELIGIBLE, ("A", 70, "Job deleted as result of dependency on job 2.head")],
-                     {"status": "cancelled", "wait_s": 70, "eligible_wait_s": 0}, id="deleted-by-dependency"),
-        pytest.param([(*QUEUED[:2], QUEUED[2].replace("queue=q", "queue=R5 resvID=R5.head")),
-                      (*ENDED[:2], ENDED[2].replace("queue=q", "queue=R5 resvID=R5.head"))],
-                     {"queue": "reservation", "reservation": "R5.head", "wait_s": 10, "eligible_wait_s": 0}, id="reservation"),
-    ],
-)  # fmt: skip
-def test_short_histories(tmp_path: Path, records: list[tuple[str, int, str]], expected: dict[str, Any]) -> None:
+HISTORIES: dict[str, tuple[list[tuple[str, int, str]], dict[str, Any]]] = {
+    "vnodes-of-one-host": (
+        [QUEUED, ENDED], {"nodes": 2, "procs": 8, "runtime_s": 50}),
+    "suspended": (
+        [QUEUED, ("z", 20, "\x01*U"), ("r", 50, ""), ENDED],
+        {"runtime_s": 20, "suspended_s": 30, "eligible_wait_s": 10}),
+    "suspended-twice-and-ended": (
+        [QUEUED, ("z", 20, ""), ("r", 25, ""), ("z", 40, ""), ENDED],
+        {"runtime_s": 25, "suspended_s": 25}),
+    "alone-on-its-nodes": (
+        [QUEUED, (*STARTED[:2], STARTED[2] + " resource_assigned.ncpus=32 resource_assigned.ngpus=4"), ENDED],
+        {"procs": 32, "requested_procs": 8, "gpus": 4}),
+    "requeued-then-deleted": (
+        [QUEUED, STARTED, ("R", 60, RAN + "end={60} Exit_status=-11 run_count=1"), DELETED],
+        {"status": "cancelled", "wait_s": 70, "runtime_s": 0, "run_count": 1, "requeued_s": 50, "start_time": None}),
+    "held-then-deleted": (
+        [NEVER_ELIGIBLE, DELETED], {"wait_s": 70, "eligible_wait_s": 0, "eligible_time": None}),
+    "deleted-by-dependency": (
+        [NEVER_ELIGIBLE, ("A", 70, "Job deleted as result of dependency on job 2.head")],
+        {"status": "cancelled", "wait_s": 70, "eligible_wait_s": 0}),
+    "reservation": (
+        [(*QUEUED[:2], QUEUED[2].replace("queue=q", "queue=R5 resvID=R5.head")),
+        (*ENDED[:2], ENDED[2].replace("queue=q", "queue=R5 resvID=R5.head"))],
+        {"queue": "reservation", "reservation": "R5.head", "wait_s": 10, "eligible_wait_s": 0}),
+}  # fmt: skip
+
+
+def test_short_histories(tmp_path: Path) -> None:
+    """One log, in which each history is that of one job."""
     lines = [
         "03/01/2026 11:59:50;Y;R5.head;requestor=Scheduler@head start={10} end={900} nodes=(n1:ncpus=4)+(n2:ncpus=4)"
     ]
     lines += [
-        f"03/01/2026 12:{second // 60:02}:{second % 60:02};{kind};1.head;{text}" for kind, second, text in records
+        f"03/01/2026 12:{second // 60:02}:{second % 60:02};{kind};{job}.head;{text}"
+        for job, (records, _) in enumerate(HISTORIES.values(), 11)
+        for kind, second, text in records
     ]
     written = re.sub(r"\{(\d+)\}", lambda match: str(ZERO + int(match.group(1))), "\n".join(lines))
     (tmp_path / "log").write_text(f"{written}\n")
-    (job,) = rows(load(tmp_path, tmp_path / "log", procs=512), "FROM core.jobs").to_dicts()
-    assert {key: job[key] for key in expected} == expected
+    jobs = rows(load(tmp_path, tmp_path / "log", procs=512), "FROM core.jobs").to_dicts()
+    by_id = {job["job_id"]: job for job in jobs}
+    assert len(jobs) == len(by_id) == len(HISTORIES)
+    for number, (name, (_, expected)) in enumerate(HISTORIES.items(), 11):
+        job = by_id[f"{number}.head"]
+        assert {key: job[key] for key in expected} == expected, name
 
 
 def test_a_suspended_job_holds_no_processors(tmp_path: Path) -> None:
@@ -108,24 +121,24 @@ def test_a_suspended_job_holds_no_processors(tmp_path: Path) -> None:
     assert rows(warehouse, "SELECT job_index FROM core.requeues WHERE job_index IS NOT NULL").height == 1
 
 
-@pytest.mark.parametrize(
-    ("status", "more", "deleted", "expected"),
-    [
-        (0, "", False, "completed"),
-        (3, "", False, "failed"),
-        (-29, " run_count=1 eligible_time=1", False, "timeout"),
-        (-27, " eligible_time=1", False, "out_of_memory"),
-        (-20, " eligible_time=1", False, "node_failure"),
-        (-11, " eligible_time=1", False, "requeued"),
-        (-11, "", False, "timeout"),  # of Torque
-        (-10, "", False, "out_of_memory"),
-        (-10, " eligible_time=1", False, "failed"),
-        (271, "", True, "cancelled"),
-        (271, "", False, "failed"),
-        (271, " Resource_List.walltime=00:05:00", False, "timeout"),
-    ],
-)
-def test_how_a_job_ended(tmp_path: Path, status: int, more: str, deleted: bool, expected: str) -> None:
-    deletion = "03/01/2026 12:00:00;D;1.head;requestor=ann@login\n" if deleted else ""
-    (tmp_path / "log").write_text(deletion + record("E", "1.head", ZERO - 500, ZERO - 300, ZERO, status, more))
-    assert rows(load(tmp_path, tmp_path / "log"), "SELECT status FROM core.jobs").rows() == [(expected,)]
+def test_how_jobs_ended(tmp_path: Path) -> None:
+    endings = (
+        (0, "", "completed"),
+        (3, "", "failed"),
+        (-29, " run_count=1 eligible_time=1", "timeout"),
+        (-27, " eligible_time=1", "out_of_memory"),
+        (-20, " eligible_time=1", "node_failure"),
+        (-11, " eligible_time=1", "requeued"),
+        (-11, "", "timeout"),  # of Torque
+        (-10, "", "out_of_memory"),
+        (-10, " eligible_time=1", "failed"),
+        (271, "", "failed"),
+        (271, " Resource_List.walltime=00:05:00", "timeout"),
+        (271, "", "cancelled"),  # somebody deleted the last one
+    )
+    text = f"03/01/2026 12:00:00;D;{len(endings)}.head;requestor=ann@login\n"
+    for job, (status, more, _) in enumerate(endings, 1):
+        text += record("E", f"{job}.head", ZERO - 500, ZERO - 300, ZERO, status, more)
+    (tmp_path / "log").write_text(text)
+    statuses = rows(load(tmp_path, tmp_path / "log"), "SELECT status FROM core.jobs ORDER BY job_id[:-6]::INTEGER")
+    assert statuses["status"].to_list() == [word for _, _, word in endings]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -76,13 +77,17 @@ def ingest(log: Log, *lines: str) -> None:
     log.ingest()
 
 
-@pytest.mark.parametrize("state", ["NODE_FAIL", "PREEMPTED", "REQUEUED", "BOOT_FAIL"])
-@pytest.mark.parametrize("submit", [100, 1100, 1101, 1100 + 20 * MINUTE])
-def test_an_attempt_and_what_follows_it_are_one_job_with_one_requeue(log: Log, state: str, submit: int) -> None:
+def test_an_attempt_and_what_follows_it_are_one_job_with_one_requeue(log: Log) -> None:
     """Whether sacct prints the first Submit, or that of the requeue."""
-    ingest(log, line(7, 100, 200, 1100, state, ExitCode="1:0"), line(7, submit, 3000, 5000))
-    assert jobs(log) == [("7", 100, 2900, 2000, "completed", 2, 900)]
-    assert requeues(log) == [(0, "7", 1, 100, 900, 8, 1, 2)]
+    states, submits = ("NODE_FAIL", "PREEMPTED", "REQUEUED", "BOOT_FAIL"), (100, 1100, 1101, 1100 + 20 * MINUTE)
+    lines = [
+        text
+        for job, (state, submit) in enumerate(product(states, submits), 11)
+        for text in (line(job, 100, 200, 1100, state, ExitCode="1:0"), line(job, submit, 3000, 5000))
+    ]
+    ingest(log, *lines)
+    assert jobs(log) == [(f"{job}", 100, 2900, 2000, "completed", 2, 900) for job in range(11, 27)]
+    assert requeues(log) == [(k, f"{11 + k}", 1, 100, 900, 8, 1, 2 + 2 * k) for k in range(16)]
 
 
 def test_a_job_that_was_not_requeued_does_not_say_how_often_it_started(log: Log) -> None:
@@ -137,22 +142,20 @@ def test_a_requeued_job_that_is_not_over(log: Log) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
+def test_an_id_that_is_used_again_is_another_job(log: Log) -> None:
+    pairs = (
         # the id comes again long after, or belongs to another, or is of another cluster
         (line(7, 100, 200, 1100, "NODE_FAIL"), line(7, 400 * DAY, 400 * DAY, 401 * DAY)),
-        (line(7, 100, 200, 1100, "NODE_FAIL"), line(7, 1100 + DAY + 1, 2 * DAY, 3 * DAY)),
-        (line(7, 100, 200, 1100, "NODE_FAIL"), line(7, 1101, 1200, 5000, User="bob")),
-        (line(7, 100, 200, 1100, "NODE_FAIL"), line(7, 1101, 1200, 5000, Cluster="jura")),
+        (line(8, 100, 200, 1100, "NODE_FAIL"), line(8, 1100 + DAY + 1, 2 * DAY, 3 * DAY)),
+        (line(9, 100, 200, 1100, "NODE_FAIL"), line(9, 1101, 1200, 5000, User="bob")),
+        (line(10, 100, 200, 1100, "NODE_FAIL"), line(10, 1101, 1200, 5000, Cluster="jura")),
         # what was not requeued has ended
-        (line(7, 100, 200, 1100, "FAILED"), line(7, 1101, 1200, 5000)),
-        (line(7, 100, 200, 1100, "COMPLETED"), line(7, 1101, 1200, 5000)),
-    ],
-)
-def test_an_id_that_is_used_again_is_another_job(log: Log, first: str, second: str) -> None:
-    ingest(log, first, second)
-    assert [row[5:] for row in jobs(log)] == [(None, 0), (None, 0)]
+        (line(11, 100, 200, 1100, "FAILED"), line(11, 1101, 1200, 5000)),
+        (line(12, 100, 200, 1100, "COMPLETED"), line(12, 1101, 1200, 5000)),
+    )
+    ingest(log, *(text for pair in pairs for text in pair))
+    assert sorted(row[0] for row in jobs(log)) == sorted(f"{job}" for job in range(7, 13) for _ in range(2))
+    assert {row[5:] for row in jobs(log)} == {(None, 0)}
     assert requeues(log) == []
 
 

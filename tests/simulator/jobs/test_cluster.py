@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.jobs.cluster import Cluster, Outages, RunningJobs
+from simulator.jobs.cluster import Cluster, Outages, RunningJobs, joined_outages
 
 n = np.array
 
@@ -38,3 +38,9 @@ def test_nothing_takes_more_than_the_cluster_has() -> None:
         Cluster(4, outages=Outages(n([0]), n([9]), n([5]), n([0])))
     with pytest.raises(ValueError, match="needs at least 1 processor"):
         Cluster(0)
+
+
+def test_outages_are_joined() -> None:
+    one, other = (Outages(n([k]), n([9]), n([k]), n([0])) for k in (1, 2))
+    assert joined_outages(one, other).procs.tolist() == [1, 2]
+    assert len(joined_outages(one, Outages())) == 1

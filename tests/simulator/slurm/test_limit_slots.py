@@ -21,5 +21,5 @@ def test_a_limit_of_the_qos_hides_that_of_the_account_which_still_counts_the_job
 
 
 def test_limits_that_are_not_modelled_are_named() -> None:
-    other = Limit("account", "x", "submitted", "all", "jobs", 5)
-    assert unmodelled_limits(replace(SITE, limits=(*SITE.limits, other)), ("",)) == (other,)
+    others = (Limit("account", "x", "submitted", "all", "cpu", 5), Limit("account", "x", "node", "job", "cpu", 5))
+    assert unmodelled_limits(replace(SITE, limits=(*SITE.limits, *others)), ("",)) == others

@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from simulator.cluster.requests import Request
-from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
+from simulator.slurm.limits import (
+    count_elapsed,
+    count_submitted,
+    lacks_licences,
+    may_be_submitted,
+    over_limit,
+    too_many_jobs,
+)
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.starting import begin_job, end_job
 from tests.simulator.slurm_site import SITE, engine_of
+from traces.cluster.accounts import Limit
 
 
 def test_jobs_over_a_limit() -> None:
@@ -32,6 +40,31 @@ def test_jobs_over_a_limit() -> None:
     assert too_many_jobs(engine, 5) and not too_many_jobs(engine, 1)
     end_job(engine, 4, 0)
     assert not too_many_jobs(engine, 5)
+
+
+def test_time_that_running_jobs_may_still_use() -> None:
+    site = replace(SITE, limits=(Limit("account", "y", "outstanding", "all", "cpu", 1000),))
+    asked = [Request(0, limit_s=limit, tasks=2, user="v", account="y") for limit in (300, 200, 600)]
+    engine = engine_of(asked, site)
+    engine.scratch.allowed[:] = True
+    begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 100)
+    assert not over_limit(engine, 1, 0)
+    begin_job(engine, 1, 0, choose_nodes(engine, engine.free, 1, 0), 100)
+    assert over_limit(engine, 2, 0)
+    count_elapsed(engine, 250)  # 2 * (150 + 50) are left
+    assert engine.limits.used[0] - engine.limits.elapsed[0] == 400
+    end_job(engine, 0, 0)
+    end_job(engine, 1, 0)
+    assert over_limit(engine, 2, 0) and engine.limits.used.tolist() == engine.limits.elapsed.tolist() == [0]
+
+
+def test_submitted_jobs() -> None:
+    site = replace(SITE, limits=(Limit("user", "y/v", "submitted", "user", "jobs", 1),))
+    engine = engine_of([Request(0, limit_s=60, user="v", account="y") for _ in range(2)], site)
+    count_submitted(engine, 0, 1)
+    assert not may_be_submitted(engine, 1)
+    count_submitted(engine, 0, -1)
+    assert may_be_submitted(engine, 1)
 
 
 def test_licences_in_use_keep_a_job_from_starting() -> None:

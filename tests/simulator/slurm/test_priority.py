@@ -34,8 +34,10 @@ VALUES = {
 
 def test_the_sum_of_factors() -> None:
     engine = engine_of([Request(0, limit_s=60, tasks=4), Request(0, limit_s=60, tasks=4, qos="few", nice=3)])
-    rules = priority_rules(SchedulerSettings("slurm", "", VALUES))
-    fair, statics = fair_shares(cluster_arrays(SITE), engine.jobs), static_factors(cluster_arrays(SITE))
+    settings = SchedulerSettings("slurm", "", VALUES)
+    rules = priority_rules(settings)
+    fair = fair_shares(cluster_arrays(SITE), engine.jobs)
+    statics = static_factors(cluster_arrays(SITE), settings)
     # age 0.5, no usage, (1/4 + 4/16) / 2 of the size
     assert job_priority(engine, rules, statics, fair, (0, 0), 1800) == 500 + 100 + 20
     assert job_priority(engine, rules, statics, fair, (1, 0), 7200) == 1000 + 100 + 20 + 7 - 3
@@ -43,6 +45,25 @@ def test_the_sum_of_factors() -> None:
     begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
     count_usage(engine, rules, fair, 0, 100)
     assert fair.usage.tolist() == [400.0, 0.0, 400.0, 0.0] and fair.factor.tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        # of 16 CPUs, 4,000 MiB, 4 nodes and 4 GPUs of the partition
+        ("", 1600 * 4 / 16 + 40 * 600 / 4000 + 8 * 1 / 4 + 100 * 2 / 4 + 30 * 5 / 5),
+        ("no_normal_tres", 1600 * 4 + 40 * 600 + 8 + 100 * 2 + 30 * 5 / 5),
+        ("no_normal_all", 1600 * 4 + 40 * 600 + 8 + 100 * 2 + 30 * 5),
+    ],
+)
+def test_resources_and_associations_have_weights(flags: str, expected: float) -> None:
+    site = replace(SITE, members=tuple(replace(member, priority=5) for member in SITE.members))
+    engine = engine_of([Request(0, limit_s=60, min_nodes=1, tasks=4, memory_mib=600, gpus={"": 2})], site)
+    values = {"priorityweighttres": "cpu=1600,Mem=40,node=8,GRES/gpu=100", "priorityflags": flags}
+    settings = SchedulerSettings("slurm", "", {**values, "priorityweightassoc": 30})
+    arrays = cluster_arrays(site)
+    statics, fair = static_factors(arrays, settings), fair_shares(arrays, engine.jobs)
+    assert job_priority(engine, priority_rules(settings), statics, fair, (0, 0), 0) == int(expected)
 
 
 def test_usage_is_billed_by_the_weights_of_the_partition() -> None:

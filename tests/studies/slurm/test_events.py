@@ -26,8 +26,6 @@ def test_events_are_requests(tmp_path: Path) -> None:
     assert second.request == Request(
         **common,
         limit_s=1800,
-        min_nodes=2,
-        max_nodes=2,
         tasks=12,
         tasks_per_node=6,
         memory_mib=2800,

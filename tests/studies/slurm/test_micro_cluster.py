@@ -13,15 +13,8 @@ from tests.shared import shared_file
 def test_waits_are_near_those_of_the_real_run() -> None:
     ours, real = replay_micro(shared_file("traces", "clusters", "ub-micro"), Phases.drawn(0))
     assert len(ours) == 500
-    assert rank_correlation(ours, real) > 0.8
+    assert rank_correlation(ours, real) >= 0.85
     assert share_alike(ours, real) >= 0.4
-
-
-@pytest.mark.xfail(
-    strict=True, reason="with classic fair share, which version 17.11 has, the mean wait is 1.13 of the real one"
-)
-def test_the_mean_wait_is_within_eight_percent_of_the_real_one() -> None:
-    ours, real = replay_micro(shared_file("traces", "clusters", "ub-micro"), Phases.drawn(0))
     assert abs(ours.mean() / real.mean() - 1) < 0.08
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests.pipelines.command_line import call, fail, succeed, use_home
 from tests.shared import shared_file
+from tests.tiny import swf_line
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import CatalogueError
 from traces.common.pseudonyms import (
@@ -120,7 +121,8 @@ def test_names_are_kept_where_the_catalogue_says_so(home: Path) -> None:
 
 
 def test_swf_has_numbers_and_needs_no_key(home: Path) -> None:
-    succeed("ingest", shared_file("traces", "swf", "lublin_256.swf.gz"), "--name", "lublin")
+    (home / "numbers.swf").write_text(swf_line(1, 0, 5, 60, 2) + swf_line(2, 9, 0, 30, 1))
+    succeed("ingest", home / "numbers.swf", "--name", "numbers")
     assert not (home / "pseudonym.key").exists()
     assert "no key yet" in fail("pseudonym", "user", "ann")
     shared = shared_file("traces", "slurm", "utf8.sacct.psv")

@@ -32,6 +32,7 @@ procs_per_node = 32
 [scenarios.more]
 procs = 512
 load = 1.2
+cluster = "campus"
 round-walltimes = "4h"
 without_queue = "long"
 inspector = "unfit"
@@ -69,6 +70,7 @@ def test_a_file_is_read_with_amounts_as_texts(tmp_path: Path) -> None:
         ["long"],
     )
     assert file.scenarios["queues"] == {"without_queue": ["long", "debug"], "partitions": {"gpu": 64, "2": 8}}
+    assert more["cluster"] == "campus"
     assert set(SCENARIO_KEYS) == {key for table in (file.base, *file.scenarios.values()) for key in table}
 
 

@@ -25,14 +25,14 @@ def test_a_plain_cluster_leaves_nothing_out() -> None:
     ("cluster", "rule"),
     [
         (with_values(preempttype="preempt/qos", preemptmode="suspend,gang"), "suspended"),
-        (with_values(priorityweighttres="cpu=1000"), "CPUs, memory and GPUs"),
+        (with_values(jobsubmitplugins="lua"), "changed on submission"),
         (with_values(prioritytype="priority/multifactor", priorityflags="DEPTH_OBLIVIOUS"), "depth of accounts"),
         (replace(SITE, licences={"matlab": 1}), "licences matlab"),
         (
             replace(SITE, qualities=(*SITE.qualities, ServiceQuality("idle", usage_threshold=0.5))),
             "QOS idle holds jobs",
         ),
-        (replace(SITE, limits=(Limit("cluster", "", "submitted", "user", "jobs", 5),)), r"1 limit \(jobs, submitted\)"),
+        (replace(SITE, limits=(Limit("cluster", "", "submitted", "user", "cpu", 5),)), r"1 limit \(cpu, submitted\)"),
     ],
 )
 def test_each_rule_is_named(cluster: ClusterDescription, rule: str) -> None:

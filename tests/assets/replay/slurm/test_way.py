@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,11 @@ from assets.common.storage import open_warehouse
 from assets.common.trace import load_trace
 from assets.evaluation.fidelity import fidelity_of
 from assets.replay.settings import REQUEST_LABELS
-from assets.replay.slurm.way import by_order
+from assets.replay.slurm.way import by_order, in_clock
 from simulator.cluster.requests import Request
 from tests.assets.replay.slurm.homes import CLUSTER, slurm_home
-from tests.simulator.slurm_site import columns_of
+from tests.simulator.slurm_site import SITE, columns_of
+from traces.cluster.nodes import Absence
 
 LARGE, SMALL = 900, 300
 """Memory, MiB: two large jobs do not fit on a node, three small ones do."""
@@ -54,6 +56,12 @@ def test_an_order_takes_the_place_of_its_priority(tmp_path: Path, monkeypatch: p
 def test_the_lowest_score_has_the_highest_priority() -> None:
     priority = by_order(columns_of([Request(0), Request(1), Request(2)]), np.array([5.0, 1.0, 5.0])).priority
     assert priority[1] > priority[0] > priority[2]
+
+
+def test_times_of_a_description_are_of_the_logs_clock() -> None:
+    away = (Absence(1000, 1600), Absence(2000, None, "drain"))
+    moved = in_clock(replace(SITE, nodes=(replace(SITE.nodes[0], absences=away), *SITE.nodes[1:])), 900)
+    assert moved.nodes[0].absences == (Absence(100, 700), Absence(1100, None, "drain"))
 
 
 def test_what_slurm_has_no_rule_for_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ CASES = {
     "whole nodes": (Request(1, limit_s=60, min_nodes=2, max_nodes=2, exclusive=True), [2, 3], [4, 4]),
     "memory by CPU": (Request(1, limit_s=60, tasks=3, memory_mib=500, memory_per="cpu"), [1, 2], [1, 2]),
     "GPUs": (Request(1, limit_s=60, min_nodes=1, max_nodes=1, tasks=2, gpus={"": 2}), [2], [2]),
+    "tasks per node without a count of nodes": (Request(1, limit_s=60, tasks=4, tasks_per_node=2), [2, 3], [2, 2]),
     "more than there is": (Request(1, limit_s=60, tasks=17), [], []),
 }
 

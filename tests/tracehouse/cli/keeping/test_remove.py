@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from assets.report.index import write_index
 from pipelines.running import has_partition
-from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
+from tests.pipelines.command_line import GOOD, call, fail, load_source, succeed, use_home
 from tests.tiny import swf_line
 from tracehouse.cli.main import main
 
@@ -70,7 +70,7 @@ def test_the_history_stays_until_it_is_asked_for(home: Path, tmp_path: Path) -> 
 
     log = tmp_path / "mine.swf"
     log.write_text("; MaxProcs: 8\n" + GOOD.format(n=1))
-    succeed("ingest", log)
+    load_source(log)
     with open_warehouse().write() as connection:
         names = [name for (name, *_) in connection.execute("DESCRIBE policies.policy_events").fetchall()]
         defaults = {"source": "'mine'"}

@@ -1,0 +1,180 @@
+"""What of a described cluster holds jobs back, as the simulator takes it. Rules: docs/reference/limits.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from models.waits.periods import DAY_S
+from simulator.jobs.cluster import FOREVER, Outages
+from simulator.limits.rules import NO_KEY, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
+from traces.cluster.accounts import Limit
+from traces.cluster.checking import accounts_below, counted_by
+from traces.cluster.description import ClusterDescription
+from traces.cluster.reservations import AdvanceReservation, Gate
+
+IntArray = NDArray[np.int64]
+
+COUNTED = {
+    ("running", "jobs"): RUNNING_JOBS,
+    ("running", "cpu"): RUNNING_PROCS,
+    ("outstanding", "cpu"): OUTSTANDING,
+    ("used", "cpu"): USED,
+}
+"""What is counted, and of what, of limits that an order honours."""
+KEY_COLUMNS = {"all": None, "user": "user_name", "group": "group_name", "account": "account"}
+"""Whose jobs are counted together, and their column in core.jobs."""
+
+KNOWN_AFTER_S = 3653 * DAY_S
+"""How long after the last submission gates and repeated reservations come back, ten years. Then gates are open."""
+REPEATS = {"daily": range(7), "weekly": None, "weekday": range(5), "weekend": range(5, 7)}
+"""Days on which a reservation repeats, None for the day of its beginning. 0 is Monday."""
+_DAY_MINUTES = 1440
+
+
+class _Kind(NamedTuple):
+    owner: str
+    owner_name: str
+    counts: str
+    each: str
+    resource: str
+
+
+def is_honoured(limit: Limit) -> bool:
+    """Whether an order honours the limit."""
+    is_counted = (limit.counts, limit.resource) in COUNTED and limit.each in KEY_COLUMNS
+    return is_counted and not limit.is_soft and not limit.is_least
+
+
+def job_limits(cluster: ClusterDescription, rows: pl.DataFrame) -> list[JobLimit]:
+    """The limits that an order honours. rows: of a trace, with user_name, group_name, account, queue and qos."""
+    bounds: dict[_Kind, dict[str, int]] = {}
+    for limit in filter(is_honoured, cluster.limits):
+        kind = _Kind(limit.owner, limit.owner_name, limit.counts, limit.each, limit.resource)
+        of_kind = bounds.setdefault(kind, {})
+        of_kind[limit.who] = min(limit.bound, of_kind.get(limit.who, limit.bound))
+    below = accounts_below(cluster)
+    return [limit for kind, of_kind in bounds.items() for limit in _job_limit(kind, of_kind, cluster, below, rows)]
+
+
+def _job_limit(
+    kind: _Kind,
+    bounds: dict[str, int],
+    cluster: ClusterDescription,
+    below: dict[str, list[str]],
+    rows: pl.DataFrame,
+) -> Iterator[JobLimit]:
+    """bounds: by name, that of "" for all others. Nothing where it holds for no job."""
+    owner = Limit(kind.owner, kind.owner_name, kind.counts, "all", kind.resource, 0)
+    is_owned = rows.with_columns(is_owned=counted_by(owner, cluster, below).fill_null(False))["is_owned"].to_numpy()
+    column = KEY_COLUMNS[kind.each]
+    if column is None:
+        names, key = [""], np.zeros(rows.height, dtype=np.int64)
+    else:
+        names = rows[column].drop_nulls().unique().sort().to_list()
+        key = (rows[column].rank("dense").cast(pl.Int64) - 1).fill_null(NO_KEY).to_numpy().copy()
+    has_bound = np.array([name in bounds or "" in bounds for name in names] + [False])  # the last is nobody's
+    key[~(is_owned & has_bound[key])] = NO_KEY
+    if (key != NO_KEY).any():
+        bound = np.array([bounds.get(name, bounds.get("", 0)) for name in names], dtype=np.int64)
+        yield JobLimit(COUNTED[kind.counts, kind.resource], bound, key)
+
+
+def start_gates(
+    gates: Iterable[Gate], rows: pl.DataFrame, limit: IntArray, zero_s: int, span: tuple[int, int]
+) -> list[StartGate]:
+    """The gates of a cluster. rows: with queue and procs. limit: requested times of the jobs, seconds. zero_s: UTC second of the log's
+    second 0. span: seconds of the first and of the last submission."""
+    queue, procs = rows["queue"].fill_null("").to_numpy(), rows["procs"].to_numpy()
+    made = []
+    for gate in gates:
+        stops = np.ones(rows.height, dtype=np.bool_)
+        if gate.partition:
+            stops &= queue == gate.partition
+        if gate.over_time_s is not None:
+            stops &= limit > gate.over_time_s
+        if gate.over_cpus is not None:
+            stops &= procs > gate.over_cpus
+        if stops.any():
+            made.append(StartGate(stops, _changes(gate, zero_s, *span)))
+    return made
+
+
+def _changes(gate: Gate, zero_s: int, first: int, last: int) -> IntArray:
+    """When the gate closes and opens, in turns."""
+    zone = ZoneInfo(gate.timezone)
+    day = datetime.fromtimestamp(zero_s + first, zone).date() - timedelta(days=2)
+    end = datetime.fromtimestamp(zero_s + last + KNOWN_AFTER_S, zone).date()
+    length = (gate.end_minute - gate.begin_minute - 1) % _DAY_MINUTES + 1
+    spans: list[list[int]] = []
+    while day <= end:
+        if day.weekday() in gate.days:
+            close, opens = (
+                _second(day, minute, zone) - zero_s for minute in (gate.begin_minute, gate.begin_minute + length)
+            )
+            if spans and close <= spans[-1][1]:
+                spans[-1][1] = max(spans[-1][1], opens)
+            elif opens > close:
+                spans.append([close, opens])
+        day += timedelta(days=1)
+    return np.array([second for pair in spans for second in pair], dtype=np.int64)
+
+
+def _second(day: date, minute: int, zone: ZoneInfo) -> int:
+    """The UTC second of a minute of a day by the clock on the wall, which may be one of the next day."""
+    moment = datetime(day.year, day.month, day.day) + timedelta(minutes=minute)
+    return int(moment.replace(tzinfo=zone).timestamp())
+
+
+def takes_processors(reservation: AdvanceReservation) -> bool:
+    """Whether a reservation is one that an order honours: it is for nobody, as for maintenance, and its times are whole words."""
+    who = (reservation.users, reservation.accounts, reservation.groups, reservation.partitions, reservation.qos)
+    return not any(who) and not reservation.queue and reservation.repeats in ("", *REPEATS)
+
+
+def missing_processors(
+    cluster: ClusterDescription, procs: int, longest_s: int, zero_s: int, span: tuple[int, int]
+) -> Outages:
+    """Processors that reservations and absences of nodes take away, in seconds of the log's clock.
+
+    procs: of the cluster that replays. longest_s: the longest requested time. A reservation is known from its announcement on, at the
+    earliest twice that time before it begins. zero_s: UTC second of the log's second 0. span: the seconds of the clock that matter.
+    """
+    cpus = {node.name: node.cpus for node in cluster.nodes}
+    rows = []
+    for reservation in filter(takes_processors, cluster.reservations):
+        named = sum(cpus[name] for name in reservation.nodes)
+        taken = min(named or reservation.cpus or procs, procs)
+        for begin, end in _occurrences(reservation, zero_s + span[0], zero_s + span[1]):
+            early = begin - 2 * longest_s
+            announced = early if reservation.announced_s is None else min(max(reservation.announced_s, early), begin)
+            rows.append((begin - zero_s, end - zero_s, taken, announced - zero_s))
+    for node in cluster.nodes:
+        for absence in node.absences:
+            begin, end = absence.begin_s - zero_s, FOREVER if absence.end_s is None else absence.end_s - zero_s
+            if end > begin:
+                rows.append((begin, end, min(node.cpus, procs), begin))
+    return Outages(*np.array(sorted(rows), dtype=np.int64).reshape(-1, 4).T)
+
+
+def _occurrences(reservation: AdvanceReservation, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Begin and end, UTC seconds, of each time that is not over before `first` and begins by `last`."""
+    begin, length = reservation.begin_s, reservation.end_s - reservation.begin_s
+    if not reservation.repeats:
+        if begin + length > first and begin <= last:
+            yield begin, begin + length
+        return
+    zone = ZoneInfo(reservation.timezone)
+    moment = datetime.fromtimestamp(begin, zone).replace(tzinfo=None)
+    days = REPEATS[reservation.repeats] or (moment.weekday(),)
+    while begin <= last:
+        if begin + length > first and moment.weekday() in days:
+            yield begin, begin + length
+        moment += timedelta(days=1)
+        begin = int(moment.replace(tzinfo=zone).timestamp())

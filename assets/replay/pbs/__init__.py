@@ -1,0 +1,1 @@
+"""The source's own PBS as a way to replay."""

@@ -1,0 +1,55 @@
+"""What a described PBS decides by and our replay does not, in words for the first lines of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simulator.pbs.limiting import is_counted
+from simulator.pbs.settings import formula_text, unmodelled_formula
+from traces.cluster.description import ClusterDescription
+
+_IN_USE = {
+    "backfill_prime": "no job would run from prime time into other hours, or back",
+    "round_robin": "queues would take turns",
+}
+
+
+def unmodelled_by_pbs(cluster: ClusterDescription) -> list[str]:
+    """What a replay under PbsReplayer leaves out, each with what it would have changed. Empty where it follows everything."""
+    return [*_of_settings(cluster), *_of_nodes(cluster), *_of_limits(cluster)]
+
+
+def _of_settings(cluster: ClusterDescription) -> Iterator[str]:
+    values = cluster.scheduler.values
+    for name, effect in _IN_USE.items():
+        if str(values.get(name, "")).lower() in ("true", "1", "yes"):
+            yield f"{name}={values[name]}: {effect}"
+    if why := unmodelled_formula(cluster.scheduler):
+        yield f"job_sort_formula={formula_text(cluster.scheduler)}: jobs would come in its order ({why})"
+    if any(name.endswith(".non_prime") for name in values):
+        yield "settings for hours outside prime time: those of prime time hold all day"
+    order = str(values.get("preempt_order", "SCR")).strip('"').split()[0].upper()
+    if order.startswith("C"):
+        yield f"preempt_order={values['preempt_order']}: jobs would be checkpointed for others"
+
+
+def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
+    yield "chunks and their placement: a log has processors and nodes of a job, so its chunks are one for each node"
+    if cluster.licences:
+        yield f"resources of the server {', '.join(cluster.licences)}: jobs would wait for them"
+    if cluster.gates:
+        yield f"{len(cluster.gates)} hours in which no job of some queues starts"
+    away = sum(bool(node.absences) for node in cluster.nodes)
+    if away:
+        yield f"times in which {away} nodes were down or drained"
+
+
+def _of_limits(cluster: ClusterDescription) -> Iterator[str]:
+    kinds: dict[str, int] = {}
+    for limit in cluster.limits:
+        if not is_counted(limit) or limit.each in ("group", "project"):
+            each = f" a {limit.each}" if limit.each in ("group", "project") else ""
+            words = f"{'soft ' if limit.is_soft else ''}{limit.resource}, {limit.counts}{each}"
+            kinds[words] = kinds.get(words, 0) + 1
+    for words, count in kinds.items():
+        yield f"{count} {'limit' if count == 1 else 'limits'} ({words}): jobs over them would wait or be refused"

@@ -1,0 +1,181 @@
+"""One pass of PBS's scheduler over its queue. Rules: docs/reference/pbs.md, "A pass"."""
+
+from __future__ import annotations
+
+from simulator.compiled import compiled, inlined
+from simulator.pbs.limiting import is_within
+from simulator.pbs.placing import find_nodes, find_own_nodes
+from simulator.pbs.planning import plan_top_job
+from simulator.pbs.preempting import preempt_youngest
+from simulator.pbs.queueing import join_pbs_queue, keep_eligible_time, score_queue, sort_pbs_queue
+from simulator.pbs.sharing import add_request, count_running, forget_requests
+from simulator.pbs.starting import start_pbs_job
+from simulator.pbs.state import BEGINS, ENDS, KEPT, OVER, UNSET
+
+STARTED, BLOCKED, LIMITED, CLOSED = range(4)
+"""What a pass makes of a job: it starts, resources keep it, a limit does, or it is not its turn."""
+
+
+@compiled
+def run_pass(engine, now):
+    """Starts what can start now. Jobs that have started leave the queue, and those that were preempted join it.
+
+    Returns how many started."""
+    queue, settings, tops, scratch = engine.waiting, engine.settings, engine.tops, engine.scratch
+    jobs, limits = engine.jobs, engine.limits
+    scratch.search[1] += 1
+    scratch.search[2] = now
+    tops.length[0] = 0
+    engine.victims.length[0] = 0
+    engine.victims.queued[0] = 0
+    tops.left[:] = tops.depth
+    _move_ends(engine.site.reservation_times, now)
+    has_shares, has_formula = settings.fair_share > 0, len(engine.formula.ops) > 0
+    if has_shares:
+        count_running(engine, now)
+    if has_shares or has_formula:
+        score_queue(engine, now)
+        sort_pbs_queue(engine, 0)
+    started, place = 0, 0
+    while place < queue.length[0]:
+        job = queue.pending[place]
+        place += 1
+        outcome = CLOSED
+        if not queue.hopeless[job]:
+            if has_formula or not _is_surely_blocked(jobs, queue, scratch, job):
+                is_limited = not is_within(limits, tops, limits.used, job, (now, now + jobs.wall[job]))
+                keep_eligible_time(queue, job, is_limited, now)
+                outcome = _consider(engine, job, is_limited, now)
+            else:
+                outcome = BLOCKED
+        if outcome == STARTED:
+            started += 1
+            if engine.victims.length[0] > 0:
+                _queue_victims(engine, place)
+        elif outcome == CLOSED or settings.strict == 0:
+            continue
+        elif not _has_place(engine, job) or not _gets_plan(engine, job, now):
+            if settings.depth == 0 and not queue.hopeless[job]:
+                break
+            continue
+        if has_shares:
+            add_request(engine, job)
+            sort_pbs_queue(engine, place)
+    if has_shares:
+        forget_requests(engine)
+    if started > 0:
+        _leave_queue(queue, engine.running)
+    return started
+
+
+@inlined
+def _move_ends(times, now):
+    """A reservation that is over but keeps its nodes is expected to give them back in a second, like a job over its walltime."""
+    for k in range(len(times)):
+        times[k, ENDS] = now + 1 if times[k, OVER] <= now < times[k, KEPT] else times[k, OVER]
+
+
+@inlined
+def _is_surely_blocked(jobs, queue, scratch, job):
+    """Whether a job that asks for the same and runs no longer did not fit in this pass."""
+    ask = jobs.ask[job]
+    failed = scratch.failed_in[ask] == scratch.search[1] and scratch.failed_wall[ask] <= jobs.wall[job]
+    return failed and not jobs.express[job] and jobs.array[job] < 0 and not queue.suspended[job]
+
+
+@inlined
+def _consider(engine, job, is_limited, now):
+    """Starts a job if it can start now. Returns STARTED, BLOCKED, LIMITED or CLOSED."""
+    jobs, scratch = engine.jobs, engine.scratch
+    array, outcome = jobs.array[job], BLOCKED
+    if not _may_start(engine, job, now) or (array >= 0 and not _may_task_start(engine, job)):
+        outcome = CLOSED
+    elif is_limited:
+        outcome = LIMITED
+    else:
+        outcome = _try(engine, job, now)
+    if outcome != STARTED and array >= 0:
+        scratch.array_failed[array] = scratch.search[1]
+    return outcome
+
+
+@inlined
+def _may_task_start(engine, job):
+    """Whether no earlier task of its array failed in this pass, and the array may run a further one."""
+    array, scratch = engine.jobs.array[job], engine.scratch
+    limit = engine.jobs.array_limit[job]
+    is_full = 0 < limit <= engine.running.of_array[array]
+    return scratch.array_failed[array] != scratch.search[1] and not is_full
+
+
+@inlined
+def _may_start(engine, job, now):
+    """Whether the job's reservation lasts, if it has one."""
+    reservation = engine.asks.reservation[engine.jobs.ask[job]]
+    times = engine.site.reservation_times
+    return reservation < 0 or times[reservation, BEGINS] <= now < times[reservation, OVER]
+
+
+@inlined
+def _try(engine, job, now):
+    """Starts a job if there are nodes for it, or can be."""
+    site, asks, tops, scratch = engine.site, engine.asks, engine.tops, engine.scratch
+    jobs, is_suspended = engine.jobs, engine.waiting.suspended[job]
+    ask, wall = jobs.ask[job], jobs.wall[job]
+    rows = 0
+    if is_suspended:
+        rows = find_own_nodes(site, asks, tops, scratch, engine.load, engine.running, (job, ask), (now, now + wall))
+    elif not (scratch.failed_in[ask] == scratch.search[1] and scratch.failed_wall[ask] <= wall):
+        rows = find_nodes(site, asks, tops, scratch, engine.load, ask, (now, now + wall))
+        if rows == 0:
+            scratch.failed_in[ask] = scratch.search[1]
+            scratch.failed_wall[ask] = wall
+    if rows == 0 and jobs.express[job]:
+        rows = preempt_youngest(engine, job, now)
+    if rows > 0:
+        start_pbs_job(engine, job, rows, now)
+    return STARTED if rows > 0 else BLOCKED
+
+
+@inlined
+def _has_place(engine, job):
+    """Whether the pass has a place for a further top job. A preempted job needs none, but takes one."""
+    tops, queue = engine.tops.depth, engine.jobs.queue[job]
+    group = queue if tops[queue] >= 0 else len(tops) - 1
+    if engine.asks.reservation[engine.jobs.ask[job]] >= 0:
+        return False
+    return engine.waiting.suspended[job] or engine.tops.left[group] > 0
+
+
+@compiled
+def _gets_plan(engine, job, now):
+    """Makes the job a top job. One that cannot have a plan takes no place, and can never start."""
+    tops, queue = engine.tops, engine.jobs.queue[job]
+    if tops.length[0] == len(tops.job):
+        return False
+    if not plan_top_job(engine, job, now):
+        engine.waiting.hopeless[job] = True
+        return False
+    tops.left[queue if tops.depth[queue] >= 0 else len(tops.depth) - 1] -= 1
+    return True
+
+
+@compiled
+def _queue_victims(engine, place):
+    """Jobs that were preempted wait again, behind those that the pass has considered."""
+    victims = engine.victims
+    while victims.queued[0] < victims.length[0]:
+        join_pbs_queue(engine, victims.job[victims.queued[0]], place)
+        victims.queued[0] += 1
+
+
+@inlined
+def _leave_queue(queue, running):
+    """Jobs that run leave the queue."""
+    kept = 0
+    for k in range(queue.length[0]):
+        job = queue.pending[k]
+        if running.end[job] == UNSET:
+            queue.pending[kept] = job
+            kept += 1
+    queue.length[0] = kept

@@ -1,0 +1,103 @@
+"""Limits on running jobs and on what they hold, of the server and its queues. Rules: docs/reference/pbs.md, "Limits"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simulator.compiled import inlined
+from simulator.pbs.requests import PbsJob
+from simulator.pbs.state import RunLimits
+from traces.cluster.accounts import Limit
+from traces.cluster.description import ClusterDescription
+
+_RESOURCES = {"cpu": "ncpus", "mem": "mem", "gpu": "ngpus"}
+_MIB = 1024
+
+
+def run_limits(cluster: ClusterDescription, asked: Sequence[PbsJob]) -> RunLimits:
+    """The limits that hold for each job. A limit of one name goes before that of all names."""
+    limits = [limit for limit in cluster.limits if is_counted(limit)]
+    places: dict[tuple[str, str, str, str, str], int] = {}
+    bound: list[int] = []
+    slot: list[int] = []
+    amount: list[int] = []
+    first = [0]
+    for one in asked:
+        queue = cluster.partition_named(one.queue).name if not one.reservation else ""
+        for limit in _of_job(limits, one, queue):
+            key = (limit.owner, limit.owner_name, limit.each, _whose(limit, one), limit.resource)
+            if key not in places:
+                places[key] = len(bound)
+                bound.append(limit.bound * (_MIB if limit.resource == "mem" else 1))
+            slot.append(places[key])
+            amount.append(_amount(limit, one))
+        first.append(len(slot))
+    slots = np.array(bound, dtype=np.int64)
+    return RunLimits(
+        np.array(first, dtype=np.int64),
+        np.array(slot, dtype=np.int64),
+        np.array(amount, dtype=np.int64),
+        slots,
+        np.zeros_like(slots),
+        np.zeros_like(slots),
+    )
+
+
+def is_counted(limit: Limit) -> bool:
+    """Whether the replay follows the limit: a hard one on what runs, of the server or a queue."""
+    return (
+        limit.counts == "running"
+        and not (limit.is_soft or limit.is_least)
+        and limit.owner in ("cluster", "partition")
+        and limit.each != "job"
+    )
+
+
+def _of_job(limits: Sequence[Limit], one: PbsJob, queue: str) -> list[Limit]:
+    """Those that hold for a job, the narrowest of each kind."""
+    narrowest: dict[tuple[str, str, str], Limit] = {}
+    for limit in limits:
+        if limit.owner == "partition" and limit.owner_name != queue:
+            continue
+        if limit.who and limit.who != _whose(limit, one):
+            continue
+        key = (limit.owner, limit.each, limit.resource)
+        if key not in narrowest or limit.who:
+            narrowest[key] = limit
+    return list(narrowest.values())
+
+
+def _whose(limit: Limit, one: PbsJob) -> str:
+    return "" if limit.each == "all" else str(getattr(one, limit.each))
+
+
+def _amount(limit: Limit, one: PbsJob) -> int:
+    if limit.resource == "jobs":
+        return 1
+    if limit.resource == "nodes":
+        return sum(piece.count for piece in one.pieces)
+    return one.amount(_RESOURCES.get(limit.resource, limit.resource))
+
+
+@inlined
+def is_within(limits, tops, used, job, span):
+    """Whether no limit keeps the job from a span of time, with `used` of each slot in use at its begin, and more of it when the plans of
+    the pass begin."""
+    is_free = True
+    for entry in range(limits.first[job], limits.first[job + 1]):
+        slot, amount = limits.slot[entry], limits.amount[entry]
+        if used[slot] + amount > limits.bound[slot]:
+            is_free = False
+        for top in range(tops.length[0]):
+            if span[0] < tops.start[top] < span[1] and tops.used[top, slot] + amount > limits.bound[slot]:
+                is_free = False
+    return is_free
+
+
+@inlined
+def count_limits(limits, used, job, sign):
+    """A job starts (1) or ends (-1)."""
+    for entry in range(limits.first[job], limits.first[job + 1]):
+        used[limits.slot[entry]] += sign * limits.amount[entry]

@@ -1,0 +1,296 @@
+"""The clock of a replay: ends, submissions and reservations in the order of time, and a pass after each. Rules: docs/reference/pbs.md,
+"When passes come". All times are whole seconds of the log's clock."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.compiled import compiled
+from simulator.jobs.cluster import FOREVER
+from simulator.pbs.cycle import run_pass
+from simulator.pbs.queueing import join_pbs_queue
+from simulator.pbs.sharing import count_one
+from simulator.pbs.starting import end_pbs_job
+from simulator.pbs.state import KEPT, OVER, UNSET, PbsEngine
+
+IntArray = NDArray[np.int64]
+
+KEPT_S = 30
+"""Seconds for which nodes stay with a reservation that ended with a job in it."""
+NEXT_SUBMIT, ENDING, LAST_PASS, HELD = range(4)
+"""Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, and how many jobs are not eligible yet."""
+STILL_RUNS = UNSET - 1
+"""In `PbsReplay.finished`."""
+_AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
+
+
+class PbsReplay(NamedTuple):
+    """What a replay needs beside the engine."""
+
+    engine: PbsEngine
+    order: IntArray  # (jobs,), by submission
+    runtime: IntArray  # (jobs,)
+    submit_turn: IntArray  # (jobs,), which of the submissions and ends of one second come first
+    end_turn: IntArray  # (jobs,)
+    ending: IntArray  # (jobs,), running jobs by their true ends, the next one last
+    finished: IntArray  # (jobs,), when it ended, UNSET before
+    first_start: IntArray  # (jobs,), of a job that was preempted its first one
+    preempted: IntArray  # (jobs,), how often
+    held: IntArray  # (jobs,), jobs that are not eligible yet
+    reservation_state: IntArray  # (reservations,), how often it has changed: it begins, ends, and frees its nodes
+    reservation_due: IntArray  # (reservations,), when this changes
+    clock: IntArray  # (4,)
+
+
+@compiled
+def run_pbs(replay):
+    """Runs until all jobs have started that can. Starts are in `first_start`."""
+    clock, engine = replay.clock, replay.engine
+    while True:
+        now = _next_time(replay)
+        if now >= FOREVER:
+            return
+        is_quiet = True
+        while True:
+            if _is_end_next(replay, now):
+                _end_next(replay)
+                _release(replay, now)
+            elif not (_change_reservation(replay, now) or _submit_next(replay, now)):
+                break
+            _pass(replay, now)
+            is_quiet = False
+        if clock[HELD] > 0 and _release(replay, now) > 0:
+            _pass(replay, now)
+            is_quiet = False
+        if is_quiet and now >= clock[LAST_PASS] + engine.settings.iteration:
+            _pass(replay, now)
+
+
+@compiled
+def _next_time(replay):
+    """The next second in which something happens, or a pass is due because none has come for long."""
+    clock, engine = replay.clock, replay.engine
+    jobs = engine.jobs
+    now = FOREVER
+    if clock[NEXT_SUBMIT] < len(replay.order):
+        now = jobs.submit[replay.order[clock[NEXT_SUBMIT]]]
+    if clock[ENDING] > 0:
+        now = min(now, _true_end(replay, replay.ending[clock[ENDING] - 1]))
+    for k in range(len(replay.reservation_due)):
+        now = min(now, replay.reservation_due[k])
+    for k in range(clock[HELD]):
+        job = replay.held[k]
+        if jobs.begin[job] > clock[LAST_PASS] and not jobs.held[job]:
+            now = min(now, max(jobs.begin[job], jobs.submit[job]))
+    if now < FOREVER and engine.waiting.length[0] > 0:
+        now = min(now, clock[LAST_PASS] + engine.settings.iteration)
+    return now
+
+
+@compiled
+def _true_end(replay, job):
+    return replay.engine.running.start[job] + replay.runtime[job]
+
+
+@compiled
+def _is_end_next(replay, now):
+    """Whether the next event of this second is the end of a job, and not a submission that has an earlier turn."""
+    clock = replay.clock
+    if clock[ENDING] == 0:
+        return False
+    job = replay.ending[clock[ENDING] - 1]
+    if _true_end(replay, job) > now:
+        return False
+    if clock[NEXT_SUBMIT] == len(replay.order):
+        return True
+    coming = replay.order[clock[NEXT_SUBMIT]]
+    return replay.engine.jobs.submit[coming] > now or replay.end_turn[job] <= replay.submit_turn[coming]
+
+
+@compiled
+def _end_next(replay):
+    """The next job whose time is over ends."""
+    clock = replay.clock
+    clock[ENDING] -= 1
+    job = replay.ending[clock[ENDING]]
+    end = _true_end(replay, job)
+    replay.finished[job] = end
+    if replay.engine.settings.fair_share > 0:
+        # passes that found nobody waiting were left out, but counted usage
+        iteration = replay.engine.settings.iteration
+        last = clock[LAST_PASS] + max(end - clock[LAST_PASS] - 1, 0) // iteration * iteration
+        count_one(replay.engine, job, last)
+    end_pbs_job(replay.engine, job)
+
+
+@compiled
+def _submit_next(replay, now):
+    """The next job of this second joins the queue, an array with all its tasks. Returns whether there was one."""
+    clock, jobs = replay.clock, replay.engine.jobs
+    array, count = UNSET, 0
+    while clock[NEXT_SUBMIT] < len(replay.order):
+        job = replay.order[clock[NEXT_SUBMIT]]
+        if jobs.submit[job] > now or (count > 0 and (array < 0 or jobs.array[job] != array)):
+            break
+        array = jobs.array[job]
+        count += 1
+        clock[NEXT_SUBMIT] += 1
+        if _is_eligible(replay, job, now):
+            _join(replay, job, now)
+        else:
+            replay.held[clock[HELD]] = job
+            clock[HELD] += 1
+    return count > 0
+
+
+@compiled
+def _join(replay, job, now):
+    queue = replay.engine.waiting
+    queue.since[job] = now
+    join_pbs_queue(replay.engine, job, 0)
+
+
+@compiled
+def _is_eligible(replay, job, now):
+    """Whether neither a hold, nor a time, nor another job keeps the job."""
+    jobs = replay.engine.jobs
+    if jobs.held[job] or jobs.begin[job] > now:
+        return False
+    for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
+        kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
+        if kind == _AFTER_NOT_OK:
+            return False
+        done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
+        if done < 0:
+            return False
+    return True
+
+
+@compiled
+def _release(replay, now):
+    """Jobs that nothing keeps any more join the queue. Returns how many."""
+    clock, kept, released = replay.clock, 0, 0
+    for k in range(clock[HELD]):
+        job = replay.held[k]
+        if _is_eligible(replay, job, now):
+            _join(replay, job, now)
+            released += 1
+        else:
+            replay.held[kept] = job
+            kept += 1
+    clock[HELD] = kept
+    return released
+
+
+@compiled
+def _change_reservation(replay, now):
+    """The next reservation that begins or ends in this second does. Its jobs end with it, and its nodes are free some time later.
+
+    Returns whether there was one."""
+    engine = replay.engine
+    times, state, due = engine.site.reservation_times, replay.reservation_state, replay.reservation_due
+    for k in range(len(state)):
+        if due[k] > now:
+            continue
+        state[k] += 1
+        if state[k] == 1:
+            due[k] = times[k, OVER]
+        elif state[k] == 2:
+            due[k] = now + KEPT_S if _end_jobs_of(replay, k, now) > 0 else FOREVER
+            times[k, KEPT] = due[k] if due[k] < FOREVER else 0
+        else:
+            due[k] = FOREVER
+        return True
+    return False
+
+
+@compiled
+def _end_jobs_of(replay, reservation, now):
+    """Jobs of a reservation that is over end now. Returns how many."""
+    engine, clock = replay.engine, replay.clock
+    count = 0
+    for k in range(clock[ENDING]):
+        job = replay.ending[k]
+        if engine.asks.reservation[engine.jobs.ask[job]] == reservation and _true_end(replay, job) > now:
+            replay.runtime[job] = now - engine.running.start[job]
+            count += 1
+    if count > 0:
+        _sort_ending(replay)
+    return count
+
+
+@compiled
+def _pass(replay, now):
+    """A pass, after which those that it has started are on the list of ends."""
+    engine, clock = replay.engine, replay.clock
+    clock[LAST_PASS] = now
+    if engine.waiting.length[0] == 0:
+        return
+    if run_pass(engine, now) > 0:
+        if engine.victims.length[0] > 0:
+            _stop_victims(replay)
+        _note_ends(replay)
+
+
+@compiled
+def _note_ends(replay):
+    """Jobs that have started in this pass join the list of ends."""
+    running = replay.engine.running
+    for k in range(running.length[0]):
+        job = running.job[k]
+        if replay.finished[job] == UNSET:
+            replay.finished[job] = STILL_RUNS
+            if replay.first_start[job] == UNSET:
+                replay.first_start[job] = running.start[job]
+            _note_end(replay, job)
+
+
+@compiled
+def _stop_victims(replay):
+    """Jobs that were preempted in this pass leave the list of ends. What they have run is behind them, unless they begin again."""
+    victims, clock = replay.engine.victims, replay.clock
+    for k in range(victims.length[0]):
+        job = victims.job[k]
+        if replay.finished[job] != STILL_RUNS:
+            continue
+        place = 0
+        while replay.ending[place] != job:
+            place += 1
+        for other in range(place, clock[ENDING] - 1):
+            replay.ending[other] = replay.ending[other + 1]
+        clock[ENDING] -= 1
+        replay.finished[job] = UNSET
+        replay.runtime[job] = max(replay.runtime[job] - victims.ran[job], 0)
+        replay.preempted[job] += 1
+
+
+@compiled
+def _note_end(replay, job):
+    """The job joins the list of ends."""
+    clock, end = replay.clock, _true_end(replay, job)
+    place = clock[ENDING]
+    while place > 0 and _ends_before(replay, replay.ending[place - 1], job, end):
+        replay.ending[place] = replay.ending[place - 1]
+        place -= 1
+    replay.ending[place] = job
+    clock[ENDING] += 1
+
+
+@compiled
+def _ends_before(replay, other, job, end):
+    """Whether a running job ends before another one, which ends at `end`."""
+    theirs = _true_end(replay, other)
+    return theirs < end or (theirs == end and replay.end_turn[other] <= replay.end_turn[job])
+
+
+@compiled
+def _sort_ending(replay):
+    """Sorts the list of ends after some have changed."""
+    clock = replay.clock
+    count = clock[ENDING]
+    clock[ENDING] = 0
+    for k in range(count):
+        _note_end(replay, replay.ending[k])

@@ -1,0 +1,291 @@
+"""PBS as a replayer: whole schedules from submissions, walltimes, run times and the configuration alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.formula.machine import NUM_SLOTS, STACK_SIZE, USER_SHARE
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import CANCELLED, Schedule
+from simulator.pbs.limiting import run_limits
+from simulator.pbs.loop import PbsReplay, run_pbs
+from simulator.pbs.requests import PbsJob, site_and_asks
+from simulator.pbs.settings import CycleSettings, PbsPhases, cycle_settings, queue_depths, sort_formula
+from simulator.pbs.sharing import pbs_share_tree, usage_rate
+from simulator.pbs.state import (
+    BEGINS,
+    UNSET,
+    Asks,
+    Formulas,
+    NodeLoad,
+    PbsEngine,
+    PbsQueue,
+    PbsRunning,
+    PbsScratch,
+    PbsSite,
+    QueuedJobs,
+    TopJobs,
+    Victims,
+)
+from simulator.replayer import Outcome
+from traces.cluster.description import ClusterDescription
+
+IntArray = NDArray[np.int64]
+AFTER_ENDS = 1 << 40
+MOST_SUSPENDED = 16
+"""Plans of a pass for suspended jobs, beside those of its depth."""
+DEPENDENCY_KINDS = ("after", "afterany", "afterok", "afternotok")
+
+
+@dataclass(frozen=True)
+class PbsReplayer:
+    """Replays a described cluster under its own PBS. asked: of the same jobs, in the same order.
+
+    turns: (jobs,) for submissions and for ends, which of those of the same second come first. None for ends before submissions, and ends
+    in the order of starts."""
+
+    description: ClusterDescription
+    asked: Sequence[PbsJob]
+    phases: PbsPhases = field(default_factory=PbsPhases)
+    turns: tuple[IntArray, IntArray] | None = None
+    honours: ClassVar[frozenset[str]] = frozenset()
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many.
+
+        Raises ValueError if the requests are of other jobs, or if jobs already run."""
+        if len(jobs.submit) != len(self.asked):
+            raise ValueError(f"{len(jobs.submit)} jobs, but requests of {len(self.asked)}")
+        if len(cluster.running) or len(cluster.outages):
+            raise ValueError("PBS's replay begins on an idle cluster without outages: leave them out")
+        replay = new_pbs_replay(self.description, self.asked, (jobs.submit, jobs.runtime), self.phases)
+        if self.turns is not None:
+            replay.submit_turn[:], replay.end_turn[:] = self.turns
+        run_pbs(replay)
+        start = replay.first_start.copy()
+        never = start == UNSET
+        start[never] = CANCELLED
+        counts = {"never started": int(never.sum())}
+        if replay.preempted.any():
+            counts["preempted"] = int((replay.preempted > 0).sum())
+        return Outcome(Schedule(start, np.zeros(len(start), dtype=np.bool_)), counts=counts)
+
+
+def new_pbs_replay(
+    description: ClusterDescription, asked: Sequence[PbsJob], times: tuple[IntArray, IntArray], phases: PbsPhases
+) -> PbsReplay:
+    """A replay in which nothing has happened yet. times: submissions and run times."""
+    submit, runtime = times
+    first = int(submit.min()) if len(submit) else 0
+    engine = idle_pbs(description, asked, submit, phases)
+    count = len(asked)
+    return PbsReplay(
+        engine=engine,
+        order=np.argsort(submit, kind="stable"),
+        runtime=np.array(runtime, dtype=np.int64),
+        submit_turn=np.full(count, AFTER_ENDS, dtype=np.int64),
+        end_turn=np.zeros(count, dtype=np.int64),
+        ending=np.zeros(count + 1, dtype=np.int64),
+        finished=np.full(count, UNSET, dtype=np.int64),
+        first_start=np.full(count, UNSET, dtype=np.int64),
+        preempted=np.zeros(count, dtype=np.int64),
+        held=np.zeros(count, dtype=np.int64),
+        reservation_state=np.zeros(len(engine.site.reservation_times), dtype=np.int64),
+        reservation_due=engine.site.reservation_times[:, BEGINS].copy(),
+        clock=np.array([0, 0, first, 0], dtype=np.int64),
+    )
+
+
+def idle_pbs(
+    description: ClusterDescription, asked: Sequence[PbsJob], submit: IntArray, phases: PbsPhases
+) -> PbsEngine:
+    """The state in which nothing waits and nothing runs.
+
+    Raises ValueError for a job of a queue that the cluster does not have, and FormulaError."""
+    settings = cycle_settings(description.scheduler, phases)
+    weights = np.array([node.weight for node in description.nodes])
+    site, asks, ask = site_and_asks(description, asked, np.argsort(weights, kind="stable"))
+    limits = run_limits(description, asked)
+    decay = int(submit.min(initial=1 << 61)) + (settings.decay_time if phases.decay_s is None else phases.decay_s)
+    jobs, users = _queued_jobs(description, asked, submit, ask, settings)
+    num_jobs = len(asked)
+    rows = asks.chunks[ask] if num_jobs else np.zeros(0, dtype=np.int64)
+    arrays = int(jobs.array.max(initial=0)) + 1
+
+    def zeros(*shape: int) -> IntArray:
+        return np.zeros(shape, dtype=np.int64)
+
+    def never() -> IntArray:
+        return np.full(num_jobs, UNSET, dtype=np.int64)
+
+    first = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+    total = int(first[-1])
+    return PbsEngine(
+        site=site,
+        asks=asks,
+        jobs=jobs,
+        settings=settings,
+        load=_all_free(site),
+        running=PbsRunning(
+            zeros(1),
+            zeros(num_jobs),
+            never(),
+            never(),
+            first,
+            zeros(num_jobs),
+            np.zeros(total, dtype=np.int32),
+            np.zeros(total, dtype=np.int32),
+            zeros(arrays),
+        ),
+        tops=_top_jobs(description, site, asks, settings, len(limits.bound)),
+        limits=limits,
+        shares=pbs_share_tree(description, users, num_jobs, decay),
+        scratch=_scratch(site, asks, arrays),
+        victims=Victims(zeros(1), zeros(num_jobs), zeros(1), zeros(num_jobs)),
+        waiting=PbsQueue(
+            zeros(1),
+            zeros(num_jobs),
+            np.zeros(num_jobs),
+            never(),
+            zeros(num_jobs),
+            np.zeros(num_jobs, dtype=np.bool_),
+            np.zeros(num_jobs, dtype=np.bool_),
+        ),
+        formula=_formula(description),
+    )
+
+
+def _all_free(site: PbsSite) -> NodeLoad:
+    return NodeLoad(site.amounts.copy(), np.zeros(len(site.amounts), dtype=np.int64), site.amounts.sum(axis=0))
+
+
+def _scratch(site: PbsSite, asks: Asks, arrays: int) -> PbsScratch:
+    chunks = int(asks.chunks.max(initial=0)) + 1
+    num_nodes = len(site.amounts)
+    return PbsScratch(
+        trial=_all_free(site),
+        node=np.zeros(chunks, dtype=np.int32),
+        chunk=np.zeros(chunks, dtype=np.int32),
+        taken=np.zeros_like(site.amounts),
+        taken_for=np.zeros(num_nodes, dtype=np.int64),
+        host_taken=np.zeros(len(site.host_first) - 1, dtype=np.int64),
+        search=np.zeros(3, dtype=np.int64),
+        failed_in=np.zeros(len(asks.chunks), dtype=np.int64),
+        failed_wall=np.zeros(len(asks.chunks), dtype=np.int64),
+        array_failed=np.zeros(arrays, dtype=np.int64),
+        slots=np.zeros(NUM_SLOTS),
+        stack=np.zeros(STACK_SIZE),
+    )
+
+
+def _top_jobs(
+    description: ClusterDescription, site: PbsSite, asks: Asks, settings: CycleSettings, slots: int
+) -> TopJobs:
+    depth = np.array([*queue_depths(description), settings.depth], dtype=np.int64)
+    suspended = MOST_SUSPENDED if settings.preempts and settings.suspends else 0
+    most = int(np.maximum(depth, 0).sum()) + suspended if settings.strict else 0
+    rows = int(asks.chunks.max(initial=0)) + 1
+    zeros = np.zeros
+    return TopJobs(
+        length=zeros(1, dtype=np.int64),
+        job=zeros(most, dtype=np.int64),
+        start=zeros(most, dtype=np.int64),
+        end=zeros(most, dtype=np.int64),
+        count=zeros(most, dtype=np.int64),
+        node=zeros((most, rows), dtype=np.int32),
+        chunk=zeros((most, rows), dtype=np.int32),
+        free=zeros((most, *site.amounts.shape), dtype=np.int64),
+        jobs=zeros((most, len(site.amounts)), dtype=np.int64),
+        used=zeros((most, slots), dtype=np.int64),
+        left=depth.copy(),
+        depth=depth,
+    )
+
+
+def _formula(description: ClusterDescription) -> Formulas:
+    formula = sort_formula(description.scheduler)
+    if formula is None:
+        return Formulas(np.zeros((0, 2), dtype=np.int64), np.zeros(0), np.zeros(1, dtype=np.int64))
+    uses = np.array([USER_SHARE in formula.uses], dtype=np.int64)
+    return Formulas(formula.ops, formula.constants, uses)
+
+
+def _queued_jobs(
+    description: ClusterDescription,
+    asked: Sequence[PbsJob],
+    submit: IntArray,
+    ask: IntArray,
+    settings: CycleSettings,
+) -> tuple[QueuedJobs, list[str]]:
+    """The jobs as columns, and the names of the entities of fair share."""
+    places = {partition.name: k for k, partition in enumerate(description.partitions)}
+    named = [description.partition_named("" if one.reservation else one.queue) for one in asked]
+    queue = np.array([places[each.name] for each in named], dtype=np.int64)
+    priority = np.array([each.tier for each in named], dtype=np.int64)
+    own = np.array([one.priority for one in asked], dtype=np.int64)
+    express = (priority >= settings.express_priority) & bool(settings.preempts)
+    in_reservation = np.array([bool(one.reservation) for one in asked], dtype=np.bool_)
+    queues = sorted(range(len(description.partitions)), key=lambda k: -description.partitions[k].tier)
+    turn = np.argsort(queues)[queue] if settings.by_queue and len(queue) else np.zeros(len(asked), dtype=np.int64)
+    floor = np.where(in_reservation, -1, 2 * turn + (~express if len(asked) else 0)).astype(np.int64)
+    users = list(dict.fromkeys(one.user for one in asked))
+    entity = {name: k for k, name in enumerate(users)}
+    resource = str(description.scheduler.values.get("fairshare_usage_res", "cput"))
+    static = _static_order(description, asked, submit)
+    dependencies = [(DEPENDENCY_KINDS.index(kind), job) for one in asked for kind, job in one.dependencies]
+    counts = np.array([len(one.dependencies) for one in asked], dtype=np.int64)
+
+    def column(name: str) -> IntArray:
+        return np.array([getattr(one, name) for one in asked], dtype=np.int64)
+
+    return QueuedJobs(
+        submit=np.array(submit, dtype=np.int64),
+        wall=np.array([one.soft_walltime_s or one.time_s for one in asked], dtype=np.int64),
+        ask=ask,
+        queue=queue,
+        floor=floor,
+        static=static,
+        number=np.argsort(np.argsort(submit, kind="stable")),
+        express=express,
+        procs=np.array([one.amount("ncpus") for one in asked], dtype=np.int64),
+        entity=np.array([entity[one.user] for one in asked], dtype=np.int64),
+        rate=np.array([usage_rate(resource, one) for one in asked], dtype=np.float64),
+        priorities=np.stack([priority, own], axis=1),
+        array=column("array"),
+        array_limit=column("array_limit"),
+        begin=column("begin_s"),
+        held=column("held").astype(np.bool_),
+        first_dependency=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        dependency=np.array(dependencies, dtype=np.int64).reshape(-1, 2),
+    ), users
+
+
+def _static_order(description: ClusterDescription, asked: Sequence[PbsJob], submit: IntArray) -> IntArray:
+    """The place of each job in the order of job_sort_key, then of submissions."""
+    keys: list[IntArray] = [submit]
+    text = str(description.scheduler.values.get("job_sort_key", "")).replace('"', "")
+    for words in reversed([part.split() for part in text.split(",") if part.strip()]):
+        sign = -1 if len(words) > 1 and words[1].upper() == "HIGH" else 1
+        amounts = [sign * sort_amount(one, words[0], description) for one in asked]
+        keys.append(np.array(amounts, dtype=np.int64))
+    order = np.lexsort(keys)
+    static = np.empty(len(asked), dtype=np.int64)
+    static[order] = np.arange(len(asked))
+    return static
+
+
+def sort_amount(one: PbsJob, key: str, description: ClusterDescription) -> int:
+    """What job_sort_key sorts a job by."""
+    if key in ("walltime", "soft_walltime"):
+        return one.time_s
+    if key in ("job_priority", "sort_priority"):
+        return one.priority
+    if key == "fair_share_perc":
+        return next((member.shares for member in description.members if member.user == one.user), 0)
+    return one.amount(key)

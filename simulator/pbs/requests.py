@@ -1,0 +1,197 @@
+"""What PBS jobs ask for: chunks and their placement, in words, and as the arrays that compiled code takes.
+
+Jobs that ask for the same are one *ask*: what was found out about one of them in a pass holds for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.pbs.settings import FIVE_YEARS
+from simulator.pbs.state import EXCLUSIVE, SHARED, UNDECIDED, Asks, PbsSite
+from traces.cluster.description import ClusterDescription
+from traces.cluster.nodes import Node
+
+IntArray = NDArray[np.int64]
+
+ARRANGED = ("free", "pack", "scatter", "vscatter")
+"""In this order the numbers of `Asks.arrangement`."""
+_SHARING = {"": UNDECIDED, "shared": SHARED, "excl": EXCLUSIVE, "exclhost": EXCLUSIVE}
+_NAMES = ("host", "vnode")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """`count` equal chunks. amounts: of one chunk by the resource's name, memory in KiB. words: what its node must have."""
+
+    count: int
+    amounts: Mapping[str, int]
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PbsJob:
+    """One job's submission in words. Times in seconds of the log's clock.
+
+    walltime_s: None for none. soft_walltime_s: what PBS plans by, None for the walltime. arrangement: one of ARRANGED. sharing: "",
+    "shared", "excl" or "exclhost". array: the same number for all tasks of an array, -1 for other jobs. array_limit: tasks at a time, 0
+    for all. dependencies: (kind, place of the other job). begin_s: earliest start. held: nobody lets it go. rate: usage in a second.
+    """
+
+    submit_s: int
+    pieces: tuple[Piece, ...]
+    walltime_s: int | None = None
+    soft_walltime_s: int | None = None
+    arrangement: str = "free"
+    sharing: str = ""
+    queue: str = ""
+    user: str = ""
+    group: str = ""
+    project: str = ""
+    account: str = ""
+    reservation: str = ""
+    priority: int = 0
+    array: int = -1
+    array_task: int = -1
+    array_limit: int = 0
+    dependencies: tuple[tuple[str, int], ...] = ()
+    begin_s: int = 0
+    held: bool = False
+    rate: float | None = None
+    whole_job: Mapping[str, int] = field(default_factory=dict)
+
+    def amount(self, resource: str) -> int:
+        """How much of a resource all chunks have."""
+        return sum(piece.count * piece.amounts.get(resource, 0) for piece in self.pieces) + self.whole_job.get(
+            resource, 0
+        )
+
+    @property
+    def time_s(self) -> int:
+        """The walltime, or what PBS takes for none."""
+        return FIVE_YEARS if self.walltime_s is None else max(self.walltime_s, 1)
+
+
+def site_and_asks(
+    cluster: ClusterDescription, asked: Sequence[PbsJob], order: IntArray
+) -> tuple[PbsSite, Asks, NDArray[np.int64]]:
+    """Nodes and asks as arrays, and the ask of each job. order: (nodes,), the nodes in the order in which PBS looks at them.
+
+    Raises ValueError for a queue or a reservation that the cluster does not have."""
+    nodes = [cluster.nodes[int(place)] for place in order]
+    resources = _resources(asked)
+    hosts = {name: k for k, name in enumerate(dict.fromkeys(node.host or node.name for node in nodes))}
+    host = np.array([hosts[node.host or node.name] for node in nodes], dtype=np.int64)
+    masks: dict[tuple[str, tuple[str, ...]], int] = {}
+    reservations = {each.name: k for k, each in enumerate(cluster.reservations)}
+    reservations |= {each.queue: k for k, each in enumerate(cluster.reservations) if each.queue}
+    kinds: dict[object, int] = {}
+    rows: list[tuple[int, int, tuple[int, ...]]] = []
+    first, arrangement, exclusive, reserved = [0], [], [], []
+    ask = np.zeros(len(asked), dtype=np.int64)
+    for job, one in enumerate(asked):
+        if one.reservation and one.reservation not in reservations:
+            raise ValueError(f"job {job} is of reservation {one.reservation!r}, which the cluster does not have")
+        of = reservations.get(one.reservation, -1)
+        pieces = tuple(
+            (piece.count, tuple(piece.amounts.get(name, 0) for name in resources), piece.words) for piece in one.pieces
+        )
+        key = (pieces, one.arrangement, one.sharing, "" if of >= 0 else one.queue, of)
+        if key not in kinds:
+            kinds[key] = len(kinds)
+            queue = "" if of >= 0 else cluster.partition_named(one.queue).name
+            for count, amounts, words in pieces:
+                rows.append((count, masks.setdefault((queue, words), len(masks)), amounts))
+            first.append(len(rows))
+            arrangement.append(ARRANGED.index(one.arrangement))
+            exclusive.append(_SHARING[one.sharing])
+            reserved.append(of)
+        ask[job] = kinds[key]
+    chunks = np.array([row[0] for row in rows], dtype=np.int64)
+    of_chunk = np.array([row[2] for row in rows], dtype=np.int64).reshape(len(rows), len(resources))
+    bounds = np.array(first, dtype=np.int64)
+    asks = Asks(
+        first=bounds,
+        count=chunks,
+        mask=np.array([row[1] for row in rows], dtype=np.int64),
+        amounts=of_chunk,
+        total=np.add.reduceat(of_chunk * chunks[:, None], bounds[:-1], axis=0) if len(rows) else of_chunk,
+        chunks=np.add.reduceat(chunks, bounds[:-1]) if len(rows) else chunks,
+        arrangement=np.array(arrangement, dtype=np.int64),
+        exclusive=np.array(exclusive, dtype=np.int64),
+        reservation=np.array(reserved, dtype=np.int64),
+    )
+    usable = np.array([_usable(cluster, nodes, *key) for key in masks], dtype=np.bool_).reshape(-1, len(nodes))
+    return _site(cluster, nodes, resources, host, usable), asks, ask
+
+
+def _resources(asked: Sequence[PbsJob]) -> tuple[str, ...]:
+    """What any job asks for, processors first."""
+    names = dict.fromkeys(["ncpus", *(name for one in asked for piece in one.pieces for name in piece.amounts)])
+    return tuple(
+        name
+        for name in names
+        if name == "ncpus" or any(piece.amounts.get(name, 0) for one in asked for piece in one.pieces)
+    )
+
+
+def _site(
+    cluster: ClusterDescription,
+    nodes: Sequence[Node],
+    resources: tuple[str, ...],
+    host: IntArray,
+    usable: NDArray[np.bool_],
+) -> PbsSite:
+    by_host = np.argsort(host, kind="stable")
+    times = [
+        (one.begin_s, one.end_s, -(1 << 61) if one.announced_s is None else one.announced_s, 0, one.end_s)
+        for one in cluster.reservations
+    ]
+    reserved = [
+        [not one.nodes or node.name in names for node in nodes]
+        for one, names in ((one, set(one.nodes)) for one in cluster.reservations)
+    ]
+    return PbsSite(
+        amounts=np.array([[node_amount(node, name) for name in resources] for node in nodes], dtype=np.int64),
+        host=host,
+        host_first=np.searchsorted(host[by_host], np.arange(host.max() + 2)).astype(np.int64),
+        host_nodes=by_host.astype(np.int64),
+        all_nodes=np.arange(len(nodes), dtype=np.int64),
+        sharing=np.array([_SHARING.get(_own_sharing(node), UNDECIDED) for node in nodes], dtype=np.int64),
+        forced=np.array(
+            [node.sharing.startswith("force_") or node.sharing == "ignore_excl" for node in nodes], dtype=np.bool_
+        ),
+        usable=usable,
+        reservation_nodes=np.array(reserved, dtype=np.bool_).reshape(-1, len(nodes)),
+        reservation_times=np.array(times, dtype=np.int64).reshape(-1, 5),
+    )
+
+
+def _own_sharing(node: Node) -> str:
+    return "shared" if node.sharing == "ignore_excl" else node.sharing.partition("_")[2]
+
+
+def node_amount(node: Node, resource: str) -> int:
+    """How much a node has of a resource. Memory that is not counted is without end."""
+    if resource == "ncpus":
+        return node.cpus
+    if resource == "mem":
+        return node.memory_mib * 1024 or 1 << 50
+    return node.num_gpus if resource == "ngpus" else node.resources.get(resource, 0)
+
+
+def _usable(cluster: ClusterDescription, nodes: Sequence[Node], queue: str, words: tuple[str, ...]) -> list[bool]:
+    """Whether jobs of a queue ("" for those of a reservation) may have each node, and it has what they want of it."""
+    allowed = set(cluster.nodes_of(cluster.partition_named(queue))) if queue else {node.name for node in nodes}
+    return [node.name in allowed and all(_has(node, word) for word in words) for node in nodes]
+
+
+def _has(node: Node, word: str) -> bool:
+    key, _, value = word.partition("=")
+    if value and key in _NAMES:
+        return value == ((node.host or node.name) if key == "host" else node.name)
+    return word in node.features or word == node.name

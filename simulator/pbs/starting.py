@@ -1,0 +1,58 @@
+"""Starts and ends of jobs, and what they change."""
+
+from __future__ import annotations
+
+from simulator.compiled import compiled
+from simulator.pbs.limiting import count_limits
+from simulator.pbs.placing import add_rows, add_to_plan
+from simulator.pbs.state import OVER, UNSET
+
+
+@compiled
+def start_pbs_job(engine, job, rows, now):
+    """The job starts on the first `rows` rows that the last search has filled."""
+    running, scratch, jobs, tops = engine.running, engine.scratch, engine.jobs, engine.tops
+    site, asks, limits = engine.site, engine.asks, engine.limits
+    first, ask = running.first[job], jobs.ask[job]
+    running.node[first : first + rows] = scratch.node[:rows]
+    running.chunk[first : first + rows] = scratch.chunk[:rows]
+    running.count[job] = rows
+    add_rows(site, asks, engine.load, ask, (running.node, running.chunk, first, rows), -1)
+    count_limits(limits, limits.used, job, 1)
+    if jobs.array[job] >= 0:
+        running.of_array[jobs.array[job]] += 1
+    end = now + jobs.wall[job]
+    if asks.reservation[ask] >= 0:
+        end = min(end, site.reservation_times[asks.reservation[ask], OVER])
+    for top in range(tops.length[0]):
+        if now <= tops.start[top] < end:
+            add_to_plan(site, asks, tops, top, ask, (running.node, running.chunk, first, rows))
+            count_limits(limits, tops.used[top], job, 1)
+    engine.waiting.suspended[job] = False
+    running.start[job] = now
+    running.end[job] = end
+    engine.shares.counted[job] = now
+    place = running.length[0]
+    while place > 0 and running.end[running.job[place - 1]] > end:
+        running.job[place] = running.job[place - 1]
+        place -= 1
+    running.job[place] = job
+    running.length[0] += 1
+
+
+@compiled
+def end_pbs_job(engine, job):
+    """The job ends, or is taken from its nodes."""
+    running, jobs = engine.running, engine.jobs
+    place = 0
+    while running.job[place] != job:
+        place += 1
+    for k in range(place, running.length[0] - 1):
+        running.job[k] = running.job[k + 1]
+    running.length[0] -= 1
+    rows = (running.node, running.chunk, running.first[job], running.count[job])
+    add_rows(engine.site, engine.asks, engine.load, jobs.ask[job], rows, 1)
+    count_limits(engine.limits, engine.limits.used, job, -1)
+    if jobs.array[job] >= 0:
+        running.of_array[jobs.array[job]] -= 1
+    running.end[job] = UNSET

@@ -1,0 +1,1 @@
+"""PBS as it decides, against recorded runs of the real one."""
