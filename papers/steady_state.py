@@ -42,6 +42,8 @@ MEASURES = {
     "max_wait": "longest wait",
 }
 
+DDPPO_NAMES = {"dd-ppo": "DD-PPO", "population": "our population"}
+
 
 class LearnedGroup(NamedTuple):
     """Trainings of one paper on one log. rules: one of each."""
@@ -60,9 +62,10 @@ def learned_groups() -> list[LearnedGroup]:
             LearnedGroup("RLScheduler", log, rules_of({name: members[f"{name}-last.json"] for name in of_log}))
         )
     kept = members_of(KEPT_POLICIES)
-    rows = pl.read_csv(io.BytesIO(kept[POLICIES])).filter(policy="dd-ppo")
-    for (source,), part in rows.group_by("source", maintain_order=True):
-        groups.append(LearnedGroup("DD-PPO", str(source), rules_of({name: kept[name] for name in part["file"]})))
+    rows = pl.read_csv(io.BytesIO(kept[POLICIES])).filter(pl.col("goal") == "bsld", pl.col("policy").is_in(DDPPO_NAMES))
+    for (policy, source), part in rows.group_by("policy", "source", maintain_order=True):
+        rules = rules_of({name: kept[name] for name in part["file"]})
+        groups.append(LearnedGroup(DDPPO_NAMES[str(policy)], str(source), rules))
     return groups
 
 

@@ -28,7 +28,7 @@ from papers.deep_back_filling.networks import play_episodes
 from papers.deep_back_filling.options import DeepBackFillingOptions
 from papers.deep_back_filling.placing_file import PlacingAgent, placing_from_bytes, placing_to_bytes
 from papers.deep_back_filling.protocol import RIVALS, ProtocolMetrics, protocol_metrics, try_rival, window_rival
-from papers.deep_back_filling.study import PROCS, SHOWN_METRICS, print_row
+from papers.deep_back_filling.study import DIGITS, HOURS, PROCS, SHOWN_METRICS, print_row
 from papers.deep_back_filling.trials import DRAW_SEED, trial_starts
 from papers.kept_files import kept_archive, members_of, short_floats, write_members
 from papers.markdown import print_cells, print_heading
@@ -159,8 +159,10 @@ def main() -> None:
         print_cells(*line)
     print("\ncheckpoints\n")
     print_heading("window", "episodes", "actions", *SHOWN_METRICS)
-    for line in csv.reader(io.StringIO(members[TESTS].decode())):
-        print_cells(*line)
+    for window, episodes, how, *values in csv.reader(io.StringIO(members[TESTS].decode())):
+        means = zip(SHOWN_METRICS.values(), map(float, values), strict=True)
+        shown = [f"{mean / (3600 if name in HOURS else 1):,.{DIGITS.get(name, 0)}f}" for name, mean in means]
+        print_cells(window, f"{int(episodes):,}", how, *shown)
 
 
 if __name__ == "__main__":

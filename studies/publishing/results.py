@@ -41,8 +41,8 @@ PRINTED = (
     "prediction waits", "vasp table_3", "vasp completion", "vasp networks", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "neural_annealing exact",
     "placements", "periods", "placing_rules",
-    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "best_repair",
-    "fidelity", "walltimes", "more_data", "as_published",
+    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "annealing_steps exact", "best_repair",
+    "fidelity", "walltimes", "more_data", "as_published", "dbf_as_published", "steady_state",
     "repositories", "confirmed", "agreement", "engine", "limited",
     "slurm_decisions", "slurm_priorities", "slurm_free_runs", "slurm_micro_cluster", "slurm_hpc_week",
 )  # fmt: skip
@@ -51,8 +51,10 @@ OF_PAPERS = {
     "as_published": "rlscheduler.as_published",
     "allocation": "neural_annealing.single_windows",
     "annealing_steps": "neural_annealing.annealing_steps",
+    "annealing_steps exact": "neural_annealing.annealing_steps --networks FCN-3 --recipe exact --updates 300",
     "best_repair": "neural_annealing.best_repair",
     "closed_loop": "neural_annealing.closed_loop",
+    "dbf_as_published": "deep_back_filling.as_published",
     "deep_back_filling": "deep_back_filling.study",
     "goal_curves": "rlscheduler.goal_curves",
     "inspector": "schedinspector.study",
@@ -61,10 +63,11 @@ OF_PAPERS = {
     "neural_annealing exact": "neural_annealing.study --networks FCN-3 --variants paper --recipe exact --updates 300",
     "periods": "neural_annealing.periods",
     "published": "rlscheduler.study",
+    "steady_state": "steady_state",
     "split_windows": "deep_back_filling.split_windows",
     "vasp completion": "rlschert.study completion",
     "vasp table_3": "rlschert.study table_3",
-    "vasp networks": "rlschert.study networks --checkpoints rlschert-networks",
+    "vasp networks": "rlschert.study networks",
 }
 """Of these, the modules below papers that print them instead."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
