@@ -3,7 +3,7 @@
 Every log is replayed once from its first job, and the second half of the jobs judges, as in `python -m studies verdicts`: beside FCFS with
 EASY, and beside random orders. The networks are those of RLScheduler at their last epoch, of DD-PPO, and of Deep Back-Filling. Trainings of
 one paper on one log share a row, with the least and the most of them. The rules in the first rows are trained by nobody, but the searched
-key was searched on other logs. On a log of its own training, a network may have learned from the jobs that judge.
+key, which was searched on all logs but KTH-SP2. On a log of its own training, a network may have learned from the jobs that judge.
 """
 
 from __future__ import annotations

@@ -39,22 +39,22 @@ class Variant(NamedTuple):
     workers: dict[str, Any] = {}
 
 
+PUBLISHED = Variant(
+    {"drawn": True, "exploit": True},
+    {"reward": "plain", "baseline": "critic", "siblings": 1, "critic_layers": [64, 32, 8], "gae_lambda": 0.95},
+    {"workers": 2, "sync_fraction": 0.4},
+)
+"""DD-PPO as its paper has it. The worker that has finished its windows stops the other, so two trainings differ. Wijmans et al. stop
+the others when more than 60 % have finished, which never happens with two."""
 VARIANTS = {
     "population": Variant({"drawn": True, "exploit": True}),
     "without PBT": Variant({"drawn": True, "exploit": False}),
     "without FT": Variant({"drawn": False, "exploit": True}),
     "ppo": Variant(),
-    "dd-ppo": Variant(
-        {"drawn": True, "exploit": True},
-        {"reward": "plain", "baseline": "critic", "siblings": 1, "critic_layers": [64, 32, 8], "gae_lambda": 0.95},
-        {"workers": 2, "sync_fraction": 0.4},
-    ),
+    "dd-ppo": PUBLISHED,
 }
 """What tunes hyper-parameters: FT draws those that training begins with, PBT copies and changes them between generations. PPO has those of
-the options, and as many epochs as all members together. The number of workers changes no policy of these four.
-
-dd-ppo is the paper's: its reward and critic, two workers, and the one that has finished its windows stops the other. So two trainings of
-it differ. Wijmans et al. stop the others when more than 60 % have finished, which never happens with two."""
+the options, and as many epochs as all members together. The number of workers changes no policy of these four."""
 SHARE_THAT_CHOOSES = 0.2
 """Last share of the jobs that are learned from, whose windows choose."""
 WINDOWS_THAT_CHOOSE = 64

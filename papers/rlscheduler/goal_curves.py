@@ -1,8 +1,7 @@
-"""Training curves for slowdown and wait on each log, RLScheduler's Figures 12 and 13: `python -m papers.rlscheduler.goal_curves [EPOCHS]`.
+"""Training curves for each goal on each log, RLScheduler's Figures 10 to 13: `python -m papers.rlscheduler.goal_curves [EPOCHS]`.
 
-The kernel network learns as published, one seed, from random weights, by that code's rules without backfilling, in windows of 256 jobs that
+The kernel network learns by PPO from random weights, one seed, by that code's rules without backfilling, in windows of 256 jobs that
 lie outside the ten published ones. After every epoch it is tried on other windows, beside SJF on the same. SDSC-SP2 is the derived log.
-Figures 10 and 11 are curves of `papers.rlscheduler.as_published`.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from assets.common.trace import Trace
 from assets.policies.training import PolicyTask, TrainingSetup
 from models.scheduling.learning.recipes import learn
 from models.scheduling.learning.training import EpochReport
-from models.scheduling.options import PAPER_PPO, Recipe
+from models.scheduling.options import PPOOptions, Recipe
 from papers.archive import trace_of_log
 from papers.markdown import print_cells, print_heading
 from papers.rlscheduler.ten_windows import published_split
 
-FIGURES = {"slowdown": "12", "wait": "13"}
+FIGURES = {"bsld": "10", "utilisation_as_coded": "11", "slowdown": "12", "wait": "13"}
 """Figure, by goal."""
 CURVE_LOGS = ("Lublin-1", "SDSC-SP2", "HPC2N", "Lublin-2")
 EPOCHS, SHOWN = 6, (1, 2, 3, 4, 6, 10, 20, 50, 100)
@@ -48,13 +47,15 @@ def goal_curve(trace: Trace, goal: str, epochs: int, trajectories: int = 100) ->
         if report.validation_cost is not None:
             curve[report.epoch] = report.validation_cost
 
-    ppo = PAPER_PPO.model_copy(update={"epochs": epochs, "trajectories": trajectories})
+    ppo = PPOOptions(epochs=epochs, reward="plain", baseline="critic", siblings=1, trajectories=trajectories)
     learn(setup.arena, setup.lessons, Recipe(start="nothing", cautious=False, ppo=ppo), 1, keep)
     return curve, float(setup.arena.costs("SJF", setup.lessons.validation).mean())
 
 
 def shown_cost(goal: str, cost: float) -> str:
-    """A cost as the figure has it."""
+    """A cost as the metric, which is minus the cost of a utilisation."""
+    if goal.startswith("utilisation"):
+        return f"{-cost:.3f}"
     return f"{cost:,.0f}" if goal == "wait" else f"{cost:.1f}"
 
 
