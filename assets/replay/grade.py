@@ -110,9 +110,8 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
     if graded is None:
         return None
     *of_mean, median, replayed_median, p95, replayed_p95, rank, distance = graded
-    grade = SourceGrade(
-        *of_mean, *(fitted or (None, None, None)), about=" ".join(part).strip() if part != ALL_GRADED else ""
-    )
+    grade = SourceGrade(*of_mean, *(fitted or (None,) * 5))
+    grade = grade._replace(about=" ".join(part).strip() if part != ALL_GRADED else "")
     if grade.grade is None or median is None:
         return grade
     return grade._replace(

@@ -3,7 +3,7 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dagster as dg
 import polars as pl
@@ -30,14 +30,31 @@ from models.scheduling.workers.task_folder import map_jobs
 from papers.ddppo.plots import reward_curves
 from warehouse import Warehouse
 
-VARIANTS: dict[str, dict[str, bool] | None] = {
-    "dd-ppo": {"drawn": True, "exploit": True},
-    "without PBT": {"drawn": True, "exploit": False},
-    "without FT": {"drawn": False, "exploit": True},
-    "ppo": None,
+
+class Variant(NamedTuple):
+    """A way to learn. tuned: how a population is, or None for one training. ppo, workers: what differs from the configuration."""
+
+    tuned: dict[str, bool] | None = None
+    ppo: dict[str, Any] = {}
+    workers: dict[str, Any] = {}
+
+
+PUBLISHED = Variant(
+    {"drawn": True, "exploit": True},
+    {"reward": "plain", "baseline": "critic", "siblings": 1, "critic_layers": [64, 32, 8], "gae_lambda": 0.95},
+    {"workers": 2, "sync_fraction": 0.4},
+)
+"""DD-PPO as its paper has it. The worker that has finished its windows stops the other, so two trainings differ. Wijmans et al. stop
+the others when more than 60 % have finished, which never happens with two."""
+VARIANTS = {
+    "population": Variant({"drawn": True, "exploit": True}),
+    "without PBT": Variant({"drawn": True, "exploit": False}),
+    "without FT": Variant({"drawn": False, "exploit": True}),
+    "ppo": Variant(),
+    "dd-ppo": PUBLISHED,
 }
 """What tunes hyper-parameters: FT draws those that training begins with, PBT copies and changes them between generations. PPO has those of
-the options, and as many epochs as all members together. The number of workers changes no policy, so all run on the same."""
+the options, and as many epochs as all members together. The number of workers changes no policy of these four."""
 SHARE_THAT_CHOOSES = 0.2
 """Last share of the jobs that are learned from, whose windows choose."""
 WINDOWS_THAT_CHOOSE = 64
@@ -47,7 +64,7 @@ class DDPPOConfig(dg.Config):
     goals: list[str] = Field(
         default=["bsld", "wait", "turnaround", "utilisation"], min_length=1, description="One policy for each"
     )
-    variants: list[str] = Field(default=list(VARIANTS), description="dd-ppo, without PBT, without FT, ppo")
+    variants: list[str] = Field(default=list(VARIANTS), description=", ".join(VARIANTS))
     seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
     jobs: int = Field(default=0, ge=0, description="First jobs of the log that are learned from; 0 for all")
     window_jobs: int = Field(default=256, ge=32, description="Jobs in a window of training")
@@ -153,11 +170,13 @@ def training_of(
     """How a variant is trained, and for how long. Raises ValueError for another name."""
     if variant not in VARIANTS:
         raise ValueError(f"unknown variant {variant!r}: expected one of {', '.join(VARIANTS)}")
-    tuned, members = VARIANTS[variant], config.population.model_dump()
+    tuned, ppo, changed = VARIANTS[variant]
+    members, workers = config.population.model_dump(), config.workers.model_copy(update=changed)
     if tuned is None:
         epochs = recipe.epochs * int(members["members"])
-        return on_workers(context, config.workers), recipe.with_epochs(epochs)
-    return on_workers(context, config.workers, PopulationOptions(**members | tuned)), recipe
+        return on_workers(context, workers), recipe.with_epochs(epochs)
+    recipe = recipe.model_copy(update={"ppo": recipe.ppo.model_copy(update=ppo)})
+    return on_workers(context, workers, PopulationOptions(**members | tuned)), recipe
 
 
 def _report_row(experiment: str, variant: str, seed: int, report: EpochReport) -> dict[str, Any]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SHOWN_NAMES = {"dd-ppo": "our population", "ppo": "our PPO"}
-"""What tables and pictures call variants that are not the paper's (docs/reference/differences.md)."""
+SHOWN_NAMES = {"population": "our population", "ppo": "our PPO", "dd-ppo": "DD-PPO"}
+"""What tables and pictures call variants. Only the last is the paper's (docs/reference/differences.md)."""
 COLOURS = (BLUE, ORANGE, GREEN, GREY)
 METRIC_LABELS = {
     "bsld": "bounded slowdown",

@@ -9,18 +9,16 @@ After `store`, `tracehouse run LOG --job ddppo_transfer` judges them on a log of
 from __future__ import annotations
 
 import argparse
-import io
-import tarfile
 from pathlib import Path
 
 import polars as pl
 
-from assets.common.storage import open_warehouse, read_model, store_model, write_whole
+from assets.common.storage import open_warehouse, read_model, store_model
 from assets.experiments.tables import store_curves, store_trained
-from traces.catalogue.places import PROJECT
+from papers.kept_files import kept_archive, members_of, write_members
 from warehouse import Warehouse
 
-KEPT_POLICIES = PROJECT / "docs" / "results" / "ddppo-policies.tar.xz"
+KEPT_POLICIES = kept_archive("ddppo")
 POLICIES, CURVES = "policies.csv", "curves.csv"
 """Rows of experiments.policies and of experiments.curves. All other members of the file are policy files."""
 
@@ -32,13 +30,7 @@ def keep(warehouse: Warehouse, target: Path = KEPT_POLICIES) -> int:
         curves = connection.sql("FROM experiments.curves WHERE experiment LIKE 'ddppo, %' ORDER BY ALL").pl()
     members = {POLICIES: policies.write_csv().encode(), CURVES: curves.write_csv().encode()}
     members |= {row["file"]: read_model(row["file"], row["sha256"]) for row in policies.iter_rows(named=True)}
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:xz") as archive:
-        for name, content in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    write_whole(target, packed.getvalue())
+    write_members(target, members)
     return policies.height
 
 
@@ -47,8 +39,7 @@ def store(warehouse: Warehouse, kept: Path = KEPT_POLICIES) -> int:
 
     Raises ValueError where a policy is not the one that its row names.
     """
-    with tarfile.open(kept) as archive:
-        content = {entry.name: archive.extractfile(entry).read() for entry in archive}  # type: ignore[union-attr]
+    content = members_of(kept)
     policies, curves = pl.read_csv(content[POLICIES]), pl.read_csv(content[CURVES])
     for row in policies.iter_rows(named=True):
         name, _, _ = Path(row["file"]).stem.rpartition("-")

@@ -91,13 +91,18 @@ def placing_to_bytes(agent: PlacingAgent) -> bytes:
 def load_placing(path: Path) -> PlacingAgent:
     """The inverse of `placing_to_bytes`. Raises ValueError that names the file and says what is wrong with it."""
     try:
-        return _agent_of(json.loads(path.read_bytes()))
+        return placing_from_bytes(path.read_bytes())
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error})") from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{path}: not an agent's file, or one that is cut short ({error})") from None
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: no agent that places jobs, or damaged ({error}): train it again") from None
+
+
+def placing_from_bytes(content: bytes) -> PlacingAgent:
+    """The inverse of `placing_to_bytes`. Raises KeyError, TypeError or ValueError for other content."""
+    return _agent_of(json.loads(content))
 
 
 def _agent_of(document: dict[str, Any]) -> PlacingAgent:

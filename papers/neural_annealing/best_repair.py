@@ -15,7 +15,6 @@ In a search a network draws the first nodes by its chances, or by chances that a
 from __future__ import annotations
 
 import argparse
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,12 +32,12 @@ from models.allocation.scas import scas_allocation
 from models.allocation.window import Window
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
+from papers.kept_files import kept_archive, members_of
 from papers.markdown import markdown
 from papers.neural_annealing.options import RepairOptions
 from papers.neural_annealing.protocol import HOP_COST
-from papers.neural_annealing.study import TRAINED_CLUSTERS
+from papers.neural_annealing.study import SOFTER, TRAINED_CLUSTERS
 from papers.neural_annealing.training import TEST_STREAM, epoch_seed, epoch_windows
-from traces.catalogue.places import PROJECT
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -51,9 +50,7 @@ PLAYS = 20
 """Repairs of each state that a trained network draws."""
 BEST_MOVES = (20, 100)
 SEARCH_MOVES = 500
-SOFTER = 0.1
-"""Factor of logits, chosen on windows that no table has."""
-KEPT_REPAIRS = PROJECT / "docs" / "results" / "repair-policies.tar.xz"
+KEPT_REPAIRS = kept_archive("repair")
 """Repair steps that were trained, as `tracehouse place` takes them."""
 SEARCHED = {"that undoes rejected moves": PAPERS_ANNEALING, "as published": PUBLISHED_ANNEALING}
 Policies = dict[str, RepairPolicy]
@@ -65,8 +62,8 @@ def main() -> None:
     parser.add_argument("--policies", default="", help="files of trained repair steps, separated by commas")
     parser.add_argument("--epochs", type=int, default=TEST_EPOCHS, help="epochs of 100 windows")
     arguments = parser.parse_args()
-    files = {Path(name).stem: Path(name).read_bytes() for name in arguments.policies.split(",") if name}
-    policies = policies_of(files or kept_repairs())
+    files = {name: Path(name).read_bytes() for name in arguments.policies.split(",") if name}
+    policies = policies_of(files or members_of(KEPT_REPAIRS))
     rows = [row for tree in TRAINED_CLUSTERS for row in single_repairs(tree, policies.get(tree, {}), arguments.epochs)]
     titles = ["tree", "before the repair", "repair", "cost", "below a random one", "95 %"]
     print(f"\na single repair\n\n{markdown(titles, rows)}", flush=True)
@@ -75,27 +72,13 @@ def main() -> None:
     print(f"\nwhole searches\n\n{markdown(titles, rows)}", flush=True)
 
 
-def kept_repairs(file: Path = KEPT_REPAIRS) -> dict[str, bytes]:
-    """The files of the archive by their names, none where there is no archive."""
-    if not file.exists():
-        return {}
-    with tarfile.open(file) as archive:
-        return {Path(each.name).stem: archive.extractfile(each).read() for each in archive if each.isfile()}  # type: ignore[union-attr]
-
-
 def policies_of(files: dict[str, bytes]) -> dict[str, Policies]:
     """By tree: trained repair steps by the names of their files."""
     policies: dict[str, Policies] = {}
     for name, content in files.items():
         policy, card = repair_from_bytes(content)
-        policies.setdefault(card["tree"], {})[name] = policy
+        policies.setdefault(card["tree"], {})[Path(name).stem] = policy
     return policies
-
-
-def softer(policy: RepairPolicy, factor: float) -> RepairPolicy:
-    """The same network with its logits times a factor."""
-    last = tuple(part * np.float32(factor) for part in policy.weights[-2:])
-    return replace(policy, weights=(*policy.weights[:-2], *last))
 
 
 def tested_windows(tree: str, epochs: int) -> list[tuple[IntArray, IntArray]]:
@@ -141,7 +124,7 @@ def searches(tree: str, policies: Policies, epochs: int) -> list[list[str]]:
         costs: dict[tuple[str, str], FloatArray] = {("random", f"{SEARCH_MOVES}"): drawn}
         for name, policy in policies.items():
             for label, factor in ((name, 1.0), (f"{name}, softer", SOFTER)):
-                annealer = NeuralAnnealer(softer(policy, factor), replace(rules, steps=SEARCH_MOVES))
+                annealer = NeuralAnnealer(policy.softened(factor), replace(rules, steps=SEARCH_MOVES))
                 costs[label, f"{SEARCH_MOVES}"] = np.array(
                     [annealer.allocate(window, [1, seed]).cost for seed, window in enumerate(whole)]
                 )

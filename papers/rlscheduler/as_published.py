@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -32,13 +31,13 @@ from models.scheduling.learning.training import EpochReport
 from models.scheduling.options import PAPER_PPO
 from models.scheduling.policy_file import policy_from_bytes, policy_to_bytes
 from papers.archive import trace_of_log
+from papers.kept_files import kept_archive, members_of
 from papers.markdown import print_cells, print_heading
 from papers.rlscheduler.study import GOALS, PAPER_LOGS, PAPER_RL
 from papers.rlscheduler.ten_windows import BACKFILLINGS, PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
 from simulator.policies.network import KernelWeights
-from traces.catalogue.places import PROJECT
 
-KEPT_TRAININGS = PROJECT / "docs" / "results" / "rlscheduler-policies.tar.xz"
+KEPT_TRAININGS = kept_archive("rlscheduler")
 CURVE_FILE, NETWORK_FILE = "curves.csv", "networks.csv"
 """Members of KEPT_TRAININGS: the costs of every epoch. networks.csv has those of Figure 8. All others are policy files."""
 FILTERED_EPOCHS = 50
@@ -113,12 +112,6 @@ def published_card(training: PublishedTraining, which: str, best_epoch: int) -> 
         "epoch": PAPER_PPO.epochs if which == "last" else best_epoch,
     }
     return {"source": training.log, "trained_jobs": PUBLISHED_JOBS, **task, "filtered": training.filtered, **learned}
-
-
-def kept_members(file: Path = KEPT_TRAININGS) -> dict[str, bytes]:
-    """The members of the archive by name."""
-    with tarfile.open(file) as archive:
-        return {member.name: archive.extractfile(member).read() for member in archive if member.isfile()}  # type: ignore[union-attr]
 
 
 def judged_cost(members: dict[str, bytes], training: PublishedTraining, which: str, backfill: str) -> float:
@@ -200,7 +193,7 @@ def main() -> None:
             if training.name.startswith(given.only) and not (given.train / f"{training.name}.csv").exists():
                 train_as_published(training, given.train, given.device)
         return
-    members = kept_members()
+    members = members_of(KEPT_TRAININGS)
     for goal, title in PAPER_GOALS.items():
         print(f"\n{title}\n")
         print_heading("log", "policy, seeds 1 and 2", *BACKFILLINGS)

@@ -2,24 +2,35 @@
 
 training: until learned killing has converged, a quarter of an hour. completion: the curve of RLSchert without killing for completion
 time. table_3: what an iteration of the paper's networks on state images takes. networks: Table 3 itself, with the paper's settings and
-one seed, and DeepRM. An interrupted training goes on from its file in `--checkpoints`. All on synthetic jobs, in CPU time of one process.
+one seed, and DeepRM, from docs/results/rlschert-policies.tar.xz. All on synthetic jobs, in CPU time of one process.
+
+    python -m papers.rlschert.study --train FOLDER
+    python -m papers.rlschert.study --keep FOLDER
+
+train these networks, where an interrupted training goes on from its file, and write them into the archive.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
+from papers.kept_files import kept_archive, members_of, write_members
 from papers.markdown import markdown
 from papers.rlschert.cluster import Setting, run_heuristic_on
+from papers.rlschert.network_file import network_from_bytes, network_to_bytes
+from papers.rlschert.networks import new_rlschert_network
 from papers.rlschert.options import PAPER_OPTIONS, RLSchertOptions
 from papers.rlschert.plan import NETWORKS_TRIED, TEST_SEED
 from papers.rlschert.training import IterationReport, RLSchertPolicy, train_rlschert, train_selecting
@@ -96,71 +107,112 @@ def table_3() -> None:
     print(f"\nTable 3, networks on state images\n\n{markdown(titles, lines)}")
 
 
-@dataclass(frozen=True)
-class TrainedImage:
-    """A network on state images that was trained with the paper's settings. name: its row. printed: slowdown in Table 3, or Table 7
-    for DeepRM. seconds: CPU time of the training, of what was trained in this process."""
+class ImageTraining(NamedTuple):
+    """A network on state images, as the paper trains it. algorithm, network: as RLSchertOptions has them. with_remaining: whether estimates
+    follow the predictions while jobs run. printed: the slowdown in Table 3, or in Table 7 for DeepRM."""
 
     name: str
+    algorithm: str
+    network: str
+    with_remaining: bool
     printed: float
-    setting: Setting
-    policy: RLSchertPolicy
-    curve: list[IterationReport]
-    seconds: float
+
+    @property
+    def file(self) -> str:
+        """Of what is kept."""
+        return f"{'rlschert' if self.with_remaining else 'deeprm'}-{self.algorithm}-{self.network}-1"
+
+    @property
+    def setting(self) -> Setting:
+        """The cluster, with the reward as printed."""
+        return Setting(with_remaining=self.with_remaining, printed_reward=True)
 
 
 IMAGES_TRAINED = (
-    ("policy gradient, dense", "pg", "image_mlp", True, 7.16),
-    ("PPO, dense", "ppo", "image_mlp", True, 7.03),
-    ("PPO, dense, first predictions", "ppo", "image_mlp", False, 9.63),
-    ("PPO, convolutions", "ppo", "image_cnn", True, 7.59),
+    ImageTraining("policy gradient, dense", "pg", "image_mlp", True, 7.16),
+    ImageTraining("PPO, dense", "ppo", "image_mlp", True, 7.03),
+    ImageTraining("PPO, dense, first predictions", "ppo", "image_mlp", False, 9.63),
+    ImageTraining("PPO, convolutions", "ppo", "image_cnn", True, 7.59),
 )
-"""Row, algorithm, network, whether estimates follow the predictions while jobs run, and what the paper prints."""
+KEPT_NETWORKS = kept_archive("rlschert")
+CURVES = "curves.csv"
+"""Of the archive: file, iteration, mean slowdown of the sampled sequences, and on the validation sequences where it was measured."""
 
 
-def networks(checkpoints: Path | None, iterations: int = PAPER_OPTIONS.iterations, seed: int = 1) -> None:
-    """Table 3, and a network that sees first predictions alone, as DeepRM does. None kills, and judging sequences are of no training."""
+def train_networks(folder: Path, iterations: int = PAPER_OPTIONS.iterations) -> None:
+    """Trains what the folder lacks, one after the other: Table 3, and a network that sees first predictions alone, as DeepRM does. None
+    kills. An interrupted training goes on from its file."""
     pool, validation = (draw_sequences(Workload(), count, draw) for draw, count in ((1, PAPER_OPTIONS.pool), (2, 32)))
-    trained = []
-    for name, algorithm, network, with_remaining, printed in IMAGES_TRAINED:
-        changed = {"network": network, "algorithm": algorithm, "iterations": iterations}
-        options, setting = (
-            PAPER_OPTIONS.model_copy(update=changed),
-            Setting(with_remaining=with_remaining, printed_reward=True),
-        )
-        kind = "rlschert" if with_remaining else "deeprm"
-        file = checkpoints / f"{kind}-{algorithm}-{network}-{seed}.pt" if checkpoints else None
-        begin = time.process_time()
-        policy, curve = train_selecting(pool, validation, setting, options, seed, file)
-        trained.append(TrainedImage(name, printed, setting, policy, curve, time.process_time() - begin))
-        print(f"{name}: {trained[-1].seconds:.0f} CPU-s now", flush=True)
-    print_networks(trained)
+    for image in IMAGES_TRAINED:
+        changed = {"network": image.network, "algorithm": image.algorithm, "iterations": iterations}
+        options, begin = PAPER_OPTIONS.model_copy(update=changed), time.process_time()
+        train_selecting(pool, validation, image.setting, options, 1, folder / f"{image.file}.pt")
+        print(f"{image.name}: {time.process_time() - begin:.0f} CPU-s now", flush=True)
 
 
-def print_networks(trained: list[TrainedImage]) -> None:
-    """Slowdowns on the 16 test sequences, beside the heuristics, and the curves on the validation sequences."""
-    test = draw_sequences(Workload(), 16, TEST_SEED)
+def keep_networks(folder: Path, target: Path = KEPT_NETWORKS) -> None:
+    """Writes the policies and curves of the folder into the archive. A training that has not ended is kept as it is."""
+    members, rows = {}, io.StringIO()
+    for image in IMAGES_TRAINED:
+        if not (folder / f"{image.file}.pt").exists():
+            continue
+        state = torch.load(folder / f"{image.file}.pt", weights_only=True)["state"]
+        network = new_rlschert_network(image.network, Setting().procs, False)
+        network.load_state_dict(state["networks"]["kept"])
+        curve = [IterationReport(**report) for report in state["curve"]]
+        card = {"name": image.name, "seed": 1, "iterations": len(curve), "of": PAPER_OPTIONS.iterations}
+        policy = RLSchertPolicy(network, image.network, False)
+        members[f"{image.file}.json"] = network_to_bytes(policy, Setting().procs, card)
+        for report in curve:
+            shown = "" if report.validation is None else f"{report.validation:.3f}"
+            csv.writer(rows, lineterminator="\n").writerow(
+                [image.file, report.iteration, f"{report.sampled:.3f}", shown]
+            )
+    write_members(target, members | {CURVES: rows.getvalue().encode()})
+
+
+def networks() -> None:
+    """Slowdowns of the kept networks on the 16 test sequences, beside the rules, and the curves on the validation sequences."""
+    members, test = members_of(KEPT_NETWORKS), draw_sequences(Workload(), 16, TEST_SEED)
     costs = {
         name: run_heuristic_on(test, Setting(with_remaining=name in WHOLE_QUEUE_HEURISTICS), name).slowdowns()
         for name in (*HEURISTICS, *WHOLE_QUEUE_HEURISTICS)
     }
-    printed = dict.fromkeys(costs, "")
-    for one in trained:
-        costs[one.name] = one.policy.run(test, one.setting).slowdowns()
-        printed[one.name] = f"{one.printed:.2f}"
+    facts = {name: ["", ""] for name in costs}
+    for image in IMAGES_TRAINED:
+        if f"{image.file}.json" in members:
+            policy, card = network_from_bytes(members[f"{image.file}.json"])
+            costs[image.name] = policy.run(test, image.setting).slowdowns()
+            facts[image.name] = [f"{card['iterations']} of {card['of']}", f"{image.printed:.2f}"]
     lines = []
     for name, cost in costs.items():
-        apart = paired_difference(cost[None], costs["SAF"][None], Windows(np.arange(len(cost)), 1), 1)
-        interval = "" if name == "SAF" or apart.low is None else f"{apart.low:+.2f} to {apart.high:+.2f}"
-        lines.append([name, f"{cost.mean():.2f}", interval, printed[name]])
-    titles = ["scheduler", "slowdown", "against SAF, 95 %", "the paper prints"]
+        intervals = [
+            "" if name == rival else interval_of(cost, costs[rival]) for rival in ("SJF", "SAF") if rival in costs
+        ]
+        lines.append([name, f"{cost.mean():.2f}", *intervals, *facts[name]])
+    titles = ["scheduler", "slowdown", "against SJF, 95 %", "against SAF, 95 %", "iterations", "the paper prints"]
     print(f"\nTable 3, trained as published\n\n{markdown(titles, lines)}")
-    shown = sorted({report.iteration for one in trained for report in one.curve if report.iteration % 25 == 0})
-    rows = []
-    for one in trained:
-        validated = {report.iteration: report.validation for report in one.curve}
-        cells = [f"{validated[iteration]:.2f}" if validated.get(iteration) else "" for iteration in shown]
-        rows.append([one.name, *cells])
+    print_image_curves(members[CURVES].decode())
+
+
+def interval_of(cost: np.ndarray, rival: np.ndarray) -> str:
+    """The 95 % interval of the mean difference over sequences."""
+    apart = paired_difference(cost[None], rival[None], Windows(np.arange(len(cost)), 1), 1)
+    return "" if apart.low is None else f"{apart.low:+.2f} to {apart.high:+.2f}"
+
+
+def print_image_curves(text: str) -> None:
+    """What the networks cost on the validation sequences, by iteration."""
+    validated: dict[str, dict[int, str]] = {}
+    for file, iteration, _, cost in csv.reader(io.StringIO(text)):
+        if cost:
+            validated.setdefault(file, {})[int(iteration)] = f"{float(cost):.2f}"
+    shown = sorted({iteration for of in validated.values() for iteration in of if iteration % 25 == 0})
+    rows = [
+        [image.name, *(validated[image.file].get(iteration, "") for iteration in shown)]
+        for image in IMAGES_TRAINED
+        if image.file in validated
+    ]
     print(
         f"\nTable 3, slowdown on the validation sequences by iteration\n\n{markdown(['network', *map(str, shown)], rows)}"
     )
@@ -170,10 +222,14 @@ def main() -> None:
     """Runs the parts that are named."""
     parser = argparse.ArgumentParser(prog="python -m papers.rlschert.study")
     parser.add_argument("parts", nargs="*")
-    parser.add_argument("--checkpoints", type=Path, help="folder of the networks that were trained")
+    parser.add_argument("--train", type=Path, metavar="FOLDER", help="train the networks of Table 3 that it lacks")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write what was trained there into the archive")
     arguments = parser.parse_args()
+    if arguments.train or arguments.keep:
+        (train_networks if arguments.train else keep_networks)(arguments.train or arguments.keep)
+        return
     parts: dict[str, Callable[[], None]] = {"training": training, "completion": completion_curve, "table_3": table_3}
-    parts["networks"] = lambda: networks(arguments.checkpoints)
+    parts["networks"] = networks
     if not arguments.parts or set(arguments.parts) - set(parts):
         sys.exit(f"expected parts to run, of {', '.join(parts)}")
     for part in arguments.parts:

@@ -55,7 +55,7 @@ def ddppo_tables(connection: DuckDBPyConnection) -> Tables:
         tables[f"ddppo differences, {source}"] = (command, differences_table(of_source))
         tables[f"ddppo verdicts, {source}"] = (command, verdicts_table(verdicts.filter(source=source)))
     if costs["trained_on"].n_unique() > 2:
-        sizes = costs.filter(pl.col("policy") == "dd-ppo, for bsld")
+        sizes = costs.filter(pl.col("policy") == "population, for bsld")
         jobs = dict(connection.execute("SELECT source, count(*) FROM core.jobs GROUP BY ALL").fetchall())
         logs = sorted(sizes["trained_on"].unique(), key=lambda log: (jobs.get(log, 0), log))
         tables["ddppo by training log"] = ("tracehouse run NAME --job ddppo_transfer", sizes_table(sizes, logs))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,11 @@ class RepairPolicy:
         """The policy of a torch network, whose weights are copied."""
         weights = tuple(part.detach().numpy().copy() for part in actor.parameters())
         return cls(network, view, seen_nodes, largest, weights)
+
+    def softened(self, factor: float) -> RepairPolicy:
+        """The same network with its logits times a factor: below 1, draws are nearer to equal chances."""
+        last = tuple(part * np.float32(factor) for part in self.weights[-2:])
+        return replace(self, weights=(*self.weights[:-2], *last))
 
     def layers(self) -> LayerArrays:
         """For compiled code. Raises ValueError for weights of another network."""

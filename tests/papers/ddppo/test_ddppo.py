@@ -36,7 +36,7 @@ def test_every_variant_learns_from_as_many_windows(ddppo_done: Warehouse, tmp_pa
     epochs = {row["variant"]: row["len"] for row in curves.group_by("variant").len().to_dicts()}
     assert epochs == {
         "ppo": 8,
-        **dict.fromkeys(("dd-ppo", "without PBT", "without FT"), 4),
+        **dict.fromkeys(("population", "without PBT", "without FT", "dd-ppo"), 4),
     }  # epochs or generations, two goals
 
 

@@ -49,7 +49,7 @@ defs = dg.Definitions(
 """A code location for Dagster's server of code. That of tracehouse has the same executor, and takes longer to load."""
 CONFIG = DDPPOConfig(
     goals=["bsld"],
-    variants=["dd-ppo"],
+    variants=["population"],
     seeds=[3],
     window_jobs=32,
     workers=WorkersConfig(workers=2),
@@ -85,7 +85,7 @@ def launched(workspace: WorkspaceRequestContext) -> str:
 def test_no_process_is_left_and_the_next_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
     warehouse = warehouse_of(tmp_path, busy_log(700, seed=3))
-    folder = tmp_path / "warehouse" / "data" / "models" / "mine" / "ddppo-bsld-dd-ppo-3.checkpoint.workers"
+    folder = tmp_path / "warehouse" / "data" / "models" / "mine" / "ddppo-bsld-population-3.checkpoint.workers"
     with dg.instance_for_test({"run_coordinator": AT_ONCE}, temp_dir=str(tmp_path)) as instance:
         assert SOURCES.name is not None
         instance.add_dynamic_partitions(SOURCES.name, ["mine"])

@@ -19,7 +19,7 @@ def test_rewards_are_drawn_over_decisions_of_all_epochs() -> None:
                 "sampled_cost": 10.0 / epoch,
                 "decisions": 500_000,
             }
-            for variant in ("dd-ppo", "ppo")
+            for variant in ("population", "ppo")
             for seed in (1, 2)
             for epoch in (1, 2, 3)
         ]

@@ -15,11 +15,11 @@ from papers.ddppo.policies import KEPT_POLICIES, keep, store
 from warehouse import Warehouse
 
 ROW = {
-    "experiment": "ddppo", "rules": "standard", "backfill": "easy", "goal": "bsld", "policy": "dd-ppo", "estimates": "requested",
+    "experiment": "ddppo", "rules": "standard", "backfill": "easy", "goal": "bsld", "policy": "population", "estimates": "requested",
     "best_epoch": 2, "validation_cost": 1.25,
 }  # fmt: skip
 CURVE = {
-    "experiment": "ddppo, bsld", "variant": "dd-ppo", "phase": "all", "decisions": 7, "sampled_cost": 0.1, "validation_cost": 1 / 3,
+    "experiment": "ddppo, bsld", "variant": "population", "phase": "all", "decisions": 7, "sampled_cost": 0.1, "validation_cost": 1 / 3,
 }  # fmt: skip
 
 

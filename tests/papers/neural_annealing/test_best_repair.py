@@ -28,6 +28,10 @@ def test_both_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert len(every) == 100 and all((one[0] == other[0]).all() for one, other in zip(every, same, strict=True))
     torch.manual_seed(1)
     policy = RepairPolicy.of_actor(repair_layers("FCN-1", 4, 100, 100), "FCN-1", "paper", 100, 40)
+    softened = policy.softened(0.5)
+    assert all(
+        (half == 0.5 * whole).all() for half, whole in zip(softened.weights[-2:], policy.weights[-2:], strict=True)
+    )
     file = tmp_path / "untrained.json"
     file.write_bytes(repair_to_bytes(policy, {"tree": "code"}))
     monkeypatch.setattr(best_repair, "tested_windows", lambda tree, epochs: every[:8])

@@ -7,15 +7,16 @@ import pytest
 
 from models.scheduling.options import PAPER_PPO
 from models.scheduling.policy_file import policy_from_bytes
+from papers.kept_files import members_of
 from papers.rlscheduler.as_published import (
     CURVE_FILE,
+    KEPT_TRAININGS,
     NETWORK_FILE,
     PUBLISHED_TRAININGS,
     SHOWN_EPOCHS,
     beside_paper,
     epoch_rows,
     judged_cost,
-    kept_members,
     published_card,
 )
 from studies.publishing.results import stored
@@ -23,7 +24,7 @@ from tests.shared import shared_file
 
 
 def test_every_training_is_kept_whole() -> None:
-    members = kept_members()
+    members = members_of(KEPT_TRAININGS)
     curves = members[CURVE_FILE].decode().splitlines()
     for training in PUBLISHED_TRAININGS:
         lines = [line.split(",") for line in curves if line.startswith(f"{training.name},")]
@@ -53,7 +54,7 @@ def test_the_short_table_is_of_the_long_one() -> None:
 @pytest.mark.parametrize("log", ["Lublin-1", "SDSC-SP2"])
 def test_a_kept_policy_costs_what_the_page_says(log: str) -> None:
     shared_file("traces", "swf", "lublin_256.swf.gz")
-    members = kept_members()
+    members = members_of(KEPT_TRAININGS)
     trainings = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal, each.filtered) == (log, "bsld", True)]
     costs = [f"{judged_cost(members, each, 'best', 'none'):.2f}" for each in trainings]
     (line,) = [

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from papers.kept_files import members_of
 from papers.rlschert import study
 from papers.rlschert.options import PAPER_OPTIONS
 from papers.rlschert.workload import Workload
@@ -38,10 +39,15 @@ def test_networks_that_are_trained_as_published_stand_beside_the_rules(
     monkeypatch.setattr(study, "PAPER_OPTIONS", PAPER_OPTIONS.model_copy(update=changed))
     monkeypatch.setattr(study, "Workload", lambda: Workload(jobs=6))
     monkeypatch.setattr(study, "IMAGES_TRAINED", study.IMAGES_TRAINED[1:3])
-    study.networks(tmp_path, 1)
+    monkeypatch.setattr(study, "KEPT_NETWORKS", tmp_path / "kept.tar.xz")
+    study.train_networks(tmp_path, 1)
+    study.keep_networks(tmp_path, study.KEPT_NETWORKS)
+    capsys.readouterr()
+    study.networks()
     printed, curves = capsys.readouterr().out.split("by iteration")
     assert "| PPO, dense |" in curves
     rows = {line.split(" | ")[0].strip("| "): line for line in printed.splitlines() if line.startswith("| ")}
     assert {"SAF", "SJF, whole queue", "PPO, dense", "PPO, dense, first predictions"} <= set(rows)
-    assert rows["PPO, dense"].endswith("| 7.03 |") and " to " in rows["SJF"]
-    assert {file.name for file in tmp_path.iterdir()} == {"rlschert-ppo-image_mlp-1.pt", "deeprm-ppo-image_mlp-1.pt"}
+    assert rows["PPO, dense"].endswith("| 1 of 1 | 7.03 |") and " to " in rows["SAF"]
+    kept = {"rlschert-ppo-image_mlp-1.json", "deeprm-ppo-image_mlp-1.json", study.CURVES}
+    assert set(members_of(study.KEPT_NETWORKS)) == kept

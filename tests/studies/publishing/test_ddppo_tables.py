@@ -22,7 +22,7 @@ def entries(goal: str) -> list[ExperimentEntry]:
     """A rule, PPO and DD-PPO of two logs. DD-PPO costs one less than the rule, and on the second log two less."""
     learned = [
         ExperimentEntry(f"{policy}, for {goal}", "requested", log, seed, COSTS - less)
-        for policy, log, less in (("ppo", "large", 0.0), ("dd-ppo", "large", 1.0), ("dd-ppo", "larger", 2.0))
+        for policy, log, less in (("ppo", "large", 0.0), ("population", "large", 1.0), ("population", "larger", 2.0))
         for seed in (1, 2)
     ]
     return [ExperimentEntry("SAF", "requested", None, None, COSTS), *learned]
@@ -38,7 +38,8 @@ def tables(tmp_path: Path) -> dict[str, tuple[str, str]]:
         costs.append(costs_of(entries(goal), WINDOWS, labels))
         differences.append(comparisons(entries(goal), WINDOWS, labels, rivals))
     verdict: dict[str, Any] = {
-        "experiment": "ddppo", "goal": "bsld", "policy": "dd-ppo, large, for bsld", "seed": 1, "backfill": "easy", "estimates": "requested",
+        "experiment": "ddppo", "goal": "bsld", "policy": "population, large, for bsld", "seed": 1, "backfill": "easy",
+        "estimates": "requested",
         "average_bounded_slowdown": 12.34, "average_wait_s": 7200.0, "p99_wait_s": 36_000.0, "max_wait_s": 86_400.0, "verdict": "trades",
     }  # fmt: skip
     with warehouse.write() as connection:

@@ -1,0 +1,169 @@
+"""Agents of Deep Back-Filling as its authors train them, window 20: `python -m papers.deep_back_filling.as_published`.
+
+Prints what the agents of docs/results/backfilling-policies.tar.xz are worth in the 100 test episodes beside rules, what a split of the
+window is worth to each, and their learning curves (Figure 3). One agent sees the first 20 jobs of the queue, one the first and the last
+10. Tests begin on later jobs of the log than those that were learned from.
+
+    python -m papers.deep_back_filling.as_published --keep FOLDER
+
+writes the archive from what `python -m papers.deep_back_filling.study --train` left in FOLDER.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from papers.archive import jobs_of_file, log_file
+from papers.deep_back_filling.episodes import PlacingBatch
+from papers.deep_back_filling.networks import play_episodes
+from papers.deep_back_filling.options import DeepBackFillingOptions
+from papers.deep_back_filling.placing_file import PlacingAgent, placing_from_bytes, placing_to_bytes
+from papers.deep_back_filling.protocol import RIVALS, ProtocolMetrics, protocol_metrics, try_rival, window_rival
+from papers.deep_back_filling.study import DIGITS, HOURS, PROCS, SHOWN_METRICS, print_row
+from papers.deep_back_filling.trials import DRAW_SEED, trial_starts
+from papers.kept_files import kept_archive, members_of, short_floats, write_members
+from papers.markdown import print_cells, print_heading
+from simulator.jobs.jobs import Jobs
+
+KEPT_AGENTS = kept_archive("backfilling")
+CURVES, TESTS = "curves.csv", "tests.csv"
+"""Of the archive: means over 100 training episodes, and over the test episodes of each checkpoint."""
+TRAINED_WINDOWS = ("20-0", "10-10")
+BLOCK, SHOWN_EPISODES = 100, 400
+"""Episodes of a row of the curve, and of a row that is shown."""
+CURVE_COLUMNS = ("reward", "wait_placed", "wait_arrived", "queue", "use", "decisions")
+RULES = ("FCFS+EASY", "EASY-SJBF", "LCFS+EASY", "SAF+EASY")
+SPLIT_COLUMNS = {"wait placed": "wait_placed", "wait arrived": "wait_arrived", "queue": "queue"}
+
+
+class TestedAgent(NamedTuple):
+    """metrics: of the test episodes. It has drawn its actions as in training, or taken the likeliest."""
+
+    name: str
+    metrics: ProtocolMetrics
+
+
+def keep_agents(folder: Path, target: Path = KEPT_AGENTS) -> None:
+    """Writes the last tested agent of each window, its curve and its tests, from what a training left."""
+    members, curves, tests = {}, io.StringIO(), io.StringIO()
+    for window in TRAINED_WINDOWS:
+        state = torch.load(folder / f"dbf-{window}-1.pt", weights_only=True)["state"]
+        last = max(test["episodes"] for test in state["tests"])
+        agent = placing_from_bytes((folder / f"{window}-1-{last}-agent.json").read_bytes())
+        card = agent.card | {"seed": 1, "trained_now": len(state["curve"])}
+        layers = tuple((short_floats(weights), short_floats(biases)) for weights, biases in agent.layers)
+        members[f"{window}.json"] = placing_to_bytes(replace(agent, layers=layers, card=card))
+        rows = state["curve"]
+        for end in range(BLOCK, len(rows) + 1, BLOCK):
+            means = [np.mean([row[name] for row in rows[end - BLOCK : end]]) for name in CURVE_COLUMNS]
+            csv.writer(curves, lineterminator="\n").writerow([window, end, *(f"{mean:.6g}" for mean in means)])
+        for test in state["tests"]:
+            for how in ("likeliest", "drawn"):
+                metrics = ProtocolMetrics(*(column.numpy() for column in test[how]))
+                cells = [f"{np.mean(getattr(metrics, name)):.6g}" for name in SHOWN_METRICS.values()]
+                csv.writer(tests, lineterminator="\n").writerow([window, test["episodes"], how, *cells])
+    write_members(target, members | {CURVES: curves.getvalue().encode(), TESTS: tests.getvalue().encode()})
+
+
+def played(
+    agent: PlacingAgent, jobs: Jobs, first: np.ndarray, options: DeepBackFillingOptions, draws: bool
+) -> ProtocolMetrics:
+    """The agent in the test episodes."""
+    batch = PlacingBatch(jobs, PROCS, len(first), options.placing_rules(options.later))
+    play_episodes(agent.actor(), batch, first, np.random.default_rng(DRAW_SEED) if draws else None)
+    return protocol_metrics(jobs, PROCS, first, batch.start, options.placed, options.slots)
+
+
+def tested(
+    jobs: Jobs, members: dict[str, bytes], first: np.ndarray, options: DeepBackFillingOptions
+) -> list[TestedAgent]:
+    """Rules that see the whole queue, and for each window a rule that starts the shortest job which fits, and the agent."""
+    rows = [TestedAgent(name, try_rival(RIVALS[name], jobs, PROCS, first)) for name in RULES]
+    for window in TRAINED_WINDOWS:
+        agent = placing_from_bytes(members[f"{window}.json"])
+        of_window = options.model_copy(update={"front": agent.front, "back": agent.back, "longest_s": agent.longest_s})
+        try_rule = partial(try_rival, jobs=jobs, cluster_procs=PROCS, first=first, window=of_window.slots)
+        rows.append(TestedAgent(f"{window}, shortest", try_rule(window_rival("shortest", agent.front, agent.back))))
+        for how in ("drawn", "likeliest"):
+            name = f"{window}, agent of {agent.card['episodes']:,} episodes, {how}"
+            rows.append(TestedAgent(name, played(agent, jobs, first, of_window, how == "drawn")))
+    return rows
+
+
+def split_rows(rows: list[TestedAgent]) -> list[list[str]]:
+    """By how much less the half window has than the whole head, and in how many of the episodes. These overlap, so no interval is given."""
+    whole, half = ([row for row in rows if row.name.startswith(window)] for window in TRAINED_WINDOWS)
+    lines = []
+    for one, other in zip(half, whole, strict=True):
+        cells = []
+        for column in SPLIT_COLUMNS.values():
+            ours, theirs = (getattr(row.metrics, column) for row in (one, other))
+            cells.append(f"{100 * (1 - ours.mean() / theirs.mean()):.0f} % ({(ours < theirs).sum()})")
+        lines.append([one.name.removeprefix(f"{TRAINED_WINDOWS[1]}, "), *cells])
+    return lines
+
+
+def curve_lines(text: str) -> list[list[str]]:
+    """Window, episodes, and means over the last SHOWN_EPISODES of them."""
+    rows: dict[str, list[list[float]]] = {}
+    for window, end, *cells in csv.reader(io.StringIO(text)):
+        rows.setdefault(window, []).append([float(end), *map(float, cells)])
+    lines, together = [], SHOWN_EPISODES // BLOCK
+    for window, of in rows.items():
+        for k in range(0, len(of), together):
+            part = of[k : k + together]
+            reward, placed, arrived, queue, use, decisions = np.mean([row[1:] for row in part], axis=0)
+            shown = [
+                f"{reward:,.0f}",
+                f"{placed:,.0f}",
+                f"{arrived:,.0f}",
+                f"{queue:.1f}",
+                f"{use:.3f}",
+                f"{decisions:,.0f}",
+            ]
+            lines.append([window, f"{part[-1][0]:,.0f}", *shown])
+    return lines
+
+
+def main() -> None:
+    """Prints the tables, or writes the archive."""
+    parser = argparse.ArgumentParser(prog="python -m papers.deep_back_filling.as_published")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write what was trained there into the archive")
+    given = parser.parse_args()
+    if given.keep:
+        keep_agents(given.keep)
+        return
+    jobs, members, options = jobs_of_file(log_file("Lublin-1")), members_of(KEPT_AGENTS), DeepBackFillingOptions()
+    first = trial_starts(len(jobs), options)
+    rows = tested(jobs, members, first, options)
+    print("\ntests\n")
+    print_heading("window, who picks", *SHOWN_METRICS)
+    for row in rows:
+        print_row(row.name, row.metrics)
+    print("\nwhat the split is worth\n")
+    print_heading("who picks", *(f"less {name}" for name in SPLIT_COLUMNS))
+    for line in split_rows(rows):
+        print_cells(*line)
+    print("\nlearning curves (Figure 3)\n")
+    print_heading("window", "episodes", "reward", "wait placed, s", "wait arrived, s", "queue", "use", "decisions")
+    for line in curve_lines(members[CURVES].decode()):
+        print_cells(*line)
+    print("\ncheckpoints\n")
+    print_heading("window", "episodes", "actions", *SHOWN_METRICS)
+    for window, episodes, how, *values in csv.reader(io.StringIO(members[TESTS].decode())):
+        means = zip(SHOWN_METRICS.values(), map(float, values), strict=True)
+        shown = [f"{mean / (3600 if name in HOURS else 1):,.{DIGITS.get(name, 0)}f}" for name, mean in means]
+        print_cells(window, f"{int(episodes):,}", how, *shown)
+
+
+if __name__ == "__main__":
+    main()
