@@ -200,7 +200,7 @@ class Candidates:
         return [IdentifiedRule(ORDER, "all", word=word) for word in words]
 
     def extended(self, rule: IdentifiedRule, log: StartedJobs, moments: HeldMoments, beside: bool) -> IdentifiedRule:
-        """The rule with bounds from all that the search saw, or over the whole log where they are read anew each month."""
+        """The rule with bounds from all that the search saw, or over the whole log where they are read again each month."""
         reading = self.readings.get(rule)
         if reading is None:
             return rule

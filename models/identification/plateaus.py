@@ -28,8 +28,8 @@ class Pressure:
     """What the holders of a scope had, by kind of limit, when more of their jobs waited. All arrays (starts,) or (moments,).
 
     starter, start, after: holder, second and level behind each start while more jobs of the holder wait. holder, second, weight, wanted: of
-    each moment at which a job waited beside room: its holder, when, the holder's seconds that it stands for, and the level if it had
-    started.
+    each moment at which a job waited beside room. That is its holder, when, the holder's seconds that it stands for, and the level if it
+    had started.
     """
 
     scope: str
