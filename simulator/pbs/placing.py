@@ -204,16 +204,16 @@ def add_rows(site, asks, load, ask, rows, sign):
 
 
 @referring
-def add_to_plan(site, asks, tops, top, ask, rows):
-    """A job that runs into a plan takes its rows, as in `add_rows`, of what the plan leaves."""
+def add_to_plan(site, asks, tops, top, ask, rows, sign):
+    """A job that runs into a plan takes its rows (sign -1), as in `add_rows`, of what the plan leaves, or gives them back (1)."""
     node, chunk, first, count = rows
     before = -1
     for row in range(first, first + count):
         for kind in range(asks.amounts.shape[1]):
-            tops.free[top, node[row], kind] -= asks.amounts[chunk[row], kind]
+            tops.free[top, node[row], kind] += sign * asks.amounts[chunk[row], kind]
         if node[row] != before:
             before = node[row]
-            tops.jobs[top, before] += WHOLE_VNODE if is_whole(site, asks, ask, before) else 1
+            tops.jobs[top, before] -= sign * (WHOLE_VNODE if is_whole(site, asks, ask, before) else 1)
 
 
 @referring_apart

@@ -124,6 +124,6 @@ def _append(engine, job, when, rows):
         tops.used[place, slot] = limits.trial[slot]
     for top in range(place + 1):
         if top == place or when <= tops.start[top] < end:
-            add_to_plan(site, asks, tops, top, ask, (scratch.node, scratch.chunk, 0, rows))
+            add_to_plan(site, asks, tops, top, ask, (scratch.node, scratch.chunk, 0, rows), -1)
             count_limits(limits, tops.used[top], job, 1)
     tops.length[0] = place + 1

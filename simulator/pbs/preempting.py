@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.pbs.limiting import copy_use, count_limits, is_within
-from simulator.pbs.placing import add_rows, copy_load, find_nodes
+from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes
 from simulator.pbs.settings import REQUEUED, SUSPENDED
 from simulator.pbs.starting import end_pbs_job
 
@@ -24,19 +24,21 @@ def preempt_youngest(engine, job, now):
     while rows == 0:
         victim = _youngest(engine, begin, count)
         if victim < 0:
+            for k in range(begin, count):
+                _move(engine, victims.job[k], -1, now)
             return 0
         victims.job[count] = victim
         count += 1
-        _move(engine, victim, 1)
+        _move(engine, victim, 1, now)
         if is_within(limits, engine.tops, limits.trial, job, span):
             rows = find_nodes(engine.site, engine.asks, engine.tops, scratch, scratch.trial, ask, span)
     kept = begin
     for k in range(begin, count):
         victim = victims.job[k]
-        _move(engine, victim, -1)
+        _move(engine, victim, -1, now)
         fits = is_within(limits, engine.tops, limits.trial, job, span)
         if not fits or find_nodes(engine.site, engine.asks, engine.tops, scratch, scratch.trial, ask, span) == 0:
-            _move(engine, victim, 1)
+            _move(engine, victim, 1, now)
             victims.job[kept] = victim
             kept += 1
     for k in range(begin, kept):
@@ -68,12 +70,16 @@ def _youngest(engine, begin, count):
 
 
 @referring
-def _move(engine, victim, sign):
-    """A victim gives its nodes back in the trial (1), or takes them again (-1)."""
-    running, ask = engine.running, engine.jobs.ask[victim]
+def _move(engine, victim, sign, now):
+    """A victim gives its nodes back in the trial and in the plans that begin before its end (1), or takes them again (-1)."""
+    running, tops, ask = engine.running, engine.tops, engine.jobs.ask[victim]
     rows = (running.node, running.chunk, running.first[victim], running.count[victim])
     add_rows(engine.site, engine.asks, engine.scratch.trial, ask, rows, sign)
     count_limits(engine.limits, engine.limits.trial, victim, -sign)
+    for top in range(tops.length[0]):
+        if tops.start[top] < max(running.end[victim], now + 1):
+            add_to_plan(engine.site, engine.asks, tops, top, ask, rows, sign)
+            count_limits(engine.limits, tops.used[top], victim, -sign)
 
 
 @referring

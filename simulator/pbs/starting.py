@@ -28,7 +28,7 @@ def start_pbs_job(engine, job, rows, now):
         end = min(end, end_of_held(site, asks.reservation[ask], now))
     for top in range(tops.length[0]):
         if now <= tops.start[top] < end:
-            add_to_plan(site, asks, tops, top, ask, (running.node, running.chunk, first, rows))
+            add_to_plan(site, asks, tops, top, ask, (running.node, running.chunk, first, rows), -1)
             count_limits(limits, tops.used[top], job, 1)
     engine.waiting.suspended[job] = False
     engine.waiting.preempted[job] = UNSET

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 
-from tests.pbs.cycle_nodes import CycleHold, has_room, placed
+from tests.pbs.cycle_nodes import NOTHING, CycleHold, has_room, placed
 from tests.pbs.cycle_order import CycleCandidate, CycleUsage, comes_before, is_blocked, is_express
 from tests.pbs.cycle_types import CycleAmounts, CycleJob, CycleNode, CycleReservation, CycleSite, CycleStart
 
@@ -119,8 +119,11 @@ class _Cycle:
     def _second(self, now_s: int, coming: list[tuple[int, int, int, object]]) -> None:
         """All that happens at now_s, with its passes."""
         merges = self.site.settings.merges_events
+        freed = [hold for hold in self.lingering if hold.end_s <= now_s]
         self.lingering = [hold for hold in self.lingering if hold.end_s > now_s]
         events = self._end_jobs(merges, now_s)
+        for _ in freed:
+            events += self._pass_unless(merges, now_s) + self._end_jobs(merges, now_s)
         while coming and coming[0][0] == now_s:
             _, kind, _, about = coming.pop(0)
             if kind == 0:
@@ -335,9 +338,7 @@ class _Cycle:
         for reservation in self.reservations:
             if reservation.name == task.job.reservation and reservation.begin_s <= now_s < reservation.end_s:
                 nodes = [
-                    CycleNode(node.name, reservation.nodes[node.name], node.host)
-                    for node in self.nodes
-                    if node.name in reservation.nodes
+                    CycleNode(node.name, reservation.nodes.get(node.name, NOTHING), node.host) for node in self.nodes
                 ]
                 holds = [
                     CycleHold(other.resumed_s, other.expected_end_s(now_s), other.nodes or {}, other.job.is_exclusive)
