@@ -21,7 +21,7 @@ from assets.replay.on_nodes import node_settings, placed_jobs
 from assets.replay.own.clusters import cluster_of_replay, policy_on, usual_on_cluster
 from assets.replay.own.unmodelled import own_remarks, rules_left_out
 from assets.replay.policies import ChosenPolicy
-from assets.replay.replayers import check_settings, choose_policy
+from assets.replay.replayers import check_settings, choose_policy, way_of
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scored_part import ScoredPart
 from assets.replay.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
@@ -90,14 +90,17 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
 def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
     """What the cluster that is named, or that of the source, adds where nothing is asked for that only an order on processors has: its
     scheduler as the policy, or its limits."""
-    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster"}
+    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster", "warm_start"}
     if any(given.get(name) not in (None, False, (), []) for name in of_orders):
         return {}
     if given.get("cluster") == "":
         return {}
     if given.get("cluster") is not None:
-        return {"policy": policy_on(load_cluster(given["cluster"]).description)}
-    return {} if is_path(log) else usual_on_cluster(log)
+        usual = {"policy": policy_on(load_cluster(given["cluster"]).description)}
+    else:
+        usual = {} if is_path(log) else usual_on_cluster(log)
+    begins_warm = "warm-start" in way_of(RunSettings(**usual)).replayer.honours
+    return usual if begins_warm or not given.get("warm_start") else {}
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
