@@ -99,7 +99,7 @@ def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
         usual = {"policy": policy_on(load_cluster(given["cluster"]).description)}
     else:
         usual = {} if is_path(log) else usual_on_cluster(log)
-    begins_warm = "warm-start" in way_of(RunSettings(**usual)).replayer.honours
+    begins_warm = "warm-start" in way_of(RunSettings.model_validate(usual)).replayer.honours
     return usual if begins_warm or not given.get("warm_start") else {}
 
 
