@@ -24,7 +24,7 @@ from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy, way_of
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scored_part import ScoredPart
-from assets.replay.settings import OWN_SCHEDULERS, REFUSABLE, NodeSettings, RunSettings, check_run_name
+from assets.replay.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
 from assets.replay.tables import run_jobs, series_of, with_time
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
@@ -91,16 +91,16 @@ def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
     """What the cluster that is named, or that of the source, adds where nothing is asked for that only an order on processors has: its
     scheduler as the policy, or its limits."""
     of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster", "warm_start"}
-    if any(given.get(name) not in (None, False, (), []) for name in of_orders) or given.get("cluster") == "":
+    if any(given.get(name) not in (None, False, (), []) for name in of_orders):
+        return {}
+    if given.get("cluster") == "":
         return {}
     if given.get("cluster") is not None:
         usual = {"policy": policy_on(load_cluster(given["cluster"]).description)}
     else:
         usual = {} if is_path(log) else usual_on_cluster(log)
-    if given.get("warm_start") and usual.get("policy") in OWN_SCHEDULERS:
-        begins_warm = "warm-start" in way_of(RunSettings(policy=usual["policy"])).replayer.honours
-        return usual if begins_warm else {}
-    return usual
+    begins_warm = "warm-start" in way_of(RunSettings.model_validate(usual)).replayer.honours
+    return usual if begins_warm or not given.get("warm_start") else {}
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
