@@ -75,8 +75,8 @@ class Test:
 @dataclass(frozen=True)
 class Event:
     """A line of the log. kind: "start" or "end" of a job, "requeue" of one that was preempted, "warn" of one that will be after so
-    many seconds (label: for which job), "suspend" and "resume" of one that goes on later, "failed" of one that lost a node, "away" or "back" of a node, "cycle", or "pass" of the main
-    scheduler (with which depth)."""
+    many seconds (label: for which job), "suspend" and "resume" of one that goes on later, "failed" of one that lost a node, "away" or
+    "back" of a node, "cycle", or "pass" of the main scheduler (with which depth)."""
 
     time: float
     kind: str

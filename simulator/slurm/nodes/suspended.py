@@ -47,7 +47,7 @@ def free_above(engine, trial, partition):
 
 @referring
 def cpus_left(engine, node, first):
-    """CPUs that are free on a node if of its jobs in the order of their ends those before `first` are gone. CPUs that are shared count once."""
+    """CPUs that are free on a node if of its jobs in the order of their ends those before `first` are gone. Shared ones count once."""
     running, rules = engine.running, engine.preemption
     cpus, below, shared = engine.site.cpus[node], 0, 0
     for k in range(first, running.node_length[node]):
