@@ -42,11 +42,12 @@ from simulator.slurm.clockwork import (
 from simulator.slurm.fair_tree import decay_of
 from simulator.slurm.limits import count_elapsed, count_past, count_submitted, may_be_submitted
 from simulator.slurm.main_pass import main_pass
-from simulator.slurm.preemption import CANCEL, REQUEUE, REQUEUE_DELAY, group_of
+from simulator.slurm.nodes.suspended import CANCEL, REQUEUE, SUSPEND, may_resume
+from simulator.slurm.preemption import REQUEUE_DELAY, group_of
 from simulator.slurm.priority import FIRST_BASIC, count_job, count_usage, job_priority
 from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
 from simulator.slurm.replays.changes import note_ended, pass_edges, purge_due, purge_ended, wake, whole_steps
-from simulator.slurm.starting import end_earlier, end_job, leave_node
+from simulator.slurm.starting import end_earlier, end_job, leave_node, move_end
 
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
@@ -103,6 +104,7 @@ def _run_schedulers(replay, now):
     clock, settings = replay.clock, replay.engine.site.settings
     if clock[NODES_FREED] > 0:
         wake(replay, now)
+        _resume_all(replay, now)
         _pass(replay, settings.depth + 1, now)
     is_full = clock[FULL_DUE] <= now
     if is_full or clock[BATCH_DUE] <= now:
@@ -355,22 +357,37 @@ def note_end(replay, job):
 
 
 @referring
+def _forget_end(replay, job):
+    """The job leaves the list of true ends, on which a suspended one is not."""
+    rules, clock = replay.engine.preemption, replay.clock
+    if rules.suspended[job] >= 0:
+        rules.suspended[job] = NOT_GIVEN
+        rules.num_suspended[0] -= 1
+        return
+    place = 0
+    while replay.ending[place] != job:
+        place += 1
+    for other in range(place, clock[ENDING] - 1):
+        replay.ending[other] = replay.ending[other + 1]
+    clock[ENDING] -= 1
+
+
+@referring
 def _end_victims(replay, now, mode, grace_s):
     """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time. mode, grace_s:
     NOT_GIVEN for those of the job's group."""
-    rules, clock, running = replay.engine.preemption, replay.clock, replay.engine.running
+    rules, running = replay.engine.preemption, replay.engine.running
     for k in range(rules.length[0]):
         job = rules.victims[k]
-        place = 0
-        while replay.ending[place] != job:
-            place += 1
-        for other in range(place, clock[ENDING] - 1):
-            replay.ending[other] = replay.ending[other + 1]
-        clock[ENDING] -= 1
+        _forget_end(replay, job)
         group = group_of(replay.engine, job)
         replay.preempted[job] += 1
         grace = rules.grace_s[group] if grace_s < 0 else grace_s
-        if (rules.mode[group] if mode < 0 else mode) == CANCEL:
+        end_by = rules.mode[group] if mode < 0 else mode
+        if end_by == SUSPEND:
+            rules.suspended[job] = now
+            rules.num_suspended[0] += 1
+        elif end_by == CANCEL:
             end = min(_true_end(replay, job), now + grace)
             replay.runtime[job] = end - running.start[job]
             end_earlier(replay.engine, job, now + grace)
@@ -382,6 +399,28 @@ def _end_victims(replay, now, mode, grace_s):
             replay.eligible[job] = NOT_GIVEN
             queue_up(replay, job, now)
     rules.length[0] = 0
+
+
+@referring
+def _resume_all(replay, now):
+    """Suspended jobs go on where those that they were suspended for have ended, the first that began before others. They end later by the
+    time for which they were suspended."""
+    rules, running = replay.engine.preemption, replay.engine.running
+    job = np.int64(0)
+    while rules.num_suspended[0] > 0 and job >= 0:
+        job = np.int64(NOT_GIVEN)
+        for k in range(running.length[0]):
+            other = running.job[k]
+            if rules.suspended[other] >= 0 and (job < 0 or running.start[other] < running.start[job]):
+                job = other if may_resume(replay.engine, other) else job
+        if job >= 0:
+            seconds = now - rules.suspended[job]
+            replay.runtime[job] += seconds
+            move_end(replay.engine, job, running.end[job] + seconds)
+            rules.suspended[job] = NOT_GIVEN
+            rules.doomed[job] = False
+            rules.num_suspended[0] -= 1
+            note_end(replay, job)
 
 
 @referring
