@@ -46,7 +46,16 @@ from simulator.slurm.nodes.suspended import CANCEL, REQUEUE, SUSPEND, may_resume
 from simulator.slurm.preemption import REQUEUE_DELAY, group_of
 from simulator.slurm.priority import FIRST_BASIC, count_job, count_usage, job_priority
 from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
-from simulator.slurm.replays.changes import note_ended, pass_edges, purge_due, purge_ended, wake, whole_steps
+from simulator.slurm.replays.changes import (
+    next_run,
+    note_ended,
+    pass_edges,
+    purge_due,
+    purge_ended,
+    runs_scheduler,
+    wake,
+    whole_steps,
+)
 from simulator.slurm.starting import end_earlier, end_job, leave_node, move_end
 
 ALL = np.int64(1 << 40)
@@ -66,7 +75,7 @@ def run_replay(replay):
             if now >= FOREVER:
                 return ALL_DONE
             _take_events(replay, now)
-            if clock[STOPS] == STOPS_TO_ORDER and clock[PENDING] > 0 and _runs_scheduler(clock, now):
+            if clock[STOPS] == STOPS_TO_ORDER and clock[PENDING] > 0 and runs_scheduler(clock, now):
                 clock[STOPS] = HAS_STOPPED
                 return WANT_ORDER
         else:
@@ -89,13 +98,6 @@ def _take_events(replay, now):
     while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
         clock[EPILOGS] -= 1
     clock[NODES_FREED] = int(clock[EPILOGS] < epilogs or begin > 0)
-
-
-@referring
-def _runs_scheduler(clock, now):
-    """Whether the main scheduler or a backfill cycle runs at this second."""
-    is_due = clock[FULL_DUE] <= now or clock[BATCH_DUE] <= now or clock[NODES_FREED] > 0
-    return is_due or (clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0)
 
 
 @referring
@@ -138,7 +140,7 @@ def _next_time(replay):
         if clock[NEXT_EDGE] < len(replay.edges):
             now = min(now, replay.edges[clock[NEXT_EDGE], 0])
         now = min(now, clock[PERIOD_DUE])
-        return min(min(now, _next_run(clock)), clock[BATCH_DUE])
+        return min(min(now, next_run(clock)), clock[BATCH_DUE])
     if now < FOREVER:
         now = min(now, purge_due(replay))
         clock[FULL_DUE] += whole_steps(now - clock[FULL_DUE], settings.full_interval)
@@ -150,16 +152,10 @@ def _next_time(replay):
 
 
 @referring
-def _next_run(clock):
-    """When the full queue is looked at next, or a cycle begins."""
-    return clock[FULL_DUE] if clock[ASLEEP] > 0 else min(clock[FULL_DUE], clock[CYCLE_DUE])
-
-
-@referring
 def _may_start_later(replay):
     """When nothing runs and nobody comes: whether a waiting job is kept by a time to come, or the schedulers have yet to run twice."""
     site, jobs, clock = replay.engine.site, replay.engine.jobs, replay.clock
-    now = _next_run(clock)
+    now = next_run(clock)
     if now < clock[LAST_EVENT] + 2 * max(site.settings.full_interval, site.settings.interval):
         return True
     for times in (site.reservation_times, site.absences):

@@ -14,6 +14,7 @@ from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.clockwork import (
     ASLEEP,
+    BATCH_DUE,
     CYCLE_DUE,
     CYCLE_US,
     ENDED,
@@ -21,6 +22,7 @@ from simulator.slurm.clockwork import (
     LAST_CHANGE,
     MILLION,
     NEXT_EDGE,
+    NODES_FREED,
     PURGED,
 )
 from simulator.slurm.state import Site
@@ -90,3 +92,16 @@ def pass_edges(replay, now):
         clock[NEXT_EDGE] += 1
         wake(replay, now)
     return begin
+
+
+@referring
+def runs_scheduler(clock, now):
+    """Whether the main scheduler or a backfill cycle runs at this second."""
+    is_due = clock[FULL_DUE] <= now or clock[BATCH_DUE] <= now or clock[NODES_FREED] > 0
+    return is_due or (clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0)
+
+
+@referring
+def next_run(clock):
+    """When the full queue is looked at next, or a cycle begins."""
+    return clock[FULL_DUE] if clock[ASLEEP] > 0 else min(clock[FULL_DUE], clock[CYCLE_DUE])
