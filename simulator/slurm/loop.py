@@ -47,6 +47,7 @@ from simulator.slurm.preemption import REQUEUE_DELAY, group_of
 from simulator.slurm.priority import FIRST_BASIC, count_job, count_usage, job_priority
 from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
 from simulator.slurm.replays.changes import (
+    may_start_later,
     next_run,
     note_ended,
     pass_edges,
@@ -135,7 +136,7 @@ def _next_time(replay):
     if clock[NEXT_ABSENCE] < len(absences) and (now < FOREVER or clock[PENDING] > 0):
         now = min(now, absences[clock[NEXT_ABSENCE], 0])
     if clock[PENDING] > 0:
-        if now >= FOREVER and not _may_start_later(replay):
+        if now >= FOREVER and not may_start_later(replay):
             return FOREVER
         if clock[NEXT_EDGE] < len(replay.edges):
             now = min(now, replay.edges[clock[NEXT_EDGE], 0])
@@ -149,25 +150,6 @@ def _next_time(replay):
             clock[CYCLE_DUE] += settings.interval  # a cycle with nobody to start
             clock[ASLEEP] = 1
     return now
-
-
-@referring
-def _may_start_later(replay):
-    """When nothing runs and nobody comes: whether a waiting job is kept by a time to come, or the schedulers have yet to run twice."""
-    site, jobs, clock = replay.engine.site, replay.engine.jobs, replay.clock
-    now = next_run(clock)
-    if now < clock[LAST_EVENT] + 2 * max(site.settings.full_interval, site.settings.interval):
-        return True
-    for times in (site.reservation_times, site.absences):
-        for k in range(len(times)):
-            if clock[LAST_EVENT] <= times[k, 1] < FOREVER:
-                clock[LAST_EVENT] = min(now, times[k, 1] + 1)
-                return True
-    for k in range(clock[PENDING]):
-        if jobs.begin[replay.pending[k, 0]] >= clock[LAST_EVENT]:
-            clock[LAST_EVENT] = min(now, jobs.begin[replay.pending[k, 0]] + 1)
-            return True
-    return False
 
 
 @referring

@@ -20,9 +20,11 @@ from simulator.slurm.clockwork import (
     ENDED,
     FULL_DUE,
     LAST_CHANGE,
+    LAST_EVENT,
     MILLION,
     NEXT_EDGE,
     NODES_FREED,
+    PENDING,
     PURGED,
 )
 from simulator.slurm.state import Site
@@ -105,3 +107,22 @@ def runs_scheduler(clock, now):
 def next_run(clock):
     """When the full queue is looked at next, or a cycle begins."""
     return clock[FULL_DUE] if clock[ASLEEP] > 0 else min(clock[FULL_DUE], clock[CYCLE_DUE])
+
+
+@referring
+def may_start_later(replay):
+    """When nothing runs and nobody comes: whether a waiting job is kept by a time to come, or the schedulers have yet to run twice."""
+    site, jobs, clock = replay.engine.site, replay.engine.jobs, replay.clock
+    now = next_run(clock)
+    if now < clock[LAST_EVENT] + 2 * max(site.settings.full_interval, site.settings.interval):
+        return True
+    for times in (site.reservation_times, site.absences):
+        for k in range(len(times)):
+            if clock[LAST_EVENT] <= times[k, 1] < FOREVER:
+                clock[LAST_EVENT] = min(now, times[k, 1] + 1)
+                return True
+    for k in range(clock[PENDING]):
+        if jobs.begin[replay.pending[k, 0]] >= clock[LAST_EVENT]:
+            clock[LAST_EVENT] = min(now, jobs.begin[replay.pending[k, 0]] + 1)
+            return True
+    return False
