@@ -45,8 +45,10 @@ STUDIES = {
     "slurm_free_runs": "slurm.free_runs",
     "slurm_hpc_week": "slurm.hpc_week",
     "slurm_micro_cluster": "slurm.micro_cluster",
+    "slurm_passes": "slurm.passes",
     "slurm_priorities": "slurm.priorities",
     "slurm_reasons": "slurm.reasons",
+    "slurm_repeats": "slurm.repeats",
     "slurm_usage": "slurm.usage",
     "uses": "predicting.uses",
     "vasp": "predicting.vasp",
@@ -73,8 +75,10 @@ WITHOUT_ARCHIVE = (
     "slurm_free_runs",
     "slurm_hpc_week",
     "slurm_micro_cluster",
+    "slurm_passes",
     "slurm_priorities",
     "slurm_reasons",
+    "slurm_repeats",
     "vasp",
 )
 """Those that need none of the archive's logs, or say themselves which are missing."""

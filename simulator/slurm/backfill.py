@@ -17,7 +17,8 @@ from simulator.jobs.cluster import FOREVER
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.nodes.plans import begin_plans, is_free, narrow, take_nodes
 from simulator.slurm.nodes.reservations import narrow_to_reservations
-from simulator.slurm.nodes.selection import choose_later, choose_nodes, choose_now, reset_weights
+from simulator.slurm.nodes.selection import choose_above, choose_later, choose_nodes, reset_weights
+from simulator.slurm.nodes.suspended import free_above, may_suspend
 from simulator.slurm.nodes.usable import copy_free, holds_whole_nodes, kept_shape, wants_gpus
 from simulator.slurm.preemption import may_preempt, preempt_for, release_candidates
 from simulator.slurm.starting import begin_job, hold, job_limit
@@ -133,6 +134,7 @@ def _place(engine, job, partition, now):
     shape = kept_shape(engine, job, partition)
     # a job that may preempt others can start before any job ends, and a test for GPUs leaves its marks
     may_pass_over = wants_gpus(engine.jobs, job) == 0 and not may_preempt(engine, job, partition)
+    may_pass_over = may_pass_over and not may_suspend(engine, partition)
     time = now
     while True:
         if time == now or len(site.reservation_times) > 0:
@@ -207,7 +209,7 @@ def _start_now(engine, job, partition, now, limit):
         if scratch.completing[node] > now:
             scratch.allowed[node] = False
     reset_weights(engine, partition)
-    chosen = choose_now(engine, job, partition)
+    chosen = choose_above(engine, job, partition)
     if chosen == 0:
         return NEITHER, 0, 0, 0
     if over_limit(engine, job, chosen):
@@ -248,10 +250,13 @@ def earliest_by_limits(engine, job, partition, now):
     Running jobs are taken away in the order of their ends, a batch at a time. The job starts at the end of the last one of the batch
     that makes room. Jobs that this one may preempt count as gone.
     """
-    chosen = choose_now(engine, job, partition)
+    chosen = choose_above(engine, job, partition)
     if chosen > 0:
         return now, chosen
     shape = kept_shape(engine, job, partition)
+    if may_suspend(engine, partition):
+        free_above(engine, engine.scratch.trial, partition)
+        return _end_running(engine, job, partition, (shape, NOT_GIVEN, True), now)
     if may_preempt(engine, job, partition):
         trial = engine.scratch.trial
         copy_free(engine.free, trial)

@@ -42,11 +42,22 @@ from simulator.slurm.clockwork import (
 from simulator.slurm.fair_tree import decay_of
 from simulator.slurm.limits import count_elapsed, count_past, count_submitted, may_be_submitted
 from simulator.slurm.main_pass import main_pass
-from simulator.slurm.preemption import CANCEL, REQUEUE, REQUEUE_DELAY, group_of
+from simulator.slurm.nodes.suspended import CANCEL, REQUEUE, SUSPEND, may_resume
+from simulator.slurm.preemption import REQUEUE_DELAY, group_of
 from simulator.slurm.priority import FIRST_BASIC, count_job, count_usage, job_priority
 from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
-from simulator.slurm.replays.changes import note_ended, pass_edges, purge_due, purge_ended, wake, whole_steps
-from simulator.slurm.starting import end_earlier, end_job, leave_node
+from simulator.slurm.replays.changes import (
+    may_start_later,
+    next_run,
+    note_ended,
+    pass_edges,
+    purge_due,
+    purge_ended,
+    runs_scheduler,
+    wake,
+    whole_steps,
+)
+from simulator.slurm.starting import end_earlier, end_job, leave_node, move_end
 
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
@@ -65,7 +76,7 @@ def run_replay(replay):
             if now >= FOREVER:
                 return ALL_DONE
             _take_events(replay, now)
-            if clock[STOPS] == STOPS_TO_ORDER and clock[PENDING] > 0 and _runs_scheduler(clock, now):
+            if clock[STOPS] == STOPS_TO_ORDER and clock[PENDING] > 0 and runs_scheduler(clock, now):
                 clock[STOPS] = HAS_STOPPED
                 return WANT_ORDER
         else:
@@ -91,18 +102,12 @@ def _take_events(replay, now):
 
 
 @referring
-def _runs_scheduler(clock, now):
-    """Whether the main scheduler or a backfill cycle runs at this second."""
-    is_due = clock[FULL_DUE] <= now or clock[BATCH_DUE] <= now or clock[NODES_FREED] > 0
-    return is_due or (clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0)
-
-
-@referring
 def _run_schedulers(replay, now):
     """The main scheduler after an epilog or the begin of a reservation, then the one that is due by time, then a backfill cycle."""
     clock, settings = replay.clock, replay.engine.site.settings
     if clock[NODES_FREED] > 0:
         wake(replay, now)
+        _resume_all(replay, now)
         _pass(replay, settings.depth + 1, now)
     is_full = clock[FULL_DUE] <= now
     if is_full or clock[BATCH_DUE] <= now:
@@ -131,12 +136,12 @@ def _next_time(replay):
     if clock[NEXT_ABSENCE] < len(absences) and (now < FOREVER or clock[PENDING] > 0):
         now = min(now, absences[clock[NEXT_ABSENCE], 0])
     if clock[PENDING] > 0:
-        if now >= FOREVER and not _may_start_later(replay):
+        if now >= FOREVER and not may_start_later(replay):
             return FOREVER
         if clock[NEXT_EDGE] < len(replay.edges):
             now = min(now, replay.edges[clock[NEXT_EDGE], 0])
         now = min(now, clock[PERIOD_DUE])
-        return min(min(now, _next_run(clock)), clock[BATCH_DUE])
+        return min(min(now, next_run(clock)), clock[BATCH_DUE])
     if now < FOREVER:
         now = min(now, purge_due(replay))
         clock[FULL_DUE] += whole_steps(now - clock[FULL_DUE], settings.full_interval)
@@ -145,31 +150,6 @@ def _next_time(replay):
             clock[CYCLE_DUE] += settings.interval  # a cycle with nobody to start
             clock[ASLEEP] = 1
     return now
-
-
-@referring
-def _next_run(clock):
-    """When the full queue is looked at next, or a cycle begins."""
-    return clock[FULL_DUE] if clock[ASLEEP] > 0 else min(clock[FULL_DUE], clock[CYCLE_DUE])
-
-
-@referring
-def _may_start_later(replay):
-    """When nothing runs and nobody comes: whether a waiting job is kept by a time to come, or the schedulers have yet to run twice."""
-    site, jobs, clock = replay.engine.site, replay.engine.jobs, replay.clock
-    now = _next_run(clock)
-    if now < clock[LAST_EVENT] + 2 * max(site.settings.full_interval, site.settings.interval):
-        return True
-    for times in (site.reservation_times, site.absences):
-        for k in range(len(times)):
-            if clock[LAST_EVENT] <= times[k, 1] < FOREVER:
-                clock[LAST_EVENT] = min(now, times[k, 1] + 1)
-                return True
-    for k in range(clock[PENDING]):
-        if jobs.begin[replay.pending[k, 0]] >= clock[LAST_EVENT]:
-            clock[LAST_EVENT] = min(now, jobs.begin[replay.pending[k, 0]] + 1)
-            return True
-    return False
 
 
 @referring
@@ -355,22 +335,37 @@ def note_end(replay, job):
 
 
 @referring
+def _forget_end(replay, job):
+    """The job leaves the list of true ends, on which a suspended one is not."""
+    rules, clock = replay.engine.preemption, replay.clock
+    if rules.suspended[job] >= 0:
+        rules.suspended[job] = NOT_GIVEN
+        rules.num_suspended[0] -= 1
+        return
+    place = 0
+    while replay.ending[place] != job:
+        place += 1
+    for other in range(place, clock[ENDING] - 1):
+        replay.ending[other] = replay.ending[other + 1]
+    clock[ENDING] -= 1
+
+
+@referring
 def _end_victims(replay, now, mode, grace_s):
     """Jobs that were preempted end. Those that are requeued may start again after a delay, and run for their whole time. mode, grace_s:
     NOT_GIVEN for those of the job's group."""
-    rules, clock, running = replay.engine.preemption, replay.clock, replay.engine.running
+    rules, running = replay.engine.preemption, replay.engine.running
     for k in range(rules.length[0]):
         job = rules.victims[k]
-        place = 0
-        while replay.ending[place] != job:
-            place += 1
-        for other in range(place, clock[ENDING] - 1):
-            replay.ending[other] = replay.ending[other + 1]
-        clock[ENDING] -= 1
+        _forget_end(replay, job)
         group = group_of(replay.engine, job)
         replay.preempted[job] += 1
         grace = rules.grace_s[group] if grace_s < 0 else grace_s
-        if (rules.mode[group] if mode < 0 else mode) == CANCEL:
+        end_by = rules.mode[group] if mode < 0 else mode
+        if end_by == SUSPEND:
+            rules.suspended[job] = now
+            rules.num_suspended[0] += 1
+        elif end_by == CANCEL:
             end = min(_true_end(replay, job), now + grace)
             replay.runtime[job] = end - running.start[job]
             end_earlier(replay.engine, job, now + grace)
@@ -382,6 +377,28 @@ def _end_victims(replay, now, mode, grace_s):
             replay.eligible[job] = NOT_GIVEN
             queue_up(replay, job, now)
     rules.length[0] = 0
+
+
+@referring
+def _resume_all(replay, now):
+    """Suspended jobs go on where those that they were suspended for have ended, the first that began before others. They end later by the
+    time for which they were suspended."""
+    rules, running = replay.engine.preemption, replay.engine.running
+    job = np.int64(0)
+    while rules.num_suspended[0] > 0 and job >= 0:
+        job = np.int64(NOT_GIVEN)
+        for k in range(running.length[0]):
+            other = running.job[k]
+            if rules.suspended[other] >= 0 and (job < 0 or running.start[other] < running.start[job]):
+                job = other if may_resume(replay.engine, other) else job
+        if job >= 0:
+            seconds = now - rules.suspended[job]
+            replay.runtime[job] += seconds
+            move_end(replay.engine, job, running.end[job] + seconds)
+            rules.suspended[job] = NOT_GIVEN
+            rules.doomed[job] = False
+            rules.num_suspended[0] -= 1
+            note_end(replay, job)
 
 
 @referring

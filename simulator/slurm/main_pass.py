@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.nodes.reservations import covers_all
-from simulator.slurm.nodes.selection import choose_now, reset_weights
+from simulator.slurm.nodes.selection import choose_above, reset_weights
 from simulator.slurm.preemption import preempt_for
 from simulator.slurm.starting import begin_job, job_limit
 
@@ -81,7 +81,7 @@ def _try_to_start(engine, job, partition, now):
     if not reservations_allow(engine, job, now, job_limit(engine, job, partition)):
         return PASSED_OVER if engine.jobs.reservation[job] < 0 else BLOCKS
     reset_weights(engine, partition)
-    chosen = choose_now(engine, job, partition)
+    chosen = choose_above(engine, job, partition)
     if over_limit(engine, job, chosen):
         return BLOCKS if site.settings.stops_at_limit > 0 else PASSED_OVER
     if chosen == 0:

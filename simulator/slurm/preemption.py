@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.nodes.selection import choose_nodes
+from simulator.slurm.nodes.suspended import CANCEL, OFF, REQUEUE, SUSPEND
 from simulator.slurm.nodes.usable import copy_free
 from simulator.slurm.settings import requeues_jobs
 from simulator.slurm.starting import hold
@@ -16,11 +18,9 @@ from traces.cluster.nodes import Partition
 
 NOBODY, BY_QOS, BY_PARTITION = range(3)
 """Whose jobs may preempt others."""
-OFF, REQUEUE, CANCEL = range(3)
-"""What becomes of a job that is preempted. Jobs that would be suspended are left alone: `unmodelled_preemption` says so."""
 REQUEUE_DELAY = 121
 """Seconds from which on a job that was requeued may start again."""
-_MODES = {"requeue": REQUEUE, "cancel": CANCEL}
+_MODES = {"requeue": REQUEUE, "cancel": CANCEL, "suspend": SUSPEND}
 
 
 def preemption_of(cluster: ClusterDescription, num_jobs: int) -> Preemption:
@@ -46,6 +46,8 @@ def preemption_of(cluster: ClusterDescription, num_jobs: int) -> Preemption:
         else common
         for _, one in parts
     ]
+    if by_qos:
+        modes = [OFF if mode == SUSPEND else mode for mode in modes]
     return Preemption(
         kind=np.array([kind]),
         preempts=preempts,
@@ -59,13 +61,16 @@ def preemption_of(cluster: ClusterDescription, num_jobs: int) -> Preemption:
         doomed=np.zeros(num_jobs, dtype=np.bool_),
         released=np.zeros(num_jobs, dtype=np.bool_),
         candidates=np.zeros(num_jobs, dtype=np.int64),
+        suspends=np.array([int(kind == BY_PARTITION and SUSPEND in modes)]),
+        suspended=np.full(num_jobs, NOT_GIVEN, dtype=np.int64),
+        num_suspended=np.zeros(1, dtype=np.int64),
     )
 
 
 def unmodelled_preemption(scheduler: SchedulerSettings) -> str:
-    """The mode of preemption that this replay does not know, "" where there is none."""
-    mode = _text(scheduler.values.get("preemptmode"))
-    return mode if "suspend" in mode else ""
+    """The mode of preemption that this replay does not know, "" where there is none: suspension by QOS."""
+    mode, by = _text(scheduler.values.get("preemptmode")), _text(scheduler.values.get("preempttype"))
+    return mode if "suspend" in mode and by == "preempt/qos" else ""
 
 
 def _mode(scheduler: SchedulerSettings) -> int:
@@ -116,7 +121,8 @@ def may_preempt(engine, job, partition):
         return False
     may = False
     for group in range(len(rules.mode)):
-        may = may or (rules.mode[group] != OFF and _is_below(rules, group, mine))
+        goes = rules.mode[group] == REQUEUE or rules.mode[group] == CANCEL
+        may = may or (goes and _is_below(rules, group, mine))
     return may
 
 
@@ -158,7 +164,7 @@ def _candidates(engine, job, partition, now, candidates):
     for k in range(running.length[0]):
         other = running.job[k]
         group = group_of(engine, other)
-        if mine < 0 or group < 0 or rules.mode[group] == OFF:
+        if mine < 0 or group < 0 or rules.mode[group] == OFF or rules.mode[group] == SUSPEND:
             continue
         if now - running.start[other] < rules.exempt_s[0]:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.limits import change_used
+from simulator.slurm.nodes.suspended import cpus_left, share_node
 from simulator.slurm.nodes.usable import hold_on_node, note_change
 
 
@@ -20,9 +21,14 @@ def begin_job(engine, job, partition, chosen, now):
     running.end[job] = now + job_limit(engine, job, partition)
     running.partition[job] = partition
     _note_running(engine, job)
+    for row in range(first, first + chosen):
+        running.shared[row] = 0
+        if engine.preemption.suspends[0] > 0:
+            running.shared[row] = share_node(engine, job, partition, row)
     if engine.jobs.array[job] >= 0:
         running.array_running[engine.jobs.array[job]] += 1
     hold(engine, engine.free, job, 1)
+    _count_shared(engine, job)
     change_used(engine, job, 1)
 
 
@@ -80,11 +86,16 @@ def _forget_running(engine, job):
 @referring
 def end_earlier(engine, job, end):
     """The running job will end by this second at the latest."""
-    running = engine.running
-    if end < running.end[job]:
-        _forget_running(engine, job)
-        running.end[job] = end
-        _note_running(engine, job)
+    if end < engine.running.end[job]:
+        move_end(engine, job, end)
+
+
+@referring
+def move_end(engine, job, end):
+    """The limit of the running job is over at this second."""
+    _forget_running(engine, job)
+    engine.running.end[job] = end
+    _note_running(engine, job)
 
 
 @referring
@@ -101,10 +112,20 @@ def end_job(engine, job, completing_until):
     if engine.jobs.array[job] >= 0:
         running.array_running[engine.jobs.array[job]] -= 1
     hold(engine, engine.free, job, -1)
+    _count_shared(engine, job)
     change_used(engine, job, -1)
     for row in range(running.first[job], running.first[job] + running.nodes[job]):
         node = running.node[row]
         engine.scratch.completing[node] = max(engine.scratch.completing[node], completing_until)
+
+
+@referring
+def _count_shared(engine, job):
+    """CPUs that are free on the job's nodes, where jobs share some with suspended ones."""
+    running = engine.running
+    if engine.preemption.suspends[0] > 0:
+        for row in range(running.first[job], running.first[job] + running.nodes[job]):
+            engine.free.cpus[running.node[row]] = cpus_left(engine, running.node[row], 0)
 
 
 @referring

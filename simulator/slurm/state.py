@@ -65,6 +65,7 @@ class Running(NamedTuple):
     nodes: IntArray  # (jobs,)
     node: IntArray  # (rows,)
     cpus: IntArray  # (rows,)
+    shared: IntArray  # (rows,), of these CPUs those that the job took from suspended ones
     array_running: IntArray  # (arrays,), tasks of each array that run
     node_length: IntArray  # (nodes,), jobs on each node
     on_node: IntArray  # (nodes, most, 2), these jobs by end, and their rows of `node`
@@ -132,6 +133,8 @@ class Preemption(NamedTuple):
     length, victims: (1,) and (jobs,), jobs preempted since somebody last looked. doomed: bool (jobs,), those that have been
     preempted and still run. released: bool (jobs,), those that a test counts as gone.
     candidates: (jobs,), room to compute in.
+    suspends: (1,), 1 where jobs of some partition are suspended. suspended: (jobs,), second since which a job is, NOT_GIVEN for others.
+    num_suspended: (1,).
     """
 
     kind: IntArray
@@ -146,6 +149,9 @@ class Preemption(NamedTuple):
     doomed: BoolArray
     released: BoolArray
     candidates: IntArray
+    suspends: IntArray
+    suspended: IntArray
+    num_suspended: IntArray
 
 
 class Engine(NamedTuple):
@@ -221,6 +227,7 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
         nodes=zeros(num_jobs, np.int64),
         node=zeros(first[-1], np.int64),
         cpus=zeros(first[-1], np.int64),
+        shared=zeros(first[-1], np.int64),
         array_running=zeros(int(jobs.array.max(initial=0)) + 1, np.int64),
         node_length=zeros(num_nodes, np.int64),
         on_node=zeros((num_nodes, crowd, 2), np.int64),

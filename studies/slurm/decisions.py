@@ -22,11 +22,11 @@ from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, WaitingRows, backfill_cycle
 from simulator.slurm.limit_slots import limits_of
 from simulator.slurm.limits import count_elapsed, count_past
-from simulator.slurm.nodes.selection import choose_nodes
+from simulator.slurm.nodes.selection import choose_above
 from simulator.slurm.preemption import preempt_for, preemption_of
 from simulator.slurm.priority import priority_rules
 from simulator.slurm.settings import slurm_settings
-from simulator.slurm.starting import begin_job, end_earlier, end_job
+from simulator.slurm.starting import begin_job, end_earlier, end_job, move_end
 from simulator.slurm.state import Engine, idle_engine, site_of
 from studies.slurm.golden_runs import Cycle, Event, GoldenRun, Test, read_golden_run
 from traces.catalogue.places import PROJECT
@@ -75,6 +75,7 @@ class Follower:
         self.node = {node.name: k for k, node in enumerate(run.cluster.nodes)}
         self.partition = {partition.name: k for k, partition in enumerate(run.cluster.partitions)}
         self.odd_layouts = 0
+        self.going: set[int] = set()  # suspended for the job that starts next
         self.requeued = {
             self.by_raw[event.raw]
             for event in run.events
@@ -94,6 +95,8 @@ class Follower:
             job = self.by_raw.get(event.raw, NOT_GIVEN)
             end_earlier(self.engine, job, int(event.time) + event.seconds)
             self.engine.preemption.doomed[job] = True
+        elif event.kind in ("suspend", "resume"):
+            self._halt(self.by_raw[event.raw], int(event.time), event.kind == "resume")
         elif event.kind in ("away", "back"):
             away = FOREVER if event.kind == "away" else NOT_GIVEN
             self.engine.scratch.away[[self.node[name] for name in event.nodes]] = away
@@ -107,6 +110,15 @@ class Follower:
             count_past(self.engine, job, int(event.time) - int(self.engine.running.start[job]))
             end_job(self.engine, job, 0)
 
+    def _halt(self, job: int, now: int, goes_on: bool) -> None:
+        """The job is suspended, or goes on and ends later."""
+        rules = self.engine.preemption
+        if goes_on and rules.suspended[job] >= 0:
+            move_end(self.engine, job, int(self.engine.running.end[job]) + now - int(rules.suspended[job]))
+        rules.suspended[job] = NOT_GIVEN if goes_on else now
+        rules.doomed[job] = False  # until the job starts for which it goes
+        self.going = self.going - {job} if goes_on else self.going | {job}
+
     def _runs(self, job: int) -> bool:
         running = self.engine.running
         return job in running.job[: running.length[0]]
@@ -118,7 +130,7 @@ class Follower:
         partition = self.partition[self.run.jobs[job].partition]
         scratch.allowed[:] = False
         scratch.allowed[places] = True
-        chosen = choose_nodes(self.engine, self.engine.free, job, partition)
+        chosen = choose_above(self.engine, job, partition)
         if chosen != len(places):
             self.odd_layouts += 1
             scratch.chosen[: len(places)] = places
@@ -126,6 +138,15 @@ class Follower:
             scratch.cpus[: len(places)] = [each + (k < more) for k in range(len(places))]
         began = self.run.jobs[job].start_s if at is None else at
         begin_job(self.engine, job, partition, len(places), began if began is not None else 0)
+
+    def suspended(self) -> tuple[set[int], set[int]]:
+        """Whom the real one and our engine suspended for the job that has just begun."""
+        rules = self.engine.preemption
+        ours, theirs = set(rules.victims[: rules.length[0]].tolist()), self.going
+        rules.length[0], self.going = 0, set()
+        rules.doomed[list(ours)] = False
+        rules.doomed[list(theirs)] = True
+        return theirs, ours
 
     def victims(self, label: str, now: int) -> set[int]:
         """Whom our engine preempts for a job. The state stays."""
@@ -218,8 +239,10 @@ def judge(run: GoldenRun, most_cycles: int | None = None) -> Tally:
                 _compare(follower, cycle, tally)
                 if tally.cycles == most_cycles:
                     break
-        elif event.kind in ("start", "end", *VICTIMS, *OF_NODES):
+        elif event.kind in ("start", "end", "suspend", "resume", *VICTIMS, *OF_NODES):
             follower.apply(event)
+            if event.kind == "start" and follower.engine.preemption.suspends[0] > 0:
+                _count_victims(follower, event, *follower.suspended(), tally)
     return tally
 
 
@@ -233,7 +256,12 @@ def _compare_victims(follower: Follower, event: Event, tally: Tally) -> None:
     }
     if any(one.kind in VICTIMS and one.label == event.label and 0 < event.time - one.time < 1 for one in events):
         return
-    ours = follower.victims(event.label, int(event.time))
+    _count_victims(follower, event, theirs, follower.victims(event.label, int(event.time)), tally)
+
+
+def _count_victims(follower: Follower, event: Event, theirs: set[int], ours: set[int], tally: Tally) -> None:
+    if not theirs and not ours:
+        return
     tally.counts["victims"] += 1
     tally.counts["same_victims"] += ours == theirs
     if ours != theirs:

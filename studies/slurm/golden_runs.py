@@ -25,6 +25,7 @@ _PREEMPTED = re.compile(r"preempted JobId=(\S+) has been (\S+) to reclaim resour
 _WARNED = re.compile(r"setting ([0-9]+) sec preemption grace time for JobId=(\S+) to reclaim resources for JobId=(\S+)")
 _SET = re.compile(r"update_node: node (\S+) state set to (\w+)|node (\S+) returned to service")
 _FAILED = re.compile(r"requeue job JobId=(\S+) due to failure of node")
+_SUSPENDED = re.compile(r"gang: (suspend|resum)ing JobId=(\S+)")
 _PASS = re.compile(r"sched: Running job scheduler for (default depth|full queue)")
 _SHORT = {"--nodes": "-N", "--ntasks": "-n", "--cpus-per-task": "-c", "--partition": "-p"}
 _MEMORY = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
@@ -74,8 +75,8 @@ class Test:
 @dataclass(frozen=True)
 class Event:
     """A line of the log. kind: "start" or "end" of a job, "requeue" of one that was preempted, "warn" of one that will be after so
-    many seconds (label: for which job), "failed" of one that lost a node, "away" or "back" of a node, "cycle", or "pass" of the main
-    scheduler (with which depth)."""
+    many seconds (label: for which job), "suspend" and "resume" of one that goes on later, "failed" of one that lost a node, "away" or
+    "back" of a node, "cycle", or "pass" of the main scheduler (with which depth)."""
 
     time: float
     kind: str
@@ -104,7 +105,7 @@ def read_golden_run(folder: Path) -> GoldenRun:
     jobs = _jobs(text_of(folder, "sacct.psv"))
     began = _began_by_snapshots(text_of(folder, "snapshots.txt"))
     events = list(_events(text_of(folder, "ctld.log")))
-    shortened = {event.raw for event in events if event.kind in ("warn", "requeue", "failed")}
+    shortened = {event.raw for event in events if event.kind in ("warn", "requeue", "failed", "suspend")}
     for job in jobs:
         # accounting has the second at which the batch script began, the controller counts from the decision
         end_by_limit = began.get(job.raw if job.request.array == NOT_GIVEN else job.label)
@@ -276,6 +277,8 @@ def _events(text: str) -> Iterator[Event]:
             yield Event(time, "requeue" if gone[2] == "requeued" else "end", _raw_of(gone[1])[1], gone[3])
         elif warned := _WARNED.search(said):
             yield Event(time, "warn", _raw_of(warned[2])[1], warned[3], seconds=int(warned[1]))
+        elif halted := _SUSPENDED.search(said):
+            yield Event(time, "suspend" if halted[1] == "suspend" else "resume", _raw_of(halted[2])[1])
         elif of_node := _SET.search(said):
             name, state = of_node[1] or of_node[3], of_node[2] or ""
             yield Event(time, "away" if state.startswith(("DOWN", "DRAIN")) else "back", nodes=(name,))

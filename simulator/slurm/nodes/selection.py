@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.nodes.leaves import take_leaves
+from simulator.slurm.nodes.suspended import free_above, may_suspend
 from simulator.slurm.nodes.usable import (
+    copy_free,
     end_on_node,
     has_gpus,
     holds_whole_nodes,
@@ -65,6 +67,17 @@ def choose_now(engine, job, partition):
                 count += 1
                 total += usable[shape, node]
     return _choose(engine, job, whole, count, total)
+
+
+@referring_apart
+def choose_above(engine, job, partition):
+    """As `choose_now`, and if that fails, where jobs that are suspended for this one do not count."""
+    chosen = choose_now(engine, job, partition)
+    if chosen == 0 and may_suspend(engine, partition):
+        copy_free(engine.free, engine.scratch.trial)
+        free_above(engine, engine.scratch.trial, partition)
+        chosen = choose_nodes(engine, engine.scratch.trial, job, partition)
+    return chosen
 
 
 @referring_apart

@@ -11,6 +11,7 @@ import numpy as np
 from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
+from simulator.slurm.nodes.suspended import cpus_left
 
 _PER_CPU, _PER_GPU = 1, 2
 """Places in MEMORY_PER."""
@@ -182,6 +183,8 @@ def end_on_node(engine, node, last):
         if running.end[other] > running.end[last] or (running.end[other] == running.end[last] and other > last):
             break
         hold_on_node(engine, trial, other, running.on_node[node, k, 1], -1)
+        if engine.preemption.suspends[0] > 0:
+            trial.cpus[node] = cpus_left(engine, node, k + 1)
 
 
 @referring
@@ -198,6 +201,8 @@ def _look_at(engine, place, job, whole, node):
     for k in range(running.node_length[node]):
         other = running.on_node[node, k, 0]
         hold_on_node(engine, trial, other, running.on_node[node, k, 1], -1)
+        if engine.preemption.suspends[0] > 0:
+            trial.cpus[node] = cpus_left(engine, node, k + 1)
         if usable_cpus(engine, trial, job, whole, node) > 0:
             shapes.until[place, node] = running.end[other]
             return

@@ -14,13 +14,17 @@ from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.clockwork import (
     ASLEEP,
+    BATCH_DUE,
     CYCLE_DUE,
     CYCLE_US,
     ENDED,
     FULL_DUE,
     LAST_CHANGE,
+    LAST_EVENT,
     MILLION,
     NEXT_EDGE,
+    NODES_FREED,
+    PENDING,
     PURGED,
 )
 from simulator.slurm.state import Site
@@ -90,3 +94,35 @@ def pass_edges(replay, now):
         clock[NEXT_EDGE] += 1
         wake(replay, now)
     return begin
+
+
+@referring
+def runs_scheduler(clock, now):
+    """Whether the main scheduler or a backfill cycle runs at this second."""
+    is_due = clock[FULL_DUE] <= now or clock[BATCH_DUE] <= now or clock[NODES_FREED] > 0
+    return is_due or (clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0)
+
+
+@referring
+def next_run(clock):
+    """When the full queue is looked at next, or a cycle begins."""
+    return clock[FULL_DUE] if clock[ASLEEP] > 0 else min(clock[FULL_DUE], clock[CYCLE_DUE])
+
+
+@referring
+def may_start_later(replay):
+    """When nothing runs and nobody comes: whether a waiting job is kept by a time to come, or the schedulers have yet to run twice."""
+    site, jobs, clock = replay.engine.site, replay.engine.jobs, replay.clock
+    now = next_run(clock)
+    if now < clock[LAST_EVENT] + 2 * max(site.settings.full_interval, site.settings.interval):
+        return True
+    for times in (site.reservation_times, site.absences):
+        for k in range(len(times)):
+            if clock[LAST_EVENT] <= times[k, 1] < FOREVER:
+                clock[LAST_EVENT] = min(now, times[k, 1] + 1)
+                return True
+    for k in range(clock[PENDING]):
+        if jobs.begin[replay.pending[k, 0]] >= clock[LAST_EVENT]:
+            clock[LAST_EVENT] = min(now, jobs.begin[replay.pending[k, 0]] + 1)
+            return True
+    return False

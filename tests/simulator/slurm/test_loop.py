@@ -66,7 +66,7 @@ def test_backfill_waits_for_something_to_change_and_is_later_by_what_cycles_take
 
 @pytest.mark.parametrize(
     ("state", "values", "expected"),
-    [("down", {}, [221, 371]), ("down", {"jobrequeue": False}, [0, 100]), ("drain", {}, [0, 150])],
+    [("down", {}, [239, 389]), ("down", {"jobrequeue": False}, [0, 100]), ("drain", {}, [0, 150])],
 )
 def test_nodes_that_go_away(state: str, values: dict[str, bool], expected: list[int]) -> None:
     """Node a is away from 100 to 300. Job 0 runs on it, job 1 waits for its end, and job 2 wants all nodes."""
