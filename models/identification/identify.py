@@ -23,7 +23,7 @@ from models.identification.rules import (
     IdentifiedRule,
     RejectedRule,
 )
-from models.identification.search import Advance, RuleSearch, as_rejected, slot_of
+from models.identification.search import Advance, RuleSearch, as_rejected, rule_slot
 from models.identification.sentences import sentence_of
 from models.judging.fidelity import Agreement, agreement_of
 from models.judging.size_over_time import in_use, sizes_in_use
@@ -141,7 +141,7 @@ class Candidates:
 
     def __init__(self, log: StartedJobs, procs: int, moments: HeldMoments, taken: tuple[IdentifiedRule, ...]) -> None:
         self.log, self.procs, self.moments = log, procs, moments
-        self.slots = {slot_of(rule) for rule in taken}
+        self.slots = {rule_slot(rule) for rule in taken}
         self.readings: dict[IdentifiedRule, BoundReading] = {}
         self.rejected: list[RejectedRule] = []
         self.middle = int(log.jobs.submit[len(log.jobs) // 2])
@@ -157,7 +157,7 @@ class Candidates:
         made += gates_seen(self.log, self.moments) + boundaries_seen(self.log)
         made += self._sizes() + self._orders()
         made += [IdentifiedRule(BACKFILL, "all", word=word) for word in BACKFILLS]
-        return [rule for rule in dict.fromkeys(made) if slot_of(rule) not in self.slots]
+        return [rule for rule in dict.fromkeys(made) if rule_slot(rule) not in self.slots]
 
     def _limits(self, scope: str) -> list[IdentifiedRule]:
         pressure, made = pressure_of(self.log, scope, self.moments), []
@@ -200,7 +200,7 @@ class Candidates:
         return [IdentifiedRule(ORDER, "all", word=word) for word in words]
 
     def extended(self, rule: IdentifiedRule, log: StartedJobs, moments: HeldMoments, beside: bool) -> IdentifiedRule:
-        """The rule with bounds from all that the search saw, or over the whole log where they are read anew each month."""
+        """The rule with bounds from all that the search saw, or over the whole log where they are read again each month."""
         reading = self.readings.get(rule)
         if reading is None:
             return rule

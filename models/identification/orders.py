@@ -43,7 +43,7 @@ class OrderEvidence:
     errors: tuple[float, ...] = ()
 
     def surely(self, name: str) -> int:
-        """1 where more of it goes first, -1 where less of it does, 0 where it is not sure."""
+        """1 where more of it surely goes first, -1 where less of it does."""
         for each, weight, error in zip(self.names, self.weights, self.errors, strict=True):
             if each == name and abs(weight) > SURE * error:
                 return 1 if weight > 0 else -1

@@ -27,9 +27,9 @@ MOST_VALUES = 5
 class Pressure:
     """What the holders of a scope had, by kind of limit, when more of their jobs waited. All arrays (starts,) or (moments,).
 
-    starter, start, after: holder, second and level behind each start while more jobs of the holder wait. holder, second, weight, wanted: of
-    each moment at which a job waited beside room: its holder, when, the holder's seconds that it stands for, and the level if it had
-    started.
+    starter, start, after: holder, second and level behind each start while more jobs of the holder wait.
+    holder, second, weight, wanted: of a moment at which a job waited beside room. They are its holder, when, the seconds that it stands
+    for, and the level if the job had started.
     """
 
     scope: str

@@ -74,7 +74,7 @@ class RuledCluster:
         """Wait of each job, seconds, int64 (jobs,). None where a job never starts."""
         replayer = LimitedReplayer(
             OrderReplayer(self._policy(log), self.backfill),
-            [job_limit(rule, log) for rule in self.rules if rule.kind in LIMIT_KINDS],
+            [limit_on_jobs(rule, log) for rule in self.rules if rule.kind in LIMIT_KINDS],
             [start_gate(rule, log) for rule in self.rules if rule.kind == HOURS],
             user_shares(log) if self.order.startswith(FAIRSHARE) else None,
         )
@@ -98,7 +98,7 @@ class RuledCluster:
         return Cluster(self.procs, outages=Outages(*np.array(sorted(rows), dtype=np.int64).T))
 
 
-def job_limit(rule: IdentifiedRule, log: StartedJobs) -> JobLimit:
+def limit_on_jobs(rule: IdentifiedRule, log: StartedJobs) -> JobLimit:
     """A limit on the jobs of a log."""
     holders = holders_of(log, rule.scope)
     key = holders.number.copy()

@@ -75,7 +75,7 @@ class RuleSearch:
                 if winner is None:
                     break
                 helpful = [left[k] for k in gains if fits[k].score < best.score]
-                left = _best_of_slots(each for each in helpful if slot_of(each) != slot_of(left[winner]))
+                left = _best_of_slots(each for each in helpful if rule_slot(each) != rule_slot(left[winner]))
                 best = self._refined(fits[winner], fits[winner].rules[-1])
             best = self._without_idle(best)
         except BudgetSpent:
@@ -101,7 +101,7 @@ class RuleSearch:
 
     def _beside(self, best: Fit, rule: IdentifiedRule) -> Fit:
         """With a rule more, which replaces the one of its kind where there is one."""
-        return self.fit((*(each for each in best.rules if slot_of(each) != slot_of(rule)), rule))
+        return self.fit((*(each for each in best.rules if rule_slot(each) != rule_slot(rule)), rule))
 
     def _objection(self, best: Fit, fit: Fit, rule: IdentifiedRule) -> str:
         """Why a rule is not taken, "" where it is."""
@@ -163,13 +163,13 @@ def _best_of_slots(rules: Iterable[IdentifiedRule]) -> list[IdentifiedRule]:
     kept: list[IdentifiedRule] = []
     counts: Counter[tuple[object, ...]] = Counter()
     for rule in rules:
-        counts[slot_of(rule)] += 1
-        if counts[slot_of(rule)] <= OF_A_SLOT:
+        counts[rule_slot(rule)] += 1
+        if counts[rule_slot(rule)] <= OF_A_SLOT:
             kept.append(rule)
     return kept[:SECOND_LOOK]
 
 
-def slot_of(rule: IdentifiedRule) -> tuple[object, ...]:
+def rule_slot(rule: IdentifiedRule) -> tuple[object, ...]:
     """Two rules of the same slot exclude each other."""
     if rule.kind in LIMIT_KINDS:
         return rule.kind, rule.scope, rule.queue, rule.holder
