@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 MEAN_COUNTS = 0.25
 """What the search minimizes is the mean over jobs of |ln((replayed + 60) / (logged + 60))|, and so much of the same for the mean wait."""
-PENALTY = 0.03
+RULE_PENALTY = 0.03
 """By how much that must fall for a rule to be taken."""
 BLOCKS, STEADY = 10, 2.5
 """A rule must help in most of so many parts of the log: the mean gain by its standard error."""
@@ -117,7 +117,7 @@ class RuleSearch:
             best = fit
             for near in neighbours_of(rule):
                 tried = self.fit((*others, near))
-                if tried.score < best.score - PENALTY / 4:
+                if tried.score < best.score - RULE_PENALTY / 4:
                     best = tried
             if best is fit:
                 break
@@ -130,7 +130,7 @@ class RuleSearch:
             if rule in self.taken:
                 continue
             less = self.fit(tuple(each for each in best.rules if each != rule))
-            if less.score < best.score + PENALTY / 2:
+            if less.score < best.score + RULE_PENALTY / 2:
                 self.rejected[rule] = "other rules explain the same"
                 best = less
         return best
@@ -144,7 +144,7 @@ def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule) -> str:
     if is_fixed_by_holder(rule):
         gain = gain[len(gain) // 2 :]
         fall = min(fall, float(gain.mean()))
-    if fall < PENALTY:
+    if fall < RULE_PENALTY:
         return f"the error of the waits falls by {fall:.3f} only" if fall > 0 else "the waits fit no better"
     blocks = np.array([block.mean() for block in np.array_split(gain, BLOCKS)])
     if blocks.mean() < STEADY * blocks.std(ddof=1) / np.sqrt(BLOCKS):
