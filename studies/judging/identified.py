@@ -15,11 +15,10 @@ from assets.replay.limits.identified import rules_of_trace
 from models.identification.identify import Identification
 from models.judging.fidelity import Agreement
 from papers.markdown import markdown
-from studies.judging.limited import RULED_LOGS, RuledLog, trace_of
+from studies.judging.limited import HOUR_S, RULED_LOGS, RuledLog, trace_of
 
-HOUR_S = 3600
-LOGS = (*RULED_LOGS, RuledLog("CTC-SP2", "swf/CTC-SP2-1996-3.1-cln.swf.gz", 338, ""))
-HEADING = ("log", "replay", "rank", "mean wait, h", "mean / log", "p95, h", "p95 / log", "grade")
+SEARCHED_LOGS = (*RULED_LOGS, RuledLog("CTC-SP2", "swf/CTC-SP2-1996-3.1-cln.swf.gz", 338, ""))
+RULES_HEADING = ("log", "replay", "rank", "mean wait, h", "mean / log", "p95, h", "p95 / log", "grade")
 
 
 def rows_of_rules(name: str, identification: Identification) -> Iterator[list[str]]:
@@ -53,7 +52,7 @@ def main() -> None:
     """Prints the tables."""
     lines, sentences, costs = [], [], []
     with tempfile.TemporaryDirectory() as folder:
-        for log in LOGS:
+        for log in SEARCHED_LOGS:
             trace = trace_of(log, Path(folder))
             begin = time.process_time()
             identification = rules_of_trace(trace, None, None, 400)
@@ -65,7 +64,7 @@ def main() -> None:
             costs.append([log.name, jobs, str(identification.replays), str(rejected), f"{spent:.0f}"])
     print(markdown(["log", "rule"], sentences))
     print("\nexplained\n")
-    print(markdown(list(HEADING), lines))
+    print(markdown(list(RULES_HEADING), lines))
     print("\ncost\n")
     print(markdown(["log", "jobs", "replays", "rejected candidates", "CPU seconds"], costs))
 

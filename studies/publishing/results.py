@@ -43,7 +43,7 @@ PRINTED = (
     "placements", "periods", "placing_rules",
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "annealing_steps exact", "best_repair",
     "fidelity", "walltimes", "more_data", "as_published", "dbf_as_published", "steady_state",
-    "repositories", "confirmed", "agreement", "engine", "limited", "planted_grades", "planted_rules",
+    "repositories", "confirmed", "agreement", "engine", "identified", "limited", "planted_grades", "planted_rules",
     "pbs_decisions", "pbs_free_replays",
     "slurm_decisions", "slurm_priorities", "slurm_reasons", "slurm_free_runs", "slurm_micro_cluster", "slurm_hpc_week",
 )  # fmt: skip

@@ -26,12 +26,12 @@ from simulator.limits.lines import (
 )
 from simulator.limits.replaying import LimitedReplayer
 from simulator.limits.rules import (
+    BOUNDLESS,
     GATE,
     NO_KEY,
     OUTSTANDING,
     RUNNING_JOBS,
     RUNNING_PROCS,
-    UNBOUNDED,
     USED,
     JobLimit,
     StartGate,
@@ -286,7 +286,7 @@ RULES_TASKS = tasks_of(Jobs(n([0, 1, 2]), n([5, 5, 5]), n([1, 2, 1]), n([5, 5, 5
 
 
 def test_jobs_with_the_same_slots_are_a_group() -> None:
-    changing = JobLimit(RUNNING_JOBS, n([3, 4]), n([1, 0, 1]), n([[15, 0, 9], [17, 1, UNBOUNDED]]))
+    changing = JobLimit(RUNNING_JOBS, n([3, 4]), n([1, 0, 1]), n([[15, 0, 9], [17, 1, BOUNDLESS]]))
     limits = [changing, JobLimit(RUNNING_PROCS, 8, n([0, NO_KEY, 0]))]
     slots = slots_of_limits(limits, [StartGate(n([False, True, False]), n([10, 20]))], RULES_TASKS)
     assert slots.kind.tolist() == [RUNNING_JOBS, RUNNING_JOBS, RUNNING_PROCS, GATE]
@@ -297,7 +297,7 @@ def test_jobs_with_the_same_slots_are_a_group() -> None:
     assert (slots.change_time.tolist(), slots.change_slot.tolist(), slots.becomes.tolist()) == (
         [10, 15, 17, 20],
         [3, 0, 1, 3],
-        [1, 9, UNBOUNDED, 0],
+        [1, 9, BOUNDLESS, 0],
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from assets.replay.limits.identified import rules_of_trace
 from models.identification.rules import BOUNDARY, RUNNING_JOBS
-from studies.judging.identified import LOGS, rows_of_rules
+from studies.judging.identified import SEARCHED_LOGS, rows_of_rules
 from studies.judging.limited import trace_of
 from tests.shared import shared_file
 
@@ -21,7 +21,7 @@ from tests.shared import shared_file
     ],
 )
 def test_rules_explain_the_second_half(name: str, kind: str | None, least_rank: float, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    (log,) = (each for each in LOGS if each.name == name)
+    (log,) = (each for each in SEARCHED_LOGS if each.name == name)
     shared_file("traces", *log.file.split("/"))
     identification = rules_of_trace(trace_of(log, tmp_path), None, None, 400)
     after = identification.after

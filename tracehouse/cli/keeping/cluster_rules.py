@@ -35,7 +35,7 @@ def identify(
       tracehouse cluster identify mycluster
       tracehouse cluster identify old.swf.gz --procs 240 --picture rules.png
     """
-    from tracehouse.identifying import identify_cluster
+    from tracehouse.identifying.log_rules import identify_cluster
     from tracehouse.text.rules_text import identification_text, identification_values
 
     result = identify_cluster(source, procs, budget)
@@ -55,17 +55,17 @@ def identify(
         click.echo(f"\nNext: tracehouse cluster adopt {source}, once you agree", err=True)
 
 
-@click.command()
+@click.command("adopt")
 @source_argument()
 @click.option("--revoke", is_flag=True, help="Take the found rules out of the cluster again.")
 @plain_errors
-def adopt(source: str, revoke: bool) -> None:
+def adopt_found(source: str, revoke: bool) -> None:
     """Make the rules that were found in the log of SOURCE part of its cluster.
 
     They stand at the end of the cluster's file, with origin = "found". Delete those that you deny. Rules that were adopted before are
     replaced.
     """
-    from tracehouse.identifying import adopt_rules
+    from tracehouse.identifying.log_rules import adopt_rules
 
     adopted = adopt_rules(source, revoke)
     click.echo(

@@ -17,7 +17,7 @@ from assets.replay.limits.named import named_cluster
 from assets.replay.limits.shares import follows_shares, share_tree
 from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
 from simulator.jobs.cluster import FOREVER
-from simulator.limits.rules import OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, UNBOUNDED
+from simulator.limits.rules import BOUNDLESS, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS
 from tests.tiny import swf_line
 from tests.traces.cluster.clusters import CLUSTER as RICH
 from tracehouse.replaying import asked_settings
@@ -77,7 +77,7 @@ def test_a_limit_of_one_name_replaces_that_of_everybody() -> None:
         (RUNNING_PROCS, [8, 64, 64], [1, 0, 1, -1, 2])
     ]
     only = Limit("cluster", "", "outstanding", "user", "cpu", 8, who="ann")
-    assert limits_of(only) == [(OUTSTANDING, [8, UNBOUNDED, UNBOUNDED], [-1, 0, -1, -1, -1])]
+    assert limits_of(only) == [(OUTSTANDING, [8, BOUNDLESS, BOUNDLESS], [-1, 0, -1, -1, -1])]
 
 
 def test_limits_begin_and_end() -> None:
@@ -88,7 +88,7 @@ def test_limits_begin_and_end() -> None:
     )
     (limit,) = job_limits(ClusterDescription("mine", CLUSTER.nodes, limits=timed), ROWS, zero_s=100)
     assert np.asarray(limit.bound).tolist() == [5, 9, 9]
-    assert limit.changes.tolist() == [[20, 0, 3], [50, 0, 3], [100, 0, UNBOUNDED]]
+    assert limit.changes.tolist() == [[20, 0, 3], [50, 0, 3], [100, 0, BOUNDLESS]]
 
 
 def test_other_limits_are_left_out() -> None:

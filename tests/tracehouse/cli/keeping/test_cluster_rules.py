@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.assets.replay.limits.test_identified import hidden_trace
 from tests.tracehouse.text.test_rules_text import RESULT
 from tracehouse.cli.keeping.cluster import cluster
-from tracehouse.identifying import AdoptedRules, IdentifiedLog
+from tracehouse.identifying.log_rules import AdoptedRules, IdentifiedLog
 
 
 def test_identify_prints_draws_and_names_the_next_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +23,7 @@ def test_identify_prints_draws_and_names_the_next_step(tmp_path: Path, monkeypat
         given.append(words)
         return IdentifiedLog(hidden_trace(400), replace(RESULT, declared=()), tmp_path / "found.toml")
 
-    monkeypatch.setattr("tracehouse.identifying.identify_cluster", identify_cluster)
+    monkeypatch.setattr("tracehouse.identifying.log_rules.identify_cluster", identify_cluster)
     picture = tmp_path / "rules.png"
     result = CliRunner().invoke(cluster, ["identify", "mine", "--budget", "50", "--picture", str(picture)])
     assert result.exit_code == 0, result.output
@@ -44,6 +44,6 @@ def test_identify_prints_draws_and_names_the_next_step(tmp_path: Path, monkeypat
 )
 def test_adopt(words: list[str], named: bool, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     adopted = AdoptedRules(Path("clusters/mine.toml"), 3, named)
-    monkeypatch.setattr("tracehouse.identifying.adopt_rules", lambda source, revoke: adopted)
+    monkeypatch.setattr("tracehouse.identifying.log_rules.adopt_rules", lambda source, revoke: adopted)
     result = CliRunner().invoke(cluster, ["adopt", *words])
     assert result.exit_code == 0 and said in result.output

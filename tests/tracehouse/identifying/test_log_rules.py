@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracehouse.identifying import adopt_rules
+from tracehouse.identifying.log_rules import adopt_rules
 from traces.catalogue.clusters import load_cluster
 from traces.catalogue.found_rules import found_path, rule_counts
 from traces.cluster.accounts import FOUND, Limit
