@@ -25,6 +25,7 @@ STUDIES = {
     "guarded_keys": "judging.guarded_keys",
     "hop_sensitivity": "placing.hop_sensitivity",
     "hpcopt": "judging.hpcopt",
+    "identified": "judging.identified",
     "limited": "judging.limited",
     "looking_ahead": "placing.looking_ahead",
     "more_data": "more_data.training",

@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 
 DAYS = {"working days": (0, 1, 2, 3, 4), "weekends": (5, 6), "all days": (0, 1, 2, 3, 4, 5, 6)}
 STEP_MINUTES = 30
-STEPS = DAY_MINUTES // STEP_MINUTES
+DAY_STEPS = DAY_MINUTES // STEP_MINUTES
 ROUND_HOURS = (1, 2, 4, 6, 8, 12, 24)
 """Requests that a gate may stop what is above of, besides those that jobs ask for most often."""
 COMMON_REQUESTS = 6
@@ -119,7 +119,7 @@ class _Clocks:
     @staticmethod
     def _by_step(chosen: NDArray[np.bool_], step: IntArray, weight: FloatArray | None) -> FloatArray:
         weights = None if weight is None else weight[chosen]
-        return np.bincount(step[chosen], weights=weights, minlength=STEPS).astype(np.float64)
+        return np.bincount(step[chosen], weights=weights, minlength=DAY_STEPS).astype(np.float64)
 
 
 def stopped_by(log: StartedJobs, words: dict[str, int | str]) -> NDArray[np.bool_]:
@@ -146,9 +146,9 @@ def _most_surprising(starts: FloatArray, waited: FloatArray) -> tuple[int, int, 
     if starts.sum() < LEAST_SURPRISE or waited.sum() == 0:
         return None
     best: tuple[int, int, float, int, float] | None = None
-    for length in range(2, STEPS):
-        inside = np.array([np.take(starts, range(b, b + length), mode="wrap").sum() for b in range(STEPS)])
-        under = np.array([np.take(waited, range(b, b + length), mode="wrap").sum() for b in range(STEPS)])
+    for length in range(2, DAY_STEPS):
+        inside = np.array([np.take(starts, range(b, b + length), mode="wrap").sum() for b in range(DAY_STEPS)])
+        under = np.array([np.take(waited, range(b, b + length), mode="wrap").sum() for b in range(DAY_STEPS)])
         rate = (starts.sum() - inside) / np.maximum(waited.sum() - under, 1.0)
         expected = under * np.minimum(rate, starts.sum() / waited.sum() * 4)
         surprise = expected - inside + inside * np.log(np.maximum(inside, 1e-9) / np.maximum(expected, 1e-9))
@@ -216,9 +216,9 @@ def _rarely_crossed(log: StartedJobs, timezone: str, days: tuple[int, ...]) -> l
         ends, at, side="right"
     )  # began before and ends after this second
     chosen = np.isin(day, days)
-    across = np.bincount(minute[chosen] // STEP_MINUTES, running[chosen], STEPS).astype(np.float64)
+    across = np.bincount(minute[chosen] // STEP_MINUTES, running[chosen], DAY_STEPS).astype(np.float64)
     usual = float(np.median(across))
-    low = [k for k in range(STEPS) if across[k] <= FEW_CROSSING * usual and across[k] == _around(across, k).min()]
+    low = [k for k in range(DAY_STEPS) if across[k] <= FEW_CROSSING * usual and across[k] == _around(across, k).min()]
     low.sort(key=lambda k: across[k])
     return [(k * STEP_MINUTES, int(across[k]), usual) for k in low] if usual >= LEAST_SURPRISE else []
 

@@ -22,7 +22,11 @@ from traces.cluster.accounts import FOUND, Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.reservations import AdvanceReservation, Gate
 
-WORDS = {RUNNING_JOBS: ("running", "jobs"), RUNNING_CPU: ("running", "cpu"), OUTSTANDING_CPU: ("outstanding", "cpu")}
+LIMIT_WORDS = {
+    RUNNING_JOBS: ("running", "jobs"),
+    RUNNING_CPU: ("running", "cpu"),
+    OUTSTANDING_CPU: ("outstanding", "cpu"),
+}
 """What a kind of limit counts, and of what resource, in the words of the cluster file."""
 _REPEATS = {(0, 1, 2, 3, 4): "weekday", (5, 6): "weekend", (0, 1, 2, 3, 4, 5, 6): "daily"}
 
@@ -49,7 +53,7 @@ def described_rules(rules: Iterable[IdentifiedRule], zero_s: int, begin_s: int) 
 
 
 def _limits(rule: IdentifiedRule, zero_s: int) -> Iterator[Limit]:
-    counts, resource = WORDS[rule.kind]
+    counts, resource = LIMIT_WORDS[rule.kind]
     owner, name = ("partition", rule.queue) if rule.queue else ("cluster", "")
     each = rule.scope
     if rule.scope == "queue":
@@ -65,7 +69,7 @@ def _limits(rule: IdentifiedRule, zero_s: int) -> Iterator[Limit]:
 
 def _queue_limits(rule: IdentifiedRule, zero_s: int) -> Iterator[Limit]:
     """Of one queue each; a common bound of all queues is not among them."""
-    counts, resource = WORDS[rule.kind]
+    counts, resource = LIMIT_WORDS[rule.kind]
     for holder in dict.fromkeys(bound.holder for bound in rule.bounds):
         for begin_s, end_s, value in _spans(rule, holder, zero_s):
             yield Limit("partition", holder, counts, "all", resource, value, begin_s=begin_s, end_s=end_s, origin=FOUND)
@@ -113,7 +117,7 @@ def declared_rules(cluster: ClusterDescription, log: StartedJobs) -> list[Identi
 
 
 def _declared_limit(limit: Limit, log: StartedJobs) -> Iterator[IdentifiedRule]:
-    kinds = {words: kind for kind, words in WORDS.items()}
+    kinds = {words: kind for kind, words in LIMIT_WORDS.items()}
     kind = kinds.get((limit.counts, limit.resource))
     if kind is None or limit.is_least or limit.begin_s is not None or limit.end_s is not None:
         return

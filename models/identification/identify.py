@@ -14,7 +14,7 @@ from models.identification.logged_jobs import StartedJobs
 from models.identification.orders import OrderEvidence, order_evidence
 from models.identification.own_bounds import BoundReading, own_limits, readings_for
 from models.identification.plateaus import Pressure, common_limits, pressure_of
-from models.identification.replaying import FAIRSHARE, QUEUES, RuledCluster
+from models.identification.replaying import FAIRSHARE, QUEUE_ORDER, RuledCluster
 from models.identification.rules import (
     BACKFILL,
     LIMIT_KINDS,
@@ -24,13 +24,13 @@ from models.identification.rules import (
     IdentifiedRule,
     RejectedRule,
 )
-from models.identification.search import Advance, RuleSearch, as_rejected, slot_of
+from models.identification.search import Advance, RuleSearch, as_rejected, rule_slot
 from models.identification.sentences import sentence_of
 from models.judging.fidelity import Agreement, agreement_of
 from models.judging.size_over_time import SizeOverTime, in_use, sizes_in_use
 from traces.cluster.description import ClusterDescription
 
-FEWEST_JOBS = 200
+FEWEST_IN_A_LOG = 200
 LEAST_KEPT = 0.6
 """Share of the holders that could have had more and that must keep a common limit, so that it is tried."""
 MOST_BROKEN = 0.05
@@ -98,8 +98,8 @@ def identify_rules(
 
     Raises ValueError for a log that is too short, or whose jobs are wider than the cluster.
     """
-    if len(log.jobs) < FEWEST_JOBS:
-        raise ValueError(f"the log has {len(log.jobs):,} jobs with a known start: rules need {FEWEST_JOBS} or more")
+    if len(log.jobs) < FEWEST_IN_A_LOG:
+        raise ValueError(f"the log has {len(log.jobs):,} jobs with a known start: rules need {FEWEST_IN_A_LOG} or more")
     if int(log.jobs.procs.max()) > procs:
         raise ValueError(f"a job has {int(log.jobs.procs.max()):,} processors, the cluster {procs:,}: give --procs")
     taken = () if declared is None else tuple(declared_rules(declared, log))
@@ -143,7 +143,7 @@ class Candidates:
 
     def __init__(self, log: StartedJobs, procs: int, moments: HeldMoments, taken: tuple[IdentifiedRule, ...]) -> None:
         self.log, self.procs, self.moments = log, procs, moments
-        self.slots = {slot_of(rule) for rule in taken}
+        self.slots = {rule_slot(rule) for rule in taken}
         self.readings: dict[IdentifiedRule, BoundReading] = {}
         self.rejected: list[RejectedRule] = []
         self.middle = int(log.jobs.submit[len(log.jobs) // 2])
@@ -159,7 +159,7 @@ class Candidates:
         made += gates_seen(self.log, self.moments) + boundaries_seen(self.log)
         made += self._sizes() + self._orders()
         made += [IdentifiedRule(BACKFILL, "all", word=word) for word in BACKFILLS]
-        return [rule for rule in dict.fromkeys(made) if slot_of(rule) not in self.slots]
+        return [rule for rule in dict.fromkeys(made) if rule_slot(rule) not in self.slots]
 
     def _limits(self, scope: str) -> list[IdentifiedRule]:
         pressure, made = pressure_of(self.log, scope, self.moments), []
@@ -199,11 +199,11 @@ class Candidates:
         queues = self.log.holders.get("queue")
         if queues is not None and 1 < len(queues.names) <= 8:
             mean = [_mean_wait(self.log, queues.number == number) for number in range(len(queues.names))]
-            words.append(QUEUES + ",".join(queues.names[k] for k in np.argsort(mean, kind="stable")))
+            words.append(QUEUE_ORDER + ",".join(queues.names[k] for k in np.argsort(mean, kind="stable")))
         return [IdentifiedRule(ORDER, "all", word=word) for word in words]
 
     def extended(self, rule: IdentifiedRule, log: StartedJobs, moments: HeldMoments, beside: bool) -> IdentifiedRule:
-        """The rule with bounds from all that the search saw, or over the whole log where they are read anew each month."""
+        """The rule with bounds from all that the search saw, or over the whole log where they are read again each month."""
         reading = self.readings.get(rule)
         if reading is None:
             return rule

@@ -13,11 +13,11 @@ from models.identification.rules import OUTSTANDING_CPU, RUNNING_CPU, RUNNING_JO
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-LONG_S = 1 << 34
+KEY_SPAN_S = 1 << 34
 """Longer than any log. Keys of holder and second are holder times this, plus the second."""
 SHORTEST_WAIT_S = 60
 """Whoever waits less may just have waited for the scheduler to look."""
-MOMENTS = 4
+MOMENTS_OF_A_WAIT = 4
 """Of each wait."""
 
 
@@ -28,7 +28,7 @@ class RunningSums:
         has_holder = holder >= 0
         holder, begin, end = holder[has_holder], begin[has_holder], end[has_holder]
         holders = np.concatenate([holder, holder])
-        keys = holders * LONG_S + np.concatenate([begin, end])
+        keys = holders * KEY_SPAN_S + np.concatenate([begin, end])
         order = np.argsort(keys, kind="stable")
         self.keys, count = keys[order], int(holder.max(initial=-1)) + 1
         first = np.searchsorted(holders[order], np.arange(count + 1))
@@ -41,7 +41,7 @@ class RunningSums:
 
     def at(self, holder: IntArray, second: IntArray) -> list[IntArray]:
         """The sums just behind what happens in a second, one array for each amount."""
-        place = np.searchsorted(self.keys, holder * LONG_S + second, side="right")
+        place = np.searchsorted(self.keys, holder * KEY_SPAN_S + second, side="right")
         return [total[place] - before[holder] for total, before in zip(self.sums, self.before, strict=True)]
 
 
@@ -80,13 +80,15 @@ class HeldMoments:
 
 
 def held_moments(log: StartedJobs, procs: int) -> HeldMoments:
-    """MOMENTS of each wait, those with room. procs: of the cluster."""
+    """MOMENTS_OF_A_WAIT of each wait, those with room. procs: of the cluster."""
     wait = log.wait
     waited = np.flatnonzero(wait >= SHORTEST_WAIT_S)
-    job = np.repeat(waited, MOMENTS)
-    part = (np.tile(np.arange(MOMENTS), len(waited)) + np.random.default_rng(1).random(len(job))) / MOMENTS
+    job = np.repeat(waited, MOMENTS_OF_A_WAIT)
+    part = (
+        np.tile(np.arange(MOMENTS_OF_A_WAIT), len(waited)) + np.random.default_rng(1).random(len(job))
+    ) / MOMENTS_OF_A_WAIT
     second = log.jobs.submit[job] + (part * wait[job]).astype(np.int64)
     nobody = np.zeros(len(wait), dtype=np.int64)
     used = RunningSums(nobody, log.start, log.start + log.jobs.runtime, (log.jobs.procs,))
     has_room = procs - used.at(nobody[job], second)[0] >= log.jobs.procs[job]
-    return HeldMoments(job[has_room], second[has_room], wait[job][has_room] / MOMENTS)
+    return HeldMoments(job[has_room], second[has_room], wait[job][has_room] / MOMENTS_OF_A_WAIT)

@@ -18,7 +18,7 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 FEWEST_PAIRS = 200
-RECENT_S = 7 * 86_400
+RECENT_USE_S = 7 * 86_400
 """How far back a user's recent use goes."""
 ALIKE = 2
 """Jobs of a pair differ by this factor at most in processors and in requested time: if one may be backfilled, so may the other."""
@@ -43,7 +43,7 @@ class OrderEvidence:
     errors: tuple[float, ...] = ()
 
     def surely(self, name: str) -> int:
-        """1 where more of it goes first, -1 where less of it does, 0 where it is not sure."""
+        """1 where more of it surely goes first, -1 where less of it does."""
         for each, weight, error in zip(self.names, self.weights, self.errors, strict=True):
             if each == name and abs(weight) > SURE * error:
                 return 1 if weight > 0 else -1
@@ -92,13 +92,13 @@ def _pairs(log: StartedJobs, moments: HeldMoments) -> tuple[IntArray, IntArray]:
 
 
 def _recent_use(log: StartedJobs, job: IntArray, when: IntArray) -> FloatArray:
-    """Processor-seconds of jobs of a job's user that ended in RECENT_S before a second."""
+    """Processor-seconds of jobs of a job's user that ended in RECENT_USE_S before a second."""
     user, end = log.holders["user"].number, log.start + log.jobs.runtime
     keys = np.maximum(user, 0) * (1 << 34) + end
     order = np.argsort(keys, kind="stable")
     total = np.concatenate([[0.0], np.cumsum((log.jobs.procs * log.jobs.runtime)[order].astype(float))])
     base = np.maximum(user[job], 0) * (1 << 34)
-    until, since = (np.searchsorted(keys[order], base + np.maximum(x, 0)) for x in (when, when - RECENT_S))
+    until, since = (np.searchsorted(keys[order], base + np.maximum(x, 0)) for x in (when, when - RECENT_USE_S))
     return total[until] - total[since]
 
 

@@ -14,9 +14,9 @@ from models.identification.rules import RUNNING_CPU, Bound, IdentifiedRule
 IntArray = NDArray[np.int64]
 
 MONTH_S = 30 * 86_400
-QUANTILES = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
+BOUND_QUANTILES = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 """Of the levels behind a holder's starts while more of its jobs waited: where its bound may be."""
-WINDOWS = (1, 2, 3)
+PAST_MONTHS = (1, 2, 3)
 """Months of the past that the bounds of a month are read from."""
 SHORTEST_MONTHS = 6
 """Of a log in which bounds are looked for that change."""
@@ -26,7 +26,7 @@ FEWEST_HOLDERS = 3
 """Holders with bounds that change. The changes of one or two may be those of the cluster."""
 LEAST_GAIN = 0.3
 """Of a bound that does not change: share of waiting that it explains, less the share of starts that it forbids."""
-NOBODY = -1
+NO_BOUND = -1
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def readings_for(seconds: int) -> list[BoundReading]:
     """The readings that are tried for a log of so many seconds."""
     readings = [BoundReading(), BoundReading(1.0)]
     if seconds >= SHORTEST_MONTHS * MONTH_S:
-        readings += [BoundReading(quantile, months) for months in WINDOWS for quantile in QUANTILES]
+        readings += [BoundReading(quantile, months) for months in PAST_MONTHS for quantile in BOUND_QUANTILES]
     return readings
 
 
@@ -85,25 +85,25 @@ def _changing(
     table = _levels_by_month(pressure, kind, reading, months)
     for month in range(len(months)):
         recent = table[:, max(0, month - FLOOR_MONTHS) : month + 1]
-        if (recent != NOBODY).any():
-            least = int(np.quantile(recent[recent != NOBODY], 0.5))
-            table[:, month] = np.where(table[:, month] == NOBODY, NOBODY, np.maximum(table[:, month], least))
-    table[table >= most] = NOBODY
-    for holder in np.flatnonzero((table != NOBODY).any(axis=1)):
-        current = NOBODY
+        if (recent != NO_BOUND).any():
+            least = int(np.quantile(recent[recent != NO_BOUND], 0.5))
+            table[:, month] = np.where(table[:, month] == NO_BOUND, NO_BOUND, np.maximum(table[:, month], least))
+    table[table >= most] = NO_BOUND
+    for holder in np.flatnonzero((table != NO_BOUND).any(axis=1)):
+        current = NO_BOUND
         for month, value in zip(months, table[holder].tolist(), strict=True):
             if value != current:
-                yield Bound(pressure.names[holder], month, None if value == NOBODY else value)
+                yield Bound(pressure.names[holder], month, None if value == NO_BOUND else value)
                 current = value
 
 
 def _levels_by_month(pressure: Pressure, kind: str, reading: BoundReading, months: range) -> IntArray:
-    """The quantile of each holder's levels in the months before each month, NOBODY where too few starts show it, (holders, months)."""
+    """The quantile of each holder's levels in the months before each month, NO_BOUND where too few starts show it, (holders, months)."""
     assert reading.months is not None and reading.quantile is not None
     order = np.lexsort((pressure.start, pressure.starter))
     starter, start, after = pressure.starter[order], pressure.start[order], pressure.after[kind][order]
     edges = np.searchsorted(starter, np.arange(len(pressure.names) + 1))
-    table = np.full((len(pressure.names), len(months)), NOBODY, dtype=np.int64)
+    table = np.full((len(pressure.names), len(months)), NO_BOUND, dtype=np.int64)
     reach = reading.months * MONTH_S
     for holder in np.flatnonzero(np.diff(edges) >= FEWEST_STARTS):
         own = slice(edges[holder], edges[holder + 1])

@@ -19,7 +19,7 @@ FEWEST_STARTS = 20
 """Starts while more jobs wait, of a holder whose bound is looked at."""
 RARE = 0.02
 """Share of its starts in which a holder may break a bound that it keeps."""
-MOST_VALUES = 5
+TRIED_BOUNDS = 5
 """Bounds of one kind and scope that are tried for everybody."""
 
 
@@ -27,9 +27,9 @@ MOST_VALUES = 5
 class Pressure:
     """What the holders of a scope had, by kind of limit, when more of their jobs waited. All arrays (starts,) or (moments,).
 
-    starter, start, after: holder, second and level behind each start while more jobs of the holder wait. holder, second, weight, wanted: of
-    each moment at which a job waited beside room: its holder, when, the holder's seconds that it stands for, and the level if it had
-    started.
+    starter, start, after: holder, second and level behind each start while more jobs of the holder wait.
+    holder, second, weight, wanted: of a moment at which a job waited beside room. They are its holder, when, the seconds that it stands
+    for, and the level if the job had started.
     """
 
     scope: str
@@ -68,7 +68,7 @@ def holders_of(log: StartedJobs, scope: str) -> Holders:
     return Holders(np.zeros(len(log.jobs), dtype=np.int64), ("",)) if scope == "all" else log.holders[scope]
 
 
-def common_limits(pressure: Pressure, kind: str, count: int = MOST_VALUES) -> Iterator[IdentifiedRule]:
+def common_limits(pressure: Pressure, kind: str, count: int = TRIED_BOUNDS) -> Iterator[IdentifiedRule]:
     """Limits that may hold for every holder of the scope, the likeliest first, each with its evidence."""
     after, wanted = pressure.after[kind], pressure.wanted[kind]
     if len(after) < FEWEST_STARTS or not len(wanted):

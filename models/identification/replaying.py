@@ -31,19 +31,19 @@ from simulator.jobs.schedule import CANCELLED
 from simulator.limits import rules as simulated
 from simulator.limits.hours import gate_changes, wall_clock
 from simulator.limits.replaying import LimitedReplayer
-from simulator.limits.rules import NO_KEY, UNBOUNDED, JobLimit, StartGate
+from simulator.limits.rules import BOUNDLESS, NO_KEY, JobLimit, StartGate
 from simulator.limits.shares import ShareTree
 from simulator.policies.registry import Policy
 
 IntArray = NDArray[np.int64]
 
-COUNTS = {
+SIMULATED_COUNTS = {
     RUNNING_JOBS: simulated.RUNNING_JOBS,
     RUNNING_CPU: simulated.RUNNING_PROCS,
     OUTSTANDING_CPU: simulated.OUTSTANDING,
 }
 DEFAULT_ORDER, DEFAULT_BACKFILL = "FCFS", "easy"
-QUEUES = "queues:"
+QUEUE_ORDER = "queues:"
 """Beginning of the word of an order in which one queue goes before another."""
 FAIRSHARE = "fairshare"
 BOUNDARY_S = 1
@@ -74,7 +74,7 @@ class RuledCluster:
         """Wait of each job, seconds, int64 (jobs,). None where a job never starts."""
         replayer = LimitedReplayer(
             OrderReplayer(self._policy(log), self.backfill),
-            [job_limit(rule, log) for rule in self.rules if rule.kind in LIMIT_KINDS],
+            [limit_on_jobs(rule, log) for rule in self.rules if rule.kind in LIMIT_KINDS],
             [start_gate(rule, log) for rule in self.rules if rule.kind == HOURS],
             user_shares(log) if self.order.startswith(FAIRSHARE) else None,
         )
@@ -85,8 +85,8 @@ class RuledCluster:
         return None if (start == CANCELLED).any() else start - log.jobs.submit
 
     def _policy(self, log: StartedJobs) -> str | Policy:
-        if self.order.startswith(QUEUES):
-            return queue_policy(log, self.order.removeprefix(QUEUES).split(","))
+        if self.order.startswith(QUEUE_ORDER):
+            return queue_policy(log, self.order.removeprefix(QUEUE_ORDER).split(","))
         return self.order
 
     def _cluster(self, log: StartedJobs) -> Cluster:
@@ -98,7 +98,7 @@ class RuledCluster:
         return Cluster(self.procs, outages=Outages(*np.array(sorted(rows), dtype=np.int64).T))
 
 
-def job_limit(rule: IdentifiedRule, log: StartedJobs) -> JobLimit:
+def limit_on_jobs(rule: IdentifiedRule, log: StartedJobs) -> JobLimit:
     """A limit on the jobs of a log."""
     holders = holders_of(log, rule.scope)
     key = holders.number.copy()
@@ -109,14 +109,16 @@ def job_limit(rule: IdentifiedRule, log: StartedJobs) -> JobLimit:
         key[key != holders.names.index(rule.holder)] = NO_KEY
     count = max(len(holders.names), 1)
     if not rule.bounds:
-        return JobLimit(COUNTS[rule.kind], rule.value, key)
+        return JobLimit(SIMULATED_COUNTS[rule.kind], rule.value, key)
     number = {name: place for place, name in enumerate(holders.names)}
     changes = [
-        (bound.since_s, number[bound.holder], UNBOUNDED if bound.value is None else bound.value)
+        (bound.since_s, number[bound.holder], BOUNDLESS if bound.value is None else bound.value)
         for bound in rule.bounds
         if bound.holder in number
     ]
-    return JobLimit(COUNTS[rule.kind], np.full(count, UNBOUNDED), key, np.array(changes, dtype=np.int64).reshape(-1, 3))
+    return JobLimit(
+        SIMULATED_COUNTS[rule.kind], np.full(count, BOUNDLESS), key, np.array(changes, dtype=np.int64).reshape(-1, 3)
+    )
 
 
 def start_gate(rule: IdentifiedRule, log: StartedJobs) -> StartGate:

@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 MEAN_COUNTS = 0.25
 """What the search minimizes is the mean over jobs of |ln((replayed + 60) / (logged + 60))|, and so much of the same for the mean wait."""
-PENALTY = 0.03
+RULE_PENALTY = 0.03
 """By how much that must fall for a rule to be taken."""
 BLOCKS, STEADY = 10, 2.5
 """A rule must help in most of so many parts of the log: the mean gain by its standard error."""
@@ -110,7 +110,7 @@ class RuleSearch:
                 if winner is None:
                     break
                 helpful = [left[k] for k in gains if fits[k].score < best.score]
-                left = _best_of_slots(each for each in helpful if slot_of(each) != slot_of(left[winner]))
+                left = _best_of_slots(each for each in helpful if rule_slot(each) != rule_slot(left[winner]))
                 best = self._refined(fits[winner], fits[winner].rules[-1])
             best = self._with_half_life(self._without_idle(best))
         except BudgetSpent:
@@ -142,7 +142,7 @@ class RuleSearch:
 
     def _beside(self, best: Fit, rule: IdentifiedRule) -> Fit:
         """With a rule more, which replaces the one of its kind where there is one."""
-        return self.fit((*(each for each in best.rules if slot_of(each) != slot_of(rule)), rule))
+        return self.fit((*(each for each in best.rules if rule_slot(each) != rule_slot(rule)), rule))
 
     def _objection(self, best: Fit, fit: Fit, rule: IdentifiedRule) -> str:
         """Why a rule is not taken, "" where it is."""
@@ -158,7 +158,7 @@ class RuleSearch:
             best = fit
             for near in neighbours_of(rule):
                 tried = self.fit((*others, near))
-                if tried.score < best.score - PENALTY / 4:
+                if tried.score < best.score - RULE_PENALTY / 4:
                     best = tried
             if best is fit:
                 break
@@ -171,7 +171,7 @@ class RuleSearch:
             if rule in self.taken:
                 continue
             less = self.fit(tuple(each for each in best.rules if each != rule))
-            if less.score < best.score + PENALTY / 2:
+            if less.score < best.score + RULE_PENALTY / 2:
                 self.rejected[rule] = "other rules explain the same"
                 best = less
         return best
@@ -190,7 +190,7 @@ def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule) -> str:
     if is_fixed_by_holder(rule) and len(rule.bounds) > FEW_BOUNDS:
         gain = gain[len(gain) // 2 :]
         fall = min(fall, float(gain.mean()))
-    if fall < PENALTY:
+    if fall < RULE_PENALTY:
         return f"the error of the waits falls by {fall:.3f} only" if fall > 0 else "the waits fit no better"
     blocks = np.array([block.mean() for block in np.array_split(gain, BLOCKS)])
     is_steady = blocks.mean() >= STEADY * blocks.std(ddof=1) / np.sqrt(BLOCKS)
@@ -212,13 +212,13 @@ def _best_of_slots(rules: Iterable[IdentifiedRule]) -> list[IdentifiedRule]:
     kept: list[IdentifiedRule] = []
     counts: Counter[tuple[object, ...]] = Counter()
     for rule in rules:
-        counts[slot_of(rule)] += 1
-        if counts[slot_of(rule)] <= OF_A_SLOT:
+        counts[rule_slot(rule)] += 1
+        if counts[rule_slot(rule)] <= OF_A_SLOT:
             kept.append(rule)
     return kept[:SECOND_LOOK]
 
 
-def slot_of(rule: IdentifiedRule) -> tuple[object, ...]:
+def rule_slot(rule: IdentifiedRule) -> tuple[object, ...]:
     """Two rules of the same slot exclude each other."""
     if rule.kind in LIMIT_KINDS:
         return rule.kind, rule.scope, rule.queue, rule.holder

@@ -17,12 +17,12 @@ from models.identification.rules import (
 from traces.cluster.reservations import Gate
 
 DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-AMOUNTS = {
+AMOUNT_NAMES = {
     RUNNING_JOBS: "running jobs",
     RUNNING_CPU: "running processors",
     OUTSTANDING_CPU: "outstanding processor-hours",
 }
-BACKFILLS = {
+BACKFILL_SENTENCES = {
     "none": "No job goes past one that does not fit",
     "any": "Any job that fits may go past one that does not",
     "easy-sjbf": "Of the jobs that may go past one that does not fit, the shortest goes first",
@@ -43,7 +43,7 @@ def sentence_of(rule: IdentifiedRule) -> str:
     if rule.kind == ORDER:
         return f"Jobs start in the order of {rule.word}."
     if rule.kind == BACKFILL:
-        return f"{BACKFILLS[rule.word]}."
+        return f"{BACKFILL_SENTENCES[rule.word]}."
     sizes = ", then ".join(f"{bound.value:,}" for bound in rule.bounds if bound.value is not None)
     return f"The cluster has {sizes} processors."
 
@@ -59,7 +59,7 @@ def _limit(rule: IdentifiedRule) -> str:
         how = ", which changes from month to month" if changes else ""
         values = sorted(bound.value for bound in rule.bounds if bound.value is not None)
         median = amount_words(rule.kind, values[len(values) // 2]).split()[0]
-        own = f"{whose} has a limit of its own on {AMOUNTS[rule.kind]}{where}{how}"
+        own = f"{whose} has a limit of its own on {AMOUNT_NAMES[rule.kind]}{where}{how}"
         return f"{own}: seen for {len(holders):,}, with {median} in the middle."
     seen, most = rule.evidence, amount_words(rule.kind, rule.value)
     return f"{whose} has at most {most}{where}: seen for {seen.kept:,} of {seen.holders:,} that could have had more."
@@ -68,7 +68,7 @@ def _limit(rule: IdentifiedRule) -> str:
 def amount_words(kind: str, value: int) -> str:
     """Such as "10 running jobs"."""
     number = f"{value / 3600:,.0f}" if kind == OUTSTANDING_CPU else f"{value:,}"
-    return f"{number} {AMOUNTS[kind]}"
+    return f"{number} {AMOUNT_NAMES[kind]}"
 
 
 def gate_words(gate: Gate) -> str:

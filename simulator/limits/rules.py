@@ -19,7 +19,7 @@ RUNNING_JOBS, RUNNING_PROCS, OUTSTANDING, USED, GATE = range(5)
 that were ever used. A gate is a slot that lets nothing start while it is closed."""
 NO_KEY = -1
 """Key of a job for which a limit does not hold."""
-UNBOUNDED = 1 << 60
+BOUNDLESS = 1 << 60
 """Bound of a key without a limit, for a time."""
 LONGEST_REQUEST_S = 1 << 40
 """Requested times count up to this, so that sums stay whole numbers."""
@@ -31,7 +31,7 @@ class JobLimit:
 
     counts: RUNNING_JOBS, RUNNING_PROCS, OUTSTANDING or USED. key: int64 (jobs,), such as the number of the user, NO_KEY where it does not
     hold. bound: int64 (keys,), or one number for all keys. changes: int64 (changes, 3), a second, a key, and its bound from then on.
-    UNBOUNDED is no limit.
+    BOUNDLESS stands for none.
     """
 
     counts: int

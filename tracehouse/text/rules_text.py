@@ -12,7 +12,7 @@ from models.identification.sentences import sentence_of
 from models.judging.fidelity import Agreement
 from tracehouse.text.tables import TableColumn, fitted_table, folded
 
-HOUR_S = 3600
+_HOUR_S = 3600
 MOST_ALIKE = 8
 KINDS_SEARCHED = (
     ("limits", ("running jobs", "running cpu", "outstanding cpu")),
@@ -63,7 +63,7 @@ def _figures(agreement: Agreement) -> list[str]:
 
 
 def _hours(seconds: float) -> str:
-    return f"{seconds / HOUR_S:.1f}"
+    return f"{seconds / _HOUR_S:.1f}"
 
 
 def _origins(identification: Identification) -> list[str]:

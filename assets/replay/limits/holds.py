@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from simulator.jobs.cluster import FOREVER, Outages
 from simulator.limits.hours import REPEATS, gate_changes, occurrences
 from simulator.limits.rules import (
+    BOUNDLESS,
     NO_KEY,
     OUTSTANDING,
     RUNNING_JOBS,
     RUNNING_PROCS,
-    UNBOUNDED,
     USED,
     JobLimit,
     StartGate,
@@ -111,7 +111,7 @@ def _bound_at(limits: list[Limit], second: int | None) -> int:
         for limit in limits
         if (limit.begin_s is None or limit.begin_s <= now) and (limit.end_s is None or now < limit.end_s)
     ]
-    return min(bounds, default=UNBOUNDED)
+    return min(bounds, default=BOUNDLESS)
 
 
 def start_gates(

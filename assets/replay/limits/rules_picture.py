@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assets.common.plots import INK, figure
-from models.identification.closed_hours import STEP_MINUTES, STEPS
+from models.identification.closed_hours import DAY_STEPS, STEP_MINUTES
 from models.identification.identify import Identification
 from models.identification.levels import held_moments
 from models.identification.logged_jobs import StartedJobs
 from models.identification.plateaus import Pressure, pressure_of
 from models.identification.rules import BOUNDARY, HOURS, LIMIT_KINDS, OUTSTANDING_CPU, IdentifiedRule
-from models.identification.sentences import AMOUNTS
+from models.identification.sentences import AMOUNT_NAMES
 from simulator.limits.hours import wall_clock
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_PANELS = 4
-MOST_HOLDERS = 5
+_MOST_HOLDERS = 5
 MOST_BARS = 80
 COLOUR, WITHOUT, WITH = "#4f8fc0", "#9aa5b1", "#e08a3c"
 DAY_S, HOUR_S = 86_400, 3600
@@ -51,12 +51,14 @@ def _draw_levels(panel: Axes, pressure: Pressure, rule: IdentifiedRule) -> None:
     if not rule.bounds:
         panel.hist(after, bins=min(int(after.max()) + 1, MOST_BARS), color=COLOUR)
         panel.axvline(rule.value / unit + (0.5 if unit == 1 else 0), color=WITH, lw=2)
-        panel.set_xlabel(f"{AMOUNTS[rule.kind]} behind a start, while more jobs of the {rule.scope} wait", fontsize=8)
+        panel.set_xlabel(
+            f"{AMOUNT_NAMES[rule.kind]} behind a start, while more jobs of the {rule.scope} wait", fontsize=8
+        )
         panel.set_ylabel("starts", fontsize=8)
         return
     counts = np.bincount(pressure.starter, minlength=len(pressure.names))
     held = {bound.holder for bound in rule.bounds}
-    busiest = [place for place in np.argsort(-counts) if pressure.names[place] in held][:MOST_HOLDERS]
+    busiest = [place for place in np.argsort(-counts) if pressure.names[place] in held][:_MOST_HOLDERS]
     begin = min(bound.since_s for bound in rule.bounds)
     for number, place in enumerate(busiest):
         own, colour = pressure.starter == place, f"C{number}"
@@ -65,9 +67,9 @@ def _draw_levels(panel: Axes, pressure: Pressure, rule: IdentifiedRule) -> None:
         days = [(bound.since_s - begin) / DAY_S for bound in steps] + [(pressure.start.max() - begin) / DAY_S]
         values = [np.nan if bound.value is None else bound.value / unit for bound in steps]
         panel.step(days, [*values, values[-1]], where="post", color=colour, label=pressure.names[place])
-    panel.legend(fontsize=7, ncols=MOST_HOLDERS)
+    panel.legend(fontsize=7, ncols=_MOST_HOLDERS)
     panel.set_xlabel("days", fontsize=8)
-    panel.set_ylabel(AMOUNTS[rule.kind], fontsize=8)
+    panel.set_ylabel(AMOUNT_NAMES[rule.kind], fontsize=8)
 
 
 def _draw_hours(panel: Axes, log: StartedJobs, rule: IdentifiedRule) -> None:
@@ -87,8 +89,8 @@ def _draw_hours(panel: Axes, log: StartedJobs, rule: IdentifiedRule) -> None:
     running = np.searchsorted(started, at) - np.searchsorted(stopped, at, side="right")
     if rule.kind == HOURS:
         running = np.searchsorted(started, at + step) - np.searchsorted(started, at)
-    by_time = np.bincount(minute[chosen] // STEP_MINUTES, running[chosen], STEPS) / max(chosen.sum() / STEPS, 1)
-    panel.bar(np.arange(STEPS) * STEP_MINUTES / 60, by_time, width=STEP_MINUTES / 70, color=COLOUR)
+    by_time = np.bincount(minute[chosen] // STEP_MINUTES, running[chosen], DAY_STEPS) / max(chosen.sum() / DAY_STEPS, 1)
+    panel.bar(np.arange(DAY_STEPS) * STEP_MINUTES / 60, by_time, width=STEP_MINUTES / 70, color=COLOUR)
     marks = [edge.minute for edge in rule.edges]
     marks += [] if rule.gate is None else [rule.gate.begin_minute, rule.gate.end_minute]
     for mark in marks:

@@ -28,8 +28,8 @@ def test_a_limit_of_users_is_found_and_graded() -> None:
     declared = ClusterDescription(
         "mine", (Node("n", PROCS),), limits=(Limit("cluster", "", "running", "user", "jobs", 3),)
     )
-    told = identify_rules(log, PROCS, declared, budget=60)
-    assert told.rules == () and len(told.declared) == 1 and told.before.grade == "A"
+    under_it = identify_rules(log, PROCS, declared, budget=60)
+    assert under_it.rules == () and len(under_it.declared) == 1 and under_it.before.grade == "A"
 
 
 def test_a_cluster_without_rules_has_none() -> None:

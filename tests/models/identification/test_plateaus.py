@@ -10,7 +10,7 @@ from models.identification.rules import OUTSTANDING_CPU, RUNNING_CPU, RUNNING_JO
 from tests.models.identification.hidden import PROCS, hidden_log
 
 
-@pytest.mark.parametrize(("kind", "bound"), [(RUNNING_JOBS, 3), (RUNNING_CPU, 9), (OUTSTANDING_CPU, 120 * 3600)])
+@pytest.mark.parametrize(("kind", "bound"), [(RUNNING_JOBS, 3), (RUNNING_CPU, 9), (OUTSTANDING_CPU, 24 * 3600)])
 def test_the_bound_that_held_comes_first(kind: str, bound: int) -> None:
     log = hidden_log(IdentifiedRule(kind, "user", bound))
     pressure = pressure_of(log, "user", held_moments(log, PROCS))

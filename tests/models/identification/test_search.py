@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from models.identification.rules import HOURS, ORDER, RUNNING_JOBS, Bound, IdentifiedRule
-from models.identification.search import Fit, RuleSearch, as_rejected, neighbours_of, objection_to, slot_of
+from models.identification.search import Fit, RuleSearch, as_rejected, neighbours_of, objection_to, rule_slot
 from tests.models.identification.hidden import PROCS, hidden_log
 from traces.cluster.reservations import Gate
 
@@ -48,6 +48,6 @@ def test_a_rule_must_help_enough_everywhere_and_never_strand_a_job() -> None:
 
 def test_slots_and_neighbours() -> None:
     gate = IdentifiedRule(HOURS, "all", gate=Gate((0,), 30, 600))
-    assert slot_of(TRUE) == slot_of(FALSE) != slot_of(gate)
+    assert rule_slot(TRUE) == rule_slot(FALSE) != rule_slot(gate)
     begins = {near.gate.begin_minute for near in neighbours_of(gate) if near.gate is not None}
     assert begins == {30, 0, 60, 90, 1410} and not list(neighbours_of(TRUE))

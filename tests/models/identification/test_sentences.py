@@ -39,7 +39,8 @@ SEEN = Evidence(34, 31, 1480, 46)
             IdentifiedRule(
                 OUTSTANDING_CPU, "user", bounds=(Bound("a", 0, 3600), Bound("a", 9, 7200), Bound("b", 0, None))
             ),
-            "Each user has a limit of its own on outstanding processor-hours, which changes from month to month: seen for 2, with 2 in the middle.",
+            "Each user has a limit of its own on outstanding processor-hours, which changes from month to month: seen for 2, "
+            "with 2 in the middle.",
         ),
         (
             IdentifiedRule(HOURS, "all", gate=Gate((0, 1, 2, 3, 4), 420, 1080, over_time_s=14_400), evidence=SEEN),

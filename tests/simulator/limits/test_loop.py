@@ -33,6 +33,8 @@ def rules_for(draw: st.DrawFn, workload: Workload) -> OracleRules:
     """Draw up to three limits and two gates that matter for a workload, and shares."""
     jobs = workload.jobs
     work = sorted(job.procs * job.limit for job in jobs)
+    begin = jobs[0].submit
+    length = max(jobs[-1].submit - begin, *(job.limit for job in jobs)) + 1
     limits = []
     for _ in range(draw(st.integers(0, 3))):
         counts, keys = draw(st.sampled_from(sorted(KINDS))), KEYS[draw(st.sampled_from(sorted(KEYS)))]
@@ -48,9 +50,12 @@ def rules_for(draw: st.DrawFn, workload: Workload) -> OracleRules:
             for key in sorted({key for key in of_jobs if key is not None})
             if draw(st.integers(0, 5))
         }
-        limits.append(OracleLimit(counts, of_jobs, bounds))
-    begin = jobs[0].submit
-    length = max(jobs[-1].submit - begin, *(job.limit for job in jobs)) + 1
+        changes = sorted(
+            (begin + draw(st.integers(-2, length)), key, draw(st.integers(0, max(most, 1))))
+            for key in bounds
+            if draw(st.booleans())
+        )
+        limits.append(OracleLimit(counts, of_jobs, bounds, changes))
     gates = []
     for _ in range(draw(st.integers(0, 2))):
         closed, second = [], begin - 5
@@ -90,7 +95,7 @@ def limited(
     for limit in limits:
         key = np.array([NO_KEY if each not in limit.bounds else each for each in limit.keys], dtype=np.int64)
         bound = np.array([limit.bounds.get(k, 0) for k in range(max(limit.bounds, default=0) + 1)], dtype=np.int64)
-        job_limits.append(JobLimit(KINDS[limit.counts], bound, key))
+        job_limits.append(JobLimit(KINDS[limit.counts], bound, key, np.array(limit.changes, dtype=np.int64)))
     start_gates = [
         StartGate(
             np.array([job.order in gate.jobs for job in workload.jobs]),

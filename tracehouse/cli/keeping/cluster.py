@@ -10,7 +10,7 @@ import click
 
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.keeping.cluster_checks import check, diff
-from tracehouse.cli.keeping.cluster_rules import adopt, identify
+from tracehouse.cli.keeping.cluster_rules import adopt_found, identify
 from tracehouse.clusters import import_cluster
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
 from tracehouse.text.tables import folded, terminal_width
@@ -68,4 +68,4 @@ def show(name: str | None, as_json: bool) -> None:
 cluster.add_command(check)
 cluster.add_command(diff)
 cluster.add_command(identify)
-cluster.add_command(adopt)
+cluster.add_command(adopt_found)

@@ -55,11 +55,11 @@ def identify(
         click.echo(f"\nNext: tracehouse cluster adopt {source}, once you agree", err=True)
 
 
-@click.command()
+@click.command("adopt")
 @source_argument()
 @click.option("--revoke", is_flag=True, help="Take the found rules out of the cluster again.")
 @plain_errors
-def adopt(source: str, revoke: bool) -> None:
+def adopt_found(source: str, revoke: bool) -> None:
     """Make the rules that were found in the log of SOURCE part of its cluster.
 
     They stand at the end of the cluster's file, with origin = "found". Delete those that you deny. Rules that were adopted before are

@@ -12,7 +12,7 @@ import pytest
 
 from assets.replay.limits.holds import job_limits, missing_processors, start_gates
 from simulator.jobs.cluster import FOREVER
-from simulator.limits.rules import OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS
+from simulator.limits.rules import BOUNDLESS, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS
 from traces.cluster.accounts import Account, Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Absence, Node, Partition
@@ -67,7 +67,18 @@ def test_a_limit_of_one_name_replaces_that_of_everybody() -> None:
         (RUNNING_PROCS, [8, 64, 64], [1, 0, 1, -1, 2])
     ]
     only = Limit("cluster", "", "outstanding", "user", "cpu", 8, who="ann")
-    assert limits_of(only) == [(OUTSTANDING, [8, 0, 0], [-1, 0, -1, -1, -1])]
+    assert limits_of(only) == [(OUTSTANDING, [8, BOUNDLESS, BOUNDLESS], [-1, 0, -1, -1, -1])]
+
+
+def test_limits_begin_and_end() -> None:
+    timed = (
+        Limit("cluster", "", "running", "user", "jobs", 5, "ann", end_s=150),
+        Limit("cluster", "", "running", "user", "jobs", 3, "ann", begin_s=120, end_s=200),
+        Limit("cluster", "", "running", "user", "jobs", 9),
+    )
+    (limit,) = job_limits(ClusterDescription("mine", CLUSTER.nodes, limits=timed), ROWS, zero_s=100)
+    assert np.asarray(limit.bound).tolist() == [5, 9, 9]
+    assert limit.changes.tolist() == [[20, 0, 3], [50, 0, 3], [100, 0, BOUNDLESS]]
 
 
 def test_other_limits_are_left_out() -> None:
