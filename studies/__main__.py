@@ -46,6 +46,7 @@ STUDIES = {
     "slurm_hpc_week": "slurm.hpc_week",
     "slurm_micro_cluster": "slurm.micro_cluster",
     "slurm_priorities": "slurm.priorities",
+    "slurm_reasons": "slurm.reasons",
     "slurm_usage": "slurm.usage",
     "uses": "predicting.uses",
     "vasp": "predicting.vasp",
@@ -73,6 +74,7 @@ WITHOUT_ARCHIVE = (
     "slurm_hpc_week",
     "slurm_micro_cluster",
     "slurm_priorities",
+    "slurm_reasons",
     "vasp",
 )
 """Those that need none of the archive's logs, or say themselves which are missing."""

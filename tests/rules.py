@@ -7,6 +7,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -98,27 +99,39 @@ def _public_functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]
 
 
 def modules_without_tests(code: CodeBase) -> list[str]:
-    """Modules with no test file of their name: tests/a/b/test_c.py, or test_c_aspect.py, for a.b.c."""
+    """Modules with no test file of their name: tests/a/b/test_c.py, or test_c_aspect.py, for a.b.c. A file for several modules names them
+    in its first line: "Tests of a/b: c, d.\""""
     missing = []
     for module, file in code.files.items():
         if file.name == "__init__.py":
             continue
         folder = code.root / "tests" / file.relative_to(code.root).parent
-        if not any(folder.glob(f"test_{file.stem}.py")) and not any(folder.glob(f"test_{file.stem}_*.py")):
+        named = [name for test in folder.glob("test_*.py") for name in _named_in(test, code.root)]
+        own = [*folder.glob(f"test_{file.stem}.py"), *folder.glob(f"test_{file.stem}_*.py")]
+        if not own and not any(name == file.stem or name.startswith(f"{file.stem}_") for name in named):
             missing.append(module)
     return missing
 
 
+@cache
+def _named_in(test: Path, root: Path) -> list[str]:
+    """What a test file for several modules names in its first sentence."""
+    text = " ".join((ast.get_docstring(ast.parse(test.read_text())) or "").split())
+    names = re.match(rf"Tests of {test.parent.relative_to(root / 'tests')}: ([a-z_, ]+)\.", text)
+    return names[1].split(", ") if names else []
+
+
 def tests_without_modules(code: CodeBase) -> list[str]:
-    """Test files in a room's folder whose name begins with no module of the mirrored folder, nor with that folder's own."""
+    """Test files in a room's folder whose name begins with no module of the mirrored folder, nor with that folder's own, or that name
+    something else in their first line."""
     strays = []
     for room in ROOMS:
         for file in sorted((code.root / "tests" / room).rglob("test_*.py")):
             mirrored = code.root / file.parent.relative_to(code.root / "tests")
             stems = [module.stem for module in mirrored.glob("*.py")] + [mirrored.name]
-            name = file.stem.removeprefix("test_")
-            if not any(name == stem or name.startswith(f"{stem}_") for stem in stems):
-                strays.append(str(file.relative_to(code.root)))
+            for name in (file.stem.removeprefix("test_"), *_named_in(file, code.root)):
+                if not any(name == stem or name.startswith(f"{stem}_") for stem in stems):
+                    strays.append(str(file.relative_to(code.root)))
     return strays
 
 

@@ -20,7 +20,7 @@ def test_every_pattern_names_a_test(pattern: str) -> None:
 
 
 def test_a_test_has_one_kind_and_is_in_one_part() -> None:
-    assert kind_of("tests/benchmarks/test_growth.py::test_sizes[1]") == "studies"
+    assert kind_of("tests/benchmarks/test_benchmarks.py::test_sizes[1]") == "studies"
     assert kind_of("tests/benchmarks/test_faults.py::test_x") == "faults"
     assert kind_of("tests/traces/swf/test_reader.py::test_any_mixture[a::b]") == "random_inputs"
     assert kind_of("tests/traces/swf/test_reader.py::test_another") is None

@@ -19,20 +19,17 @@ from assets.replay.limits.named import named_cluster
 from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
 from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.replay.on_nodes import node_settings, placed_jobs
-from assets.replay.pbs.unmodelled import unmodelled_by_pbs
-from assets.replay.pbs.way import pbs_of_trace
+from assets.replay.own.clusters import own_cluster, own_cluster_named
+from assets.replay.own.unmodelled import unmodelled_rules
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scored_part import ScoredPart
-from assets.replay.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
-from assets.replay.slurm.unmodelled import unmodelled_rules
-from assets.replay.slurm.way import SLURM, slurm_cluster_of, slurm_of_trace
+from assets.replay.settings import OWN_SCHEDULERS, REFUSABLE, NodeSettings, RunSettings, check_run_name
 from assets.replay.tables import run_jobs, series_of, with_time
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
-from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
 from warehouse import first_row
 
@@ -79,8 +76,7 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
     Raises ValueError with the remedy, and NoTree.
     """
     given = dict(given)
-    if _takes_slurm(given, log):
-        given["policy"] = SLURM
+    given |= _own_scheduler(given, log)
     size = _take_size(given)
     options = options_of(NodeSettings)
     of_nodes = {name: options[name].read(given[name]) for name in options if given.get(name) is not None}
@@ -92,18 +88,17 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
     return AskedSettings(written_settings(RunSettings, given), size, nodes)
 
 
-def _takes_slurm(given: Mapping[str, Any], log: str) -> bool:
-    """Whether a Slurm replays: the cluster that is named, or that of the source, has one, and nothing is asked for that only an order on
-    processors has."""
+def _own_scheduler(given: Mapping[str, Any], log: str) -> dict[str, Any]:
+    """The policy that replays where nothing is asked for that only an order on processors has: the scheduler of the cluster that is named,
+    or of the source's own. Empty where that is none that replays."""
     of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster"}
     if any(given.get(name) not in (None, False, (), []) for name in of_orders):
-        return False
+        return {}
     if given.get("cluster") is not None:
-        return load_cluster(given["cluster"]).description.scheduler.name == SLURM
-    if is_path(log):
-        return False
-    declared = load_catalogue(may_be_missing=True).sources.get(log)
-    return declared is not None and slurm_cluster_of(declared) is not None
+        name = load_cluster(given["cluster"]).description.scheduler.name
+        return {"policy": name} if name in OWN_SCHEDULERS else {}
+    own = None if is_path(log) else own_cluster_named(log)
+    return {} if own is None else {"policy": own.scheduler.name}
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
@@ -205,13 +200,13 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
 
 
 def _on_cluster(run: ReplayRun) -> dict[str, Any]:
-    """Which Slurm or PBS replayed, what of it is not in the replay, and how far runs of Slurm are from each other. Empty where none did."""
+    """Which scheduler of a cluster replayed, what of it is not in the replay, and how far its runs are from each other. Empty where none
+    did."""
     if not run.settings.is_on_cluster:
         return {}
-    is_pbs = run.settings.is_on_pbs
-    cluster = (pbs_of_trace if is_pbs else slurm_of_trace)(run.trace, run.rows, run.settings.cluster)
+    cluster = own_cluster(run.trace, run.rows, run.settings)
     scheduler = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
-    rules = unmodelled_by_pbs(cluster) if is_pbs else unmodelled_rules(cluster)
+    rules = unmodelled_rules(cluster)
     about = {"cluster": cluster.name, "scheduler": scheduler, "not_modelled": rules}
     return {cluster.scheduler.name: about | {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}}
 

@@ -191,8 +191,8 @@ def replay(
     policy
         Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained for the source),
         a Python function (docs/guides/plug-ins.md), or a trained policy (its file, or what `load_policy` or `train` returns). By default
-        "slurm" where the source's cluster is one of Slurm, and else "FCFS"; "slurm:SAF" puts an order in place of Slurm's priority, and
-        "pbs" is the source's own PBS.
+        "slurm" or "pbs" where the source's cluster is one of these, and else "FCFS"; "slurm:SAF" and "pbs:SAF" put an order in place of
+        the scheduler's own.
     backfill
         Who may pass a job that does not fit: "none", "easy" (by default), "easy-sjbf", "conservative", ..., "learned", or an agent's file.
     **settings

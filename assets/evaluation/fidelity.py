@@ -19,10 +19,10 @@ from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.evaluation import plots
 from assets.ingest.core_jobs import jobs
+from assets.replay.own.clusters import own_cluster_named
 from assets.replay.policies import ChosenPolicy
 from assets.replay.run import replay_run
-from assets.replay.settings import REQUEST_LABELS, RunSettings
-from assets.replay.slurm.way import SLURM, slurm_cluster_of
+from assets.replay.settings import REQUEST_LABELS, RunSettings, own_policy_of
 from models.judging.configurations import (
     LoggedJobs,
     SchedulerConfiguration,
@@ -108,11 +108,11 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
     if why_not:
         return FidelityOfLog(logged, [], None, [no_grade(why_not)])
     ranked = fitted(trace, logged)
-    described = slurm_of_source(trace.source)
+    described = own_cluster_named(trace.source)
     if described is None:
         schedule = fitted_replay(trace, ranked[0])
     else:
-        own = SchedulerConfiguration(math.inf, SLURM, "easy", Machine(described.num_cpus), len(logged.jobs))
+        own = _own_configuration(described, len(logged.jobs))
         schedule = fitted_replay(trace, own)
         half, waits = _first_half(logged), schedule.start - logged.jobs.submit
         scored = half.scored & schedule.started[: len(half.jobs)]
@@ -123,10 +123,9 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
     return FidelityOfLog(logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].machine.cluster))
 
 
-def slurm_of_source(source: str) -> ClusterDescription | None:
-    """The Slurm of a source's cluster. None where it has none, and for a log that is in no catalogue."""
-    declared = load_catalogue(may_be_missing=True).sources.get(source)
-    return None if declared is None else slurm_cluster_of(declared)
+def _own_configuration(cluster: ClusterDescription, jobs: int) -> SchedulerConfiguration:
+    """The cluster's own scheduler among those that may have written the log."""
+    return SchedulerConfiguration(math.inf, cluster.scheduler.name, "easy", Machine(cluster.num_cpus), jobs)
 
 
 def logged_waits(trace: Trace) -> IntArray:
@@ -143,12 +142,13 @@ def fitted(trace: Trace, logged: LoggedJobs) -> list[SchedulerConfiguration]:
 
 
 def fitted_replay(trace: Trace, configuration: SchedulerConfiguration) -> Schedule:
-    """All jobs of a log under a scheduler that may have written it. trace: with REQUEST_LABELS for the source's Slurm.
+    """All jobs of a log under a scheduler that may have written it. trace: with REQUEST_LABELS for the cluster's own.
 
     Raises ValueError where a job is wider than the cluster, than its partition, or than what is left of a cluster that shrank.
     """
-    if configuration.policy == SLURM:
-        return replay_run(trace, RunSettings(policy=SLURM), ChosenPolicy(SLURM, None)).schedule
+    if own_policy_of(configuration.policy) is not None:
+        own = configuration.policy
+        return replay_run(trace, RunSettings(policy=own), ChosenPolicy(own, None)).schedule
     return configuration.machine.replay(trace.jobs(), configuration.policy, configuration.backfill, job_queues(trace))
 
 

@@ -13,7 +13,7 @@ from assets.common.progress import progress
 from assets.common.trace import Trace, load_trace
 from assets.replay.policies import ChosenPolicy
 from assets.replay.run import ReplayRun, replay_run
-from assets.replay.settings import RunSettings, slurm_policy_of
+from assets.replay.settings import RunSettings, own_policy_of
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.intervals import RatioInterval
 from models.judging.judge import beside_cloud, judge
@@ -116,7 +116,7 @@ def _random_orders(warehouse: Warehouse, a: dict[str, Any], b: dict[str, Any], t
     another order."""
     if any(a[name] != b[name] for name in SAME_CLUSTER) or a["rules"] != "standard" or a["agent_sha256"] is not None:
         return None
-    if slurm_policy_of(a["policy"]) is not None or Estimates.parse(a["estimates"]).is_live or a["warm_start"]:
+    if own_policy_of(a["policy"]) is not None or Estimates.parse(a["estimates"]).is_live or a["warm_start"]:
         return None
     settings = RunSettings.model_validate({name: a[name] for name in ASKED if a[name] is not None})
     trace = load_trace(warehouse, a["source"], a["cancelled"], [])

@@ -1,6 +1,7 @@
 """Stage 5, beside the evaluation: what-if replays of a source, saved by name."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import dagster as dg
 import duckdb
@@ -16,10 +17,10 @@ from assets.ingest.core_jobs import jobs
 from assets.replay import plots
 from assets.replay.changes.outages import Outage
 from assets.replay.loading import catalogue_source
+from assets.replay.own.clusters import own_cluster_of
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import replay_run
 from assets.replay.settings import RunSettings, check_run_name, check_saved_settings
-from assets.replay.slurm.way import SLURM, slurm_cluster_of
 from assets.replay.tables import run_jobs, run_row, run_series
 from warehouse import Warehouse, replace_rows
 
@@ -47,27 +48,33 @@ class RunConfig(dg.Config, RunSettings):
     outages: list[OutageConfig] = Field(default=[], description="Processors that are missing for a while")  # type: ignore[assignment]
 
 
+USUAL_RUNS: list[dict[str, Any]] = [
+    {"name": "fcfs", "policy": "FCFS", "backfill": "none"},
+    {"name": "fcfs-easy", "policy": "FCFS", "backfill": "easy"},
+    {"name": "fcfs-conservative", "policy": "FCFS", "backfill": "conservative"},
+    {"name": "saf-easy", "policy": "SAF", "backfill": "easy"},
+]
+"""Of a source, unless the launchpad asks for others; in the form in which Dagster takes defaults."""
+
+
 class ReplayRunsConfig(dg.Config):
     runs: list[RunConfig] = Field(
-        default=[  # Dagster takes defaults in the form of the launchpad
-            {"name": "fcfs", "policy": "FCFS", "backfill": "none"},  # type: ignore[list-item]
-            {"name": "fcfs-easy", "policy": "FCFS", "backfill": "easy"},  # type: ignore[list-item]
-            {"name": "fcfs-conservative", "policy": "FCFS", "backfill": "conservative"},  # type: ignore[list-item]
-            {"name": "saf-easy", "policy": "SAF", "backfill": "easy"},  # type: ignore[list-item]
-        ],
+        default=USUAL_RUNS,  # type: ignore[arg-type]
         min_length=1,
         description="What-if replays. Other saved runs of the source stay as they are",
     )
 
 
 def wanted_runs(config: ReplayRunsConfig, source: str) -> dict[str, RunSettings]:
-    """The settings of every run, by name; beside the usual ones the source's own Slurm, where it has one. Raises ValueError for settings
-    that cannot be, and for a name that is given twice."""
+    """The settings of every run, by name; with the usual ones its cluster's own scheduler, where that replays. Raises ValueError for
+    settings that cannot be, and for a name that is given twice."""
     wanted = {check_run_name(run.name): check_saved_settings(check_settings(settings_of(run))) for run in config.runs}
     if len(wanted) < len(config.runs):
         raise ValueError("two runs have the same name: give each a name of its own")
-    if config == ReplayRunsConfig() and slurm_cluster_of(catalogue_source(source)) is not None:
-        wanted[SLURM] = RunSettings(policy=SLURM)
+    is_usual = config.runs == [RunConfig(**run) for run in USUAL_RUNS]
+    own = own_cluster_of(catalogue_source(source)) if is_usual else None
+    if own is not None:
+        wanted[own.scheduler.name] = RunSettings(policy=own.scheduler.name)
     return wanted
 
 

@@ -9,12 +9,14 @@ from typing import NamedTuple
 import polars as pl
 
 from assets.common.trace import Trace
+from assets.replay.limits.named import clock_zero_s
 from assets.replay.limits.way import limited_replayer
 from assets.replay.on_nodes import Ground, NodeReplayer, tree_of
-from assets.replay.pbs.way import PbsOfSource, own_order_of_pbs, pbs_replayer
+from assets.replay.own.pbs.way import PbsRuns, pbs_runs
+from assets.replay.own.slurm.way import SlurmRuns, slurm_runs
+from assets.replay.own.way import OwnRuns, own_order, sized_cluster
 from assets.replay.policies import ChosenPolicy, order_policy
-from assets.replay.settings import CHAMPION, NodeSettings, RunSettings, parse_window
-from assets.replay.slurm.way import SlurmRuns, order_on_slurm, slurm_replayer
+from assets.replay.settings import CHAMPION, OWN_SCHEDULERS, NodeSettings, RunSettings, parse_window
 from models.allocation.looking_ahead import PAPERS_VALUES, LookingAheadReplayer
 from models.judging.machine import partitions_of
 from models.runtime.estimates import Estimates
@@ -206,12 +208,14 @@ def _live(asked: Asked) -> LiveReplayer:
     return LiveReplayer(_order(asked), asked.rows, live)
 
 
-def _pbs(asked: Asked) -> PbsOfSource:
-    return pbs_replayer(asked.trace, asked.rows, asked.cluster.procs, asked.settings.cluster)
+def _pbs(asked: Asked) -> PbsRuns:
+    cluster = sized_cluster(asked.trace, asked.rows, asked.settings, asked.cluster.procs)
+    return pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy)
 
 
 def _slurm(asked: Asked) -> SlurmRuns:
-    return slurm_replayer(asked.trace, asked.rows, asked.cluster.procs, asked.policy.policy, asked.settings.cluster)
+    cluster = sized_cluster(asked.trace, asked.rows, asked.settings, asked.cluster.procs)
+    return slurm_runs(cluster, asked.rows, asked.policy.policy)
 
 
 def _limited(asked: Asked) -> LimitedReplayer:
@@ -254,6 +258,12 @@ def _placed_after(asked: Asked) -> NodeReplayer:
     return NodeReplayer(replayer_of(asked._replace(ground=None)), asked.ground)
 
 
+def _own_way(replayer: type[OwnRuns], make: Callable[[Asked], Replayer], scheduler: str) -> Way:
+    decides = f"{OWN_SCHEDULERS[scheduler]} decides by its own configuration, on its own nodes"
+    words = f"{decides}: leave --{{part}} out, or name a policy such as FCFS"
+    return Way(replayer, make, {"": words}, own_order)
+
+
 ONE_OF_THEM = "--{part} cannot be combined with partitions, each of which is replayed alone: leave one of them out"
 _MOVES_STARTS = (
     "--{option} cannot be combined with a warm start, live estimates, an inspector or an agent that picks: leave one "
@@ -265,28 +275,8 @@ NOT_IN_PARTITIONS = (
 
 WAYS: tuple[tuple[Callable[[RunSettings, NodeSettings | None], bool], Way | str], ...] = (
     (lambda settings, nodes: not settings.is_standard, RLSCHEDULER),
-    (
-        lambda settings, nodes: settings.is_on_pbs,
-        Way(
-            PbsOfSource,
-            _pbs,
-            {
-                "": "PBS decides by its own configuration, on its own nodes: leave --{part} out, or name a policy such as FCFS"
-            },
-            own_order_of_pbs,
-        ),
-    ),
-    (
-        lambda settings, nodes: settings.is_on_slurm,
-        Way(
-            SlurmRuns,
-            _slurm,
-            {
-                "": "Slurm decides by its own configuration, on its own nodes: leave --{part} out, or name a policy such as FCFS"
-            },
-            order_on_slurm,
-        ),
-    ),
+    (lambda settings, nodes: settings.own_scheduler == "pbs", _own_way(PbsRuns, _pbs, "pbs")),
+    (lambda settings, nodes: settings.own_scheduler == "slurm", _own_way(SlurmRuns, _slurm, "slurm")),
     (
         lambda settings, nodes: nodes is not None and nodes.place == TOGETHER,
         Way(

@@ -17,11 +17,10 @@ from assets.replay.changes.outages import outages_of
 from assets.replay.limits.holds import missing_processors
 from assets.replay.limits.named import clock_zero_s, named_cluster
 from assets.replay.on_nodes import Ground, ground_of, placement_metrics
-from assets.replay.pbs.way import pbs_of_trace
+from assets.replay.own.clusters import own_cluster
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import Asked, check_settings, replayer_of, way_of
 from assets.replay.settings import NodeSettings, RunSettings
-from assets.replay.slurm.way import slurm_of_trace
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs, joined_outages
@@ -158,8 +157,7 @@ def replay_run(
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     cluster_procs = settings.procs or trace.cluster_procs
     if settings.is_on_cluster and not settings.procs:
-        of_trace = pbs_of_trace if settings.is_on_pbs else slurm_of_trace
-        cluster_procs = of_trace(trace, rows, settings.cluster).num_cpus
+        cluster_procs = own_cluster(trace, rows, settings).num_cpus
     elif settings.cluster and not settings.procs:
         cluster_procs = named_cluster(settings.cluster, trace.source).num_cpus
     shares = partition_shares(rows, settings.partitions, cluster_procs)

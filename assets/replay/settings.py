@@ -23,9 +23,9 @@ TEXT = "a text in quotes"
 """What a scenario gives for settings that are texts."""
 CHAMPION = "learned"
 """In place of a rule or a file: the champion that the pipeline keeps for the source."""
-SLURM_PREFIX = "slurm:"
-PBS = "pbs"
-"""The policy under which the source's own PBS decides."""
+OWN_SCHEDULERS = {"slurm": "Slurm", "pbs": "PBS"}
+"""Schedulers of clusters that replay as themselves, with their names in sentences. As policies they stand alone, or before an order:
+slurm:SAF."""
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
 
 
@@ -61,12 +61,11 @@ def _partitions(partitions: Mapping[str, int] | Sequence[str]) -> dict[str, int]
     return dict(partitions) if isinstance(partitions, Mapping) else dict(parse_partition(text) for text in partitions)
 
 
-def slurm_policy_of(policy: str) -> str | None:
-    """Of a policy on the source's own Slurm: the order in place of its priority, "" for its own. None for any other policy."""
-    text = policy.strip()
-    if text.lower() == SLURM_PREFIX.rstrip(":"):
-        return ""
-    return text[len(SLURM_PREFIX) :].strip() if text.lower().startswith(SLURM_PREFIX) else None
+def own_policy_of(policy: str) -> tuple[str, str] | None:
+    """Of a policy under a cluster's own scheduler: the scheduler, and the order in place of its own, "" for that. None for any other."""
+    scheduler, _, order = policy.strip().partition(":")
+    scheduler = scheduler.lower()
+    return (scheduler, order.strip()) if scheduler in OWN_SCHEDULERS else None
 
 
 def parse_partition(text: str) -> tuple[str, int]:
@@ -174,7 +173,7 @@ class RunSettings(BaseModel):
         Field(
             default=None,
             description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
-            "its nodes say how many processors there are. If it is Slurm's and no policy is given, Slurm decides.",
+            "its nodes say how many processors there are. If it is of Slurm or PBS and no policy is given, that decides.",
         )
     )
     round_walltimes: Annotated[
@@ -229,19 +228,15 @@ class RunSettings(BaseModel):
         return step
 
     @property
-    def is_on_slurm(self) -> bool:
-        """Whether the source's own Slurm decides."""
-        return slurm_policy_of(self.policy) is not None
-
-    @property
-    def is_on_pbs(self) -> bool:
-        """Whether the source's own PBS decides."""
-        return self.policy.strip().lower() == PBS
+    def own_scheduler(self) -> str | None:
+        """The scheduler of the cluster, where that decides on the cluster's nodes. None where an order does."""
+        own = own_policy_of(self.policy)
+        return None if own is None else own[0]
 
     @property
     def is_on_cluster(self) -> bool:
         """Whether the source's own scheduler decides, on the nodes of its cluster."""
-        return self.is_on_slurm or self.is_on_pbs
+        return self.own_scheduler is not None
 
     @property
     def labels(self) -> list[str]:

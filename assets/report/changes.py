@@ -8,6 +8,7 @@ from assets.evaluation.random_orders import WaitsByLot
 from assets.replay.grade import held_back_text
 from assets.replay.scenarios.columns import RANKS_ALONE
 from assets.replay.scenarios.pairing import direction_of
+from assets.replay.settings import OWN_SCHEDULERS
 from assets.report.comparison import Comparison, Grade, Scheduler
 from assets.report.look import charts
 from assets.report.page import Block, Bullets, Chart, Heading, Section, Table
@@ -51,13 +52,6 @@ SCHEDULER_COLUMNS = (
 )
 
 
-GRADED_SLURM = (
-    "This is of a replay under the Slurm that the cluster's description is of. The schedulers here are orders over a row of processors. "
-    "Compare them with each other, and ask `tracehouse what-if` for slurm:POLICY to have one on the cluster's nodes."
-)
-"""What the grade of a source with a Slurm cluster is of."""
-
-
 def changes_section(comparison: Comparison, cluster_procs: int) -> Section:
     """The grade, the schedulers beside what really happened, who gains and who pays, and what the log does not tell."""
     blocks: list[Block] = [grade_sentences(comparison.grade)]
@@ -94,6 +88,15 @@ def grade_sentences(grade: Grade) -> str:
     waits = f"The mean wait of the graded jobs is {ours} in the log and {theirs} in the replay of the scheduler that fits it best"
     held_back = held_back_text(grade.letter, grade.logged_room, grade.replayed_room)
     return f"Grade {grade.letter}: {promise_of(grade.letter, 'mean')}. {waits}{held_back}."
+
+
+def graded_own(scheduler: str) -> str:
+    """What the grade of a source is of whose cluster's own scheduler replays."""
+    return (
+        f"This is of a replay under the {OWN_SCHEDULERS[scheduler]} that the cluster's description is of. The schedulers here are orders "
+        "over a row of processors. Compare them with each other, and ask `tracehouse what-if` for "
+        f"{scheduler}:POLICY to have one on the cluster's nodes."
+    )
 
 
 def why_unranked(comparison: Comparison) -> str:
@@ -295,8 +298,8 @@ def _run_row(run: dict[str, Any], beside: float | None, grade: Grade) -> list[st
 
 def _limits(grade: Grade) -> list[Block]:
     """What the log does not tell, where the grade is poor or missing."""
-    if grade.is_of_slurm:
-        return [GRADED_SLURM]
+    if grade.own_scheduler is not None:
+        return [graded_own(grade.own_scheduler)]
     if grade.letter in ("A", "B"):
         return []
     return [

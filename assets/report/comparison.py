@@ -26,7 +26,7 @@ from assets.evaluation.random_orders import (
 from assets.replay.grade import grade_of, machine_remark
 from assets.replay.scenarios.base_scheduler import NO_FIGURES, BaseScheduler, base_scheduler, stored_header
 from assets.replay.scenarios.left_out import left_out_text
-from assets.replay.slurm.way import SLURM
+from assets.replay.settings import own_policy_of
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from models.judging.blocks import BLOCKS, cut_into_blocks
@@ -58,8 +58,8 @@ class Grade:
 
     letter: A to D, or None, and then `why` says why there is none. logged_s, replayed_s: mean waits of the jobs that were graded, None
     where nothing was replayed. logged_room, replayed_room: shares of the waited time in which there was room for the waiting job.
-    has_real_waits: whether the waits of the log are those of a real cluster. is_of_slurm: whether the replay is under the Slurm of the
-    source's cluster.
+    has_real_waits: whether the waits of the log are those of a real cluster. own_scheduler: of the cluster, where the
+    replay is under that.
     """
 
     letter: str | None
@@ -69,7 +69,7 @@ class Grade:
     logged_room: float | None = None
     replayed_room: float | None = None
     has_real_waits: bool = True
-    is_of_slurm: bool = False
+    own_scheduler: str | None = None
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,8 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, BaseScheduler]
         return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), scheduler
     # a log that was not replayed has no real waits
     has_real_waits = grade.logged_wait_s is not None
-    return Grade(*grade[:6], has_real_waits=has_real_waits, is_of_slurm=grade.policy == SLURM), scheduler
+    own = own_policy_of(grade.policy or "")
+    return Grade(*grade[:6], has_real_waits=has_real_waits, own_scheduler=None if own is None else own[0]), scheduler
 
 
 def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:
@@ -400,8 +401,7 @@ def _beside(
     cloud: ChanceCloud | None,
 ) -> pl.DataFrame:
     """The rows of replay.period_scores with verdicts and ratios beside the fitted scheduler instead of FCFS with EASY, by the same
-    rules: docs/reference/semantics.md, "Verdicts". Policies that learn from their own replay are judged by one start of the log. cloud: of
-    random orders beside the fitted scheduler."""
+    rules: docs/reference/semantics.md, "Verdicts". Policies that learn from their own replay are judged by one start of the log."""
     cut = cut_into_blocks(np.ones(len(scored.index), np.bool_), BLOCKS)
     judgements = []
     for row in scores.iter_rows(named=True):

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from assets.report.changes import (
-    GRADED_SLURM,
     base_words,
     direction,
     full_name,
     grade_sentences,
+    graded_own,
     note_on_learning,
     scheduler_table,
     who_pays,
@@ -75,8 +75,8 @@ def _trust(comparison: Comparison) -> str:
     if grade.letter is None and not grade.has_real_waits:
         limit = "Replays show how schedulers differ on such jobs, not what would happen on a cluster."
         return f"{grade_sentences(grade)} {limit}"
-    if grade.is_of_slurm:
-        return f"{grade_sentences(grade)} {GRADED_SLURM}"
+    if grade.own_scheduler is not None:
+        return f"{grade_sentences(grade)} {graded_own(grade.own_scheduler)}"
     missing = "nodes that partitions share, reservations, holds, fair-share weights, limits of GPUs and memory, or users who react"
     return grade_sentences(grade) + ("" if grade.letter in ("A", "B") else f" The log says nothing of {missing}.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assets.replay.settings import OWN_SCHEDULERS
 from simulator.metrics.metrics import SIZE_CLASSES
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
@@ -136,8 +137,8 @@ def rule_name(policy: str, estimates: str) -> str:
 
 def configuration_name(policy: str, backfill: str) -> str:
     """A scheduler of replay.configurations, such as "smallest area first, conservative backfilling"."""
-    if policy == "slurm":
-        return "Slurm as it is configured"
+    if policy in OWN_SCHEDULERS:
+        return f"{OWN_SCHEDULERS[policy]} as it is configured"
     order, _, options = policy.partition(":")
     name = ORDER_NAMES.get(order, "multifactor priority" if order == "multifactor" else order)
     weights = f" ({options.replace(',', ', ')})" if options else ""

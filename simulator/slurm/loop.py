@@ -90,10 +90,10 @@ def run_replay(replay):
         now = _next_time(replay)
         if now >= FOREVER:
             return
-        _end_jobs(replay, now)
+        end_finished(replay, now)
         _lose_nodes(replay, now)
         if clock[PERIOD_DUE] <= now:
-            _new_priorities(replay, now)
+            renew_priorities(replay, now)
         _submit(replay, now)
         epilogs = clock[EPILOGS]
         while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
@@ -181,7 +181,7 @@ def _may_start_later(replay):
 
 
 @referring
-def _end_jobs(replay, now):
+def end_finished(replay, now):
     """Jobs whose time is over end, and their nodes complete."""
     clock, running = replay.clock, replay.engine.running
     while clock[ENDING] > 0:
@@ -240,7 +240,7 @@ def _submit(replay, now):
             continue
         count_submitted(replay.engine, job, 1)
         replay.eligible[job] = eligible_from(replay, job, now)
-        _join_all(replay, job, now)
+        queue_up(replay, job, now)
         clock[LAST_EVENT] = now
         _wake(replay, now)
         due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
@@ -259,7 +259,7 @@ def _priority(replay, job, partition, now):
 
 
 @referring
-def _join_all(replay, job, now):
+def queue_up(replay, job, now):
     """The job takes its place in the queue for each of its partitions."""
     partitions = replay.engine.jobs.partitions
     for k in range(partitions.shape[1]):
@@ -270,7 +270,7 @@ def _join_all(replay, job, now):
 
 
 @referring
-def _new_priorities(replay, now):
+def renew_priorities(replay, now):
     """Once a period all priorities are recomputed, and the queue is sorted."""
     clock, pending = replay.clock, replay.pending
     count_usage(replay.engine, replay.rules, replay.fair, clock[LAST_PERIOD], now)
@@ -293,7 +293,7 @@ def _pass(replay, depth, now):
         return
     fill_waiting(replay, replay.clock[PENDING], now)
     if main_pass(replay.engine, replay.waiting, depth, now) > 0:
-        _leave_queue(replay, now, False)
+        take_started(replay, now, False)
     _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
@@ -313,13 +313,13 @@ def _cycle(replay, now):
     clock[CYCLE_US] = spent % MILLION
     for k in range(replay.decisions.length[0]):
         if replay.decisions.kind[k] == STARTED:
-            _leave_queue(replay, now, True)
+            take_started(replay, now, True)
             break
     _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
 @referring
-def _leave_queue(replay, now, by_backfill):
+def take_started(replay, now, by_backfill):
     """Jobs that have started leave the queue, and their ends are noted."""
     clock, pending, running = replay.clock, replay.pending, replay.engine.running
     kept = 0
@@ -373,7 +373,7 @@ def _end_victims(replay, now, mode, grace_s):
             running.start[job] = NOT_GIVEN
             replay.engine.jobs.begin[job] = now + REQUEUE_DELAY
             replay.eligible[job] = NOT_GIVEN
-            _join_all(replay, job, now)
+            queue_up(replay, job, now)
     rules.length[0] = 0
 
 

@@ -1,6 +1,6 @@
 """How far replays agree with other simulators: `python -m studies agreement`, where the shared logs and results are.
 
-The same comparisons are tests: tests/simulator/engine/test_replay_goldens.py and tests/papers/rlscheduler/test_rules.py.
+The same comparisons are tests: tests/simulator/engine/test_replay.py and tests/papers/rlscheduler/test_rules.py.
 This prints their figures.
 """
 

@@ -14,7 +14,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from tests.assets.report.test_render import undated
+from tests.assets.report.test_page import undated
 from tests.pipelines.command_line import call, fail, succeed, use_home
 from tests.tiny import SOURCE, Home, assert_same_tables
 

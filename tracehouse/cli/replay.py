@@ -83,9 +83,8 @@ def replay(trace_or_source: str, as_json: bool, save: str | None, **given: Any) 
       multifactor                multifactor:age=1000,max_age_days=14,fairshare=10000,size=1000,half_life_days=7
       formula:TEXT               highest value first, as in PBS Professional: formula:10*eligible_time/walltime + ncpus
       FILE.py:NAME               a function of yours, lowest score first
-      pbs                        the PBS that the source's cluster describes
-      slurm                      the Slurm that the source's cluster describes: usual where it has one
-      slurm:POLICY               the same, with such an order in place of its priority: slurm:SAF
+      slurm, pbs                 the scheduler that the source's cluster describes: usual where it has one
+      slurm:POLICY, pbs:POLICY   the same, with such an order in place of its own: slurm:SAF
       learned                    the policy trained for the source
       FILE.json                  a trained policy
     """

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from assets.replay.scenarios.left_out import left_out_text
-from assets.replay.settings import RunSettings
+from assets.replay.settings import OWN_SCHEDULERS, RunSettings
 from assets.report.words import duration_text, number_text
 from models.judging.verdict import DOMINATES, plain_word, verdict_text
 from simulator.jobs.words import partitions_text
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 THIS_POLICY, ITS_RULE = "this policy", "its rule"
 """What `tracehouse train` calls what it has trained, and the rule that an agent starts from."""
 
-CLUSTER_SCHEDULERS = ("slurm", "pbs")
-"""Of a source's cluster, those that replay."""
 SHOWN_STATISTICS = {"average": 0, "median": 0, "p90": 4, "p95": 1, "p99": 3, "max": 2}
 """Statistics of a metric, and in which order a narrow terminal loses them, the largest number first."""
 PER_JOB = ("wait_s", "turnaround_s", "slowdown", "bounded_slowdown", "per_processor_bounded_slowdown")
@@ -155,20 +153,20 @@ def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
 
 
 def _on_cluster_lines(summary: dict[str, Any]) -> list[str]:
-    """Which Slurm or PBS replayed, how far its runs are from each other, and what of it is not in the replay."""
-    name = next((name for name in CLUSTER_SCHEDULERS if name in summary), None)
+    """Which scheduler of a cluster replayed, how far its runs are from each other, and what of it is not in the replay."""
+    name = next((name for name in OWN_SCHEDULERS if name in summary), None)
     if name is None:
         return []
-    slurm, waits = summary[name], sorted(summary[name]["mean_waits_s"])
+    own, waits = summary[name], sorted(summary[name]["mean_waits_s"])
     order = summary["policy"].partition(":")[2]
-    decides = f"{order} in place of its priority" if order else "as it is configured"
-    lines = [f"replayed: {slurm['scheduler']} of the cluster {slurm['cluster']}, {decides}"]
+    decides = f"{order} in place of its own order" if order else "as it is configured"
+    lines = [f"replayed: {own['scheduler']} of the cluster {own['cluster']}, {decides}"]
     if len(waits) > 1:
         lines.append(
-            f"Slurm is not deterministic: in {len(waits)} runs the mean wait is {duration_text(waits[0])} to "
+            f"{OWN_SCHEDULERS[name]} is not deterministic: in {len(waits)} runs the mean wait is {duration_text(waits[0])} to "
             f"{duration_text(waits[-1])}. The first of them follows"
         )
-    lines += [f"not in the replay: {rule}" for rule in slurm["not_modelled"]]
+    lines += [f"not in the replay: {rule}" for rule in own["not_modelled"]]
     return [*lines, ""]
 
 
@@ -377,7 +375,7 @@ def _settings(summary: dict[str, Any]) -> list[str]:
     )
     usual = {name: field.default for name, field in RunSettings.model_fields.items() if name not in ALWAYS_NAMED}
     others = [name for name in usual if name in summary and name not in (*plain, *NAMED_BELOW)]
-    without = ("backfill", "estimates", "correction") if any(name in summary for name in CLUSTER_SCHEDULERS) else ()
+    without = ("backfill", "estimates", "correction") if any(name in summary for name in OWN_SCHEDULERS) else ()
     for name in (name for name in (*plain, *others) if name not in without):
         if summary.get(name) and summary[name] != usual.get(name):
             lines.append(_line(name, summary[name]))

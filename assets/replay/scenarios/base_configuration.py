@@ -12,7 +12,8 @@ from assets.replay.grade import SourceGrade, grade_of
 from assets.replay.limits.named import named_cluster
 from assets.replay.limits.unhonoured import unhonoured_rules
 from assets.replay.loading import catalogue_source, is_loaded
-from assets.replay.pbs.unmodelled import unmodelled_by_pbs
+from assets.replay.own.clusters import own_cluster_of
+from assets.replay.own.unmodelled import unmodelled_rules
 from assets.replay.scenarios.base_scheduler import (
     GOOD_GRADES,
     NO_FIGURES,
@@ -21,8 +22,6 @@ from assets.replay.scenarios.base_scheduler import (
     stored_header,
 )
 from assets.replay.settings import RunSettings
-from assets.replay.slurm.unmodelled import unmodelled_rules
-from assets.replay.slurm.way import slurm_cluster_of
 from traces.common.blocks import first_bytes
 from traces.common.log import log_files
 
@@ -37,7 +36,7 @@ NOT_IN_LOG = (
 class BaseConfiguration:
     """settings: of the base's replay, before [base] changes them. Their outages are what a cluster that grew or shrank lacks.
     procs: of its cluster, None for those of the source. why: where they come from, for people. grade: of the source, None where nothing
-    graded it. no_grade: why there is none, empty where there is one. not_modelled: what the source's own Slurm, or the cluster that the
+    graded it. no_grade: why there is none, empty where there is one. not_modelled: what the source's own scheduler, or the cluster that the
     base names, decides by and the replay does not. None where there is neither."""
 
     settings: RunSettings
@@ -53,10 +52,8 @@ class BaseConfiguration:
         if settings.cluster is None:
             return self
         cluster = named_cluster(settings.cluster, source)
-        if settings.is_on_slurm:
-            rules = unmodelled_rules(cluster)
-        else:
-            rules = unmodelled_by_pbs(cluster) if settings.is_on_pbs else unhonoured_rules(cluster, settings.policy)
+        own = settings.is_on_cluster
+        rules = unmodelled_rules(cluster) if own else unhonoured_rules(cluster, settings.policy)
         return replace(self, not_modelled=tuple(rules))
 
     def graded_for(self, part: tuple[str, str] | None, source: str) -> BaseConfiguration:
@@ -101,8 +98,8 @@ def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
         path = catalogue_source(source).path
         if path is not None and path.exists():
             header = header_of_beginning(first_bytes(log_files(path)[0]))
-    slurm = None if is_log else slurm_cluster_of(catalogue_source(source))
-    scheduler = base_scheduler(grade, source, header, slurm)
+    own = None if is_log else own_cluster_of(catalogue_source(source))
+    scheduler = base_scheduler(grade, source, header, own)
     values: dict[str, Any] = {"policy": scheduler.policy, "backfill": scheduler.backfill, "drop_wider": True}
     machine = scheduler.machine
     if machine is not None:
@@ -116,5 +113,5 @@ def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
         scheduler.why,
         grade,
         no_grade,
-        None if slurm is None else tuple(unmodelled_rules(slurm)),
+        None if own is None else tuple(unmodelled_rules(own)),
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from assets.replay.grade import SourceGrade
-from assets.replay.slurm.way import SLURM
+from assets.replay.settings import OWN_SCHEDULERS, own_policy_of
 from models.judging.machine import Machine
 from traces.catalogue.catalogue import load_catalogue
 from traces.cluster.description import ClusterDescription
@@ -38,14 +38,15 @@ def base_scheduler(
     grade: SourceGrade | None,
     source: str,
     header: Iterable[tuple[str, str]],
-    slurm: ClusterDescription | None = None,
+    own: ClusterDescription | None = None,
 ) -> BaseScheduler:
-    """The base of a source. grade: None where nothing graded it. header: (key, value) pairs of its log. slurm: the Slurm of its cluster,
-    None where it has none, and for those who cannot replay under it."""
-    if slurm is not None:
-        why = f"the Slurm that the cluster {slurm.name} describes"
-        return BaseScheduler(SLURM, "easy", why, Machine(slurm.num_cpus))
-    on_orders = grade is not None and grade.policy != SLURM
+    """The base of a source. grade: None where nothing graded it. header: (key, value) pairs of its log. own: its cluster, where that
+    has a scheduler of its own that replays. None for those who cannot replay under it, too."""
+    if own is not None:
+        scheduler = own.scheduler.name
+        why = f"the {OWN_SCHEDULERS[scheduler]} that the cluster {own.name} describes"
+        return BaseScheduler(scheduler, "easy", why, Machine(own.num_cpus))
+    on_orders = grade is not None and own_policy_of(grade.policy or "") is None
     if on_orders and grade is not None and grade.grade in GOOD_GRADES and grade.machine is not None:
         assert grade.policy is not None and grade.backfill is not None
         why = f"the scheduler that fits the log best, with grade {grade.grade}"

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from assets.replay.run import ReplayRun
+from assets.replay.settings import OWN_SCHEDULERS
 from simulator.jobs.jobs import Jobs
 
 NOT_KNOWN = "every job starts when it does in the base"
@@ -36,22 +37,22 @@ def why_unchanged(base: ReplayRun, run: ReplayRun, waits: pl.DataFrame) -> str |
 def why_no_verdict(base: ReplayRun, run: ReplayRun) -> str | None:
     """Why the two cannot be compared: an order over a row of processors is not held back by what holds jobs back in the base. None where
     they can."""
-    if run.settings.is_on_cluster or not base.settings.is_on_cluster:
+    if run.settings.is_on_cluster or base.settings.own_scheduler is None:
         return None
-    lacks = "it has a row of processors, without this {}'s nodes, limits and shares"
-    if base.settings.is_on_pbs:
-        return lacks.format("PBS")
-    return lacks.format("Slurm") + "; give slurm:POLICY for an order on them"
+    scheduler = base.settings.own_scheduler
+    lacks = f"it has a row of processors, without this {OWN_SCHEDULERS[scheduler]}'s nodes, limits and shares"
+    return f"{lacks}; give {scheduler}:POLICY for an order on them"
 
 
 def why_like_itself(base: ReplayRun, run: ReplayRun) -> str | None:
     """Why a scenario is no different from the base where a scheduler is not deterministic: the runs of both meet. None where they do not,
     and where neither has more than one run."""
     ours, theirs = sorted(run.mean_waits_s), sorted(base.mean_waits_s)
-    if max(len(ours), len(theirs)) < 2 or ours[0] > theirs[-1] or theirs[0] > ours[-1]:
+    scheduler = base.settings.own_scheduler
+    if scheduler is None or max(len(ours), len(theirs)) < 2 or ours[0] > theirs[-1] or theirs[0] > ours[-1]:
         return None
     here, there = (f"{low / 3600:,.2f} to {high / 3600:,.2f} h" for low, *_, high in (_both(ours), _both(theirs)))
-    return f"its runs differ from the base's no more than Slurm from itself: mean waits of {here}, there {there}"
+    return f"its runs differ from the base's no more than {OWN_SCHEDULERS[scheduler]} from itself: mean waits of {here}, there {there}"
 
 
 def _both(waits: list[float]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import pytest
 from assets.common.trace import Trace, load_clock, load_trace, trace_sha256, waiting_at
 from models.judging.size_over_time import in_use
 from simulator.jobs.jobs import NEVER
-from tests.assets.ingest.test_canonical_jobs_requeues import load
+from tests.assets.ingest.test_canonical_jobs_formats import load
 from tests.shared import shared_file
 from tests.tiny import swf_line, warehouse_of
 

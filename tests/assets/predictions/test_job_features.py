@@ -1,4 +1,4 @@
-"""Features of jobs hold what was known at the submission: by hand, and against a plain computation."""
+"""Tests of assets/predictions: features, job_features, job_features_starts, similar_jobs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import math
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 import sql
+from assets.predictions.features import column_summary, runtime_rows, write_job_features, write_similar_jobs
+from assets.predictions.similar_jobs import similar_jobs
+from models.runtime.past.similar import SIMILAR_FEATURES, similar_job_features
 from tests.assets.predictions.plain_features import (
     features_of,
     jobs_of,
@@ -18,9 +22,58 @@ from tests.assets.predictions.plain_features import (
     oracle,
     record,
     spread,
+    started_at_submission,
     warehouse_with,
+    without_starts,
 )
+from tests.assets.predictions.registry import JOBS, materialized
 from tests.tiny import warehouse_of
+from warehouse import Warehouse
+
+# features: Features as predictors read them.
+
+
+def test_rows_have_all_features_in_order_of_submission(warehouse: Warehouse) -> None:
+    rows = runtime_rows(warehouse, "mine")
+    assert rows.height == JOBS and rows["submit_time"].is_sorted()
+    assert set(SIMILAR_FEATURES) <= set(rows.columns) and rows["runtime_s"].null_count() == 0
+    again = similar_job_features(rows)
+    assert rows.select(SIMILAR_FEATURES).equals(again.select(SIMILAR_FEATURES))
+    assert write_job_features(warehouse, "mine") == write_similar_jobs(warehouse, "mine") == JOBS
+    assert runtime_rows(warehouse, "mine").equals(rows)
+
+
+@pytest.mark.parametrize("jobs", [1, 7, 250])
+def test_similar_jobs_in_parts_of_any_size(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+    """Some of these parts have no job that can be replayed."""
+    with warehouse.write() as connection:
+        connection.execute("UPDATE core.jobs SET procs = 0 WHERE source = 'mine' AND job_index BETWEEN 20 AND 40")
+    whole = rows_of_similar_jobs(warehouse)
+    monkeypatch.setattr("assets.predictions.changed_parts.PART_JOBS", jobs)
+    assert whole.height == JOBS - 21 and rows_of_similar_jobs(warehouse).equals(whole)
+
+
+def rows_of_similar_jobs(warehouse: Warehouse) -> pl.DataFrame:
+    """As they are computed now."""
+    rows = write_similar_jobs(warehouse, "mine")
+    with warehouse.read() as connection:
+        table = connection.sql("SELECT * FROM features.similar_jobs WHERE source = 'mine' ORDER BY job_index").pl()
+    assert table.height == rows
+    return table
+
+
+def test_a_summary_has_a_row_per_column(warehouse: Warehouse) -> None:
+    summary = column_summary(warehouse, "features.similar_jobs", "mine")
+    assert summary["column_name"].to_list() == ["job_index", *SIMILAR_FEATURES]
+    numbers = summary.filter(pl.col("column_name") == "job_index")
+    assert float(numbers["max"][0]) == JOBS - 1 + float(numbers["min"][0])
+
+
+def test_a_source_without_jobs_has_no_features(warehouse: Warehouse) -> None:
+    assert write_job_features(warehouse, "never-loaded") == write_similar_jobs(warehouse, "never-loaded") == 0
+
+
+# job_features: Features of jobs hold what was known at the submission: by hand, and against a plain computation.
 
 # submission, wait, run time, processors, request, status (0 failed, 5 cancelled), user, group, executable
 BY_HAND = (
@@ -143,3 +196,71 @@ def test_the_check_finds_a_feature_that_is_wrong(tmp_path: Path, column: str) ->
         f"UPDATE features.job_features SET {column} = coalesce({column}, 0) + 1 WHERE job_index = ?", [wrong]
     )
     assert [row[0] for row in connection.execute(check, {"source": "mine"}).fetchall()] == [wrong]
+
+
+# job_features_starts: Features of jobs in a log that does not tell when jobs started.
+
+
+def test_a_user_has_a_history_where_the_log_has_no_starts(tmp_path: Path) -> None:
+    """Submissions are taken for starts. The job that runs for 500 s has not ended at 300 s; the one that was cancelled after no
+    time tells nothing."""
+    fields = [(0, 100), (10, 40), (20, 500), (30, 0), (140, 7), (300, 8), (600, 9)]
+    lines = [
+        record(number, (submit, -1, runtime, 2, 1000, 5 if runtime == 0 else 1, 1, 1, 1))
+        for number, (submit, runtime) in enumerate(fields, start=1)
+    ]
+    log = "; UnixStartTime: 1767225600\n; MaxProcs: 16\n" + "".join(lines)
+    jobs = jobs_of(warehouse_of(tmp_path, log))
+    assert jobs["start_time"].null_count() == jobs.height  # what the log does not tell stays unknown
+    features = features_of(jobs)
+    assert features["user_jobs_ended"].to_list() == [0, 0, 0, 0, 2, 3, 5]
+    assert features["last_runtime_s"].to_list() == [None, None, None, None, 100, 7, 500]
+    assert features["last_two_runtime_s"].to_list() == [None, None, None, None, 70, 53.5, 254]
+    assert features["seconds_since_last_end"].to_list() == [None, None, None, None, 40, 153, 80]
+    assert features["user_jobs_running"].to_list() == [0, 1, 2, 3, 1, 1, 0]
+    assert features["user_jobs_waiting"].to_list() == [0] * 7
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_a_log_without_starts_against_a_plain_computation(tmp_path: Path, seed: int) -> None:
+    jobs = without_starts(odd_jobs(tmp_path, seed))
+    features = features_of(jobs)
+    expected = oracle(started_at_submission(jobs)).cast(dict(features.schema.items()))
+    assert_frame_equal(features, expected, rel_tol=1e-9, abs_tol=1e-9)
+    assert features["user_jobs_ended"].max() > 20  # type: ignore[operator]
+    assert warehouse_with(jobs).execute(sql.load("checks.features_know_no_future"), {"source": "mine"}).fetchall() == []
+
+
+def test_where_other_jobs_have_a_start_an_unknown_end_stays_unknown(tmp_path: Path) -> None:
+    """The second job may have waited for days. At 1,000 s nobody can say whether it has ended."""
+    fields = [(0, 5, 100), (10, -1, 40), (1000, 5, 30)]
+    lines = [
+        record(number, (submit, wait, runtime, 2, 1000, 1, 1, 1, 1))
+        for number, (submit, wait, runtime) in enumerate(fields, start=1)
+    ]
+    jobs = jobs_of(warehouse_of(tmp_path, "; UnixStartTime: 1767225600\n; MaxProcs: 16\n" + "".join(lines)))
+    assert features_of(jobs)["last_runtime_s"].to_list() == [None, None, 100]
+    assert features_of(jobs)["user_jobs_ended"].to_list() == [0, 0, 1]
+    history = history_of(warehouse_with(jobs))
+    assert history["end_s"].is_null().to_list() == [False, True, False]
+    ends = jobs["submit_time"].dt.epoch("s") + jobs["runtime_s"]
+    assert history_of(warehouse_with(without_starts(jobs)))["end_s"].to_list() == ends.to_list()
+
+
+def history_of(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    """What similar jobs are computed from."""
+    bounds = {"source": "mine", "from_index": 0, "to_index": 3}
+    return connection.sql(sql.load("features.job_history"), params=bounds).pl()
+
+
+# similar_jobs: The asset features/similar_jobs on a small warehouse.
+
+
+def test_one_row_per_job(warehouse: Warehouse) -> None:
+    with warehouse.write() as connection:
+        connection.execute("DELETE FROM features.similar_jobs WHERE source = 'mine'")
+    metadata = materialized(similar_jobs, warehouse)
+    assert metadata["dagster/row_count"] == JOBS
+    with warehouse.read() as connection:
+        rows = connection.sql("SELECT job_index FROM features.similar_jobs WHERE source = 'mine'").pl()
+    assert rows["job_index"].n_unique() == JOBS

@@ -1,21 +1,270 @@
-"""All methods give allocations above their bounds; what they are given by users is refused where it cannot be."""
+"""Tests of models/allocation: free, looking_ahead, methods."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from itertools import combinations
 from typing import get_args
 
 import numpy as np
 import pytest
 
 import models.allocation.methods as methods
+from models.allocation import free
+from models.allocation.free import counts_of_nodes, free_allocation, least_costs
+from models.allocation.leaves import idle_leaves
+from models.allocation.looking_ahead import (
+    CODES_VALUES,
+    PAPERS_VALUES,
+    LookingAheadReplayer,
+    StartValues,
+    looking_ahead,
+)
 from models.allocation.methods import PLACE_METHODS, PlaceMethod, place_window
-from models.allocation.scas import MOST_SCAS_CELLS, scas_cells
+from models.allocation.scas import MOST_SCAS_CELLS, scas_allocation, scas_cells
 from models.allocation.window import Allocation, Window
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.topology.closed_loop import NodeJobs, PeriodState, published_jobs, run_closed_loop
+from simulator.topology.hops import hop_cost
+from simulator.topology.rounding import in_periods
 from simulator.topology.tree import fat_tree, regular_tree
+from simulator.topology.units import node_units, units_of
 from tests.models.allocation.neural.slow_repairing import small_policy
-from tests.models.allocation.test_scas import costs_by_pairs, is_static, least_of_all_assignments
-from tests.models.allocation.windows import check_allocation, small_window, window_of_papers_size
+from tests.models.allocation.test_allocation import costs_by_pairs, is_static, least_of_all_assignments
+from tests.models.allocation.windows import (
+    CODES_TREE,
+    PAPERS_TREE,
+    check_allocation,
+    small_window,
+    window_of_papers_size,
+)
+
+# free: Free allocation against all partitions of small windows, and between its bound and the static optimum.
+
+
+def least_of_all_partitions(window: Window) -> float:
+    """Tries every set of idle nodes for every job."""
+
+    def least(job: int, free: frozenset[int]) -> float:
+        if job == len(window.sizes):
+            return 0.0
+        size = window.sizes[job : job + 1]
+        alone = Window(window.tree, window.idle, size, window.integer)
+        return min(
+            alone.cost_of([np.array(nodes)]) + least(job + 1, free - set(nodes))
+            for nodes in combinations(sorted(free), int(size[0]))
+        )
+
+    return least(0, frozenset(window.idle.tolist()))
+
+
+def test_the_search_reaches_the_least_of_all_partitions() -> None:
+    rng = np.random.default_rng(13)
+    reached = 0
+    windows = [small_window(rng, 3) for _ in range(120)]
+    windows = [window for window in windows if len(window.idle) <= 7]
+    for seed, window in enumerate(windows):
+        least = least_of_all_partitions(window)
+        for prove in (False, True):
+            allocation = free_allocation(window, seed, prove=prove)
+            check_allocation(window, allocation)
+            assert allocation.bound is not None
+            assert allocation.bound <= least + 1e-9 <= allocation.cost + 2e-9
+            if allocation.proven:
+                assert allocation.cost == pytest.approx(least)
+            reached += abs(allocation.cost - least) < 1e-9
+    assert reached >= 2 * len(windows) - 2
+
+
+def test_free_lies_between_its_bound_and_the_static_optimum() -> None:
+    rng = np.random.default_rng(14)
+    gaps = []
+    for seed in range(300):
+        window = window_of_papers_size(rng)
+        allocation = free_allocation(window, seed)
+        check_allocation(window, allocation)
+        static = scas_allocation(window).cost
+        assert allocation.cost <= static + 1e-9
+        if seed % 10 == 0:
+            proof = free_allocation(window, seed, prove=True)
+            check_allocation(window, proof)
+            assert allocation.bound is not None and proof.bound is not None and proof.gap is not None
+            assert allocation.bound - 1e-9 <= proof.bound <= min(allocation.cost, proof.cost, static) + 1e-9
+            gaps.append(proof.gap)
+    assert np.mean(gaps) < 0.02
+
+
+def test_10_000_idle_nodes_and_130_jobs_are_proven() -> None:
+    sizes = np.random.default_rng(15).integers(1, 41, 130)
+    window = Window(regular_tree((10, 25, 40)), np.arange(10_000), sizes)
+    allocation = free_allocation(window, 0)
+    check_allocation(window, allocation)
+    assert allocation.proven
+
+
+def test_column_generation_proves_more_than_each_job_alone() -> None:
+    """One leaf has four idle nodes, two have two. Alone, both jobs of four fit the first leaf; together, only one does."""
+    window = Window(regular_tree((4, 3)), np.array([0, 1, 2, 3, 4, 5, 8, 9]), np.array([4, 4]))
+    alone, proof = free_allocation(window, 0), free_allocation(window, 0, prove=True)
+    assert alone.bound == pytest.approx(2 * 6.0) and not alone.proven
+    assert proof.proven and proof.cost == alone.cost == pytest.approx(6.0 + 2 * (2 * 2 + 4 * 4) / 4)
+
+
+def test_the_same_seed_gives_the_same_allocation() -> None:
+    rng = np.random.default_rng(16)
+    idle = np.sort(rng.permutation(1000)[:400])
+    window = Window(PAPERS_TREE, idle, rng.integers(1, 41, 18))
+    nodes = [np.concatenate(free_allocation(window, seed, 200, prove=True).nodes).tolist() for seed in (1, 1, 2)]
+    assert nodes[0] == nodes[1] != nodes[2]
+
+
+def test_the_search_ends_at_the_gap_that_is_asked_for() -> None:
+    rng = np.random.default_rng(17)
+    window = Window(PAPERS_TREE, np.sort(rng.permutation(1000)[:400]), rng.integers(1, 41, 14))
+    early, late = (free_allocation(window, 0, 2000, prove=True, gap=gap) for gap in (0.02, 0.0))
+    assert early.gap is not None and early.gap <= 0.02 and early.cost >= late.cost
+
+
+def test_counts_and_costs_of_jobs() -> None:
+    window = Window(fat_tree(4), np.array([0, 1, 2, 9]), np.array([2, 1]))
+    leaves = idle_leaves(window)
+    assert counts_of_nodes(window, leaves, (np.array([1, 2]), np.array([9]))).tolist() == [[1, 1, 0], [0, 0, 1]]
+    assert least_costs(window, leaves).tolist() == [2.0, 0.0]
+
+
+def test_a_window_without_jobs() -> None:
+    window = Window(PAPERS_TREE, np.arange(3), np.array([], dtype=np.int64))
+    assert free_allocation(window, 0, prove=True).cost == 0.0
+
+
+def test_a_time_limit_is_read_between_parts_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    window = window_of_papers_size(np.random.default_rng(18), 12)
+    window = Window(window.tree, window.idle, window.sizes)
+    steps: list[int] = []
+    search = free._search
+
+    def counted(leaves: tuple, jobs: tuple, given: np.ndarray, guide: tuple, enough: float, seed: int) -> np.ndarray:
+        steps.append(guide[1])
+        return search(leaves, jobs, given, guide, enough, seed)
+
+    monkeypatch.setattr(free, "_search", counted)
+    short = free_allocation(window, 1, 800, prove=True, seconds=1e-9)
+    check_allocation(window, short)
+    assert steps == [100 // 16] and short.bound is not None and short.bound <= short.cost
+    steps.clear()
+    long = free_allocation(window, 1, 800, prove=True, seconds=1e6)
+    assert sum(steps) == 100 + 2 * 800 and len(steps) > 32 and long.cost <= short.cost
+    assert free_allocation(window, 1, 0).cost >= long.cost
+
+
+# looking_ahead: Choosing jobs and nodes together, on small trees.
+
+TREE = regular_tree((2, 2, 2))
+EASY_GOING = StartValues(start=0.5, wait=0.1, bend=1.0, power=1.0, left=(0.01, 0.01), guard=50, tries=200)
+
+
+def state_of(idle: list[int], sizes: list[int], periods: list[int], tree=TREE) -> PeriodState:
+    jobs = NodeJobs(np.zeros(len(sizes), np.int64), np.full(len(sizes), 100), np.array(sizes))
+    is_idle = np.zeros(tree.nodes, dtype=bool)
+    is_idle[idle] = True
+    return PeriodState(
+        60, jobs, list(range(len(sizes))), np.array(periods), is_idle, {}, np.zeros(len(sizes), np.int64)
+    )
+
+
+def chosen(state: PeriodState, values: StartValues, tree=TREE) -> dict[int, list[int]]:
+    return {job: nodes.tolist() for job, nodes in looking_ahead(tree, values, 0)(state).items()}
+
+
+def test_a_job_that_suits_the_idle_nodes_goes_before_one_that_does_not() -> None:
+    """Two idle nodes in one leaf and one in another pod: the pair starts, the job of three waits."""
+    assert chosen(state_of([0, 1, 6], [3, 2], [1, 0]), EASY_GOING) == {1: [0, 1]}
+
+
+def test_nobody_passes_a_job_that_has_waited_for_long() -> None:
+    guarded = replace(EASY_GOING, guard=1)
+    assert chosen(state_of([0, 1, 6], [3, 2], [1, 0]), guarded) == {0: [0, 1, 6]}
+    assert chosen(state_of([0, 1, 6], [4, 2], [1, 0]), guarded) == {}
+    assert chosen(state_of([0, 1, 6], [2, 4, 1], [2, 1, 0]), guarded) == {0: [0, 1]}
+
+
+def test_a_job_waits_for_a_better_place_until_its_value_is_higher_than_the_loss() -> None:
+    """Alone it costs 2; on nodes of two pods 6."""
+    few = [0, 6]
+    loses = hop_cost(TREE, np.array(few)) - 2.0
+    assert loses == 4.0
+    plain = replace(EASY_GOING, left=())
+    for periods, starts in ((1, False), (14, False), (16, True)):  # worth 2 * (0.5 + 0.1 * periods)
+        assert bool(chosen(state_of(few, [2], [periods]), plain)) is starts
+
+
+def test_idle_pairs_have_a_value() -> None:
+    """The last node of a broken leaf costs a job of one node as much as any; only the value of pairs sends it there."""
+    valued = replace(EASY_GOING, left=(0.1,))
+    assert chosen(state_of([0, 1, 2], [1], [0]), valued) == {0: [2]}
+
+
+def test_no_run_time_is_read_unless_it_is_asked_for() -> None:
+    jobs = published_jobs(80, 5)
+    other = NodeJobs(jobs.arrival, jobs.runtime[::-1].copy(), jobs.size)
+    values = replace(PAPERS_VALUES, tries=20)
+    given = []
+    for weight, some in ((0.0, jobs), (0.0, other), (9.0, jobs), (9.0, other)):
+        state = PeriodState(
+            60, some, list(range(4, 12)), np.zeros(80, np.int64), np.ones(1000, bool), {}, np.zeros(80, np.int64)
+        )
+        for job, first in ((0, 100), (1, 300)):
+            state.running[job] = np.arange(first, first + int(some.size[job]))
+            state.idle[state.running[job]] = False
+            state.end[job] = 500 + 5000 * job
+        started = looking_ahead(PAPERS_TREE, replace(values, ends=weight), 0)(state)
+        given.append({job: nodes.tolist() for job, nodes in started.items()})
+    assert given[0] == given[1] and given[2] != given[3]
+
+
+@pytest.mark.parametrize(("tree", "values"), [(PAPERS_TREE, PAPERS_VALUES), (CODES_TREE, CODES_VALUES)])
+def test_all_jobs_start_and_the_same_seed_gives_the_same_schedule(tree, values) -> None:
+    jobs = published_jobs(150, 7)
+    few = replace(values, tries=10)
+    one, other = (run_closed_loop(tree, jobs, looking_ahead(tree, few, 3)) for _ in range(2))
+    assert (one.start >= jobs.arrival).all() and one.start.tolist() == other.start.tolist()
+    assert all(np.array_equal(a, b) for a, b in zip(one.nodes, other.nodes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"tries": 0}, "tries"), ({"guard": 0}, "guard"), ({"left": (-1.0,)}, "below 0"), ({"wait": 0.0}, "for ever")],
+)
+def test_values_that_make_no_search_are_refused(change: dict, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        replace(EASY_GOING, **change)
+
+
+def test_a_tree_must_have_a_level_for_each_value() -> None:
+    with pytest.raises(ValueError, match="below its top"):
+        looking_ahead(regular_tree((4, 4)), PAPERS_VALUES, 0)
+
+
+def test_a_replay_is_the_protocol_on_the_units_of_a_machine() -> None:
+    """The published jobs, which are those of the protocol, start at the same seconds on the same nodes."""
+    work, tree = published_jobs(60, 3), regular_tree((4, 4, 3))
+    jobs = Jobs(work.arrival, work.runtime, work.size, work.runtime, work.runtime)
+    expected = run_closed_loop(tree, work, looking_ahead(tree, replace(PAPERS_VALUES, guard=5), 2))
+    rounded, _ = in_periods(jobs, tree.nodes, 60)
+    for units in (node_units(tree), units_of(tree, tree.nodes, 1)):
+        outcome = LookingAheadReplayer(units, 60, guard=5, seed=2).replay(rounded, Cluster(tree.nodes))
+        schedule, placement = outcome.schedule, outcome.placement
+        assert placement is not None
+        assert schedule.start.tolist() == expected.start.tolist()
+        assert all(placement.units_of(job).tolist() == nodes.tolist() for job, nodes in enumerate(expected.nodes))
+    later = [bool((expected.start[:job] > start).any()) for job, start in enumerate(expected.start)]
+    assert schedule.backfilled.tolist() == later
+
+
+# methods: All methods give allocations above their bounds; what they are given by users is refused where it cannot
+# be.
 
 POLICY = small_policy("FCN-1", "paper", 20)
 FORTY_SIZES = Window(fat_tree(20), np.arange(1000), np.arange(1, 41))

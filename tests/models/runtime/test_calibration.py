@@ -1,4 +1,4 @@
-"""Calibrated quantiles: against plain Python, and what they promise in the long run."""
+"""Tests of models/runtime: calibration, estimates, score_tables, scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,20 @@ import polars as pl
 import pytest
 
 from models.runtime.calibration import calibrated
-from models.runtime.predictor import LEVELS, Prediction
+from models.runtime.estimates import AS_LOGGED, LIVE_STATISTICS, Estimates
+from models.runtime.predictor import LEVELS, PERCENTS, Prediction
+from models.runtime.prequential import Period
+from models.runtime.score_tables import (
+    BASELINE,
+    first_then,
+    period_scores_of_predictors,
+    prediction_of_rows,
+    prediction_rows,
+    user_class_scores,
+)
+from models.runtime.scores import USER_CLASSES, gain_interval, score, user_classes
+
+# calibration: Calibrated quantiles: against plain Python, and what they promise in the long run.
 
 BEGIN = datetime(2026, 1, 1)
 SPREAD = 0.8
@@ -143,3 +156,199 @@ def test_no_rows() -> None:
     rows, median = stream(5)
     found = calibrated(Prediction(median[:0], np.zeros((0, len(LEVELS)))), rows[:0])
     assert found.point.shape == (0,) and found.quantiles.shape == (0, len(LEVELS))
+
+
+# estimates: The words for run times that a scheduler believes: parsed once, and written back as tables hold them.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "requested",
+        "actual",
+        "predicted",
+        *(f"predicted:{percent}" for percent in PERCENTS),
+        *(f"live:{statistic}" for statistic in LIVE_STATISTICS),
+    ],
+)
+def test_there_and_back(text: str) -> None:
+    estimates = Estimates.parse(f" {text.upper()} ")
+    assert str(estimates) == text
+    assert Estimates.of(text) == Estimates.of(estimates) == estimates
+    assert estimates.may_underestimate == text.startswith(("predicted", "live"))
+
+
+def test_live_ones_are_means_unless_said_and_begin_with_requests() -> None:
+    live = Estimates.parse("live")
+    assert (str(live), live.statistic, live.at_submission, live.is_live) == ("live:mean", "mean", "requested", True)
+    assert (Estimates.parse("actual").statistic, Estimates.parse("actual").at_submission) == ("given", "actual")
+
+
+def test_predicted_ones_name_their_column() -> None:
+    assert Estimates.parse("predicted").column == "predicted_runtime_s"
+    assert Estimates.parse("predicted:p80").column == "runtime_p80_s"
+
+
+def test_nobody_asks_for_estimates_as_logged() -> None:
+    assert str(AS_LOGGED) == AS_LOGGED.at_submission == "as logged" and not AS_LOGGED.may_underestimate
+    with pytest.raises(ValueError, match="unknown estimates 'as logged'"):
+        Estimates.parse(str(AS_LOGGED))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "unknown estimates ''; expected one of requested, actual, predicted, live, predicted:QUANTILE"),
+        ("actual:p80", "unknown estimates 'actual:p80'"),
+        ("predicted:p81", "unknown quantile of predicted estimates 'p81'; did you mean 'p80'? Expected one of p05"),
+        ("predicted:", "unknown quantile of predicted estimates ''"),
+        ("live:most", "unknown statistic of live estimates 'most'; expected one of mean"),
+    ],
+)
+def test_what_is_none(text: str, says: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        Estimates.parse(text)
+    assert str(caught.value).startswith(says)
+
+
+# score_tables: Predictions and their scores as tables.
+
+
+def flat(points: list[float]) -> Prediction:
+    """Points whose quantiles are all the same."""
+    point = np.array(points)
+    return Prediction(point, np.repeat(point[:, None], len(LEVELS), axis=1))
+
+
+def test_rows_and_back() -> None:
+    prediction = flat([10.0, 20.0, 30.0])
+    rows = prediction_rows(pl.Series("job_index", [4, 5, 6]), prediction, "x")
+    assert rows["job_index"].to_list() == [4, 5, 6] and set(rows["predictor"]) == {"x"}
+    again = prediction_of_rows(rows)
+    assert (again.point == prediction.point).all() and (again.quantiles == prediction.quantiles).all()
+    joined = first_then(prediction, 2, flat([7.0]))
+    assert joined.point.tolist() == [10, 20, 7] and joined.quantiles[:, 0].tolist() == [10, 20, 7]
+
+
+def test_scores_by_class_of_users_against_the_baseline() -> None:
+    """One user with 40 jobs, predicted 10 s too short; six with 5 each, predicted exactly. The baseline is 20 s off."""
+    users = ["a"] * 40 + [name for name in "bcdefg" for _ in range(5)]
+    true = np.full(70, 100.0)
+    predictions = {"x": flat([90.0] * 40 + [100.0] * 30), BASELINE: flat([120.0] * 70)}
+    fallback = {"x": np.arange(70) < 45, BASELINE: np.zeros(70, dtype=bool)}
+    rows = user_class_scores(pl.DataFrame({"user_name": users}), predictions, fallback, true, seed=1)
+    of_x = {row["user_class"]: row for row in rows.filter(pl.col("predictor") == "x").to_dicts()}
+    assert {name: row["jobs"] for name, row in of_x.items()} == {
+        "all users": 70, "up to 30 jobs": 30, "31 to 1,000 jobs": 40
+    }  # fmt: skip
+    assert [row["fallback_jobs"] for row in of_x.values()] == [45, 5, 40]
+    assert rows.filter(pl.col("predictor") == BASELINE)["fallback_jobs"].to_list() == [0] * 3
+    assert (
+        of_x["31 to 1,000 jobs"]["mean_absolute_error_s"] == 10 and of_x["up to 30 jobs"]["mean_absolute_error_s"] == 0
+    )
+    assert of_x["up to 30 jobs"]["mae_gain_over_last_two_s"] == 20
+    assert of_x["31 to 1,000 jobs"]["mae_gain_low_s"] is None  # one user tells nothing of others
+    assert of_x["all users"]["mae_gain_over_last_two_s"] == pytest.approx((40 * 10 + 30 * 20) / 70)
+    assert rows.filter(pl.col("predictor") == BASELINE)["mae_gain_over_last_two_s"].null_count() == 3
+
+
+def test_scores_by_period() -> None:
+    periods = [Period(datetime(2026, 1, 1), 0, 3, 7), Period(datetime(2026, 2, 1), 3, 4, 9)]
+    fallback = {"x": np.array([True] * 3 + [False])}
+    true = np.array([20.0, 10.0, 10.0, 30.0])
+    rows = period_scores_of_predictors(periods, {"x": flat([10.0, 10.0, 10.0, 40.0])}, fallback, true)
+    assert rows["fallback_jobs"].to_list() == [3, 0]
+    assert rows["jobs"].to_list() == [3, 1] and rows["jobs_fitted"].to_list() == [7, 9]
+    assert rows["mean_absolute_error_s"].to_list() == [pytest.approx(10 / 3), 10]
+
+
+# scores: Scores of predictions by hand.
+
+
+def test_every_score_by_hand() -> None:
+    """Points 100, 50, 300 and 10 s for run times of 80, 200, 300 and 40 s; quantiles 10, 20, ... 80 s for all."""
+    true = np.array([80.0, 200.0, 300.0, 40.0])
+    found = score(Prediction(np.array([100.0, 50.0, 300.0, 10.0]), np.tile(np.arange(10.0, 90.0, 10.0), (4, 1))), true)
+    assert found["mean_absolute_error_s"] == (20 + 150 + 0 + 30) / 4
+    assert found["median_absolute_error_s"] == 25
+    assert found["mean_absolute_percentage_error"] == pytest.approx((0.25 + 0.75 + 0 + 0.75) / 4)
+    assert found["mean_accuracy"] == pytest.approx((0.8 + 0.25 + 1 + 0.25) / 4)
+    assert found["underestimated_share"] == 0.5  # a run time that is met is not underestimated
+    # at 40 s, the median: 40 s meets it; at 70 s and 80 s, 90 % and 95 %
+    assert found["coverage_50"] == 0.25 and found["coverage_80"] == 0.25 and found["coverage_90"] == 0.25
+    losses = []
+    for runtime in (80, 200, 300, 40):
+        for level, quantile in zip((0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95), range(10, 90, 10), strict=True):
+            above = runtime - quantile
+            losses.append(level * above if above >= 0 else (1 - level) * -above)
+    assert found["pinball_loss_s"] == pytest.approx(sum(losses) / 32)
+    assert len(found) == 9
+
+
+def test_coverage_by_level() -> None:
+    quantiles = np.tile(np.arange(1.0, 9.0), (10, 1))
+    true = np.array([4.0, 4.1, 6.0, 6.1, 7.0, 7.1, 1.0, 1.0, 1.0, 1.0])  # levels 50, 80 and 90 % are at 4, 6 and 7 s
+    found = score(Prediction(quantiles[:, 3], quantiles), true)
+    assert [LEVELS.index(level) for level in (0.5, 0.8, 0.9)] == [3, 5, 6]
+    assert (found["coverage_50"], found["coverage_80"], found["coverage_90"]) == (0.5, 0.7, 0.9)
+
+
+def test_a_perfect_prediction() -> None:
+    true = np.array([1.0, 50.0, 7000.0])
+    found = score(Prediction(true, np.repeat(true[:, None], len(LEVELS), axis=1)), true)
+    assert found["mean_accuracy"] == 1 and found["coverage_50"] == 1
+    assert sum(value for name, value in found.items() if not name.startswith(("mean_accuracy", "coverage"))) == 0
+
+
+def test_classes_of_users() -> None:
+    jobs = {"few": 30, "some": 31, "many": 1000, "most": 1001, "": 2}
+    users = np.array([user for user, count in jobs.items() for _ in range(count)], dtype=object)
+    shuffled = np.random.default_rng(1).permutation(len(users))
+    found = user_classes(users[shuffled])
+    expected = {"few": 0, "some": 1, "many": 1, "most": 2, "": 0}
+    assert found.tolist() == [expected[user] for user in users[shuffled]]
+    assert len(USER_CLASSES) == 3
+
+
+def test_a_clear_gain() -> None:
+    """Every user gains 10 s in the mean; users of many jobs count for as many."""
+    rng = np.random.default_rng(2)
+    users = rng.integers(0, 20, 2000)
+    baseline = rng.uniform(100, 200, 2000)
+    gain, low, high = gain_interval(baseline - 10 + rng.normal(0, 5, 2000), baseline, users, seed=1)
+    assert gain == pytest.approx(10, abs=0.5)
+    assert low is not None and high is not None
+    assert 9 < low < gain < high < 11
+    assert gain_interval(baseline - 10, baseline, users, seed=1) == pytest.approx((10, 10, 10))
+
+
+def test_a_gain_of_one_user_is_none_of_all() -> None:
+    """One of six users gains much with many jobs; a bootstrap over jobs would be sure of it."""
+    users = np.array([0] * 500 + [1, 2, 3, 4, 5] * 100)
+    baseline = np.full(1000, 100.0)
+    error = np.where(users == 0, 60.0, 110.0)
+    gain, low, high = gain_interval(error, baseline, users, seed=3)
+    assert gain == 15
+    assert low is not None and high is not None and low < 0 < gain < high
+
+
+def test_the_interval_against_a_loop() -> None:
+    rng = np.random.default_rng(4)
+    users = np.array(["a", "b", "c", "d", "e", "f"])[rng.integers(0, 6, 300)]
+    error, baseline = rng.uniform(0, 10, 300), rng.uniform(0, 12, 300)
+    drawn = np.random.default_rng(9).integers(6, size=(1000, 6))
+    means = []
+    for draw in drawn:
+        picked = np.concatenate([np.flatnonzero(users == "abcdef"[k]) for k in draw])
+        means.append((baseline[picked] - error[picked]).mean())
+    gain, low, high = gain_interval(error, baseline, users, seed=9)
+    assert gain == pytest.approx((baseline - error).mean())
+    assert (low, high) == pytest.approx(tuple(np.percentile(means, [2.5, 97.5])))
+
+
+@pytest.mark.parametrize(("users", "known"), [(4, False), (5, True)])
+def test_few_users_tell_nothing(users: int, known: bool) -> None:
+    number = np.arange(100) % users
+    gain, low, high = gain_interval(np.zeros(100), np.full(100, 3.0), number, seed=1)
+    assert gain == 3
+    assert (low is not None and high is not None) == known

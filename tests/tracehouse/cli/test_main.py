@@ -1,19 +1,117 @@
-"""All commands: their help, how fast it is there, and a catalogue with a fault."""
+"""Tests of tracehouse/cli: completion, errors, main, parts, session, ui."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from assets.replay.scored_part import PartOptions
+from pipelines.web.headers import HOSTS_VARIABLE
+from simulator.policies.plugins import FOLDER_VARIABLE
 from tests.pipelines.command_line import GOOD, call, fail, succeed
+from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.main import COMMANDS, load_command, main
+from tracehouse.cli.parts import OPTIONS as PARTS_OPTIONS
+from tracehouse.cli.parts import part_options, take_part
+from tracehouse.cli.session import begin_session
+from traces.common.log import LogError
+from warehouse import WarehouseError
+from warehouse.door import _is_confined
+
+# completion: `tracehouse completion`: scripts that a shell takes, and what they ask for.
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell(shell: str) -> None:
+    script = succeed("completion", shell)
+    assert f"_TRACEHOUSE_COMPLETE={shell}_complete" in script and "tracehouse" in script
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+def test_an_unknown_shell() -> None:
+    assert "'tcsh' is not one of 'bash', 'zsh', 'fish'" in fail("completion", "tcsh")
+
+
+def completed(words: str, number: int) -> list[str]:
+    """What bash is told for the word of this number, by a process that may load nothing that takes long."""
+    code = "import sys; sys.modules.update(dagster=None, torch=None); from tracehouse.cli.main import main; main(prog_name='tracehouse')"
+    asked = {"_TRACEHOUSE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(number)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True, check=True
+    )
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+
+def test_names_are_completed_without_what_takes_long(catalogue: Path) -> None:
+    assert completed("tracehouse rep", 1) == ["replay", "report", "reproduce"]
+    assert completed("tracehouse run lub", 2) == ["lublin-256"]
+    assert completed("tracehouse run --select marts/rep", 3) == ["marts/report"]
+    assert completed("tracehouse replay lublin-256 --policy sj", 4) == ["SJF"]
+    assert completed("tracehouse vasp remaining syn", 3) == ["synthetic-vasp"]
+
+
+# errors: Errors that tell the user what to do are messages; faults of tracehouse keep their traceback.
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("do this"), LogError("do this"), WarehouseError("do this"), OSError("do this")]
+)
+def test_expected_errors_become_messages(error: Exception) -> None:
+    @plain_errors
+    def command() -> None:
+        raise error
+
+    with pytest.raises(click.ClickException, match="do this"):
+        command()
+
+
+@pytest.mark.parametrize("error", [KeyError("a fault"), BrokenPipeError("the reader has seen enough")])
+def test_other_errors_pass(error: Exception) -> None:
+    @plain_errors
+    def command() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        command()
+
+
+def test_a_message_steers_no_terminal() -> None:
+    """It may quote a line of a log, or name a file of somebody else."""
+
+    @plain_errors
+    def command() -> None:
+        raise LogError("line 3: \x1b[2J is no number")
+
+    with pytest.raises(click.ClickException) as raised:
+        command()
+    assert raised.value.message == "line 3: \\x1b[2J is no number"
+
+
+def test_a_nul_in_a_path_ends_in_a_message() -> None:
+    """No shell passes one. A script that calls a command from Python may."""
+
+    @plain_errors
+    def command(file: str) -> None:
+        Path(file).stat()
+
+    with pytest.raises(click.ClickException, match="a path has a NUL character"):
+        command("mine\0.swf")
+
+
+# main: All commands: their help, how fast it is there, and a catalogue with a fault.
 
 OPTIONS = {
     "sources": ["--json"],
@@ -49,6 +147,9 @@ OPTIONS = {
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
     "periods": ["SOURCE", "[PERIOD]", "[EARLIER]", "--by", "--top", "--csv"],
     "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes"],
+    "why": [
+        "SOURCE", "[JOB]...", "--user", "--account", "--queue", "--partition", "--period", "--by", "--replay", "--top", "--csv",
+    ],
     "what-if": [
         "SCENARIOS", "--source", "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
         "--json",
@@ -174,3 +275,81 @@ def test_a_faulty_catalogue_is_told_by_every_command(catalogue: Path, tmp_path: 
     command = [str(tmp_path / word) if word.endswith(".swf") else word for word in command]
     assert fail(*command).startswith(f"{catalogue}:4: [sources.mine] unknown key 'proc': expected one of")
     assert catalogue.read_text() == text
+
+
+# parts: Options that choose which jobs are scored.
+
+
+def test_every_field_of_a_part_has_an_option() -> None:
+    assert set(PARTS_OPTIONS) == set(PartOptions.model_fields)
+
+
+def test_options_are_taken_out_of_the_others() -> None:
+    taken: list[tuple[dict[str, str], dict[str, Any]]] = []
+
+    @click.command()
+    @click.option("--period-of-the-scheduler", "period", default=60)
+    @part_options()
+    def command(**others: Any) -> None:
+        taken.append((take_part(others), others))
+
+    assert CliRunner().invoke(command, ["--period", "last-month", "--queue", "long"]).exit_code == 0
+    assert CliRunner().invoke(command, []).exit_code == 0
+    assert taken == [({"period": "last-month", "queue": "long"}, {"period": 60}), ({}, {"period": 60})]
+
+
+# session: What holds in every command: text is printable, and the warehouse is closed to other files.
+
+
+def test_until_the_command_ends(catalogue: Path) -> None:
+    plain, before = sys.stdout, _is_confined[-1]
+    with click.Context(click.Command("any")) as context:
+        begin_session(context)
+        assert sys.stdout is not plain and _is_confined[-1]
+    assert sys.stdout is plain and _is_confined[-1] == before
+
+
+# ui: `tracehouse ui` starts Dagster's own server in its place, on a home where every source is a partition.
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that took the place of this process."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda program, arguments: commands.append(arguments))
+    for name in (HOSTS_VARIABLE, FOLDER_VARIABLE):
+        monkeypatch.setenv(name, "")  # so that it is undone
+    return commands
+
+
+def test_the_server_takes_over(catalogue: Path, started: list[list[str]]) -> None:
+    result = call("ui", "--port", "4000")
+    assert result.exit_code == 0, result.stderr
+    assert started[0][1:] == ["-m", "pipelines.web.services", "127.0.0.1", "4000"]
+    assert result.stderr.startswith("http://127.0.0.1:4000")
+    assert (catalogue.parent / "inbox").is_dir()
+    assert os.environ[HOSTS_VARIABLE] == "127.0.0.1" and os.environ[FOLDER_VARIABLE] == ""
+
+
+def test_names_and_plug_ins_reach_the_server(catalogue: Path, started: list[list[str]]) -> None:
+    folder = catalogue.parent
+    result = call("ui", "--host", "0.0.0.0", "--port", "4000", "--allow-host", "ui.example.org", "--plug-ins", folder)
+    assert result.exit_code == 0, result.stderr
+    assert os.environ[HOSTS_VARIABLE] == "ui.example.org" and os.environ[FOLDER_VARIABLE] == str(folder)
+    os.environ[HOSTS_VARIABLE] = ""
+    assert "until --allow-host names this one" in call("ui", "--host", "0.0.0.0", "--port", "4000").stderr
+    assert "is no name of a host" in fail("ui", "--allow-host", "*")
+
+
+def test_a_busy_port_ends_in_a_sentence(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("the server was started"))
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        message = fail("ui", "--port", str(port))
+    assert message.startswith(f"port {port} of 127.0.0.1 is in use, perhaps by another `tracehouse ui`: --port ")
+    assert message.endswith(" is free\n") and len(message.splitlines()) == 1
+
+
+def test_an_address_that_is_not_of_this_machine(catalogue: Path) -> None:
+    assert "cannot be listened on" in fail("ui", "--host", "192.0.2.1", "--port", "4001")
+    assert "cannot be listened on" in fail("ui", "--host", "no.such.host.invalid", "--port", "4001")

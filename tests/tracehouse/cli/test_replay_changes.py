@@ -1,16 +1,28 @@
-"""`tracehouse replay` of other clusters and other jobs."""
+"""Tests of tracehouse/cli: replay_changes, replay_nodes, what_if."""
 
 from __future__ import annotations
 
+import csv
+import json
 import os
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 import tracehouse
+from assets.replay.scenarios import results
+from assets.replay.scenarios.scenario_file import scenarios_of
 from tests.assets.replay.scenarios.examples import busy_home
-from tests.pipelines.command_line import fail, succeed, told_of
+from tests.pipelines.command_line import call, fail, succeed, told_of
+from tracehouse.scenarios import merged_part
+from traces.catalogue.catalogue import read_catalogue
+from traces.catalogue.places import PROJECT
+
+# replay_changes: `tracehouse replay` of other clusters and other jobs.
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +136,152 @@ def test_wrong_partitions(queued: str) -> None:
     assert "partitions cannot be combined with nodes" in fail(
         "replay", queued, "--partition", "7=4", "--drop-wider", "--topology", "4x2x2"
     )
+
+
+# replay_nodes: `tracehouse replay` on the nodes of a tree of switches.
+
+
+def test_jobs_are_placed_on_nodes(log: Path, tmp_path: Path) -> None:
+    said = told_of(log, "--topology", "4x2x2", "--procs-per-node", "1", "--placement", tmp_path / "nodes.csv")
+    placement = said["placement"]
+    assert (placement["tree_nodes"], placement["place"], placement["procs_per_node"]) == (16, "tree", 1)
+    rows = list(csv.DictReader((tmp_path / "nodes.csv").open()))
+    costs = [float(row["hop_cost"]) for row in rows]
+    assert len(rows) == said["jobs"] and np.mean(costs) == pytest.approx(placement["metrics"]["average_hop_cost"])
+    text = succeed("replay", log, "--topology", "4x2x2", "--place", "contiguous", "--plots", tmp_path / "plots")
+    assert "on 16 nodes of 1 processor, shared, placed by contiguous" in text and "scattered_jobs" in text
+    assert (tmp_path / "plots" / "nodes.png").exists()
+    assert (
+        told_of(log)["average_wait_s"]
+        == said["average_wait_s"]
+        < told_of(log, "--topology", "4x2x2", "--every", "600")["average_wait_s"]
+    )
+
+
+def test_jobs_and_nodes_are_chosen_together(log: Path) -> None:
+    options = ("--topology", "4x2x2", "--place", "looking-ahead", "--every", "600")
+    guards = [told_of(log, *options, "--guard", guard)["average_wait_s"] for guard in ("1", "100000")]
+    assert guards[0] > guards[1] > 0
+    assert "looking-ahead decides all starts" in call("replay", log, *options).stderr
+
+
+def test_a_place_needs_a_tree_that_fits(log: Path) -> None:
+    assert "--switches needs the tree of switches: give --topology" in fail("replay", log, "--switches", "1@1h")
+    assert "give a tree of 16 nodes or more" in fail("replay", log, "--topology", "2x4")
+    assert "16x8x4" in fail("replay", log, "--topology", "four")
+
+
+def test_a_tree_of_the_catalogue(catalogue: Path, log: Path) -> None:
+    entry = f'[sources.mine]\nformat = "swf"\npath = "{log}"\n'
+    catalogue.write_text(f'{entry}topology = "2x4x2" # of its documentation\n')
+    placed = told_of("mine", "--place", "first")["placement"]
+    assert (placed["topology"], placed["place"], placed["procs_per_node"]) == ("2x4x2", "first", 1)
+    assert told_of("mine", "--topology", "4x4")["placement"]["topology"] == "4x4"
+    assert "placement" not in told_of("mine")
+    catalogue.write_text(f'{entry}topology = "4x4"\nprocs_per_node = 2\n')
+    assert told_of("mine", "--place", "tree")["placement"]["tree_nodes"] == 8
+    assert told_of("mine", "--procs-per-node", "1")["placement"]["tree_nodes"] == 16
+
+
+def test_a_bad_tree_of_the_catalogue_names_it(catalogue: Path, log: Path) -> None:
+    entry = f'[sources.mine]\nformat = "swf"\npath = "{log}"\n'
+    catalogue.write_text(entry)
+    assert "`topology` of the source in the catalogue" in fail("replay", "mine", "--place", "tree")
+    for tree, fault in (
+        ("2x2", "give a tree of 16 nodes or more"),
+        ("0x4", "at least 1 switch or node"),
+        ("none.conf", "no such file"),
+    ):
+        catalogue.write_text(f'{entry}topology = "{tree}"\n')
+        message = fail("replay", "mine", "--place", "tree")
+        assert f"{catalogue}:1: [sources.mine] topology = " in message and fault in message
+        assert "or give another tree" in message
+
+
+# what_if: `tracehouse what-if`, as its users meet it.
+
+
+def test_scenarios_are_answered(busy: Path) -> None:
+    text = succeed("what-if", "s.toml")
+    assert text.startswith("base: FCFS, backfilling easy, requested times, 16 processors: ")
+    assert "\nmine: all 400 jobs\n" in text
+    for line in ("log  ", "base  ", "a quarter more processors  ", "without queue 7  ", "waits  "):
+        assert f"\n{line}" in text
+    assert "whose waits change most" in text
+    assert succeed("what-if", "s.toml", "--source", "mine.swf").splitlines()[1] == "mine.swf: all 400 jobs"
+
+
+def test_json_is_one_object(busy: Path) -> None:
+    said = json.loads(succeed("what-if", "s.toml", "--json"))
+    assert [row["scenario"] for row in said["scenarios"]] == [
+        "log",
+        "base",
+        "a quarter more processors",
+        "without queue 7",
+    ]
+    assert said["source"] == "mine" and said["grade"] is None and said["remarks"]
+    assert {row["grouped_by"] for row in said["groups"]} == {"user", "size", "queue"}
+
+
+def test_results_are_written(busy: Path) -> None:
+    done = call("what-if", "s.toml", "--out", "out", "--html", "page.html")
+    assert done.exit_code == 0
+    assert done.stderr.splitlines()[-4:] == [
+        "wrote out/scenarios.csv",
+        "wrote out/groups.csv",
+        "wrote out/jobs.csv",
+        "wrote page.html",
+    ]
+    assert pl.read_csv("out/jobs.csv").height == 400 + 360
+    assert Path("page.html").read_text().startswith("<!doctype html>")
+    succeed("what-if", "s.toml", "--out", "out", "--format", "parquet")
+    assert pl.read_parquet("out/scenarios.parquet").height == 4
+
+
+def test_the_command_line_says_what_is_scored(busy: Path) -> None:
+    Path("part.toml").write_text('period = "2026-01"\nqueue = "1"\n' + Path("s.toml").read_text())
+    in_file = json.loads(succeed("what-if", "part.toml", "--json"))
+    given = json.loads(succeed("what-if", "part.toml", "--to", "600000", "--json"))
+    assert "queue 1" in in_file["scored"] and "the month 2026-01" in in_file["scored"]
+    assert "queue 1" in given["scored"] and "month" not in given["scored"]
+    file = scenarios_of({"period": "2026-01", "scenarios": {"x": {"procs": 1}}})
+    assert merged_part(file, {}).period == "2026-01"
+    assert merged_part(file, {"user": "3"}).model_dump(exclude_none=True) == {"period": "2026-01", "user": "3"}
+    assert merged_part(file, {"begin": "5"}).model_dump(exclude_none=True) == {"begin": "5"}
+
+
+def test_what_is_wrong_is_said_before_the_work(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        pytest.fail("the work began")
+
+    monkeypatch.setattr(results, "replay_run", never)
+    Path("file").write_text("")
+    Path("folder").mkdir()
+    for options, said in (
+        (["--out", "file"], "file: is a file, give a folder"),
+        (["--out", "file/out"], "file/out: cannot be written (Not a directory), give another place"),
+        (["--html", "folder"], "folder: is a folder, give the name of a file in it"),
+        (["--html", "gone/page.html"], "gone: no such folder, make it or give another file"),
+    ):
+        assert said in fail("what-if", "s.toml", *options)
+    assert fail("what-if", "gone.toml").startswith(
+        "gone.toml: no such file of scenarios; write one that has [scenarios."
+    )
+    Path("none.toml").write_text('source = "mine"\n')
+    assert fail("what-if", "none.toml").startswith("none.toml: no scenario; write one such as [scenarios.")
+    assert "unknown source 'mime'; did you mean 'mine'" in fail("what-if", "s.toml", "--source", "mime")
+    assert "last-month, a month such as 2026-03" in fail("what-if", "s.toml", "--period", "summer")
+    Path("s.toml").write_text('[scenarios.x]\nwithout_queue = "long"\n')
+    assert fail("what-if", "s.toml", "-s", "mine") == (
+        "s.toml:1: scenario 'x': without_queue 'long': mine has no job of this queue: the queues are 2, 1, 7\n"
+    )
+    assert fail("what-if", "s.toml").startswith("s.toml: no source: give --source NAME, or write source")
+
+
+def test_make_run_answers_the_bundled_questions_first(busy: Path) -> None:
+    """On another log here, which is quick: the file names a bundled source, and that is there."""
+    questions = PROJECT / "scenarios.toml"
+    assert tomllib.loads(questions.read_text())["source"] in read_catalogue(PROJECT / "sources.toml").sources
+    text = succeed("what-if", str(questions), "--source", "mine.swf")
+    for line in ("short jobs pass first  ", "smallest area first  ", "10 % more processors  "):
+        assert f"\n{line}" in text

@@ -1,16 +1,25 @@
-"""Which sources there are: of the project, of the second catalogue, of the inbox."""
+"""Tests of traces/catalogue: catalogue, checking, clusters, places, sources."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.traces.catalogue.catalogues import BUNDLED, GOOD, fault
+from tests.traces.cluster.clusters import CLUSTER
 from traces.catalogue.catalogue import Readers, inbox_name, load_catalogue
-from traces.catalogue.places import home, inbox, local_catalogue_path
-from traces.catalogue.sources import CatalogueError
+from traces.catalogue.checking import Checker
+from traces.catalogue.clusters import cluster_names, cluster_path, clusters_of_source, load_cluster
+from traces.catalogue.places import PROJECT, home, inbox, local_catalogue_path, pseudonym_key_path
+from traces.catalogue.sources import FORMATS, NAME, CatalogueError, Source
+from traces.cluster.description import description_at
+from traces.cluster.remarks import DescribedCluster
+from traces.cluster.toml_writing import cluster_toml
+
+# catalogue: Which sources there are: of the project, of the second catalogue, of the inbox.
 
 DECLARED = '[vasp.runs]\npath = "folders"\naccounting = "good"\nquiet_s = 60\ntime_zone = "Asia/Tokyo"\n'
 
@@ -174,3 +183,125 @@ def test_a_fault_names_file_line_and_remedy(catalogue: Path, text: str, line: in
     message = fault(catalogue, f"{GOOD}\n[vasp.bad]\n{text}")
     assert message.startswith(f"{catalogue}:{line}:"), message
     assert re.search(says, message), message
+
+
+# checking: Faults above the tables, and texts that are no TOML, have file, line and remedy.
+
+TOP_FAULTS = {
+    "unknown key": (
+        'timezone = "UTC"\n',
+        "unknown key 'timezone': expected one of nightly_cron, readers, sources, time_zone",
+    ),
+    "time zone": ('time_zone = "Berlin"\n', "unknown time zone 'Berlin': expected an IANA name"),
+    "time zone is a number": ("time_zone = 1\n", "unknown time zone 1"),
+    "cron of words": ('nightly_cron = "at three"\n', "five cron fields"),
+    "cron with seconds": ('nightly_cron = "0 0 3 * * *"\n', "five cron fields"),
+    "cron nickname": ('nightly_cron = "@daily"\n', "five cron fields"),
+    "cron is a number": ("nightly_cron = 3\n", "nightly_cron must be a str"),
+    "cron of five words": ('nightly_cron = "every night at three please"\n', "cron"),
+    "cron out of range": ('nightly_cron = "99 99 * * *"\n', "cron"),
+    "empty cron": ('nightly_cron = ""\n', "cron"),
+    "sources is a number": ("sources = 3\n", r"expected tables like \[sources.NAME\]"),
+}
+
+
+@pytest.mark.parametrize(("line", "says"), TOP_FAULTS.values(), ids=TOP_FAULTS)
+def test_a_fault_above_the_sources_names_file_line_and_remedy(catalogue: Path, line: str, says: str) -> None:
+    message = fault(catalogue, f"# a comment\n\n{line}")
+    assert message.startswith(f"{catalogue}:3:"), message
+    assert re.search(says, message), message
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[sources.bad]\nformat = swf\n", 8),
+        ('[sources.bad\nformat = "swf"\n', 7),
+        ('[sources.bad]\nformat = "swf"\nformat = "pbs"\n', 9),
+        ('[sources.good]\nformat = "swf"\n', 7),
+        ('[sources.bad]\nformat = "swf\n', 8),
+        ("just a sentence\n", 7),
+    ],
+)
+def test_what_is_no_toml_is_told_with_its_line(catalogue: Path, text: str, line: int) -> None:
+    message = fault(catalogue, f"{GOOD}\n{text}")
+    assert message.startswith(str(catalogue)) and "not valid TOML" in message
+    assert re.search(rf"line {line}\b|:{line}:", message), message
+
+
+def test_what_is_no_text_is_told(catalogue: Path) -> None:
+    assert fault(catalogue, b"\xff\xfe\x00").startswith(f"{catalogue}: cannot be read as a UTF-8 text file")
+
+
+def test_lines_of_keys_and_tables() -> None:
+    lines = Checker(Path("x.toml"), "a = 1\n\n[sources.one]\nb = [\n  1,\n]\nc = { d = 2 }\n").lines
+    assert lines == {
+        ("a",): 1,
+        ("sources",): 3,
+        ("sources", "one"): 3,
+        ("sources", "one", "b"): 4,
+        ("sources", "one", "c"): 7,
+        ("sources", "one", "c", "d"): 7,
+    }
+
+
+# clusters: Clusters of the home by name, and those of a source in the order of the times from which they hold.
+
+
+def test_clusters_of_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    (tmp_path / "clusters").mkdir()
+    for name, second in (("first", None), ("later", 1_772_323_200), ("third", None)):
+        described = DescribedCluster(replace(CLUSTER, name=name, valid_from_s=second), ())
+        cluster_path(name).write_text(cluster_toml(described))
+    assert cluster_names() == ["first", "later", "third"] and load_cluster("later").description.name == "later"
+    descriptions = clusters_of_source(Source("s", "slurm", None, cluster=("later", "first")))
+    assert [each.name for each in descriptions] == ["first", "later"]
+    holding = [description_at(descriptions, second) for second in (0, 1_772_323_199, 1_772_323_200)]
+    assert [each.name for each in holding if each] == ["first", "first", "later"]
+    assert description_at(descriptions[1:], 0) is None
+    with pytest.raises(ValueError, match="the clusters first, third hold from the same time"):
+        clusters_of_source(Source("s", "slurm", None, cluster=("first", "third")))
+    with pytest.raises(ValueError, match="unknown cluster 'mine', the home has first, later, third"):
+        load_cluster("mine")
+
+
+# places: Where files are: in the project, unless the environment says otherwise.
+
+
+def test_everything_is_in_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("TRACEHOUSE_SOURCES", raising=False)
+    for folder in (PROJECT, tmp_path):
+        if folder == PROJECT:
+            monkeypatch.delenv("TRACEHOUSE_HOME", raising=False)
+        else:
+            monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+        assert home() == folder
+        assert inbox() == folder / "inbox"
+        assert pseudonym_key_path() == folder / "pseudonym.key"
+        assert local_catalogue_path() == folder / "sources.local.toml"
+    assert (PROJECT / "sources.toml").is_file()
+
+
+def test_the_second_catalogue_may_be_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", str(tmp_path / "mine.toml"))
+    assert local_catalogue_path() == tmp_path / "mine.toml"
+
+
+# sources: A source as the catalogue declares it.
+
+
+@pytest.mark.parametrize("name", ["a", "KTH-SP2-1996-2.1", "a_b", "9"])
+def test_good_names(name: str) -> None:
+    assert NAME.fullmatch(name)
+
+
+@pytest.mark.parametrize("name", ["", "-a", ".a", "a b", "a/b", "ä", "a\n"])
+def test_bad_names(name: str) -> None:
+    assert not NAME.fullmatch(name)
+
+
+def test_what_is_not_declared_is_left_to_the_log() -> None:
+    source = Source("mine", FORMATS[0], Path("log"))
+    assert (source.procs, source.nodes, source.time_zone, source.columns) == (None, None, None, "")
+    assert not source.drop_wider and not source.pseudonyms and not source.generator

@@ -1,4 +1,4 @@
-"""`sacct --json` and slurmrestd's answer give the records that `sacct -P` gives."""
+"""Tests of traces/slurm: document, document_jobs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from tests.traces.slurm.slurm_lines import RECORD, read
 from traces.common.log import LogError
 from traces.formats import guess_format
 from traces.slurm.document import document_lines, is_document
+from traces.slurm.document_jobs import DOCUMENT_COLUMNS, job_lines
+from traces.slurm.fields import field_of
+
+# document: `sacct --json` and slurmrestd's answer give the records that `sacct -P` gives.
 
 _TRES = [("cpu", "", 8), ("mem", "", 16_384), ("node", "", 2), ("billing", "", 8), ("gres", "gpu:a100", 3)]
 
@@ -197,3 +201,36 @@ def test_memory_does_not_grow_with_the_document() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert lines == 2 * 10_001 + 1 and peak < 20 << 20 < len(text) * 10_000
+
+
+# document_jobs: A job of JSON in the words of sacct; `test_document` compares whole records.
+
+
+def words_of(job: dict[str, Any]) -> dict[str, str]:
+    first, *_ = job_lines(job)
+    return {name: word for name, word in zip(DOCUMENT_COLUMNS, first, strict=True) if word}
+
+
+def test_columns_are_those_of_sacct() -> None:
+    assert [field_of(name) for name in DOCUMENT_COLUMNS] == [name.lower() for name in DOCUMENT_COLUMNS]
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        ({"state": {"current": ["COMPLETED", "REQUEUED"]}}, {"State": "REQUEUED"}),
+        ({"time": {"limit": {"set": True, "infinite": True, "number": 0}}}, {}),
+        ({"priority": {"set": True, "infinite": False, "number": 5}}, {"Priority": "5"}),
+        ({"tres": {"allocated": "cpu=4,mem=1G"}}, {"AllocTRES": "cpu=4,mem=1G"}),
+        ({"job_id": -1, "nodes": None, "time": "odd", "steps": "odd"}, {}),
+    ],
+)
+def test_odd_values(job: dict[str, Any], words: dict[str, str]) -> None:
+    found = words_of(job)
+    never = {"Submit": "Unknown", "Eligible": "Unknown", "Start": "Unknown", "End": "Unknown", "Suspended": "00:0"}
+    assert found == never | words
+
+
+def test_steps_have_lines_of_their_own() -> None:
+    steps = [{"step": {"id": "7.batch"}}, {"step": {"id": {"job_id": 7, "step_id": 0}}}, {}]
+    assert [line[0] for line in job_lines({"job_id": 7, "steps": steps})] == ["7", "7.batch", "7.0", "7.2"]

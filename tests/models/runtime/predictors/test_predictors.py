@@ -1,8 +1,11 @@
-"""What every run-time predictor promises."""
+"""Tests of models/runtime/predictors: columns, encoding, online, predictors, stack, tree_arrays, trees."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import json
+import math
+from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +14,185 @@ import pytest
 from models.runtime.challenge import train_challenger
 from models.runtime.named import PREDICTORS, make_predictor, predictor_from_bytes, predictor_to_bytes
 from models.runtime.predictor import LEVELS, Prediction
+from models.runtime.predictors.columns import ColumnPredictor
+from models.runtime.predictors.encoding import MOST_WORDS, encoding_of
+from models.runtime.predictors.online import COUNT_FEATURES, TIME_FEATURES, OnlineRegression
+from models.runtime.predictors.stack import Stack, _greedy_shares
+from models.runtime.predictors.tree_arrays import LEAF, TreeArrays, trees_of_sklearn, trees_of_state
 from tests.models.runtime.trials import ONLINE, Trial, assert_same, every_predictor
+
+# columns: Predictors that read their point from a column, by hand.
+
+
+def test_a_column_by_hand(rows: pl.DataFrame) -> None:
+    """Ratios of true to point are 0.5, 1, 1.5, 2 and 4: the last one because the point is capped at its request."""
+    base = rows[:5].with_columns(
+        pl.Series("last_two_runtime_s", [100.0, 100.0, 100.0, None, 900.0]),
+        pl.Series("requested_walltime_s", [1000, None, 1000, 300, 50]),
+        pl.Series("runtime_s", [50, 100, 150, 600, 200]),
+    )
+    predictor = ColumnPredictor("last_two", "last_two_runtime_s")
+    predictor.fit(base)
+    asked = base[:4].with_columns(
+        pl.Series("last_two_runtime_s", [10.0, None, None, 80.0]),
+        pl.Series("requested_walltime_s", [1000, None, 20, 40]),
+    )
+    found = predictor.predict(asked)
+    assert found.point.tolist() == [10, 150, 20, 40]  # 150 s: the median of what it learned from
+    assert found.quantiles[0, LEVELS.index(0.5)] == 15 and found.quantiles[0, LEVELS.index(0.25)] == 10
+    assert found.quantiles[0, LEVELS.index(0.75)] == 20 and found.quantiles[1, LEVELS.index(0.75)] == 300
+
+
+# encoding: Features as numbers.
+
+
+def test_words_are_numbered_by_how_often_they_come(rows: pl.DataFrame) -> None:
+    words = ["b", "b", "a", "c", "c", None, "c"]
+    taught = rows[:7].with_columns(pl.Series("queue", words))
+    encoding = encoding_of(taught)
+    assert encoding.words == {"queue": ["c", "b", "a"]}
+    matrix = encoding.matrix(rows[:4].with_columns(pl.Series("queue", ["a", "c", "new", None])))
+    column = matrix[:, encoding.features.index("queue")]
+    assert column[:2].tolist() == [2, 0] and np.isnan(column[2:]).all()
+    many = pl.concat([rows] * 2)[:300].with_columns(pl.Series("queue", [f"q{k:03}" for k in range(300)]))
+    assert len(encoding_of(many).words["queue"]) == MOST_WORDS
+    procs = matrix[:, encoding.features.index("requested_procs")]
+    np.testing.assert_allclose(procs, np.log1p(rows["requested_procs"].to_numpy()[:4]), rtol=1e-6)
+
+
+# online: The online regression against normalised adaptive gradients in plain Python, written from Ross, Mineiro
+# and Langford 2013.
+
+BEGIN = datetime(2026, 1, 5)
+LONG_S = 30 * 86_400  # the longest that is ever predicted
+"""A request that caps no prediction."""
+
+
+def random_rows(seed: int, jobs: int = 60) -> pl.DataFrame:
+    """Features of growing size, so that scales grow, some of them missing; ends known and unknown, many in the same second."""
+    rng = np.random.default_rng(seed)
+    growth = np.geomspace(1, 30, jobs)
+    data: dict[str, Any] = {name: np.rint(rng.lognormal(7, 1, jobs) * growth) for name in TIME_FEATURES}
+    data |= {name: rng.integers(0, 9, jobs) * 1.0 for name in COUNT_FEATURES}
+    data |= {"hour_of_day": rng.integers(0, 24, jobs), "day_of_week": rng.integers(1, 8, jobs)}
+    submit = np.sort(rng.integers(0, jobs, jobs)) * 60
+    end = submit + rng.integers(0, 20, jobs) * 60
+    data |= {
+        "submit_time": [BEGIN + timedelta(seconds=int(s)) for s in submit],
+        "end_time": [BEGIN + timedelta(seconds=int(e)) if rng.random() < 0.9 else None for e in end],
+        "runtime_s": [int(r) if rng.random() < 0.95 else None for r in np.ceil(rng.lognormal(8, 1, jobs) * growth)],
+    }
+    rows = pl.DataFrame(data)
+    for name in TIME_FEATURES[1:]:
+        rows = rows.with_columns(pl.when(pl.Series(rng.random(jobs) < 0.9)).then(name).alias(name))
+    request = rng.choice([LONG_S, LONG_S, 1, None], jobs)
+    return rows.with_columns(pl.Series("requested_walltime_s", request.tolist(), dtype=pl.Int64))
+
+
+class Learner:
+    """Algorithm 2 of the paper, on dictionaries; the gradient's unit is put right by the hour."""
+
+    def __init__(self, asymmetric: bool, rate: float = 0.1) -> None:
+        self.asymmetric, self.rate = asymmetric, rate
+        self.w: dict[Any, float] = {}
+        self.s: dict[Any, float] = {}
+        self.g: dict[Any, float] = {}
+        self.t, self.n = 0, 0.0
+
+    def value(self, x: dict[Any, float]) -> float:
+        return math.fsum(self.w.get(key, 0.0) * value for key, value in x.items())
+
+    def learn(self, x: dict[Any, float], true: float, importance: float) -> None:
+        for key, value in x.items():
+            if abs(value) > self.s.get(key, 0.0):
+                if key in self.s:
+                    self.w[key] *= self.s[key] / abs(value)
+                self.s[key] = abs(value)
+                self.w.setdefault(key, 0.0)
+                self.g.setdefault(key, 0.0)
+        error = self.value(x) - true
+        slope = importance * (2 * error if error > 0 or not self.asymmetric else -1)
+        self.t += 1
+        self.n += math.fsum((value / self.s[key]) ** 2 for key, value in x.items() if value)
+        for key, value in x.items():
+            if value and slope:
+                self.g[key] += (slope * value) ** 2
+                step = 3600 * self.rate * math.sqrt(self.t / self.n) / (self.s[key] * math.sqrt(self.g[key]))
+                self.w[key] -= step * slope * value
+
+
+def polynomial(row: dict[str, Any]) -> dict[Any, float]:
+    x = {name: (row[name] or 0.0) / 3600 for name in TIME_FEATURES} | {
+        name: row[name] or 0.0 for name in COUNT_FEATURES
+    }
+    for name, period in (("hour_of_day", 24), ("day_of_week", 7)):
+        angle = 2 * math.pi * row[name] / period
+        x |= {f"sin {name}": math.sin(angle), f"cos {name}": math.cos(angle)}
+    names = list(x)
+    products = {(a, b): x[a] * x[b] for k, a in enumerate(names) for b in names[k:]}
+    return {"one": 1.0} | x | products
+
+
+def plain(rows: pl.DataFrame, asymmetric: bool) -> list[float]:
+    jobs = rows.to_dicts()
+    learner, found = Learner(asymmetric), []
+    to_come = sorted((job for job in jobs if job["end_time"] and job["runtime_s"]), key=lambda job: job["end_time"])
+    for job in jobs:
+        while to_come and to_come[0]["end_time"] < job["submit_time"]:
+            ended = to_come.pop(0)
+            importance = math.log(max(2.0, (ended["requested_procs"] or 1) * ended["runtime_s"]))
+            learner.learn(polynomial(ended), ended["runtime_s"], importance)
+        found.append(max(1.0, min(learner.value(polynomial(job)), job["requested_walltime_s"] or LONG_S)))
+    return found
+
+
+@pytest.mark.parametrize("asymmetric", [True, False])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_against_plain_python(seed: int, asymmetric: bool) -> None:
+    rows = random_rows(seed)
+    found = OnlineRegression(asymmetric=asymmetric).predict(rows).point
+    expected = plain(rows, asymmetric)
+    assert sum(1 < value < LONG_S for value in expected) > 15  # what is clipped tells little
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+def test_learning_goes_on_where_the_fit_stopped() -> None:
+    """Fitted on jobs that ended before the first of the others, it predicts these as if it had gone through all of them."""
+    rows = random_rows(4).with_columns(
+        pl.col("runtime_s").fill_null(500), pl.col("end_time").fill_null(pl.col("submit_time"))
+    )
+    early = rows[:40]
+    late = rows[40:].with_columns(pl.col("submit_time", "end_time") + timedelta(days=2))
+    whole = OnlineRegression().predict(pl.concat([early, late])).point
+    regression = OnlineRegression()
+    regression.fit(early)
+    np.testing.assert_allclose(regression.predict(late).point, whole[40:], rtol=1e-12)
+
+
+def test_the_asymmetric_loss_underestimates_more_often() -> None:
+    """Overestimates cost the square of the error, underestimates the error."""
+    rng = np.random.default_rng(5)
+    jobs = 1500
+    rows = pl.concat([random_rows(seed, 60) for seed in range(jobs // 60)])
+    rows = rows.with_columns(
+        *(pl.Series(name, rng.uniform(1, 3, jobs) * 3600) for name in TIME_FEATURES[1:]),
+        pl.Series("requested_walltime_s", [100_000] * jobs),
+    )
+    true = rows["last_runtime_s"].to_numpy() * rng.lognormal(0, 0.5, jobs)
+    begin = pl.Series([BEGIN + timedelta(hours=k) for k in range(jobs)])
+    rows = rows.with_columns(
+        begin.alias("submit_time"),
+        (begin + timedelta(minutes=50)).alias("end_time"),
+        pl.Series("runtime_s", true.astype(int)),
+    )
+    share = {}
+    for asymmetric in (True, False):
+        point = OnlineRegression(asymmetric=asymmetric).predict(rows).point
+        share[asymmetric] = (true > point)[500:].mean()
+    assert share[True] > share[False] + 0.1
+
+
+# predictors: What every run-time predictor promises.
 
 
 @every_predictor
@@ -95,3 +276,127 @@ def test_it_reads_no_more_than_it_says(trials: dict[str, Trial], name: str) -> N
     ]
     assert len(nothing) > 5
     assert_same(trial.predictor.predict(trial.later.with_columns(nothing)), trial.found)
+
+
+# stack: The stack of predictors: who is chosen, and what it predicts.
+
+
+def test_a_stack_takes_what_is_best_together() -> None:
+    """One member is 10 s above, one 10 s below, one far off: half of each of the first two is perfect."""
+    true = np.array([100.0, 200.0, 300.0])
+    shares = _greedy_shares([true + 10, true + 500, true - 10], true)
+    assert shares.tolist() == [0.5, 0, 0.5]
+    assert _greedy_shares([true + 10, true, true - 10], true).tolist() == [0, 1, 0]
+
+
+def test_a_stack_is_the_mean_of_its_members(trials: dict[str, Trial]) -> None:
+    stack, later = trials["stack"].predictor, trials["stack"].later
+    assert isinstance(stack, Stack)
+    assert stack.shares.sum() == pytest.approx(1) and (stack.shares >= 0).all()
+    stack = predictor_from_bytes(trials["stack"].content)
+    assert isinstance(stack, Stack)
+    stack.shares = np.array([0.25, 0.0, 0.75])
+    parts = [stack.members[k].predict(later) for k in (0, 2)]
+    found = stack.predict(later)
+    np.testing.assert_allclose(found.point, 0.25 * parts[0].point + 0.75 * parts[1].point)
+    np.testing.assert_allclose(found.quantiles, 0.25 * parts[0].quantiles + 0.75 * parts[1].quantiles)
+
+
+# tree_arrays: Trees as plain arrays against scikit-learn's own predictions, and arrays that are no trees.
+
+FEATURES = 5
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[Any, np.ndarray]:
+    """A regressor of scikit-learn, and rows with unknown values to predict."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(900, FEATURES)).astype(np.float32)
+    matrix[rng.random(matrix.shape) < 0.2] = np.nan
+    target = np.nan_to_num(matrix[:, 0]) ** 2 + 3 * np.isnan(matrix[:, 1]) + rng.normal(size=900)
+    model = HistGradientBoostingRegressor(loss="absolute_error", max_iter=30, max_bins=63, early_stopping=False)
+    return model.fit(matrix[:500], target[:500]), matrix
+
+
+def test_predictions_equal_those_of_sklearn_bit_for_bit(fitted: tuple[Any, np.ndarray]) -> None:
+    model, matrix = fitted
+    trees = trees_of_sklearn(model._baseline_prediction, model._predictors)
+    assert (trees.predict(matrix) == model.predict(matrix)).all()
+    assert not np.isfinite(trees.threshold).all(), "no split on what is unknown: the log is worth less than it was"
+    kept = trees_of_state(json.loads(json.dumps(trees.state())), FEATURES)
+    assert (kept.predict(matrix) == model.predict(matrix)).all()
+    assert kept.state() == trees.state()
+
+
+def test_two_trees_by_hand() -> None:
+    """The first splits at 2, unknown values go right; the second is a leaf."""
+    state = {
+        "base": 10.0, "first": [0, 3, 4], "feature": [0, LEAF, LEAF, LEAF], "threshold": [2.0, 0.0, 0.0, 0.0],
+        "unknown_left": [0, 0, 0, 0], "left": [1, 0, 0, 0], "right": [2, 0, 0, 0], "value": [0.0, 1.0, 2.0, 0.5],
+    }  # fmt: skip
+    trees = trees_of_state(state, 1)
+    assert trees.predict(np.array([[1], [2], [3], [np.nan]], dtype=np.float32)).tolist() == [11.5, 11.5, 12.5, 12.5]
+    assert trees.predict(np.zeros((0, 1), dtype=np.float32)).tolist() == []
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        {"first": [0, 3]}, {"first": [0, 0, 4]}, {"first": []}, {"feature": [1, -1, -1, -1]}, {"left": [0, 0, 0, 0]},
+        {"right": [3, 0, 0, 0]}, {"right": [9, 0, 0, 0]}, {"value": [0.0, 1.0, 2.0]}, {"value": [0.0, 1.0, 2.0, None]},
+        {"base": float("nan")}, {"threshold": "no numbers"}, {"feature": None},
+    ],
+)  # fmt: skip
+def test_arrays_that_are_no_trees(harm: dict[str, Any]) -> None:
+    """A walk must end and stay inside of the arrays, whatever a file says."""
+    state = {
+        "base": 10.0, "first": [0, 3, 4], "feature": [0, LEAF, LEAF, LEAF], "threshold": [2.0, 0.0, 0.0, 0.0],
+        "unknown_left": [0, 0, 0, 0], "left": [1, 0, 0, 0], "right": [2, 0, 0, 0], "value": [0.0, 1.0, 2.0, 0.5],
+    }  # fmt: skip
+    with pytest.raises((ValueError, TypeError)):
+        trees_of_state(state | harm, 1)
+
+
+def test_trees_with_several_outputs_or_categories_are_refused(fitted: tuple[Any, np.ndarray]) -> None:
+    model, _ = fitted
+    with pytest.raises(ValueError, match="several outputs"):
+        trees_of_sklearn(np.zeros(2), model._predictors)
+    nodes = model._predictors[0][0].nodes.copy()
+    nodes["is_categorical"][0] = 1
+
+    class Tree:
+        pass
+
+    tree = Tree()
+    tree.nodes = nodes  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="categories"):
+        trees_of_sklearn(0.0, [[tree]])
+
+
+def test_its_fields_are_arrays(fitted: tuple[Any, np.ndarray]) -> None:
+    model, _ = fitted
+    trees = trees_of_sklearn(model._baseline_prediction, model._predictors)
+    assert isinstance(trees, TreeArrays)
+    assert len(trees.first) == 31 and trees.first[-1] == len(trees.value)
+
+
+# trees: Boosted trees: they learn, and the asymmetric loss overestimates.
+
+
+def test_the_asymmetric_loss_overestimates(trials: dict[str, Trial]) -> None:
+    """An underestimate costs three times an overestimate: three jobs in four should stay below their estimate."""
+    true = trials["sklearn"].later["runtime_s"].to_numpy()
+    under = {name: (true > trials[name].found.point).mean() for name in ("xgboost_asymmetric", "sklearn")}
+    assert under["xgboost_asymmetric"] < under["sklearn"] - 0.05
+
+
+@pytest.mark.parametrize(
+    "name", ["sklearn", "xgboost", "xgboost_asymmetric", "user_behaviour", "stack", "last_two", "user_mean"]
+)
+def test_learning_pays(rows: pl.DataFrame, trials: dict[str, Trial], name: str) -> None:
+    """Users of this log have habits: whoever learns beats their requests."""
+    true = trials[name].later["runtime_s"].to_numpy()
+    error = np.abs(trials[name].found.point - true).mean()
+    assert error < np.abs(trials["requested"].found.point - true).mean()

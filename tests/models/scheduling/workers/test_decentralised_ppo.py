@@ -1,4 +1,4 @@
-"""Decentralised PPO: however many workers there are, they learn what one would."""
+"""Tests of models/scheduling/workers: decentralised_ppo, population, task_folder."""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from models.scheduling.arena import Arena
 from models.scheduling.learning.evolution import flatten
 from models.scheduling.learning.ppo import Learner, train_by_ppo
-from models.scheduling.learning.training import EpochReport
-from models.scheduling.options import PAPER_PPO, PPOOptions, WorkerOptions
+from models.scheduling.learning.training import EpochReport, Lessons
+from models.scheduling.options import PAPER_PPO, PopulationOptions, PPOOptions, WorkerOptions
 from models.scheduling.workers.decentralised_ppo import WorkerTask, train_by_ddppo
 from models.scheduling.workers.groups import LoneWorker
+from models.scheduling.workers.population import RANGES, Member, next_generation, train_population
 from models.scheduling.workers.rollouts import share_of
+from models.scheduling.workers.task_folder import TASK_FILE, map_jobs, read_task, write_task
 from models.scheduling.workers.worker_learner import Lesson, WorkerLearner
 from simulator.agents.trajectories import join_trajectories
+from simulator.policies.registry import parse_policy
 from tests.models.scheduling.workers.quick import QUICK, same
 from tests.models.scheduling.workers.threads import on_threads
+
+# decentralised_ppo: Decentralised PPO: however many workers there are, they learn what one would.
 
 CRITIC = QUICK.model_copy(update={"baseline": "critic", "siblings": 1, "reward": "waiting", "horizon_s": 20_000.0})
 CRITIC = CRITIC.model_copy(update={"critic_layers": [64, 32, 8]})
@@ -169,3 +175,171 @@ def test_backlogs_of_another_policy_do_not_hang_on_the_workers(task: WorkerTask)
     assert same(together, alone)
     empty = train_by_ddppo(LoneWorker(), replace(task, workers=WorkerOptions()))
     assert not same(alone, empty) and alone.curve[0].validation_cost != empty.curve[0].validation_cost
+
+
+# population: Population-based training: seeded, resumable, and each member's weights are where its lineage says.
+
+OPTIONS = PopulationOptions(members=4, interval=2, replaced=1)
+
+
+@pytest.fixture(scope="session")
+def task_of_population(arena: Arena, lessons: Lessons) -> WorkerTask:
+    options = PPOOptions(epochs=5, trajectories=24)
+    return WorkerTask(arena, replace(lessons, after=20), options, 5, population=OPTIONS)
+
+
+def test_a_population_and_its_lineage(task_of_population: WorkerTask) -> None:
+    reports: list[EpochReport] = []
+    policy = train_population(LoneWorker(), task_of_population, reports.append)
+    rows = policy.parameters["lineage"]
+    assert [(row["generation"], row["member"]) for row in rows] == [(g, m) for g in (1, 2, 3) for m in range(4)]
+    assert [report.epoch for report in reports] == [1, 2, 3] and reports == policy.curve
+    assert all(row["parent"] is None for row in rows[:4])
+    assert all(low <= row[name] <= high for row in rows for name, (low, high) in RANGES.items())
+    best = min(rows, key=lambda row: row["cost"])
+    assert (policy.validation_cost, policy.best_epoch) == (best["cost"], best["generation"])
+    assert task_of_population.arena.costs(
+        policy.weights, task_of_population.lessons.validation
+    ).mean() == pytest.approx(best["cost"], rel=1e-6)
+    for generation in (2, 3):
+        before = [row["cost"] for row in rows if row["generation"] == generation - 1]
+        parents = [row["parent"] for row in rows if row["generation"] == generation]
+        worst, first = int(np.argmax(before)), int(np.argmin(before))
+        assert parents == [first if member == worst else member for member in range(4)]
+
+
+def test_the_workers_and_an_interruption_change_nothing(task_of_population: WorkerTask, tmp_path: Path) -> None:
+    whole = train_population(LoneWorker(), task_of_population)
+    together = on_threads(2, lambda workers: train_population(workers, task_of_population))
+    assert all(policy.parameters == whole.parameters for policy in together)
+    checkpoint = tmp_path / "checkpoint"
+
+    def interrupted(report: EpochReport) -> None:
+        if report.epoch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_population(LoneWorker(), task_of_population, interrupted, checkpoint)
+    resumed = train_population(LoneWorker(), task_of_population, checkpoint=checkpoint)
+    assert resumed.parameters == whole.parameters and resumed.curve == whole.curve
+    assert np.array_equal(flatten(resumed.weights), flatten(whole.weights))
+
+
+def test_a_random_search_copies_nobody(task_of_population: WorkerTask) -> None:
+    search = replace(task_of_population, population=OPTIONS.model_copy(update={"exploit": False}))
+    rows = train_population(LoneWorker(), search).parameters["lineage"]
+    assert all(row["parent"] == (None if row["generation"] == 1 else row["member"]) for row in rows)
+    for member in range(4):
+        assert len({row["policy_rate"] for row in rows if row["member"] == member}) == 1
+
+
+def test_a_member_that_is_left_alone_learns_what_it_would_alone(task_of_population: WorkerTask) -> None:
+    """Without drawn hyper-parameters a member is a training by itself."""
+    single = PopulationOptions(members=2, interval=2, replaced=1, drawn=False, exploit=False)
+    policy = train_population(LoneWorker(), replace(task_of_population, population=single))
+    alone = train_by_ddppo(LoneWorker(), replace(task_of_population, population=None))
+    costs = [row["cost"] for row in policy.parameters["lineage"] if row["member"] == 1]
+    assert costs == [alone.curve[epoch - 1].validation_cost for epoch in (2, 4, 5)]
+
+
+def test_the_worst_copy_one_of_the_best() -> None:
+    hyper = {name: high / 2 for name, (_, high) in RANGES.items()}
+    members = [Member(hyper, None, {"of": k}, cost) for k, cost in enumerate([3.0, 1.0, 9.0, 2.0, 7.0, 4.0])]
+    options = PopulationOptions(members=6, replaced=2)
+    sources, changed = set(), set()
+    for generation in range(2, 40):
+        following = next_generation(members, options, 1, generation)
+        assert [member.parent for k, member in enumerate(following) if k not in (2, 4)] == [0, 1, 3, 5]
+        assert all(following[k].hyper == hyper for k in (0, 1, 3, 5))
+        for k in (2, 4):
+            assert following[k].learner == {"of": following[k].parent}
+            sources.add(following[k].parent)
+            changed.add(round(following[k].hyper["policy_rate"] / hyper["policy_rate"], 6))
+        assert following == next_generation(members, options, 1, generation)
+    assert sources == {1, 3} and {0.8, 1.2} < changed
+
+
+def test_what_cannot_be_a_population(task_of_population: WorkerTask) -> None:
+    with pytest.raises(ValueError, match="at most half"):
+        PopulationOptions(members=2, replaced=2)
+    whole = replace(
+        task_of_population,
+        options=task_of_population.options.model_copy(update={"minibatch": 0}),
+        population=OPTIONS.model_copy(update={"drawn": False}),
+    )
+    with pytest.raises(ValueError, match="give it a size"):
+        train_population(LoneWorker(), whole)
+
+
+# task_folder: A task in a folder is the task.
+
+
+def is_mapped(array: Any) -> bool:
+    """Whether an array is a view of a mapped file."""
+    return isinstance(array, np.memmap) or (array is not None and is_mapped(array.base))
+
+
+def test_a_task_is_read_as_it_was_written(task: WorkerTask, tmp_path: Path) -> None:
+    learned = train_by_ddppo(LoneWorker(), replace(task, options=QUICK.model_copy(update={"epochs": 1})))
+    jobs = replace(task.arena.jobs, facts={"size": np.arange(len(task.arena.jobs.submit), dtype=np.float64)})
+    rich = replace(
+        task,
+        arena=replace(task.arena, jobs=jobs),
+        start=learned.weights,
+        workers=WorkerOptions(workers=3, sync_fraction=0.6, backlog_policy="SAF"),
+        repeated={"1": [3, 2, 3]},
+        population=PopulationOptions(members=4, replaced=1),
+        seed=11,
+    )
+    write_task(tmp_path, rich)
+    again = read_task(tmp_path)
+    assert again.fingerprint() == rich.fingerprint() != task.fingerprint()
+    assert (again.workers, again.repeated, again.population) == (rich.workers, rich.repeated, rich.population)
+    assert is_mapped(again.arena.jobs.submit)  # one copy for all workers of a machine
+    assert again.start is not None
+    assert all(np.array_equal(ours, theirs) for ours, theirs in zip(again.start, learned.weights, strict=True))
+
+
+def test_it_is_learned_from_as_the_original(task: WorkerTask, tmp_path: Path) -> None:
+    write_task(tmp_path, task)
+    assert same(train_by_ddppo(LoneWorker(), read_task(tmp_path)), train_by_ddppo(LoneWorker(), task))
+
+
+def test_mapped_jobs_are_shared_by_tasks_and_not_written_again(
+    task: WorkerTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = {"size": np.arange(len(task.arena.jobs), dtype=np.float32)}
+    mapped = map_jobs(tmp_path / "jobs", replace(task.arena.jobs, facts=facts))
+    assert is_mapped(mapped.submit) and is_mapped(mapped.facts["size"])
+    ours = replace(task, arena=replace(task.arena, jobs=mapped))
+    for _ in range(2):
+        write_task(tmp_path / "first", ours)
+    for name in ("submit", "fact-size"):
+        assert (tmp_path / "first" / f"{name}.npy").samefile(tmp_path / "jobs" / f"{name}.npy")
+    assert read_task(tmp_path / "first").fingerprint() == ours.fingerprint()
+
+    part = replace(ours, arena=replace(ours.arena, jobs=mapped.window(0, len(mapped) - 1)))  # a part is no whole file
+    write_task(tmp_path / "first", part)
+    assert (
+        len(read_task(tmp_path / "first").arena.jobs)
+        == len(mapped) - 1
+        == len(np.load(tmp_path / "jobs" / "submit.npy")) - 1
+    )
+
+    def refuse(*_: object) -> None:
+        raise OSError("another file system")
+
+    monkeypatch.setattr("models.scheduling.workers.task_folder.os.link", refuse)
+    write_task(tmp_path / "second", ours)
+    assert not (tmp_path / "second" / "submit.npy").samefile(tmp_path / "jobs" / "submit.npy")
+    assert read_task(tmp_path / "second").fingerprint() == ours.fingerprint()
+
+
+def test_what_cannot_be_written_is_refused(task: WorkerTask, tmp_path: Path) -> None:
+    unnamed = replace(task, arena=replace(task.arena, base=parse_policy("SAF")))
+    with pytest.raises(ValueError, match="workers know policies by name alone, and 'SAF' is not one of these"):
+        write_task(tmp_path, unnamed)
+    lessons = replace(task.lessons, windows=task.arena.with_backlogs("FCFS", task.lessons.windows, 20))
+    with pytest.raises(ValueError, match="windows of a task have no backlogs"):
+        write_task(tmp_path, replace(task, lessons=lessons))
+    assert not (tmp_path / TASK_FILE).exists()

@@ -1,0 +1,1 @@
+"""Replays of a log under its cluster's own scheduler: Slurm or PBS, as the cluster's description has it."""

@@ -1,0 +1,84 @@
+"""Which described cluster replays a log under its own scheduler."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from assets.common.storage import open_warehouse, pseudonym_key
+from assets.common.trace import Trace
+from assets.replay.limits.named import clock_zero_s, named_cluster
+from assets.replay.loading import catalogue_source
+from assets.replay.settings import OWN_SCHEDULERS, RunSettings
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import clusters_of_source
+from traces.catalogue.sources import Source
+from traces.cluster.description import ClusterDescription
+from traces.common.described_names import with_pseudonyms
+
+
+def own_cluster_of(source: Source, moment_s: int | None = None) -> ClusterDescription | None:
+    """The description of a source's cluster that holds at a UTC second, None for the first. None where its scheduler is none that replays.
+
+    Raises ValueError where a description is missing."""
+    clusters = clusters_of_source(source)
+    held = [each for each in clusters if moment_s is None or each.valid_from_s is None or each.valid_from_s <= moment_s]
+    cluster = held[-1] if held and moment_s is not None else clusters[0] if clusters else None
+    return cluster if cluster is not None and cluster.scheduler.name in OWN_SCHEDULERS else None
+
+
+def own_cluster_named(source: str) -> ClusterDescription | None:
+    """`own_cluster_of` the source of this name. None for a log that is in no catalogue, too."""
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    return None if declared is None else own_cluster_of(declared)
+
+
+def own_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> ClusterDescription:
+    """The cluster whose scheduler the settings ask for, when the first of these rows of the trace was submitted. Its times are of the
+    log's clock.
+
+    Raises ValueError, with the remedy, where there is none."""
+    zero_s, scheduler = clock_zero_s(trace), settings.own_scheduler
+    assert scheduler is not None
+    if settings.cluster is not None:
+        named = named_cluster(settings.cluster, trace.source)
+        if named.scheduler.name != scheduler:
+            raise ValueError(
+                f"cluster {settings.cluster!r} has the scheduler {named.scheduler.name}: give another policy than {scheduler}, such as FCFS"
+            )
+        return in_clock(named, zero_s)
+    source = catalogue_source(trace.source)
+    cluster = own_cluster_of(source, zero_s + int(rows["submit_s"][0]))
+    if cluster is None or cluster.scheduler.name != scheduler:
+        raise ValueError(
+            f"source {trace.source!r} has no cluster of {OWN_SCHEDULERS[scheduler]}: import one with "
+            f"`tracehouse cluster import DIR --name NAME`, and name it in the catalogue, or give another policy than {scheduler}"
+        )
+    if source.pseudonyms:
+        cluster = with_pseudonyms(cluster, source.pseudonyms, pseudonym_key(open_warehouse()))
+    return in_clock(cluster, zero_s)
+
+
+def in_clock(cluster: ClusterDescription, zero_s: int) -> ClusterDescription:
+    """The description with reservations and absences of nodes in seconds of a clock whose zero is the UTC second `zero_s`."""
+    moved = tuple(
+        replace(
+            each,
+            begin_s=each.begin_s - zero_s,
+            end_s=each.end_s - zero_s,
+            announced_s=None if each.announced_s is None else each.announced_s - zero_s,
+        )
+        for each in cluster.reservations
+    )
+    nodes = tuple(
+        replace(
+            node,
+            absences=tuple(
+                replace(away, begin_s=away.begin_s - zero_s, end_s=None if away.end_s is None else away.end_s - zero_s)
+                for away in node.absences
+            ),
+        )
+        for node in cluster.nodes
+    )
+    return replace(cluster, reservations=moved, nodes=nodes)

@@ -1,0 +1,274 @@
+"""Tests of pipelines: faults, first_use, jobs, nights, resources, terminal."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from click.testing import CliRunner, Result
+from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
+from dagster._core.test_utils import create_run_for_test
+
+import pipelines.nights
+import tracehouse.cli.keeping.logs as logs_commands
+from assets.common.storage import artefacts_folder
+from assets.ingest import core_jobs
+from assets.ingest.raw_log import raw_log
+from pipelines.faults import EXIT_CODE, FAULT, MOST_KEPT, kept_fault, show_tracebacks
+from pipelines.first_use import FIRST_COMMANDS, TINY_SOURCES, compile_for_first_use
+from pipelines.jobs import JOBS
+from pipelines.nights import freshness, nightly_schedule
+from pipelines.resources import WarehouseResource
+from pipelines.terminal import printable, printable_output
+from tests.pipelines.command_line import in_brief
+from tests.pipelines.test_automation import JOB, drop
+from tests.tiny import busy_log
+from tracehouse.cli.main import main
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.places import home
+from warehouse import Warehouse, door
+
+# faults: No command shows a traceback, whatever goes wrong in it: it is kept in a file, and --debug shows it.
+
+
+class PanicException(BaseException):
+    """As polars raises it."""
+
+
+def run(*arguments: str | Path) -> Result:
+    with in_brief():
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def kept() -> list[Path]:
+    return sorted((home() / "warehouse" / "data" / "faults").glob("*.txt"))
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), RecursionError("deep"), MemoryError("2 PiB"), PanicException("date")])
+def test_a_fault_is_kept_and_said(catalogue: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def fault() -> None:
+        raise error
+
+    monkeypatch.setattr(logs_commands, "load_catalogue", fault)
+    result = run("sources")
+    assert result.exit_code == EXIT_CODE and "Traceback" not in result.output
+    assert FAULT in result.stderr and type(error).__name__ in result.stderr
+    (file,) = kept()
+    assert str(file) in result.stderr and file.stat().st_mode & 0o777 == 0o600
+    assert "Traceback (most recent call last)" in file.read_text() and "duckdb" in file.read_text()
+    try:
+        with pytest.raises(type(error)):
+            CliRunner().invoke(main, ["--debug", "sources"], catch_exceptions=False)
+    finally:
+        show_tracebacks(False)
+
+
+def test_a_fault_in_a_step_of_one_source_lets_the_others_run(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a source that has just been added leaves nothing behind."""
+    log = catalogue.with_name("busy.swf")
+    log.write_text(busy_log())
+
+    def fault(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr(core_jobs, "write_jobs", fault)
+    result = run("ingest", log, "--name", "mine")
+    assert result.exit_code == 1 and FAULT in result.stderr and "Traceback" not in result.output
+    assert "[sources" not in catalogue.read_text() and len(kept()) == 1
+
+
+def test_few_are_kept_and_a_folder_that_takes_none_is_no_fault(
+    catalogue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(MOST_KEPT + 3):
+        kept_fault(ValueError())
+    assert len(kept()) == MOST_KEPT
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "file"))
+    assert "could not be kept" in kept_fault(ValueError())
+
+
+# first_use: What `make setup` compiles.
+
+
+def test_the_tiny_logs_are_sources_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sources.local.toml").write_text(TINY_SOURCES, encoding="utf-8")
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", "")
+
+    sources = load_catalogue().sources
+
+    assert {command[1] for command in FIRST_COMMANDS} == {name for name in sources if name.startswith("tiny")}
+    assert {sources[command[1]].format for command in FIRST_COMMANDS} == {"swf", "pbs"}
+
+
+def test_a_failed_command_is_reported_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+    failed = compile_for_first_use([("--version",), ("no-such-command",)])
+
+    assert len(failed) == 1
+    assert "no-such-command" in failed[0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_afterwards_the_pipeline_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert compile_for_first_use() == []
+    files = {path for path in tmp_path.rglob("*") if path.is_file()}
+
+    assert compile_for_first_use([("run", "campus-pbs"), ("replay", "lublin-256", "--policy", "WFP3")]) == []
+
+    assert files
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == files
+
+
+# jobs: Which assets and checks each job runs, held to a snapshot: selections by group must survive a renamed group.
+
+SNAPSHOT = Path(__file__).with_name("jobs_snapshot.json")
+
+
+def test_every_job_runs_the_assets_and_checks_of_the_snapshot() -> None:
+    from pipelines.definitions import build_definitions
+
+    with dg.instance_for_test():
+        definitions = build_definitions()
+        jobs = {}
+        for job in JOBS:
+            job_definition = definitions.resolve_job_def(job.name)
+            layer = job_definition.asset_layer
+            jobs[job.name] = {
+                "partitions": getattr(job_definition.partitions_def, "name", None),
+                "assets": sorted(key.to_user_string() for key in layer.selected_asset_keys),
+                "checks": sorted(
+                    f"{key.asset_key.to_user_string()}: {key.name}" for key in layer.asset_graph.asset_check_keys
+                ),
+            }
+    assert jobs == json.loads(SNAPSHOT.read_text())
+
+
+# nights: The nightly schedules, against an ephemeral Dagster instance.
+
+
+@pytest.fixture
+def inbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.delenv("TRACEHOUSE_SOURCES", raising=False)
+    (tmp_path / "inbox").mkdir()
+    return tmp_path / "inbox"
+
+
+def test_every_night_every_source_is_retrained(inbox: Path) -> None:
+    night = dt.datetime(2026, 11, 22, 3, 0, tzinfo=dt.UTC)
+    with dg.instance_for_test() as instance:
+        context = dg.build_schedule_context(instance=instance, scheduled_execution_time=night)
+        requests = nightly_schedule()(context)
+    assert {request.partition_key for request in requests} == {"lublin-256", "campus-pbs"}
+    assert len({request.run_key for request in requests}) == 2
+
+
+def test_a_night_leaves_what_has_not_changed(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the log of such a source is looked at. Anything that happens to the source makes the next night a whole one."""
+    drop(inbox, "a.swf")
+    night = dt.datetime(2026, 11, 22, 3, 0, tzinfo=dt.UTC)
+
+    def nights(number: int, code: str = "") -> dict[str | None, bool]:
+        """By source, whether the whole job is asked for. Its runs end well."""
+        due = night + dt.timedelta(days=number)
+        context = dg.build_schedule_context(instance=instance, scheduled_execution_time=due)
+        requests = nightly_schedule(code)(context)
+        for request in requests:
+            ran(str(request.partition_key), request.tags)
+        assert all(request.asset_selection in (None, [raw_log.key]) for request in requests)
+        return {request.partition_key: request.asset_selection is None for request in requests}
+
+    def ran(source: str, tags: dict[str, str], status: dg.DagsterRunStatus = dg.DagsterRunStatus.SUCCESS) -> None:
+        create_run_for_test(instance, job_name="everything", status=status, tags=tags | {"dagster/partition": source})
+
+    with dg.instance_for_test() as instance:
+        instance.add_dynamic_partitions("sources", ["a"])
+        everything = dict.fromkeys(("lublin-256", "campus-pbs", "a"), True)
+        nothing = dict.fromkeys(everything, False)
+        assert nights(0) == everything
+        assert nights(1) == nights(2) == nothing
+        drop(inbox, "a.swf", JOB + JOB)
+        assert nights(3) == nothing | {"a": True}
+        assert nights(4, "other code") == everything
+        ran("campus-pbs", {})
+        assert nights(5, "other code") == nothing | {"campus-pbs": True}
+        ran("a", {}, dg.DagsterRunStatus.FAILURE)
+        assert nights(6, "other code") == nothing | {"a": True}
+        (artefacts_folder() / "models" / "a").mkdir(parents=True)
+        (artefacts_folder() / "models" / "a" / "agent-1.json").touch()
+        assert nights(7, "other code") == nothing | {"a": True}
+
+        def gone(path: Path) -> list[Path]:
+            raise FileNotFoundError(path)
+
+        monkeypatch.setattr(pipelines.nights, "_files", gone)
+        assert nights(8, "other code") == nothing | {"a": True}, "a file that goes away during the look stops no other"
+
+
+@pytest.mark.parametrize(
+    ("cron", "due_h", "failed_h"),
+    [("0 3 * * *", 26, 50), ("0 3 * * 1", 170, 338), ("0 3 * * 1-5", 74, 146), ("0 * * * *", 3, 4)],
+)
+def test_assets_are_due_when_the_schedule_should_have_made_them(cron: str, due_h: int, failed_h: int) -> None:
+    policy = freshness(cron, "UTC")
+    assert isinstance(policy, TimeWindowFreshnessPolicy)
+    assert policy.warn_window is not None and policy.warn_window.to_timedelta() == dt.timedelta(hours=due_h)
+    assert policy.fail_window.to_timedelta() == dt.timedelta(hours=failed_h)
+
+
+# resources: What the UI shows of the warehouse, and what a run gets.
+
+
+@dg.asset
+def where(warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+    assert door._is_confined[-1]
+    return dg.MaterializeResult(metadata={"path": str(warehouse.path), "timeout_s": warehouse.timeout_s})
+
+
+def test_the_resource_shows_what_a_run_gets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEHOUSE_TIMEOUT_S", "7")
+    shown = WarehouseResource.of_environment()
+    with dg.DagsterInstance.ephemeral() as instance:
+        (made,) = dg.materialize(
+            [where], resources={"warehouse": shown}, instance=instance
+        ).asset_materializations_for_node("where")
+    got = {name: value.value for name, value in made.metadata.items()}
+    assert got == {"path": shown.path, "timeout_s": shown.timeout_s} and shown.timeout_s == 7
+    assert not shown.is_lake and shown.path.startswith(str(tmp_path))
+
+
+# terminal: What a log says reaches a terminal as text, whatever it holds.
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("tab\tand\nline", "tab\tand\nline"),
+        ("Zürich 東京", "Zürich 東京"),
+        ("\x1b[2J\x1b]0;title\x07", "\\x1b[2J\\x1b]0;title\\x07"),
+        ("said\rdone", "said\\x0ddone"),
+        ("\x9b31m", "\\x9b31m"),
+        ("a\u202eb\u2066", "a\\u202eb\\u2066"),
+    ],
+)
+def test_what_steers_a_terminal_is_shown_as_its_number(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_all_output_is_printable_for_a_while(capsys: pytest.CaptureFixture[str]) -> None:
+    with printable_output():
+        print("\x1b[31mred")
+        sys.stdout.flush()
+    print("\x1b[31mred")
+    assert capsys.readouterr().out == "\\x1b[31mred\n\x1b[31mred\n"

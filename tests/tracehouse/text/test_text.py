@@ -1,0 +1,249 @@
+"""Tests of tracehouse/text: cluster_text, replay_text, tables, what_if_text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assets.policies.verdicts import JudgedRules
+from assets.replay.scenarios.results import ScenarioResults
+from models.judging.chance import cloud_around, random_orders
+from models.judging.judge import judge
+from models.judging.panel import Replayed
+from simulator.engine.replay import replay
+from tests.assets.replay.scenarios.examples import SIX, busy_home, results_of, write_grade
+from tests.pipelines.command_line import on_terminal, succeed
+from tests.simulator.busy import PROCS, busy_jobs
+from tests.traces.cluster.clusters import CLUSTER, DESCRIBED, REMARKS
+from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
+from tracehouse.text.replay_text import compare_text, print_ratios
+from tracehouse.text.tables import TableColumn, cut, fitted_table, folded, terminal_width
+from tracehouse.text.what_if_text import what_if_text
+
+# cluster_text: What people read of a cluster, and of each key of its configuration.
+
+
+def test_a_cluster_in_words() -> None:
+    assert cluster_summary(CLUSTER) == (
+        "6 nodes with 88 CPUs and 7 GPUs, 2 partitions, 1 account, 3 users, 1 QOS, 1 limit, 1 reservation, 2 switches; "
+        "scheduler: slurm 22.05.8"
+    )
+    text = cluster_text(DESCRIBED, None)
+    for part in ("n02,n01", "2 a100, 1", "batch (default)", "1-01:00", "gpu:a100 running by user", "bf_window = 2880"):
+        assert part in text, part
+    assert max(map(len, cluster_text(DESCRIBED, 60).splitlines())) <= 60
+
+
+def test_keys_by_what_became_of_them() -> None:
+    rows = [line.split() for line in keys_text(REMARKS, None).splitlines()]
+    assert rows[1] == ["slurm.conf", "4", "1"] and rows[-1] == ["all", "files", "4", "1", "1", "0", "1"]
+    text = keys_left_out_text(REMARKS, None)
+    assert "Not modelled: these keys change schedules, and a replay leaves them out (1):" in text
+    assert "  slurm.conf:1: Prolog=/bin/true: a job would start later" in text
+    assert keys_left_out_text((), None) == "" and "and 5 more" in keys_left_out_text(REMARKS[4:5] * 45, None)
+
+
+# replay_text: What `tracehouse replay` and `compare` print of numbers, whatever they are.
+
+METRIC = {"a": 100_000.4, "b": 12.345, "difference": -99_988.055}
+INTERVAL = {"ratio": 0.8, "low": 0.7, "high": 0.9, "blocks": 16, "why_none": None}
+
+
+@pytest.fixture
+def comparison() -> dict:
+    group = {"jobs_of": "all", "jobs": 1000, "better_share": 0.5, "equal_share": 0.25, "worse_share": 0.25}
+    return {
+        "source": "mine",
+        "run_a": "first",
+        "run_b": "second",
+        "jobs": 1000,
+        "paired_jobs": 999,
+        "settings": {"outages": [None, "[]"], "cancelled": [False, True]},
+        "metrics": {"average_wait_s": METRIC, "makespan_s": {"a": 1, "b": 2_000, "difference": 1_999}},
+        "paired": [group | {"average_wait_s": METRIC, "average_bounded_slowdown": METRIC}],
+        "verdict": {
+            "word": "trades",
+            "is_certain": False,
+            "scored_jobs": 500,
+            "panel": {
+                "bounded_slowdown": {"a": 10.0, "b": 8.0, "ratio": 0.8},
+                "wait_s": {"a": 3600.0, "b": 1800.0, "ratio": 0.5},
+                "wide_wait_s": {"a": None, "b": None, "ratio": None},
+                "lost_capacity": {"a": 0.05, "b": 0.07, "difference": 0.02},
+            },
+            "payers": ["2.0% more of the capacity lost"],
+            "typical_block": {"bounded_slowdown": INTERVAL, "wait_s": INTERVAL | {"why_none": "6 blocks", "low": None}},
+        },
+    }
+
+
+def test_numbers_and_differences(comparison: dict) -> None:
+    lines = compare_text(comparison).splitlines()
+    assert lines[:2] == ["mine: second (B) against first (A), 1,000 jobs", "999 of them started in both"]
+    words = {line.split()[0]: line.split()[1:] for line in lines if line.startswith("  ")}
+    assert words["average_wait_s"][:2] == ["100,000", "12.3"]
+    assert words["average_wait_s"][2] == "-99,988"
+    assert words["makespan_s"] == ["1", "2,000", "+1,999"]
+    assert any(line.split() == ["outages,", "A", "none"] for line in lines)
+    assert any("50.0 % wait less, 25.0 % as long, 25.0 % longer" in line for line in lines)
+
+
+def test_the_verdict_says_who_pays_and_how_sure_it_is(comparison: dict) -> None:
+    lines = compare_text(comparison).splitlines()
+    assert "verdict on B over the later 500 jobs: trades" in lines
+    assert "  who pays: 2.0% more of the capacity lost" in lines
+    words = {line.split()[0]: line.split()[1:] for line in lines if line.startswith("  ")}
+    assert words["bounded_slowdown"] == [
+        "10.0",
+        "8.000",
+        "0.800",
+        *["0.80,", "0.70", "to", "0.90", "(16", "blocks)"],
+    ]
+    assert words["wait_s"] == ["3,600", "1,800", "0.500", *["0.80,", "none:", "6", "blocks"]]
+    assert words["lost_capacity"] == ["0.050", "0.070", "0.020", "(B", "-", "A)"]
+    assert "wide_wait_s" not in words
+    comparison["verdict"] = {"why_none": "there are outages"}
+    assert "no verdict: there are outages" in compare_text(comparison).splitlines()
+
+
+def test_ratios_of_trained_policies(capsys: pytest.CaptureFixture[str]) -> None:
+    jobs, scored = busy_jobs(300), np.arange(300) >= 150
+    easy = Replayed(jobs, PROCS, replay(jobs, PROCS, "FCFS", "easy"), scored)
+    cloud = cloud_around(easy, lambda order: replay(jobs, PROCS, order, "easy"), random_orders(300)[:4])
+    print_ratios(JudgedRules({"key": judge([easy], [easy])}, cloud), 150)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert "over its later 150 jobs" in lines[0]
+    assert lines[2].split()[:3] == ["key", "1.00", "1.00"] and lines[2].endswith("no difference")
+    slowdown, wait = (cloud.spread(name)[0] for name in ("bounded_slowdown", "wait"))
+    assert lines[3].split()[:4] == ["random", "order", f"{slowdown:.2f}", f"{wait:.2f}"] and " 5 to 95 %: " in lines[3]
+    assert lines[4].startswith("4 random orders: bounded slowdown ")
+
+
+# tables: What fits the terminal, what is left out of it, and that nothing is left out elsewhere.
+
+COLUMNS = (
+    TableColumn("name", 12, right=False),
+    TableColumn("mean", 10),
+    TableColumn("median", 10, last=1),
+    TableColumn("p99", 10, last=2),
+)
+ROWS = [["first come first served", "1.0", "2.0", "3.0"], ["SJF", "10.5", "20.5", "30.5"]]
+
+
+def test_usual_widths_where_there_is_room() -> None:
+    lines = fitted_table(COLUMNS, ROWS[1:], None)
+    assert lines == [
+        "name                mean      median         p99",
+        "SJF                 10.5        20.5        30.5",
+    ]
+    assert fitted_table(COLUMNS, ROWS[1:], 48) == lines
+
+
+def test_narrow_columns_come_first() -> None:
+    assert fitted_table(COLUMNS, ROWS[1:], 30) == ["name  mean  median   p99", "SJF   10.5    20.5  30.5"]
+
+
+def test_what_is_left_out_is_said() -> None:
+    lines = fitted_table(COLUMNS, ROWS, 32)
+    assert lines[:3] == [
+        "name                     mean",
+        "first come first served   1.0",
+        "SJF                      10.5",
+    ]
+    assert " ".join(lines[3:]).replace("   ", " ") == (
+        "left out for the width of the terminal: median, p99 (a file or a pipe gets all)"
+    )
+    assert max(map(len, lines)) <= 32
+
+
+def test_texts_are_cut_at_the_end() -> None:
+    assert fitted_table(COLUMNS, ROWS, 20)[1] == "first come fi…   1.0"
+    assert cut("abcdef", 4) == "abc…" and cut("abcd", 4) == "abcd"
+
+
+def test_lines_are_folded() -> None:
+    assert folded("  one two three\nfour", 10) == "  one two\n    three\nfour"
+    assert folded("  one two three", None) == "  one two three"
+
+
+def test_the_width_is_of_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: False, raising=False)
+    assert terminal_width() is None
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "77")
+    assert terminal_width() == 77
+
+
+@pytest.mark.parametrize("command", ["sources", "vasp sources", "health mine", "replay mine --cancelled"])
+def test_no_line_wraps_at_80_columns(loaded: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    whole = succeed(*command.split())
+    on_terminal(monkeypatch, 80)
+    text = succeed(*command.split())
+    assert max(map(len, text.splitlines())) <= 80 < max(map(len, whole.splitlines()))
+
+
+# what_if_text: What `tracehouse what-if` prints: tables that fit the terminal.
+
+LONG = "a scenario whose name is much longer than any terminal likes"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> ScenarioResults:
+    with pytest.MonkeyPatch.context() as patch:
+        busy_home(patch, tmp_path_factory.mktemp("results"))
+        return results_of(SIX | {LONG: {"procs": 20}})
+
+
+@pytest.mark.parametrize("width", [80, 100, 132, 200])
+def test_every_line_fits_the_terminal(results: ScenarioResults, width: int) -> None:
+    lines = what_if_text(results, width, 2).splitlines()
+    assert max(len(line) for line in lines) <= width
+    tables = [line for line in lines if line.startswith(("waits ", "against the base"))]
+    assert len(tables) == (1 if width >= 170 else 2)
+    for name in SIX:
+        assert any(line.startswith(name) for line in lines)
+    assert any(line.startswith(LONG[:20]) for line in lines)
+
+
+def test_nothing_is_cut_for_a_file_or_a_pipe(results: ScenarioResults) -> None:
+    lines = what_if_text(results, None, 1).splitlines()
+    assert any(line.startswith(f"{LONG} ") for line in lines)
+    assert "verdict" in next(line for line in lines if line.startswith("waits "))
+    assert not any("…" in line for line in lines)
+
+
+def test_the_answer_begins_with_base_and_trust(results: ScenarioResults) -> None:
+    lines = what_if_text(results, 200, 1).splitlines()
+    assert lines[0] == (
+        "base: FCFS, backfilling easy, requested times, 16 processors: what most centres run, since neither catalogue nor header name a "
+        "scheduler, and no fitted scheduler has a grade"
+    )
+    assert lines[1] == "mine: all 400 jobs"
+    assert lines[2] == "trust: no grade: `tracehouse run mine` gives it one"
+    assert lines[3].startswith("trust: A log does not tell everything: partitions, reservations")
+
+
+def test_a_good_grade_needs_no_warning(busy: Path) -> None:
+    write_grade("A", "FCFS")
+    lines = what_if_text(results_of({"x": {"procs": 20}}), 200, 1).splitlines()
+    assert lines[2].startswith("trust: grade A: the replay gives back what happened")
+    assert lines[3] == "x: FCFS, backfilling none, requested times, 20 processors" and lines[4] == ""
+
+
+def test_figures_are_those_of_the_rows(results: ScenarioResults) -> None:
+    cells = {line[:16].strip(): line.split() for line in what_if_text(results, 200, 1).splitlines()}
+    row = results.rows.filter(scenario="base").to_dicts()[0]
+    assert f"{row['average_wait_h']:.1f}" in cells["base"] or f"{row['average_wait_h']:.2f}" in cells["base"]
+    assert f"{100 * row['utilisation']:.0f}" in cells["base"]
+
+
+def test_so_many_groups_as_are_asked_for(results: ScenarioResults) -> None:
+    def groups(top: int) -> int:
+        return sum(line.startswith(("  longer", "  shorter")) for line in what_if_text(results, 120, top).splitlines())
+
+    assert groups(0) == 0 < groups(1) < groups(3)
+    text = what_if_text(results, 120, 1)
+    assert " over 1 h" in text and "  longer  user " in text
+    assert what_if_text(results, 120, 0).count("nobody's") == len(SIX) + 1
