@@ -33,7 +33,7 @@ SECOND_LOOK, OF_A_SLOT = 30, 6
 MOVES_OF_TIME = (-60, -30, 30, 60)
 OTHER_BEGINNINGS = 2
 """Orders with backfilling rules from which the selection begins, beside the usual ones."""
-HALF_LIVES = (1, 2, 3, 5, 7, 10, 14, 21, 30)
+TRIED_HALF_LIVES = (1, 2, 3, 5, 7, 10, 14, 21, 30)
 """Days, of fair share."""
 
 Advance = Callable[[float, str], None]
@@ -72,7 +72,7 @@ class RuleSearch:
         self.rejected: dict[IdentifiedRule, str] = {}
 
     def run(self, candidates: Sequence[IdentifiedRule]) -> tuple[IdentifiedRule, ...]:
-        """The rules that were taken, in their order: the best selection from several beginnings, a rule less counting as PENALTY."""
+        """The rules that were taken, in their order: the best selection from several beginnings, a rule less counting as RULE_PENALTY."""
         selected: list[Fit] = []
         try:
             for begin in self._beginnings(candidates):
@@ -89,7 +89,7 @@ class RuleSearch:
     def _beginnings(self, candidates: Sequence[IdentifiedRule]) -> Iterator[Fit]:
         """What is taken alone, and with the likeliest orders and backfilling rules: a wrong order hides what a limit explains."""
         yield self.fit(self.taken)
-        free = [each for each in candidates if slot_of(each) not in {slot_of(rule) for rule in self.taken}]
+        free = [each for each in candidates if rule_slot(each) not in {rule_slot(rule) for rule in self.taken}]
         orders, backfills = ([each for each in free if each.kind == kind] for kind in (ORDER, BACKFILL))
         pairs = [
             tuple(rule for rule in (order, backfill) if rule is not None)
@@ -122,7 +122,7 @@ class RuleSearch:
         """With the half-life of fair share that fits best."""
         shared = [rule for rule in best.rules if rule.kind == ORDER and rule.word.startswith(FAIRSHARE)]
         for rule in shared:
-            others = [replace(rule, word=f"{FAIRSHARE}:half_life_days={days}") for days in HALF_LIVES]
+            others = [replace(rule, word=f"{FAIRSHARE}:half_life_days={days}") for days in TRIED_HALF_LIVES]
             fits = [self.fit(tuple(near if each == rule else each for each in best.rules)) for near in others]
             best = min([best, *fits], key=lambda fit: fit.score)
         return best
@@ -178,8 +178,8 @@ class RuleSearch:
 
 
 def _costs(fit: Fit) -> float:
-    """The score, and PENALTY for each rule."""
-    return fit.score + PENALTY * len(fit.rules)
+    """The score, and RULE_PENALTY for each rule."""
+    return fit.score + RULE_PENALTY * len(fit.rules)
 
 
 def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule) -> str:
@@ -195,7 +195,7 @@ def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule) -> str:
     blocks = np.array([block.mean() for block in np.array_split(gain, BLOCKS)])
     is_steady = blocks.mean() >= STEADY * blocks.std(ddof=1) / np.sqrt(BLOCKS)
     won, lost = blocks[blocks > 0].sum(), -blocks[blocks < 0].sum()
-    is_harmless = lost <= HARM * won and int((blocks > PENALTY).sum()) >= FEWEST_BLOCKS
+    is_harmless = lost <= HARM * won and int((blocks > RULE_PENALTY).sum()) >= FEWEST_BLOCKS
     if not (is_steady or is_harmless):
         return f"it helps in {int((blocks > 0).sum())} of {BLOCKS} parts of the log only"
     return ""
