@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +27,7 @@ from models.identification.rules import (
 from models.identification.search import Advance, RuleSearch, as_rejected, rule_slot
 from models.identification.sentences import sentence_of
 from models.judging.fidelity import Agreement, agreement_of
-from models.judging.size_over_time import in_use, sizes_in_use
+from models.judging.size_over_time import SizeOverTime, in_use, sizes_in_use
 from traces.cluster.description import ClusterDescription
 
 FEWEST_IN_A_LOG = 200
@@ -35,8 +36,9 @@ LEAST_KEPT = 0.6
 MOST_BROKEN = 0.05
 """Share of the starts that it may forbid."""
 BUDGET = 400
-ORDERS = ("SJF", "SAF", "smallest", "largest", "LJF", "LCFS")
-HALF_LIVES = (1, 7, 30)
+ORDERS = ("SJF", "SAF", "bounded-key", "smallest", "largest", "LJF", "LCFS")
+FIRST_HALF_LIVES = (1, 7, 30)
+"""Days, of fair share. The search refines them."""
 BACKFILLS = ("none", "any", "easy-sjbf")
 
 
@@ -185,14 +187,15 @@ class Candidates:
         made = [IdentifiedRule(SIZE, "all", bounds=(Bound("", begin, peak),))] if peak < self.procs else []
         sizes = sizes_in_use(start, end, jobs.procs, until)
         if sizes is not None:
-            bounds = [Bound("", since, most) for since, most in zip((begin, *sizes.ends), sizes.procs, strict=True)]
-            made.append(IdentifiedRule(SIZE, "all", bounds=tuple(bounds)))
+            for procs, ends in dict.fromkeys(((sizes.procs, sizes.ends), *_fewer_sizes(sizes))):
+                bounds = [Bound("", since, most) for since, most in zip((begin, *ends), procs, strict=True)]
+                made.append(IdentifiedRule(SIZE, "all", bounds=tuple(bounds)))
         return made
 
     def _orders(self) -> list[IdentifiedRule]:
         words = list(ORDERS)
         if "user" in self.log.holders:
-            words += [f"{FAIRSHARE}:half_life_days={days}" for days in HALF_LIVES]
+            words += [f"{FAIRSHARE}:half_life_days={days}" for days in FIRST_HALF_LIVES]
         queues = self.log.holders.get("queue")
         if queues is not None and 1 < len(queues.names) <= 8:
             mean = [_mean_wait(self.log, queues.number == number) for number in range(len(queues.names))]
@@ -211,6 +214,20 @@ class Candidates:
         pressure: Pressure = pressure_of(log, rule.scope, moments)
         span = (int(log.jobs.submit[0]), int(log.start.max()) + 1)
         return own_limits(pressure, rule.kind, replace(reading, beside=beside), span, self.procs) or rule
+
+
+def _fewer_sizes(sizes: SizeOverTime) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """One change, or a size between two others, out of many: a quiet week looks like a smaller cluster. Sizes, and the ends of all but the
+    last."""
+    procs, ends = sizes.procs, sizes.ends
+    for cut in range(1, len(procs)):
+        before, after = max(procs[:cut]), max(procs[cut:])
+        if before != after:
+            yield (before, after), (ends[cut - 1],)
+        for last in range(cut + 1, len(procs)):
+            between, behind = max(procs[cut:last]), max(procs[last:])
+            if between < min(before, behind):
+                yield (before, between, behind), (ends[cut - 1], ends[last - 1])
 
 
 def _mean_wait(log: StartedJobs, chosen: np.ndarray) -> float:

@@ -51,6 +51,3 @@ class StartedJobs:
         """The first jobs alone."""
         holders = {scope: Holders(each.number[:count], each.names) for scope, each in self.holders.items()}
         return StartedJobs(self.jobs.window(0, count), self.start[:count], holders, self.zero_s, self.time_zone)
-
-
-LoggedJobs = StartedJobs

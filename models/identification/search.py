@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.identification.logged_jobs import StartedJobs
-from models.identification.replaying import RuledCluster
-from models.identification.rules import HOURS, LIMIT_KINDS, IdentifiedRule, RejectedRule
+from models.identification.replaying import FAIRSHARE, RuledCluster
+from models.identification.rules import BACKFILL, HOURS, LIMIT_KINDS, ORDER, IdentifiedRule, RejectedRule
 from models.judging.fidelity import OFFSET_S
 from simulator.limits.hours import DAY_MINUTES
 
@@ -23,10 +23,18 @@ RULE_PENALTY = 0.03
 """By how much that must fall for a rule to be taken."""
 BLOCKS, STEADY = 10, 2.5
 """A rule must help in most of so many parts of the log: the mean gain by its standard error."""
+HARM, FEWEST_BLOCKS = 0.1, 3
+"""Else it must help in so many parts, and lose no more than this share of what it gains in the others: many rules matter for some weeks."""
+FEW_BOUNDS = 3
+"""So many bounds of single holders are no more than any rule can have, and are judged by all that the search sees."""
 MOST_RULES = 8
 SECOND_LOOK, OF_A_SLOT = 30, 6
 """Candidates that are tried again after a rule was taken, and of them such as exclude each other."""
 MOVES_OF_TIME = (-60, -30, 30, 60)
+OTHER_BEGINNINGS = 2
+"""Orders with backfilling rules from which the selection begins, beside the usual ones."""
+TRIED_HALF_LIVES = (1, 2, 3, 5, 7, 10, 14, 21, 30)
+"""Days, of fair share."""
 
 Advance = Callable[[float, str], None]
 
@@ -64,9 +72,36 @@ class RuleSearch:
         self.rejected: dict[IdentifiedRule, str] = {}
 
     def run(self, candidates: Sequence[IdentifiedRule]) -> tuple[IdentifiedRule, ...]:
-        """The rules that were taken, in their order."""
-        best = self.fit(self.taken)
-        left = list(candidates)
+        """The rules that were taken, in their order: the best selection from several beginnings, a rule less counting as RULE_PENALTY."""
+        selected: list[Fit] = []
+        try:
+            for begin in self._beginnings(candidates):
+                selected.append(self._selected(begin, list(candidates)))
+        except BudgetSpent:
+            for each in candidates:
+                self.rejected.setdefault(each, "the budget of replays was spent")
+        best = min(selected, key=_costs, default=Fit(self.taken, None))
+        for each in candidates:
+            if each not in best.rules:
+                self.rejected.setdefault(each, "a rule like it fits better")
+        return best.rules
+
+    def _beginnings(self, candidates: Sequence[IdentifiedRule]) -> Iterator[Fit]:
+        """What is taken alone, and with the likeliest orders and backfilling rules: a wrong order hides what a limit explains."""
+        yield self.fit(self.taken)
+        free = [each for each in candidates if rule_slot(each) not in {rule_slot(rule) for rule in self.taken}]
+        orders, backfills = ([each for each in free if each.kind == kind] for kind in (ORDER, BACKFILL))
+        pairs = [
+            tuple(rule for rule in (order, backfill) if rule is not None)
+            for order in (None, *orders)
+            for backfill in (None, *backfills)
+        ]
+        fits = [self.fit((*self.taken, *pair)) for pair in pairs[1:]]
+        yield from sorted(fits, key=_costs)[:OTHER_BEGINNINGS]
+
+    def _selected(self, best: Fit, left: list[IdentifiedRule]) -> Fit:
+        """Forward selection from a beginning."""
+        left = [each for each in left if each not in best.rules]
         try:
             while left and len(best.rules) < MOST_RULES:
                 fits = [self._beside(best, each) for each in left]
@@ -77,14 +112,20 @@ class RuleSearch:
                 helpful = [left[k] for k in gains if fits[k].score < best.score]
                 left = _best_of_slots(each for each in helpful if rule_slot(each) != rule_slot(left[winner]))
                 best = self._refined(fits[winner], fits[winner].rules[-1])
-            best = self._without_idle(best)
+            best = self._with_half_life(self._without_idle(best))
         except BudgetSpent:
             for each in left:
                 self.rejected.setdefault(each, "the budget of replays was spent")
-        for each in candidates:
-            if each not in best.rules:
-                self.rejected.setdefault(each, "a rule like it fits better")
-        return best.rules
+        return best
+
+    def _with_half_life(self, best: Fit) -> Fit:
+        """With the half-life of fair share that fits best."""
+        shared = [rule for rule in best.rules if rule.kind == ORDER and rule.word.startswith(FAIRSHARE)]
+        for rule in shared:
+            others = [replace(rule, word=f"{FAIRSHARE}:half_life_days={days}") for days in TRIED_HALF_LIVES]
+            fits = [self.fit(tuple(near if each == rule else each for each in best.rules)) for near in others]
+            best = min([best, *fits], key=lambda fit: fit.score)
+        return best
 
     def fit(self, rules: tuple[IdentifiedRule, ...]) -> Fit:
         """A replay under some rules. Raises BudgetSpent."""
@@ -136,25 +177,33 @@ class RuleSearch:
         return best
 
 
+def _costs(fit: Fit) -> float:
+    """The score, and RULE_PENALTY for each rule."""
+    return fit.score + RULE_PENALTY * len(fit.rules)
+
+
 def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule) -> str:
     """Why a rule does not help enough, "" where it does."""
     if fit.errors is None or best.errors is None:
         return "under it some jobs never start"
     fall, gain = best.score - fit.score, best.errors - fit.errors
-    if is_fixed_by_holder(rule):
+    if is_fixed_by_holder(rule) and len(rule.bounds) > FEW_BOUNDS:
         gain = gain[len(gain) // 2 :]
         fall = min(fall, float(gain.mean()))
     if fall < RULE_PENALTY:
         return f"the error of the waits falls by {fall:.3f} only" if fall > 0 else "the waits fit no better"
     blocks = np.array([block.mean() for block in np.array_split(gain, BLOCKS)])
-    if blocks.mean() < STEADY * blocks.std(ddof=1) / np.sqrt(BLOCKS):
+    is_steady = blocks.mean() >= STEADY * blocks.std(ddof=1) / np.sqrt(BLOCKS)
+    won, lost = blocks[blocks > 0].sum(), -blocks[blocks < 0].sum()
+    is_harmless = lost <= HARM * won and int((blocks > RULE_PENALTY).sum()) >= FEWEST_BLOCKS
+    if not (is_steady or is_harmless):
         return f"it helps in {int((blocks > 0).sum())} of {BLOCKS} parts of the log only"
     return ""
 
 
 def is_fixed_by_holder(rule: IdentifiedRule) -> bool:
-    """Whether the rule has a bound for each holder that does not change. Such bounds are read from the first half of what the search sees,
-    and judged by the second."""
+    """Whether the rule has a bound for each holder that does not change. Such bounds are read from the first half of what the search sees.
+    Many of them are judged by the second."""
     return rule.kind in LIMIT_KINDS and len({bound.since_s for bound in rule.bounds}) == 1
 
 

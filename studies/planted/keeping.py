@@ -29,6 +29,8 @@ SOURCES = (CODE, CODE.parents[1] / "models" / "identification", CODE.parents[1] 
 """Folders of what decides a result, beside the simulator."""
 NOT_DECIDING = ("keeping.py", "calibration.py", "planted_rules.py", "planted_grades.py")
 WORKERS, NICE = 2, 19
+KEPT = "--kept"
+"""Option of a study that takes what is kept alone."""
 IDENTIFIED, PLAIN = "identified", "plain"
 """Predictors: the identified cluster, and FCFS with EASY without any rule, which a what-if takes where nothing was identified."""
 
@@ -42,7 +44,9 @@ class PlantedResult:
 
 
 def code_key() -> str:
-    """A text that changes with the code that decides the results."""
+    """A text that changes with the code that decides the results, or what TRACEHOUSE_PLANTED says, to go on with those of other code."""
+    if named := os.environ.get("TRACEHOUSE_PLANTED"):
+        return named
     digest = hashlib.sha256(SOURCE_HASH.encode())
     for folder in SOURCES:
         for file in sorted(folder.glob("*.py")):
@@ -51,13 +55,15 @@ def code_key() -> str:
     return digest.hexdigest()[:12]
 
 
-def planted_results(series: int, numbers: Iterable[int], of: int) -> Iterator[PlantedResult]:
-    """The results of planted clusters in the order of their numbers. What is not kept yet is computed."""
+def planted_results(series: int, numbers: Iterable[int], of: int, kept_alone: bool = False) -> Iterator[PlantedResult]:
+    """The results of planted clusters in the order of their numbers. What is not kept yet is computed, or left out."""
     folder = data_folder() / "planted" / code_key()
     folder.mkdir(parents=True, exist_ok=True)
     wanted = list(numbers)
     missing = [number for number in wanted if not _file(folder, series, of, number).exists()]
-    if missing:
+    if kept_alone:
+        wanted = [number for number in wanted if number not in missing]
+    elif missing:
         with (
             ProcessPoolExecutor(WORKERS, initializer=os.nice, initargs=(NICE,)) as pool,
             progress_bar(f"planted clusters of series {series}", len(missing)) as bar,

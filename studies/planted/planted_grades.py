@@ -2,7 +2,8 @@
 
 For each planted cluster some changes are made, such as more nodes. What they do is replayed on the hidden cluster. What the product says
 that they do is replayed on the cluster that it identified, and on one of FCFS with EASY alone. Thresholds of letters were set on the
-first series. The second has other seeds. Pairs of recorded runs of Slurm and OpenPBS are the third. `--fit` prints thresholds anew.
+first series. The second has other seeds. Pairs of recorded runs of Slurm and OpenPBS are the third. `--fit` prints fitted thresholds, and
+`--kept` takes what a stopped study has so far.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from models.judging.grades import FIGURE_WORDS, GRADES, LETTER_RULES, WITHIN
 from papers.markdown import markdown
 from studies.planted.calibration import cases_of, fitted_rules, rows_by_letter, with_errors
 from studies.planted.golden_pairs import golden_cases
-from studies.planted.keeping import planted_results
+from studies.planted.keeping import KEPT, planted_results
 from studies.planted.planting import CLUSTERS
 
 FRESH_SERIES, FRESH = 1, 50
@@ -60,12 +61,13 @@ def pair_rows(cases: pl.DataFrame) -> Iterator[list[str]]:
 
 def main() -> None:
     """Prints the tables."""
-    cases = cases_of(planted_results(0, range(CLUSTERS), CLUSTERS))
+    kept_alone = KEPT in sys.argv[1:]
+    cases = cases_of(planted_results(0, range(CLUSTERS), CLUSTERS, kept_alone))
     if "--fit" in sys.argv[1:]:
         for figure, rules in fitted_rules(cases).items():
             print(figure, rules)
         return
-    fresh = cases_of(planted_results(FRESH_SERIES, range(FRESH), FRESH))
+    fresh = cases_of(planted_results(FRESH_SERIES, range(FRESH), FRESH, kept_alone))
     print(
         "thresholds\n\n"
         + markdown(["figure", "grade", "off at most", "rank at least", "distance at most"], threshold_rows())

@@ -1,7 +1,7 @@
 """Are hidden rules found in a log? Blind recovery on 200 planted clusters: `python -m studies planted_rules`.
 
 Each log comes from a generated workload under a rule that nobody tells the product. Kind and value of the rule that it identifies are
-compared with the planted ones. Rules in logs without any are false.
+compared with the planted ones. Rules in logs without any are false. `--kept` prints what a stopped study has so far.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from papers.markdown import markdown
-from studies.planted.keeping import planted_results
+from studies.planted.keeping import KEPT, planted_results
 from studies.planted.planting import CLUSTERS, NONE
 
 HEADING = ["planted", "counts", "whose", "logs", "kind found", "value right", "with surplus rules"]
@@ -60,13 +60,9 @@ def rows_of_logs(facts: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 def main() -> None:
-    """Prints two tables: by kind, and by log. Arguments: the series of seeds, and how many clusters."""
-    series, count = (
-        (int(word) for word in (*sys.argv[1:], "0", str(CLUSTERS))[:2])
-        if len(sys.argv) != 2
-        else (int(sys.argv[1]), CLUSTERS)
-    )
-    facts = [result.facts for result in planted_results(series, range(count), count)]
+    """Prints two tables: by kind, and by log."""
+    results = planted_results(0, range(CLUSTERS), CLUSTERS, kept_alone=KEPT in sys.argv[1:])
+    facts = [result.facts for result in results]
     print("by kind\n\n" + markdown(HEADING, rows_of_kinds(facts)))
     heading = ["log", "engine", "planted", "identified", "kind", "value", "surplus", "CPU-s"]
     print("\nby log\n\n" + markdown(heading, rows_of_logs(facts)))

@@ -42,7 +42,7 @@ def test_a_rule_must_help_enough_everywhere_and_never_strand_a_job() -> None:
     assert objection_to(base, Fit((), None), TRUE) == "under it some jobs never start"
     assert objection_to(base, Fit((), errors - 0.5), TRUE) == ""
     early = errors - np.where(np.arange(100) < 50, 0.5, 0.0)
-    own = replace(TRUE, bounds=(Bound("ann", 0, 3), Bound("bob", 0, 4)))
+    own = replace(TRUE, bounds=tuple(Bound(name, 0, 3) for name in ("ann", "bob", "eve", "joe")))
     assert objection_to(base, Fit((), early), own) == "the waits fit no better"  # it was read from the first half
 
 
