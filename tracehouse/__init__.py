@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tracehouse.logs import Log, load_log, sources
     from tracehouse.policies import PolicyFile, load_policy
     from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
-    from tracehouse.queries import leaderboard, query, saved_runs, who
+    from tracehouse.queries import leaderboard, query, saved_runs, who, why
     from tracehouse.replays import ReplaySettings, Run, replay
     from tracehouse.scenarios import WhatIf, what_if
     from traces.catalogue.sources import CatalogueError
@@ -60,6 +60,7 @@ __all__ = [
     "train",
     "what_if",
     "who",
+    "why",
 ]
 
 _MODULE_OF = {
@@ -71,7 +72,7 @@ _MODULE_OF = {
         "tracehouse.logs": ("Log", "load_log", "sources"),
         "tracehouse.policies": ("PolicyFile", "load_policy"),
         "tracehouse.predictions": ("advise_walltime", "predict_queued_wait", "predict_wait", "predicted_runtimes"),
-        "tracehouse.queries": ("leaderboard", "query", "saved_runs", "who"),
+        "tracehouse.queries": ("leaderboard", "query", "saved_runs", "who", "why"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
         "tracehouse.scenarios": ("WhatIf", "what_if"),
         "tracehouse.learning.training": ("TrainSettings", "train"),

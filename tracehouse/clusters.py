@@ -18,6 +18,7 @@ from traces.cluster.remarks import NOT_MODELLED, UNKNOWN_KEY, DescribedCluster, 
 from traces.cluster.toml_writing import cluster_toml
 from traces.collector.archive import CollectedSite, unpack_collection
 from traces.pbs.configuration.folder import is_pbs_configuration, read_pbs_cluster
+from traces.pbs.reservations import is_accounting, with_accounted_reservations
 from traces.slurm.configuration.folder import is_slurm_configuration, read_slurm_cluster
 
 _OF_AN_ARCHIVE = "configuration"
@@ -56,11 +57,14 @@ def import_cluster(
 
 def read_configuration(paths: Sequence[Path], name: str, time_zone: str = "UTC") -> DescribedCluster:
     """The cluster of these files and folders, of Slurm, PBS, or Torque with Maui. Raises ValueError where none of these has files there."""
-    files = _files(paths)
+    every = _files(paths)
+    logs = [path for path in every if is_accounting(path)]
+    files = [path for path in every if path not in logs]
     if is_slurm_configuration(files):
         return read_slurm_cluster(files, name, time_zone)
     if is_pbs_configuration(files):
-        return read_pbs_cluster(files, name, time_zone)
+        described = read_pbs_cluster(files, name, time_zone)
+        return with_accounted_reservations(described, logs, time_zone) if logs else described
     given = ", ".join(map(str, paths))
     raise ValueError(
         f"{given}: no configuration of Slurm, PBS, Torque or Maui is there. Expected slurm.conf, or what `scontrol show node` or "

@@ -12,6 +12,7 @@ import polars as pl
 
 from assets.common.storage import open_warehouse
 from assets.operations.waits_and_waste import KINDS, waits_and_waste
+from assets.replay.own.wait_causes import chosen_waits, wait_causes
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, confined
 
@@ -127,6 +128,44 @@ def who(source: str, by: str = "user", period: str | None = None) -> pl.DataFram
         raise ValueError(f"by {by!r}: expected one of {', '.join(KINDS)}")
     rows = waits_and_waste(open_warehouse(), load_catalogue().source(source).name, period).groups(by)
     return rows.drop("kind")
+
+
+def why(source: str, user: str | None = None, period: str | None = None, replayed: bool = False) -> pl.DataFrame:
+    """Why jobs waited, as `tracehouse why`: the seconds of every job by cause.
+
+    Parameters
+    ----------
+    source
+        Name of a source of the catalogue.
+    user
+        Only jobs of this user. By default all.
+    period
+        Only jobs that were submitted then, such as "last-month" or "2026-03". By default all.
+    replayed
+        Of a replay under the source's own Slurm, in place of the log's starts.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row for each job, with `wait_s` and a column of seconds for each cause, which add up to it. `behind_job` is the job that it was
+        behind longest at one go.
+
+    Raises
+    ------
+    ValueError
+        The source has no such job, `period` is none, or it has no Slurm to replay.
+    CatalogueError, WarehouseError
+        There is no such source, or no warehouse yet.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> tracehouse.why("lublin-256").columns[:3]
+    ['job_index', 'job_id', 'user']
+    """
+    warehouse, name = open_warehouse(), load_catalogue().source(source).name
+    causes = wait_causes(warehouse, name, replayed)
+    return chosen_waits(warehouse, name, causes, {"user": user}, period)[0]
 
 
 def leaderboard(source: str) -> pl.DataFrame:

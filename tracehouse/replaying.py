@@ -15,14 +15,13 @@ from assets.replay import plots as replay_plots
 from assets.replay.changes.jobs_of_replay import check_partitions
 from assets.replay.changes.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replay.compare_placements import saved_placements
-from assets.replay.limits.named import named_cluster
-from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
+from assets.replay.limits.unhonoured import honoured_rules
 from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.replay.on_nodes import node_settings, placed_jobs
-from assets.replay.own.clusters import own_cluster, own_cluster_named
-from assets.replay.own.unmodelled import unmodelled_rules
+from assets.replay.own.clusters import cluster_of_replay, policy_on, usual_on_cluster
+from assets.replay.own.unmodelled import own_remarks, rules_left_out
 from assets.replay.policies import ChosenPolicy
-from assets.replay.replayers import check_settings, choose_policy
+from assets.replay.replayers import check_settings, choose_policy, way_of
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scored_part import ScoredPart
 from assets.replay.settings import OWN_SCHEDULERS, REFUSABLE, NodeSettings, RunSettings, check_run_name
@@ -76,7 +75,7 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
     Raises ValueError with the remedy, and NoTree.
     """
     given = dict(given)
-    given |= _own_scheduler(given, log)
+    given |= _usual_on_cluster(given, log)
     size = _take_size(given)
     options = options_of(NodeSettings)
     of_nodes = {name: options[name].read(given[name]) for name in options if given.get(name) is not None}
@@ -88,17 +87,20 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
     return AskedSettings(written_settings(RunSettings, given), size, nodes)
 
 
-def _own_scheduler(given: Mapping[str, Any], log: str) -> dict[str, Any]:
-    """The policy that replays where nothing is asked for that only an order on processors has: the scheduler of the cluster that is named,
-    or of the source's own. Empty where that is none that replays."""
-    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster"}
-    if any(given.get(name) not in (None, False, (), []) for name in of_orders):
+def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
+    """What the cluster that is named, or that of the source, adds where nothing is asked for that only an order on processors has: its
+    scheduler as the policy, or its limits."""
+    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster", "warm_start"}
+    if any(given.get(name) not in (None, False, (), []) for name in of_orders) or given.get("cluster") == "":
         return {}
     if given.get("cluster") is not None:
-        name = load_cluster(given["cluster"]).description.scheduler.name
-        return {"policy": name} if name in OWN_SCHEDULERS else {}
-    own = None if is_path(log) else own_cluster_named(log)
-    return {} if own is None else {"policy": own.scheduler.name}
+        usual = {"policy": policy_on(load_cluster(given["cluster"]).description)}
+    else:
+        usual = {} if is_path(log) else usual_on_cluster(log)
+    if given.get("warm_start") and usual.get("policy") in OWN_SCHEDULERS:
+        begins_warm = "warm-start" in way_of(RunSettings(policy=usual["policy"])).replayer.honours
+        return usual if begins_warm else {}
+    return usual
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
@@ -171,7 +173,6 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "policy": run.policy.text,
         "policy_sha256": run.policy.sha256,
         **_on_cluster(run),
-        **_under_limits(run),
         "backfill": settings.backfill,
         "inspector": settings.inspector,
         "agent_sha256": run.policy.agent_sha256,
@@ -200,29 +201,21 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
 
 
 def _on_cluster(run: ReplayRun) -> dict[str, Any]:
-    """Which scheduler of a cluster replayed, what of it is not in the replay, and how far its runs are from each other. Empty where none
-    did."""
-    if not run.settings.is_on_cluster:
+    """Which scheduler, or which limits, of a cluster were in the replay, and what of it was not. Empty where no cluster is described. Of a
+    scheduler also how far its runs are from each other."""
+    settings = run.settings
+    cluster = cluster_of_replay(run.trace, run.rows, settings)
+    if cluster is None:
         return {}
-    cluster = own_cluster(run.trace, run.rows, run.settings)
-    scheduler = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
-    rules = unmodelled_rules(cluster)
-    about = {"cluster": cluster.name, "scheduler": scheduler, "not_modelled": rules}
-    return {cluster.scheduler.name: about | {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}}
-
-
-def _under_limits(run: ReplayRun) -> dict[str, Any]:
-    """Which cluster's limits held jobs back, and what of it is not in the replay. Empty where none did."""
-    if run.settings.cluster is None or run.settings.is_on_cluster:
-        return {}
-    cluster = named_cluster(run.settings.cluster, run.trace.source)
-    return {
-        "limits": {
-            "cluster": run.settings.cluster,
-            "honoured": honoured_rules(cluster, run.settings.policy),
-            "not_modelled": unhonoured_rules(cluster, run.settings.policy),
-        }
-    }
+    about: dict[str, Any] = {"cluster": settings.cluster or cluster.name}
+    rules = {"not_modelled": rules_left_out(cluster, settings, run.rows)}
+    if settings.own_scheduler is not None:
+        about["scheduler"] = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
+        runs = {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}
+        return {settings.own_scheduler: about | rules | {"remarks": own_remarks(cluster, settings)} | runs}
+    if settings.cluster is None:
+        return {"cluster_rules": about | rules}
+    return {"limits": about | {"honoured": honoured_rules(cluster, settings.policy)} | rules}
 
 
 def _on_nodes(run: ReplayRun) -> dict[str, Any]:

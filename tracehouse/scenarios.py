@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -81,6 +82,7 @@ def what_if(
     scenarios: str | Path | Mapping[str, Mapping[str, Any]],
     source: Log | str | Path | None = None,
     base: Mapping[str, Any] | None = None,
+    cluster: str | None = None,
     **scored: Unpack[ScoredJobs],
 ) -> WhatIf:
     """Replay scenarios of a source, and compare each with what runs today, as `tracehouse what-if`.
@@ -94,6 +96,8 @@ def what_if(
         A source, the path of a log, or what `load_log` has loaded. By default that of the file.
     base
         Changes of the base, where no file says them.
+    cluster
+        A cluster of the home for the base, in place of that of the file: its Slurm or PBS decides, or its limits hold.
     **scored
         Which jobs are scored: `period` ("last-month"), `begin`, `end`, `queue`, `user`, `account`. By default all, or those of the file.
 
@@ -117,14 +121,9 @@ def what_if(
     if unknown:
         expected = ", ".join(ScoredJobs.__annotations__)
         raise TypeError(f"what_if() knows no {', '.join(sorted(unknown))}; expected some of {expected}")
-    if isinstance(scenarios, Mapping):
-        texts = PolicyTexts()
-        changes = {name: texts.in_table(table, f"scenario {name!r}") for name, table in scenarios.items()}
-        file = scenarios_of({"scenarios": changes, **({"base": texts.in_table(base, "[base]")} if base else {})})
-    elif base:
-        raise ValueError("a file says what the base is, in its table [base]: leave base out")
-    else:
-        file = read_scenarios(Path(scenarios))
+    file = _file_of(scenarios, base)
+    if cluster is not None:
+        file = replace(file, base={**file.base, "cluster": cluster or None})
     given = {name: str(value) for name, value in scored.items() if value is not None}
     if isinstance(source, Log):  # its jobs have been read, and it has said how large the cluster is
         return WhatIf(replay_scenarios(plan_scenarios(file, source.given, merged_part(file, given), source.trace)))
@@ -133,6 +132,16 @@ def what_if(
     if not plan.base.settings.is_on_cluster and not plan.base.settings.cluster:
         warn_of_peak(plan.trace.cluster_procs, plan.trace.cluster_procs_from)
     return WhatIf(replay_scenarios(plan))
+
+
+def _file_of(scenarios: str | Path | Mapping[str, Mapping[str, Any]], base: Mapping[str, Any] | None) -> ScenarioFile:
+    if isinstance(scenarios, Mapping):
+        texts = PolicyTexts()
+        changes = {name: texts.in_table(table, f"scenario {name!r}") for name, table in scenarios.items()}
+        return scenarios_of({"scenarios": changes, **({"base": texts.in_table(base, "[base]")} if base else {})})
+    if base:
+        raise ValueError("a file says what the base is, in its table [base]: leave base out")
+    return read_scenarios(Path(scenarios))
 
 
 def merged_part(file: ScenarioFile, given: dict[str, str]) -> PartOptions:

@@ -117,14 +117,22 @@ class Trace:
         estimates: Estimates | str = "requested",
         reserve_by: str = "estimate",
     ) -> RunningJobs:
+        """The jobs of `running_rows` as a cluster has them. Raises as `jobs`."""
+        running = self.running_rows(rows, moment)
+        jobs = self.jobs_of(running, estimates, reserve_by)
+        return RunningJobs(
+            running["start_s"].to_numpy(), jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.hold
+        )
+
+    def running_rows(self, rows: pl.DataFrame, moment: int) -> pl.DataFrame:
         """Jobs among `rows` that by the log's own times were running at `moment`, a second of the log's clock, and had started before.
         A job whose start the log does not have is not among them, nor one that was suspended then. One that was suspended before counts as
-        started so much later. Raises as `jobs`."""
+        started so much later, in the column start_s, too."""
         paused = self.suspensions.filter(pl.col("from_s") <= moment)
         past = paused.group_by("job_index").agg(
             (pl.col("to_s") - pl.col("from_s")).sum().alias("gap_s"), pl.col("to_s").max().alias("resumed_s")
         )
-        running = (
+        return (
             rows.join(past, on="job_index", how="left", maintain_order="left")
             .with_columns(pl.col("start_s") + pl.col("gap_s").fill_null(0))
             .filter(
@@ -133,10 +141,7 @@ class Trace:
                 pl.col("start_s") + pl.col("runtime_s") > moment,
                 pl.col("resumed_s").fill_null(moment) <= moment,
             )
-        )
-        jobs = self.jobs_of(running, estimates, reserve_by)
-        return RunningJobs(
-            running["start_s"].to_numpy(), jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.hold
+            .select(rows.columns)
         )
 
     def held(self, rows: pl.DataFrame) -> tuple[IntArray, IntArray, IntArray]:
@@ -212,8 +217,8 @@ def trace_sha256(rows: pl.DataFrame) -> str:
 
 
 def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, labels: Sequence[str] = ()) -> Trace:
-    """cancelled: whether jobs that were cancelled before they started are among the rows. labels: further columns of core.jobs that the
-    rows should have.
+    """cancelled: whether jobs that were cancelled before they started are among the rows. labels: further columns of core.jobs, or of
+    raw.pbs_records, that the rows should have.
 
     Raises ValueError when the source is not in the warehouse or has no job that can be replayed.
     """
@@ -281,12 +286,23 @@ def _with_labels(
     connection: duckdb.DuckDBPyConnection, source: str, rows: pl.DataFrame, labels: Sequence[str]
 ) -> pl.DataFrame:
     missing = [name for name in dict.fromkeys(labels) if name not in rows.columns]
-    if not missing:
-        return rows
-    query = f"SELECT job_index, {', '.join(missing)} FROM core.jobs WHERE source = $source"
-    return rows.join(
-        connection.sql(query, params={"source": source}).pl(), on="job_index", how="left", maintain_order="left"
-    )
+    columns_of_jobs = connection.table("core.jobs").columns
+    of_jobs = [name for name in missing if name in columns_of_jobs]
+    of_records = [name for name in missing if name not in columns_of_jobs]
+    queries = []
+    if of_jobs:
+        queries.append(f"SELECT job_index, {', '.join(of_jobs)} FROM core.jobs WHERE source = $source")
+    if of_records:
+        values = ", ".join(f"any_value(records.{name}) AS {name}" for name in of_records)
+        queries.append(
+            f"SELECT jobs.job_index, {values} FROM core.jobs AS jobs INNER JOIN raw.pbs_records AS records ON jobs.source = records.source "
+            "AND jobs.job_id = records.job_id AND epoch(jobs.submit_time)::BIGINT = records.ctime_s "
+            "WHERE jobs.source = $source AND records.selected_chunks IS NOT NULL GROUP BY jobs.job_index"
+        )
+    for query in queries:
+        columns = connection.sql(query, params={"source": source}).pl()
+        rows = rows.join(columns, on="job_index", how="left", maintain_order="left")
+    return rows
 
 
 def load_clock(warehouse: Warehouse, source: str) -> LogClock:

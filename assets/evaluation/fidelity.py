@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.evaluation import plots
 from assets.ingest.core_jobs import jobs
-from assets.replay.own.clusters import own_cluster_named
+from assets.replay.own.clusters import own_cluster_of_log
 from assets.replay.policies import ChosenPolicy
 from assets.replay.run import replay_run
 from assets.replay.settings import REQUEST_LABELS, RunSettings, own_policy_of
@@ -28,9 +29,11 @@ from models.judging.configurations import (
     replays_of_search,
     search_configuration,
 )
-from models.judging.fidelity import MEANING, agreement_of, error_of, waited_with_room_s
+from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, agreement_of, error_of, waited_with_room_s
+from models.judging.grades import promise_of
 from models.judging.machine import Machine
 from models.judging.size_over_time import in_use, sizes_in_use
+from models.runtime.scores import USER_CLASSES, user_classes
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -72,7 +75,11 @@ def fidelity(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Ware
         },
     )
     of_all = result.rows[0]
-    said = f"grade {of_all['grade']}: {MEANING[of_all['grade']]}" if of_all["grade"] else of_all["no_grade_because"]
+    said = (
+        f"grade {of_all['grade']}: {promise_of(of_all['grade'], 'mean')}"
+        if of_all["grade"]
+        else of_all["no_grade_because"]
+    )
     context.log.info(said)
     metadata: dict[str, Any] = {"dagster/row_count": len(result.rows), "grade": said}
     if result.replayed is not None:
@@ -101,7 +108,7 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
     if why_not:
         return FidelityOfLog(logged, [], None, [no_grade(why_not)])
     ranked = fitted(trace, logged)
-    described = own_cluster_named(trace.source)
+    described = own_cluster_of_log(warehouse, trace.source)
     if described is None:
         schedule = fitted_replay(trace, ranked[0])
     else:
@@ -151,7 +158,8 @@ def job_queues(trace: Trace) -> pl.Series | None:
 
 
 def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluster) -> list[dict[str, Any]]:
-    """Rows of replay.fidelity: all jobs of the second half, then size classes and months.
+    """Rows of replay.fidelity: all jobs of the second half, then size classes, months, classes of users, and queues in which enough jobs
+    waited.
 
     replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log. cluster: of the replay.
     """
@@ -161,6 +169,9 @@ def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluste
     parts += [("size", name, scored & (classes == k)) for k, name in enumerate(SIZE_CLASSES)]
     months = _months(trace)
     parts += [("month", month, scored & (months == month)) for month in np.unique(months[scored]).tolist() if month]
+    users = user_classes(trace.rows["user_number"].to_numpy())
+    parts += [("user class", name, scored & (users == k)) for k, name in enumerate(USER_CLASSES)]
+    parts += [part for part in _by_queue(trace, scored) if int((waits[part[2]] > ALIKE_S).sum()) >= FEWEST_WAITING]
     has_wait = waits >= 0
     held = trace.held(trace.rows.filter(has_wait))
     every = np.ones_like(has_wait)
@@ -182,6 +193,12 @@ def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluste
     held = _held_in_replay(jobs, replayed, has_wait)
     rows[0]["replayed_utilisation"] = _utilisation(held, span, trace.cluster_procs)
     return rows
+
+
+def _by_queue(trace: Trace, scored: NDArray[np.bool_]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+    queues = job_queues(trace)
+    for queue in () if queues is None else queues.drop_nulls().unique().sort():
+        yield "queue", queue, scored & (queues == queue).fill_null(False).to_numpy()
 
 
 def no_grade(why: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import polars as pl
@@ -70,19 +70,8 @@ def waits_and_waste(warehouse: Warehouse, source: str, period: str | None = None
 
     Raises ValueError where there is no such job, and as models.waits.periods.period_span.
     """
-    parameters: dict[str, Any] = {"source": source, "begin": None, "end": None}
-    words = ""
-    if period is not None:
-        clock = load_clock(warehouse, source)
-        with warehouse.read() as connection:
-            extent = first_row(
-                connection, "SELECT min(submit_time), max(submit_time) FROM core.jobs WHERE source = ?", [source]
-            )
-        if extent is not None and extent[0] is not None:
-            first, last = (int((moment - clock.zero).total_seconds()) for moment in extent)
-            begin, end, name = period_span(period, clock, first, last)
-            words = f"{name}, {clock.span(begin, end)}" if name else clock.span(begin, end)
-            parameters |= {"begin": clock.zero + timedelta(seconds=begin), "end": clock.zero + timedelta(seconds=end)}
+    begin, end, words = submitted_in(warehouse, source, period)
+    parameters = {"source": source, "begin": begin, "end": end}
     with warehouse.read() as connection:
         rows = connection.sql(sql.load("marts.waits_and_waste"), params=parameters).pl()
     if rows.is_empty() and words:
@@ -90,6 +79,24 @@ def waits_and_waste(warehouse: Warehouse, source: str, period: str | None = None
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
     return WaitsAndWaste(rows, words)
+
+
+def submitted_in(warehouse: Warehouse, source: str, period: str | None) -> tuple[datetime | None, datetime | None, str]:
+    """Begin and end (exclusive) of a period of a source in UTC without zone, and the period in words. Both are None without a period, and
+    for a source without jobs. Raises as models.waits.periods.period_span."""
+    if period is None:
+        return None, None, ""
+    clock = load_clock(warehouse, source)
+    with warehouse.read() as connection:
+        extent = first_row(
+            connection, "SELECT min(submit_time), max(submit_time) FROM core.jobs WHERE source = ?", [source]
+        )
+    if extent is None or extent[0] is None:
+        return None, None, ""
+    first, last = (int((moment - clock.zero).total_seconds()) for moment in extent)
+    begin, end, name = period_span(period, clock, first, last)
+    words = f"{name}, {clock.span(begin, end)}" if name else clock.span(begin, end)
+    return clock.zero + timedelta(seconds=begin), clock.zero + timedelta(seconds=end), words
 
 
 def part_of_whole(part: float | None, whole: float | None) -> float | None:

@@ -60,6 +60,11 @@ class TrainingSettings(BaseModel):
         default="standard",
         description="Replay rules. rlscheduler are those of that code, for its published tables.",
     )
+    cluster: Annotated[str | None, Option(metavar="NAME")] = Field(
+        default=None,
+        description="Train and judge an order under Slurm, in the place of its priority, on the nodes of this cluster "
+        "(clusters/NAME.toml, docs/guides/your-slurm.md). It takes longer.",
+    )
     window_jobs: Annotated[int, Option(least=8, default="512")] = Field(
         default=512,
         description="Consecutive jobs in a window of training, at most half of the jobs to learn from.",

@@ -38,7 +38,8 @@ LEAST_TRAINING_JOBS = 300
 @dataclass(frozen=True)
 class PolicyTask:
     """What is trained for. estimates: run times that the scheduler uses, as in assets.replay.settings. agent: what a network decides,
-    as simulator.policies.agents.parse_agent reads it, None for the order of the queue. base: the policy beside which an agent decides."""
+    as simulator.policies.agents.parse_agent reads it, None for the order of the queue. base: the policy beside which an agent decides.
+    cluster: on whose nodes, under whose Slurm. None for a row of processors."""
 
     goal: str = "bsld"
     backfill: str = "easy"
@@ -47,6 +48,7 @@ class PolicyTask:
     window_jobs: int = 512
     agent: str | None = None
     base: str = "FCFS"
+    cluster: str | None = None
 
 
 def arena_of_task(trace: Trace, task: PolicyTask) -> Arena:
@@ -97,9 +99,9 @@ class TrainingSetup:
     trained_jobs: int
 
     @classmethod
-    def on_split(cls, trace: Trace, task: PolicyTask, split: Split) -> TrainingSetup:
-        """The setup on the windows of a split. Raises ValueError as `arena_of_task` does."""
-        arena = arena_of_task(trace, task)
+    def on_split(cls, trace: Trace, task: PolicyTask, split: Split, arena: Arena | None = None) -> TrainingSetup:
+        """The setup on the windows of a split. arena: of the task, where it has a cluster. Raises ValueError as `arena_of_task` does."""
+        arena = arena or arena_of_task(trace, task)
         if task.rules != "standard":
             split = replace(split, after=None)  # that code's windows begin on an empty cluster
         return cls(trace, task, arena, split.lessons(arena), split.judge, split.trained_jobs)
@@ -130,6 +132,7 @@ class TrainingSetup:
             "rules": self.task.rules,
             "agent": self.task.agent,
             "base": self.task.base,
+            "cluster": self.task.cluster,
             "window_jobs": self.lessons.windows.jobs,
             "trained_jobs": self.trained_jobs,
             "seed": policy.seed,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assets.policies.registry import IN_WORDS, champion_agent, learned_policies
-from assets.replay.settings import CHAMPION, RunSettings
+from assets.replay.settings import CHAMPION, RunSettings, own_policy_of
 from models.scheduling.policy_file import load_agent, load_policy
 from simulator.policies.agents import Agent, agent_text, parse_inspecting
 from simulator.policies.plugins import plugin_file
@@ -37,9 +37,11 @@ class ChosenPolicy:
     @property
     def portable_text(self) -> str:
         """The text without the folder of a file, as it is stored: rows hold no path of the machine."""
-        head, colon, function = self.text.partition(":")
+        own = own_policy_of(self.text)
+        scheduler, order = (f"{own[0]}:", own[1]) if own is not None and own[1] else ("", self.text)
+        head, colon, function = order.partition(":")
         if head.endswith((".py", ".json")):
-            return Path(head).name + colon + function
+            return scheduler + Path(head).name + colon + function
         return self.text
 
 

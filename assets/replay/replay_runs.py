@@ -16,8 +16,7 @@ from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
 from assets.replay import plots
 from assets.replay.changes.outages import Outage
-from assets.replay.loading import catalogue_source
-from assets.replay.own.clusters import own_cluster_of
+from assets.replay.own.clusters import own_cluster_of_log
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import replay_run
 from assets.replay.settings import RunSettings, check_run_name, check_saved_settings
@@ -65,14 +64,14 @@ class ReplayRunsConfig(dg.Config):
     )
 
 
-def wanted_runs(config: ReplayRunsConfig, source: str) -> dict[str, RunSettings]:
+def wanted_runs(config: ReplayRunsConfig, warehouse: Warehouse, source: str) -> dict[str, RunSettings]:
     """The settings of every run, by name; with the usual ones its cluster's own scheduler, where that replays. Raises ValueError for
     settings that cannot be, and for a name that is given twice."""
     wanted = {check_run_name(run.name): check_saved_settings(check_settings(settings_of(run))) for run in config.runs}
     if len(wanted) < len(config.runs):
         raise ValueError("two runs have the same name: give each a name of its own")
     is_usual = config.runs == [RunConfig(**run) for run in USUAL_RUNS]
-    own = own_cluster_of(catalogue_source(source)) if is_usual else None
+    own = own_cluster_of_log(warehouse, source) if is_usual else None
     if own is not None:
         wanted[own.scheduler.name] = RunSettings(policy=own.scheduler.name)
     return wanted
@@ -80,7 +79,7 @@ def wanted_runs(config: ReplayRunsConfig, source: str) -> dict[str, RunSettings]
 
 def number_of_runs(config: ReplayRunsConfig, warehouse: Warehouse, source: str) -> int:
     """How many runs are wanted. Raises ValueError as `wanted_runs` does, before any of them begins."""
-    return len(wanted_runs(config, source))
+    return len(wanted_runs(config, warehouse, source))
 
 
 def store_run(
@@ -88,7 +87,7 @@ def store_run(
 ) -> pl.DataFrame:
     """Replays one run and writes it to the warehouse, so that it is there before the others. Returns its row of replay.runs."""
     source = context.partition_key
-    name, settings = list(wanted_runs(config, source).items())[number]
+    name, settings = list(wanted_runs(config, warehouse, source).items())[number]
     trace = load_trace(warehouse, source, settings.cancelled, settings.labels)
     run = replay_run(trace, settings, choose_policy(settings, warehouse, source))
     key, row = {"source": source, "run": name}, run_row(name, run)

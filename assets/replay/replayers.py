@@ -39,7 +39,8 @@ LEAST_LOAD, MOST_LOAD = 0.01, 100.0
 
 
 class Asked(NamedTuple):
-    """One replay. rows: of Trace.rows, those of its jobs in their order. ground: its nodes, None where jobs are not placed."""
+    """One replay. rows: of Trace.rows, those of its jobs in their order. ground: its nodes, None where jobs are not placed. ahead: for a
+    warm start the rows before it, and the second of the log's clock at which it begins."""
 
     trace: Trace
     settings: RunSettings
@@ -47,6 +48,7 @@ class Asked(NamedTuple):
     rows: pl.DataFrame
     cluster: Cluster
     ground: Ground | None = None
+    ahead: tuple[pl.DataFrame, int] | None = None
 
 
 class Way(NamedTuple):
@@ -215,7 +217,7 @@ def _pbs(asked: Asked) -> PbsRuns:
 
 def _slurm(asked: Asked) -> SlurmRuns:
     cluster = sized_cluster(asked.trace, asked.rows, asked.settings, asked.cluster.procs)
-    return slurm_runs(cluster, asked.rows, asked.policy.policy)
+    return slurm_runs(cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead)
 
 
 def _limited(asked: Asked) -> LimitedReplayer:

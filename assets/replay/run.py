@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.replay.changes.jobs_of_replay import changed_rows, partition_shares
 from assets.replay.changes.outages import outages_of
-from assets.replay.limits.holds import KNOWN_AFTER_S, missing_processors
+from assets.replay.limits.holds import missing_processors
 from assets.replay.limits.named import clock_zero_s, named_cluster
 from assets.replay.on_nodes import Ground, ground_of, placement_metrics
 from assets.replay.own.clusters import own_cluster
@@ -26,6 +26,7 @@ from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs, joined_outages
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
+from simulator.limits.hours import KNOWN_AFTER_S
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
 from simulator.published import RLSCHEDULER_RULES, paper_part
@@ -85,6 +86,8 @@ class ReplayRun:
         """Where the number of processors comes from."""
         if self.settings.procs:
             return SETTINGS_GIVE_PROCS
+        if self.settings.cluster is None and self.settings.is_on_cluster:
+            return f"cluster {own_cluster(self.trace, self.rows, self.settings).name}"
         return f"cluster {self.settings.cluster}" if self.settings.cluster else self.trace.cluster_procs_from
 
     @property
@@ -189,7 +192,8 @@ def replay_run(
         unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
         counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
     ground = None if nodes is None else ground_of(nodes, cluster_procs, trace.procs_per_node)
-    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground), jobs)
+    before = (ahead, begin) if settings.warm_start else None
+    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before), jobs)
     counts |= outcome.counts
     return ReplayRun(
         *(settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts, ground),

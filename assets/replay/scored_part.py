@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
+from models.runtime.scores import USER_CLASSES, user_classes
 from models.waits.clock import LogClock
 from models.waits.periods import PERIODS, complete_from, partial_text, period_span, second_in_log
 
@@ -74,6 +75,18 @@ def part_of(jobs: pl.DataFrame, clock: LogClock, options: PartOptions, complete:
         if not chosen.any():
             raise ValueError(f"no job {', '.join(words)}: {_instead(jobs, name)}")
     return ScoredPart(chosen.to_numpy(), ", ".join(words))
+
+
+def graded_part(jobs: pl.DataFrame, options: PartOptions) -> tuple[str, str] | None:
+    """The part of replay.fidelity whose grade holds for what the options choose: a queue, or the class of a user. None for all jobs.
+
+    jobs: as for `part_of`."""
+    if options.queue is not None:
+        return "queue", options.queue
+    if options.user is not None:
+        mine = (jobs["user_name"] == options.user).fill_null(False).to_numpy()
+        return "user class", USER_CLASSES[int(user_classes(np.zeros(mine.sum()))[0])]
+    return None
 
 
 def span_of(

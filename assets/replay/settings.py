@@ -57,6 +57,10 @@ def _names(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
+def _name_or_none(name: str) -> str | None:
+    return name or None
+
+
 def _partitions(partitions: Mapping[str, int] | Sequence[str]) -> dict[str, int]:
     return dict(partitions) if isinstance(partitions, Mapping) else dict(parse_partition(text) for text in partitions)
 
@@ -123,7 +127,8 @@ class RunSettings(BaseModel):
         description="Only these jobs: position of the first among the replayable jobs, from 0, and how many.",
     )
     warm_start: Annotated[bool, Option(refusable=True)] = Field(
-        default=False, description="Begin with the jobs that were running or waiting by the log's own times."
+        default=False,
+        description="Begin with the jobs that were running or waiting by the log's own times, under Slurm on their nodes.",
     )
     outages: Annotated[
         list[Outage], Option(metavar="FILE", form="file", convert=_outages, key=TEXT, refusable=True)
@@ -169,12 +174,13 @@ class RunSettings(BaseModel):
         default={},
         description="Processors that a queue owns, such as gpu=64. Its jobs run on no others. May be given several times.",
     )
-    cluster: Annotated[str | None, Option(metavar="NAME", convert=str, key=TEXT, refusable=True, is_saved=False)] = (
-        Field(
-            default=None,
-            description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
-            "its nodes say how many processors there are. If it is of Slurm or PBS and no policy is given, that decides.",
-        )
+    cluster: Annotated[
+        str | None, Option(metavar="NAME", convert=_name_or_none, key=TEXT, refusable=True, is_saved=False)
+    ] = Field(
+        default=None,
+        description="Limits, hours, reservations and absences of this cluster hold (clusters/NAME.toml, docs/reference/limits.md), and "
+        "its nodes say how many processors there are. If it is of Slurm or PBS and no policy is given, that decides. An empty name "
+        "stands for none.",
     )
     round_walltimes: Annotated[
         str | None, Option(metavar="LENGTH", is_saved=False, key='a length of time in quotes, such as "4h"')
@@ -326,11 +332,13 @@ class NodeSettings(BaseModel):
             ) from None
 
 
-REQUEST_LABELS = (
+REQUESTED_OF_JOBS = (
     *("queue", "account", "qos", "reservation", "nodes", "requested_nodes", "gpus", "gpu_types"),
     *("requested_memory_kb", "memory_per", "features", "is_exclusive", "submit_time", "eligible_time"),
 )
 """Columns of core.jobs that say what a job asked its scheduler for, besides those that every trace has."""
+REQUEST_LABELS = (*REQUESTED_OF_JOBS, "selected_chunks", "place", "project")
+"""These, and columns of raw.pbs_records, which are null for jobs of other logs."""
 LIMIT_LABELS = ("queue", "account", "qos", "group_name")
 """Columns of core.jobs that say which limits hold for a job, besides those that every trace has."""
 REFUSABLE = tuple(name for name, option in options_of(RunSettings).items() if option.refusable)

@@ -24,7 +24,7 @@ from assets.report.words import (
     share,
     size_names,
 )
-from models.judging.fidelity import MEANING
+from models.judging.grades import promise_of
 from models.judging.verdict import BASELINE_ROW
 
 TITLE = "What would change"
@@ -87,7 +87,7 @@ def grade_sentences(grade: Grade) -> str:
     ours, theirs = duration_text(grade.logged_s or 0), duration_text(grade.replayed_s or 0)
     waits = f"The mean wait of the graded jobs is {ours} in the log and {theirs} in the replay of the scheduler that fits it best"
     held_back = held_back_text(grade.letter, grade.logged_room, grade.replayed_room)
-    return f"Grade {grade.letter}: {MEANING[grade.letter]}. {waits}{held_back}."
+    return f"Grade {grade.letter}: {promise_of(grade.letter, 'mean')}. {waits}{held_back}."
 
 
 def graded_own(scheduler: str) -> str:

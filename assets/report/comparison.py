@@ -26,7 +26,6 @@ from assets.evaluation.random_orders import (
 from assets.replay.grade import grade_of, machine_remark
 from assets.replay.scenarios.base_scheduler import NO_FIGURES, BaseScheduler, base_scheduler, stored_header
 from assets.replay.scenarios.left_out import left_out_text
-from assets.replay.settings import own_policy_of
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from models.judging.blocks import BLOCKS, cut_into_blocks
@@ -244,8 +243,7 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, BaseScheduler]
         return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), scheduler
     # a log that was not replayed has no real waits
     has_real_waits = grade.logged_wait_s is not None
-    own = own_policy_of(grade.policy or "")
-    return Grade(*grade[:6], has_real_waits=has_real_waits, own_scheduler=None if own is None else own[0]), scheduler
+    return Grade(*grade[:6], has_real_waits=has_real_waits, own_scheduler=grade.own_scheduler), scheduler
 
 
 def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:

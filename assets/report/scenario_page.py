@@ -7,9 +7,9 @@ from assets.replay.scenarios.columns import (
     CHANGE_COLUMNS,
     RANK_COLUMNS,
     RANKS_ALONE,
-    WAIT_COLUMNS,
     by_rank,
     hours,
+    wait_columns,
     with_random_orders,
 )
 from assets.replay.scenarios.fate import most_changed
@@ -37,7 +37,7 @@ def scenario_page(results: ScenarioResults) -> str:
             "scenarios": results.scenario_words,
         },
         rows=rows,
-        wait_columns=WAIT_COLUMNS,
+        wait_columns=wait_columns(plan.configuration.letters),
         longest=max(row["average_wait_h"] or 0.0 for row in rows) or 1.0,
         compared=[row for row in rows if row["verdict"] is not None or row["failed_because"] is not None],
         change_columns=CHANGE_COLUMNS,

@@ -8,23 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models.judging.grades import OFFSET_S, WAIT_FIGURES, letter_of
 from simulator.metrics.metrics import bounded_slowdown
 
 IntArray = NDArray[np.int64]
 
 ALIKE_S, ALIKE_SHARE = 60, 0.1
 """Two waits of a job are alike if they differ by at most a minute, or by a tenth of the longer."""
-OFFSET_S = 60.0
-"""Added to waits before their logarithm is taken. For a person who waits, a second and a minute are the same."""
 FEWEST_WAITING = 100
 """Jobs that must have waited longer than ALIKE_S in the log, so that there is a grade."""
-GRADES = ("A", "B", "C", "D")
-MEANING = {
-    "A": "the replay gives back what happened",
-    "B": "the replay resembles what happened: who waits, and how long on average",
-    "C": "the replay goes the same way as what happened; its figures are rough",
-    "D": "the replay has little to do with what happened: trust no what-if figure",
-}
 
 
 @dataclass(frozen=True)
@@ -57,19 +49,22 @@ class Agreement:
         return (self.replayed_wait_s + OFFSET_S) / (self.logged_wait_s + OFFSET_S)
 
     @property
-    def grade(self) -> str | None:
-        """One of GRADES. None where too few jobs waited for a grade."""
+    def grades(self) -> dict[str, str] | None:
+        """The letter of each of models.judging.grades.WAIT_FIGURES. None where too few jobs waited for one."""
         if self.waited < FEWEST_WAITING:
             return None
-        off = max(self.wait_ratio, 1 / self.wait_ratio)
-        rank = self.rank_correlation if self.rank_correlation is not None else 0.0
-        if self.alike >= 0.95 and off <= 1.05:
-            return "A"
-        if rank >= 0.8 and off <= 1.25 and self.distance <= 0.15:
-            return "B"
-        if rank >= 0.5 and off <= 2.0 and self.distance <= 0.3:
-            return "C"
-        return "D"
+        waits = (
+            (self.logged_wait_s, self.replayed_wait_s),
+            (self.logged_median_wait_s, self.replayed_median_wait_s),
+            (self.logged_p95_wait_s, self.replayed_p95_wait_s),
+        )
+        figures = zip(WAIT_FIGURES, waits, strict=True)
+        return {figure: letter_of(figure, both, self.rank_correlation, self.distance) for figure, both in figures}
+
+    @property
+    def grade(self) -> str | None:
+        """The letter of the mean wait. None where too few jobs waited for one."""
+        return None if self.grades is None else self.grades["mean"]
 
 
 def agreement_of(logged: IntArray, replayed: IntArray, runtime: IntArray) -> Agreement:

@@ -131,6 +131,16 @@ class Arena:
 
         return cloud_around(incumbent, replay_order, random_orders(len(incumbent.jobs)))
 
+    @property
+    def ground(self) -> str:
+        """The cluster whose nodes jobs run on, with its hash, "" for a row of processors."""
+        return ""
+
+    @property
+    def on_processors(self) -> Arena:
+        """The arena in which many orders can be tried in a short time: this one, unless it has nodes."""
+        return self
+
     def cost_of(self, replayed: Replayed) -> float:
         """What the goal makes of the scored jobs of a replay, which follow each other."""
         scored = np.flatnonzero(replayed.scored)

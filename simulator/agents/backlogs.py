@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.agents.episodes import check_windows
 from simulator.engine.replay import StoppableReplay
-from simulator.engine.states import ReplayState
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
 
@@ -33,10 +32,10 @@ class WindowSchedules(NamedTuple):
 
 @dataclass(frozen=True)
 class Backlogs:
-    """What windows begin with. states: one per window, kept before its first job came. after: how many jobs behind a window are
-    submitted, too."""
+    """What windows begin with. states: one per window, kept before its first job came; under Slurm of
+    simulator/agents/slurm_windows.py. after: how many jobs behind a window are submitted, too."""
 
-    states: tuple[ReplayState, ...]
+    states: tuple[Any, ...]
     after: int
 
     def submitted(self, jobs: int, first: int, window_jobs: int) -> int:
@@ -54,7 +53,7 @@ def keep_backlogs(
     first = np.asarray(first, dtype=np.int64)
     check_windows(jobs, first, 1)
     replayed = StoppableReplay(jobs, cluster_procs, policy, backfill)
-    states = {}
+    states: dict[int, Any] = {}
     for time in np.unique(jobs.submit[first]).tolist():
         replayed.run(until=time)
         states[time] = replayed.keep()

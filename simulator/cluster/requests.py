@@ -158,6 +158,32 @@ def request_arrays(asked: Sequence[Request], cluster: ClusterDescription, arrays
     return Requests(**columns, **_dependencies(asked))
 
 
+def joined_requests(first: Requests, second: Requests) -> Requests:
+    """The jobs of both, those of `first` in front. Users, arrays and places of names are numbers of the same cluster and log in both."""
+    width = max(first.partitions.shape[1], second.partitions.shape[1])
+    wide = [
+        np.pad(each.partitions, ((0, 0), (0, width - each.partitions.shape[1])), constant_values=NOT_GIVEN)
+        for each in (first, second)
+    ]
+    ahead = len(first.submit)
+    rows = [first.dependency, second.dependency + np.array([0, ahead])]
+    starts = [first.first_dependency[:-1], second.first_dependency + len(first.dependency)]
+    columns = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in Requests._fields}
+    columns |= {
+        "partitions": np.concatenate(wide),
+        "dependency": np.concatenate(rows),
+        "first_dependency": np.concatenate(starts),
+    }
+    return Requests(**columns)
+
+
+def some_requests(requests: Requests, which: IntArray) -> Requests:
+    """The requests of some jobs, in the order of their places. They depend on nobody."""
+    columns = {name: getattr(requests, name)[which] for name in Requests._fields if "dependency" not in name}
+    none = np.zeros((0, 2), dtype=np.int64)
+    return Requests(**columns, first_dependency=np.zeros(len(which) + 1, dtype=np.int64), dependency=none)
+
+
 def _tasks(one: Request) -> int:
     """Tasks of the job. One that gives tasks per node has that many on each of its nodes."""
     nodes = max(one.min_nodes, 1)

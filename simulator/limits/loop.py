@@ -34,6 +34,7 @@ from simulator.limits.lines import (
     rooms,
     wake_of_group,
 )
+from simulator.limits.rules import GATE
 from simulator.limits.shares import change_use, stands_before, take_standing
 
 
@@ -62,7 +63,7 @@ def run_limited(tasks, rules, slots, orders, sharing, episode, wakes):
 
 @inlined
 def next_change(slots, episode):
-    """When a gate opens or closes next."""
+    """When a gate opens or closes next, or a bound changes."""
     change = episode.counters[CHANGE]
     return slots.change_time[change] if change < len(slots.change_time) else np.int64(FOREVER)
 
@@ -90,7 +91,11 @@ def take_limited_events(tasks, rules, slots, orders, sharing, episode):
     announce_outages(tasks, rules, episode)
     start_outages(tasks, rules, episode)
     while counters[CHANGE] < len(slots.change_time) and slots.change_time[counters[CHANGE]] <= now:
-        episode.running[slots.change_slot[counters[CHANGE]]] = slots.closes[counters[CHANGE]]
+        slot, becomes = slots.change_slot[counters[CHANGE]], slots.becomes[counters[CHANGE]]
+        if slots.kind[slot] == GATE:
+            episode.running[slot] = becomes
+        else:
+            slots.bound[slot] = becomes
         counters[CHANGE] += 1
     while counters[at.ARRIVED] < tasks.last and tasks.submit[counters[at.ARRIVED]] == now:
         join_line(tasks, slots, orders, episode, counters[at.ARRIVED])

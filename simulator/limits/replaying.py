@@ -103,7 +103,7 @@ def _over_alone(limits: Sequence[JobLimit], jobs: Jobs) -> int:
     for limit in limits:
         if limit.counts in (RUNNING_PROCS, OUTSTANDING):
             has_key = limit.key != NO_KEY
-            bound = np.broadcast_to(np.asarray(limit.bound), (int(limit.key.max(initial=0)) + 1,))[limit.key]
+            bound = limit.bound_of(limit.key)
             amount = (
                 jobs.procs if limit.counts == RUNNING_PROCS else jobs.procs * np.minimum(jobs.limit, LONGEST_REQUEST_S)
             )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled, inlined
+from simulator.compiled import referring, referring_apart
 from simulator.pbs.limiting import is_within
+from simulator.pbs.occurrences import end_of_held, is_queue_closed
 from simulator.pbs.placing import find_nodes, find_own_nodes
 from simulator.pbs.planning import plan_top_job
 from simulator.pbs.preempting import preempt_youngest
@@ -16,7 +17,7 @@ STARTED, BLOCKED, LIMITED, CLOSED = range(4)
 """What a pass makes of a job: it starts, resources keep it, a limit does, or it is not its turn."""
 
 
-@compiled
+@referring_apart
 def run_pass(engine, now):
     """Starts what can start now. Jobs that have started leave the queue, and those that were preempted join it.
 
@@ -28,9 +29,11 @@ def run_pass(engine, now):
     tops.length[0] = 0
     engine.victims.length[0] = 0
     engine.victims.queued[0] = 0
-    tops.left[:] = tops.depth
-    _move_ends(engine.site.reservation_times, now)
+    for group in range(len(tops.left)):
+        tops.left[group] = tops.depth[group]
+    _move_ends(engine.site.reservation_times, engine.site.reservation_first[0], now)
     has_shares, has_formula = settings.fair_share > 0, len(engine.formula.ops) > 0
+    looks_at_all = has_formula or len(engine.site.closed) > 0
     if has_shares:
         count_running(engine, now)
     if has_shares or has_formula:
@@ -40,23 +43,20 @@ def run_pass(engine, now):
     while place < queue.length[0]:
         job = queue.pending[place]
         place += 1
-        outcome = CLOSED
-        if not queue.hopeless[job]:
-            if has_formula or not _is_surely_blocked(jobs, queue, scratch, job):
-                is_limited = not is_within(limits, tops, limits.used, job, (now, now + jobs.wall[job]))
-                keep_eligible_time(queue, job, is_limited, now)
-                outcome = _consider(engine, job, is_limited, now)
-            else:
-                outcome = BLOCKED
+        outcome = BLOCKED
+        if looks_at_all or not _is_surely_blocked(jobs, queue, scratch, job):
+            is_limited = not is_within(limits, tops, limits.used, job, (now, now + jobs.wall[job]))
+            keep_eligible_time(queue, job, is_limited, now)
+            outcome = _consider(engine, job, is_limited, now)
         if outcome == STARTED:
             started += 1
             if engine.victims.length[0] > 0:
                 _queue_victims(engine, place)
-        elif outcome == CLOSED or settings.strict == 0:
+        elif outcome == CLOSED or settings.strict == 0 or queue.hopeless[job]:
             continue
+        elif settings.depth == 0 and tops.depth[_group(tops, jobs, job)] <= 0:
+            break
         elif not _has_place(engine, job) or not _gets_plan(engine, job, now):
-            if settings.depth == 0 and not queue.hopeless[job]:
-                break
             continue
         if has_shares:
             add_request(engine, job)
@@ -68,14 +68,16 @@ def run_pass(engine, now):
     return started
 
 
-@inlined
-def _move_ends(times, now):
+@referring
+def _move_ends(times, first, now):
     """A reservation that is over but keeps its nodes is expected to give them back in a second, like a job over its walltime."""
-    for k in range(len(times)):
+    for k in range(first, len(times)):
+        if times[k, BEGINS] > now:
+            break
         times[k, ENDS] = now + 1 if times[k, OVER] <= now < times[k, KEPT] else times[k, OVER]
 
 
-@inlined
+@referring
 def _is_surely_blocked(jobs, queue, scratch, job):
     """Whether a job that asks for the same and runs no longer did not fit in this pass."""
     ask = jobs.ask[job]
@@ -83,23 +85,26 @@ def _is_surely_blocked(jobs, queue, scratch, job):
     return failed and not jobs.express[job] and jobs.array[job] < 0 and not queue.suspended[job]
 
 
-@inlined
+@referring
 def _consider(engine, job, is_limited, now):
     """Starts a job if it can start now. Returns STARTED, BLOCKED, LIMITED or CLOSED."""
     jobs, scratch = engine.jobs, engine.scratch
-    array, outcome = jobs.array[job], BLOCKED
+    array, in_reservation = jobs.array[job], jobs.level[job] == 0
+    outcome = CLOSED
     if not _may_start(engine, job, now) or (array >= 0 and not _may_task_start(engine, job)):
         outcome = CLOSED
     elif is_limited:
         outcome = LIMITED
     else:
         outcome = _try(engine, job, now)
+        if outcome == BLOCKED and in_reservation:
+            outcome = CLOSED
     if outcome != STARTED and array >= 0:
         scratch.array_failed[array] = scratch.search[1]
     return outcome
 
 
-@inlined
+@referring
 def _may_task_start(engine, job):
     """Whether no earlier task of its array failed in this pass, and the array may run a further one."""
     array, scratch = engine.jobs.array[job], engine.scratch
@@ -108,15 +113,16 @@ def _may_task_start(engine, job):
     return scratch.array_failed[array] != scratch.search[1] and not is_full
 
 
-@inlined
+@referring
 def _may_start(engine, job, now):
-    """Whether the job's reservation lasts, if it has one."""
+    """Whether the job's reservation lasts, if it has one, and else its queue is open."""
     reservation = engine.asks.reservation[engine.jobs.ask[job]]
-    times = engine.site.reservation_times
-    return reservation < 0 or times[reservation, BEGINS] <= now < times[reservation, OVER]
+    if reservation >= 0:
+        return end_of_held(engine.site, reservation, now) >= 0
+    return not is_queue_closed(engine.site, engine.jobs.queue[job], now)
 
 
-@inlined
+@referring
 def _try(engine, job, now):
     """Starts a job if there are nodes for it, or can be."""
     site, asks, tops, scratch = engine.site, engine.asks, engine.tops, engine.scratch
@@ -137,30 +143,31 @@ def _try(engine, job, now):
     return STARTED if rows > 0 else BLOCKED
 
 
-@inlined
+@referring
 def _has_place(engine, job):
     """Whether the pass has a place for a further top job. A preempted job needs none, but takes one."""
-    tops, queue = engine.tops.depth, engine.jobs.queue[job]
-    group = queue if tops[queue] >= 0 else len(tops) - 1
-    if engine.asks.reservation[engine.jobs.ask[job]] >= 0:
-        return False
-    return engine.waiting.suspended[job] or engine.tops.left[group] > 0
+    tops = engine.tops
+    return engine.waiting.preempted[job] >= 0 or tops.left[_group(tops, engine.jobs, job)] > 0
 
 
-@compiled
+@referring
+def _group(tops, jobs, job):
+    """Whose top jobs a job is counted with: those of its queue, if this has a depth of its own, or of the server."""
+    queue = jobs.queue[job]
+    return queue if tops.depth[queue] >= 0 else len(tops.depth) - 1
+
+
+@referring
 def _gets_plan(engine, job, now):
-    """Makes the job a top job. One that cannot have a plan takes no place, and can never start."""
-    tops, queue = engine.tops, engine.jobs.queue[job]
-    if tops.length[0] == len(tops.job):
+    """Makes the job a top job. One that cannot have a plan takes no place."""
+    tops = engine.tops
+    if tops.length[0] == len(tops.job) or not plan_top_job(engine, job, now):
         return False
-    if not plan_top_job(engine, job, now):
-        engine.waiting.hopeless[job] = True
-        return False
-    tops.left[queue if tops.depth[queue] >= 0 else len(tops.depth) - 1] -= 1
+    tops.left[_group(tops, engine.jobs, job)] -= 1
     return True
 
 
-@compiled
+@referring
 def _queue_victims(engine, place):
     """Jobs that were preempted wait again, behind those that the pass has considered."""
     victims = engine.victims
@@ -169,7 +176,7 @@ def _queue_victims(engine, place):
         victims.queued[0] += 1
 
 
-@inlined
+@referring
 def _leave_queue(queue, running):
     """Jobs that run leave the queue."""
     kept = 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.compiled import inlined
+from simulator.compiled import referring, referring_apart
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.state import RunLimits
 from traces.cluster.accounts import Limit
@@ -17,7 +17,8 @@ _MIB = 1024
 
 
 def run_limits(cluster: ClusterDescription, asked: Sequence[PbsJob]) -> RunLimits:
-    """The limits that hold for each job. A limit of one name goes before that of all names."""
+    """The limits that hold for each job. A limit of one name goes before that of all names. Jobs of reservations have none, and do not
+    count."""
     limits = [limit for limit in cluster.limits if is_counted(limit)]
     places: dict[tuple[str, str, str, str, str], int] = {}
     bound: list[int] = []
@@ -25,8 +26,8 @@ def run_limits(cluster: ClusterDescription, asked: Sequence[PbsJob]) -> RunLimit
     amount: list[int] = []
     first = [0]
     for one in asked:
-        queue = cluster.partition_named(one.queue).name if not one.reservation else ""
-        for limit in _of_job(limits, one, queue):
+        queue = "" if one.reservation else cluster.partition_named(one.queue).name
+        for limit in _of_job(limits, one, queue) if not one.reservation else ():
             key = (limit.owner, limit.owner_name, limit.each, _whose(limit, one), limit.resource)
             if key not in places:
                 places[key] = len(bound)
@@ -81,22 +82,28 @@ def _amount(limit: Limit, one: PbsJob) -> int:
     return one.amount(_RESOURCES.get(limit.resource, limit.resource))
 
 
-@inlined
+@referring_apart
 def is_within(limits, tops, used, job, span):
     """Whether no limit keeps the job from a span of time, with `used` of each slot in use at its begin, and more of it when the plans of
     the pass begin."""
-    is_free = True
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot, amount = limits.slot[entry], limits.amount[entry]
         if used[slot] + amount > limits.bound[slot]:
-            is_free = False
+            return False
         for top in range(tops.length[0]):
             if span[0] < tops.start[top] < span[1] and tops.used[top, slot] + amount > limits.bound[slot]:
-                is_free = False
-    return is_free
+                return False
+    return True
 
 
-@inlined
+@referring
+def copy_use(source, target):
+    """Makes the use of limits in one array like that in another."""
+    for slot in range(len(source)):
+        target[slot] = source[slot]
+
+
+@referring
 def count_limits(limits, used, job, sign):
     """A job starts (1) or ends (-1)."""
     for entry in range(limits.first[job], limits.first[job + 1]):

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.compiled import compiled
+from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
+from simulator.pbs.occurrences import next_opening
 from simulator.pbs.queueing import join_pbs_queue
-from simulator.pbs.sharing import count_one
-from simulator.pbs.starting import end_pbs_job
-from simulator.pbs.state import KEPT, OVER, UNSET, PbsEngine
+from simulator.pbs.sharing import count_running
+from simulator.pbs.starting import end_pbs_job, expect_end
+from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET, PbsEngine
 
 IntArray = NDArray[np.int64]
 
@@ -31,21 +32,27 @@ class PbsReplay(NamedTuple):
     """What a replay needs beside the engine."""
 
     engine: PbsEngine
-    order: IntArray  # (jobs,), by submission
+    arrival: IntArray  # (jobs,), when the job could start as far as it is for the job to say
+    order: IntArray  # (jobs,), by arrival
     runtime: IntArray  # (jobs,)
-    submit_turn: IntArray  # (jobs,), which of the submissions and ends of one second come first
+    submit_turn: (
+        IntArray  # (jobs,), which of the submissions and ends of one second come first, and which have one pass
+    )
     end_turn: IntArray  # (jobs,)
+    late: IntArray  # (jobs,), seconds between the pass that starts a job and the stamp of its start
     ending: IntArray  # (jobs,), running jobs by their true ends, the next one last
     finished: IntArray  # (jobs,), when it ended, UNSET before
     first_start: IntArray  # (jobs,), of a job that was preempted its first one
     preempted: IntArray  # (jobs,), how often
     held: IntArray  # (jobs,), jobs that are not eligible yet
-    reservation_state: IntArray  # (reservations,), how often it has changed: it begins, ends, and frees its nodes
+    reservation_state: (
+        IntArray  # (reservations,), how often it has changed: it is announced, begins, ends, and frees its nodes
+    )
     reservation_due: IntArray  # (reservations,), when this changes
     clock: IntArray  # (4,)
 
 
-@compiled
+@referring
 def run_pbs(replay):
     """Runs until all jobs have started that can. Starts are in `first_start`."""
     clock, engine = replay.clock, replay.engine
@@ -55,47 +62,57 @@ def run_pbs(replay):
             return
         is_quiet = True
         while True:
+            turn = _next_turn(replay, now)
             if _is_end_next(replay, now):
                 _end_next(replay)
                 _release(replay, now)
-            elif not (_change_reservation(replay, now) or _submit_next(replay, now)):
-                break
-            _pass(replay, now)
-            is_quiet = False
+            elif _change_reservation(replay, now):
+                turn = UNSET
+            else:
+                joined = _submit_next(replay, now)
+                if joined < 0:
+                    break
+                if joined == 0:
+                    continue
+            if turn == UNSET or turn != _next_turn(replay, now):
+                _pass(replay, now)
+                is_quiet = False
         if clock[HELD] > 0 and _release(replay, now) > 0:
             _pass(replay, now)
             is_quiet = False
-        if is_quiet and now >= clock[LAST_PASS] + engine.settings.iteration:
+        site = engine.site
+        opens = len(site.closed) > 0 and next_opening(site, clock[LAST_PASS], now + 1) <= now
+        if is_quiet and (opens or now >= clock[LAST_PASS] + engine.settings.iteration):
             _pass(replay, now)
+        while site.closed_first[0] < len(site.closed) and site.closed[site.closed_first[0], 1] <= now:
+            site.closed_first[0] += 1
 
 
-@compiled
+@referring
 def _next_time(replay):
     """The next second in which something happens, or a pass is due because none has come for long."""
     clock, engine = replay.clock, replay.engine
-    jobs = engine.jobs
     now = FOREVER
     if clock[NEXT_SUBMIT] < len(replay.order):
-        now = jobs.submit[replay.order[clock[NEXT_SUBMIT]]]
+        now = replay.arrival[replay.order[clock[NEXT_SUBMIT]]]
     if clock[ENDING] > 0:
         now = min(now, _true_end(replay, replay.ending[clock[ENDING] - 1]))
-    for k in range(len(replay.reservation_due)):
+    for k in range(engine.site.reservation_first[0], len(replay.reservation_due)):
         now = min(now, replay.reservation_due[k])
-    for k in range(clock[HELD]):
-        job = replay.held[k]
-        if jobs.begin[job] > clock[LAST_PASS] and not jobs.held[job]:
-            now = min(now, max(jobs.begin[job], jobs.submit[job]))
-    if now < FOREVER and engine.waiting.length[0] > 0:
+    if engine.waiting.length[0] > 0:
+        now = next_opening(engine.site, clock[LAST_PASS], now)
+    counts_usage = engine.settings.fair_share > 0 and clock[ENDING] > 0
+    if now < FOREVER and (engine.waiting.length[0] > 0 or counts_usage):
         now = min(now, clock[LAST_PASS] + engine.settings.iteration)
     return now
 
 
-@compiled
+@referring
 def _true_end(replay, job):
     return replay.engine.running.start[job] + replay.runtime[job]
 
 
-@compiled
+@referring
 def _is_end_next(replay, now):
     """Whether the next event of this second is the end of a job, and not a submission that has an earlier turn."""
     clock = replay.clock
@@ -107,57 +124,63 @@ def _is_end_next(replay, now):
     if clock[NEXT_SUBMIT] == len(replay.order):
         return True
     coming = replay.order[clock[NEXT_SUBMIT]]
-    return replay.engine.jobs.submit[coming] > now or replay.end_turn[job] <= replay.submit_turn[coming]
+    return replay.arrival[coming] > now or replay.end_turn[job] <= replay.submit_turn[coming]
 
 
-@compiled
+@referring
+def _next_turn(replay, now):
+    """The turn of the next end or submission of this second, UNSET where none is to come. Those of the same turn have one pass."""
+    clock = replay.clock
+    if _is_end_next(replay, now):
+        return replay.end_turn[replay.ending[clock[ENDING] - 1]]
+    if clock[NEXT_SUBMIT] < len(replay.order) and replay.arrival[replay.order[clock[NEXT_SUBMIT]]] <= now:
+        return replay.submit_turn[replay.order[clock[NEXT_SUBMIT]]]
+    return UNSET
+
+
+@referring
 def _end_next(replay):
     """The next job whose time is over ends."""
     clock = replay.clock
     clock[ENDING] -= 1
     job = replay.ending[clock[ENDING]]
-    end = _true_end(replay, job)
-    replay.finished[job] = end
-    if replay.engine.settings.fair_share > 0:
-        # passes that found nobody waiting were left out, but counted usage
-        iteration = replay.engine.settings.iteration
-        last = clock[LAST_PASS] + max(end - clock[LAST_PASS] - 1, 0) // iteration * iteration
-        count_one(replay.engine, job, last)
+    replay.finished[job] = _true_end(replay, job)
     end_pbs_job(replay.engine, job)
 
 
-@compiled
+@referring
 def _submit_next(replay, now):
-    """The next job of this second joins the queue, an array with all its tasks. Returns whether there was one."""
+    """The next job of this second joins the queue, an array with all its tasks. Returns how many did, -1 where none is to come."""
     clock, jobs = replay.clock, replay.engine.jobs
-    array, count = UNSET, 0
+    array, count, joined = UNSET, 0, 0
     while clock[NEXT_SUBMIT] < len(replay.order):
         job = replay.order[clock[NEXT_SUBMIT]]
-        if jobs.submit[job] > now or (count > 0 and (array < 0 or jobs.array[job] != array)):
+        if replay.arrival[job] > now or (count > 0 and (array < 0 or jobs.array[job] != array)):
             break
         array = jobs.array[job]
         count += 1
         clock[NEXT_SUBMIT] += 1
-        if _is_eligible(replay, job, now):
+        if _is_eligible(replay, job):
             _join(replay, job, now)
+            joined += 1
         else:
             replay.held[clock[HELD]] = job
             clock[HELD] += 1
-    return count > 0
+    return joined if count > 0 else -1
 
 
-@compiled
+@referring
 def _join(replay, job, now):
     queue = replay.engine.waiting
     queue.since[job] = now
     join_pbs_queue(replay.engine, job, 0)
 
 
-@compiled
-def _is_eligible(replay, job, now):
-    """Whether neither a hold, nor a time, nor another job keeps the job."""
+@referring
+def _is_eligible(replay, job):
+    """Whether neither a hold nor another job keeps the job."""
     jobs = replay.engine.jobs
-    if jobs.held[job] or jobs.begin[job] > now:
+    if jobs.held[job]:
         return False
     for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
         kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
@@ -169,13 +192,13 @@ def _is_eligible(replay, job, now):
     return True
 
 
-@compiled
+@referring
 def _release(replay, now):
     """Jobs that nothing keeps any more join the queue. Returns how many."""
     clock, kept, released = replay.clock, 0, 0
     for k in range(clock[HELD]):
         job = replay.held[k]
-        if _is_eligible(replay, job, now):
+        if _is_eligible(replay, job):
             _join(replay, job, now)
             released += 1
         else:
@@ -185,20 +208,27 @@ def _release(replay, now):
     return released
 
 
-@compiled
+@referring
 def _change_reservation(replay, now):
-    """The next reservation that begins or ends in this second does. Its jobs end with it, and its nodes are free some time later.
+    """The next reservation that is announced, begins or ends in this second is. Its jobs end with it, and its nodes are free some time
+    later.
 
     Returns whether there was one."""
     engine = replay.engine
     times, state, due = engine.site.reservation_times, replay.reservation_state, replay.reservation_due
-    for k in range(len(state)):
+    first = engine.site.reservation_first
+    while first[0] < len(state) and state[first[0]] > 2 and due[first[0]] == FOREVER:
+        first[0] += 1
+    for k in range(first[0], len(state)):
         if due[k] > now:
             continue
         state[k] += 1
         if state[k] == 1:
-            due[k] = times[k, OVER]
+            due[k] = times[k, BEGINS]
         elif state[k] == 2:
+            due[k] = times[k, OVER]
+        elif state[k] == 3:
+            _forget_jobs_of(replay, k)
             due[k] = now + KEPT_S if _end_jobs_of(replay, k, now) > 0 else FOREVER
             times[k, KEPT] = due[k] if due[k] < FOREVER else 0
         else:
@@ -207,14 +237,31 @@ def _change_reservation(replay, now):
     return False
 
 
-@compiled
+@referring
+def _forget_jobs_of(replay, reservation):
+    """Jobs that wait for a reservation that is over are deleted, unless it comes again."""
+    engine, queue, kept = replay.engine, replay.engine.waiting, 0
+    group = engine.site.reservation_group
+    for later in range(reservation + 1, len(group)):
+        if group[later] == group[reservation]:
+            return
+    for k in range(queue.length[0]):
+        job = queue.pending[k]
+        if engine.asks.reservation[engine.jobs.ask[job]] != group[reservation]:
+            queue.pending[kept] = job
+            kept += 1
+    queue.length[0] = kept
+
+
+@referring
 def _end_jobs_of(replay, reservation, now):
     """Jobs of a reservation that is over end now. Returns how many."""
     engine, clock = replay.engine, replay.clock
     count = 0
     for k in range(clock[ENDING]):
         job = replay.ending[k]
-        if engine.asks.reservation[engine.jobs.ask[job]] == reservation and _true_end(replay, job) > now:
+        own = engine.asks.reservation[engine.jobs.ask[job]]
+        if own >= 0 and own == engine.site.reservation_group[reservation] and _true_end(replay, job) > now:
             replay.runtime[job] = now - engine.running.start[job]
             count += 1
     if count > 0:
@@ -222,12 +269,14 @@ def _end_jobs_of(replay, reservation, now):
     return count
 
 
-@compiled
+@referring
 def _pass(replay, now):
     """A pass, after which those that it has started are on the list of ends."""
     engine, clock = replay.engine, replay.clock
     clock[LAST_PASS] = now
     if engine.waiting.length[0] == 0:
+        if engine.settings.fair_share > 0:
+            count_running(engine, now)
         return
     if run_pass(engine, now) > 0:
         if engine.victims.length[0] > 0:
@@ -235,20 +284,26 @@ def _pass(replay, now):
         _note_ends(replay)
 
 
-@compiled
+@referring
 def _note_ends(replay):
     """Jobs that have started in this pass join the list of ends."""
     running = replay.engine.running
+    k = 0
+    while k < running.length[0]:
+        job = running.job[k]
+        if replay.first_start[job] == UNSET:
+            replay.first_start[job] = running.start[job]
+            expect_end(running, job, running.end[job] + replay.late[job])
+        else:
+            k += 1
     for k in range(running.length[0]):
         job = running.job[k]
         if replay.finished[job] == UNSET:
             replay.finished[job] = STILL_RUNS
-            if replay.first_start[job] == UNSET:
-                replay.first_start[job] = running.start[job]
             _note_end(replay, job)
 
 
-@compiled
+@referring
 def _stop_victims(replay):
     """Jobs that were preempted in this pass leave the list of ends. What they have run is behind them, unless they begin again."""
     victims, clock = replay.engine.victims, replay.clock
@@ -267,7 +322,7 @@ def _stop_victims(replay):
         replay.preempted[job] += 1
 
 
-@compiled
+@referring
 def _note_end(replay, job):
     """The job joins the list of ends."""
     clock, end = replay.clock, _true_end(replay, job)
@@ -279,14 +334,14 @@ def _note_end(replay, job):
     clock[ENDING] += 1
 
 
-@compiled
+@referring
 def _ends_before(replay, other, job, end):
     """Whether a running job ends before another one, which ends at `end`."""
     theirs = _true_end(replay, other)
     return theirs < end or (theirs == end and replay.end_turn[other] <= replay.end_turn[job])
 
 
-@compiled
+@referring
 def _sort_ending(replay):
     """Sorts the list of ends after some have changed."""
     clock = replay.clock

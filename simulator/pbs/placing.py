@@ -1,22 +1,23 @@
 """Which nodes a job gets: chunk by chunk, on the first nodes that have room for as long as the job plans to run.
 
-Rules: docs/reference/pbs.md, "Nodes". Functions take the parts of the engine that they need: a call copies every array's head.
+Rules: docs/reference/pbs.md, "Nodes".
 """
 
 from __future__ import annotations
 
-from simulator.compiled import compiled, inlined
+from simulator.compiled import referring, referring_apart
+from simulator.pbs.occurrences import held_entry
 from simulator.pbs.state import BEGINS, CONFIRMED, ENDS, EXCLUSIVE, PACK, SCATTER, UNDECIDED, VSCATTER, WHOLE_VNODE
 
 
-@inlined
+@referring
 def is_whole(site, asks, ask, node):
     """Whether a job of the ask has the node for itself."""
     by_node = site.forced[node] or asks.exclusive[ask] == UNDECIDED
     return site.sharing[node] == EXCLUSIVE if by_node else asks.exclusive[ask] == EXCLUSIVE
 
 
-@inlined
+@referring
 def _room(free, asks, row, node, taken, is_taken):
     """How many chunks fit on a node."""
     most = asks.count[row]
@@ -31,20 +32,31 @@ def _room(free, asks, row, node, taken, is_taken):
     return most
 
 
-@inlined
+@referring
 def _is_open(site, own, node, span, now):
-    """Whether no reservation but the job's own has the node within a span, and its own has it."""
-    is_open = own < 0 or site.reservation_nodes[own, node]
-    if own < 0:
-        for other in range(len(site.reservation_times)):
-            times = site.reservation_times[other]
-            overlaps = span[0] < times[ENDS] and times[BEGINS] < span[1] and times[CONFIRMED] <= now
-            if overlaps and site.reservation_nodes[other, node]:
-                is_open = False
-    return is_open
+    """Whether no reservation but the job's own has the node within a span, and its own has it. own: its entry, -1 for none."""
+    if own >= 0:
+        return site.reservation_nodes[own, node]
+    for other in range(site.reservation_first[0], len(site.reservation_times)):
+        times = site.reservation_times[other]
+        if times[BEGINS] >= span[1]:
+            break
+        if (
+            span[0] < times[ENDS]
+            and times[CONFIRMED] <= now
+            and site.reservation_nodes[site.reservation_entry[other], node]
+        ):
+            return False
+    return True
 
 
-@compiled
+@referring
+def _own_entry(site, asks, ask, now):
+    """The entry of the reservation of an ask, -1 for none."""
+    return held_entry(site, asks.reservation[ask], now) if asks.reservation[ask] >= 0 else -1
+
+
+@referring
 def _beside_plans(site, asks, tops, scratch, place, span, most):
     """How many of `most` chunks fit on a node beside the plans that begin within a span. place: ask, row and node."""
     ask, row, node = place
@@ -58,7 +70,7 @@ def _beside_plans(site, asks, tops, scratch, place, span, most):
     return most
 
 
-@compiled
+@referring_apart
 def find_nodes(site, asks, tops, scratch, load, ask, span):
     """Looks for nodes for a span of time in what is left by `load` and by the plans of the pass. Returns how many rows of
     `scratch.node` and `scratch.chunk` are filled, 0 where the ask does not fit."""
@@ -75,7 +87,7 @@ def find_nodes(site, asks, tops, scratch, load, ask, span):
     return 0
 
 
-@compiled
+@referring
 def _fill(site, asks, tops, scratch, load, place, span):
     """Puts all chunks of an ask on some nodes, in their order. Returns rows as `find_nodes` does.
 
@@ -87,7 +99,8 @@ def _fill(site, asks, tops, scratch, load, place, span):
     nodes = site.host_nodes if arrangement == PACK else site.all_nodes
     apart = arrangement in (SCATTER, VSCATTER)
     several = asks.first[ask + 1] - asks.first[ask] > 1
-    has_reservations = len(site.reservation_times) > 0
+    has_reservations = site.reservation_first[0] < len(site.reservation_times)
+    own = _own_entry(site, asks, ask, now)
     first_top = _first_plan(tops, span)
     rows = 0
     for row in range(asks.first[ask], asks.first[ask + 1]):
@@ -101,7 +114,7 @@ def _fill(site, asks, tops, scratch, load, place, span):
             fitting = _room(load.free, asks, row, node, scratch.taken, scratch.taken_for[node] == search)
             if fitting <= 0 or (load.jobs[node] > 0 and is_whole(site, asks, ask, node)):
                 continue
-            if has_reservations and not _is_open(site, asks.reservation[ask], node, span, now):
+            if has_reservations and not _is_open(site, own, node, span, now):
                 continue
             if first_top:
                 fitting = _beside_plans(site, asks, tops, scratch, (ask, row, node), span, fitting)
@@ -122,7 +135,7 @@ def _fill(site, asks, tops, scratch, load, place, span):
     return rows
 
 
-@inlined
+@referring
 def _first_plan(tops, span):
     """Whether a plan of the pass begins within a span."""
     begins = False
@@ -132,14 +145,14 @@ def _first_plan(tops, span):
     return begins
 
 
-@inlined
+@referring
 def _is_taken_apart(site, scratch, arrangement, node):
     """Whether the job itself has a chunk on the node, or on its host."""
     by_host = arrangement == SCATTER and scratch.host_taken[site.host[node]] == scratch.search[0]
     return by_host or scratch.taken_for[node] == scratch.search[0]
 
 
-@inlined
+@referring
 def _take(site, asks, scratch, row, node, count):
     """Notes what the job itself has taken of a node, for its further chunks."""
     amounts = asks.amounts
@@ -152,7 +165,7 @@ def _take(site, asks, scratch, row, node, count):
         scratch.taken[node, kind] += count * amounts[row, kind]
 
 
-@compiled
+@referring_apart
 def find_own_nodes(site, asks, tops, scratch, load, running, whose, span):
     """As `find_nodes`, for a suspended job, which goes on where it was. whose: the job and its ask."""
     job, ask = whose
@@ -165,7 +178,7 @@ def find_own_nodes(site, asks, tops, scratch, load, running, whose, span):
             return 0
         if _room(load.free, asks, row, node, scratch.taken, scratch.taken_for[node] == scratch.search[0]) <= 0:
             return 0
-        if not _is_open(site, asks.reservation[ask], node, span, scratch.search[2]):
+        if not _is_open(site, -1, node, span, scratch.search[2]):
             return 0
         if begins and _beside_plans(site, asks, tops, scratch, (ask, row, node), span, 1) <= 0:
             return 0
@@ -175,7 +188,7 @@ def find_own_nodes(site, asks, tops, scratch, load, running, whose, span):
     return count
 
 
-@inlined
+@referring_apart
 def add_rows(site, asks, load, ask, rows, sign):
     """A job of the ask takes rows (sign -1), or gives them back (1). rows: node and chunk of each, the first one, and how many."""
     node, chunk, first, count = rows
@@ -190,7 +203,7 @@ def add_rows(site, asks, load, ask, rows, sign):
             load.jobs[before] -= sign * (WHOLE_VNODE if is_whole(site, asks, ask, before) else 1)
 
 
-@inlined
+@referring
 def add_to_plan(site, asks, tops, top, ask, rows):
     """A job that runs into a plan takes its rows, as in `add_rows`, of what the plan leaves."""
     node, chunk, first, count = rows
@@ -203,9 +216,12 @@ def add_to_plan(site, asks, tops, top, ask, rows):
             tops.jobs[top, before] += WHOLE_VNODE if is_whole(site, asks, ask, before) else 1
 
 
-@inlined
+@referring_apart
 def copy_load(source, target):
     """Makes one load like another."""
-    target.free[:] = source.free
-    target.jobs[:] = source.jobs
-    target.total[:] = source.total
+    for node in range(len(source.jobs)):
+        target.jobs[node] = source.jobs[node]
+        for kind in range(len(source.total)):
+            target.free[node, kind] = source.free[node, kind]
+    for kind in range(len(source.total)):
+        target.total[kind] = source.total[kind]

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled, inlined
+from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
-from simulator.pbs.limiting import count_limits, is_within
+from simulator.pbs.limiting import copy_use, count_limits, is_within
 from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes, find_own_nodes
-from simulator.pbs.state import CONFIRMED, ENDS
+from simulator.pbs.state import BEGINS, CONFIRMED, ENDS
 
 PLANNED_STEP_S = 60
 """Ends within the same minute count as one moment: the start is that of the last one."""
 
 
-@compiled
+@referring_apart
+def mark_hopeless(engine):
+    """Notes the jobs that get no plan: they do not fit on an idle site, or a limit is below what they ask for."""
+    site, asks, jobs, limits = engine.site, engine.asks, engine.jobs, engine.limits
+    for ask in range(len(asks.chunks)):
+        rows = find_nodes(site, asks, engine.tops, engine.scratch, engine.load, ask, (-FOREVER, -FOREVER))
+        engine.scratch.failed_wall[ask] = rows
+    for job in range(len(jobs.ask)):
+        hopeless = engine.scratch.failed_wall[jobs.ask[job]] == 0
+        for entry in range(limits.first[job], limits.first[job + 1]):
+            hopeless = hopeless or limits.amount[entry] > limits.bound[limits.slot[entry]]
+        engine.waiting.hopeless[job] = hopeless
+
+
+@referring_apart
 def plan_top_job(engine, job, now):
     """Plans a job's start by letting running jobs end at their walltimes, and earlier plans begin and end. Returns whether there is one.
 
@@ -21,7 +35,7 @@ def plan_top_job(engine, job, now):
     scratch, limits, running = engine.scratch, engine.limits, engine.running
     trial, ask, phase = scratch.trial, jobs.ask[job], engine.settings.minute_phase
     copy_load(engine.load, trial)
-    limits.trial[:] = limits.used
+    copy_use(limits.used, limits.trial)
     ended, when = 0, now
     while True:
         until = FOREVER
@@ -55,7 +69,7 @@ def plan_top_job(engine, job, now):
             return True
 
 
-@inlined
+@referring
 def _next_moment(site, tops, running, when, ended, now):
     """The next moment at which something ends or begins, FOREVER where there is none."""
     moment = FOREVER
@@ -66,14 +80,16 @@ def _next_moment(site, tops, running, when, ended, now):
             moment = min(moment, tops.start[top])
         if tops.end[top] > when:
             moment = min(moment, tops.end[top])
-    for reservation in range(len(site.reservation_times)):
+    for reservation in range(site.reservation_first[0], len(site.reservation_times)):
+        if site.reservation_times[reservation, BEGINS] >= moment:
+            break
         end = site.reservation_times[reservation, ENDS]
         if site.reservation_times[reservation, CONFIRMED] <= now and end > when:
             moment = min(moment, end)
     return moment
 
 
-@inlined
+@referring
 def _move_plans(engine, moment):
     """Earlier plans begin and end at this moment in the trial."""
     tops, trial, limits = engine.tops, engine.scratch.trial, engine.limits
@@ -86,7 +102,7 @@ def _move_plans(engine, moment):
                 count_limits(limits, limits.trial, other, -sign)
 
 
-@inlined
+@referring
 def _append(engine, job, when, rows):
     """Notes the plan whose rows are in the scratch."""
     site, asks, limits = engine.site, engine.asks, engine.limits
@@ -97,11 +113,15 @@ def _append(engine, job, when, rows):
     tops.start[place] = when
     tops.end[place] = end
     tops.count[place] = rows
-    tops.node[place, :rows] = scratch.node[:rows]
-    tops.chunk[place, :rows] = scratch.chunk[:rows]
-    tops.free[place] = scratch.trial.free
-    tops.jobs[place] = scratch.trial.jobs
-    tops.used[place] = limits.trial
+    for row in range(rows):
+        tops.node[place, row] = scratch.node[row]
+        tops.chunk[place, row] = scratch.chunk[row]
+    for node in range(len(site.all_nodes)):
+        tops.jobs[place, node] = scratch.trial.jobs[node]
+        for kind in range(site.amounts.shape[1]):
+            tops.free[place, node, kind] = scratch.trial.free[node, kind]
+    for slot in range(len(limits.trial)):
+        tops.used[place, slot] = limits.trial[slot]
     for top in range(place + 1):
         if top == place or when <= tops.start[top] < end:
             add_to_plan(site, asks, tops, top, ask, (scratch.node, scratch.chunk, 0, rows))

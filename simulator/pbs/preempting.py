@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
-from simulator.pbs.limiting import count_limits, is_within
+from simulator.compiled import referring, referring_apart
+from simulator.pbs.limiting import copy_use, count_limits, is_within
 from simulator.pbs.placing import add_rows, copy_load, find_nodes
+from simulator.pbs.settings import REQUEUED, SUSPENDED
 from simulator.pbs.starting import end_pbs_job
 
 
-@compiled
+@referring_apart
 def preempt_youngest(engine, job, now):
     """Takes the nodes of the youngest jobs of other queues until the job fits, and of no more of them than it needs. Returns its rows as
     `find_nodes` does, 0 where nothing helps.
@@ -18,7 +19,7 @@ def preempt_youngest(engine, job, now):
     begin, ask = victims.length[0], engine.jobs.ask[job]
     span = (now, now + engine.jobs.wall[job])
     copy_load(engine.load, scratch.trial)
-    limits.trial[:] = limits.used
+    copy_use(limits.used, limits.trial)
     count, rows = begin, 0
     while rows == 0:
         victim = _youngest(engine, begin, count)
@@ -45,7 +46,7 @@ def preempt_youngest(engine, job, now):
     return find_nodes(engine.site, engine.asks, engine.tops, scratch, engine.load, ask, span)
 
 
-@compiled
+@referring
 def _youngest(engine, begin, count):
     """Of the jobs that may be preempted and are no victims yet, the one that started last, -1 where there is none. Of several that started
     in the same second, the one that was submitted first."""
@@ -66,7 +67,7 @@ def _youngest(engine, begin, count):
     return best
 
 
-@compiled
+@referring
 def _move(engine, victim, sign):
     """A victim gives its nodes back in the trial (1), or takes them again (-1)."""
     running, ask = engine.running, engine.jobs.ask[victim]
@@ -75,12 +76,12 @@ def _move(engine, victim, sign):
     count_limits(engine.limits, engine.limits.trial, victim, -sign)
 
 
-@compiled
+@referring
 def _take_from(engine, victim, now):
-    """A victim is suspended, and has the rest of its walltime left, or queued again, and has all of it."""
-    jobs, running, victims = engine.jobs, engine.running, engine.victims
-    victims.ran[victim] = now - running.start[victim] if engine.settings.suspends > 0 else 0
+    """A victim waits again. One that was suspended or checkpointed has the rest of its walltime left, one that was queued again all."""
+    jobs, running, victims, way = engine.jobs, engine.running, engine.victims, engine.settings.preempt_way
+    victims.ran[victim] = now - running.start[victim] if way != REQUEUED else 0
+    jobs.wall[victim] = max(jobs.wall[victim] - victims.ran[victim], 1)
     end_pbs_job(engine, victim)
-    if engine.settings.suspends > 0:
-        engine.waiting.suspended[victim] = True
-        jobs.wall[victim] = max(jobs.wall[victim] - victims.ran[victim], 1)
+    engine.waiting.suspended[victim] = way == SUSPENDED
+    engine.waiting.preempted[victim] = now

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled, inlined
+from simulator.compiled import referring, referring_apart
 from simulator.formula.machine import CLUSTER, ESTIMATE, PROCS, QUEUED, USER_SHARE, WAIT, evaluate
 from simulator.pbs.sharing import goes_first_by_share
 
 
-@inlined
+@referring
 def is_ahead(jobs, queue, shares, has_shares, job, other):
     """Whether a waiting job comes before another one."""
-    if jobs.floor[job] != jobs.floor[other]:
-        return jobs.floor[job] < jobs.floor[other]
-    if queue.suspended[job] != queue.suspended[other]:
-        return queue.suspended[job]
+    if jobs.level[job] != jobs.level[other]:
+        return jobs.level[job] < jobs.level[other]
+    if queue.preempted[job] != queue.preempted[other]:
+        mine, theirs = queue.preempted[job], queue.preempted[other]
+        return theirs < 0 or 0 <= mine < theirs
+    if jobs.turn[job] != jobs.turn[other]:
+        return jobs.turn[job] < jobs.turn[other]
     if queue.score[job] != queue.score[other]:
         return queue.score[job] > queue.score[other]
     if has_shares:
@@ -23,7 +26,7 @@ def is_ahead(jobs, queue, shares, has_shares, job, other):
     return jobs.static[job] < jobs.static[other]
 
 
-@compiled
+@referring_apart
 def join_pbs_queue(engine, job, low):
     """The job takes its place in the queue, behind the first `low` of it."""
     jobs, queue, shares = engine.jobs, engine.waiting, engine.shares
@@ -36,7 +39,7 @@ def join_pbs_queue(engine, job, low):
     queue.length[0] += 1
 
 
-@compiled
+@referring_apart
 def sort_pbs_queue(engine, begin):
     """Sorts the queue from a place on. It is nearly sorted when it comes."""
     jobs, queue, shares = engine.jobs, engine.waiting, engine.shares
@@ -50,13 +53,13 @@ def sort_pbs_queue(engine, begin):
         pending[place] = job
 
 
-@inlined
+@referring
 def eligible_time(queue, job, now):
     """Seconds that the job has waited while nothing but resources kept it."""
     return queue.eligible[job] + (now - queue.since[job] if queue.since[job] >= 0 else 0)
 
 
-@inlined
+@referring
 def keep_eligible_time(queue, job, is_limited, now):
     """A limit stops the clock of eligible time, until a pass in which none keeps the job."""
     if is_limited and queue.since[job] >= 0:
@@ -66,7 +69,7 @@ def keep_eligible_time(queue, job, is_limited, now):
         queue.since[job] = now
 
 
-@compiled
+@referring_apart
 def score_queue(engine, now):
     """The formula's value of all jobs that wait. A formula that has none for a job gives 0."""
     queue, jobs, slots = engine.waiting, engine.jobs, engine.scratch.slots
@@ -75,7 +78,7 @@ def score_queue(engine, now):
     for k in range(queue.length[0]):
         job = queue.pending[k]
         slots[WAIT] = eligible_time(queue, job, now)
-        slots[ESTIMATE] = jobs.wall[job]
+        slots[ESTIMATE] = jobs.walltime[job]
         slots[PROCS] = jobs.procs[job]
         slots[CLUSTER] = jobs.priorities[job, 0]
         slots[QUEUED] = jobs.priorities[job, 1]
@@ -85,7 +88,7 @@ def score_queue(engine, now):
         queue.score[job] = value if failed < 0 else 0.0
 
 
-@compiled
+@referring
 def _usage_of(engine, job):
     """The usage of a job's owner as a part of all usage."""
     shares = engine.shares
@@ -95,7 +98,7 @@ def _usage_of(engine, job):
     return shares.usage[_leaf(shares, entity)] / total if total > 0 else 0.0
 
 
-@compiled
+@referring
 def _leaf(shares, entity):
     floor = shares.path.shape[1] - 1
     while shares.path[entity, floor] < 0:

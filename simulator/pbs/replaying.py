@@ -15,11 +15,13 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.pbs.limiting import run_limits
 from simulator.pbs.loop import PbsReplay, run_pbs
+from simulator.pbs.planning import mark_hopeless
 from simulator.pbs.requests import PbsJob, site_and_asks
 from simulator.pbs.settings import CycleSettings, PbsPhases, cycle_settings, queue_depths, sort_formula
 from simulator.pbs.sharing import pbs_share_tree, usage_rate
 from simulator.pbs.state import (
     BEGINS,
+    CONFIRMED,
     UNSET,
     Asks,
     Formulas,
@@ -38,8 +40,8 @@ from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
 AFTER_ENDS = 1 << 40
-MOST_SUSPENDED = 16
-"""Plans of a pass for suspended jobs, beside those of its depth."""
+MOST_PREEMPTED = 16
+"""Plans of a pass for preempted jobs, beside those of its depth."""
 DEPENDENCY_KINDS = ("after", "afterany", "afterok", "afternotok")
 
 
@@ -47,13 +49,15 @@ DEPENDENCY_KINDS = ("after", "afterany", "afterok", "afternotok")
 class PbsReplayer:
     """Replays a described cluster under its own PBS. asked: of the same jobs, in the same order.
 
-    turns: (jobs,) for submissions and for ends, which of those of the same second come first. None for ends before submissions, and ends
-    in the order of starts."""
+    turns: (jobs,) for submissions and for ends, which of those of the same second come first; those of the same turn have one pass. None
+    for ends before submissions, both in the order of submissions. late: (jobs,), seconds between the pass that starts a job and the stamp
+    of its start, from which PBS expects its end in later passes. None for zero."""
 
     description: ClusterDescription
     asked: Sequence[PbsJob]
     phases: PbsPhases = field(default_factory=PbsPhases)
     turns: tuple[IntArray, IntArray] | None = None
+    late: IntArray | None = None
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
@@ -67,6 +71,8 @@ class PbsReplayer:
         replay = new_pbs_replay(self.description, self.asked, (jobs.submit, jobs.runtime), self.phases)
         if self.turns is not None:
             replay.submit_turn[:], replay.end_turn[:] = self.turns
+        if self.late is not None:
+            replay.late[:] = self.late
         run_pbs(replay)
         start = replay.first_start.copy()
         never = start == UNSET
@@ -84,20 +90,25 @@ def new_pbs_replay(
     submit, runtime = times
     first = int(submit.min()) if len(submit) else 0
     engine = idle_pbs(description, asked, submit, phases)
-    count = len(asked)
+    count, spans = len(asked), engine.site.reservation_times
+    again = np.ones(len(spans), dtype=np.bool_)
+    again[np.unique(engine.site.reservation_group, return_index=True)[1]] = False
+    arrival = np.maximum(submit, np.array([one.begin_s for one in asked], dtype=np.int64)).astype(np.int64)
     return PbsReplay(
         engine=engine,
-        order=np.argsort(submit, kind="stable"),
+        arrival=arrival,
+        order=np.argsort(arrival, kind="stable"),
         runtime=np.array(runtime, dtype=np.int64),
-        submit_turn=np.full(count, AFTER_ENDS, dtype=np.int64),
-        end_turn=np.zeros(count, dtype=np.int64),
+        submit_turn=AFTER_ENDS + engine.jobs.number,
+        end_turn=engine.jobs.number.copy(),
+        late=np.zeros(count, dtype=np.int64),
         ending=np.zeros(count + 1, dtype=np.int64),
         finished=np.full(count, UNSET, dtype=np.int64),
         first_start=np.full(count, UNSET, dtype=np.int64),
         preempted=np.zeros(count, dtype=np.int64),
         held=np.zeros(count, dtype=np.int64),
-        reservation_state=np.zeros(len(engine.site.reservation_times), dtype=np.int64),
-        reservation_due=engine.site.reservation_times[:, BEGINS].copy(),
+        reservation_state=again.astype(np.int64),
+        reservation_due=np.where(again, spans[:, BEGINS], np.minimum(spans[:, BEGINS], spans[:, CONFIRMED])),
         clock=np.array([0, 0, first, 0], dtype=np.int64),
     )
 
@@ -110,54 +121,67 @@ def idle_pbs(
     Raises ValueError for a job of a queue that the cluster does not have, and FormulaError."""
     settings = cycle_settings(description.scheduler, phases)
     weights = np.array([node.weight for node in description.nodes])
-    site, asks, ask = site_and_asks(description, asked, np.argsort(weights, kind="stable"))
+    site, asks, ask = site_and_asks(description, asked, np.argsort(weights, kind="stable"), phases.minute_s)
     limits = run_limits(description, asked)
     decay = int(submit.min(initial=1 << 61)) + (settings.decay_time if phases.decay_s is None else phases.decay_s)
     jobs, users = _queued_jobs(description, asked, submit, ask, settings)
     num_jobs = len(asked)
     rows = asks.chunks[ask] if num_jobs else np.zeros(0, dtype=np.int64)
     arrays = int(jobs.array.max(initial=0)) + 1
-
-    def zeros(*shape: int) -> IntArray:
-        return np.zeros(shape, dtype=np.int64)
-
-    def never() -> IntArray:
-        return np.full(num_jobs, UNSET, dtype=np.int64)
-
-    first = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
-    total = int(first[-1])
-    return PbsEngine(
+    engine = PbsEngine(
         site=site,
         asks=asks,
         jobs=jobs,
         settings=settings,
         load=_all_free(site),
-        running=PbsRunning(
-            zeros(1),
-            zeros(num_jobs),
-            never(),
-            never(),
-            first,
-            zeros(num_jobs),
-            np.zeros(total, dtype=np.int32),
-            np.zeros(total, dtype=np.int32),
-            zeros(arrays),
-        ),
+        running=_none_runs(rows, arrays),
         tops=_top_jobs(description, site, asks, settings, len(limits.bound)),
         limits=limits,
         shares=pbs_share_tree(description, users, num_jobs, decay),
         scratch=_scratch(site, asks, arrays),
-        victims=Victims(zeros(1), zeros(num_jobs), zeros(1), zeros(num_jobs)),
-        waiting=PbsQueue(
-            zeros(1),
-            zeros(num_jobs),
-            np.zeros(num_jobs),
-            never(),
-            zeros(num_jobs),
-            np.zeros(num_jobs, dtype=np.bool_),
-            np.zeros(num_jobs, dtype=np.bool_),
-        ),
+        victims=Victims(_zeros(1), _zeros(num_jobs), _zeros(1), _zeros(num_jobs)),
+        waiting=_empty_queue(num_jobs),
         formula=_formula(description),
+    )
+    mark_hopeless(engine)
+    return engine
+
+
+def _zeros(count: int) -> IntArray:
+    return np.zeros(count, dtype=np.int64)
+
+
+def _unset(count: int) -> IntArray:
+    return np.full(count, UNSET, dtype=np.int64)
+
+
+def _none_runs(rows: IntArray, arrays: int) -> PbsRunning:
+    """No running job. rows: chunks of each job. arrays: how many arrays there are."""
+    first = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+    count, total = len(rows), int(first[-1])
+    return PbsRunning(
+        length=_zeros(1),
+        job=_zeros(count),
+        start=_unset(count),
+        end=_unset(count),
+        first=first,
+        count=_zeros(count),
+        node=np.zeros(total, dtype=np.int32),
+        chunk=np.zeros(total, dtype=np.int32),
+        of_array=_zeros(arrays),
+    )
+
+
+def _empty_queue(count: int) -> PbsQueue:
+    return PbsQueue(
+        length=_zeros(1),
+        pending=_zeros(count),
+        score=np.zeros(count),
+        since=_unset(count),
+        eligible=_zeros(count),
+        preempted=_unset(count),
+        suspended=np.zeros(count, dtype=np.bool_),
+        hopeless=np.zeros(count, dtype=np.bool_),
     )
 
 
@@ -188,8 +212,8 @@ def _top_jobs(
     description: ClusterDescription, site: PbsSite, asks: Asks, settings: CycleSettings, slots: int
 ) -> TopJobs:
     depth = np.array([*queue_depths(description), settings.depth], dtype=np.int64)
-    suspended = MOST_SUSPENDED if settings.preempts and settings.suspends else 0
-    most = int(np.maximum(depth, 0).sum()) + suspended if settings.strict else 0
+    preempted = MOST_PREEMPTED if settings.preempts else 0
+    most = int(np.maximum(depth, 0).sum()) + preempted if settings.strict else 0
     rows = int(asks.chunks.max(initial=0)) + 1
     zeros = np.zeros
     return TopJobs(
@@ -229,11 +253,10 @@ def _queued_jobs(
     queue = np.array([places[each.name] for each in named], dtype=np.int64)
     priority = np.array([each.tier for each in named], dtype=np.int64)
     own = np.array([one.priority for one in asked], dtype=np.int64)
-    express = (priority >= settings.express_priority) & bool(settings.preempts)
     in_reservation = np.array([bool(one.reservation) for one in asked], dtype=np.bool_)
+    express = (priority >= settings.express_priority) & bool(settings.preempts) & ~in_reservation
     queues = sorted(range(len(description.partitions)), key=lambda k: -description.partitions[k].tier)
     turn = np.argsort(queues)[queue] if settings.by_queue and len(queue) else np.zeros(len(asked), dtype=np.int64)
-    floor = np.where(in_reservation, -1, 2 * turn + (~express if len(asked) else 0)).astype(np.int64)
     users = list(dict.fromkeys(one.user for one in asked))
     entity = {name: k for k, name in enumerate(users)}
     resource = str(description.scheduler.values.get("fairshare_usage_res", "cput"))
@@ -247,9 +270,11 @@ def _queued_jobs(
     return QueuedJobs(
         submit=np.array(submit, dtype=np.int64),
         wall=np.array([one.soft_walltime_s or one.time_s for one in asked], dtype=np.int64),
+        walltime=np.array([one.walltime_s or 0 for one in asked], dtype=np.int64),
         ask=ask,
         queue=queue,
-        floor=floor,
+        level=np.where(in_reservation, 0, np.where(express, 1, 2)).astype(np.int64),
+        turn=turn.astype(np.int64),
         static=static,
         number=np.argsort(np.argsort(submit, kind="stable")),
         express=express,
@@ -259,7 +284,6 @@ def _queued_jobs(
         priorities=np.stack([priority, own], axis=1),
         array=column("array"),
         array_limit=column("array_limit"),
-        begin=column("begin_s"),
         held=column("held").astype(np.bool_),
         first_dependency=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         dependency=np.array(dependencies, dtype=np.int64).reshape(-1, 2),

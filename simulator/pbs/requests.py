@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.pbs.occurrences import closed_spans, occurrences_between
 from simulator.pbs.settings import FIVE_YEARS
 from simulator.pbs.state import EXCLUSIVE, SHARED, UNDECIDED, Asks, PbsSite
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node
+from traces.cluster.reservations import AdvanceReservation
 
 IntArray = NDArray[np.int64]
 
@@ -22,6 +24,8 @@ ARRANGED = ("free", "pack", "scatter", "vscatter")
 """In this order the numbers of `Asks.arrangement`."""
 _SHARING = {"": UNDECIDED, "shared": SHARED, "excl": EXCLUSIVE, "exclhost": EXCLUSIVE}
 _NAMES = ("host", "vnode")
+_AFTER_S = 366 * 86400
+"""So long after the last submission standing reservations go on."""
 
 
 @dataclass(frozen=True)
@@ -77,35 +81,34 @@ class PbsJob:
 
 
 def site_and_asks(
-    cluster: ClusterDescription, asked: Sequence[PbsJob], order: IntArray
+    cluster: ClusterDescription, asked: Sequence[PbsJob], order: IntArray, clock_s: int = 0
 ) -> tuple[PbsSite, Asks, NDArray[np.int64]]:
     """Nodes and asks as arrays, and the ask of each job. order: (nodes,), the nodes in the order in which PBS looks at them.
+    clock_s: UTC second of second 0.
 
     Raises ValueError for a queue or a reservation that the cluster does not have."""
     nodes = [cluster.nodes[int(place)] for place in order]
     resources = _resources(asked)
-    hosts = {name: k for k, name in enumerate(dict.fromkeys(node.host or node.name for node in nodes))}
-    host = np.array([hosts[node.host or node.name] for node in nodes], dtype=np.int64)
-    masks: dict[tuple[str, tuple[str, ...]], int] = {}
-    reservations = {each.name: k for k, each in enumerate(cluster.reservations)}
-    reservations |= {each.queue: k for k, each in enumerate(cluster.reservations) if each.queue}
+    reaches = _Reaches(cluster)
+    masks: dict[tuple[int, tuple[str, ...]], int] = {}
+    groups = _groups(cluster)
     kinds: dict[object, int] = {}
     rows: list[tuple[int, int, tuple[int, ...]]] = []
     first, arrangement, exclusive, reserved = [0], [], [], []
     ask = np.zeros(len(asked), dtype=np.int64)
     for job, one in enumerate(asked):
-        if one.reservation and one.reservation not in reservations:
+        if one.reservation and one.reservation not in groups:
             raise ValueError(f"job {job} is of reservation {one.reservation!r}, which the cluster does not have")
-        of = reservations.get(one.reservation, -1)
+        of = groups.get(one.reservation, -1)
         pieces = tuple(
             (piece.count, tuple(piece.amounts.get(name, 0) for name in resources), piece.words) for piece in one.pieces
         )
-        key = (pieces, one.arrangement, one.sharing, "" if of >= 0 else one.queue, of)
+        reach = reaches.of_queue(one.queue) if of < 0 else -1
+        key = (pieces, one.arrangement, one.sharing, reach, of)
         if key not in kinds:
             kinds[key] = len(kinds)
-            queue = "" if of >= 0 else cluster.partition_named(one.queue).name
             for count, amounts, words in pieces:
-                rows.append((count, masks.setdefault((queue, words), len(masks)), amounts))
+                rows.append((count, masks.setdefault((reach, words), len(masks)), amounts))
             first.append(len(rows))
             arrangement.append(ARRANGED.index(one.arrangement))
             exclusive.append(_SHARING[one.sharing])
@@ -125,8 +128,15 @@ def site_and_asks(
         exclusive=np.array(exclusive, dtype=np.int64),
         reservation=np.array(reserved, dtype=np.int64),
     )
-    usable = np.array([_usable(cluster, nodes, *key) for key in masks], dtype=np.bool_).reshape(-1, len(nodes))
-    return _site(cluster, nodes, resources, host, usable), asks, ask
+    usable = np.array([_usable(nodes, reaches, *key) for key in masks], dtype=np.bool_).reshape(-1, len(nodes))
+    span = (min((one.submit_s for one in asked), default=0), max((one.submit_s for one in asked), default=0) + _AFTER_S)
+    return _site(cluster, nodes, resources, usable, (*span, clock_s)), asks, ask
+
+
+def _groups(cluster: ClusterDescription) -> dict[str, int]:
+    """The number of each reservation by its name and by the name of its queue."""
+    names = {name: k for k, name in enumerate(dict.fromkeys(each.name for each in cluster.reservations))}
+    return names | {each.queue: names[each.name] for each in cluster.reservations if each.queue}
 
 
 def _resources(asked: Sequence[PbsJob]) -> tuple[str, ...]:
@@ -143,14 +153,16 @@ def _site(
     cluster: ClusterDescription,
     nodes: Sequence[Node],
     resources: tuple[str, ...],
-    host: IntArray,
     usable: NDArray[np.bool_],
+    span: tuple[int, int, int],
 ) -> PbsSite:
+    hosts = {name: k for k, name in enumerate(dict.fromkeys(node.host or node.name for node in nodes))}
+    host = np.array([hosts[node.host or node.name] for node in nodes], dtype=np.int64)
     by_host = np.argsort(host, kind="stable")
-    times = [
-        (one.begin_s, one.end_s, -(1 << 61) if one.announced_s is None else one.announced_s, 0, one.end_s)
-        for one in cluster.reservations
-    ]
+    groups, held = _groups(cluster), occurrences_between(cluster.reservations, *span)
+    queues = {queue.name: k for k, queue in enumerate(cluster.partitions)}
+    closed = [(begin, end, queues.get(queue, -1)) for begin, end, queue in closed_spans(cluster.gates, *span)]
+    times = [(begin, end, _announced_s(cluster.reservations[entry]), end + 1, end) for begin, end, entry in held]
     reserved = [
         [not one.nodes or node.name in names for node in nodes]
         for one, names in ((one, set(one.nodes)) for one in cluster.reservations)
@@ -168,7 +180,16 @@ def _site(
         usable=usable,
         reservation_nodes=np.array(reserved, dtype=np.bool_).reshape(-1, len(nodes)),
         reservation_times=np.array(times, dtype=np.int64).reshape(-1, 5),
+        reservation_entry=np.array([one.entry for one in held], dtype=np.int64),
+        reservation_group=np.array([groups[cluster.reservations[one.entry].name] for one in held], dtype=np.int64),
+        reservation_first=np.zeros(1, dtype=np.int64),
+        closed=np.array(closed, dtype=np.int64).reshape(-1, 3),
+        closed_first=np.zeros(1, dtype=np.int64),
     )
+
+
+def _announced_s(one: AdvanceReservation) -> int:
+    return -(1 << 61) if one.announced_s is None else one.announced_s
 
 
 def _own_sharing(node: Node) -> str:
@@ -184,9 +205,25 @@ def node_amount(node: Node, resource: str) -> int:
     return node.num_gpus if resource == "ngpus" else node.resources.get(resource, 0)
 
 
-def _usable(cluster: ClusterDescription, nodes: Sequence[Node], queue: str, words: tuple[str, ...]) -> list[bool]:
-    """Whether jobs of a queue ("" for those of a reservation) may have each node, and it has what they want of it."""
-    allowed = set(cluster.nodes_of(cluster.partition_named(queue))) if queue else {node.name for node in nodes}
+class _Reaches:
+    """The different sets of nodes that queues have, by number."""
+
+    def __init__(self, cluster: ClusterDescription) -> None:
+        self.cluster = cluster
+        self.numbers: dict[frozenset[str], int] = {}
+        self.queues: dict[str, int] = {}
+
+    def of_queue(self, queue: str) -> int:
+        """The number of a queue's nodes."""
+        if queue not in self.queues:
+            nodes = frozenset(self.cluster.nodes_of(self.cluster.partition_named(queue)))
+            self.queues[queue] = self.numbers.setdefault(nodes, len(self.numbers))
+        return self.queues[queue]
+
+
+def _usable(nodes: Sequence[Node], reaches: _Reaches, reach: int, words: tuple[str, ...]) -> list[bool]:
+    """Whether jobs that reach a set of nodes (-1 for those of a reservation: all) may have each node, and it has what they want of it."""
+    allowed = list(reaches.numbers)[reach] if reach >= 0 else {node.name for node in nodes}
     return [node.name in allowed and all(_has(node, word) for word in words) for node in nodes]
 
 

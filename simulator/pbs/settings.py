@@ -12,13 +12,17 @@ from traces.cluster.description import ClusterDescription, SchedulerSettings, Se
 
 FIVE_YEARS = 5 * 365 * 24 * 3600
 """What PBS takes for a job without a walltime."""
+SUSPENDED, CHECKPOINTED, REQUEUED = range(3)
+"""What happens to a job that is preempted: it waits on its nodes, or anywhere with the rest of its run time, or begins again."""
+_WAYS = {"S": SUSPENDED, "C": CHECKPOINTED, "R": REQUEUED}
 _OWN_WORDS = {"queue_priority": "cluster", "job_priority": "queued"}
 """Attributes of PBS that go through slots of the formula machine that PBS has no word for."""
 
 
 @dataclass(frozen=True)
 class PbsPhases:
-    """What differs between two runs of the same PBS. minute_s: how far the clock of times is behind a whole minute. poll_s: second from
+    """What differs between two runs of the same PBS. minute_s: UTC second of second 0 of the log's clock, of which
+    minutes, and weekdays of standing reservations, are counted. poll_s: second from
     which PBS asks nodes every ten seconds what jobs use. decay_s: seconds from the first submission to the first decay of usage, None for
     a whole interval."""
 
@@ -29,8 +33,8 @@ class PbsPhases:
 
 class CycleSettings(NamedTuple):
     """Times in seconds. strict, by_queue, fair_share: 0 or 1. depth: top jobs of a pass, where a queue has no number of its own. iteration:
-    longest time between two passes. express_priority: queues from which on preempt. suspends: what happens to a preempted job, 1 where
-    it is suspended and 0 where it is queued again. preempts: 0 or 1. decay_time, decay_factor: of usage.
+    longest time between two passes. express_priority: queues from which on preempt. preempt_way: what happens to a preempted job,
+    SUSPENDED, CHECKPOINTED or REQUEUED. preempts: 0 or 1. decay_time, decay_factor: of usage.
     minute_phase, poll_phase: of PbsPhases."""
 
     strict: int
@@ -40,7 +44,7 @@ class CycleSettings(NamedTuple):
     iteration: int
     preempts: int
     express_priority: int
-    suspends: int
+    preempt_way: int
     decay_time: int
     decay_factor: float
     minute_phase: int
@@ -64,7 +68,7 @@ def cycle_settings(scheduler: SchedulerSettings, phases: PbsPhases | None = None
         iteration=max(whole("scheduler_iteration", 600), 1),
         preempts=_is_on(values, "preemptive_sched", True),
         express_priority=whole("preempt_queue_prio", 150),
-        suspends=int("S" in order),
+        preempt_way=_WAYS.get(order[:1], SUSPENDED),
         decay_time=max(_seconds(str(values.get("fairshare_decay_time", 86400))), 1),
         decay_factor=float(str(values.get("fairshare_decay_factor", 0.5))),
         minute_phase=phases.minute_s,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.state import UNSET, PbsShareTree
 from traces.cluster.description import ClusterDescription
@@ -59,7 +59,7 @@ def usage_rate(resource: str, one: PbsJob) -> float:
     return rate * (one.amount("ncpus") if "cput" in words and "ncpus" not in words else 1)
 
 
-@compiled
+@referring
 def goes_first_by_share(shares, mine, theirs):
     """Positive where the first entity comes first, negative where the second does, zero where they are equal.
 
@@ -75,7 +75,7 @@ def goes_first_by_share(shares, mine, theirs):
     return 0
 
 
-@compiled
+@referring
 def add_to_usage(shares, entity, amount):
     """Adds to the usage of an entity and of all groups above it."""
     for floor in range(shares.path.shape[1]):
@@ -85,7 +85,7 @@ def add_to_usage(shares, entity, amount):
         shares.usage[place] += amount
 
 
-@compiled
+@referring_apart
 def count_running(engine, now):
     """At the beginning of a pass, what running jobs have used since the last one counts, and old usage decays."""
     shares, running, settings = engine.shares, engine.running, engine.settings
@@ -98,7 +98,7 @@ def count_running(engine, now):
     shares.clock[NUM_ADDED] = 0
 
 
-@compiled
+@referring
 def count_one(engine, job, now):
     """What a running job had used when its node was last asked, as far as it is not counted yet. What it uses after that and until it ends
     is never counted."""
@@ -109,7 +109,7 @@ def count_one(engine, job, now):
         shares.counted[job] = last
 
 
-@compiled
+@referring
 def add_request(engine, job):
     """A job that starts, or that gets a plan, counts as a whole for the rest of the pass."""
     shares = engine.shares
@@ -118,7 +118,7 @@ def add_request(engine, job):
     shares.clock[NUM_ADDED] += 1
 
 
-@compiled
+@referring
 def forget_requests(engine):
     """At the end of a pass, its requests no longer count."""
     shares = engine.shares

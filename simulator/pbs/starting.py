@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from simulator.compiled import compiled
+from simulator.compiled import referring, referring_apart
 from simulator.pbs.limiting import count_limits
+from simulator.pbs.occurrences import end_of_held
 from simulator.pbs.placing import add_rows, add_to_plan
-from simulator.pbs.state import OVER, UNSET
+from simulator.pbs.state import UNSET
 
 
-@compiled
+@referring_apart
 def start_pbs_job(engine, job, rows, now):
     """The job starts on the first `rows` rows that the last search has filled."""
     running, scratch, jobs, tops = engine.running, engine.scratch, engine.jobs, engine.tops
     site, asks, limits = engine.site, engine.asks, engine.limits
     first, ask = running.first[job], jobs.ask[job]
-    running.node[first : first + rows] = scratch.node[:rows]
-    running.chunk[first : first + rows] = scratch.chunk[:rows]
+    for row in range(rows):
+        running.node[first + row] = scratch.node[row]
+        running.chunk[first + row] = scratch.chunk[row]
     running.count[job] = rows
     add_rows(site, asks, engine.load, ask, (running.node, running.chunk, first, rows), -1)
     count_limits(limits, limits.used, job, 1)
@@ -23,24 +25,37 @@ def start_pbs_job(engine, job, rows, now):
         running.of_array[jobs.array[job]] += 1
     end = now + jobs.wall[job]
     if asks.reservation[ask] >= 0:
-        end = min(end, site.reservation_times[asks.reservation[ask], OVER])
+        end = min(end, end_of_held(site, asks.reservation[ask], now))
     for top in range(tops.length[0]):
         if now <= tops.start[top] < end:
             add_to_plan(site, asks, tops, top, ask, (running.node, running.chunk, first, rows))
             count_limits(limits, tops.used[top], job, 1)
     engine.waiting.suspended[job] = False
+    engine.waiting.preempted[job] = UNSET
     running.start[job] = now
-    running.end[job] = end
     engine.shares.counted[job] = now
-    place = running.length[0]
+    running.job[running.length[0]] = job
+    running.length[0] += 1
+    expect_end(running, job, end)
+
+
+@referring
+def expect_end(running, job, end):
+    """Sets when a running job is expected to end, and puts it in its place among those that run."""
+    place = running.length[0] - 1
+    while running.job[place] != job:
+        place -= 1
+    running.end[job] = end
     while place > 0 and running.end[running.job[place - 1]] > end:
         running.job[place] = running.job[place - 1]
         place -= 1
+    while place + 1 < running.length[0] and running.end[running.job[place + 1]] <= end:
+        running.job[place] = running.job[place + 1]
+        place += 1
     running.job[place] = job
-    running.length[0] += 1
 
 
-@compiled
+@referring_apart
 def end_pbs_job(engine, job):
     """The job ends, or is taken from its nodes."""
     running, jobs = engine.running, engine.jobs

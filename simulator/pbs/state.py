@@ -37,8 +37,13 @@ class PbsSite(NamedTuple):
     sharing: IntArray  # (nodes,), UNDECIDED, SHARED or EXCLUSIVE
     forced: BoolArray  # (nodes,), whether that goes before what a job says
     usable: BoolArray  # (masks, nodes), whether a chunk may be there
-    reservation_nodes: BoolArray  # (reservations, nodes)
-    reservation_times: IntArray  # (reservations, 5), see BEGINS
+    reservation_nodes: BoolArray  # (entries, nodes)
+    reservation_times: IntArray  # (occurrences, 5), in the order of their begins, see BEGINS
+    reservation_entry: IntArray  # (occurrences,), place in reservation_nodes
+    reservation_group: IntArray  # (occurrences,), the same for all occurrences of a standing reservation
+    reservation_first: IntArray  # (1,), the first occurrence that is not over for good
+    closed: IntArray  # (spans, 3), begin and end of hours in which no job of a queue starts, and the queue, -1 for all
+    closed_first: IntArray  # (1,), the first span that is not over
 
 
 class Asks(NamedTuple):
@@ -52,7 +57,7 @@ class Asks(NamedTuple):
     chunks: IntArray  # (asks,)
     arrangement: IntArray  # (asks,), FREE, PACK, SCATTER or VSCATTER
     exclusive: IntArray  # (asks,), UNDECIDED, SHARED or EXCLUSIVE
-    reservation: IntArray  # (asks,), UNSET for none
+    reservation: IntArray  # (asks,), a group of occurrences, UNSET for none
 
 
 class QueuedJobs(NamedTuple):
@@ -60,9 +65,11 @@ class QueuedJobs(NamedTuple):
 
     submit: IntArray
     wall: IntArray  # what PBS plans by, s
+    walltime: IntArray  # what the job asked for, s, 0 for nothing
     ask: IntArray
     queue: IntArray
-    floor: IntArray  # jobs of lower floors come first: those of reservations, queues, those of express queues
+    level: IntArray  # lower levels come first: jobs of reservations (0), jobs of express queues, others
+    turn: IntArray  # place of its queue, 0 where all are one
     static: IntArray  # place in the order of sort keys and submissions, 0 first
     number: IntArray  # place in the order of submissions
     express: BoolArray  # jobs of queues that preempt others
@@ -72,7 +79,6 @@ class QueuedJobs(NamedTuple):
     priorities: IntArray  # (jobs, 2), of its queue and its own
     array: IntArray  # UNSET for none
     array_limit: IntArray  # 0 for none
-    begin: IntArray
     held: BoolArray
     first_dependency: IntArray  # (jobs + 1,)
     dependency: IntArray  # (rows, 2)
@@ -174,8 +180,9 @@ class PbsQueue(NamedTuple):
     score: FloatArray  # (jobs,), of the formula, 0 where there is none
     since: IntArray  # (jobs,), from when eligible time counts, UNSET while it does not
     eligible: IntArray  # (jobs,), eligible time until then
+    preempted: IntArray  # (jobs,), when others took its nodes, UNSET for one that does not wait for this
     suspended: BoolArray  # (jobs,), waits on its nodes
-    hopeless: BoolArray  # (jobs,), can never start
+    hopeless: BoolArray  # (jobs,), does not fit on an idle site
 
 
 class Formulas(NamedTuple):

@@ -159,6 +159,7 @@ def _place(engine, job, partition, now):
         if start == BY_PREEMPTING and earliest <= now:
             chosen = preempt_for(engine, job, partition, now)
             return _plan(engine, chosen, now, limit)
+        is_moved = start < earliest
         start = max(start, earliest)
         if start <= now and _is_completing(scratch, chosen, now):
             start, later = now + 1, 0
@@ -176,6 +177,7 @@ def _place(engine, job, partition, now):
             continue
         if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen):
             return NEITHER, 0, 0, 0
+        engine.plans.changes[0] += is_moved or _has_idle(engine, chosen, now)
         return _plan(engine, chosen, start, limit)
 
 
@@ -213,10 +215,22 @@ def _start_now(engine, job, partition, now, limit):
             return _plan(engine, chosen, now + STOPPED, limit)
         return NEITHER, 0, 0, 0
     begin_job(engine, job, partition, chosen, now)
+    engine.plans.changes[0] += 1
     end = now + limit - (now + limit) % step
     if holds_whole_nodes(engine.site, engine.jobs, job, partition):
         take_nodes(engine.plans, scratch.chosen, chosen, engine.plans.window[0], end)
     return STARTED, now, end, chosen
+
+
+@referring
+def _has_idle(engine, chosen, now):
+    """Whether nothing runs on one of the chosen nodes."""
+    free, scratch = engine.free, engine.scratch
+    idle = False
+    for k in range(chosen):
+        node = scratch.chosen[k]
+        idle = idle or (free.jobs[node] == 0 and scratch.completing[node] <= now)
+    return idle
 
 
 @referring

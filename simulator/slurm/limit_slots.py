@@ -55,6 +55,13 @@ class _Slots:
 
 def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str, ...]) -> Limits:
     """The limits of a cluster as slots. Those that are not modelled are left out: `unmodelled_limits` names them."""
+    return numbered_limits(cluster, jobs, gpu_types)[0]
+
+
+def numbered_limits(
+    cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str, ...]
+) -> tuple[Limits, tuple[int, ...]]:
+    """The limits of a cluster as slots, and of each slot the place of its limit in `cluster.limits`."""
     owned: dict[tuple[str, str], list[tuple[int, Limit]]] = {}
     for number, limit in enumerate(cluster.limits):
         if _is_modelled(limit, gpu_types):
@@ -70,7 +77,7 @@ def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str,
         entries += chains[key]
         first.append(len(entries))
     count = len(slots.bound)
-    return Limits(
+    limits = Limits(
         first=np.array(first, dtype=np.int64),
         slot=np.array([entry[0] for entry in entries], dtype=np.int64),
         checked=np.array([entry[1] for entry in entries], dtype=np.int64),
@@ -82,6 +89,7 @@ def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str,
         elapsed=np.zeros(count, dtype=np.int64),
         counted=np.zeros(1, dtype=np.int64),
     )
+    return limits, tuple(number for number, _ in slots.place)
 
 
 def unmodelled_limits(cluster: ClusterDescription, gpu_types: tuple[str, ...]) -> tuple[Limit, ...]:
@@ -145,4 +153,6 @@ def _owners(cluster: ClusterDescription, key: tuple[int, ...]) -> Iterator[tuple
         yield "account", name
         name = parents[name]
     yield "account", ROOT_ACCOUNT
+    if partition != NOT_GIVEN:
+        yield "partition", cluster.partitions[partition].name
     yield "cluster", ""

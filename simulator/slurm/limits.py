@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
 
@@ -40,15 +41,21 @@ def resource_amount(engine, job, resource, nodes, cpus, memory):
 @referring
 def too_many_jobs(engine, job):
     """Whether a limit on the number of jobs, or on one job's time, keeps the job from starting. This is looked at before nodes."""
+    return slot_before_nodes(engine, job) >= 0
+
+
+@referring
+def slot_before_nodes(engine, job):
+    """The slot of the first such limit, NOT_GIVEN for none."""
     limits = engine.limits
     for entry in range(limits.first[job], limits.first[job + 1]):
         slot = limits.slot[entry]
         resource = limits.resource[slot] if limits.checked[entry] > 0 else -1
         if resource == JOBS and limits.counts[slot] == RUNNING and limits.used[slot] >= limits.bound[slot]:
-            return True
+            return slot
         if resource == TIME and limits.counts[slot] == ONE_JOB and engine.jobs.limit[job] > limits.bound[slot]:
-            return True
-    return False
+            return slot
+    return np.int64(NOT_GIVEN)
 
 
 @referring
@@ -60,12 +67,18 @@ def lacks_licences(engine, job):
     return lacks
 
 
-@referring_apart
+@referring
 def over_limit(engine, job, chosen):
     """Whether the job on the `chosen` nodes of the scratch would exceed a limit on a resource. chosen: 0 for what it asked for."""
+    return slot_exceeded(engine, job, chosen) >= 0
+
+
+@referring_apart
+def slot_exceeded(engine, job, chosen):
+    """The slot of the first such limit, NOT_GIVEN for none."""
     limits, jobs, scratch = engine.limits, engine.jobs, engine.scratch
     if limits.first[job] == limits.first[job + 1]:
-        return False
+        return np.int64(NOT_GIVEN)
     nodes, cpus, memory = chosen, 0, 0
     if chosen == 0:
         nodes = jobs.min_nodes[job]
@@ -84,17 +97,17 @@ def over_limit(engine, job, chosen):
             more *= jobs.limit[job]
             past = np.int64(limits.past[slot])
             if engine.site.settings.safe > 0 and past + limits.used[slot] + more > limits.bound[slot]:
-                return True
+                return slot
             if past + limits.elapsed[slot] >= limits.bound[slot]:
-                return True
+                return slot
             continue
         if limits.counts[slot] == OUTSTANDING:
             more = more * jobs.limit[job] + limits.used[slot] - limits.elapsed[slot]
         if limits.counts[slot] == RUNNING:
             more += limits.used[slot]
         if more > limits.bound[slot]:
-            return True
-    return False
+            return slot
+    return np.int64(NOT_GIVEN)
 
 
 @referring

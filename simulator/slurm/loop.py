@@ -5,112 +5,115 @@ Rules: docs/reference/slurm.md, "When they run". All times are whole seconds of 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
-from simulator.slurm.backfill import STARTED, Decisions, WaitingRows, backfill_cycle
+from simulator.slurm.backfill import STARTED, backfill_cycle
+from simulator.slurm.clockwork import (
+    ALL_DONE,
+    ASLEEP,
+    BATCH_DUE,
+    BEGIN,
+    CYCLE_DUE,
+    CYCLE_US,
+    ENDING,
+    EPILOGS,
+    FULL_DUE,
+    HAS_STOPPED,
+    LAST_BATCH,
+    LAST_CHANGE,
+    LAST_EVENT,
+    LAST_PERIOD,
+    MILLION,
+    NEVER_STOPS,
+    NEXT_ABSENCE,
+    NEXT_EDGE,
+    NEXT_SUBMIT,
+    NODES_FREED,
+    NOW,
+    PENDING,
+    PERIOD_DUE,
+    STOPS,
+    STOPS_TO_ORDER,
+    WANT_ORDER,
+)
 from simulator.slurm.fair_tree import decay_of
 from simulator.slurm.limits import count_elapsed, count_past, count_submitted, may_be_submitted
 from simulator.slurm.main_pass import main_pass
 from simulator.slurm.preemption import CANCEL, REQUEUE, REQUEUE_DELAY, group_of
-from simulator.slurm.priority import (
-    FIRST_BASIC,
-    FairShares,
-    PriorityRules,
-    StaticFactors,
-    count_job,
-    count_usage,
-    job_priority,
-)
+from simulator.slurm.priority import FIRST_BASIC, count_job, count_usage, job_priority
 from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
+from simulator.slurm.replays.changes import note_ended, pass_edges, purge_due, purge_ended, wake, whole_steps
 from simulator.slurm.starting import end_earlier, end_job, leave_node
-from simulator.slurm.state import Engine
 
-IntArray = NDArray[np.int64]
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
-MILLION = 1_000_000
-(
-    FULL_DUE,
-    CYCLE_DUE,
-    BATCH_DUE,
-    LAST_BATCH,
-    PERIOD_DUE,
-    LAST_PERIOD,
-    NEXT_SUBMIT,
-    PENDING,
-    ENDING,
-    EPILOGS,
-    LAST_EVENT,
-    ASLEEP,
-    CYCLE_US,
-    NEXT_ABSENCE,
-) = range(14)
-"""Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
-change. CYCLE_US: what is left of the time that cycles took, below a second."""
 
 
-class Replay(NamedTuple):
-    """What a replay needs beside the engine."""
+@referring_apart
+def run_replay(replay):
+    """Runs until all jobs have started that can, and returns ALL_DONE. Starts are in `engine.running.start`.
 
-    engine: Engine
-    waiting: WaitingRows
-    decisions: Decisions
-    rules: PriorityRules
-    statics: StaticFactors
-    fair: FairShares
-    order: IntArray  # (jobs,), by submission
-    position: IntArray  # (jobs,), of each job in it
-    runtime: IntArray  # (jobs,)
-    epilog: IntArray  # (jobs,), seconds until its nodes can be used again
-    test_us: int  # microseconds that a cycle takes for each job
-    clock: IntArray  # (14,)
-    pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
-    room: IntArray  # (rows, 3), to sort the queue in
-    eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
-    finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before
-    ending: IntArray  # (jobs,), running jobs by their true ends
-    epilog_end: IntArray  # (jobs,), ends of epilogs, ascending
-    backfilled: NDArray[np.bool_]  # (jobs,)
-    refused: NDArray[np.bool_]  # (jobs,), by a limit on submitted jobs
-    preempted: IntArray  # (jobs,), how often
+    Where the clock STOPS_TO_ORDER, it also stops before schedulers run, and returns WANT_ORDER. Then the caller may change the
+    priorities of `pending`, puts its rows in order, and calls again."""
+    clock = replay.clock
+    while True:
+        if clock[STOPS] != HAS_STOPPED:
+            now = _next_time(replay)
+            if now >= FOREVER:
+                return ALL_DONE
+            _take_events(replay, now)
+            if clock[STOPS] == STOPS_TO_ORDER and clock[PENDING] > 0 and _runs_scheduler(clock, now):
+                clock[STOPS] = HAS_STOPPED
+                return WANT_ORDER
+        else:
+            clock[STOPS] = STOPS_TO_ORDER
+        _run_schedulers(replay, clock[NOW])
 
 
 @referring
-def run_replay(replay):
-    """Runs until all jobs have started that can. Starts are in `engine.running.start`."""
+def _take_events(replay, now):
+    """Jobs end, nodes go, reservations begin and end, priorities are recomputed, jobs are submitted, and epilogs end."""
     clock = replay.clock
-    settings = replay.engine.site.settings
-    while True:
-        now = _next_time(replay)
-        if now >= FOREVER:
-            return
-        _end_jobs(replay, now)
-        _lose_nodes(replay, now)
-        if clock[PERIOD_DUE] <= now:
-            _new_priorities(replay, now)
-        _submit(replay, now)
-        epilogs = clock[EPILOGS]
-        while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
-            clock[EPILOGS] -= 1
-        if clock[EPILOGS] < epilogs:
-            _pass(replay, settings.depth + 1, now)
-        is_full = clock[FULL_DUE] <= now
-        if is_full or clock[BATCH_DUE] <= now:
-            _pass(replay, ALL if is_full else settings.depth + 1, now)
-            clock[LAST_BATCH] = now
-            clock[BATCH_DUE] = FOREVER
-        if is_full:
-            clock[FULL_DUE] += settings.full_interval
-            if clock[PENDING] > 0 and replay.waiting.length[0] > 0:
-                _wake(replay, now)
-        if clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0:
-            _cycle(replay, now)
+    clock[NOW] = now
+    end_finished(replay, now)
+    _lose_nodes(replay, now)
+    begin = pass_edges(replay, now)
+    if clock[PERIOD_DUE] <= now:
+        renew_priorities(replay, now)
+    _submit(replay, now)
+    epilogs = clock[EPILOGS]
+    while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
+        clock[EPILOGS] -= 1
+    clock[NODES_FREED] = int(clock[EPILOGS] < epilogs or begin > 0)
+
+
+@referring
+def _runs_scheduler(clock, now):
+    """Whether the main scheduler or a backfill cycle runs at this second."""
+    is_due = clock[FULL_DUE] <= now or clock[BATCH_DUE] <= now or clock[NODES_FREED] > 0
+    return is_due or (clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0)
+
+
+@referring
+def _run_schedulers(replay, now):
+    """The main scheduler after an epilog or the begin of a reservation, then the one that is due by time, then a backfill cycle."""
+    clock, settings = replay.clock, replay.engine.site.settings
+    if clock[NODES_FREED] > 0:
+        wake(replay, now)
+        _pass(replay, settings.depth + 1, now)
+    is_full = clock[FULL_DUE] <= now
+    if is_full or clock[BATCH_DUE] <= now:
+        _pass(replay, ALL if is_full else settings.depth + 1, now)
+        clock[LAST_BATCH] = now
+        clock[BATCH_DUE] = FOREVER
+    if is_full:
+        clock[FULL_DUE] += settings.full_interval
+        purge_ended(replay, now)
+    if clock[CYCLE_DUE] <= now and clock[ASLEEP] == 0:
+        _cycle(replay, now)
 
 
 @referring
@@ -119,7 +122,7 @@ def _next_time(replay):
     clock, settings, absences = replay.clock, replay.engine.site.settings, replay.engine.site.absences
     now = np.int64(FOREVER)
     if clock[NEXT_SUBMIT] < len(replay.order):
-        now = replay.engine.jobs.submit[replay.order[clock[NEXT_SUBMIT]]]
+        now = max(replay.engine.jobs.submit[replay.order[clock[NEXT_SUBMIT]]], clock[BEGIN])
     if clock[ENDING] > 0:
         job = replay.ending[clock[ENDING] - 1]
         now = min(now, replay.engine.running.start[job] + replay.runtime[job])
@@ -130,9 +133,13 @@ def _next_time(replay):
     if clock[PENDING] > 0:
         if now >= FOREVER and not _may_start_later(replay):
             return FOREVER
+        if clock[NEXT_EDGE] < len(replay.edges):
+            now = min(now, replay.edges[clock[NEXT_EDGE], 0])
+        now = min(now, clock[PERIOD_DUE])
         return min(min(now, _next_run(clock)), clock[BATCH_DUE])
     if now < FOREVER:
-        clock[FULL_DUE] += _whole_steps(now - clock[FULL_DUE], settings.full_interval)
+        now = min(now, purge_due(replay))
+        clock[FULL_DUE] += whole_steps(now - clock[FULL_DUE], settings.full_interval)
         clock[BATCH_DUE] = FOREVER
         if clock[ASLEEP] == 0 and clock[CYCLE_DUE] < now:
             clock[CYCLE_DUE] += settings.interval  # a cycle with nobody to start
@@ -141,24 +148,9 @@ def _next_time(replay):
 
 
 @referring
-def _whole_steps(late, step):
-    """The seconds to add so that a rhythm is not late."""
-    return (late + step - 1) // step * step if late > 0 else 0
-
-
-@referring
 def _next_run(clock):
     """When the full queue is looked at next, or a cycle begins."""
     return clock[FULL_DUE] if clock[ASLEEP] > 0 else min(clock[FULL_DUE], clock[CYCLE_DUE])
-
-
-@referring
-def _wake(replay, now):
-    """Something has changed: if backfill waits for that, its next cycle begins within a second, but not before its interval is over."""
-    clock = replay.clock
-    if clock[ASLEEP] > 0:
-        clock[ASLEEP] = 0
-        clock[CYCLE_DUE] = max(clock[CYCLE_DUE], now + 1)
 
 
 @referring
@@ -181,7 +173,7 @@ def _may_start_later(replay):
 
 
 @referring
-def _end_jobs(replay, now):
+def end_finished(replay, now):
     """Jobs whose time is over end, and their nodes complete."""
     clock, running = replay.clock, replay.engine.running
     while clock[ENDING] > 0:
@@ -193,8 +185,9 @@ def _end_jobs(replay, now):
         _end_one(replay, job, end)
         count_submitted(replay.engine, job, -1)
         replay.finished[job] = end
+        note_ended(replay, now)
         clock[LAST_EVENT] = now
-        _wake(replay, now)
+        wake(replay, now)
 
 
 @referring
@@ -205,7 +198,7 @@ def _lose_nodes(replay, now):
         leave_node(replay.engine, absences[clock[NEXT_ABSENCE]])
         clock[NEXT_ABSENCE] += 1
         _end_victims(replay, now, CANCEL if replay.engine.site.settings.requeues == 0 else REQUEUE, 0)
-        _wake(replay, now)
+        wake(replay, now)
 
 
 @referring_apart
@@ -235,14 +228,17 @@ def _submit(replay, now):
         if jobs.submit[job] > now:
             return
         clock[NEXT_SUBMIT] += 1
-        if not may_be_submitted(replay.engine, job):
+        waits_already = jobs.submit[job] < clock[BEGIN]
+        if not waits_already and not may_be_submitted(replay.engine, job):
             replay.refused[job] = True
             continue
         count_submitted(replay.engine, job, 1)
         replay.eligible[job] = eligible_from(replay, job, now)
-        _join_all(replay, job, now)
+        if waits_already and replay.eligible[job] >= 0:
+            replay.eligible[job] = max(jobs.submit[job], jobs.begin[job])
+        queue_up(replay, job, now)
         clock[LAST_EVENT] = now
-        _wake(replay, now)
+        wake(replay, now)
         due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
         clock[BATCH_DUE] = min(clock[BATCH_DUE], due)
 
@@ -259,7 +255,7 @@ def _priority(replay, job, partition, now):
 
 
 @referring
-def _join_all(replay, job, now):
+def queue_up(replay, job, now):
     """The job takes its place in the queue for each of its partitions."""
     partitions = replay.engine.jobs.partitions
     for k in range(partitions.shape[1]):
@@ -270,8 +266,8 @@ def _join_all(replay, job, now):
 
 
 @referring
-def _new_priorities(replay, now):
-    """Once a period all priorities are recomputed, and the queue is sorted."""
+def renew_priorities(replay, now):
+    """Once a period all priorities are recomputed, and the queue is sorted, unless somebody else orders it."""
     clock, pending = replay.clock, replay.pending
     count_usage(replay.engine, replay.rules, replay.fair, clock[LAST_PERIOD], now)
     left = decay_of(now - clock[LAST_PERIOD], replay.rules.half_life)
@@ -280,10 +276,18 @@ def _new_priorities(replay, now):
     count_elapsed(replay.engine, now)
     clock[LAST_PERIOD] = now
     clock[PERIOD_DUE] = now + replay.rules.period
+    if clock[STOPS] != NEVER_STOPS:
+        wake(replay, now)
+        return
     for k in range(clock[PENDING]):
         job, partition = pending[k, 0], pending[k, 1]
         if replay.engine.site.settings.basic == 0:
-            pending[k, 2] = _priority(replay, job, partition, now)
+            priority = _priority(replay, job, partition, now)
+            if priority != pending[k, 2]:
+                pending[k, 2] = priority
+                clock[LAST_CHANGE] = now
+    if clock[LAST_CHANGE] == now:
+        wake(replay, now)
     sort_queue(replay.engine, pending, clock[PENDING], replay.room)
 
 
@@ -291,35 +295,38 @@ def _new_priorities(replay, now):
 def _pass(replay, depth, now):
     if replay.clock[PENDING] == 0:
         return
-    fill_waiting(replay, replay.clock[PENDING], now)
+    if fill_waiting(replay, replay.clock[PENDING], now) > 0:
+        wake(replay, now)
     if main_pass(replay.engine, replay.waiting, depth, now) > 0:
-        _leave_queue(replay, now, False)
+        take_started(replay, now, False)
+        wake(replay, now)
     _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
 @referring
 def _cycle(replay, now):
-    """A cycle, after whose end the interval to the next one begins. After one without jobs backfill waits for something to change."""
+    """A cycle, after whose end the interval to the next one begins. After one that changes nothing backfill waits for a change."""
     clock, settings = replay.clock, replay.engine.site.settings
     clock[CYCLE_DUE] = now + settings.interval
     if clock[PENDING] == 0 or settings.backfills == 0:
         clock[ASLEEP] = 1
         return
     fill_waiting(replay, replay.clock[PENDING], now)
-    clock[ASLEEP] = int(replay.waiting.length[0] == 0)
     tests = backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
     spent = clock[CYCLE_US] + tests * replay.test_us
     clock[CYCLE_DUE] += spent // MILLION
     clock[CYCLE_US] = spent % MILLION
+    has_changed = replay.engine.plans.changes[0] > 0 or clock[LAST_CHANGE] >= now + spent // MILLION
+    clock[ASLEEP] = int(not has_changed)
     for k in range(replay.decisions.length[0]):
         if replay.decisions.kind[k] == STARTED:
-            _leave_queue(replay, now, True)
+            take_started(replay, now, True)
             break
     _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
 @referring
-def _leave_queue(replay, now, by_backfill):
+def take_started(replay, now, by_backfill):
     """Jobs that have started leave the queue, and their ends are noted."""
     clock, pending, running = replay.clock, replay.pending, replay.engine.running
     kept = 0
@@ -331,12 +338,12 @@ def _leave_queue(replay, now, by_backfill):
             kept += 1
         elif running.partition[job] == pending[k, 1]:
             replay.backfilled[job] = by_backfill
-            _note_end(replay, job)
+            note_end(replay, job)
     clock[PENDING] = kept
 
 
 @referring
-def _note_end(replay, job):
+def note_end(replay, job):
     """The job joins those that run, by their true ends."""
     clock, end = replay.clock, _true_end(replay, job)
     place = clock[ENDING]
@@ -367,13 +374,13 @@ def _end_victims(replay, now, mode, grace_s):
             end = min(_true_end(replay, job), now + grace)
             replay.runtime[job] = end - running.start[job]
             end_earlier(replay.engine, job, now + grace)
-            _note_end(replay, job)
+            note_end(replay, job)
         else:
             _end_one(replay, job, now)
             running.start[job] = NOT_GIVEN
             replay.engine.jobs.begin[job] = now + REQUEUE_DELAY
             replay.eligible[job] = NOT_GIVEN
-            _join_all(replay, job, now)
+            queue_up(replay, job, now)
     rules.length[0] = 0
 
 

@@ -45,13 +45,13 @@ def main_pass(engine, waiting, depth, now):
                 job = waiting.next_task[job]
                 continue
             if outcome == BLOCKS:
-                _block(engine, own, partition)
+                close_partition(engine, own, partition)
             break
     return started
 
 
 @referring
-def _block(engine, reservation, partition):
+def close_partition(engine, reservation, partition):
     """Closes a reservation, or a partition with all its nodes, also for other partitions that share them."""
     scratch = engine.scratch
     if reservation >= 0:
@@ -78,8 +78,8 @@ def _try_to_start(engine, job, partition, now):
             & (scratch.completing[node] <= now)
             & (scratch.away[node] <= now)
         )
-    if not _reservations_allow(engine, job, now, job_limit(engine, job, partition)):
-        return PASSED_OVER
+    if not reservations_allow(engine, job, now, job_limit(engine, job, partition)):
+        return PASSED_OVER if engine.jobs.reservation[job] < 0 else BLOCKS
     reset_weights(engine, partition)
     chosen = choose_now(engine, job, partition)
     if over_limit(engine, job, chosen):
@@ -92,7 +92,7 @@ def _try_to_start(engine, job, partition, now):
 
 
 @referring
-def _reservations_allow(engine, job, now, limit):
+def reservations_allow(engine, job, now, limit):
     """Whether reservations let the job start now. Takes nodes of other ones out of `scratch.allowed`."""
     site, allowed = engine.site, engine.scratch.allowed
     own = engine.jobs.reservation[job]

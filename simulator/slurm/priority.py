@@ -150,7 +150,7 @@ def job_priority(engine, rules, statics, fair, row, seconds):
     if jobs.member[job] >= 0:
         total += statics.association[jobs.member[job]]
     if len(statics.resources) > 0:
-        total += _of_resources(jobs, statics.resources[partition], job)
+        total += resource_priority(jobs, statics.resources[partition], job)
     total -= jobs.nice[job]
     if total < 1.0 or len(site.cpus) == 0:
         return np.int64(1)
@@ -158,7 +158,7 @@ def job_priority(engine, rules, statics, fair, row, seconds):
 
 
 @referring
-def _of_resources(jobs, weights, job):
+def resource_priority(jobs, weights, job):
     """What the resources that a job asks for add to its priority."""
     cpus, nodes = wanted_cpus(jobs, job), jobs.min_nodes[job]
     memory = jobs.memory[job] * cpus if jobs.memory_per[job] == 1 else node_memory(jobs, job, cpus) * nodes

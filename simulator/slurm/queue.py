@@ -113,13 +113,16 @@ def eligible_from(replay, job, now):
 
 @referring
 def fill_waiting(replay, length, now):
-    """The rows that a scheduler looks at: eligible jobs, and of an array its first eligible task, with the others behind it."""
+    """The rows that a scheduler looks at: eligible jobs, and of an array its first eligible task, with the others behind it.
+
+    Returns how many rows were not eligible before."""
     waiting, jobs = replay.waiting, replay.engine.jobs
-    count, task = 0, np.int64(NOT_GIVEN)
+    count, new, task = 0, 0, np.int64(NOT_GIVEN)
     for k in range(length):
         job, partition = replay.pending[k, 0], replay.pending[k, 1]
         if replay.eligible[job] < 0:
             replay.eligible[job] = eligible_from(replay, job, now)
+            new += replay.eligible[job] >= 0
         if replay.eligible[job] < 0:
             continue
         if count > 0 and jobs.array[job] >= 0:
@@ -135,3 +138,4 @@ def fill_waiting(replay, length, now):
         waiting.partition[count] = partition
         count += 1
     waiting.length[0] = count
+    return new

@@ -9,28 +9,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cluster.arrays import ClusterArrays
-from simulator.cluster.requests import NOT_GIVEN, Requests
+from simulator.cluster.requests import NOT_GIVEN, Requests, joined_requests
 from simulator.jobs.cluster import FOREVER, Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
+from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
 from simulator.slurm.backfill import Decisions, WaitingRows
-from simulator.slurm.limit_slots import limits_of
-from simulator.slurm.loop import (
+from simulator.slurm.clockwork import (
     BATCH_DUE,
+    BEGIN,
     CYCLE_DUE,
+    CYCLE_US,
     FULL_DUE,
     LAST_BATCH,
+    LAST_CHANGE,
     LAST_PERIOD,
     MILLION,
+    NEXT_SUBMIT,
     PERIOD_DUE,
     Replay,
-    run_replay,
 )
+from simulator.slurm.limit_slots import limits_of
+from simulator.slurm.loop import run_replay
 from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
+from simulator.slurm.replays.changes import edges_of
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.state import idle_engine, site_of
+from simulator.slurm.variants.orders import by_order, is_fixed_order, run_in_order
+from simulator.slurm.variants.warm import WarmStart, begin_warm
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -41,44 +49,50 @@ TEST_US = 1000
 @dataclass(frozen=True)
 class Phases:
     """What differs between two runs of the same Slurm. cycle_s, full_s: seconds from the first submission to the first backfill cycle and
-    to the first pass over the full queue. epilog_s: least and most seconds that nodes complete, drawn for each job with `seed`. test_us:
-    microseconds that a backfill cycle takes for each job that it tests, by which later cycles are later."""
+    to the first pass over the full queue. cycle_us: microseconds by which that cycle is later. epilog_s: least and most seconds that nodes
+    complete, drawn for each job with `seed`. test_us: microseconds that a backfill cycle takes for each job that it tests, by which later
+    cycles are later."""
 
     cycle_s: int = 0
     full_s: int = 0
     epilog_s: tuple[int, int] = (0, 0)
     seed: int = 0
     test_us: int = 0
+    cycle_us: int = 0
 
     @staticmethod
     def drawn(seed: int, interval_s: int = 30, epilog_s: tuple[int, int] = (0, 5), test_us: int = TEST_US) -> Phases:
         """Phases of one more run."""
         random = np.random.default_rng(seed)
-        return Phases(int(random.integers(interval_s)), int(random.integers(60)), epilog_s, seed, test_us)
+        cycle_s, full_s, cycle_us = (int(random.integers(bound)) for bound in (interval_s, 60, MILLION))
+        return Phases(cycle_s, full_s, epilog_s, seed, test_us, cycle_us)
 
 
 @dataclass(frozen=True)
 class SlurmReplayer:
-    """Replays a described cluster under its own scheduler. requests: of the same jobs, in the same order."""
+    """Replays a described cluster under its own scheduler. requests: of the same jobs, in the same order. policy: in place of its
+    priority, None for that. warm: what a replay begins with beside the running jobs of its cluster."""
 
     description: ClusterDescription
     arrays: ClusterArrays
     requests: Requests
     phases: Phases = Phases()
+    policy: Policy | None = None
+    warm: WarmStart | None = None
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many.
 
-        Raises ValueError if the requests are of other jobs, or if jobs already run."""
-        if len(jobs.submit) != len(self.requests.submit):
-            raise ValueError(f"{len(jobs.submit)} jobs, but requests of {len(self.requests.submit)}")
-        if len(cluster.running) or len(cluster.outages):
-            raise ValueError("Slurm's replay begins on an idle cluster without outages: leave them out")
-        requests = self.requests._replace(submit=jobs.submit, limit=np.maximum(jobs.limit, 1))
-        replay = new_replay(self.description, self.arrays, requests, jobs.runtime, self.phases)
-        run_replay(replay)
-        start = replay.engine.running.start.copy()
+        Raises ValueError if the requests are of other jobs, if jobs already run of which nothing else is said, and where a formula or a
+        plug-in fails."""
+        replay, homeless = self.begun(jobs, cluster)
+        if self.policy is None or is_fixed_order(self.policy):
+            run_replay(replay)
+        else:
+            run_in_order(replay, self.policy, jobs, cluster)
+        own = slice(len(cluster.running), None)
+        start = replay.engine.running.start[own].copy()
         never = start == NOT_GIVEN
         start[never] = CANCELLED
         counts = {"never started": int(never.sum())}
@@ -86,7 +100,33 @@ class SlurmReplayer:
             counts["refused"] = int(replay.refused.sum())
         if replay.preempted.any():
             counts["preempted"] = int((replay.preempted > 0).sum())
-        return Outcome(Schedule(start, replay.backfilled), counts=counts)
+        if homeless:
+            counts["running without room"] = homeless
+        return Outcome(Schedule(start, replay.backfilled[own]), counts=counts)
+
+    def begun(self, jobs: Jobs, cluster: Cluster) -> tuple[Replay, int]:
+        """The replay before its first event, and how many running jobs found no room on the nodes. The running jobs are its first ones.
+
+        Raises ValueError as `replay` does."""
+        if len(jobs.submit) != len(self.requests.submit):
+            raise ValueError(f"{len(jobs.submit)} jobs, but requests of {len(self.requests.submit)}")
+        running = len(cluster.running)
+        if len(cluster.outages) or running != (0 if self.warm is None else len(self.warm.requests.submit)):
+            raise ValueError("Slurm's replay begins without outages, and with running jobs of a warm start alone")
+        requests = self.requests._replace(submit=jobs.submit, limit=np.maximum(jobs.limit, 1))
+        if self.policy is not None and is_fixed_order(self.policy):
+            assert self.policy.fixed is not None
+            requests = by_order(requests, self.policy.fixed(jobs, cluster.procs))
+        runtime = jobs.runtime
+        if self.warm is not None:
+            requests = joined_requests(self.warm.requests, requests)
+            runtime = np.concatenate([cluster.running.runtime, runtime])
+        begin_s = int(jobs.submit[cluster.waiting]) if len(jobs) else 0
+        replay = new_replay(self.description, self.arrays, requests, runtime, self.phases, (running, begin_s))
+        if self.warm is None:
+            return replay, 0
+        types = self.arrays.gpu_types
+        return replay, begin_warm(replay, self.description, types, self.warm, cluster.running.start)
 
 
 def new_replay(
@@ -95,8 +135,10 @@ def new_replay(
     requests: Requests,
     runtime: IntArray,
     phases: Phases,
+    begins: tuple[int, int] | None = None,
 ) -> Replay:
-    """A replay in which nothing has happened yet."""
+    """A replay in which nothing has happened yet. begins: how many of the first jobs run already, and the second at which the replay
+    begins; None for none, and for the first submission."""
     settings = slurm_settings(description.scheduler)
     if phases.test_us > 0:
         most_tests = settings.most_seconds * MILLION // phases.test_us
@@ -108,13 +150,16 @@ def new_replay(
     engine = idle_engine(site_of(arrays, settings), jobs, limits, preemption)
     num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
     rows = num_jobs * jobs.partitions.shape[1]
-    first = int(jobs.submit.min()) if num_jobs else 0
-    clock = np.zeros(14, dtype=np.int64)
+    running, first = begins or (0, int(jobs.submit.min()) if num_jobs else 0)
+    clock = np.zeros(22, dtype=np.int64)
+    clock[BEGIN], clock[NEXT_SUBMIT] = first, running
     rules = priority_rules(description.scheduler)
     clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
     clock[BATCH_DUE], clock[LAST_BATCH], clock[LAST_PERIOD] = FOREVER, first - 60, first
+    clock[CYCLE_US], clock[LAST_CHANGE] = phases.cycle_us, first - 60
     clock[PERIOD_DUE] = FOREVER if settings.basic else first + rules.period
-    order = np.argsort(jobs.submit, kind="stable")
+    order = np.arange(num_jobs)
+    order[running:] = running + np.argsort(jobs.submit[running:], kind="stable")
     low, high = phases.epilog_s
     none = np.full(num_jobs, NOT_GIVEN, dtype=np.int64)
     return Replay(
@@ -139,6 +184,8 @@ def new_replay(
         backfilled=np.zeros(num_jobs, dtype=np.bool_),
         refused=np.zeros(num_jobs, dtype=np.bool_),
         preempted=np.zeros(num_jobs, dtype=np.int64),
+        ended=np.zeros(num_jobs, dtype=np.int64),
+        edges=edges_of(engine.site),
     )
 
 

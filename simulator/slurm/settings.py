@@ -16,7 +16,8 @@ class Settings(NamedTuple):
     user_jobs, partition_jobs: jobs of a user or a partition that a cycle looks at, 0 for all. array_plans: plans of one array in a cycle.
     depth: jobs that the main scheduler looks at after events. stops_at_limit: 1 where a job over a limit blocks its partition
     (assoc_limit_stop). safe: 1 where jobs start only if a limit on used time lasts to their ends. basic: 1 under priority/basic.
-    whole_nodes: 1 under select/linear. requeues: 1 where jobs that lose a node wait again (JobRequeue)."""
+    whole_nodes: 1 under select/linear. requeues: 1 where jobs that lose a node wait again (JobRequeue). min_age: how long records of jobs
+    are kept after their ends (MinJobAge)."""
 
     backfills: int
     interval: int
@@ -37,6 +38,7 @@ class Settings(NamedTuple):
     basic: int
     whole_nodes: int
     requeues: int
+    min_age: int
 
 
 def slurm_settings(scheduler: SchedulerSettings) -> Settings:
@@ -74,6 +76,7 @@ def slurm_settings(scheduler: SchedulerSettings) -> Settings:
         basic=int("multifactor" not in str(values.get("prioritytype", "basic" if is_old else "multifactor"))),
         whole_nodes=int("linear" in str(values.get("selecttype", "linear" if is_old else "cons_tres"))),
         requeues=int(requeues_jobs(scheduler)),
+        min_age=number("minjobage", 300),
     )
 
 

@@ -84,6 +84,7 @@ class Plans(NamedTuple):
     edge: IntArray  # (most,), times at which a plan begins or ends, ascending
     at_edge: IntArray  # (most,), how many do
     rows: IntArray  # (1,), of the controller's table of slices, in which equal neighbours stay apart
+    changes: IntArray  # (1,), what the cycle itself has changed: see simulator/slurm/replays/changes.py
 
 
 class Shapes(NamedTuple):
@@ -236,6 +237,7 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
         edge=zeros(2 * num_plans + 2, np.int64),
         at_edge=zeros(2 * num_plans + 2, np.int64),
         rows=zeros(1, np.int64),
+        changes=zeros(1, np.int64),
     )
     scratch = Workspace(
         trial=_all_free(site),

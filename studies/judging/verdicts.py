@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import tracehouse
 from assets.common.trace import Trace
-from assets.evaluation.rivals import SEARCHED_KEY, THRESHOLD_RIVALS
+from assets.evaluation.replay_evaluation import SEARCHED_KEY, THRESHOLD_RIVALS
 from assets.policies.verdicts import BOUNDED_KEY, PLAIN_RIVALS, JudgedRule, chance_cloud, judged_replays
 from models.judging.chance import ChanceCloud
 from models.judging.intervals import RatioInterval

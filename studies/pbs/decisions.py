@@ -78,7 +78,8 @@ class PbsFollower:
         site = self.engine.site
         times = site.reservation_times
         last = (times[:, BEGINS] <= second) & (second < np.maximum(times[:, OVER], times[:, KEPT]))
-        return int(self.engine.load.free[~site.reservation_nodes[last].any(axis=0), 0].sum())
+        held = site.reservation_nodes[site.reservation_entry[last]].any(axis=0)
+        return int(self.engine.load.free[~held, 0].sum())
 
     def rows(self, job: int) -> list[int]:
         """The row of the ask of each chunk of a job."""
@@ -130,33 +131,31 @@ class PbsFollower:
         if self.runs(job):
             end_pbs_job(self.engine, job)
 
-    def queue(self, current: Pass) -> list[int]:
-        """The jobs that a pass considered, of an array all tasks that have not run."""
+    def considered(self, current: Pass) -> list[int]:
+        """The jobs that a pass considered, of an array all tasks."""
         jobs: dict[int, None] = {}
         for label in current.considered:
-            for job in self.arrays.get(label, [self.place[label]] if label in self.place else []):
-                if self.engine.running.start[job] == UNSET:
-                    jobs[job] = None
+            jobs |= dict.fromkeys(self.arrays.get(label, [self.place[label]] if label in self.place else []))
         return sorted(jobs)
+
+    def queue(self, current: Pass) -> list[int]:
+        """The jobs that a pass considered and that have not run."""
+        return [job for job in self.considered(current) if self.engine.running.start[job] == UNSET]
 
     def keep_nodes(self, current: Pass) -> None:
         """Reservations that ended with a job in them keep their nodes for some time."""
         engine = self.engine
         times = engine.site.reservation_times
         for k in range(len(times)):
-            of = engine.asks.reservation[engine.jobs.ask] == k
-            if (
-                times[k, OVER] <= current.time
-                and times[k, KEPT] == 0
-                and any(self.runs(int(job)) for job in np.flatnonzero(of))
-            ):
-                times[k, KEPT] = times[k, OVER] + KEPT_S
+            of = engine.asks.reservation[engine.jobs.ask] == engine.site.reservation_group[k]
+            if times[k, OVER] <= current.time and times[k, KEPT] == times[k, OVER] + 1:
+                is_used = any(self.runs(int(job)) for job in np.flatnonzero(of))
+                times[k, KEPT] = times[k, OVER] + KEPT_S if is_used else 0
 
     def decide(self, current: Pass) -> PbsEngine:
         """The engine after our pass in the state of the log. The state stays, but for usage and eligible time."""
         queue = self.engine.waiting
         queue.length[0] = 0
-        queue.hopeless[:] = False
         if self.engine.settings.fair_share:
             self.engine.shares.clock[NEXT_DECAY] = current.time if current.decayed else FOREVER
             count_running(self.engine, current.time)
@@ -164,7 +163,7 @@ class PbsFollower:
         engine = copied_pbs(self.engine)
         for job in self.queue(current):
             if queue.since[job] == UNSET and queue.eligible[job] == 0:
-                queue.since[job] = max(engine.jobs.submit[job], engine.jobs.begin[job])
+                queue.since[job] = max(engine.jobs.submit[job], self.run.jobs[job].job.begin_s)
             join_pbs_queue(engine, job, 0)
         run_pass(engine, current.time)
         return engine

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,14 @@ from simulator.cluster.requests import NOT_GIVEN, request_arrays
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.slurm.replaying import Phases, SlurmReplayer
+from simulator.slurm.settings import slurm_settings
 from studies.slurm.decisions import golden_folders
 from studies.slurm.golden_runs import GoldenRun, read_golden_run
 from studies.slurm.waits_by_group import COLUMNS, RULER, rows_by_group
 
-SEEDS = 5
+SEEDS = 20
+SOON_S = 0.3
+"""Seconds after its interval in which a cycle begins that waits for nothing."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,26 @@ def replay_golden(run: GoldenRun, phases: Phases) -> NDArray[np.int64]:
 
 def phases_of(run: GoldenRun, seed: int) -> Phases:
     """The phases of a replay. The cluster is idle before the first job, so the first backfill cycle follows its submission at once. What a
-    cycle takes for a job is what it took in the recorded run."""
-    cycles = [event.cycle for event in run.events if event.cycle is not None and event.cycle.end_time > 0]
-    spent = sum(cycle.end_time - cycle.time for cycle in cycles)
-    tests = sum(len(cycle.tests) for cycle in cycles)
-    return replace(Phases.drawn(seed, test_us=int(1e6 * spent / max(tests, 1))), cycle_s=1)
+    cycle takes for a job, and how long nodes complete, are what they took in the recorded run."""
+    interval = slurm_settings(run.cluster.scheduler).interval
+    cycles = [event.cycle for event in run.events if event.cycle is not None]
+    spent, tests = 0.0, 0
+    for cycle, following in pairwise(cycles):
+        late = following.time - cycle.time - interval
+        if cycle.end_time > 0 and late < cycle.end_time - cycle.time + SOON_S:  # it has not waited for a change
+            spent, tests = spent + late, tests + len(cycle.tests)
+    drawn = Phases.drawn(seed, epilog_s=_epilog_s(run), test_us=int(1e6 * spent / max(tests, 1)))
+    return replace(drawn, cycle_s=1)
+
+
+def _epilog_s(run: GoldenRun) -> tuple[int, int]:
+    """How long nodes complete: the first and the last decile of the seconds from ends of jobs to the next pass of the main scheduler."""
+    passes = np.array([event.time for event in run.events if event.kind == "pass"])
+    ends = np.array([event.time for event in run.events if event.kind == "end"])
+    place = np.searchsorted(passes, ends)
+    seconds = (passes[place[place < len(passes)]] - ends[place < len(passes)]).tolist()
+    least, most = np.quantile(seconds, (0.1, 0.9)) if seconds else (0, 0)
+    return int(least), round(most)
 
 
 def _runtime(run: GoldenRun, k: int) -> int:

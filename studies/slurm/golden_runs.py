@@ -191,6 +191,7 @@ def _job(row: dict[str, str], of_array: dict[str, list[int]], arrays: dict[str, 
         array_task=int(task) if task else NOT_GIVEN,
         licences=_licences(options.get("--licenses", "")),
         array_limit=int(options.get("--array", "").partition("%")[2] or 0),
+        nice=int(options.get("--nice", 0)),
     )
     return GoldenJob(
         raw=int(row["JobIDRaw"]),

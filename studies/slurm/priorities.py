@@ -1,7 +1,7 @@
 """Priorities of our Slurm against `sprio` and `sshare` of recorded runs: `python -m studies slurm_priorities`.
 
 Every snapshot has the factors of each waiting job and the usage of each account. From that usage our tree must give the same factors,
-and from the factors of age and fair share the same priority.
+and from the factors of age and fair share the same priority, with what resources, association and nice add to it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from simulator.slurm.fair_tree import classic_factors, fair_tree_factors
-from simulator.slurm.priority import PriorityRules, fair_shares, priority_rules, size_factor, static_factors
+from simulator.slurm.priority import (
+    PriorityRules,
+    fair_shares,
+    priority_rules,
+    resource_priority,
+    size_factor,
+    static_factors,
+)
 from studies.slurm.decisions import Follower, golden_folders
 from studies.slurm.golden_cluster import text_of
 from studies.slurm.golden_runs import GoldenRun, read_golden_run
@@ -71,6 +78,10 @@ def _compare_job(run: GoldenRun, follower: Follower, words: list[str], count: Co
         count[name] += abs(mine - real) < CLOSE
     weights = (rules.age, rules.fair_share, rules.job_size, rules.partition, rules.qos)
     total = sum(weight * factor for weight, factor in zip(weights, (age, fair, *ours), strict=True))
+    member = follower.requests.member[job]
+    total += float(statics.association[member]) if member >= 0 else 0.0
+    total += float(resource_priority(follower.requests, statics.resources[place], job))
+    total -= int(follower.requests.nice[job])
     # factors are printed with seven digits, which can move a sum over a whole number
     count["sum"] += int(words[1]) in {max(int(total + more), 1) for more in (-0.002, 0.0, 0.002)}
 

@@ -25,8 +25,7 @@ from models.scheduling.learning.training import Lessons
 from models.scheduling.workers.decentralised_ppo import WorkerTask
 from models.scheduling.workers.groups import LoneWorker
 from models.scheduling.workers.task_folder import write_task
-from models.scheduling.workers.window_gradients import add_window_gradients
-from models.scheduling.workers.worker_learner import WorkerLearner
+from models.scheduling.workers.worker_learner import WorkerLearner, add_window_gradients
 from simulator.jobs.jobs import jobs_from_log
 from tests.models.scheduling.workers.quick import QUICK
 from traces.synthetic.centre import CENTRES

@@ -1,15 +1,17 @@
 """An oracle of the scheduling cycle of OpenPBS: plain Python, slow, and written from a description of recorded runs alone.
 
-`cycle_starts(jobs, site)` says when and where each job starts. Within one second, reservations end first, then jobs end in the order of
-their starts, then reservations are announced and begin, then jobs are submitted and released. Each of these is followed by a pass of its
-own. A pass takes no time. What the description leaves open, and this oracle takes to be so:
+`cycle_starts(jobs, site)` says when and where each job starts. Within one second, jobs end first, in the order of their submission. Then
+reservations end, are announced and begin, and jobs are submitted and released. Each of these is followed by a pass of its own. A pass
+takes no time. What the description leaves open, and this oracle takes to be so:
 
-* `by_queue` comes after reservations, preemption levels and suspended jobs, and before the formula.
-* Jobs of reservations are not limited, do not count, and are no top jobs.
+* `by_queue` comes after reservations, preemption levels and preempted jobs, and before the formula.
+* Jobs of reservations are not limited, do not count, and are no top jobs. They get what is truly free of their nodes.
 * With `backfill_depth` 0 nothing starts behind the first job that cannot.
-* A task that its array's own limit blocks takes a slot as any job that a limit blocks.
-* An express job suspends the youngest jobs until it fits, and then lets those go on that were not needed.
-* Usage of fair share is added before it decays. Runs show that it comes in steps, see `CycleShares`.
+* A task that its array's own limit blocks takes no slot, and no task behind one that cannot start is looked at.
+* An express job takes the nodes of the youngest jobs until it fits, and then lets those go on that were not needed. Of those that
+  started in one second, the one that was submitted first gives way first.
+* Usage of fair share is what running jobs have used when a pass begins. It is added before it decays, and comes in steps, see
+  `CycleShares`.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ class _Task:
     resumed_s: int = 0
     left_s: int = 0
     used_s: int = 0
-    suspended_at_s: int | None = None
+    preempted_at_s: int | None = None
     suspended_s: int = 0
     eligible_at_start_s: int = 0
     end_s: int = 0
@@ -47,6 +49,10 @@ class _Task:
 
     def set_accrues(self, accrues: bool, now_s: int) -> None:
         self.accrued_s, self.since_s, self.accrues = self.eligible_s(now_s), now_s, accrues
+
+    def planned_s(self) -> int:
+        """What PBS takes it to run for from its next start on."""
+        return max(self.job.planned_s - self.used_s, 1)
 
     def expected_end_s(self, now_s: int) -> int:
         """By its walltime. One that is over it is expected to end in a second."""
@@ -78,6 +84,7 @@ class _Cycle:
         self.lingering: list[CycleHold] = []
         self.usage = CycleUsage(site.settings.shares) if site.settings.shares else None
         self.usage_until_s = 0.0
+        self.last_pass_s = min((task.job.submit_s for task in self.tasks), default=0)
 
     def starts(self) -> Iterable[CycleStart]:
         for task in sorted(self.over, key=lambda task: (task.start_s, task.rank)):
@@ -95,6 +102,8 @@ class _Cycle:
             times += [hold.end_s for hold in self.lingering]
             if not times:
                 return
+            if self.waiting or self.usage:
+                times.append(self.last_pass_s + self.site.settings.iteration_s)
             self._second(min(times), coming)
 
     def _coming_events(self) -> list[tuple[int, int, int, object]]:
@@ -109,28 +118,39 @@ class _Cycle:
 
     def _second(self, now_s: int, coming: list[tuple[int, int, int, object]]) -> None:
         """All that happens at now_s, with its passes."""
-        self._add_usage(now_s)
         merges = self.site.settings.merges_events
         self.lingering = [hold for hold in self.lingering if hold.end_s > now_s]
-        events = 0
-        while coming and coming[0][0] == now_s and coming[0][1] == 0:
-            self._end_reservation(coming.pop(0)[3], now_s)
-            events += self._pass_unless(merges, now_s)
-        while ended := [task for task in self.running if task.end_s <= now_s]:  # a pass may suspend one of them
-            self._end(min(ended, key=lambda task: (task.start_s, task.rank)))
-            events += self._pass_unless(merges, now_s)
+        events = self._end_jobs(merges, now_s)
         while coming and coming[0][0] == now_s:
             _, kind, _, about = coming.pop(0)
-            if kind == 2:
+            if kind == 0:
+                self._end_reservation(about, now_s)
+            elif kind == 2:
                 assert isinstance(about, CycleReservation)
                 self.reservations.append(about)
             elif kind == 4:
                 assert isinstance(about, _Task)
-                about.since_s = now_s
-                self.waiting.append(about)
-            events += self._pass_unless(merges, now_s)
+                tasks = [about]
+                while about.job.array and coming and self._is_task_of(about.job.array, coming[0][3]):
+                    tasks.append(coming.pop(0)[3])  # type: ignore[arg-type]
+                for task in tasks:
+                    task.since_s = now_s
+                self.waiting += tasks
+            events += self._pass_unless(merges, now_s) + self._end_jobs(merges, now_s)
         if merges or not events:
             self._pass(now_s)
+
+    @staticmethod
+    def _is_task_of(array: str, about: object) -> bool:
+        return isinstance(about, _Task) and about.job.array == array
+
+    def _end_jobs(self, merges: bool, now_s: int) -> int:
+        """Jobs end whose time is over, in the order of their submission, with a pass after each, which may preempt one of them."""
+        events = 0
+        while ended := [task for task in self.running if task.end_s <= now_s]:
+            self._end(min(ended, key=lambda task: task.rank))
+            events += self._pass_unless(merges, now_s)
+        return events
 
     def _pass_unless(self, merges: bool, now_s: int) -> int:
         if not merges:
@@ -149,7 +169,6 @@ class _Cycle:
             self.lingering.append(CycleHold(now_s, now_s + self.site.settings.linger_s, reservation.nodes))
         for task in inside:
             task.end_s = min(task.end_s, now_s)
-            self._end(task)
         if reservation in self.reservations:
             self.reservations.remove(reservation)
         self.waiting = [task for task in self.waiting if task.job.reservation != reservation.name]
@@ -169,18 +188,21 @@ class _Cycle:
 
     def _pass(self, now_s: int) -> None:
         top_jobs: list[_TopJob] = []
+        self.last_pass_s = now_s
+        self._add_usage(now_s)
         if self.usage:
             self.usage.of_pass = {}
-        left = list(self.waiting)
-        eligible = {task.rank: task.eligible_s(now_s) for task in left}
-        while left:
-            candidates = {
-                task.rank: CycleCandidate(task.job, task.rank, eligible[task.rank], task.suspended_at_s)
-                for task in left
-            }
-            first = min(candidates.values(), key=cmp_to_key(self._compare))
+        considered: set[tuple[int, int | None]] = set()
+        self.failed_arrays: set[str] = set()
+        self.plans_left = self.site.settings.backfill_depth
+        eligible = {task.rank: task.eligible_s(now_s) for task in self.waiting}
+        while left := [task for task in self.waiting if (task.rank, task.preempted_at_s) not in considered]:
+            candidates = [
+                CycleCandidate(task.job, task.rank, eligible.get(task.rank, 0), task.preempted_at_s) for task in left
+            ]
+            first = min(candidates, key=cmp_to_key(self._compare))
             task = next(task for task in left if task.rank == first.rank)
-            left.remove(task)
+            considered.add((task.rank, task.preempted_at_s))
             if not self._consider(task, top_jobs, now_s):
                 return
 
@@ -193,9 +215,11 @@ class _Cycle:
         if job.reservation:
             self._start_in_reservation(task, now_s)
             return True
-        blocked = is_blocked(job, [other.job for other in self.running], self.site.limits)
+        blocked = self._is_limited(task, now_s, top_jobs)
         if task.start_s is None:
             task.set_accrues(not blocked, now_s)
+        if job.array and (job.array in self.failed_arrays or self._is_array_full(job)):
+            return True
         if not blocked:
             nodes = self._nodes_for(task, now_s, self._holds(now_s, top_jobs))
             if nodes is None and is_express(job, self.site):
@@ -203,21 +227,39 @@ class _Cycle:
             if nodes is not None:
                 self._start(task, nodes, now_s)
                 return True
+        if job.array:
+            self.failed_arrays.add(job.array)
         if not settings.strict_ordering or not self._can_ever_run(task):
             return True
         if settings.backfill_depth == 0:
             return False
-        is_second_task = job.array and any(top.job.array == job.array for top in top_jobs)
-        if len(top_jobs) < settings.backfill_depth and not is_second_task:
+        if task.preempted_at_s is not None or self.plans_left > 0:
             hold = self._simulated_start(task, top_jobs, now_s)
             if hold:
                 top_jobs.append(_TopJob(job, hold))
-                self._add_request(job)
+                self.plans_left -= 1
+                self._add_request(task)
         return True
 
-    def _add_request(self, job: CycleJob) -> None:
+    def _is_array_full(self, job: CycleJob) -> bool:
+        running = sum(other.job.array == job.array for other in self.running)
+        return job.array_limit is not None and running >= job.array_limit
+
+    def _is_limited(self, task: _Task, at_s: int, top_jobs: Sequence[_TopJob], now_s: int | None = None) -> bool:
+        """Whether a limit blocks the job when it starts at a second, or when a top job begins while it runs."""
+        now_s = at_s if now_s is None else now_s
+        end_s = at_s + task.planned_s()
+        begins = [top.hold.begin_s for top in top_jobs if at_s < top.hold.begin_s < end_s]
+        for moment in (at_s, *begins):
+            running = [other.job for other in self.running if moment == now_s or other.expected_end_s(now_s) > moment]
+            running += [top.job for top in top_jobs if top.hold.begin_s <= moment < top.hold.end_s]
+            if is_blocked(task.job, running, self.site.limits):
+                return True
+        return False
+
+    def _add_request(self, task: _Task) -> None:
         if self.usage:
-            self.usage.add_for_this_pass(job.user, job.asks.ncpus * job.planned_s)
+            self.usage.add_for_this_pass(task.job.user, task.job.asks.ncpus * task.planned_s())
 
     def _holds(self, now_s: int, top_jobs: Sequence[_TopJob]) -> list[CycleHold]:
         """What jobs, top jobs and reservations have of the nodes, now and later. Jobs in reservations use what these have."""
@@ -232,7 +274,7 @@ class _Cycle:
 
     def _nodes_for(self, task: _Task, at_s: int, holds: Sequence[CycleHold]) -> dict[str, CycleAmounts] | None:
         """Where it can run from at_s on. One that was suspended needs its own nodes."""
-        span = (at_s, at_s + max(task.job.planned_s - task.used_s, 1))
+        span = (at_s, at_s + task.planned_s())
         if task.nodes is None:
             return placed(task.job, span, self.nodes, holds)
         nodes = {node.name: node for node in self.nodes}
@@ -247,44 +289,59 @@ class _Cycle:
         return placed(task.job, (0, 1), self.nodes, []) is not None
 
     def _simulated_start(self, task: _Task, top_jobs: Sequence[_TopJob], now_s: int) -> CycleHold | None:
-        """When and where it starts if all others end at their walltimes: at the end of one of them."""
+        """When and where it starts if all others end at their walltimes: at the last event of a minute of the clock."""
         holds = self._holds(now_s, top_jobs)
-        for moment in sorted({hold.end_s for hold in holds}):
-            running = [
-                other.job
-                for other in self.running
-                if not other.job.reservation and other.expected_end_s(now_s) > moment
-            ]
-            running += [top.job for top in top_jobs if top.hold.begin_s <= moment < top.hold.end_s]
-            if is_blocked(task.job, running, self.site.limits):
+        for moment in self._moments(holds, top_jobs, now_s):
+            if self._is_limited(task, moment, top_jobs, now_s):
                 continue
             nodes = self._nodes_for(task, moment, holds)
             if nodes is not None:
-                length_s = max(task.job.planned_s - task.used_s, 1)
-                return CycleHold(moment, moment + length_s, nodes, task.job.is_exclusive)
+                return CycleHold(moment, moment + task.planned_s(), nodes, task.job.is_exclusive)
         return None
+
+    def _moments(self, holds: Sequence[CycleHold], top_jobs: Sequence[_TopJob], now_s: int) -> list[int]:
+        """Seconds at which a planned job may start: the last of the ends and planned starts that come within one minute of the clock. A
+        full minute counts to the one before it."""
+        events = {hold.end_s for hold in holds} | {top.hold.begin_s for top in top_jobs}
+        for task in self.running:
+            if task.job.reservation:
+                events.add(min(task.expected_end_s(now_s), self._end_of(task.job.reservation)))
+        moments: list[int] = []
+        until_s = now_s
+        for event in sorted(event for event in events if event > now_s):
+            if moments and event <= until_s:
+                moments[-1] = event
+            else:
+                until_s = (event // 60 + 1) * 60
+                moments.append(event)
+        return moments
+
+    def _end_of(self, reservation: str) -> int:
+        return next(each.end_s for each in self.site.reservations if each.name == reservation)
 
     def _start(self, task: _Task, nodes: dict[str, CycleAmounts], now_s: int) -> None:
         if task.start_s is None:
             task.start_s, task.left_s, task.eligible_at_start_s = now_s, task.job.runtime_s, task.eligible_s(now_s)
-        if task.suspended_at_s is not None:
-            task.suspended_s += now_s - task.suspended_at_s
-            task.suspended_at_s = None
+        if task.preempted_at_s is not None:
+            task.suspended_s += now_s - task.preempted_at_s
+            task.preempted_at_s = None
         task.nodes, task.resumed_s, task.end_s = nodes, now_s, now_s + task.left_s
         self.waiting.remove(task)
         self.running.append(task)
-        self._add_request(task.job)
+        self._add_request(task)
 
     def _start_in_reservation(self, task: _Task, now_s: int) -> None:
         """On the nodes of its reservation, while this lasts. Its walltime may be longer."""
         for reservation in self.reservations:
             if reservation.name == task.job.reservation and reservation.begin_s <= now_s < reservation.end_s:
-                hosts = {node.name: node.host for node in self.nodes}
-                nodes = [CycleNode(name, has, hosts[name]) for name, has in reservation.nodes.items()]
+                nodes = [
+                    CycleNode(node.name, reservation.nodes[node.name], node.host)
+                    for node in self.nodes
+                    if node.name in reservation.nodes
+                ]
                 holds = [
                     CycleHold(other.resumed_s, other.expected_end_s(now_s), other.nodes or {}, other.job.is_exclusive)
                     for other in self.running
-                    if other.job.reservation == reservation.name
                 ]
                 if taken := placed(task.job, (now_s, now_s + 1), nodes, holds):
                     self._start(task, taken, now_s)
@@ -293,9 +350,9 @@ class _Cycle:
     # preemption
 
     def _preempt_for(self, task: _Task, top_jobs: Sequence[_TopJob], now_s: int) -> dict[str, CycleAmounts] | None:
-        """Suspends as few jobs as needed, the youngest first. Returns the nodes that the express job gets."""
+        """Preempts as few jobs as needed, the youngest first. Returns the nodes that the express job gets."""
         lower = [other for other in self.running if not other.job.reservation and not is_express(other.job, self.site)]
-        lower.sort(key=lambda other: (-other.resumed_s, -other.rank))
+        lower.sort(key=lambda other: (-other.resumed_s, other.rank))
         running, chosen = list(self.running), []
         for victim in lower:
             chosen.append(victim)
@@ -310,11 +367,18 @@ class _Cycle:
                 chosen = fewer
         nodes = self._nodes_without(task, chosen, running, top_jobs, now_s)
         for victim in chosen:
-            victim.left_s = victim.end_s - now_s
-            victim.used_s += now_s - victim.resumed_s
-            victim.suspended_at_s = now_s
-            self.waiting.append(victim)
+            self._stop(victim, now_s)
         return nodes
+
+    def _stop(self, victim: _Task, now_s: int) -> None:
+        """It waits again: on its nodes (S), anywhere with the rest of its time (C), or with all of it (R)."""
+        way = self.site.settings.preempt_order[0]
+        victim.left_s = victim.job.runtime_s if way == "R" else victim.end_s - now_s
+        victim.used_s = 0 if way == "R" else victim.used_s + now_s - victim.resumed_s
+        if way != "S":
+            victim.nodes = None
+        victim.preempted_at_s = now_s
+        self.waiting.append(victim)
 
     def _nodes_without(
         self, task: _Task, chosen: list[_Task], running: list[_Task], top_jobs: Sequence[_TopJob], now_s: int

@@ -13,8 +13,6 @@ _UNKNOWN, _ROOT = "unknown", "root"
 def is_blocked(job: CycleJob, running: Iterable[CycleJob], limits: Iterable[CycleLimit]) -> bool:
     """Whether the job would break a limit beside those that run. Jobs in reservations neither count nor are limited."""
     others, limits = [other for other in running if not other.reservation], list(limits)
-    if job.array_limit is not None and sum(other.array == job.array for other in others) >= job.array_limit:
-        return True
     return any(
         _is_about(limit, job, limits)
         and sum(_amount(limit, each) for each in (job, *others) if _shares_limit(limit, job, each)) > limit.bound
@@ -94,17 +92,19 @@ class CycleUsage:
 
 @dataclass(frozen=True)
 class CycleCandidate:
-    """A job that may start now, or go on. rank: its place in the order of submission. suspended_at_s: None if it was not."""
+    """A job that may start now, or go on. rank: its place in the order of submission. preempted_at_s: None if it was not."""
 
     job: CycleJob
     rank: int
     eligible_s: int
-    suspended_at_s: int | None = None
+    preempted_at_s: int | None = None
 
 
 def is_express(job: CycleJob, site: CycleSite) -> bool:
-    return site.settings.preempts and any(
-        queue.name == job.queue and queue.priority >= EXPRESS_PRIORITY for queue in site.queues
+    return (
+        site.settings.preempts
+        and not job.reservation
+        and any(queue.name == job.queue and queue.priority >= EXPRESS_PRIORITY for queue in site.queues)
     )
 
 
@@ -115,19 +115,19 @@ def comes_before(first: CycleCandidate, second: CycleCandidate, site: CycleSite,
         return -1 if keys[0] < keys[1] else 1
     if usage and (order := usage.compare(first.job.user, second.job.user)):
         return order
-    sort_key = site.settings.sort_key or (lambda job: 0.0)
-    last = (sort_key(first.job), first.rank), (sort_key(second.job), second.rank)
+    sign = -1 if site.settings.widest_first else 0
+    last = (sign * first.job.asks.ncpus, first.rank), (sign * second.job.asks.ncpus, second.rank)
     return -1 if last[0] < last[1] else 1
 
 
 def _first_keys(candidate: CycleCandidate, site: CycleSite) -> tuple[float, ...]:
     """Reservation, preemption level, suspension, queue and formula, the smallest first."""
-    job, settings, suspended_at_s = candidate.job, site.settings, candidate.suspended_at_s
+    job, settings, preempted_at_s = candidate.job, site.settings, candidate.preempted_at_s
     place, queue = next((k, queue) for k, queue in enumerate(site.queues) if queue.name == job.queue or job.reservation)
     return (
         0 if job.reservation else 1,
         0 if is_express(job, site) else 1,
-        float("inf") if suspended_at_s is None else suspended_at_s,
+        float("inf") if preempted_at_s is None else preempted_at_s,
         *((-queue.priority, place) if settings.by_queue else ()),
-        -settings.formula(job, candidate.eligible_s) if settings.formula else 0.0,
+        -settings.formula.value(job, candidate.eligible_s) if settings.formula else 0.0,
     )

@@ -7,12 +7,12 @@ import json
 import math
 import re
 from calendar import timegm
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 from tests.pbs.cycle_types import (
     CycleAmounts,
+    CycleFormula,
     CycleJob,
     CycleLimit,
     CycleNode,
@@ -43,17 +43,13 @@ def recorded_site(folder: Path, before_s: int = 0) -> CycleSite:
         strict_ordering=keys["strict_ordering"] == "True",
         by_queue=keys["by_queue"] == "True",
         backfill_depth=int(depth[-1]) if depth else 1,
-        formula=_bounded(float(formula.group(1))) if formula else None,
+        formula=CycleFormula(float(formula.group(1))) if formula else None,
         shares=_shares(folder, keys, int(scenario["t0"]) - before_s) if keys["fair_share"] == "True" else None,
         preempts=True,
     )
     priorities = {name: int(value) for name, value in re.findall(r"set queue (\w+) Priority = (\d+)", qmgr)}
     queues = tuple(CycleQueue(name, priorities.get(name, 0)) for name in re.findall(r"create queue (\w+)", qmgr))
     return CycleSite(_nodes(folder), queues, tuple(_limits(qmgr)), _reservations(folder), settings)
-
-
-def _bounded(cap_s: float) -> Callable[[CycleJob, float], float]:
-    return lambda job, eligible_s: eligible_s - min((job.walltime_s or 0) * math.sqrt(job.asks.ncpus), cap_s)
 
 
 def _nodes(folder: Path) -> tuple[CycleNode, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -123,20 +124,37 @@ class CycleShares:
 
 
 @dataclass(frozen=True)
+class CycleFormula:
+    """job_sort_formula: eligible time less a bounded product of walltime and the root of processors. No walltime is zero in it."""
+
+    cap_s: float
+
+    @property
+    def text(self) -> str:
+        return f"eligible_time - min(walltime*sqrt(ncpus), {self.cap_s:g})"
+
+    def value(self, job: CycleJob, eligible_s: float) -> float:
+        return eligible_s - min((job.walltime_s or 0) * math.sqrt(job.asks.ncpus), self.cap_s)
+
+
+@dataclass(frozen=True)
 class CycleSettings:
-    """Of the scheduler. formula: of a job and its eligible seconds, highest first. sort_key: job_sort_key, lowest first.
+    """Of the scheduler. formula: highest first. widest_first: job_sort_key is `ncpus HIGH`.
 
     merges_events: one pass for all events of a second, in place of one for each. linger_s: how long a reservation keeps its nodes that
-    ends with a job in it. preempts: whether express jobs suspend others.
+    ends with a job in it. preempts: whether express jobs take nodes of others, in which way preempt_order says: it suspends (S),
+    checkpoints (C) or queues again (R). iteration_s: a pass comes at least so often while jobs wait.
     """
 
     strict_ordering: bool = False
     by_queue: bool = True
     backfill_depth: int = 1
-    formula: Callable[[CycleJob, float], float] | None = None
-    sort_key: Callable[[CycleJob], float] | None = None
+    formula: CycleFormula | None = None
+    widest_first: bool = False
     shares: CycleShares | None = None
     preempts: bool = False
+    preempt_order: str = "SCR"
+    iteration_s: int = 600
     merges_events: bool = False
     linger_s: int = 30
 

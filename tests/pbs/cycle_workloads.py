@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 
 import numpy as np
 
 from tests.pbs.cycle_types import (
     CycleAmounts,
+    CycleFormula,
     CycleJob,
     CycleLimit,
     CycleNode,
@@ -30,12 +31,31 @@ def cycle_workload(seed: int, jobs: int = 30) -> tuple[tuple[CycleJob, ...], Cyc
     queues = tuple(CycleQueue(f"q{k}", int(rng.choice((0, 10, 10, 50, 160)))) for k in range(int(rng.integers(1, 4))))
     reservations = _reservations(rng, nodes) if rng.random() < 0.5 else ()
     limits = tuple(_limit(rng, queues) for _ in range(int(rng.integers(0, 4)))) if rng.random() < 0.5 else ()
+    limits = tuple({(one.owner, one.each, one.who, one.resource): one for one in limits}.values())
     site = CycleSite(nodes, queues, limits, reservations, _settings(rng))
     submit_s, listed = 0, []
-    for k in range(jobs):
+    while len(listed) < jobs:
         submit_s += int(rng.choice((0, 0, 1, 7, 40)))
-        listed.append(_job(rng, f"j{k}", submit_s, site))
+        job = _job(rng, f"j{len(listed)}", submit_s, site)
+        listed += _tasks(rng, job) if rng.random() < 0.07 else [job]
     return tuple(listed), site
+
+
+def _tasks(rng: np.random.Generator, job: CycleJob) -> list[CycleJob]:
+    """An array of such jobs, half of the arrays with a limit of their own."""
+    limit = int(rng.integers(1, 3)) if rng.random() < 0.5 else None
+    return [
+        replace(
+            job,
+            name=f"{job.name}[{k}]",
+            runtime_s=int(rng.integers(1, 30)),
+            array=job.name,
+            array_limit=limit,
+            reservation="",
+            released_s=0,
+        )
+        for k in range(int(rng.integers(2, 5)))
+    ]
 
 
 def _nodes(rng: np.random.Generator) -> tuple[CycleNode, ...]:
@@ -58,13 +78,7 @@ def _reservations(rng: np.random.Generator, nodes: tuple[CycleNode, ...]) -> tup
         begin_s += int(rng.integers(40, 160))
         end_s = begin_s + int(rng.integers(20, 80))
         chosen = rng.choice(len(nodes), size=int(rng.integers(1, len(nodes) + 1)), replace=False)
-        whole = rng.random() < 0.5
-        has = {
-            nodes[j].name: nodes[j].has
-            if whole
-            else CycleAmounts(max(nodes[j].has.ncpus // 2, 1), nodes[j].has.memory // 2)
-            for j in sorted(chosen)
-        }
+        has = {nodes[j].name: nodes[j].has for j in sorted(chosen)}
         reservations.append(CycleReservation(f"R{k}", begin_s, end_s, has))
         begin_s = end_s + 31
     return tuple(reservations)
@@ -84,13 +98,12 @@ def _settings(rng: np.random.Generator) -> CycleSettings:
     return CycleSettings(
         strict_ordering=bool(rng.random() < 0.7),
         by_queue=bool(rng.random() < 0.5),
-        backfill_depth=int(rng.choice((1, 1, 2, 3))),
-        formula=(lambda job, eligible_s: eligible_s - min((job.walltime_s or 0) * math.sqrt(job.asks.ncpus), cap_s))
-        if rng.random() < 0.3
-        else None,
-        sort_key=(lambda job: -job.asks.ncpus) if rng.random() < 0.2 else None,
-        shares=CycleShares(SHARES, 11, int(rng.choice((30, 97))), 0.5) if rng.random() < 0.3 else None,
+        backfill_depth=int(rng.choice((0, 1, 1, 2, 3))),
+        formula=CycleFormula(cap_s) if rng.random() < 0.3 else None,
+        widest_first=bool(rng.random() < 0.2),
+        shares=CycleShares(SHARES, 11, int(rng.choice((30, 97))), 0.5, polls_s=10) if rng.random() < 0.3 else None,
         preempts=bool(rng.random() < 0.3),
+        preempt_order=str(rng.choice(("SCR", "SCR", "CR", "R"))),
     )
 
 
@@ -108,6 +121,7 @@ def _job(rng: np.random.Generator, name: str, submit_s: int, site: CycleSite) ->
         runtime_s,
         chunks,
         walltime_s if rng.random() < 0.93 else None,
+        walltime_s // 2 if rng.random() < 0.05 else None,
         arrangement=str(rng.choice(("free", "free", "pack", "scatter"))),
         is_exclusive=bool(rng.random() < 0.15),
         queue=site.queues[int(rng.integers(len(site.queues)))].name,

@@ -1,7 +1,5 @@
 """Tests of pipelines: executors, step_log, worker."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable
@@ -22,10 +20,9 @@ from models.scheduling.workers.decentralised_ppo import WorkerTask
 from models.scheduling.workers.task_folder import write_task
 from models.scheduling.workers.worker import raise_failure
 from pipelines import worker
-from pipelines.definitions import defs
+from pipelines.definitions import WarehouseResource, defs
 from pipelines.executors import WANTED, wanted_executor
 from pipelines.processes import this_process
-from pipelines.resources import WarehouseResource
 from pipelines.step_log import SILENT_S, StepWatch, asset_name, step_logger
 from simulator.jobs.jobs import jobs_from_log
 from warehouse import Warehouse, door

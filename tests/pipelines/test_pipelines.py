@@ -1,4 +1,4 @@
-"""Tests of pipelines: faults, first_use, jobs, nights, resources, terminal."""
+"""Tests of pipelines: faults, first_use, jobs, nights, terminal."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ import tracehouse.cli.keeping.logs as logs_commands
 from assets.common.storage import artefacts_folder
 from assets.ingest import core_jobs
 from assets.ingest.raw_log import raw_log
+from pipelines.definitions import WarehouseResource
 from pipelines.faults import EXIT_CODE, FAULT, MOST_KEPT, kept_fault, show_tracebacks
 from pipelines.first_use import FIRST_COMMANDS, TINY_SOURCES, compile_for_first_use
 from pipelines.jobs import JOBS
 from pipelines.nights import freshness, nightly_schedule
-from pipelines.resources import WarehouseResource
 from pipelines.terminal import printable, printable_output
 from tests.pipelines.command_line import in_brief
 from tests.pipelines.test_automation import JOB, drop

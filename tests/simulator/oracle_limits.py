@@ -16,11 +16,18 @@ from tests.simulator.oracle_types import Job, RunningJob, Workload
 
 
 class OracleLimit(NamedTuple):
-    """counts: "jobs", "cpu", "outstanding" or "used". keys: of each job by its order, None for jobs it is not about. bounds: by key."""
+    """counts: "jobs", "cpu", "outstanding" or "used". keys: of each job by its order, None for jobs it is not about. bounds: by key.
+    changes: second, key, and its bound from then on."""
 
     counts: str
     keys: Sequence[int | None]
     bounds: dict[int, int]
+    changes: Sequence[tuple[int, int, int]] = ()
+
+    def bound_at(self, key: int, second: int) -> int:
+        """The bound of a key that holds at a second."""
+        later = [bound for since, of, bound in self.changes if of == key and since <= second]
+        return later[-1] if later else self.bounds[key]
 
 
 class OracleGate(NamedTuple):
@@ -74,6 +81,7 @@ class LimitedReplay(Replay):
         """Changes of gates, and the times at which outstanding time has shrunk enough, are events too."""
         events = super().events_ahead()
         events += [second for gate in self.gates for span in gate.closed for second in span if second > self.t]
+        events += [second for limit in self.limits for second, _, _ in limit.changes if second > self.t]
         return events + [second for job in self.waiting for second in self.over_no_longer(job)]
 
     # Who is held.
@@ -99,7 +107,7 @@ class LimitedReplay(Replay):
         key = limit.keys[job.order]
         if key is None or key not in limit.bounds:
             return False
-        bound, others = limit.bounds[key], self.of_key(limit, job)
+        bound, others = limit.bound_at(key, self.t), self.of_key(limit, job)
         if limit.counts == "jobs":
             return len(others) >= bound
         if limit.counts == "used":
@@ -127,9 +135,9 @@ class LimitedReplay(Replay):
                 key = limit.keys[job.order]
                 assert key is not None
                 rate = sum(running.job.procs for running in self.of_key(limit, job))
-                if limit.bounds[key] == 0:
+                if limit.bound_at(key, self.t) == 0:
                     return []
-                too_much = self.outstanding(limit, job) + job.procs * job.limit - limit.bounds[key]
+                too_much = self.outstanding(limit, job) + job.procs * job.limit - limit.bound_at(key, self.t)
                 seconds.append(self.t + -(-too_much // rate))
         return [max(seconds)] if seconds else []
 

@@ -15,13 +15,16 @@ from simulator.pbs.settings import PbsPhases
 from traces.cluster.accounts import Account, AccountUser, Limit
 from traces.cluster.description import ClusterDescription, SchedulerSettings, Setting
 from traces.cluster.nodes import Node, Partition
-from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.reservations import AdvanceReservation, Gate
 
 MIB_PER_NODE = 1024
 
 
 def pbs_site(
-    limits: tuple[Limit, ...] = (), reservations: tuple[AdvanceReservation, ...] = (), **values: Setting
+    limits: tuple[Limit, ...] = (),
+    reservations: tuple[AdvanceReservation, ...] = (),
+    gates: tuple[Gate, ...] = (),
+    **values: Setting,
 ) -> ClusterDescription:
     """The cluster with these settings of its scheduler."""
     return ClusterDescription(
@@ -33,6 +36,7 @@ def pbs_site(
         (),
         limits,
         reservations,
+        gates,
         scheduler=SchedulerSettings("pbs", "23.06", {"by_queue": False, "strict_ordering": True, **values}),
     )
 

@@ -176,6 +176,17 @@ def _classic() -> Scenario:
     return Scenario(_NODES, [_ALL], [*SETTINGS, "PriorityFlags=NO_FAIR_TREE"], _jobs(11, 60, _nothing), _ACCOUNTS)
 
 
+def _priorities() -> Scenario:
+    """Priority by resources, by association, and less by nice."""
+    weights = ["PriorityWeightTRES=CPU=3000,Mem=2000", "PriorityWeightAssoc=4000"]
+    accounts = [*_ACCOUNTS, "modify user slu1 set priority=10", "modify user slu2 set priority=40"]
+
+    def change(draw: random.Random, job: dict[str, Any]) -> None:
+        job["nice"] = draw.choice((None, None, 50, 300))
+
+    return Scenario(_NODES, [_ALL], [*SETTINGS, *weights], _jobs(14, 60, change), accounts)
+
+
 def _tasks() -> Scenario:
     """Jobs that say how many tasks go on a node, and not how many nodes."""
 
@@ -202,5 +213,6 @@ FEATURES: dict[str, Callable[[], Scenario]] = {
     "outstanding": _outstanding,
     "classic": _classic,
     "tasks": _tasks,
+    "priorities": _priorities,
 }
 """Scenarios by the rule that they are about."""

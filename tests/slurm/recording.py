@@ -27,7 +27,7 @@ SACCT = (
     "CPUTimeRAW,Reservation,ReservationId,Constraints,AssocID,Cluster,Group,UID,WCKey,SubmitLine"
 )
 SQUEUE = "%i|%j|%T|%Q|%r|%V|%e|%S|%Y|%N|%P|%q|%a"
-SPRIO = "%i|%Y|%A|%F|%J|%P|%Q|%a|%f|%j|%p|%q|%T|%N"
+SPRIO = "%i|%Y|%A|%F|%J|%P|%Q|%a|%f|%j|%p|%q|%T|%N|%B"
 BEGIN_S = 1_704_067_200
 """When the fast clock begins: the first of January 2024."""
 SNAPSHOT_S = 60

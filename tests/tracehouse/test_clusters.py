@@ -49,6 +49,16 @@ def test_the_configuration_of_an_archive_and_of_pbs(site: Path, tmp_path: Path) 
         (tmp_path / name).write_text(text)
     paths = [tmp_path / "qmgr.txt", tmp_path / "pbsnodes.txt"]
     assert clusters.read_configuration(paths, "x").description.scheduler.name == "pbs"
+    log = tmp_path / "20260301"
+    log.write_text(
+        "03/01/2026 08:00:00;Y;R7.head;requestor=Scheduler@head start=1772352000 end=1772355600 nodes=(n1:ncpus=4)+(gone:ncpus=4)\n"
+        "03/01/2026 08:00:01;Y;R8.head;requestor=Scheduler@head start=1772352000 end=1772355600 nodes=(gone:ncpus=4)\n"
+        "03/01/2026 08:00:02;Q;9.head;queue=workq\n"
+    )
+    with_log = clusters.read_configuration([*paths, log], "x", "Europe/Berlin")
+    (reservation,) = with_log.description.reservations
+    assert (reservation.name, reservation.nodes, reservation.announced_s) == ("R7.head", ("n1",), 1772348400)
+    assert "1: reservations of nodes that the cluster does not have" in str(with_log.remarks[-1])
 
 
 def test_faults(tmp_path: Path, site: Path) -> None:

@@ -35,6 +35,7 @@ COMMANDS = {
     "compare": ("replay", "Compare two saved runs of a source."),
     "periods": ("history.periods", "Compare two periods: what got worse, for whom, since when."),
     "who": ("history.who", "Who waited, and who wasted: by user, account or queue."),
+    "why": ("history.why", "Why jobs waited: hours by cause, of one job or of many."),
     "what-if": ("what_if", "Compare scenarios of a file with the source as it is."),
     "place": ("place", "Choose idle nodes for jobs that start together."),
     "wait": ("predicting.wait", "How long would a job wait?"),

@@ -84,7 +84,8 @@ def replay(trace_or_source: str, as_json: bool, save: str | None, **given: Any) 
       formula:TEXT               highest value first, as in PBS Professional: formula:10*eligible_time/walltime + ncpus
       FILE.py:NAME               a function of yours, lowest score first
       slurm, pbs                 the scheduler that the source's cluster describes: usual where it has one
-      slurm:POLICY, pbs:POLICY   the same, with such an order in place of its own: slurm:SAF
+      slurm:POLICY, pbs:POLICY   the same, with an order in place of its own: slurm:SAF,
+                                 under Slurm also one that changes: slurm:WFP3, slurm:FILE.json
       learned                    the policy trained for the source
       FILE.json                  a trained policy
     """

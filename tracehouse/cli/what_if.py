@@ -22,6 +22,11 @@ from tracehouse.text.what_if_text import what_if_text
 @click.option(
     "--source", "-s", shell_complete=complete_sources, help="A source or the path of a log. Default: that of the file."
 )
+@click.option(
+    "--cluster",
+    metavar="NAME",
+    help="Base: the scheduler of this cluster's configuration, or an order under its limits (clusters/NAME.toml).",
+)
 @part_options()
 @click.option(
     "--out",
@@ -50,6 +55,7 @@ from tracehouse.text.what_if_text import what_if_text
 def what_if_command(
     scenarios: Path,
     source: str | None,
+    cluster: str | None,
     out: Path | None,
     file_format: str,
     html: Path | None,
@@ -72,7 +78,7 @@ def what_if_command(
     """
     from tracehouse.scenarios import what_if
 
-    answer = what_if(scenarios, source, **take_part(others))
+    answer = what_if(scenarios, source, cluster=cluster, **take_part(others))
     if as_json:
         click.echo(json.dumps(answer.summary))
     else:

@@ -15,9 +15,94 @@ from assets.common.writing.outputs import check_file, refuse_binary_on_terminal,
 from assets.policies.settings import TrainingSettings
 from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.replay.settings import RunSettings
-from models.scheduling.options import AGENT_PPO, PAPER_PPO, Recipe
-from tracehouse.learning.many_workers import reports_of, training_by_ppo, with_sizes
-from tracehouse.text.replay_text import ITS_RULE, THIS_POLICY
+from models.scheduling.options import AGENT_PPO, PAPER_PPO, PopulationOptions, Recipe, WorkerOptions
+from tracehouse.text.training_text import ITS_RULE, THIS_POLICY
+
+if TYPE_CHECKING:
+    from models.scheduling.learning.recipes import PPOTraining
+
+_NAMES = ("workers", "launcher", "torchrun", "sync_fraction", "backlogs", "population", "interval", "repeat")
+
+
+def training_by_ppo(settings: TrainingSettings) -> PPOTraining:
+    """How PPO is done. Raises ValueError where settings contradict each other or the method."""
+    from models.scheduling.learning.ppo import train_by_ppo
+
+    given: dict[str, Any] = settings.model_dump(include=set(_NAMES), exclude_none=True)
+    if not given:
+        return train_by_ppo
+    from models.scheduling.workers.launching import OnWorkers
+    from simulator.policies.registry import parse_policy
+
+    if settings.method != "ppo":
+        raise ValueError(f"--{_option(next(iter(given)))} is about ppo: leave --method {settings.method} out")
+    if "workers" not in given and "population" not in given:
+        raise ValueError(f"--{_option(next(iter(given)))} is about many workers: give --workers, too")
+    if "interval" in given and "population" not in given:
+        raise ValueError("--interval is about populations: give --population, too")
+    if "population" in given and settings.minibatch is not None:
+        raise ValueError("--population tunes the size of minibatches: leave --minibatch out")
+    if "torchrun" in given and given.get("launcher") == "ray":
+        raise ValueError("--torchrun starts workers, and so does --launcher ray: leave one of them out")
+    if "backlogs" in given:
+        parse_policy(given["backlogs"])
+    names = {
+        "workers": "workers",
+        "launcher": "launcher",
+        "sync_fraction": "sync_fraction",
+        "backlogs": "backlog_policy",
+    }
+    workers = WorkerOptions(**{names[name]: given[name] for name in names if name in given})
+    population = None
+    if "population" in given:
+        members = given["population"]
+        interval = {"interval": given["interval"]} if "interval" in given else {}
+        population = PopulationOptions(members=members, replaced=max(members // 4, 1), **interval)
+    repeated = _stops(given["repeat"], workers.workers) if "repeat" in given else {}
+    return OnWorkers(workers, population, given.get("torchrun"), repeated=repeated)
+
+
+def with_sizes(recipe: Recipe, trajectories: int | None = None, minibatch: int | None = None) -> Recipe:
+    """The recipe with so many windows in an epoch and decisions in a step. Raises ValueError for a method other than ppo, and where
+    siblings do not divide the windows."""
+    given = {"trajectories": trajectories, "minibatch": minibatch}
+    asked = {name: value for name, value in given.items() if value is not None}
+    if not asked:
+        return recipe
+    if recipe.method != "ppo":
+        raise ValueError(f"--{next(iter(asked))} is about ppo: leave --method {recipe.method} out")
+    siblings = recipe.ppo.siblings
+    if trajectories is not None and trajectories % siblings:
+        raise ValueError(
+            f"--trajectories {trajectories}: expected a multiple of {siblings}, the siblings of each window"
+        )
+    return recipe.model_copy(update={"ppo": recipe.ppo.model_copy(update=asked)})
+
+
+def reports_of(recipe: Recipe, by_ppo: PPOTraining) -> int:
+    """How many reports of progress a training gives."""
+    population: PopulationOptions | None = getattr(by_ppo, "population", None)
+    return recipe.epochs if population is None else -(-recipe.epochs // population.interval)
+
+
+def _option(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _stops(path: Path, workers: int) -> dict[str, list[int]]:
+    """Where the workers of an earlier training stopped. Raises ValueError for a policy of another training, or of other workers."""
+    from models.scheduling.policy_file import load_policy
+
+    parameters = load_policy(path)[1].get("parameters", {})
+    if "families_done" not in parameters:
+        raise ValueError(f"{path}: not trained on many workers, so there is nothing to repeat: give a policy that was")
+    if parameters["workers"]["workers"] != workers:
+        raise ValueError(
+            f"{path}: trained on {parameters['workers']['workers']} workers: give --workers with that number"
+        )
+    stops: dict[str, list[int]] = parameters["families_done"]
+    return stops
+
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -27,6 +112,7 @@ if TYPE_CHECKING:
     from models.scheduling.learning.recipes import PPOTraining
     from models.scheduling.learning.training import EpochReport
     from models.scheduling.learning.training_run import JudgedPolicy
+    from tracehouse.logs import Log
 
 COMPARED_HEURISTICS = ("FCFS", "SJF", "SAF", "F1")
 """Policies that a trained policy is compared with, by the goal."""
@@ -86,18 +172,23 @@ class TrainingResult:
     happened: str | None
 
 
-def read_jobs(log_or_source: str, estimates: str, trace: Trace | None = None) -> JobsToTrain:
-    """The jobs of a log (an existing path) or of a source. trace: where they have been read already. Raises LogError, CatalogueError or
+def read_jobs(log_or_source: str, asked: TrainingSettings, log: Log | None = None) -> JobsToTrain:
+    """The jobs of a log (an existing path) or of a source. log: where they have been read already. Raises LogError, CatalogueError or
     ValueError with the remedy."""
+    from assets.replay.own.slurm.training import check_on_slurm, run_settings_on_slurm
     from tracehouse.replaying import warn_of_peak
 
-    settings, is_log = RunSettings(estimates=estimates), is_path(log_or_source)
+    settings, is_log = RunSettings(estimates=asked.estimates), is_path(log_or_source)
+    if asked.cluster is not None:
+        check_on_slurm(asked)
+        settings = run_settings_on_slurm(asked.cluster)
+    trace = None if log is None else log.trace(labels=settings.labels)
     if is_log:
         check_log_estimates(Path(log_or_source), settings)
     source = log_source(Path(log_or_source)) if is_log else catalogue_source(log_or_source)
     if trace is None:
         with say_if_slow(f"reading {log_or_source}"):
-            trace = load_any_trace(source, settings, not is_log)
+            trace = load_any_trace(source, settings, not is_log, settings.labels)
         if is_log:
             warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     return JobsToTrain(log_or_source, trace, not is_log and is_loaded(source.name))
@@ -109,6 +200,7 @@ def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None
     What is trained on a source in the warehouse challenges its champion. Raises ValueError with the remedy.
     """
     from assets.policies.training import PolicyTask, TrainingSetup, split_of
+    from assets.replay.own.slurm.training import setup_on_slurm
     from models.scheduling.learning.training_run import best_by_validation
     from models.scheduling.policy_file import policy_to_bytes
     from models.scheduling.workers.launching import forget
@@ -118,9 +210,11 @@ def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None
     by_ppo = training_by_ppo(settings)
     recipe = with_sizes(_recipe(settings), settings.trajectories, settings.minibatch)
     task = PolicyTask(
-        **settings.model_dump(include={"goal", "backfill", "estimates", "rules", "window_jobs"}), **decides
+        **settings.model_dump(include={"goal", "backfill", "estimates", "rules", "window_jobs", "cluster"}), **decides
     )
-    setup = TrainingSetup.on_split(jobs.trace, task, split_of(jobs.trace, task.window_jobs))
+    make_setup = TrainingSetup.on_split if task.cluster is None else setup_on_slurm
+    with say_if_slow("looking for windows to learn from"):
+        setup = make_setup(jobs.trace, task, split_of(jobs.trace, task.window_jobs))
     learned = recipe.method if settings.learn == "order" else settings.learn
     path = _path_of(out or Path(f"{jobs.short_name}-{learned}.json"), plot)
     policies = _train(setup, recipe, seeds, path, plot, by_ppo)
@@ -129,9 +223,10 @@ def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None
         key, costs = _rivals(setup, policies, best)
     judged = _judged(setup, best, key) if setup.task.rules == "standard" else None
     words = {name: str(each.verdict) for name, each in judged.judgements.items()} if judged else {}
-    card = setup.card(best, FILE_CARD, unseen_costs=costs, verdicts=words)
+    names = FILE_CARD if task.cluster is None else (*FILE_CARD, "cluster")
+    card = setup.card(best, names, unseen_costs=costs, verdicts=words)
     write_output(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
-    keeps = jobs.is_loaded and setup.task.rules == "standard"
+    keeps = jobs.is_loaded and setup.task.rules == "standard" and task.cluster is None
     happened = _adopt(setup, policies, accept_trade) if keeps else None
     for seed in seeds:
         forget(_checkpoint_of(path, seed))
@@ -251,11 +346,13 @@ def _checkpoint_of(path: Path, seed: int) -> Path:
 def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPolicy) -> tuple[str, dict[str, float]]:
     """The formula of the best priority key, and the goal's cost of every policy on the jobs that judge."""
     from models.scheduling.priority_key import search_guarded_key, searched_jobs
+    from models.scheduling.slurm_arena import OWN
     from simulator.policies.registry import assisted
 
     arena, judging = setup.arena, setup.judging
-    key = search_guarded_key(arena, searched_jobs(setup.trained_jobs), best.recipe.key, 1).best
-    costs = {name: float(arena.costs(name, judging).mean()) for name in COMPARED_HEURISTICS}
+    key = search_guarded_key(arena.on_processors, searched_jobs(setup.trained_jobs), best.recipe.key, 1).best
+    names = COMPARED_HEURISTICS if setup.task.cluster is None else (OWN, *COMPARED_HEURISTICS)
+    costs = {name: float(arena.costs(name, judging).mean()) for name in names}
     if arena.agent is not None:
         costs[ITS_RULE] = float(arena.costs(assisted(arena.base, arena.agent), judging).mean())
     costs["key"] = float(arena.costs(key.policy, judging).mean())
@@ -267,8 +364,11 @@ def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPoli
 def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> JudgedRules:
     """The policy and its rivals on one replay of the whole log, over the jobs after those that training was open to."""
     from assets.policies.verdicts import JudgedRule, judge_rules, rivals_with
+    from assets.replay.own.slurm.training import judged_on_slurm
 
     task, agent = setup.task, setup.arena.agent
+    if task.cluster is not None:
+        return judged_on_slurm(setup, {"key": key, THIS_POLICY: best.trained.weights})
     ours = [JudgedRule("key", key, task.backfill, task.estimates)]
     weights = best.trained.weights
     if agent is None:

@@ -49,6 +49,7 @@ def train(
     **settings
         * `goal` ("bsld"), `backfill` ("easy"), `estimates` ("requested"), `window_jobs` (512): as in `make_env`.
         * `learn` ("order"): or "backfilling", "inspector", an agent beside a policy. With it go `agent` and `policy`.
+        * `cluster` (None): the name of a described Slurm, in the place of whose priority the order is trained and judged.
         * `method` ("ppo"): or "evolution", "imitation". `layout`, `start`, `rules`, `paper`, `epochs`, `trajectories`, `minibatch`.
         * `workers`, `population`, `interval` (None): many processes, and population-based training.
 
@@ -73,7 +74,6 @@ def train(
     """
     refuse_unknown("train", settings, TrainSettings.__annotations__)
     asked = written_settings(TrainingSettings, settings | {"seeds": seeds, "accept_trade": accept_trade})
-    given, trace = (log.given, log.trace()) if isinstance(log, Log) else (str(log), None)
-    jobs = read_jobs(given, asked.estimates, trace)
+    jobs = read_jobs(log.given, asked, log) if isinstance(log, Log) else read_jobs(str(log), asked)
     trained = train_policy(jobs, asked, None if out is None else Path(out), None)
     return PolicyFile(trained.path, trained.card)

@@ -1,24 +1,16 @@
-"""What `tracehouse replay`, `compare`, `train` and `distil` print for people; names are those of docs/reference/semantics.md."""
+"""What `tracehouse replay` and `compare` print for people; names are those of docs/reference/semantics.md."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assets.replay.scenarios.left_out import left_out_text
 from assets.replay.settings import OWN_SCHEDULERS, RunSettings
 from assets.report.words import duration_text, number_text
-from models.judging.verdict import DOMINATES, plain_word, verdict_text
+from models.judging.verdict import verdict_text
 from simulator.jobs.words import partitions_text
-from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
-
-if TYPE_CHECKING:
-    from assets.policies.training import TrainingSetup
-    from assets.policies.verdicts import JudgedRules
-    from models.judging.chance import ChanceCloud
-
-THIS_POLICY, ITS_RULE = "this policy", "its rule"
-"""What `tracehouse train` calls what it has trained, and the rule that an agent starts from."""
+from tracehouse.text.tables import TableColumn, fitted_table, folded
 
 SHOWN_STATISTICS = {"average": 0, "median": 0, "p90": 4, "p95": 1, "p99": 3, "max": 2}
 """Statistics of a metric, and in which order a narrow terminal loses them, the largest number first."""
@@ -57,6 +49,7 @@ SHOWN_COUNTS = (
     "equal_submit_times",
     "repeated_job_ids",
     "running_jobs",
+    "running_jobs_without_room",
     "waiting_jobs",
     "cancelled_jobs",
     "outages",
@@ -88,17 +81,6 @@ CLASS_COLUMNS = (
     TableColumn("bounded slowdown", 17),
 )
 LATER_HALF = "The baseline is A. Saved runs are judged by their later half; `tracehouse what-if` judges all jobs."
-RATIO_NAMES = ("bounded_slowdown", "wait", "p99_wait", "area_wait", "wide_wait")
-RATIO_COLUMNS = (
-    TableColumn("", 14, right=False),
-    TableColumn("bounded slowdown", 17),
-    TableColumn("mean wait", 10),
-    TableColumn("p99 wait", 10),
-    TableColumn("wait by work", 13, last=1),
-    TableColumn("wide jobs", 10, last=2),
-    TableColumn("random orders as good", 21, last=3),
-    TableColumn(" verdict", right=False),
-)
 
 
 def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
@@ -166,17 +148,19 @@ def _on_cluster_lines(summary: dict[str, Any]) -> list[str]:
             f"{OWN_SCHEDULERS[name]} is not deterministic: in {len(waits)} runs the mean wait is {duration_text(waits[0])} to "
             f"{duration_text(waits[-1])}. The first of them follows"
         )
-    lines += [f"not in the replay: {rule}" for rule in own["not_modelled"]]
-    return [*lines, ""]
+    return [*lines, *(f"not in the replay: {rule}" for rule in own["not_modelled"]), *own["remarks"], ""]
 
 
 def _limits(summary: dict[str, Any]) -> list[str]:
-    """Which cluster's limits held jobs back, and what of it is not in the replay."""
-    if "limits" not in summary:
+    """Which cluster's limits held jobs back, if any, and what of it is not in the replay of an order."""
+    if "cluster_rules" in summary:
+        about, under = summary["cluster_rules"], "an order on a row of processors, without the rules"
+    elif "limits" in summary:
+        about, under = summary["limits"], f"under {', '.join(summary['limits']['honoured']) or 'no limit'}"
+    else:
         return []
-    limits = summary["limits"]
-    first = f"replayed: under {', '.join(limits['honoured']) or 'no limit'} of the cluster {limits['cluster']}"
-    return [first, *(f"not in the replay: {rule}" for rule in limits["not_modelled"]), ""]
+    first = f"replayed: {under} of the cluster {about['cluster']}"
+    return [first, *(f"not in the replay: {rule}" for rule in about["not_modelled"]), ""]
 
 
 def _waits_in_words(summary: dict[str, Any]) -> str:
@@ -296,62 +280,6 @@ def _number(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return f"{value:,}" if isinstance(value, int) else number_text(value)
-
-
-def print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
-    """A line for each policy: the goal on the jobs that judge."""
-    task, scored = setup.task, setup.judging.scored
-    print(
-        f"{task.goal} of {len(scored):,} held-out jobs in a replay of the log, {task.backfill}, {task.estimates} times\n"
-    )
-    for name, cost in costs.items():
-        print(f"{name:<22} {cost:>12.2f}")
-
-
-def print_verdicts(setup: TrainingSetup, judged: JudgedRules) -> None:
-    """A line for each rule, and what to use."""
-    from assets.policies.verdicts import best_of, rivals_with
-
-    print_ratios(judged, setup.trace.rows.height - setup.trained_jobs)
-    best = best_of(judged.judgements)
-    if not judged.cloud.carries_verdict:
-        print("\nMost orders by lot dominate FCFS with EASY on this log, so that no verdict on it says anything")
-    elif best is None:
-        print(
-            "\nNone of them dominates FCFS with EASY: keep that. `python -m studies promotion` says which gains would have been seen"
-        )
-    elif best != THIS_POLICY:
-        options = {rule.name: rule.options for rule in rivals_with(setup.task.estimates)}
-        how = f": tracehouse replay {setup.trace.source} {options[best]}" if best in options else ", below"
-        print(f"\nUse {best} instead of the trained policy{how}")
-    else:
-        print("\nThe trained policy dominates FCFS with EASY by more than the others do")
-
-
-def print_ratios(judged: JudgedRules, scored: int) -> None:
-    """A line for each rule with its ratios and the verdict, one for random orders, and who pays. scored: how many jobs."""
-    width, rows = terminal_width(), []
-    for name, judgement in judged.judgements.items():
-        shown = [getattr(judgement.verdict.ratios[0], ratio) for ratio in RATIO_NAMES]
-        as_good = judgement.verdict.share_as_good
-        cells = ["" if ratio is None else f"{ratio:.2f}" for ratio in shown]
-        rows.append([name, *cells, "" if as_good is None else f"{as_good:.0%}", f" {judgement.verdict}"])
-    rows.append(_random_orders(judged.cloud))
-    over = f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n"
-    print(folded(over, width))
-    print("\n".join(fitted_table(RATIO_COLUMNS, rows, width, gap=" ")))
-    print(folded(f"\n{judged.cloud}\n", width))
-    for name, judgement in judged.judgements.items():
-        if plain_word(judgement.verdict.word) == DOMINATES:
-            print(folded(f"{name}: {judgement.who_pays}", width))
-
-
-def _random_orders(cloud: ChanceCloud) -> list[str]:
-    """Their row: means, and in place of a verdict what 5 to 95 % of them reach."""
-    spreads = {name: cloud.spread(name) for name in RATIO_NAMES if getattr(cloud.ratios[0], name) is not None}
-    cells = [f"{spreads[name][0]:.2f}" if name in spreads else "" for name in RATIO_NAMES]
-    slowdown, wait = (f"{low:.2f} to {high:.2f}" for _, low, high in (spreads[name] for name in RATIO_NAMES[:2]))
-    return ["random order", *cells, "", f" 5 to 95 %: {slowdown}, {wait}"]
 
 
 def _settings(summary: dict[str, Any]) -> list[str]:

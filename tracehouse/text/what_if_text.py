@@ -9,10 +9,10 @@ from assets.replay.scenarios.columns import (
     CHANGE_COLUMNS,
     RANK_COLUMNS,
     RANKS_ALONE,
-    WAIT_COLUMNS,
     Column,
     by_rank,
     hours,
+    wait_columns,
     with_random_orders,
 )
 from tracehouse.text.tables import cut, folded
@@ -36,21 +36,22 @@ def what_if_text(results: ScenarioResults, width: int | None, top: int) -> str:
     words += [f"trust: {sentence}" for sentence in results.plan.configuration.trust]
     words += results.scenario_words
     if results.plan.configuration.has_figures:
-        parts = [words, *_tables(rows, width), results.remarks, _fate(results, width, top)]
+        letters = results.plan.configuration.letters
+        parts = [words, *_tables(rows, width, wait_columns(letters)), results.remarks, _fate(results, width, top)]
     else:
         parts = [words, _ranks(rows, width), results.remarks]
     return "\n\n".join(folded("\n".join(line.rstrip() for line in part), width) for part in parts if part)
 
 
-def _tables(rows: Sequence[dict[str, Any]], width: int | None) -> list[list[str]]:
+def _tables(rows: Sequence[dict[str, Any]], width: int | None, waits: Sequence[Column]) -> list[list[str]]:
     """Lines of one table, or of two where the terminal has no room for all columns."""
-    every = (*WAIT_COLUMNS, *CHANGE_COLUMNS)
+    every = (*waits, *CHANGE_COLUMNS)
     longest = max(SHORTEST_NAME, *(len(row["scenario"]) for row in rows))
     if width is None or longest + _total(every) <= width:
         return [_table(rows, every, "waits", longest)]
     compared = [row for row in rows if row["verdict"] is not None or row["failed_because"] is not None]
     return [
-        _table(rows, WAIT_COLUMNS, "waits", min(longest, width - _total(WAIT_COLUMNS))),
+        _table(rows, waits, "waits", min(longest, width - _total(waits))),
         _table(compared, CHANGE_COLUMNS, "against the base", min(longest, width - _total(CHANGE_COLUMNS))),
     ]
 

@@ -13,6 +13,8 @@ outstanding: resource-seconds that running jobs may still use (Slurm's *RunMins,
 EACHES = ("all", "user", "account", "group", "project", "job")
 """Whose jobs are counted together, below the owner."""
 
+FOUND = "found"
+"""Origin of a rule that was read off a log (`tracehouse cluster identify`), and of which no configuration says anything."""
 ROOT_ACCOUNT = "root"
 """The top of the tree of accounts, which need not be written."""
 PARENTS_SHARE = -1
@@ -72,6 +74,8 @@ class Limit:
     resource: "jobs", "nodes", "cpu", "mem" (MiB), "gpu", "gpu:TYPE", "time" (seconds), "billing", "licence:NAME", or a resource by its
     scheduler's name. For "outstanding" and "used" the bound is in resource-seconds. is_least: the bound is the least (MinTRES).
     is_soft: Maui's soft limit, or PBS's, over which jobs are preempted first. source: file, line and key that it came from.
+    begin_s, end_s: UTC seconds from which to before which it holds, None for no end. origin: "" where it is declared, FOUND where it was
+    read off a log.
 
     Raises ValueError for a word that is none of the lists.
     """
@@ -86,6 +90,9 @@ class Limit:
     is_least: bool = False
     is_soft: bool = False
     source: str = ""
+    begin_s: int | None = None
+    end_s: int | None = None
+    origin: str = ""
 
     def __post_init__(self) -> None:
         for word, words in ((self.owner, LIMIT_OWNERS), (self.counts, COUNTS), (self.each, EACHES)):

@@ -13,7 +13,7 @@ class AdvanceReservation:
     partitions, qos: whose jobs may use it (Maui's CLASSLIST and QOSLIST).
     flags: as the scheduler spells them, in lower case ("maint", "ignore_jobs", "flex", "daily"). repeats: an RFC 5545 rule or "daily",
     "weekly", "weekday", "weekend", "" for once. timezone: in which it repeats at the same hour (an IANA name). queue: the queue that PBS
-    makes for it.
+    makes for it. origin: as of a limit.
     """
 
     name: str
@@ -31,6 +31,7 @@ class AdvanceReservation:
     partitions: tuple[str, ...] = ()
     qos: tuple[str, ...] = ()
     timezone: str = "UTC"
+    origin: str = ""
 
     def __post_init__(self) -> None:
         if self.end_s <= self.begin_s:
@@ -43,7 +44,7 @@ class Gate:
 
     days: 0 is Monday. begin_minute, end_minute: of the day, local time of `timezone` (an IANA name). An end not after the begin is on the
     next day. over_time_s, over_cpus: a job is stopped that asks for more than all that are not None. With none of them every job is.
-    partition: the only one it holds for, "" for all.
+    partition: the only one it holds for, "" for all. origin: as of a limit.
     """
 
     days: tuple[int, ...]
@@ -53,6 +54,7 @@ class Gate:
     over_cpus: int | None = None
     partition: str = ""
     timezone: str = "UTC"
+    origin: str = ""
 
     def __post_init__(self) -> None:
         if not self.days or not set(self.days) <= set(range(7)):

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from traces.cluster.accounts import AccountUser
+from traces.cluster.accounts import AccountUser, Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.hostlists import compress_names, expand_hostlist
 from traces.cluster.nodes import Node
@@ -28,6 +28,7 @@ from traces.cluster.remarks import (
     Remark,
     sources_by_place,
 )
+from traces.cluster.reservations import AdvanceReservation, Gate
 
 LEFT_OUT_KINDS = (NOT_MODELLED, UNKNOWN_KEY, ASSUMED)
 """Kinds of remarks that are in the file."""
@@ -58,6 +59,14 @@ def cluster_toml(described: DescribedCluster) -> str:
         _table("left_out", _remark_lines(remark)) for remark in described.remarks if remark.kind in LEFT_OUT_KINDS
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def rules_toml(cluster: ClusterDescription) -> str:
+    """The tables of a cluster's limits, reservations and gates alone, as they are appended to a file."""
+    sources = _Sources((), cluster)
+    parts = [*cluster.limits, *cluster.reservations, *cluster.gates]
+    sections = {Limit: "limits", AdvanceReservation: "reservations", Gate: "gates"}
+    return "\n\n".join(_table(sections[type(part)], _lines(part, sources, "")) for part in parts) + "\n"
 
 
 class _Sources:

@@ -69,7 +69,7 @@ def _end_record(job_id: str, message: str) -> dict[str, object]:
     """An end record. Raises ValueError where a rule is broken."""
     if not job_id:
         raise ValueError("end record without a job id")
-    values = _values(_pairs(message), lambda read, *given: read(*given))
+    values = _values(record_pairs(message), lambda read, *given: read(*given))
     submitted, start, end = values["ctime_s"], values["start_s"], values["end_s"]
     if not isinstance(submitted, int) or not isinstance(start, int) or not isinstance(end, int):
         raise ValueError("end record without ctime, start or end")
@@ -86,7 +86,7 @@ def _event(message: str) -> dict[str, object]:
     """Any other record. Faulty values in it count as unknown."""
     if "=" not in message:
         return {"message": message.strip() or None}
-    return _values(_pairs(message), _or_none)
+    return _values(record_pairs(message), _or_none)
 
 
 def _or_none(read: Callable[..., _T | None], *given: object) -> _T | None:
@@ -96,7 +96,7 @@ def _or_none(read: Callable[..., _T | None], *given: object) -> _T | None:
         return None
 
 
-def _pairs(message: str) -> dict[str, str]:
+def record_pairs(message: str) -> dict[str, str]:
     """Values by key. Of a key that comes twice the last counts, except for Torque's tasks (-L), which are joined by +."""
     pairs = {key: value.strip('"') for key, value in _PAIR.findall(message)}
     if "tasks" in pairs:

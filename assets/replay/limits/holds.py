@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, timedelta
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.waits.periods import DAY_S
 from simulator.jobs.cluster import FOREVER, Outages
-from simulator.limits.rules import NO_KEY, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
+from simulator.limits.hours import REPEATS, gate_changes, occurrences
+from simulator.limits.rules import (
+    NO_KEY,
+    OUTSTANDING,
+    RUNNING_JOBS,
+    RUNNING_PROCS,
+    UNBOUNDED,
+    USED,
+    JobLimit,
+    StartGate,
+)
 from traces.cluster.accounts import Limit
 from traces.cluster.checking import accounts_below, counted_by
 from traces.cluster.description import ClusterDescription
@@ -31,12 +38,6 @@ COUNTED = {
 KEY_COLUMNS = {"all": None, "user": "user_name", "group": "group_name", "account": "account"}
 """Whose jobs are counted together, and their column in core.jobs."""
 
-KNOWN_AFTER_S = 3653 * DAY_S
-"""How long after the last submission gates and repeated reservations come back, ten years. Then gates are open."""
-REPEATS = {"daily": range(7), "weekly": None, "weekday": range(5), "weekend": range(5, 7)}
-"""Days on which a reservation repeats, None for the day of its beginning. 0 is Monday."""
-_DAY_MINUTES = 1440
-
 
 class _Kind(NamedTuple):
     owner: str
@@ -52,25 +53,28 @@ def is_honoured(limit: Limit) -> bool:
     return is_counted and not limit.is_soft and not limit.is_least
 
 
-def job_limits(cluster: ClusterDescription, rows: pl.DataFrame) -> list[JobLimit]:
-    """The limits that an order honours. rows: of a trace, with user_name, group_name, account, queue and qos."""
-    bounds: dict[_Kind, dict[str, int]] = {}
+def job_limits(cluster: ClusterDescription, rows: pl.DataFrame, zero_s: int = 0) -> list[JobLimit]:
+    """The limits that an order honours. rows: of a trace, with user_name, group_name, account, queue and qos. zero_s: UTC second of the
+    log's second 0."""
+    kinds: dict[_Kind, dict[str, list[Limit]]] = {}
     for limit in filter(is_honoured, cluster.limits):
         kind = _Kind(limit.owner, limit.owner_name, limit.counts, limit.each, limit.resource)
-        of_kind = bounds.setdefault(kind, {})
-        of_kind[limit.who] = min(limit.bound, of_kind.get(limit.who, limit.bound))
+        kinds.setdefault(kind, {}).setdefault(limit.who, []).append(limit)
     below = accounts_below(cluster)
-    return [limit for kind, of_kind in bounds.items() for limit in _job_limit(kind, of_kind, cluster, below, rows)]
+    return [
+        limit for kind, of_kind in kinds.items() for limit in _job_limit(kind, of_kind, cluster, below, rows, zero_s)
+    ]
 
 
 def _job_limit(
     kind: _Kind,
-    bounds: dict[str, int],
+    limits: dict[str, list[Limit]],
     cluster: ClusterDescription,
     below: dict[str, list[str]],
     rows: pl.DataFrame,
+    zero_s: int,
 ) -> Iterator[JobLimit]:
-    """bounds: by name, that of "" for all others. Nothing where it holds for no job."""
+    """limits: by name, that of "" for all others. Nothing where it holds for no job."""
     owner = Limit(kind.owner, kind.owner_name, kind.counts, "all", kind.resource, 0)
     is_owned = rows.with_columns(is_owned=counted_by(owner, cluster, below).fill_null(False))["is_owned"].to_numpy()
     column = KEY_COLUMNS[kind.each]
@@ -79,11 +83,35 @@ def _job_limit(
     else:
         names = rows[column].drop_nulls().unique().sort().to_list()
         key = (rows[column].rank("dense").cast(pl.Int64) - 1).fill_null(NO_KEY).to_numpy().copy()
-    has_bound = np.array([name in bounds or "" in bounds for name in names] + [False])  # the last is nobody's
+    has_bound = np.array([name in limits or "" in limits for name in names] + [False])  # the last is nobody's
     key[~(is_owned & has_bound[key])] = NO_KEY
     if (key != NO_KEY).any():
-        bound = np.array([bounds.get(name, bounds.get("", 0)) for name in names], dtype=np.int64)
-        yield JobLimit(COUNTED[kind.counts, kind.resource], bound, key)
+        holding = [limits.get(name, limits.get("", [])) for name in names]
+        bound = np.array([_bound_at(each, None) for each in holding], dtype=np.int64)
+        changes = [
+            (second - zero_s, place, _bound_at(each, second))
+            for place, each in enumerate(holding)
+            for second in _changes(each)
+        ]
+        yield JobLimit(
+            COUNTED[kind.counts, kind.resource], bound, key, np.array(changes, dtype=np.int64).reshape(-1, 3)
+        )
+
+
+def _changes(limits: list[Limit]) -> list[int]:
+    """UTC seconds at which one of these begins or ends."""
+    return sorted({second for limit in limits for second in (limit.begin_s, limit.end_s) if second is not None})
+
+
+def _bound_at(limits: list[Limit], second: int | None) -> int:
+    """The lowest bound that holds at a UTC second, None for before all changes."""
+    now = -FOREVER if second is None else second
+    bounds = [
+        limit.bound
+        for limit in limits
+        if (limit.begin_s is None or limit.begin_s <= now) and (limit.end_s is None or now < limit.end_s)
+    ]
+    return min(bounds, default=UNBOUNDED)
 
 
 def start_gates(
@@ -102,34 +130,8 @@ def start_gates(
         if gate.over_cpus is not None:
             stops &= procs > gate.over_cpus
         if stops.any():
-            made.append(StartGate(stops, _changes(gate, zero_s, *span)))
+            made.append(StartGate(stops, gate_changes(gate, zero_s, *span)))
     return made
-
-
-def _changes(gate: Gate, zero_s: int, first: int, last: int) -> IntArray:
-    """When the gate closes and opens, in turns."""
-    zone = ZoneInfo(gate.timezone)
-    day = datetime.fromtimestamp(zero_s + first, zone).date() - timedelta(days=2)
-    end = datetime.fromtimestamp(zero_s + last + KNOWN_AFTER_S, zone).date()
-    length = (gate.end_minute - gate.begin_minute - 1) % _DAY_MINUTES + 1
-    spans: list[list[int]] = []
-    while day <= end:
-        if day.weekday() in gate.days:
-            close, opens = (
-                _second(day, minute, zone) - zero_s for minute in (gate.begin_minute, gate.begin_minute + length)
-            )
-            if spans and close <= spans[-1][1]:
-                spans[-1][1] = max(spans[-1][1], opens)
-            elif opens > close:
-                spans.append([close, opens])
-        day += timedelta(days=1)
-    return np.array([second for pair in spans for second in pair], dtype=np.int64)
-
-
-def _second(day: date, minute: int, zone: ZoneInfo) -> int:
-    """The UTC second of a minute of a day by the clock on the wall, which may be one of the next day."""
-    moment = datetime(day.year, day.month, day.day) + timedelta(minutes=minute)
-    return int(moment.replace(tzinfo=zone).timestamp())
 
 
 def takes_processors(reservation: AdvanceReservation) -> bool:
@@ -151,7 +153,7 @@ def missing_processors(
     for reservation in filter(takes_processors, cluster.reservations):
         named = sum(cpus[name] for name in reservation.nodes)
         taken = min(named or reservation.cpus or procs, procs)
-        for begin, end in _occurrences(reservation, zero_s + span[0], zero_s + span[1]):
+        for begin, end in occurrences(reservation, zero_s + span[0], zero_s + span[1]):
             early = begin - 2 * longest_s
             announced = early if reservation.announced_s is None else min(max(reservation.announced_s, early), begin)
             rows.append((begin - zero_s, end - zero_s, taken, announced - zero_s))
@@ -161,20 +163,3 @@ def missing_processors(
             if end > begin:
                 rows.append((begin, end, min(node.cpus, procs), begin))
     return Outages(*np.array(sorted(rows), dtype=np.int64).reshape(-1, 4).T)
-
-
-def _occurrences(reservation: AdvanceReservation, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Begin and end, UTC seconds, of each time that is not over before `first` and begins by `last`."""
-    begin, length = reservation.begin_s, reservation.end_s - reservation.begin_s
-    if not reservation.repeats:
-        if begin + length > first and begin <= last:
-            yield begin, begin + length
-        return
-    zone = ZoneInfo(reservation.timezone)
-    moment = datetime.fromtimestamp(begin, zone).replace(tzinfo=None)
-    days = REPEATS[reservation.repeats] or (moment.weekday(),)
-    while begin <= last:
-        if begin + length > first and moment.weekday() in days:
-            yield begin, begin + length
-        moment += timedelta(days=1)
-        begin = int(moment.replace(tzinfo=zone).timestamp())

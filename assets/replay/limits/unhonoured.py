@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from assets.replay.limits.holds import is_honoured, takes_processors
 from assets.replay.limits.shares import follows_shares
-from traces.cluster.accounts import Limit
+from traces.cluster.accounts import FOUND, Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Partition
+from traces.cluster.reservations import AdvanceReservation, Gate
+
+IN_THE_LOG = ", found in the log"
+"""Of rules that no configuration declares."""
 
 
 def honoured_rules(cluster: ClusterDescription, policy: str) -> list[str]:
     """The limits, gates, reservations and absences that hold jobs back, and the shares that the policy follows, in words."""
     rules = _limit_words(limit for limit in cluster.limits if is_honoured(limit))
-    rules += [_counted(len(cluster.gates), "gate")] if cluster.gates else []
-    taken = sum(takes_processors(each) for each in cluster.reservations)
-    rules += [_counted(taken, "reservation")] if taken else []
+    rules += _by_origin(cluster.gates, "gate")
+    rules += _by_origin([each for each in cluster.reservations if takes_processors(each)], "reservation")
     away = sum(bool(node.absences) for node in cluster.nodes)
     rules += [f"absences of {_counted(away, 'node')}"] if away else []
     return rules + (_shares(cluster) if follows_shares(policy) else [])
@@ -27,6 +30,13 @@ def unhonoured_rules(cluster: ClusterDescription, policy: str) -> list[str]:
     """What a replay by an order leaves out, each with what it would have changed. Empty where it knows everything."""
     shares = [] if follows_shares(policy) else [f"{words}: fairshare follows them" for words in _shares(cluster)]
     return [*_of_scheduler(cluster), *_of_nodes(cluster), *_of_partitions(cluster), *shares, *_of_owners(cluster)]
+
+
+def _by_origin(parts: Sequence[Gate | AdvanceReservation], word: str) -> list[str]:
+    """How many are declared, and how many were found in the log."""
+    declared = sum(part.origin != FOUND for part in parts)
+    rest = len(parts) - declared
+    return ([_counted(declared, word)] if declared else []) + ([f"{_counted(rest, word)}{IN_THE_LOG}"] if rest else [])
 
 
 def _of_scheduler(cluster: ClusterDescription) -> Iterator[str]:
@@ -57,12 +67,15 @@ def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
 
 
 def _of_partitions(cluster: ClusterDescription) -> Iterator[str]:
+    alike: dict[str, list[str]] = {}
     for partition in cluster.partitions:
         rules = list(_rules_of(partition))
         if partition.nodes and len(partition.nodes) < len(cluster.nodes):
             rules.insert(0, f"{len(partition.nodes)} of {_counted(len(cluster.nodes), 'node')}")
         if rules:
-            yield f"partition {partition.name}: {', '.join(rules)}"
+            alike.setdefault(", ".join(rules), []).append(partition.name)
+    for words, names in alike.items():
+        yield f"partition{'' if len(names) == 1 else 's'} {', '.join(names)}: {words}"
 
 
 def _rules_of(partition: Partition) -> Iterator[str]:
@@ -107,7 +120,7 @@ def _kind(limit: Limit) -> str:
     where = "" if limit.owner == "cluster" else f" of a {'QOS' if limit.owner == 'qos' else limit.owner}"
     by = "" if limit.each in ("all", "job") else f" by {limit.each}"
     counts = "one job's" if limit.counts == "job" else limit.counts.replace("_", " ")
-    return f"{word}{counts} {limit.resource}{by}{where}"
+    return f"{word}{counts} {limit.resource}{by}{where}{IN_THE_LOG if limit.origin == FOUND else ''}"
 
 
 def _counted(count: int, word: str) -> str:

@@ -20,7 +20,8 @@ def limited_replayer(
 
     Raises ValueError, with the remedy, where there is no such cluster. Hours and reservations need a log with dates, at its own load."""
     cluster = named_cluster(named, trace.source)
-    timed = bool(cluster.gates or cluster.reservations or any(node.absences for node in cluster.nodes))
+    changing = any(limit.begin_s is not None or limit.end_s is not None for limit in cluster.limits)
+    timed = bool(changing or cluster.gates or cluster.reservations or any(node.absences for node in cluster.nodes))
     if timed and not trace.has_calendar:
         raise ValueError(
             f"{trace.source}: the log does not say when its second 0 was, which the gates and reservations of the cluster {named} need: "
@@ -38,10 +39,10 @@ def replayer_under(
     cluster: ClusterDescription, trace: Trace, rows: pl.DataFrame, order: OrderReplayer, wakes: bool = True
 ) -> LimitedReplayer:
     """The replayer of some rows of a trace under the limits and gates of a description. wakes: as LimitedReplayer has it."""
-    gates = []
+    gates, zero_s = [], clock_zero_s(trace)
     if cluster.gates:
         span = (int(rows["submit_s"][0]), int(rows["submit_s"][-1]))
-        gates = start_gates(cluster.gates, rows, trace.jobs_of(rows).limit, clock_zero_s(trace), span)
+        gates = start_gates(cluster.gates, rows, trace.jobs_of(rows).limit, zero_s, span)
     policy = order.policy if isinstance(order.policy, str) else order.policy.name
     shares = share_tree(cluster, rows) if follows_shares(policy) else None
-    return LimitedReplayer(order, job_limits(cluster, rows), gates, shares, wakes)
+    return LimitedReplayer(order, job_limits(cluster, rows, zero_s), gates, shares, wakes)

@@ -19,8 +19,8 @@ from assets.replay.policies import ChosenPolicy, order_policy
 from assets.replay.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
-from simulator.policies.scoring import FIXED
 from simulator.replayer import Outcome
+from simulator.slurm.variants.orders import is_fixed_order
 from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse
 
@@ -28,6 +28,9 @@ RUNS = 5
 """Runs that differ in what no configuration says alone."""
 MOST_JOBS_OF_ALL_RUNS = 100_000
 """Jobs of all these runs: of a longer log fewer are made, and at least one."""
+
+ORDERS_THAT_CHANGE = ("slurm",)
+"""Schedulers in which an order may change while jobs wait, such as one of a network."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class OwnRuns(ABC):
         """Replays all jobs, `runs` times. Raises as the scheduler's replayer does."""
         outcomes = [self.run(jobs, cluster, number) for number in range(self.runs)]
         counts = {"jobs_never_started": outcomes[0].counts["never started"], **self.left_out}
+        if homeless := outcomes[0].counts.get("running without room", 0):
+            counts["running_jobs_without_room"] = homeless
         return Outcome(outcomes[0].schedule, counts=counts, others=tuple(each.schedule for each in outcomes[1:]))
 
     @abstractmethod
@@ -59,11 +64,10 @@ def own_order(settings: RunSettings, warehouse: Warehouse | None, source: str) -
     if not order:
         return ChosenPolicy(scheduler, None)
     chosen = order_policy(settings.model_copy(update={"policy": order}), warehouse, source)
-    policy = chosen.policy
-    if policy is None or policy.kind != FIXED or policy.half_life_s != 0.0 or policy.fixed is None:
+    policy, title = chosen.policy, OWN_SCHEDULERS[scheduler]
+    if policy is None or (scheduler not in ORDERS_THAT_CHANGE and not is_fixed_order(policy)):
         raise ValueError(
-            f"--policy {settings.policy}: on {OWN_SCHEDULERS[scheduler]}'s nodes an order must be known at submission, such as "
-            f"{scheduler}:SAF or "
+            f"--policy {settings.policy}: on {title}'s nodes an order must be known at submission, such as {scheduler}:SAF or "
             f"{scheduler}:bounded-key; scores that change while a job waits go with --policy alone, over a row of processors"
         )
     return replace(chosen, text=f"{scheduler}:{chosen.text}")

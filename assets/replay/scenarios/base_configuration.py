@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from assets.common.storage import open_warehouse
+from assets.common.trace import Trace
 from assets.replay.changes.outages import Outage
 from assets.replay.grade import SourceGrade, grade_of
-from assets.replay.limits.named import named_cluster
-from assets.replay.limits.unhonoured import unhonoured_rules
 from assets.replay.loading import catalogue_source, is_loaded
-from assets.replay.own.clusters import own_cluster_of
-from assets.replay.own.unmodelled import unmodelled_rules
+from assets.replay.own.clusters import cluster_of_replay, described_cluster_of
+from assets.replay.own.unmodelled import own_remarks, rules_left_out
 from assets.replay.scenarios.base_scheduler import (
     GOOD_GRADES,
     NO_FIGURES,
@@ -21,7 +21,7 @@ from assets.replay.scenarios.base_scheduler import (
     header_of_beginning,
     stored_header,
 )
-from assets.replay.settings import RunSettings
+from assets.replay.settings import OWN_SCHEDULERS, RunSettings
 from traces.common.blocks import first_bytes
 from traces.common.log import log_files
 
@@ -36,25 +36,45 @@ NOT_IN_LOG = (
 class BaseConfiguration:
     """settings: of the base's replay, before [base] changes them. Their outages are what a cluster that grew or shrank lacks.
     procs: of its cluster, None for those of the source. why: where they come from, for people. grade: of the source, None where nothing
-    graded it. no_grade: why there is none, empty where there is one. not_modelled: what the source's own scheduler, or the cluster that the
-    base names, decides by and the replay does not. None where there is neither."""
+    graded it. no_grade: why there is none, empty where there is one. about_clusters: sentences on what clusters decide by and the
+    replays do not, None where there is no cluster."""
 
     settings: RunSettings
     procs: int | None
     why: str
     grade: SourceGrade | None
     no_grade: str = ""
-    not_modelled: tuple[str, ...] | None = None
+    about_clusters: tuple[str, ...] | None = None
 
-    def under(self, settings: RunSettings, source: str) -> BaseConfiguration:
-        """The same, where the base's settings name a cluster whose limits hold: what of that is not in the replay. Raises ValueError for a
-        cluster that is none."""
-        if settings.cluster is None:
+    def under(self, base: RunSettings, scenarios: Mapping[str, RunSettings], trace: Trace) -> BaseConfiguration:
+        """The same for the base as it is, with what of the clusters is not in the replays of a trace. scenarios: by name, of which those
+        with another cluster are said, too. Raises ValueError for a cluster that is none."""
+        cluster = cluster_of_replay(trace, trace.rows, base)
+        if cluster is None:
             return self
-        cluster = named_cluster(settings.cluster, source)
-        own = settings.is_on_cluster
-        rules = unmodelled_rules(cluster) if own else unhonoured_rules(cluster, settings.policy)
-        return replace(self, not_modelled=tuple(rules))
+        rules = rules_left_out(cluster, base, trace.rows)
+        said = [f"not in the replay: {rule}" for rule in rules] + own_remarks(cluster, base)
+        for name, settings in scenarios.items():
+            other = (
+                cluster_of_replay(trace, trace.rows, settings) if settings.cluster not in (None, base.cluster) else None
+            )
+            if other is not None:
+                theirs = rules_left_out(other, settings, trace.rows)
+                said += [f"not in the replay of {name}: {rule}" for rule in theirs if rule not in rules]
+        why = self.why
+        if base.cluster is not None and base.own_scheduler is not None:
+            why = f"the {OWN_SCHEDULERS[base.own_scheduler]} that the cluster {cluster.name} describes"
+        return replace(self, why=why, about_clusters=tuple(said))
+
+    def graded_for(self, part: tuple[str, str] | None, source: str) -> BaseConfiguration:
+        """The same with the grade of a part of the jobs, where that has one of its own. part: as replay.fidelity names it, None for all."""
+        own = None if part is None or self.grade is None else grade_of(open_warehouse(), source, part)
+        return self if own is None or own.grade is None else replace(self, grade=own)
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The letter of each figure that has one."""
+        return {} if self.grade is None else self.grade.letters
 
     @property
     def is_trusted(self) -> bool:
@@ -70,8 +90,8 @@ class BaseConfiguration:
     def trust(self) -> list[str]:
         """What to know of the figures, in sentences: the grade, and what a log does not tell where it is not good."""
         said = self.grade.words if self.grade is not None and not self.no_grade else f"no grade: {self.no_grade}"
-        if self.not_modelled is not None:
-            return [said, *(f"not in the replay: {rule}" for rule in self.not_modelled)]
+        if self.about_clusters is not None:
+            return [said, *self.about_clusters]
         return [said] if self.is_trusted else [said, NOT_IN_LOG]
 
 
@@ -88,9 +108,10 @@ def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
         path = catalogue_source(source).path
         if path is not None and path.exists():
             header = header_of_beginning(first_bytes(log_files(path)[0]))
-    own = None if is_log else own_cluster_of(catalogue_source(source))
-    scheduler = base_scheduler(grade, source, header, own)
+    cluster = None if is_log else described_cluster_of(catalogue_source(source))
+    scheduler = base_scheduler(grade, source, header, cluster)
     values: dict[str, Any] = {"policy": scheduler.policy, "backfill": scheduler.backfill, "drop_wider": True}
+    values["cluster"] = scheduler.cluster
     machine = scheduler.machine
     if machine is not None:
         sizes = machine.size_over_time.missing if machine.size_over_time is not None else []
@@ -103,5 +124,4 @@ def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
         scheduler.why,
         grade,
         no_grade,
-        None if own is None else tuple(unmodelled_rules(own)),
     )

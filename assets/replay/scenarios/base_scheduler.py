@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from assets.replay.grade import SourceGrade
-from assets.replay.settings import OWN_SCHEDULERS, own_policy_of
+from assets.replay.own.clusters import usual_on_cluster
+from assets.replay.settings import OWN_SCHEDULERS
 from models.judging.machine import Machine
 from traces.catalogue.catalogue import load_catalogue
 from traces.cluster.description import ClusterDescription
@@ -26,34 +27,42 @@ CONSERVATIVE_IN_HEADER = re.compile(r"\bconservative (?:back-?fill|scheduler)", 
 
 @dataclass(frozen=True)
 class BaseScheduler:
-    """policy, backfill: as replays take them. why: this one, for people. machine: of a fitted scheduler, else None."""
+    """policy, backfill: as replays take them. why: this one, for people. machine: of a fitted scheduler, or of the
+    cluster that is described, else None. cluster: whose limits hold, by its name."""
 
     policy: str
     backfill: str
     why: str
     machine: Machine | None = None
+    cluster: str | None = None
 
 
 def base_scheduler(
     grade: SourceGrade | None,
     source: str,
     header: Iterable[tuple[str, str]],
-    own: ClusterDescription | None = None,
+    described: ClusterDescription | None = None,
 ) -> BaseScheduler:
-    """The base of a source. grade: None where nothing graded it. header: (key, value) pairs of its log. own: its cluster, where that
-    has a scheduler of its own that replays. None for those who cannot replay under it, too."""
-    if own is not None:
-        scheduler = own.scheduler.name
-        why = f"the {OWN_SCHEDULERS[scheduler]} that the cluster {own.name} describes"
-        return BaseScheduler(scheduler, "easy", why, Machine(own.num_cpus))
-    on_orders = grade is not None and own_policy_of(grade.policy or "") is None
+    """The base of a source. grade: None where nothing graded it. header: (key, value) pairs of its log. described: its cluster. None where
+    none is described, and for those who cannot replay under one."""
+    usual = {} if described is None else usual_on_cluster(source)
+    if described is not None and "policy" in usual:
+        why = f"the {OWN_SCHEDULERS[usual['policy']]} that the cluster {described.name} describes"
+        return BaseScheduler(usual["policy"], "easy", why, Machine(described.num_cpus))
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    words = {"policy": "FCFS", "backfill": "easy"} | (declared.scheduler if declared is not None else {})
+    if described is not None and "cluster" in usual:
+        of_catalogue = declared is not None and declared.scheduler
+        order = "the scheduler that the catalogue names" if of_catalogue else "what most centres run"
+        why = f"{order}, with the limits that are described for the source"
+        machine = Machine(described.num_cpus)
+        return BaseScheduler(words["policy"], words["backfill"], why, machine, usual["cluster"])
+    on_orders = grade is not None and grade.own_scheduler is None
     if on_orders and grade is not None and grade.grade in GOOD_GRADES and grade.machine is not None:
         assert grade.policy is not None and grade.backfill is not None
         why = f"the scheduler that fits the log best, with grade {grade.grade}"
         return BaseScheduler(grade.policy, grade.backfill, why, grade.machine)
-    declared = load_catalogue(may_be_missing=True).sources.get(source)
     if declared is not None and declared.scheduler:
-        words = {"policy": "FCFS", "backfill": "easy"} | declared.scheduler
         return BaseScheduler(words["policy"], words["backfill"], "the scheduler that the catalogue names")
     if grade is None or grade.grade is None or not on_orders:
         unfitted = "no fitted scheduler has a grade"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from assets.replay.scenarios.base_scheduler import NO_FIGURES
 from assets.replay.scenarios.scenario_file import BASE
 from models.judging.verdict import BASELINE_ROW
 
@@ -68,6 +69,8 @@ WAIT_COLUMNS = (
     Column("used", 6, lambda row: percent(row["utilisation"])),
 )
 """Waits, shares of jobs that start within an hour and a day, and how much of the cluster is used."""
+FIGURE_COLUMNS = {"median h": "median", "p95 h": "p95"}
+"""Columns of WAIT_COLUMNS, and the figures whose letters are not that of the mean."""
 CHANGE_COLUMNS = (
     Column("change", 8, lambda row: percent(row["change_share"], "+")),
     Column("typical block", 23, typical_change),
@@ -82,6 +85,11 @@ RANK_COLUMNS = (
 )
 """All that is said where no figure is to be trusted."""
 RANKS_ALONE = "Grade D: no figure is to be trusted. So there is only the order, least wait first, and the direction against the base."
+
+
+def wait_columns(letters: Mapping[str, str]) -> tuple[Column, ...]:
+    """WAIT_COLUMNS without the figures that are not to be trusted. letters: of figures, where they have one."""
+    return tuple(each for each in WAIT_COLUMNS if letters.get(FIGURE_COLUMNS.get(each.title, "")) != NO_FIGURES)
 
 
 def with_random_orders(

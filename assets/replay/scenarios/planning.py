@@ -18,12 +18,14 @@ from assets.replay.changes.outages import outages_of, read_outages
 from assets.replay.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.replay.limits.named import named_cluster
 from assets.replay.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
+from assets.replay.own.clusters import policy_on
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replay.scenarios.scenario_file import BASE, Changes, ScenarioFile
-from assets.replay.scored_part import PartOptions, part_of
-from assets.replay.settings import RunSettings
+from assets.replay.scored_part import PartOptions, graded_part, part_of
+from assets.replay.settings import REFUSABLE, RunSettings
+from traces.catalogue.clusters import load_cluster
 
 GROUP_LABELS = ("queue", "account")
 """Columns of core.jobs that results are grouped by, besides the user."""
@@ -102,10 +104,12 @@ def plan_scenarios(
     part = file.part if part is None else part
     of_settings = (label for each in (asked_base, *asked) for label in each.settings.labels)
     labels = list(dict.fromkeys([*GROUP_LABELS, *part.labels, *of_settings]))
-    configuration = configuration.under(asked_base.settings, source)
+    of_scenarios = {each.path[-1]: each.settings for each in asked}
     trace = read_jobs(usual.cancelled, labels) if read_jobs else load_any_trace(declared, usual, not is_log, labels)
+    configuration = configuration.under(asked_base.settings, of_scenarios, trace)
     node_procs = declared.procs_per_node or trace.node_procs
     scored = part_of(trace.rows, trace.clock, part)
+    configuration = configuration.graded_for(graded_part(trace.rows, part), source)
     scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]
     with file.naming(BASE):
         base = _ready(trace, asked_base, configuration, None, node_procs, scored_jobs)
@@ -125,6 +129,10 @@ def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple
     """The settings of a replay without its processors, and how many processors are asked for. fitted: of the scheduler that fits best.
     What its cluster lacks while it is smaller goes with further outages and changes of the size, but not with a number of processors."""
     values: dict[str, Any] = {key: changes[key] for key in options_of(RunSettings) if key in changes and key != "procs"}
+    if "cluster" in values:
+        values["cluster"] = values["cluster"] or None
+    if values.get("cluster") is not None:
+        values = _on_named_cluster(values["cluster"], base, fitted) | values
     size = None
     if "procs" in changes:
         size = parse_procs(changes["procs"])
@@ -132,7 +140,7 @@ def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple
         size = parse_nodes(changes["nodes"], changes.get("procs_per_node"))
     elif "procs_per_node" in changes:
         raise ValueError("procs_per_node says how large the nodes of nodes = ... are: give nodes, too")
-    missing = [each for each in base.outages if each in fitted.outages]
+    missing = [] if "cluster" in values else [each for each in base.outages if each in fitted.outages]
     outages = [each for each in base.outages if each not in fitted.outages]
     if size is not None and size.procs is not None:
         missing = []
@@ -150,6 +158,16 @@ def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple
         raise ValueError(
             f"{error}. The fitted cluster has them: give a number of procs for one size, and partitions = {{}} where all queues share it"
         ) from None
+
+
+def _on_named_cluster(name: str, base: RunSettings, fitted: RunSettings) -> dict[str, Any]:
+    """What a cluster that is named changes: its scheduler decides, and what only the scheduler that fits best has goes. Raises ValueError
+    for a cluster that is none."""
+    policy = policy_on(load_cluster(name).description, base.policy)
+    usual = RunSettings(policy=policy)
+    of_cluster = REFUSABLE if usual.is_on_cluster else ("partitions",)
+    gone = [each for each in of_cluster if getattr(base, each) == getattr(fitted, each)]
+    return {each: getattr(usual, each) for each in gone if each not in ("policy", "outages")} | {"policy": policy}
 
 
 def _own_partitions(settings: RunSettings, fitted: RunSettings) -> dict[str, int]:

@@ -154,13 +154,12 @@ class ScenarioResults:
 
     def summary(self) -> dict[str, Any]:
         """Everything but the jobs, as `tracehouse what-if --json` prints it."""
-        grade = self.plan.configuration.grade
         return {
             "source": self.plan.source,
             "base": self.base_words,
             "scored": self.scored_words,
             "left_out": self.left_out_words,
-            "grade": None if grade is None else grade.grade,
+            "grade": getattr(self.plan.configuration.grade, "grade", None),
             "trust": self.plan.configuration.trust,
             "scenarios": self.rows.to_dicts(),
             "groups": self.groups.to_dicts(),
@@ -269,7 +268,8 @@ def _words_of(planned: PlannedReplay, procs: bool) -> str:
     words = [planned.policy.text]
     words += [] if settings.is_on_cluster else [f"backfilling {settings.backfill}", f"{settings.estimates} times"]
     words += [f"{planned.procs:,} processors"] if procs else []
-    words += [f"under the limits of the cluster {settings.cluster}"] if settings.cluster else []
+    of = "of" if settings.is_on_cluster else "under the limits of"
+    words += [f"{of} the cluster {settings.cluster}"] if settings.cluster else []
     words += ["fewer processors for a while"] if settings.outages else []
     words += [f"load {settings.load:g}"] if settings.load != 1 else []
     words += [f"without queue {', '.join(settings.without_queue)}"] if settings.without_queue else []

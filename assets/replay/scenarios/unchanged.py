@@ -40,7 +40,8 @@ def why_no_verdict(base: ReplayRun, run: ReplayRun) -> str | None:
     if run.settings.is_on_cluster or base.settings.own_scheduler is None:
         return None
     scheduler = base.settings.own_scheduler
-    lacks = f"it has a row of processors, without this {OWN_SCHEDULERS[scheduler]}'s nodes, limits and shares"
+    of_cluster = "nodes and shares" if run.settings.cluster else "nodes, limits and shares"
+    lacks = f"it has a row of processors, without this {OWN_SCHEDULERS[scheduler]}'s {of_cluster}"
     return f"{lacks}; give {scheduler}:POLICY for an order on them"
 
 

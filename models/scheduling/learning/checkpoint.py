@@ -237,6 +237,8 @@ def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelW
     values = [arena.cluster_procs, arena.goal.text, arena.backfill, arena.rules, settings]
     values += [lessons.windows.jobs, lessons.validation.jobs, lessons.validation.continuous, lessons.after]
     values.append(sorted(jobs.facts))
+    if arena.ground:
+        values.append(arena.ground)
     if arena.agent is not None:
         values += [agent_text(arena.agent), arena.base if isinstance(arena.base, str) else arena.base.name]
     digest.update(json.dumps(values, sort_keys=True).encode())

@@ -129,7 +129,7 @@ def copied_key(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> Ker
     if lessons.after is None:
         key = search_key(arena, lessons.windows.some(rng, recipe.key.windows), recipe.key, seed).best
     else:
-        key = search_guarded_key(arena, searched_jobs(lessons.windows.scored.stop), recipe.key, seed).best
+        key = search_guarded_key(arena.on_processors, searched_jobs(lessons.windows.scored.stop), recipe.key, seed).best
     shown = lessons.windows.some(rng, recipe.shown_windows)
     if lessons.after is not None:
         shown = arena.with_backlogs(_accounting(key.policy, recipe), shown, lessons.after)

@@ -6,6 +6,11 @@ taken rides along in the same message, so that all workers stop at the same step
 
 Sums are exact: a window's derivatives are rounded to a grid before they are added. So they do not depend on the order, and any number
 of workers has the same weights, bit for bit. Without this Adam makes steps of rounding errors where a derivative is next to nothing.
+
+Derivatives of a clipped step, window by window: whoever replays a window adds the same numbers.
+
+A window's derivatives are float32, as those of models.scheduling.learning.kernel_pass. Windows are added in float64, as multiples of a
+grid, so that it makes no difference in which order, and on how many workers.
 """
 
 from __future__ import annotations
@@ -19,14 +24,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.compiled import compiled
 from models.scheduling.arena import Arena
-from models.scheduling.learning.kernel_pass import ClippedLoss, Gradients, recorded_choices
+from models.scheduling.learning.kernel_pass import ClippedLoss, Gradients, ppo_pass, recorded_choices
 from models.scheduling.learning.ppo import Learner
 from models.scheduling.options import PPOOptions
 from models.scheduling.workers.groups import Workers
-from models.scheduling.workers.window_gradients import GRID, add_window_gradients
 from simulator.agents.trajectories import Trajectories
 from simulator.policies.network import KernelWeights
+
+GRID = 2.0**-40
+"""What window sums are rounded to: float64 adds multiples of it exactly up to 8,192."""
+
+
+@compiled
+def add_window_gradients(recorded, first_decision, windows, advantage, loss, weights, room, total):
+    """Adds the derivatives of the sum over all decisions of some windows to `total`, float64 (parameters,).
+
+    recorded, advantage, loss, weights: as in kernel_pass.ppo_pass. first_decision: int64 (windows + 1,). windows: which of them,
+    int64. room: for the derivatives of one window, as a network's arrays, and the same memory as one vector, float32 (parameters,).
+    Sums of a window are rounded to GRID, so that adding windows is exact. Returns the sums of approximate KL and entropy, and the
+    number of decisions.
+    """
+    gradients, flat = room
+    divergence = entropy = 0.0
+    decisions = 0
+    for w in windows:
+        begin, end = first_decision[w], first_decision[w + 1]
+        if begin == end:
+            continue
+        flat[:] = np.float32(0.0)
+        moved, spread = ppo_pass(recorded, advantage, np.arange(begin, end), loss, weights, gradients)
+        for k in range(len(flat)):
+            total[k] += np.rint(flat[k] / GRID) * GRID
+        divergence += np.rint(moved / GRID) * GRID
+        entropy += np.rint(spread / GRID) * GRID
+        decisions += end - begin
+    return divergence, entropy, decisions
+
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

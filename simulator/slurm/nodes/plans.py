@@ -20,6 +20,7 @@ def begin_plans(plans, now, settings):
     plans.num_planned[0] = 0
     plans.num_edges[0] = 0
     plans.rows[0] = 1
+    plans.changes[0] = 0
 
 
 @referring_apart

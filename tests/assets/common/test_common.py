@@ -1,7 +1,5 @@
 """Tests of assets/common: asset, checks_statements, describe, lineage, partitions, plots, progress."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

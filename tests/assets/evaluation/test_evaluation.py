@@ -1,4 +1,4 @@
-"""Tests of assets/evaluation: leaderboard, plots, random_orders, replay_evaluation, rivals."""
+"""Tests of assets/evaluation: leaderboard, plots, random_orders, replay_evaluation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from assets.evaluation import plots, replay_evaluation
 from assets.evaluation.leaderboard import board_of, rank_policies, readable
 from assets.evaluation.prediction_search import searched_uses, tried_uses
 from assets.evaluation.random_orders import is_random_order, stored_cloud, with_share_as_good
-from assets.evaluation.replay_evaluation import EVALUATED_ESTIMATES, Contestant, contestants_of, period_replays
-from assets.evaluation.rivals import EXPERT_RIVALS, with_threshold
+from assets.evaluation.replay_evaluation import (
+    EVALUATED_ESTIMATES,
+    EXPERT_RIVALS,
+    Contestant,
+    contestants_of,
+    period_replays,
+    with_threshold,
+)
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.policies.registry import learned_policies
@@ -36,10 +42,10 @@ from studies.judging import verdicts
 from tests.assets.replay.scenarios.examples import results_of
 from tests.models.judging.bursts import PROCS, bursts
 from tests.pipelines.command_line import succeed, use_home
-from tests.simulator.busy import PROCS as RIVALS_PROCS
+from tests.simulator.busy import PROCS as BUSY_PROCS
 from tests.simulator.busy import busy_jobs
 from tests.tiny import SOURCE, swf_line
-from tracehouse.text.replay_text import print_ratios
+from tracehouse.text.training_text import print_ratios
 from tracehouse.text.what_if_text import what_if_text
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, replace_partitions
@@ -361,16 +367,16 @@ def test_heuristics_key_and_learned_policies_are_compared(warehouse: Warehouse) 
 def test_each_orders_a_busy_queue_in_its_own_way(rule: JudgedRule) -> None:
     jobs = busy_jobs(300)
     assert not np.array_equal(
-        replay(jobs, RIVALS_PROCS, rule.policy, rule.backfill).start, replay(jobs, RIVALS_PROCS, "FCFS", "easy").start
+        replay(jobs, BUSY_PROCS, rule.policy, rule.backfill).start, replay(jobs, BUSY_PROCS, "FCFS", "easy").start
     )
 
 
 def test_whoever_has_waited_for_the_threshold_goes_first() -> None:
     jobs = busy_jobs(300)
     all_over, none_over = (
-        replay(jobs, RIVALS_PROCS, with_threshold("SJF", "estimate", hours).policy) for hours in (0, 10**6)
+        replay(jobs, BUSY_PROCS, with_threshold("SJF", "estimate", hours).policy) for hours in (0, 10**6)
     )
-    assert np.array_equal(none_over.start, replay(jobs, RIVALS_PROCS, "SJF").start)
-    waits = [replay(jobs, RIVALS_PROCS, policy).start - jobs.submit for policy in ("FCFS", "SJF")]
+    assert np.array_equal(none_over.start, replay(jobs, BUSY_PROCS, "SJF").start)
+    waits = [replay(jobs, BUSY_PROCS, policy).start - jobs.submit for policy in ("FCFS", "SJF")]
     assert waits[1].max() > 6 * 3600, "so that the threshold matters here"
     assert (all_over.start - jobs.submit).max() < waits[1].max()

@@ -1,7 +1,5 @@
 """Tests of assets/policies: adoption, agents, config, lessons, scheduling_policy, settings."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -32,7 +32,7 @@ from assets.report.scenario_page import scenario_page
 from tests.assets.replay.scenarios.examples import SIX, busy_home, results_of
 from tests.assets.report.conftest import CREATED, SOURCE, idle_log
 from tests.pipelines.command_line import use_home
-from tests.tiny import SOURCE as RENDER_SOURCE
+from tests.tiny import SOURCE as TINY_SOURCE
 from tests.tiny import Home, busy_log, swf_line, warehouse_of
 from traces.catalogue.sources import NAME
 from warehouse import Warehouse
@@ -287,7 +287,7 @@ SECTIONS = ("Summary", "What happened", "What would change", "Details")
 def page_of_render(finished: Home) -> str:
     with pytest.MonkeyPatch.context() as patch:
         use_home(patch, finished.folder)
-        return render_report(Warehouse(finished.database), RENDER_SOURCE, CREATED)
+        return render_report(Warehouse(finished.database), TINY_SOURCE, CREATED)
 
 
 def section(page: str, name: str) -> str:
@@ -304,7 +304,7 @@ def test_the_sections_come_in_the_order_of_what_people_ask(page_of_render: str) 
 
 
 def test_the_same_warehouse_gives_the_same_page_but_for_its_date(page_of_render: str, finished: Home) -> None:
-    written = (finished.folder / "warehouse" / "data" / "reports" / f"{RENDER_SOURCE}.html").read_text()
+    written = (finished.folder / "warehouse" / "data" / "reports" / f"{TINY_SOURCE}.html").read_text()
     assert undated(page_of_render) == undated(written)
 
 

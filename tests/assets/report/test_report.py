@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.evaluation.replay_evaluation import Contestant, period_rules
-from assets.evaluation.rivals import EXPERT_RIVALS
+from assets.evaluation.replay_evaluation import EXPERT_RIVALS, Contestant, period_rules
 from assets.report import words
 from assets.report.comparison import Comparison, Grade, Scheduler, read_comparison
 from assets.report.details import details_section, read_details
@@ -26,7 +25,7 @@ from simulator.policies.registry import RIVAL_HEURISTICS
 from tests.assets.replay.own.homes import own_home
 from tests.assets.report.conftest import CREATED, SOURCE
 from tests.pipelines.command_line import succeed
-from tests.tiny import SOURCE as REPORT_SOURCE
+from tests.tiny import SOURCE as TINY_SOURCE
 from tests.tiny import Home, busy_log, swf_line, warehouse_of
 from warehouse import Warehouse
 
@@ -234,13 +233,13 @@ def test_a_log_without_nodes_has_no_section(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_report_of_a_finished_run(finished: Home) -> None:
     folder = finished.folder / "warehouse" / "data" / "reports"
-    page = (folder / f"{REPORT_SOURCE}.html").read_text()
+    page = (folder / f"{TINY_SOURCE}.html").read_text()
     assert page.startswith("<!doctype html>") and page.endswith("</html>\n")
     summary = summary_of_page(page[:HEAD_BYTES])
-    assert summary is not None and summary["source"] == REPORT_SOURCE
+    assert summary is not None and summary["source"] == TINY_SOURCE
     assert len(page.encode()) < 8_000_000
     index = (folder / "_index.html").read_text()
-    assert f'<a href="{REPORT_SOURCE}.html">{REPORT_SOURCE}</a>' in index and all(
+    assert f'<a href="{TINY_SOURCE}.html">{TINY_SOURCE}</a>' in index and all(
         f">{name}</th>" in index for name in INDEX_COLUMNS
     )
 

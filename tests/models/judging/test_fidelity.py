@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.judging.fidelity import FEWEST_WAITING, GRADES, MEANING, agreement_of, error_of, waited_with_room_s
+from models.judging.fidelity import FEWEST_WAITING, agreement_of, error_of, waited_with_room_s
+from models.judging.grades import GRADES, WAIT_FIGURES
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import jobs_from_log
 
@@ -53,7 +54,7 @@ def test_where_hardly_anybody_waited_there_is_no_grade() -> None:
     assert agreement.grade is None and agreement.rank_correlation is None
     with pytest.raises(ValueError, match="no job has a known wait"):
         agreement_of(few[:0], few[:0], few[:0])
-    assert tuple(MEANING) == GRADES
+    assert agreement_of(WAITS, WAITS, RUNTIME).grades == dict.fromkeys(WAIT_FIGURES, "A")
 
 
 def by_seconds(submit, start, runtime, procs, cluster_procs):  # type: ignore[no-untyped-def]

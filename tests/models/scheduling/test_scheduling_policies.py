@@ -32,7 +32,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.policies.agents import parse_agent
 from simulator.policies.observation import FACTS, LAYOUTS, layout_named
-from tests.models.scheduling.conftest import PROCS as TRAJECTORY_FILTER_PROCS
+from tests.models.scheduling.conftest import PROCS as ARENA_PROCS
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
 # policy_file: Policy files: what is written comes back, and whatever else is refused with a reason.
@@ -241,5 +241,5 @@ def test_the_filter_keeps_what_the_paper_keeps(arena: Arena) -> None:
     assert 0 < found.kept.sum() < 76 and len(found.kept_windows) == found.kept.sum()
     centred = found.score - found.score.mean()
     assert found.skewness == pytest.approx((centred**3).mean() / (centred**2).mean() ** 1.5)
-    use = Arena(arena.jobs, TRAJECTORY_FILTER_PROCS, parse_goal("utilisation"))
+    use = Arena(arena.jobs, ARENA_PROCS, parse_goal("utilisation"))
     assert filter_trajectories(use, windows).kept.all()

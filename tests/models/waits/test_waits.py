@@ -1,5 +1,4 @@
-"""Tests of models/waits: answers, binomial_bounds, clock, history, interval_ends, periods, queue_starts,
-walltime_advice."""
+"""Tests of models/waits: answers, clock, history, interval_ends, periods, queue_starts, walltime_advice."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ import polars as pl
 import pytest
 
 from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
-from models.waits.binomial_bounds import BOUNDED, ClassBound, binomial_bounds, upper_ranks
 from models.waits.clock import LogClock
 from models.waits.history import NEVER_STARTED, History, State, history_of, state_at
 from models.waits.interval_ends import LARGEST_MOVE, IntervalEnds
@@ -19,6 +17,7 @@ from models.waits.neighbours import FEATURES, LEAST_NEIGHBOURS, POINTS, Pool
 from models.waits.periods import DAY_S, period_span, second_in_log, span_before
 from models.waits.queue_starts import Correction, correction_of, queue_quantiles
 from models.waits.replays import queue_start_times, start_times
+from models.waits.scoring import BOUNDED, ClassBound, binomial_bounds, upper_ranks
 from models.waits.walltime_advice import MARGIN, EndedJobs, advise, bound, try_on_history
 from tests.models.waits.states import job_set, rows_of
 

@@ -14,11 +14,9 @@ from simulator.engine.replay import replay, rules_of
 from simulator.jobs.schedule import CANCELLED
 from simulator.policies.observation import LAYOUTS, blank_network
 from simulator.policies.registry import network_policy, parse_policy, register_policy
-from tests.simulator.busy import FIRST as BATCH_REPLAY_WINDOWS_FIRST
-from tests.simulator.busy import FIRST as TRAJECTORIES_FIRST
+from tests.simulator.busy import FIRST as BUSY_FIRST
 from tests.simulator.busy import PROCS, assert_as_replayed, busy_jobs, random_weights, uneven_jobs
-from tests.simulator.busy import WINDOW as BATCH_REPLAY_WINDOWS_WINDOW
-from tests.simulator.busy import WINDOW as TRAJECTORIES_WINDOW
+from tests.simulator.busy import WINDOW as BUSY_WINDOW
 
 # backlogs: Windows that begin with a policy's own backlog are parts of its replay.
 
@@ -139,12 +137,12 @@ def test_windows_are_replayed_as_if_each_were_alone(policy: str, backfill: str) 
         found = replay_windows(
             jobs,
             PROCS,
-            BATCH_REPLAY_WINDOWS_FIRST,
-            BATCH_REPLAY_WINDOWS_WINDOW,
+            BUSY_FIRST,
+            BUSY_WINDOW,
             policy,
             WindowRules(backfill, correction, threads=threads),
         )
-        assert_as_replayed(jobs, BATCH_REPLAY_WINDOWS_FIRST, found, policy, backfill, correction=correction)
+        assert_as_replayed(jobs, BUSY_FIRST, found, policy, backfill, correction=correction)
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
@@ -153,33 +151,33 @@ def test_the_learned_policy_replays_windows(backfill: str) -> None:
     found = replay_windows(
         jobs,
         PROCS,
-        BATCH_REPLAY_WINDOWS_FIRST,
-        BATCH_REPLAY_WINDOWS_WINDOW,
+        BUSY_FIRST,
+        BUSY_WINDOW,
         parse_policy("learned", weights),
         WindowRules(backfill, threads=2),
     )
-    assert_as_replayed(jobs, BATCH_REPLAY_WINDOWS_FIRST, found, "learned", backfill, weights)
+    assert_as_replayed(jobs, BUSY_FIRST, found, "learned", backfill, weights)
 
 
 def test_multifactor_replays_windows_in_which_all_users_are() -> None:
     jobs = busy_jobs(500, users=2)
-    found = replay_windows(jobs, PROCS, BATCH_REPLAY_WINDOWS_FIRST, BATCH_REPLAY_WINDOWS_WINDOW, "multifactor")
-    assert_as_replayed(jobs, BATCH_REPLAY_WINDOWS_FIRST, found, "multifactor", "easy")
+    found = replay_windows(jobs, PROCS, BUSY_FIRST, BUSY_WINDOW, "multifactor")
+    assert_as_replayed(jobs, BUSY_FIRST, found, "multifactor", "easy")
 
 
 def test_multifactor_counts_the_users_of_a_window() -> None:
     jobs = busy_jobs(500, users=200)
-    found = replay_windows(jobs, PROCS, BATCH_REPLAY_WINDOWS_FIRST, BATCH_REPLAY_WINDOWS_WINDOW, "multifactor")
-    assert_as_replayed(jobs, BATCH_REPLAY_WINDOWS_FIRST, found, "multifactor", "easy")
+    found = replay_windows(jobs, PROCS, BUSY_FIRST, BUSY_WINDOW, "multifactor")
+    assert_as_replayed(jobs, BUSY_FIRST, found, "multifactor", "easy")
 
 
 @pytest.mark.parametrize("policy", ["SAF", "WFP3", "fairshare", "waits-and-users"])
 def test_threads_change_no_window(policy: str) -> None:
     jobs, first = uneven_jobs()
     first = np.concatenate([first, first[::-1], np.arange(40)])
-    expected = replay_windows(jobs, PROCS, first, BATCH_REPLAY_WINDOWS_WINDOW, policy, WindowRules(threads=1))
+    expected = replay_windows(jobs, PROCS, first, BUSY_WINDOW, policy, WindowRules(threads=1))
     for threads in (2, 3, None):
-        found = replay_windows(jobs, PROCS, first, BATCH_REPLAY_WINDOWS_WINDOW, policy, WindowRules(threads=threads))
+        found = replay_windows(jobs, PROCS, first, BUSY_WINDOW, policy, WindowRules(threads=threads))
         assert np.array_equal(found[0], expected[0]) and np.array_equal(found[1], expected[1])
 
 
@@ -228,7 +226,7 @@ def test_a_full_recorder_loses_nothing(rules: str, monkeypatch: pytest.MonkeyPat
 
     def sampled() -> list[np.ndarray]:
         found = sample_windows(
-            jobs, PROCS, first, TRAJECTORIES_WINDOW, random_weights(), 4, rules=WindowRules("none", rule_set=rules)
+            jobs, PROCS, first, BUSY_WINDOW, random_weights(), 4, rules=WindowRules("none", rule_set=rules)
         )
         return [
             found.features,
@@ -241,7 +239,7 @@ def test_a_full_recorder_loses_nothing(rules: str, monkeypatch: pytest.MonkeyPat
         ]
 
     expected = sampled()
-    assert len(expected[0]) > 2 * TRAJECTORIES_WINDOW * len(first), "more rows than fit at first, below"
+    assert len(expected[0]) > 2 * BUSY_WINDOW * len(first), "more rows than fit at first, below"
     monkeypatch.setattr("simulator.agents.trajectories.ROWS_PER_JOB", 1)
     assert all(np.array_equal(a, b) for a, b in zip(expected, sampled(), strict=True))
 
@@ -254,16 +252,14 @@ def test_sampled_choices_can_be_taken_again_step_by_step() -> None:
         return slice(sampled.first_row[d], sampled.first_row[d] + sampled.num_rows[d])
 
     jobs = busy_jobs(500, load=3.0)
-    sampled = sample_windows(
-        jobs, PROCS, TRAJECTORIES_FIRST, TRAJECTORIES_WINDOW, blank_network(LAYOUTS["plain"]), seed=4
-    )
-    batch = Batch(jobs, PROCS, TRAJECTORIES_WINDOW, len(TRAJECTORIES_FIRST), "easy")
-    seen = batch.reset(TRAJECTORIES_FIRST)
+    sampled = sample_windows(jobs, PROCS, BUSY_FIRST, BUSY_WINDOW, blank_network(LAYOUTS["plain"]), seed=4)
+    batch = Batch(jobs, PROCS, BUSY_WINDOW, len(BUSY_FIRST), "easy")
+    seen = batch.reset(BUSY_FIRST)
     decision = sampled.first_decision[:-1].copy()
     last = sampled.first_decision[1:]
     assert (last - decision).min() > 20
     while seen.choosing.any():
-        action = np.full(len(TRAJECTORIES_FIRST), -1)
+        action = np.full(len(BUSY_FIRST), -1)
         for e in np.flatnonzero(seen.choosing).tolist():
             d = decision[e]
             assert seen.mask[e].sum() == sampled.num_rows[d]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from simulator.cluster.arrays import cluster_arrays
-from simulator.cluster.requests import NOT_GIVEN, UNLIMITED, Request, request_arrays
+from simulator.cluster.requests import NOT_GIVEN, UNLIMITED, Request, joined_requests, request_arrays, some_requests
 from traces.cluster.accounts import Account, AccountUser, ServiceQuality
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node, Partition
@@ -48,3 +49,15 @@ def test_words_become_places() -> None:
 def test_a_name_that_the_cluster_lacks_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"none|k80|opa"):
         request_arrays([Request(1, **wrong)], CLUSTER, ARRAYS)  # type: ignore[arg-type]
+
+
+def test_requests_are_joined_and_cut() -> None:
+    """Users keep their numbers, dependencies name the same jobs, and partitions are as many as the job with the most has."""
+    first = [Request(1, user="u"), Request(2, user="v", dependencies=(("after", 0),))]
+    second = [Request(3, user="u", partitions=("long", "all")), Request(4, user="w", dependencies=(("afterok", 0),))]
+    parts = [request_arrays(asked, CLUSTER, ARRAYS) for asked in (first, second)]
+    joined = joined_requests(*parts)
+    assert joined.submit.tolist() == [1, 2, 3, 4] and joined.partitions.tolist()[0] == [0, NOT_GIVEN]
+    assert joined.first_dependency.tolist() == [0, 0, 1, 1, 2] and joined.dependency.tolist() == [[0, 0], [2, 2]]
+    some = some_requests(joined, np.array([1, 3]))
+    assert some.submit.tolist() == [2, 4] and some.first_dependency.tolist() == [0, 0, 0] and not len(some.dependency)

@@ -7,6 +7,7 @@ import pytest
 from simulator.pbs.limiting import is_counted, run_limits
 from tests.simulator.pbs_site import asking, pbs_site, starts_on
 from traces.cluster.accounts import Limit
+from traces.cluster.reservations import AdvanceReservation
 
 PER_USER = Limit("cluster", "", "running", "user", "jobs", 1)
 ANN_MORE = Limit("cluster", "", "running", "user", "jobs", 2, "ann")
@@ -42,3 +43,9 @@ def test_plans_count_against_limits() -> None:
     limit = Limit("cluster", "", "running", "user", "cpu", 16)
     asked = [asking(0, 1, 30, user="bob"), asking(1, 4, 30), asking(2, 1, 600), asking(2, 1, 600, user="bob")]
     assert starts_on(pbs_site((limit,)), asked, [30, 30, 10, 10]) == [0, 30, 60, 60]
+
+
+def test_jobs_of_reservations_have_no_limits_and_do_not_count() -> None:
+    reserved = AdvanceReservation("R1", 10, 100, 5, ("n0", "n1"), queue="R1")
+    asked = [asking(0, 1, 60), asking(10, 1, 60, reservation="R1"), asking(11, 1, 60, reservation="R1")]
+    assert starts_on(pbs_site((PER_USER,), (reserved,)), asked, [5, 30, 30]) == [0, 10, 11]

@@ -38,3 +38,8 @@ def test_a_job_without_walltime_is_expected_in_five_years() -> None:
 def test_a_job_that_can_never_run_takes_no_place() -> None:
     asked = [asking(0, 3, 100), asking(1, 5, 60), asking(2, 4, 60), asking(3, 1, 600)]
     assert starts_on(pbs_site(), asked, [100, 10, 10, 10]) == [0, -1, 100, 110]
+
+
+def test_a_soft_walltime_is_what_pbs_plans_by() -> None:
+    asked = [asking(0, 3, 1000, soft_walltime_s=100), asking(1, 4, 60), asking(2, 1, 98), asking(3, 1, 99)]
+    assert starts_on(pbs_site(), asked, [100, 10, 10, 10]) == [0, 100, 2, 110]

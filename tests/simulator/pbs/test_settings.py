@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.pbs.settings import cycle_settings, formula_text, queue_depths, sort_formula, unmodelled_formula
+from simulator.pbs.settings import (
+    REQUEUED,
+    SUSPENDED,
+    cycle_settings,
+    formula_text,
+    queue_depths,
+    sort_formula,
+    unmodelled_formula,
+)
 from tests.simulator.pbs_site import pbs_site
 
 
 def test_defaults_are_those_of_pbs() -> None:
     settings = cycle_settings(pbs_site(by_queue=True, strict_ordering=False).scheduler)
     assert settings.strict == 0 and settings.by_queue == 1 and settings.depth == 1 and settings.iteration == 600
-    assert settings.suspends == 1 and settings.decay_time == 86400 and settings.express_priority == 150
+    assert settings.preempt_way == SUSPENDED and settings.decay_time == 86400 and settings.express_priority == 150
 
 
 def test_settings_are_read_as_the_files_write_them() -> None:
     site = pbs_site(fairshare_decay_time="00:01:00", preempt_order="R", fair_share="True", backfill_depth=3)
     settings = cycle_settings(site.scheduler)
-    assert settings.decay_time == 60 and settings.suspends == 0 and settings.fair_share == 1 and settings.depth == 3
+    assert (
+        settings.decay_time == 60
+        and settings.preempt_way == REQUEUED
+        and settings.fair_share == 1
+        and settings.depth == 3
+    )
     assert queue_depths(site) == (-1, -1, -1)
 
 

@@ -30,11 +30,11 @@ from studies.judging.backfills import RULES as BACKFILLS_RULES
 from studies.judging.backfills import cells_of
 from studies.judging.backlogs import RULES as BACKLOGS_RULES
 from studies.judging.backlogs import STARTS, misled
-from studies.judging.bounds import cells_of as cells_of_of_bounds
+from studies.judging.bounds import cells_of as cells_of_bounds
 from studies.judging.guarded_keys import chosen_elsewhere, heading, judged, line, value_of_keys
 from studies.judging.hpcopt import RIVAL_LOGS, high_slowdown
 from studies.judging.hpcopt import RULES as HPCOPT_RULES
-from studies.judging.hpcopt import cells_of as cells_of_of_hpcopt
+from studies.judging.hpcopt import cells_of as cells_of_hpcopt
 from studies.judging.limited import RULED_LOGS, rows_of, trace_of
 from studies.judging.promotion import Counts, counted, larger_cluster, nothing_learned, shorter_waits
 from studies.judging.requested_keys import (
@@ -126,7 +126,7 @@ def test_windows_that_cover_the_whole_half_with_all_jobs_after_make_no_error() -
 def test_the_bound_is_below_the_best_rule() -> None:
     hour = 3600
     submit, runtime, procs = np.zeros(3, np.int64), np.array([8, 1, 2]) * hour, np.array([2, 2, 2])
-    least, best, fcfs = cells_of_of_bounds(jobs_from_log(submit, runtime, procs, runtime), 2)
+    least, best, fcfs = cells_of_bounds(jobs_from_log(submit, runtime, procs, runtime), 2)
     assert best.startswith("4,800 (") and fcfs == "20,400"  # waits of 0, 1 and 3 h, and of 0, 8 and 9 h
     assert 0 < int(least.replace(",", "")) <= 4800
 
@@ -200,7 +200,7 @@ def test_smallest_area_first_is_as_measured_before(name: str, figure: float, mea
     trace = tracehouse.load_log(shared_file("traces", "swf", rival.file), procs=rival.procs).trace()
     (rule,) = (rule for rule in HPCOPT_RULES if rule.name == "SAF")
     ((replayed, _),) = judged_replays(trace, [rule], 0)
-    measure, mean_wait, longest = cells_of_of_hpcopt(replayed).split(" | ")
+    measure, mean_wait, longest = cells_of_hpcopt(replayed).split(" | ")
     assert float(measure) == pytest.approx(figure, abs=0.006)
     assert float(mean_wait) == pytest.approx(mean_wait_h, abs=0.006)
     assert float(longest) > float(mean_wait) / 24

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from studies.pbs.free_replays import replay_recorded, wait_distance
+from studies.pbs.free_replays import noise_s, replay_recorded, replay_seen, wait_distance
 from studies.pbs.recorded_runs import read_recorded_run
 from tests.shared import shared_file
 
@@ -25,3 +25,15 @@ def test_a_replay_is_near_the_real_run(scenario: str, difference_s: float, pair_
     run = read_recorded_run(shared_file("golden", "pbs", scenario, "run1"))
     far = wait_distance(run, replay_recorded(run))
     assert far.difference_s <= difference_s and far.pair_order >= pair_order
+
+
+@pytest.mark.parametrize("scenario", ["P1", "P1f", "P2", "P3", "P4", "P5", "P6", "P7"])
+def test_a_replay_with_the_times_that_pbs_saw_is_the_real_run(scenario: str) -> None:
+    run = read_recorded_run(shared_file("golden", "pbs", scenario, "run1"))
+    far = wait_distance(run, replay_seen(run))
+    assert far.difference_s <= (0.2 if scenario == "P4" else 0) and far.within_3_s == 1
+
+
+def test_a_second_of_noise_moves_waits_by_as_much_as_two_real_runs_differ() -> None:
+    low, high = noise_s(read_recorded_run(shared_file("golden", "pbs", "P1", "run1")))
+    assert 1 < low < high < 10

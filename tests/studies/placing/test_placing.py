@@ -16,7 +16,7 @@ from studies.placing import placements
 from studies.placing.hop_sensitivity import GROWTHS, extra_hops, saved_share, sensitivity_rows, yearly_node_hours
 from studies.placing.looking_ahead import GUARDS, rows_of_log
 from studies.placing.placements import COLUMNS, LOGS, RULES, PlacedLog, placed_by_rules, row_of, table_of
-from studies.placing.placing_rules import RULES as PLACING_RULES_RULES
+from studies.placing.placing_rules import RULES as RULES_OF_PLACING
 from studies.placing.placing_rules import Placer, PlacingRule, line_of
 
 # hop_sensitivity: Node-hours that compact jobs save under a stated growth of run times.
@@ -140,7 +140,7 @@ def some_jobs_of_placing_rules(count: int = 300) -> Jobs:
     return jobs_from_log(submit, runtime, rng.integers(1, 13, count), runtime * rng.integers(1, 4, count))
 
 
-@pytest.mark.parametrize("rule", PLACING_RULES_RULES.values(), ids=PLACING_RULES_RULES)
+@pytest.mark.parametrize("rule", RULES_OF_PLACING.values(), ids=RULES_OF_PLACING)
 def test_every_rule_places_all_jobs_of_a_schedule(rule: PlacingRule) -> None:
     """`place_schedule` refuses nodes that are not idle."""
     jobs = some_jobs_of_placing_rules()

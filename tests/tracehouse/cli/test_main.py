@@ -138,7 +138,7 @@ OPTIONS = {
         "SOURCE", "--goal", "--backfill", "--estimates", "--rules", "--window-jobs", "--method", "--layout", "--start",
         "--learn", "--agent", "--policy", "--paper", "--epochs", "--accept-trade", "--seeds", "--out", "--plot", "--json",
         "--trajectories", "--minibatch", "--workers", "--launcher", "--torchrun", "--sync-fraction", "--backlogs", "--population",
-        "--interval", "--repeat",
+        "--interval", "--repeat", "--cluster",
     ],
     "distil": ["POLICY", "SOURCE", "--seed", "--json"],
     "place": [
@@ -147,8 +147,12 @@ OPTIONS = {
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
     "periods": ["SOURCE", "[PERIOD]", "[EARLIER]", "--by", "--top", "--csv"],
     "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes"],
+    "why": [
+        "SOURCE", "[JOB]...", "--user", "--account", "--queue", "--partition", "--period", "--by", "--replay", "--top", "--csv",
+    ],
     "what-if": [
-        "SCENARIOS", "--source", "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
+        "SCENARIOS", "--source", "--cluster",
+        "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
         "--json",
     ],
     "sql": ["QUERY", "--files", "--format", "--output", "--wide"],

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/learning: environments, many_workers, policy_training, training."""
+"""Tests of tracehouse/learning: environments, policy_training, training."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from models.scheduling.options import Recipe
 from tests.tiny import busy_log, warehouse_of
 from tests.tracehouse.cli.learning.test_learning import QuickRecipe
 from tracehouse.learning import policy_training
-from tracehouse.learning.many_workers import reports_of, training_by_ppo, with_sizes
-from tracehouse.learning.policy_training import JobsToTrain, train_policy
+from tracehouse.learning.policy_training import JobsToTrain, reports_of, train_policy, training_by_ppo, with_sizes
 
 # environments: Environments from Python.
 

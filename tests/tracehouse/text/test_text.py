@@ -1,4 +1,4 @@
-"""Tests of tracehouse/text: cluster_text, replay_text, tables, what_if_text."""
+"""Tests of tracehouse/text: cluster_text, replay_text, tables, training_text, what_if_text."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from tests.pipelines.command_line import on_terminal, succeed
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.traces.cluster.clusters import CLUSTER, DESCRIBED, REMARKS
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
-from tracehouse.text.replay_text import compare_text, print_ratios
+from tracehouse.text.replay_text import compare_text
 from tracehouse.text.tables import TableColumn, cut, fitted_table, folded, terminal_width
+from tracehouse.text.training_text import SLURMS_PRIORITY, print_ratios
 from tracehouse.text.what_if_text import what_if_text
 
 # cluster_text: What people read of a cluster, and of each key of its configuration.
@@ -112,7 +113,10 @@ def test_ratios_of_trained_policies(capsys: pytest.CaptureFixture[str]) -> None:
     jobs, scored = busy_jobs(300), np.arange(300) >= 150
     easy = Replayed(jobs, PROCS, replay(jobs, PROCS, "FCFS", "easy"), scored)
     cloud = cloud_around(easy, lambda order: replay(jobs, PROCS, order, "easy"), random_orders(300)[:4])
-    print_ratios(JudgedRules({"key": judge([easy], [easy])}, cloud), 150)
+    judged = JudgedRules({"key": judge([easy], [easy])}, cloud)
+    print_ratios(judged, 150, SLURMS_PRIORITY)
+    assert "each over that of Slurm's own priority" in capsys.readouterr().out
+    print_ratios(judged, 150)
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert "over its later 150 jobs" in lines[0]
     assert lines[2].split()[:3] == ["key", "1.00", "1.00"] and lines[2].endswith("no difference")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.shared import shared_file
-from traces.pbs.rules import _pairs
+from traces.pbs.rules import record_pairs
 
 SCENARIOS = ("P1", "P1f", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "X1", "X10", "X2", "X3", "X7", "X8", "X9")
 each_golden = pytest.mark.parametrize("scenario", SCENARIOS)
@@ -35,7 +35,7 @@ def records(folder: Path, kind: str) -> dict[str, dict[str, str]]:
     """Job id -> the attributes of its last record of this kind."""
     lines = gzip.decompress((folder / "accounting.gz").read_bytes()).decode(errors="backslashreplace").splitlines()
     parts = (line.split(";", 3) for line in lines)
-    return {job: _pairs(message) for _, letter, job, message in parts if letter == kind}
+    return {job: record_pairs(message) for _, letter, job, message in parts if letter == kind}
 
 
 def jobs_of_qstat(folder: Path) -> dict[str, dict[str, Any]]:

@@ -29,7 +29,7 @@ from traces.pbs.lists import (
 )
 from traces.pbs.reader import PBS_RECORD_SCHEMA, read_pbs
 from traces.pbs.reservations import ReservationRecord, reservations_of_records
-from traces.pbs.rules import _logged_s, _pairs
+from traces.pbs.rules import _logged_s, record_pairs
 from traces.pbs.values import KEYS, NUM_KEYS, NUMBER_COLUMNS, STRINGS, numbers_of
 from traces.pbs.values import MISSING as VALUES_MISSING
 from traces.pbs.writer import write_pbs
@@ -235,11 +235,21 @@ def test_records_that_say_nothing_count_as_none() -> None:
     assert reservations_of_records([record("Y", 10), record("B", 10, start="5", end="5"), record("F", 20)]) == ()
 
 
+def test_each_occurrence_of_a_standing_reservation_is_one() -> None:
+    later = {**RESERVATIONS_NODES, "start": "300", "end": "400"}
+    records = [record("Y", 10, **RESERVATIONS_NODES), record("B", 100, **RESERVATIONS_NODES)]
+    records += [record("B", 300, **later), record("k", 350)]
+    spans = [(each.name, each.begin_s, each.end_s, each.announced_s) for each in reservations_of_records(records)]
+    assert spans == [("R1.head", 100, 200, 10), ("R1.head", 300, 350, 10)]
+
+
 @pytest.mark.thorough
 def test_reservations_of_the_recorded_run() -> None:
     lines = gzip.decompress((golden_folder("P7") / "accounting.gz").read_bytes()).decode().splitlines()
     parts = (line.split(";", 3) for line in lines)
-    records = [ReservationRecord(kind, _logged_s(stamp) or 0, name, _pairs(text)) for stamp, kind, name, text in parts]
+    records = [
+        ReservationRecord(kind, _logged_s(stamp) or 0, name, record_pairs(text)) for stamp, kind, name, text in parts
+    ]
     first, second = reservations_of_records(records)
     assert (first.begin_s, first.end_s, len(first.nodes), first.users) == (1795677995, 1795678025, 16, ("u1",))
     assert (second.begin_s, second.end_s, len(second.nodes), second.users) == (1795678040, 1795678060, 32, ("u2",))

@@ -4,21 +4,81 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 
 import click
 
 from tracehouse.cli.errors import plain_errors
-from tracehouse.cli.keeping.cluster_checks import check, diff
+from tracehouse.cli.keeping.cluster_rules import adopt, identify
+from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.clusters import import_cluster
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.clusters import cluster_names, load_cluster
+from traces.cluster.checking import Contradiction
+from traces.cluster.differing import changed_values
+
+_MOST_OF_A_KIND = 10
+
+
+@click.command()
+@click.argument("name")
+@source_argument()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@plain_errors
+def check(name: str, source: str, as_json: bool) -> None:
+    """Hold the cluster NAME against the log of a source: what does the log have that the cluster's file denies?
+
+    It finds jobs that could never have run, limits that the log breaks, and partitions, accounts, users and nodes that only one of both
+    has. A file from another time than the log is the usual reason.
+    """
+    from assets.common.storage import open_warehouse
+    from assets.operations.cluster_check import contradictions_of_source
+    from traces.catalogue.catalogue import load_catalogue
+
+    description = load_cluster(name).description
+    contradictions = contradictions_of_source(open_warehouse(), load_catalogue().source(source), description)
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in contradictions], indent=1))
+    else:
+        click.echo(contradictions_text(name, source, contradictions, terminal_width()))
+
+
+def contradictions_text(name: str, source: str, contradictions: tuple[Contradiction, ...], width: int | None) -> str:
+    """What is printed: the contradictions of each kind below its name. width: of the terminal in characters, None for a file."""
+    if not contradictions:
+        return f"cluster {name} and the log of {source} agree"
+    points = f"{len(contradictions):,} point{'s' if len(contradictions) > 1 else ''}"
+    lines = [f"cluster {name} and the log of {source} contradict each other in {points}"]
+    for kind, of_kind in groupby(contradictions, key=lambda each: each.kind):
+        listed = list(of_kind)
+        lines += ["", f"{kind} ({len(listed)}):"]
+        for each in listed[:_MOST_OF_A_KIND]:
+            lines.append(folded(f"  {str(each).removeprefix(f'{kind}: ')}", width, 4))
+        if len(listed) > _MOST_OF_A_KIND:
+            lines.append(f"  and {len(listed) - _MOST_OF_A_KIND} more (--json has all)")
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("before")
+@click.argument("after")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@plain_errors
+def diff(before: str, after: str, as_json: bool) -> None:
+    """Print what changed from the cluster BEFORE to the cluster AFTER, value by value. Nodes that changed alike share a line."""
+    changes = changed_values(load_cluster(before).description, load_cluster(after).description)
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in changes], indent=1))
+        return
+    width = terminal_width()
+    click.echo("\n".join(folded(str(each), width, 4) for each in changes) or f"{before} and {after} are the same")
 
 
 @click.group()
 def cluster() -> None:
-    """Clusters: read a scheduler's configuration into one file, show it, check it against a log, compare two."""
+    """Clusters: read a scheduler's configuration into one file, show it, check it against a log, find rules in a log."""
 
 
 @cluster.command("import")
@@ -32,7 +92,8 @@ def import_files(paths: tuple[Path, ...], name: str, time_zone: str, valid_from:
     """Read the configuration of Slurm, PBS, or Torque with Maui, and write it as one TOML file.
 
     Each file is known by its name or by what is in it: slurm.conf, gres.conf, topology.conf, what scontrol and sacctmgr show, of PBS what
-    qmgr and pbsnodes print, sched_config, resource_group and maui.cfg. Plain or packed with gzip.
+    qmgr and pbsnodes print, sched_config, resource_group and maui.cfg. Reservations of PBS are read from its accounting
+    logs. Files may be packed with gzip.
 
     Every key that changes schedules and is left out is listed with what it would have changed.
     """
@@ -66,3 +127,5 @@ def show(name: str | None, as_json: bool) -> None:
 
 cluster.add_command(check)
 cluster.add_command(diff)
+cluster.add_command(identify)
+cluster.add_command(adopt)

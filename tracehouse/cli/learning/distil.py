@@ -11,7 +11,7 @@ import click
 from assets.common.storage import open_warehouse
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.text.replay_text import print_ratios
+from tracehouse.text.training_text import print_ratios
 from traces.catalogue.catalogue import load_catalogue
 
 

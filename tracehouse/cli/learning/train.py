@@ -15,7 +15,7 @@ from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.cli.parameters.settings import setting_options
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.text.replay_text import print_costs, print_verdicts
+from tracehouse.text.training_text import print_costs, print_verdicts
 
 if TYPE_CHECKING:
     from assets.policies.training import TrainingSetup
@@ -46,12 +46,13 @@ def train(source: str, out: Path | None, plot: Path | None, as_json: bool, **giv
     tracehouse train lublin-256 --goal bsld
     tracehouse train mine.swf --goal wait
     tracehouse train lublin-256 --learn backfilling --agent pick:by=shortest,window=64-63
+    tracehouse train mycluster --cluster mycluster
     tracehouse train lublin-256 --workers 2 --trajectories 1024 --population 8
     """
     from tracehouse.learning.policy_training import read_jobs, train_policy
 
     settings = written_settings(TrainingSettings, given)
-    trained = train_policy(read_jobs(source, settings.estimates), settings, out, plot)
+    trained = train_policy(read_jobs(source, settings), settings, out, plot)
     if as_json:
         click.echo(
             json.dumps(
@@ -82,7 +83,12 @@ def _print_how_to_use(trained: TrainingResult) -> None:
         click.echo(f"\nnothing was learned: the policy is what training started from ({STARTED_FROM[recipe.start]})")
     click.echo(f"\nkey: {trained.key}\npolicy: {path}, seed {best.seed}, epoch {best.trained.best_epoch}")
     click.echo(f"replay it: tracehouse replay {given} {_how_to_replay(setup, path)}")
-    distils = setup.task.rules == "standard" and recipe.ppo.layout != "paper" and setup.task.agent is None
+    distils = (
+        setup.task.cluster is None
+        and setup.task.rules == "standard"
+        and recipe.ppo.layout != "paper"
+        and setup.task.agent is None
+    )
     if distils and trained.jobs.is_loaded:
         click.echo(f"as a formula: tracehouse distil {path} {given}")
 
@@ -90,6 +96,8 @@ def _print_how_to_use(trained: TrainingResult) -> None:
 def _how_to_replay(setup: TrainingSetup, path: Path) -> str:
     """The options of `tracehouse replay` for a policy file."""
     task = setup.task
+    if task.cluster is not None:
+        return f"--policy slurm:{path} --cluster {task.cluster}"
     if task.agent is None:
         return f"--policy {path}" + ("" if task.rules == "standard" else f" --rules {task.rules}")
     return f"--policy {task.base} {'--backfill' if task.agent.startswith('pick') else '--inspector'} {path}"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import polars as pl
+
+from assets.replay.own.pbs.requests import without_reservation
 from simulator.pbs.limiting import is_counted
-from simulator.pbs.settings import formula_text, unmodelled_formula
+from simulator.pbs.settings import cycle_settings, formula_text, queue_depths, unmodelled_formula
 from traces.cluster.description import ClusterDescription
 
 _IN_USE = {
@@ -17,6 +20,32 @@ _IN_USE = {
 def unmodelled_by_pbs(cluster: ClusterDescription) -> list[str]:
     """What a replay under PbsReplayer leaves out, each with what it would have changed. Empty where it follows everything."""
     return [*_of_settings(cluster), *_of_nodes(cluster), *_of_limits(cluster)]
+
+
+def unread_by_pbs(cluster: ClusterDescription, rows: pl.DataFrame) -> list[str]:
+    """What the log does not say of its jobs, or the cluster of their reservations. rows: of a trace, with REQUEST_LABELS."""
+    rules = []
+    if without := rows["selected_chunks"].null_count():
+        rules.append(
+            f"chunks of {without:,} jobs and their placement: the log has processors and nodes, so each node has a chunk"
+        )
+    if grouped := int(rows["place"].str.contains("group=").sum()):
+        rules.append(f"place=group of {grouped:,} jobs: their nodes would be alike")
+    if lost := without_reservation(rows, cluster):
+        rules.append(f"reservations of {lost:,} jobs: import the cluster together with its accounting logs")
+    return rules
+
+
+def places_of_held_jobs(cluster: ClusterDescription) -> list[str]:
+    """That jobs which a limit holds back take places of top jobs, in a sentence. Empty where there are no such limits or places."""
+    settings = cycle_settings(cluster.scheduler)
+    depth = max(settings.depth, *queue_depths(cluster))
+    if not settings.strict or depth < 1 or not any(is_counted(limit) for limit in cluster.limits):
+        return []
+    return [
+        f"as in PBS, a job that a limit holds back takes a top-job place (backfill_depth {depth}): while such jobs have all places, no "
+        "start of a job behind them is kept free"
+    ]
 
 
 def _of_settings(cluster: ClusterDescription) -> Iterator[str]:
@@ -34,7 +63,6 @@ def _of_settings(cluster: ClusterDescription) -> Iterator[str]:
 
 
 def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
-    yield "chunks and their placement: a log has processors and nodes of a job, so its chunks are one for each node"
     if cluster.licences:
         yield f"resources of the server {', '.join(cluster.licences)}: jobs would wait for them"
     if cluster.gates:

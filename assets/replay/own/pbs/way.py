@@ -20,7 +20,7 @@ from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
 from traces.cluster.description import ClusterDescription, Setting
 
-MINUTE_S, POLL_S = 60, 10
+NODE_POLL_S = 10
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class PbsRuns(OwnRuns):
         drawn = np.random.default_rng(number)
         count, settings = len(jobs.submit), cycle_settings(replayer.description.scheduler)
         phases = replace(
-            replayer.phases, poll_s=int(drawn.integers(POLL_S)), decay_s=int(drawn.integers(settings.decay_time)) + 1
+            replayer.phases,
+            poll_s=int(drawn.integers(NODE_POLL_S)),
+            decay_s=int(drawn.integers(settings.decay_time)) + 1,
         )
         turns = drawn.permutation(2 * count)
         runtime = np.maximum(jobs.runtime + drawn.integers(-1, 2, count), np.minimum(jobs.runtime, 1))
@@ -73,5 +75,5 @@ def pbs_runs(cluster: ClusterDescription, rows: pl.DataFrame, zero_s: int, polic
     asked, left_out = pbs_jobs_of_rows(rows, cluster)
     if unmodelled_formula(cluster.scheduler):
         cluster = _with_values(cluster, {"job_sort_formula": ""})
-    replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s % MINUTE_S))
+    replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s))
     return PbsRuns(number_of_own_runs(rows.height), left_out, replayer, policy)

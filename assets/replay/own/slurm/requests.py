@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from assets.replay.settings import REQUEST_LABELS
+from assets.replay.settings import REQUESTED_OF_JOBS
 from simulator.cluster.requests import Request
 from traces.cluster.description import ClusterDescription
 
@@ -14,7 +14,7 @@ KIB_PER_MIB = 1024
 
 
 def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[list[Request], dict[str, int]]:
-    """The requests of jobs, and how many of them were changed, by why. rows: of a trace, with REQUEST_LABELS.
+    """The requests of jobs, and how many of them were changed, by why. rows: of a trace, with REQUESTED_OF_JOBS.
 
     A log has CPUs and nodes, but no tasks. So a job gets its CPUs as single tasks on as many nodes as it asked for, evenly where they can
     be. A job that was not eligible when it was submitted, such as one behind a dependency, is held for as long as in the log. A QOS or
@@ -39,7 +39,7 @@ def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
         if is_strange.any():
             left_out[f"jobs_without_their_{column}"] = int(is_strange.sum())
             rows = rows.with_columns(pl.when(pl.Series(is_strange)).then(None).otherwise(pl.col(column)).alias(column))
-    wanted = ("submit_s", "requested_walltime_s", "requested_procs", "procs", "user_name", *REQUEST_LABELS)
+    wanted = ("submit_s", "requested_walltime_s", "requested_procs", "procs", "user_name", *REQUESTED_OF_JOBS)
     return [_request(row) for row in rows.select(wanted).iter_rows(named=True)], left_out
 
 

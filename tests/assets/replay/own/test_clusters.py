@@ -8,10 +8,19 @@ from pathlib import Path
 import pytest
 
 import tracehouse
-from assets.replay.own.clusters import in_clock, own_cluster_named, own_cluster_of
+from assets.common.storage import open_warehouse
+from assets.replay.own.clusters import (
+    in_clock,
+    own_cluster_named,
+    own_cluster_of,
+    own_cluster_of_log,
+    policy_on,
+    usual_on_cluster,
+)
 from tests.assets.replay.own.homes import BEHIND, CLUSTER, PBS_CLUSTER, own_home
 from tests.simulator.slurm_site import SITE
 from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import load_cluster
 from traces.cluster.nodes import Absence
 
 
@@ -41,3 +50,64 @@ def test_a_source_without_such_a_cluster_is_refused(tmp_path: Path, monkeypatch:
         tracehouse.replay("lublin-256", "slurm")
     with pytest.raises(ValueError, match="cluster 'two' has the scheduler slurm"):
         tracehouse.replay("mine", "pbs", cluster="two")
+
+
+LIMITED = CLUSTER.replace('name = "slurm"\nversion = "22.05.8"', 'name = "none"') + (
+    '[[limits]]\nowner = "cluster"\nowner_name = ""\ncounts = "running"\neach = "user"\nresource = "jobs"\nbound = 1\n'
+)
+
+
+def test_limits_of_a_source_without_such_a_scheduler_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch, LIMITED)
+    assert usual_on_cluster("mine") == {"cluster": "two"} and usual_on_cluster("none of the catalogue") == {}
+
+    held, free = tracehouse.replay("mine"), tracehouse.replay("mine", "FCFS")
+
+    assert held.policy == "FCFS" and held.summary["limits"]["honoured"] == ["1 limit (running jobs by user)"]
+    start = held.replayed.schedule.start - held.replayed.jobs.submit[0]
+    assert start.tolist() == [0, 600, 1190, 1490]  # one job at a time
+    assert "1 limit (running jobs by user): --cluster two has them" in str(free)
+    assert (free.replayed.schedule.start == free.replayed.jobs.submit).all()
+    answer = tracehouse.what_if({"free": {"cluster": ""}, "SAF": {"policy": "SAF"}}, "mine")
+    rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
+    assert "under the limits of the cluster two" in answer.summary["base"]
+    assert rows["free"]["mean_wait_h"] == 0 < rows["SAF"]["mean_wait_h"]
+
+
+@pytest.mark.parametrize(
+    ("part", "other", "fault"),
+    [("main", "other", "has no queue 'main'"), ("n[1-2]", "n1", "has 4 CPUs, and a job 5")],
+)
+def test_the_pipeline_goes_on_without_a_cluster_that_is_not_the_logs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    part: str,
+    other: str,
+    fault: str,
+) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch, CLUSTER)
+    assert own_cluster_of_log(open_warehouse(), "mine") is not None
+    (tmp_path / "home" / "clusters" / "two.toml").write_text(CLUSTER.replace(part, other))
+    with open_warehouse().write() as connection:
+        connection.execute("UPDATE core.jobs SET procs = 5")
+
+    assert own_cluster_of_log(open_warehouse(), "mine") is None
+
+    assert fault in capsys.readouterr().err
+
+
+def test_a_named_cluster_brings_its_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch, LIMITED)
+    (tmp_path / "home" / "clusters" / "pbs.toml").write_text(PBS_CLUSTER)
+
+    answer = tracehouse.what_if(
+        {"without it": {"cluster": "two"}, "in order": {"policy": "pbs:FCFS"}}, "mine", cluster="pbs"
+    )
+
+    rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
+    assert rows["base"]["policy"] == "pbs" and rows["without it"]["policy"] == "FCFS"
+    assert "the PBS that the cluster two describes" in answer.summary["base"]
+    assert any(text.startswith("not in the replay of without it: nodes, memory") for text in answer.summary["trust"])
+    assert [policy_on(load_cluster(name).description, "pbs") for name in ("pbs", "two")] == ["pbs", "FCFS"]
+    assert policy_on(load_cluster("two").description, "SAF") == "SAF"

@@ -10,7 +10,7 @@ import tracehouse
 from assets.common.storage import open_warehouse
 from assets.common.trace import load_trace
 from assets.evaluation.fidelity import fidelity_of
-from assets.replay.own.way import number_of_own_runs
+from assets.replay.own.way import ORDERS_THAT_CHANGE, number_of_own_runs
 from assets.replay.replay_runs import USUAL_RUNS, ReplayRunsConfig, RunConfig, wanted_runs
 from assets.replay.settings import REQUEST_LABELS
 from tests.assets.replay.own.homes import BEHIND, CLUSTER, LARGE, MANY, PBS_CLUSTER, own_home
@@ -53,6 +53,12 @@ def test_an_order_takes_the_place_of_its_own(
 
     assert first_come[2] <= first_come[3]
     assert last_come[3] <= last_come[2]
+    if name in ORDERS_THAT_CHANGE:
+        in_order = tracehouse.replay("mine", f"{name}:formula:wait").replayed.schedule.start
+        assert (in_order == first_come).all() and "formula:wait in place of its own order" in str(
+            tracehouse.replay("mine", f"{name}:formula:wait")
+        )
+        return
     with pytest.raises(ValueError, match=f"{title}'s nodes an order must be known at submission"):
         tracehouse.replay("mine", f"{name}:WFP3")
 
@@ -92,8 +98,8 @@ def test_fidelity_grades_its_replay(
 def test_it_is_among_the_usual_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, PBS_CLUSTER)
     usual = ReplayRunsConfig(**{"runs": USUAL_RUNS})
-    assert [*wanted_runs(usual, "mine")] == [*(run["name"] for run in USUAL_RUNS), "pbs"]
-    assert [*wanted_runs(ReplayRunsConfig(runs=[RunConfig(name="mine")]), "mine")] == ["mine"]
+    assert [*wanted_runs(usual, open_warehouse(), "mine")] == [*(run["name"] for run in USUAL_RUNS), "pbs"]
+    assert [*wanted_runs(ReplayRunsConfig(runs=[RunConfig(name="mine")]), open_warehouse(), "mine")] == ["mine"]
 
 
 def test_a_long_log_gets_fewer_runs() -> None:

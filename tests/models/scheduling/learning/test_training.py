@@ -31,7 +31,7 @@ from simulator.policies.observation import Layout, layout_named
 from simulator.policies.registry import assisted
 from tests.kills import killed_at
 from tests.models.scheduling.conftest import PROCS
-from tests.simulator.busy import PROCS as STARTS_PROCS
+from tests.simulator.busy import PROCS as BUSY_PROCS
 from tests.simulator.busy import busy_jobs
 
 # checkpoint: A training that is interrupted ends as one that is not.
@@ -213,7 +213,7 @@ def test_a_network_picks_as_the_rule(by: str, window: str, options: str, base: s
     """Also where many jobs are alike, and in whichever slots they are."""
     agent = parse_agent(f"pick:by={by},window={window}{options}")
     network = agent.learned(rule_network(agent, layout_named("picking"), sharpness, 1))
-    ruled, learned = (replay(ALIKE, STARTS_PROCS, assisted(base, each)) for each in (agent, network))
+    ruled, learned = (replay(ALIKE, BUSY_PROCS, assisted(base, each)) for each in (agent, network))
     assert learned.start.tolist() == ruled.start.tolist()
 
 
@@ -224,7 +224,7 @@ ALIKE = alike_jobs(600)
 def test_a_network_tells_jobs_apart_that_differ_little(by: str) -> None:
     jobs, agent = busy_jobs(600), parse_agent(f"pick:by={by},window=60-60")
     network = agent.learned(rule_network(agent, layout_named("picking"), 40.0, 1))
-    ruled, learned = (replay(jobs, STARTS_PROCS, assisted("FCFS", each)) for each in (agent, network))
+    ruled, learned = (replay(jobs, BUSY_PROCS, assisted("FCFS", each)) for each in (agent, network))
     assert learned.start.tolist() == ruled.start.tolist()
 
 
@@ -233,7 +233,7 @@ def test_the_first_is_the_oldest(by: str) -> None:
     """Of those that have waited alike the first row is taken, which is the first in the log."""
     jobs, agent = busy_jobs(600), parse_agent(f"pick:by={by},from=all,window=20-0")
     network = agent.learned(rule_network(agent, layout_named("picking"), 40.0, 1))
-    ruled, learned = (replay(jobs, STARTS_PROCS, assisted("FCFS", each)) for each in (agent, network))
+    ruled, learned = (replay(jobs, BUSY_PROCS, assisted("FCFS", each)) for each in (agent, network))
     assert (learned.start == ruled.start).mean() > 0.99
 
 
@@ -242,7 +242,7 @@ def test_a_network_inspects_as_the_rule(rule: str) -> None:
     jobs, agent = busy_jobs(400), parse_agent(f"inspect:{rule}")
     network = agent.learned(rule_network(agent, layout_named("inspecting"), 40.0, 1))
     for policy in ("FCFS", "SAF"):
-        ruled, learned = (replay(jobs, STARTS_PROCS, assisted(policy, each)) for each in (agent, network))
+        ruled, learned = (replay(jobs, BUSY_PROCS, assisted(policy, each)) for each in (agent, network))
         assert learned.start.tolist() == ruled.start.tolist()
 
 

@@ -1,4 +1,4 @@
-"""Tests of models/scheduling/workers: beginnings, groups, rollouts, window_gradients, worker_learner."""
+"""Tests of models/scheduling/workers: beginnings, groups, rollouts, worker_learner."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from models.scheduling.workers.beginnings import EPOCHS_AHEAD, Beginnings
 from models.scheduling.workers.decentralised_ppo import WorkerTask, train_by_ddppo
 from models.scheduling.workers.groups import LoneWorker, WorkersLost, connected_workers
 from models.scheduling.workers.rollouts import is_to_stop, roll_out, share_of
-from models.scheduling.workers.window_gradients import GRID, add_window_gradients
-from models.scheduling.workers.worker_learner import Lesson, WorkerLearner, rounded
+from models.scheduling.workers.worker_learner import GRID, Lesson, WorkerLearner, add_window_gradients, rounded
 from simulator.agents.trajectories import Trajectories
 from simulator.policies.network import KernelWeights
 from tests.models.scheduling.workers.quick import QUICK, same

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli/keeping: cluster, cluster_checks, collect, metrics, publish, warehouse."""
+"""Tests of tracehouse/cli/keeping: cluster, collect, metrics, publish, warehouse."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.assets.sharing.exposition import read_exposition
-from tests.pipelines.command_line import call as call_of_publish
-from tests.pipelines.command_line import call as call_of_warehouse
+from tests.pipelines.command_line import call as call_command
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import swf_line, warehouse_of
 from tests.traces.slurm.configuration.slurm_configurations import written
-from tracehouse.cli.keeping.cluster import cluster
-from tracehouse.cli.keeping.cluster_checks import contradictions_text
+from tracehouse.cli.keeping.cluster import cluster, contradictions_text
 from tracehouse.cli.keeping.collect import collect
 from traces.cluster.checking import Contradiction
 from traces.cluster.description import ClusterDescription, SchedulerSettings
@@ -143,7 +141,7 @@ def test_figures_are_printed_or_written_whole(loaded: tuple[Path, str], tmp_path
 
 
 def test_it_says_what_it_wrote_and_refuses_tracehouses_own_folder(loaded: tuple[Path, str], tmp_path: Path) -> None:
-    done = call_of_publish("publish", tmp_path / "readers.duckdb")
+    done = call_command("publish", tmp_path / "readers.duckdb")
     assert done.exit_code == 0 and done.stderr == f"wrote {tmp_path / 'readers.duckdb'}\n"
     own = loaded[0].parent / "warehouse" / "data" / "readers.duckdb"
     assert "keeps its own files" in fail("publish", own)
@@ -157,14 +155,14 @@ def test_a_file_is_copied_into_another(tmp_path: Path, monkeypatch: pytest.Monke
     source, target = tmp_path / "x.duckdb", tmp_path / "y" / "y.duckdb"
     with Warehouse(source).write() as connection:
         connection.execute("INSERT INTO core.capacity VALUES ('a', DATE '2026-01-01', 4, 2.5, 0, 3)")
-    done = call_of_warehouse("warehouse", "copy", source, target)
+    done = call_command("warehouse", "copy", source, target)
     assert done.exit_code == 0, done.stderr
     assert "copied 1 rows and 0 model files" in done.stdout and "core.capacity" in done.stdout
-    again = call_of_warehouse("warehouse", "copy", source, target)
+    again = call_command("warehouse", "copy", source, target)
     assert again.exit_code == 1 and "is not empty" in again.stderr and "--replace" in again.stderr
 
 
 def test_a_file_is_not_tidied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_home(monkeypatch, tmp_path)
-    done = call_of_warehouse("warehouse", "tidy")
+    done = call_command("warehouse", "tidy")
     assert done.exit_code == 1 and "a file needs no tidying" in done.stderr

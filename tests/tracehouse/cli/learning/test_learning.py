@@ -13,7 +13,7 @@ from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import LAYOUTS, blank_network
 from tests.pipelines.command_line import fail, succeed
 from tests.tracehouse.cli.learning.conftest import QUICK
-from tracehouse.learning.many_workers import training_by_ppo
+from tracehouse.learning.policy_training import training_by_ppo
 
 # distil: `tracehouse distil`: a policy as a formula that replays as a policy does.
 

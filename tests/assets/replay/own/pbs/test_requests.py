@@ -32,6 +32,24 @@ def test_chunks_and_placement_of_a_record() -> None:
     assert (job.queue, job.reservation, job.user) == ("", "R7.head", "ann")
 
 
+def test_chunks_of_a_log_have_what_the_nodes_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", [(0, 0, 60, 100), (5, 5, 60, 100), (5, 5, 60, 100)], monkeypatch, PBS_CLUSTER)
+    cluster = own_cluster_named("mine")
+    assert cluster is not None
+    rows = load_trace(open_warehouse(), "mine", labels=REQUEST_LABELS).rows.with_columns(
+        job_id=pl.Series(["1.head", "2[1].head", "2[2].head"]),
+        selected_chunks=pl.Series(["2:ncpus=2:mem=1gb:ompthreads=4:arch=linux+1:ncpus=1", "no chunk:", None]),
+        place=pl.Series(["scatter:excl", "no place", None]),
+    )
+
+    (first, second, third), _ = pbs_jobs_of_rows(rows, cluster)
+
+    assert first.pieces == (Piece(2, {"ncpus": 2, "mem": 1024 * 1024}), Piece(1, {"ncpus": 1}))
+    assert (first.arrangement, first.sharing, first.array) == ("scatter", "excl", -1)
+    assert second.pieces == third.pieces == (Piece(1, {"ncpus": 1, "mem": 100 * 1024}),)
+    assert second.array == third.array >= 0 and (second.array_task, third.array_task) == (1, 2)
+
+
 def test_a_reservation_that_is_no_longer_described_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", [(0, 0, 60, 100), (5, 5, 60, 100)], monkeypatch, PBS_CLUSTER)
     cluster = own_cluster_named("mine")

@@ -1,0 +1,84 @@
+"""Why jobs waited, as a section of the report: hours of waiting by cause."""
+
+from __future__ import annotations
+
+from assets.operations.cluster_check import described_cluster
+from assets.replay.own.wait_causes import WaitCauses, wait_causes
+from assets.report.look import charts
+from assets.report.page import Block, Chart, Heading, Section, Table, unique_labels
+from assets.report.words import duration_text, share
+from simulator.slurm.waiting.words import KEPT_NAMES, KEPT_WORDS
+from warehouse import Warehouse, first_row
+
+LONGEST_EXPLAINED = 500_000
+"""Longer logs have no such section, since it would take minutes: `tracehouse why` has it."""
+MOST_EXPLAINED = 8
+FEWEST_SHARE = 0.005
+"""Causes of less than this part of all waiting are left out of the picture."""
+_SAID = dict(zip(KEPT_NAMES.values(), KEPT_WORDS.values(), strict=True))
+
+
+def waiting_section(warehouse: Warehouse, source: str) -> Section | None:
+    """None for a source whose cluster nobody has described, where nobody has waited, and for a very long log."""
+    with warehouse.read() as connection:
+        jobs = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
+    if jobs is None or not 0 < jobs[0] <= LONGEST_EXPLAINED or described_cluster(warehouse, source) is None:
+        return None
+    try:
+        causes = wait_causes(warehouse, source)
+    except ValueError as error:
+        return Section("Why jobs waited", [f"Nobody can say it: {error}."])
+    return Section("Why jobs waited", waiting_blocks(causes)) if causes.jobs["wait_s"].sum() else None
+
+
+def waiting_blocks(causes: WaitCauses) -> list[Block]:
+    """What kept jobs, by cause, and most for whom."""
+    hours = float(causes.jobs["wait_s"].sum()) / 3600
+    table = causes.of().sort("hours", descending=True)
+    rows = [[_SAID[cause], f"{each:,.1f}", share(each / hours), f"{jobs:,}"] for cause, each, jobs in table.iter_rows()]
+    blocks: list[Block] = [
+        f"Jobs waited {hours:,.0f} hours in all, from the log's own starts, by {causes.basis}.",
+        Table("Hours of waiting by cause", ("what kept them", "hours", "of all", "jobs"), rows),
+    ]
+    shown = table.filter(table["hours"] >= FEWEST_SHARE * hours)
+    if shown.height:
+        labels = [_SAID[cause] for cause in shown["cause"]]
+        blocks.append(
+            Chart(
+                "waiting-by-cause",
+                "Hours of waiting by cause",
+                charts.bars(labels, {"hours": shown["hours"].to_list()}, "", "hours"),
+            )
+        )
+    blocks += _by_group(causes)
+    limits = causes.limits(causes.jobs).head(MOST_EXPLAINED)
+    if limits.height:
+        rows = [[limit, f"{each:,.1f}", f"{jobs:,}"] for limit, jobs, each in limits.iter_rows()]
+        blocks += [
+            Heading("Limits"),
+            Table("Hours of waiting by limit", ("limit", "hours", "jobs"), unique_labels(rows)),
+        ]
+    blocks.append(
+        "The causes of a job add up to its wait. Where no rule is known, a job could have started: there is a rule that the cluster's "
+        "description lacks. `tracehouse why` has the same for one job, a user, a queue or a period."
+    )
+    return blocks
+
+
+def _by_group(causes: WaitCauses) -> list[Block]:
+    blocks: list[Block] = []
+    for kind in ("user", "queue"):
+        groups = causes.by_group(causes.jobs, kind)
+        if groups.height > 1:
+            rows = [
+                [
+                    str(row["value"]),
+                    duration_text(3600 * row["hours"] / row["jobs"]),
+                    _SAID[row["cause"]],
+                    share(row["share"]),
+                ]
+                for row in groups.head(MOST_EXPLAINED).iter_rows(named=True)
+            ]
+            columns = (kind, "mean wait of those that waited", "most for", "of its hours")
+            blocks.append(Table(f"What kept jobs, by {kind}", columns, unique_labels(rows), text_columns=(2,)))
+    return [Heading("For whom"), *blocks] if blocks else []

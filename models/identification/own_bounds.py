@@ -1,0 +1,118 @@
+"""Limits whose bounds differ by holder, and may change: read from what each holder had while more of its jobs waited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.identification.plateaus import FEWEST_STARTS, Pressure, likeliest_bound
+from models.identification.rules import RUNNING_CPU, Bound, IdentifiedRule
+
+IntArray = NDArray[np.int64]
+
+MONTH_S = 30 * 86_400
+QUANTILES = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
+"""Of the levels behind a holder's starts while more of its jobs waited: where its bound may be."""
+WINDOWS = (1, 2, 3)
+"""Months of the past that the bounds of a month are read from."""
+SHORTEST_MONTHS = 6
+"""Of a log in which bounds are looked for that change."""
+FLOOR_MONTHS = 12
+"""No bound that changes is below the median of all holders' bounds in so many months. A quiet month makes no limit."""
+FEWEST_HOLDERS = 3
+"""Holders with bounds that change. The changes of one or two may be those of the cluster."""
+LEAST_GAIN = 0.3
+"""Of a bound that does not change: share of waiting that it explains, less the share of starts that it forbids."""
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class BoundReading:
+    """How the bounds of each holder are read. months: of the past that the bounds of a month come from, None for bounds that do not change.
+    quantile: of the levels behind starts, None for the likeliest. beside: whether the months after count too, which no scheduler could
+    know."""
+
+    quantile: float | None = None
+    months: int | None = None
+    beside: bool = False
+
+
+def readings_for(seconds: int) -> list[BoundReading]:
+    """The readings that are tried for a log of so many seconds."""
+    readings = [BoundReading(), BoundReading(1.0)]
+    if seconds >= SHORTEST_MONTHS * MONTH_S:
+        readings += [BoundReading(quantile, months) for months in WINDOWS for quantile in QUANTILES]
+    return readings
+
+
+def own_limits(
+    pressure: Pressure, kind: str, reading: BoundReading, span: tuple[int, int], procs: int
+) -> IdentifiedRule | None:
+    """The limit with bounds of each holder. None where no holder shows one. span: first and last second. procs: of the cluster."""
+    most = procs if kind == RUNNING_CPU else 1 << 60
+    if reading.months is None:
+        bounds = tuple(_fixed(pressure, kind, reading, span, most))
+        return IdentifiedRule(kind, pressure.scope, bounds=bounds) if bounds else None
+    bounds = tuple(_changing(pressure, kind, reading, span, most))
+    few = len({bound.holder for bound in bounds}) < FEWEST_HOLDERS
+    return None if few else IdentifiedRule(kind, pressure.scope, bounds=bounds)
+
+
+def _fixed(pressure: Pressure, kind: str, reading: BoundReading, span: tuple[int, int], most: int) -> Iterator[Bound]:
+    early, inside = pressure.start < span[1], pressure.second < span[1]
+    after, wanted = pressure.after[kind], pressure.wanted[kind]
+    starts = np.bincount(pressure.starter[early], minlength=len(pressure.names))
+    for holder in np.flatnonzero(starts >= FEWEST_STARTS):
+        levels, own = after[early & (pressure.starter == holder)], inside & (pressure.holder == holder)
+        if not own.any():
+            continue
+        value, gain = likeliest_bound(levels, wanted[own], pressure.weight[own])
+        if reading.quantile is not None:
+            value = int(np.quantile(levels, reading.quantile, method="inverted_cdf"))
+        elif gain < LEAST_GAIN:
+            continue
+        if value < most:
+            yield Bound(pressure.names[holder], span[0], value)
+
+
+def _changing(
+    pressure: Pressure, kind: str, reading: BoundReading, span: tuple[int, int], most: int
+) -> Iterator[Bound]:
+    months = range(span[0], span[1], MONTH_S)
+    table = _levels_by_month(pressure, kind, reading, months)
+    for month in range(len(months)):
+        recent = table[:, max(0, month - FLOOR_MONTHS) : month + 1]
+        if (recent != NOBODY).any():
+            least = int(np.quantile(recent[recent != NOBODY], 0.5))
+            table[:, month] = np.where(table[:, month] == NOBODY, NOBODY, np.maximum(table[:, month], least))
+    table[table >= most] = NOBODY
+    for holder in np.flatnonzero((table != NOBODY).any(axis=1)):
+        current = NOBODY
+        for month, value in zip(months, table[holder].tolist(), strict=True):
+            if value != current:
+                yield Bound(pressure.names[holder], month, None if value == NOBODY else value)
+                current = value
+
+
+def _levels_by_month(pressure: Pressure, kind: str, reading: BoundReading, months: range) -> IntArray:
+    """The quantile of each holder's levels in the months before each month, NOBODY where too few starts show it, (holders, months)."""
+    assert reading.months is not None and reading.quantile is not None
+    order = np.lexsort((pressure.start, pressure.starter))
+    starter, start, after = pressure.starter[order], pressure.start[order], pressure.after[kind][order]
+    edges = np.searchsorted(starter, np.arange(len(pressure.names) + 1))
+    table = np.full((len(pressure.names), len(months)), NOBODY, dtype=np.int64)
+    reach = reading.months * MONTH_S
+    for holder in np.flatnonzero(np.diff(edges) >= FEWEST_STARTS):
+        own = slice(edges[holder], edges[holder + 1])
+        for number, month in enumerate(months):
+            end = month + MONTH_S
+            first, here, behind, last = np.searchsorted(start[own], [month - reach, month, end, end + reach])
+            levels = after[own][first:here]
+            if reading.beside:
+                levels = np.concatenate([levels, after[own][behind:last]])
+            if len(levels) >= FEWEST_STARTS:
+                table[holder, number] = np.quantile(levels, reading.quantile, method="inverted_cdf")
+    return table

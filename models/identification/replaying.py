@@ -1,0 +1,169 @@
+"""Replays of a log under identified rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.identification.closed_hours import stopped_by
+from models.identification.logged_jobs import StartedJobs
+from models.identification.orders import queue_policy
+from models.identification.plateaus import holders_of
+from models.identification.rules import (
+    BACKFILL,
+    BOUNDARY,
+    HOURS,
+    LIMIT_KINDS,
+    ORDER,
+    OUTSTANDING_CPU,
+    RUNNING_CPU,
+    RUNNING_JOBS,
+    SIZE,
+    Edge,
+    IdentifiedRule,
+)
+from simulator.engine.replay import NeverStarts, OrderReplayer
+from simulator.jobs.cluster import FOREVER, Cluster, Outages
+from simulator.jobs.schedule import CANCELLED
+from simulator.limits import rules as simulated
+from simulator.limits.hours import gate_changes, wall_clock
+from simulator.limits.replaying import LimitedReplayer
+from simulator.limits.rules import NO_KEY, UNBOUNDED, JobLimit, StartGate
+from simulator.limits.shares import ShareTree
+from simulator.policies.registry import Policy
+
+IntArray = NDArray[np.int64]
+
+COUNTS = {
+    RUNNING_JOBS: simulated.RUNNING_JOBS,
+    RUNNING_CPU: simulated.RUNNING_PROCS,
+    OUTSTANDING_CPU: simulated.OUTSTANDING,
+}
+DEFAULT_ORDER, DEFAULT_BACKFILL = "FCFS", "easy"
+QUEUES = "queues:"
+"""Beginning of the word of an order in which one queue goes before another."""
+FAIRSHARE = "fairshare"
+BOUNDARY_S = 1
+"""How long a boundary takes all processors: no job runs past it."""
+
+
+@dataclass(frozen=True)
+class RuledCluster:
+    """What replays a log: the processors that it has, and the rules that it is under."""
+
+    procs: int
+    rules: tuple[IdentifiedRule, ...] = ()
+
+    @property
+    def order(self) -> str:
+        """The policy, in the words of --policy."""
+        return self._word(ORDER, DEFAULT_ORDER)
+
+    @property
+    def backfill(self) -> str:
+        """The rule of backfilling."""
+        return self._word(BACKFILL, DEFAULT_BACKFILL)
+
+    def _word(self, kind: str, default: str) -> str:
+        return next((rule.word for rule in self.rules if rule.kind == kind), default)
+
+    def waits(self, log: StartedJobs) -> IntArray | None:
+        """Wait of each job, seconds, int64 (jobs,). None where a job never starts."""
+        replayer = LimitedReplayer(
+            OrderReplayer(self._policy(log), self.backfill),
+            [job_limit(rule, log) for rule in self.rules if rule.kind in LIMIT_KINDS],
+            [start_gate(rule, log) for rule in self.rules if rule.kind == HOURS],
+            user_shares(log) if self.order.startswith(FAIRSHARE) else None,
+        )
+        try:
+            start = replayer.replay(log.jobs, self._cluster(log)).schedule.start
+        except NeverStarts:
+            return None
+        return None if (start == CANCELLED).any() else start - log.jobs.submit
+
+    def _policy(self, log: StartedJobs) -> str | Policy:
+        if self.order.startswith(QUEUES):
+            return queue_policy(log, self.order.removeprefix(QUEUES).split(","))
+        return self.order
+
+    def _cluster(self, log: StartedJobs) -> Cluster:
+        missing = [rule for rule in self.rules if rule.kind == SIZE]
+        edges = [edge for rule in self.rules if rule.kind == BOUNDARY for edge in rule.edges]
+        rows = _missing(missing, self.procs) + boundary_rows(edges, log, self.procs)
+        if not rows:
+            return Cluster(self.procs)
+        return Cluster(self.procs, outages=Outages(*np.array(sorted(rows), dtype=np.int64).T))
+
+
+def job_limit(rule: IdentifiedRule, log: StartedJobs) -> JobLimit:
+    """A limit on the jobs of a log."""
+    holders = holders_of(log, rule.scope)
+    key = holders.number.copy()
+    if rule.queue:
+        queues = log.holders["queue"]
+        key[queues.number != queues.names.index(rule.queue)] = NO_KEY
+    if rule.holder:
+        key[key != holders.names.index(rule.holder)] = NO_KEY
+    count = max(len(holders.names), 1)
+    if not rule.bounds:
+        return JobLimit(COUNTS[rule.kind], rule.value, key)
+    number = {name: place for place, name in enumerate(holders.names)}
+    changes = [
+        (bound.since_s, number[bound.holder], UNBOUNDED if bound.value is None else bound.value)
+        for bound in rule.bounds
+        if bound.holder in number
+    ]
+    return JobLimit(COUNTS[rule.kind], np.full(count, UNBOUNDED), key, np.array(changes, dtype=np.int64).reshape(-1, 3))
+
+
+def start_gate(rule: IdentifiedRule, log: StartedJobs) -> StartGate:
+    """A gate on the jobs of a log with dates."""
+    assert rule.gate is not None and log.zero_s is not None
+    gate = rule.gate
+    words = {"over_time_s": gate.over_time_s, "over_cpus": gate.over_cpus, "partition": gate.partition}
+    stops = stopped_by(log, {name: word for name, word in words.items() if word not in (None, "")})
+    return StartGate(stops, gate_changes(gate, log.zero_s, int(log.jobs.submit[0]), int(log.jobs.submit[-1])))
+
+
+def boundary_rows(edges: Sequence[Edge], log: StartedJobs, procs: int) -> list[tuple[int, int, int, int]]:
+    """Begin, end, processors and announcement of each boundary, from the first to the last start that the log has."""
+    if not edges:
+        return []
+    assert log.zero_s is not None
+    early = 2 * int(log.jobs.limit.max(initial=0))
+    minutes = np.arange((log.zero_s + int(log.jobs.submit[0])) // 60, (log.zero_s + int(log.start.max())) // 60 + 1)
+    half_hours = minutes[minutes % 30 == 0] * 60
+    rows = []
+    for edge in edges:
+        minute, day = wall_clock(half_hours, edge.timezone)
+        for second in half_hours[(minute == edge.minute) & np.isin(day, edge.days)].tolist():
+            begin = second - log.zero_s
+            rows.append((begin, begin + BOUNDARY_S, procs, begin - early))
+    return rows
+
+
+def _missing(sizes: Iterable[IdentifiedRule], procs: int) -> list[tuple[int, int, int, int]]:
+    """Begin, end, processors and announcement of what is missing of the largest size."""
+    rows = []
+    for rule in sizes:
+        bounds = [*rule.bounds]
+        ends = [bound.since_s for bound in bounds[1:]] + [FOREVER]
+        for bound, end in zip(bounds, ends, strict=True):
+            if bound.value is not None and bound.value < procs:
+                rows.append((bound.since_s, end, procs - bound.value, bound.since_s))
+    return rows
+
+
+def user_shares(log: StartedJobs) -> ShareTree:
+    """Equal shares of all users, below those of their accounts where the log has several."""
+    floors = [log.holders[scope] for scope in ("account", "user") if scope in log.holders]
+    floors = [holders for holders in floors if len(holders.names) > 1]
+    columns, count = [], 0
+    for holders in floors:
+        columns.append(np.where(holders.number < 0, NO_KEY, holders.number + count))
+        count += len(holders.names)
+    path = np.stack(columns, axis=1) if columns else np.zeros((len(log.jobs), 1), dtype=np.int64)
+    return ShareTree(path, np.ones(max(count, 1)))

@@ -1,0 +1,75 @@
+"""The state of a replay under Slurm beside the engine: its clock, the queue, and who ends when."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.slurm.backfill import Decisions, WaitingRows
+from simulator.slurm.priority import FairShares, PriorityRules, StaticFactors
+from simulator.slurm.state import Engine
+
+IntArray = NDArray[np.int64]
+MILLION = 1_000_000
+(
+    FULL_DUE,
+    CYCLE_DUE,
+    BATCH_DUE,
+    LAST_BATCH,
+    PERIOD_DUE,
+    LAST_PERIOD,
+    NEXT_SUBMIT,
+    PENDING,
+    ENDING,
+    EPILOGS,
+    LAST_EVENT,
+    ASLEEP,
+    CYCLE_US,
+    NEXT_ABSENCE,
+    BEGIN,
+    NOW,
+    NODES_FREED,
+    STOPS,
+    LAST_CHANGE,
+    ENDED,
+    PURGED,
+    NEXT_EDGE,
+) = range(22)
+"""Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
+change. CYCLE_US: what is left of the time that cycles took, below a second. BEGIN: the first second; jobs that were submitted before wait
+already. NOW: the second of the last events. NODES_FREED: 1 where an epilog has ended then. STOPS: of the next three.
+LAST_CHANGE, ENDED, PURGED, NEXT_EDGE: see simulator/slurm/replays/changes.py."""
+NEVER_STOPS, STOPS_TO_ORDER, HAS_STOPPED = range(3)
+"""Whether the loop stops before schedulers run, so that somebody else orders the queue."""
+ALL_DONE, WANT_ORDER = range(2)
+"""Why the loop stops."""
+
+
+class Replay(NamedTuple):
+    """What a replay needs beside the engine."""
+
+    engine: Engine
+    waiting: WaitingRows
+    decisions: Decisions
+    rules: PriorityRules
+    statics: StaticFactors
+    fair: FairShares
+    order: IntArray  # (jobs,), by submission
+    position: IntArray  # (jobs,), of each job in it
+    runtime: IntArray  # (jobs,)
+    epilog: IntArray  # (jobs,), seconds until its nodes can be used again
+    test_us: int  # microseconds that a cycle takes for each job
+    clock: IntArray  # (22,)
+    pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
+    room: IntArray  # (rows, 3), to sort the queue in
+    eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
+    finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before
+    ending: IntArray  # (jobs,), running jobs by their true ends
+    epilog_end: IntArray  # (jobs,), ends of epilogs, ascending
+    backfilled: NDArray[np.bool_]  # (jobs,)
+    refused: NDArray[np.bool_]  # (jobs,), by a limit on submitted jobs
+    preempted: IntArray  # (jobs,), how often
+    ended: IntArray  # (jobs,), when jobs have ended, ascending
+    edges: IntArray  # (edges, 2), seconds at which reservations or nodes change, ascending

@@ -1,0 +1,209 @@
+"""Follows a schedule that is given, of the log or of a replay, and says what kept every job until it started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.cluster.arrays import ClusterArrays
+from simulator.cluster.requests import NOT_GIVEN, Requests
+from simulator.compiled import referring
+from simulator.jobs.cluster import FOREVER
+from simulator.slurm.clockwork import (
+    ENDING,
+    LAST_EVENT,
+    NEXT_ABSENCE,
+    NEXT_SUBMIT,
+    PENDING,
+    PERIOD_DUE,
+    Replay,
+)
+from simulator.slurm.limits import count_submitted
+from simulator.slurm.loop import end_finished, queue_up, renew_priorities, take_started
+from simulator.slurm.nodes.selection import choose_nodes
+from simulator.slurm.queue import eligible_from
+from simulator.slurm.replaying import Phases, new_replay
+from simulator.slurm.starting import begin_job
+from simulator.slurm.waiting.kept import Waits, look_at_waiting, no_waits, settle
+from traces.cluster.description import ClusterDescription
+
+IntArray = NDArray[np.int64]
+
+
+class GivenSchedule(NamedTuple):
+    """When jobs left the queue and where they ran. start, end: (jobs,), NOT_GIVEN for a job that never started. left: (jobs,), when a job
+    stopped to wait, by its start or because it was cancelled, FOREVER for one that still waits. partition: (jobs,), that it started in.
+    The nodes of job j are the rows first[j] to first[j + 1] of node; a job that has none there gets nodes that fit."""
+
+    start: IntArray
+    end: IntArray
+    left: IntArray
+    partition: IntArray
+    first: IntArray  # (jobs + 1,)
+    node: IntArray  # (rows,)
+
+
+@dataclass(frozen=True)
+class KeptWaits:
+    """waits: what kept each job. patience_s: for how long a job that fits waits for the scheduler's pace. odd_layouts: jobs that did not
+    fit where the schedule has them, by the rules that we know."""
+
+    waits: Waits
+    replay: Replay
+    patience_s: int
+    odd_layouts: int
+    at_moments: NDArray[np.int8]  # (moments, jobs), what kept each job then, NOT_GIVEN where it did not wait
+
+
+def follow_schedule(
+    description: ClusterDescription,
+    arrays: ClusterArrays,
+    requests: Requests,
+    given: GivenSchedule,
+    moments: IntArray | None = None,
+) -> KeptWaits:
+    """What kept the jobs of a schedule, second by second: the seconds of a job add up to its wait. moments: ascending, at which all that is
+    kept is written down."""
+    runtime = np.where(given.start >= 0, np.maximum(given.end - given.start, 0), 0)
+    replay = new_replay(description, arrays, requests, runtime, Phases())
+    settings = replay.engine.site.settings
+    patience = max(settings.full_interval, 2 * settings.interval) + settings.batch_delay
+    num_reservations = len(arrays.reservation_times)
+    waits = no_waits(len(given.start), len(arrays.max_time), num_reservations, arrays.num_nodes)
+    order = np.argsort(given.left, kind="stable")
+    counts = np.zeros(1, dtype=np.int64)
+    moments = np.zeros(0, dtype=np.int64) if moments is None else moments
+    written = np.full((len(moments), len(given.start)), NOT_GIVEN, dtype=np.int8)
+    _follow(replay, waits, given, (order, counts, moments, written), patience)
+    return KeptWaits(waits, replay, patience, int(counts[0]), written)
+
+
+@referring
+def _follow(replay, waits, given, leaving, patience):
+    """Runs until the last job has left the queue. leaving: jobs in the order in which they do, the number of odd layouts,
+    moments, and what keeps every job at them."""
+    clock, jobs = replay.clock, replay.engine.jobs
+    order, counts, moments, written = leaving
+    place, number, moment = 0, 0, 0
+    while True:
+        now = _next_change(replay, given, order, place)
+        while moment < len(moments) and moments[moment] < now:
+            for k in range(clock[PENDING]):
+                written[moment, replay.pending[k, 0]] = waits.kept[replay.pending[k, 0]]
+            moment += 1
+        if now >= FOREVER:
+            return
+        for k in range(clock[PENDING]):
+            settle(waits, replay.pending[k, 0], now, patience)
+        end_finished(replay, now)
+        _note_absences(replay, now)
+        if clock[PERIOD_DUE] <= now:
+            renew_priorities(replay, now)
+        while clock[NEXT_SUBMIT] < len(replay.order):
+            job = replay.order[clock[NEXT_SUBMIT]]
+            if jobs.submit[job] > now:
+                break
+            clock[NEXT_SUBMIT] += 1
+            count_submitted(replay.engine, job, 1)
+            replay.eligible[job] = eligible_from(replay, job, now)
+            waits.since[job] = now
+            queue_up(replay, job, now)
+        before = place
+        while place < len(order) and given.left[order[place]] <= now:
+            _leave(replay, waits, given, order[place], counts)
+            place += 1
+        if place > before:
+            take_started(replay, now, False)
+            _drop_cancelled(replay, given, now)
+        number += 1
+        look_at_waiting(replay, waits, number, now)
+
+
+@referring
+def _next_change(replay, given, order, place):
+    """The next second in which a job comes, starts, ends or may start, or priorities are renewed."""
+    clock, site, jobs = replay.clock, replay.engine.site, replay.engine.jobs
+    now = np.int64(FOREVER)
+    if clock[NEXT_SUBMIT] < len(replay.order):
+        now = jobs.submit[replay.order[clock[NEXT_SUBMIT]]]
+    if place < len(order):
+        now = min(now, given.left[order[place]])
+    if now >= FOREVER:
+        return now
+    if clock[ENDING] > 0:
+        job = replay.ending[clock[ENDING] - 1]
+        now = min(now, replay.engine.running.start[job] + replay.runtime[job])
+    if clock[NEXT_ABSENCE] < len(site.absences):
+        now = min(now, site.absences[clock[NEXT_ABSENCE], 0])
+    if clock[PENDING] > 0:
+        now = min(now, clock[PERIOD_DUE])
+        for k in range(clock[PENDING]):
+            job = replay.pending[k, 0]
+            if replay.eligible[job] < 0 and jobs.begin[job] > clock[LAST_EVENT]:
+                now = min(now, jobs.begin[job])
+        for k in range(len(site.reservation_times)):
+            for column in range(2):
+                if site.reservation_times[k, column] > clock[LAST_EVENT]:
+                    now = min(now, site.reservation_times[k, column])
+    clock[LAST_EVENT] = max(now, clock[LAST_EVENT])
+    return now
+
+
+@referring
+def _note_absences(replay, now):
+    """Nodes that are away from now on. Their jobs end when the schedule says so."""
+    clock, away, absences = replay.clock, replay.engine.scratch.away, replay.engine.site.absences
+    while clock[NEXT_ABSENCE] < len(absences) and absences[clock[NEXT_ABSENCE], 0] <= now:
+        row = absences[clock[NEXT_ABSENCE]]
+        away[row[2]] = max(away[row[2]], row[1])
+        clock[NEXT_ABSENCE] += 1
+
+
+@referring
+def _leave(replay, waits, given, job, counts):
+    """A job stops to wait. One that starts takes its nodes, as the engine lays it out there."""
+    waits.kept[job] = NOT_GIVEN
+    if given.start[job] < 0:
+        return
+    engine, scratch = replay.engine, replay.engine.scratch
+    partition, first = given.partition[job], given.first[job]
+    nodes = given.first[job + 1] - first
+    if nodes > 0:
+        for node in range(len(scratch.allowed)):
+            scratch.allowed[node] = False
+        for row in range(first, first + nodes):
+            scratch.allowed[given.node[row]] = True
+    else:
+        for node in range(len(scratch.allowed)):
+            scratch.allowed[node] = engine.site.partition_nodes[partition, node]
+    chosen = choose_nodes(engine, engine.free, job, partition)
+    room = engine.running.first[job + 1] - engine.running.first[job]
+    if chosen == 0 or (nodes > 0 and chosen != nodes):
+        counts[0] += 1
+        chosen = min(nodes, room)
+        wanted = max(engine.jobs.tasks[job] * engine.jobs.cpus_per_task[job], chosen)
+        for k in range(chosen):
+            scratch.chosen[k] = given.node[first + k]
+            scratch.cpus[k] = wanted // chosen + (k < wanted % chosen)
+    begin_job(engine, job, partition, chosen, given.start[job])
+
+
+@referring
+def _drop_cancelled(replay, given, now):
+    """Jobs that were cancelled while they waited leave the queue."""
+    clock, pending = replay.clock, replay.pending
+    kept = 0
+    for k in range(clock[PENDING]):
+        job = pending[k, 0]
+        if given.left[job] <= now:
+            if replay.finished[job] < 0:
+                replay.finished[job] = now
+                count_submitted(replay.engine, job, -1)
+            continue
+        for column in range(pending.shape[1]):
+            pending[kept, column] = pending[k, column]
+        kept += 1
+    clock[PENDING] = kept

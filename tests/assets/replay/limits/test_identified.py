@@ -1,0 +1,62 @@
+"""A trace as the search takes it, and what it finds as a cluster file."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+import pytest
+
+from assets.common.trace import Trace
+from assets.replay.limits.identified import found_cluster, logged_jobs, rules_of_trace
+from models.identification.rules import RUNNING_JOBS, IdentifiedRule
+from tests.models.identification.hidden import PROCS, hidden_log
+from traces.cluster.accounts import FOUND, Limit
+
+
+def hidden_trace(count: int = 2400) -> Trace:
+    """A log under three running jobs a user, with a group for each user and one row that has no start."""
+    log = hidden_log(IdentifiedRule(RUNNING_JOBS, "user", 3), count=count)
+    names = [log.holders["user"].names[number] for number in log.jobs.user]
+    start = log.start.tolist()
+    start[7] = None
+    rows = pl.DataFrame(
+        {
+            "job_index": range(count),
+            "submit_s": log.jobs.submit,
+            "runtime_s": log.jobs.runtime,
+            "procs": log.jobs.procs,
+            "requested_walltime_s": log.jobs.limit,
+            "start_s": start,
+            "user_number": log.jobs.user,
+            "user_name": names,
+            "group_name": [f"of-{name}" for name in names],
+            "account": [None] * count,
+            "queue": ["batch"] * count,
+            "qos": [None] * count,
+            "cancel_s": [None] * count,
+        },
+        schema_overrides={"account": pl.String, "qos": pl.String, "cancel_s": pl.Int64},
+    )
+    zero = datetime(2026, 1, 5)
+    return Trace("mine", rows, PROCS, "the log", 0, 0, None, zero, True, "Europe/Berlin", 1.0, {})
+
+
+@pytest.fixture(autouse=True)
+def without_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assets.common.trace.logged_facts", lambda rows, believed: {})
+
+
+def test_scopes_that_part_jobs_alike_are_one() -> None:
+    log = logged_jobs(hidden_trace(400))
+    assert len(log.jobs) == 399 and set(log.holders) == {"user", "queue"} and log.zero_s == 1767571200
+
+
+def test_found_rules_are_limits_of_a_cluster() -> None:
+    trace = hidden_trace()
+    identification = rules_of_trace(trace, None, None, 100)
+    description = found_cluster(trace, identification).description
+    (limit,) = description.limits
+    sentence = identification.rules[0].sentence
+    assert limit == Limit("cluster", "", "running", "user", "jobs", 3, source=sentence, origin=FOUND)
+    assert description.num_cpus == PROCS

@@ -1,0 +1,26 @@
+"""The section of the report that says why jobs waited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assets.common.storage import open_warehouse
+from assets.report.page import Chart, Table
+from assets.report.waiting import waiting_section
+from tests.assets.replay.own.homes import own_home
+from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
+from tests.tiny import busy_log, warehouse_of
+
+
+def test_hours_by_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    section = waiting_section(open_warehouse(), "mine")
+    assert section is not None and any(isinstance(block, Chart) for block in section.blocks)
+    [table] = [block for block in section.blocks if isinstance(block, Table)]
+    assert [row[0] for row in table.rows] == ["memory is missing", "behind jobs submitted earlier"]
+
+
+def test_a_source_without_a_described_cluster_has_none(tmp_path: Path) -> None:
+    assert waiting_section(warehouse_of(tmp_path, busy_log(50)), "mine") is None

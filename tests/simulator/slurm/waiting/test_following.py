@@ -1,0 +1,148 @@
+"""Schedules that are given, and what kept their jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import NOT_GIVEN, Request
+from simulator.jobs.cluster import FOREVER
+from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
+from simulator.slurm.waiting.words import KEPT_NAMES
+from tests.simulator.slurm_site import SITE, columns_of, with_reservation
+from traces.cluster.description import ClusterDescription, SchedulerSettings
+from traces.cluster.nodes import Absence
+
+Times = tuple[int, int]
+FULL = Request(0, limit_s=3600, min_nodes=4, max_nodes=4, tasks=16)
+ONE = Request(0, limit_s=3600, tasks=1)
+
+
+def kept_of(
+    asked: Sequence[Request],
+    times: Sequence[Times],
+    site: ClusterDescription = SITE,
+    nodes: Sequence[Sequence[int]] | None = None,
+    moments: Sequence[int] = (),
+) -> KeptWaits:
+    """times: start and end of each job, -1 for a start that never came."""
+    columns = columns_of(asked, site)
+    start, end = np.array(times, dtype=np.int64).T
+    rows = [list(each) for each in nodes] if nodes else [[] for _ in asked]
+    given = GivenSchedule(
+        start=start,
+        end=end,
+        left=np.where(start >= 0, start, end),
+        partition=columns.partitions[:, 0].copy(),
+        first=np.concatenate([[0], np.cumsum([len(each) for each in rows])]).astype(np.int64),
+        node=np.array([node for each in rows for node in each], dtype=np.int64),
+    )
+    return follow_schedule(site, cluster_arrays(site), columns, given, np.array(moments, dtype=np.int64))
+
+
+def seconds_of(kept: KeptWaits, job: int) -> dict[str, int]:
+    """Seconds by cause."""
+    row = kept.waits.seconds[job]
+    return {name: int(row[code]) for code, name in KEPT_NAMES.items() if row[code]}
+
+
+def test_the_first_lacks_cores_and_the_second_is_behind_it_until_it_starts() -> None:
+    kept = kept_of([FULL, FULL, ONE], [(0, 1000), (1000, 2000), (2000, 2100)])
+    assert seconds_of(kept, 1) == {"cores": 1000}
+    assert seconds_of(kept, 2) == {"behind_earlier": 1000, "cores": 1000}
+    assert kept.waits.longest[2].tolist() == [1, 1000]
+
+
+@pytest.mark.parametrize(
+    ("asked", "nodes", "cause"),
+    [
+        ([replace(ONE, memory_mib=900), replace(ONE, memory_mib=900)], [[0], [0]], "memory"),
+        ([replace(ONE, gpus={"": 2}, partitions=("gpu",))] * 3, [[2], [3], [2]], "gpus"),
+        ([replace(ONE, tasks=3, min_nodes=1, max_nodes=1)] * 5, [[0], [1], [2], [3], [0]], "fragments"),
+        ([ONE, replace(FULL, tasks=4, partitions=("whole",))], [[0], [0, 1, 2, 3]], "whole_nodes"),
+    ],
+)
+def test_the_resource_that_is_missing_is_named(asked: list[Request], nodes: list[list[int]], cause: str) -> None:
+    # all but the last run from the first second on, and the last one cannot start beside them
+    if cause == "memory":
+        asked = [replace(one, min_nodes=4, max_nodes=4, tasks=4) for one in asked]
+        nodes = [[0, 1, 2, 3]] * 2
+    times = [(0, 500)] * (len(asked) - 1) + [(500, 600)]
+    assert seconds_of(kept_of(asked, times, nodes=nodes), len(asked) - 1) == {cause: 500}
+
+
+def test_limits_are_named_with_their_slot() -> None:
+    few = replace(ONE, qos="few")
+    kept = kept_of([few, few], [(0, 300), (300, 400)])
+    assert seconds_of(kept, 1) == {"limit": 300}
+    limits = kept.replay.engine.limits
+    assert limits.bound[kept.waits.slot[1]] == 1
+
+
+def test_reservations_absences_dependencies_holds_and_times() -> None:
+    reserved = kept_of([replace(ONE, limit_s=900)], [(1200, 1300)], with_reservation())
+    assert seconds_of(reserved, 0) == {"reservation": 1200}
+    away = tuple(replace(node, absences=(Absence(0, 700, "drain"),)) for node in SITE.nodes)
+    assert seconds_of(kept_of([ONE], [(700, 800)], replace(SITE, nodes=away)), 0) == {"nodes_away": 700}
+    asked = [ONE, replace(ONE, dependencies=(("afterany", 0),)), replace(ONE, begin_s=400), replace(ONE, held=True)]
+    kept = kept_of(asked, [(0, 250), (250, 300), (400, 500), (-1, 600)])
+    assert [seconds_of(kept, job) for job in range(1, 4)] == [{"dependency": 250}, {"begin_time": 400}, {"held": 600}]
+
+
+def test_what_fits_waits_for_the_pace_and_then_for_nobody_knows_what() -> None:
+    kept = kept_of([ONE], [(1000, 1001)])
+    assert seconds_of(kept, 0) == {"pace": kept.patience_s, "unknown": 1000 - kept.patience_s}
+
+
+def test_the_factor_that_is_furthest_ahead_is_named() -> None:
+    values = {
+        "prioritytype": "priority/multifactor",
+        "priorityweightqos": 1000,
+        "priorityweightage": 10,
+        "bf_window": 60,
+    }
+    site = replace(SITE, scheduler=SchedulerSettings("slurm", "22.05", values), limits=())
+    better = replace(FULL, qos="few", submit_s=5)
+    kept = kept_of([FULL, FULL, better], [(0, 100), (200, 300), (100, 200)], site)
+    assert seconds_of(kept, 1) == {"cores": 5 + 100, "behind_qos": 95}
+
+
+def test_moments_have_what_keeps_each_job_then() -> None:
+    kept = kept_of([FULL, ONE], [(0, 100), (100, 120)], moments=[50, 110])
+    names = [[KEPT_NAMES.get(int(code)) for code in row] for row in kept.at_moments]
+    assert names == [[None, "cores"], [None, None]]
+
+
+def test_causes_add_up_to_the_wait_whatever_the_schedule() -> None:
+    random = np.random.default_rng(3)
+    asked, times, nodes = [], [], []
+    for _ in range(300):
+        submit = int(random.integers(0, 20_000))
+        start = submit + int(random.integers(0, 3_000))
+        never = random.random() < 0.1
+        asked.append(
+            Request(
+                submit,
+                limit_s=int(random.integers(60, 3_600)),
+                tasks=int(random.integers(1, 9)),
+                memory_mib=int(random.integers(0, 900)),
+                gpus={"": 1} if random.random() < 0.2 else {},
+                qos="few" if random.random() < 0.3 else "normal",
+                user="u" if random.random() < 0.5 else "v",
+                account="",
+                partitions=("all", "gpu") if random.random() < 0.2 else ("all",),
+            )
+        )
+        times.append((-1 if never else start, start + int(random.integers(0, 2_000))))
+        nodes.append([] if never or random.random() < 0.5 else [int(random.integers(0, 4))])
+    site = with_reservation("a", "b", begin_s=5_000, end_s=9_000)
+    kept = kept_of(asked, times, site, nodes)
+    left = np.array([end if start < 0 else start for start, end in times])
+    submit = np.array([one.submit_s for one in asked])
+    assert kept.waits.seconds.sum(axis=1).tolist() == (left - submit).tolist()
+    assert (kept.waits.seconds >= 0).all()
+    assert left.max() < FOREVER and (kept.waits.kept == NOT_GIVEN).all()

@@ -1,0 +1,97 @@
+"""Finding the rules of a cluster in its log, and making them part of a source's cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from assets.common.trace import Trace
+from assets.common.writing.outputs import write_output
+from assets.replay.limits.identified import found_cluster, rules_of_trace
+from assets.replay.settings import LIMIT_LABELS
+from models.identification.identify import BUDGET, Identification
+from tracehouse.logs import load_log
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import cluster_path, clusters_of_source
+from traces.catalogue.editing import declared_source, name_clusters
+from traces.catalogue.found_rules import adopted_text, found_path, load_found, rule_counts
+from traces.cluster.description import ClusterDescription
+from traces.cluster.nodes import Node
+from traces.cluster.remarks import DescribedCluster
+from traces.cluster.toml_writing import cluster_toml, rules_toml
+
+
+@dataclass(frozen=True)
+class IdentifiedLog:
+    """What the log of a source, or one in no catalogue, shows. file: what was written for `adopt`, None for a log in no catalogue."""
+
+    trace: Trace
+    identification: Identification
+    file: Path | None
+
+
+def identify_cluster(log: str | Path, procs: int | None = None, budget: int = BUDGET) -> IdentifiedLog:
+    """Looks for the rules of the cluster that made a log, and keeps them for `adopt_rules` where it is a source of the catalogue.
+
+    log: a source, or the path of a log. procs: of the cluster, None for the log's. budget: of replays. What the source's cluster declares
+    is taken and not searched. Raises ValueError, with the remedy, for a log that is too short or has jobs wider than the cluster.
+    """
+    loaded = load_log(log, procs, drop_wider=True)
+    trace = loaded.trace(labels=LIMIT_LABELS)
+    declared = None
+    if loaded.in_catalogue:
+        clusters = clusters_of_source(load_catalogue().source(loaded.name))
+        declared = clusters[-1] if clusters else None
+    identification = rules_of_trace(trace, declared, procs, budget)
+    file = None
+    if loaded.in_catalogue:
+        file = found_path(loaded.name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_output(file, cluster_toml(found_cluster(trace, identification)).encode())
+    return IdentifiedLog(trace, identification, file)
+
+
+@dataclass(frozen=True)
+class AdoptedRules:
+    """file: the cluster file that has the rules now. rules: how many. named: whether the catalogue names the cluster at the source."""
+
+    file: Path
+    rules: int
+    named: bool
+
+
+def adopt_rules(source: str, revoke: bool = False) -> AdoptedRules:
+    """Makes the rules that the log of a source shows part of its cluster, in place of those that were adopted before.
+
+    A source without a cluster gets one, clusters/SOURCE.toml. revoke: takes the found rules out again.
+    Raises ValueError, with the remedy, where nobody has looked for rules, and where there are none.
+    """
+    entry = load_catalogue().source(source)
+    seen = load_found(source)
+    if seen is None and not revoke:
+        raise ValueError(
+            f"nobody has looked for rules in the log of {source}: run `tracehouse cluster identify {source}`"
+        )
+    count = 0 if seen is None else rule_counts(seen)[1]
+    if not count and not revoke:
+        raise ValueError(f"the log of {source} shows no limit, no hours and no boundary that a cluster file can have")
+    name = entry.cluster[-1] if entry.cluster else source
+    path = cluster_path(name)
+    tables = "" if revoke or seen is None else rules_toml(seen)
+    if not path.exists():
+        if revoke or seen is None:
+            raise ValueError(f"source {source} has no cluster {name}: there is nothing to take out")
+        head = _plain_cluster(source, seen.num_cpus)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_output(path, head.encode())
+    write_output(path, adopted_text(path, tables).encode())
+    named = bool(entry.cluster)
+    if not named and declared_source(source) is not None and entry.path is not None:
+        name_clusters(source, entry.path, [name])
+        named = True
+    return AdoptedRules(path, 0 if revoke else count, named)
+
+
+def _plain_cluster(name: str, procs: int) -> str:
+    """The text of a cluster of one node with all processors."""
+    return cluster_toml(DescribedCluster(ClusterDescription(name, (Node("all", procs),)), ()))

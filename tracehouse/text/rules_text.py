@@ -1,0 +1,106 @@
+"""What `tracehouse cluster identify` prints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from models.identification.identify import Identification
+from models.identification.rules import IdentifiedRule, RejectedRule
+from models.identification.sentences import sentence_of
+from models.judging.fidelity import Agreement
+from tracehouse.text.tables import TableColumn, fitted_table, folded
+
+HOUR_S = 3600
+MOST_ALIKE = 8
+KINDS_SEARCHED = (
+    ("limits", ("running jobs", "running cpu", "outstanding cpu")),
+    ("hours", ("hours", "boundary")),
+    ("size", ("size",)),
+    ("order", ("order",)),
+    ("backfilling", ("backfill",)),
+)
+"""What the search looks for, and kinds of rules."""
+NEVER_SEARCHED = "memory, GPUs and kinds of nodes, reservations, preemption"
+
+
+def identification_text(source: str, identification: Identification, with_rejected: bool, width: int | None) -> str:
+    """What was found, how well it explains the second half of the log, and what was not found. width: as `folded` takes it."""
+    rules = identification.rules
+    lines = [f"{source}: {len(rules)} rule{'s' if len(rules) != 1 else ''} found in the first half of the log"]
+    lines += [folded(f"  {number}. {rule.sentence}", width, 5) for number, rule in enumerate(rules, 1)]
+    lines += ["", "Second half of the log, replayed:", *_table(identification, width), ""]
+    lines += [folded(line, width, 10) for line in _origins(identification)]
+    spent = f"search    {identification.replays:,} of at most {identification.budget:,} replays, "
+    lines.append(spent + f"{len(identification.rejected):,} candidates rejected")
+    rejected = identification.rejected
+    lines += [f"  {folded(line, width, 4)}" for line in (_each(rejected) if with_rejected else _reasons(rejected))]
+    return "\n".join(lines)
+
+
+def _table(identification: Identification, width: int | None) -> list[str]:
+    rows = [("without the rules", identification.before), ("with the rules", identification.after)]
+    if identification.beside is not None:
+        rows.append(("with bounds of neighbouring months", identification.beside))
+    columns = [
+        TableColumn("replay", right=False),
+        TableColumn("rank"),
+        TableColumn("mean wait, h"),
+        TableColumn("95th percentile, h"),
+        TableColumn("grade"),
+    ]
+    logged = identification.before
+    cells = [["the log", "", _hours(logged.logged_wait_s), _hours(logged.logged_p95_wait_s), ""]]
+    cells += [[name, *_figures(agreement)] for name, agreement in rows]
+    return fitted_table(columns, cells, width, indent="  ")
+
+
+def _figures(agreement: Agreement) -> list[str]:
+    rank = agreement.rank_correlation
+    waits = [_hours(agreement.replayed_wait_s), _hours(agreement.replayed_p95_wait_s)]
+    return ["" if rank is None else f"{rank:.2f}", *waits, agreement.grade or "none"]
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / HOUR_S:.1f}"
+
+
+def _origins(identification: Identification) -> list[str]:
+    """What is declared, found and unknown."""
+    declared = [sentence_or_kind(rule) for rule in identification.declared]
+    explained = {rule.kind for rule in (*identification.declared, *identification.rules)}
+    nothing = [word for word, kinds in KINDS_SEARCHED if not explained & set(kinds)]
+    unknown = [f"{', '.join(nothing)} (nothing better than what replays assume)"] if nothing else []
+    return [
+        f"declared  {', '.join(declared) or 'nothing'}",
+        f"found     {len(identification.rules)} above",
+        f"unknown   {'; '.join([*unknown, NEVER_SEARCHED])}",
+    ]
+
+
+def sentence_or_kind(rule: IdentifiedRule) -> str:
+    """A declared rule in a few words."""
+    return f"{rule.kind} by {rule.scope}" if rule.value else rule.kind
+
+
+def _each(rejected: tuple[RejectedRule, ...]) -> list[str]:
+    return [f"{sentence_of(each.rule)} Rejected: {each.because}." for each in rejected]
+
+
+def _reasons(rejected: tuple[RejectedRule, ...]) -> list[str]:
+    """How many candidates of a kind were rejected; --rejected lists each."""
+    counts = Counter(each.rule.kind for each in rejected)
+    return [f"{kind}: {count}" for kind, count in counts.most_common(MOST_ALIKE)]
+
+
+def identification_values(identification: Identification) -> dict[str, Any]:
+    """All of it, as JSON takes it."""
+    values = asdict(identification)
+    for rule in (*values["rules"], *values["declared"]):
+        rule["bounds"] = list(rule["bounds"])
+    values["rejected"] = [
+        {"sentence": sentence_of(each.rule), "because": each.because, "kind": each.rule.kind, "scope": each.rule.scope}
+        for each in identification.rejected
+    ]
+    return values
