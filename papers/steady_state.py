@@ -17,7 +17,7 @@ from typing import NamedTuple
 import polars as pl
 
 from assets.common.trace import Trace
-from assets.evaluation.rivals import SEARCHED_KEY
+from assets.evaluation.replay_evaluation import SEARCHED_KEY
 from assets.policies.verdicts import INCUMBENT, PLAIN_RIVALS, JudgedRule, chance_cloud, judged_replays
 from models.judging.chance import ChanceCloud
 from models.judging.judge import Judgement, corrected_for_many, judge
