@@ -35,7 +35,7 @@ from papers.rlscheduler.as_published import KEPT_TRAININGS, PUBLISHED_TRAININGS
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster
 
-MEASURES = {
+SHOWN_RATIOS = {
     "bounded_slowdown": "bounded slowdown",
     "wait": "mean wait",
     "p99_wait": "p99 wait",
@@ -59,17 +59,17 @@ def learned_groups() -> list[LearnedGroup]:
     for log in dict.fromkeys(each.log for each in PUBLISHED_TRAININGS):
         of_log = [each.name for each in PUBLISHED_TRAININGS if (each.log, each.goal) == (log, "bsld")]
         groups.append(
-            LearnedGroup("RLScheduler", log, rules_of({name: members[f"{name}-last.json"] for name in of_log}))
+            LearnedGroup("RLScheduler", log, learned_rules({name: members[f"{name}-last.json"] for name in of_log}))
         )
     kept = members_of(KEPT_POLICIES)
     rows = pl.read_csv(io.BytesIO(kept[POLICIES])).filter(pl.col("goal") == "bsld", pl.col("policy").is_in(DDPPO_NAMES))
     for (policy, source), part in rows.group_by("policy", "source", maintain_order=True):
-        rules = rules_of({name: kept[name] for name in part["file"]})
+        rules = learned_rules({name: kept[name] for name in part["file"]})
         groups.append(LearnedGroup(DDPPO_NAMES[str(policy)], str(source), rules))
     return groups
 
 
-def rules_of(files: dict[str, bytes]) -> tuple[JudgedRule, ...]:
+def learned_rules(files: dict[str, bytes]) -> tuple[JudgedRule, ...]:
     """Policy files by name, as rules that EASY replays."""
     return tuple(JudgedRule(name, "learned", weights=policy_from_bytes(content)[0]) for name, content in files.items())
 
@@ -112,7 +112,7 @@ def judged_log(
 def cells_of(judgements: list[Judgement]) -> list[str]:
     """Ratios to FCFS with EASY, verdicts, and the share of random orders that are as good: the least and the most of several trainings."""
     cells = []
-    for measure in MEASURES:
+    for measure in SHOWN_RATIOS:
         values = sorted(float(getattr(each.verdict.ratios[0], measure)) for each in judgements)
         cells.append(" to ".join(dict.fromkeys(f"{value:.2f}" for value in (values[0], values[-1]))))
     words = Counter(plain_word(str(each.verdict)) for each in judgements)
@@ -128,8 +128,8 @@ def main() -> None:
         trace = trace_of_log(log)
         cloud = chance_cloud(trace, trace.rows.height // 2)
         print(f"\n{log}\n")
-        print_heading("policy", "learned from", *MEASURES.values(), "verdict", "random orders as good")
-        shares = [f"{mean:.2f} ({low:.2f} to {high:.2f})" for mean, low, high in map(cloud.spread, MEASURES)]
+        print_heading("policy", "learned from", *SHOWN_RATIOS.values(), "verdict", "random orders as good")
+        shares = [f"{mean:.2f} ({low:.2f} to {high:.2f})" for mean, low, high in map(cloud.spread, SHOWN_RATIOS)]
         dominating = sum(each.dominates for each in cloud.ratios) / len(cloud.ratios)
         print_cells(f"random orders, {len(cloud.ratios)}", "", *shares, f"{dominating:.0%} dominate", "")
         for name, trained_on, judgements in judged_log(trace, groups, cloud):

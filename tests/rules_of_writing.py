@@ -44,7 +44,7 @@ OWN = {
     "models.scheduling.workers.task_folder": "the folder of a training with workers",
     "models.scheduling.workers.worker": "the folder of a training with workers",
     "papers.ddppo.plots": "the pictures of a page",
-    "papers.ddppo.policies": "the policies of a page",
+    "papers.kept_files": "the policies of a page",
     "papers.deep_back_filling.split_pictures": "the pictures of a page",
     "papers.deep_back_filling.split_trial": "the folder of a study",
     "papers.deep_back_filling.study": "the folder of a study",

@@ -41,7 +41,7 @@ TRAINED_WINDOWS = ("20-0", "10-10")
 BLOCK, SHOWN_EPISODES = 100, 400
 """Episodes of a row of the curve, and of a row that is shown."""
 CURVE_COLUMNS = ("reward", "wait_placed", "wait_arrived", "queue", "use", "decisions")
-RULES = ("FCFS+EASY", "EASY-SJBF", "LCFS+EASY", "SAF+EASY")
+WHOLE_QUEUE_RULES = ("FCFS+EASY", "EASY-SJBF", "LCFS+EASY", "SAF+EASY")
 SPLIT_COLUMNS = {"wait placed": "wait_placed", "wait arrived": "wait_arrived", "queue": "queue"}
 
 
@@ -87,7 +87,7 @@ def tested(
     jobs: Jobs, members: dict[str, bytes], first: np.ndarray, options: DeepBackFillingOptions
 ) -> list[TestedAgent]:
     """Rules that see the whole queue, and for each window a rule that starts the shortest job which fits, and the agent."""
-    rows = [TestedAgent(name, try_rival(RIVALS[name], jobs, PROCS, first)) for name in RULES]
+    rows = [TestedAgent(name, try_rival(RIVALS[name], jobs, PROCS, first)) for name in WHOLE_QUEUE_RULES]
     for window in TRAINED_WINDOWS:
         agent = placing_from_bytes(members[f"{window}.json"])
         of_window = options.model_copy(update={"front": agent.front, "back": agent.back, "longest_s": agent.longest_s})

@@ -13,23 +13,25 @@ train these networks, where an interrupted training goes on from its file, and w
 from __future__ import annotations
 
 import argparse
+import base64
 import csv
+import hashlib
 import io
+import json
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
-from papers.kept_files import kept_archive, members_of, write_members
+from papers.kept_files import kept_archive, members_of, short_floats, write_members
 from papers.markdown import markdown
 from papers.rlschert.cluster import Setting, run_heuristic_on
-from papers.rlschert.network_file import network_from_bytes, network_to_bytes
 from papers.rlschert.networks import new_rlschert_network
 from papers.rlschert.options import PAPER_OPTIONS, RLSchertOptions
 from papers.rlschert.plan import NETWORKS_TRIED, TEST_SEED
@@ -135,6 +137,7 @@ IMAGES_TRAINED = (
     ImageTraining("PPO, convolutions", "ppo", "image_cnn", True, 7.59),
 )
 KEPT_NETWORKS = kept_archive("rlschert")
+NETWORK_FORMAT = "tracehouse rlschert network 1"
 CURVES = "curves.csv"
 """Of the archive: file, iteration, mean slowdown of the sampled sequences, and on the validation sequences where it was measured."""
 
@@ -216,6 +219,48 @@ def print_image_curves(text: str) -> None:
     print(
         f"\nTable 3, slowdown on the validation sequences by iteration\n\n{markdown(['network', *map(str, shown)], rows)}"
     )
+
+
+def network_to_bytes(policy: RLSchertPolicy, procs: int, card: dict[str, Any]) -> bytes:
+    """The content of the file, with weights of eight significant bits. The same network gives the same bytes. procs: of the cluster."""
+    weights = {
+        name: [list(part.shape), base64.b64encode(short_floats(part.numpy()).astype("<f4").tobytes()).decode()]
+        for name, part in policy.network.state_dict().items()
+    }
+    document = {
+        "format": NETWORK_FORMAT,
+        "kind": policy.kind,
+        "kills": policy.kills,
+        "procs": procs,
+        "weights": weights,
+    }
+    return json.dumps(document | {"card": card, "sha256": _digest(document)}, indent=1).encode()
+
+
+def network_from_bytes(content: bytes) -> tuple[RLSchertPolicy, dict[str, Any]]:
+    """The policy and its card. Raises ValueError for what is no such file, or a damaged one."""
+    try:
+        document = json.loads(content)
+        if document["format"] != NETWORK_FORMAT:
+            raise ValueError(f"of format {document['format']!r}, expected {NETWORK_FORMAT!r}")
+        if document["sha256"] != _digest(document):
+            raise ValueError("the weights are not those that were written, their hash differs")
+        network = new_rlschert_network(document["kind"], document["procs"], document["kills"])
+        weights = {
+            name: torch.from_numpy(np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float32).reshape(shape))
+            for name, (shape, text) in document["weights"].items()
+        }
+        network.load_state_dict(weights)
+    except (KeyError, TypeError, UnicodeDecodeError, RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"no network of RLSchert, or a damaged one ({error}): take it from the archive again"
+        ) from None
+    return RLSchertPolicy(network, document["kind"], document["kills"]), document["card"]
+
+
+def _digest(document: dict[str, Any]) -> str:
+    hashed = json.dumps([document[name] for name in ("kind", "kills", "procs", "weights")], sort_keys=True)
+    return hashlib.sha256(hashed.encode()).hexdigest()
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ def test_a_training_is_kept_and_tested_again(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr(module, "PROCS", PROCS)
     monkeypatch.setattr(as_published, "BLOCK", 2)
     monkeypatch.setattr(as_published, "SHOWN_EPISODES", 4)
-    monkeypatch.setattr(as_published, "RULES", ())
+    monkeypatch.setattr(as_published, "WHOLE_QUEUE_RULES", ())
     monkeypatch.setattr(as_published, "TRAINED_WINDOWS", ("6-0", "4-2"))
     for front, back in ((6, 0), (4, 2)):
         study.print_training(JOBS, small_options(front=front, back=back), tmp_path)
