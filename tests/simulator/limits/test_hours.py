@@ -1,4 +1,4 @@
-"""The clock on the wall; tests/assets/replay/limits/test_holds.py has gates and reservations in a replay."""
+"""The clock on the wall; tests/assets/replay/limits/test_limits.py has gates and reservations in a replay."""
 
 from __future__ import annotations
 
