@@ -61,7 +61,7 @@ def test_limits_of_a_source_without_such_a_scheduler_hold(tmp_path: Path, monkey
     own_home(tmp_path / "home", BEHIND, monkeypatch, LIMITED)
     assert usual_on_cluster("mine") == {"cluster": "two"} and usual_on_cluster("none of the catalogue") == {}
 
-    held, free = tracehouse.replay("mine"), tracehouse.replay("mine", "FCFS")
+    held, free = tracehouse.replay("mine"), tracehouse.replay("mine", "FCFS", procs=8)
 
     assert held.policy == "FCFS" and held.summary["limits"]["honoured"] == ["1 limit (running jobs by user)"]
     start = held.replayed.schedule.start - held.replayed.jobs.submit[0]
@@ -71,7 +71,7 @@ def test_limits_of_a_source_without_such_a_scheduler_hold(tmp_path: Path, monkey
     answer = tracehouse.what_if({"free": {"cluster": ""}, "SAF": {"policy": "SAF"}}, "mine")
     rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
     assert "under the limits of the cluster two" in answer.summary["base"]
-    assert rows["free"]["mean_wait_h"] == 0 < rows["SAF"]["mean_wait_h"]
+    assert rows["free"]["average_wait_h"] == 0 < rows["SAF"]["average_wait_h"]
 
 
 @pytest.mark.parametrize(
