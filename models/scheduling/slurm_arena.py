@@ -39,7 +39,7 @@ class SlurmArena(Arena):
 
     @property
     def on_processors(self) -> Arena:
-        """The same jobs on a row of as many processors, under an order with EASY backfilling. It is a hundred times as fast."""
+        """The same jobs on a row of as many processors, under an order with EASY backfilling. It is much faster."""
         return Arena(self.jobs, self.cluster_procs, self.goal, threads=self.threads)
 
     def starts(self, policy: str | Policy | KernelWeights, windows: Windows) -> IntArray:
