@@ -1,8 +1,8 @@
 """Changes that make the backfill scheduler run. Rules: docs/reference/slurm.md, "When they run".
 
-A cycle runs only if something has changed since the last one: a job has been submitted, has begun or ended, a node or a reservation has
-changed, priorities have been recomputed, or the controller has dropped the record of a job that ended long ago. A cycle also counts as a
-change itself if a job starts in it, if it plans a job for idle nodes, or if it plans one for later than the limits of running jobs allow.
+A cycle runs only if something has changed since the last one. Jobs are submitted, begin and end. Nodes, reservations and priorities change.
+The controller drops the record of a job that ended long ago. A cycle also counts as a change itself if a job starts in it, if it plans a job
+for idle nodes, or if it plans one for later than the limits of running jobs allow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from simulator.slurm.state import Site
 
 
 def edges_of(site: Site) -> NDArray[np.int64]:
-    """Seconds at which reservations begin (1) or end and nodes come back (0), int64 (edges, 2), in order."""
+    """Seconds at which reservations begin, with a one, or end and nodes come back, with a zero. Rows are in order."""
     begins, ends = site.reservation_times[:, 0], np.concatenate([site.reservation_times[:, 1], site.absences[:, 1]])
     edges = np.array([*((second, 1) for second in begins), *((second, 0) for second in ends)], dtype=np.int64)
     edges = edges.reshape(-1, 2)
