@@ -33,16 +33,20 @@ def may_suspend(engine, partition):
 def free_above(engine, trial, partition):
     """Lays down in the trial the CPUs that jobs of this partition find free where those below it do not count, and marks the latter as
     released."""
-    running, rules = engine.running, engine.preemption
+    running, rules, site = engine.running, engine.preemption, engine.site
     for k in range(running.length[0]):
         job = running.job[k]
         rules.released[job] = is_under(rules, running.partition[job], partition)
     for node in range(len(trial.cpus)):
-        cpus = engine.site.cpus[node]
+        trial.cpus[node] = site.cpus[node]
         for k in range(running.node_length[node]):
-            if not rules.released[running.on_node[node, k, 0]]:
-                cpus -= running.cpus[running.on_node[node, k, 1]]
-        trial.cpus[node] = cpus
+            job = running.on_node[node, k, 0]
+            if not rules.released[job]:
+                trial.cpus[node] -= running.cpus[running.on_node[node, k, 1]]
+                continue
+            trial.jobs[node] -= 1
+            if engine.jobs.exclusive[job] > 0 or site.partition_exclusive[running.partition[job]] > 0:
+                trial.whole[node] -= 1
 
 
 @referring
