@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from assets.common.trace import Trace
@@ -12,9 +13,10 @@ from assets.replay.settings import LIMIT_LABELS
 from models.identification.identify import BUDGET, Identification
 from tracehouse.logs import load_log
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import cluster_path, clusters_of_source
+from traces.catalogue.clusters import cluster_path, clusters_of_source, load_cluster
 from traces.catalogue.editing import declared_source, name_clusters
-from traces.catalogue.found_rules import adopted_text, found_path, load_found, rule_counts
+from traces.catalogue.found_rules import adopted_text, found_path, load_found, rule_counts, without_found
+from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node
 from traces.cluster.remarks import DescribedCluster
@@ -41,7 +43,7 @@ def identify_cluster(log: str | Path, procs: int | None = None, budget: int = BU
     declared = None
     if loaded.in_catalogue:
         clusters = clusters_of_source(load_catalogue().source(loaded.name))
-        declared = clusters[-1] if clusters else None
+        declared = without_found(clusters[-1]) if clusters else None
     identification = rules_of_trace(trace, declared, procs, budget)
     file = None
     if loaded.in_catalogue:
@@ -63,7 +65,8 @@ class AdoptedRules:
 def adopt_rules(source: str, revoke: bool = False) -> AdoptedRules:
     """Makes the rules that the log of a source shows part of its cluster, in place of those that were adopted before.
 
-    A source without a cluster gets one, clusters/SOURCE.toml. revoke: takes the found rules out again.
+    A source without a cluster gets one, clusters/SOURCE.toml. Of limits that change, a cluster with a scheduler of its own gets the last
+    ones. revoke: takes the found rules out again.
     Raises ValueError, with the remedy, where nobody has looked for rules, and where there are none.
     """
     entry = load_catalogue().source(source)
@@ -84,12 +87,22 @@ def adopt_rules(source: str, revoke: bool = False) -> AdoptedRules:
         head = _plain_cluster(source, seen.num_cpus)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_output(path, head.encode())
+    elif tables and load_cluster(name).description.scheduler.name != "none":
+        assert seen is not None
+        tables = rules_toml(replace(seen, limits=tuple(_lasting(seen.limits))))
     write_output(path, adopted_text(path, tables).encode())
     named = bool(entry.cluster)
     if not named and declared_source(source) is not None and entry.path is not None:
         name_clusters(source, entry.path, [name])
         named = True
     return AdoptedRules(path, 0 if revoke else count, named)
+
+
+def _lasting(limits: Iterable[Limit]) -> Iterator[Limit]:
+    """The limits that hold at the end of the log, as if they had held always: a scheduler's own loop knows no limits that begin."""
+    for limit in limits:
+        if limit.end_s is None:
+            yield replace(limit, begin_s=None)
 
 
 def _plain_cluster(name: str, procs: int) -> str:

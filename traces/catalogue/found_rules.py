@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from traces.catalogue.places import clusters_folder
@@ -45,3 +46,13 @@ def rule_counts(cluster: ClusterDescription) -> tuple[int, int]:
     origins = [limit.origin for limit in cluster.limits]
     origins += [part.origin for part in cluster.reservations] + [gate.origin for gate in cluster.gates]
     return sum(origin != FOUND for origin in origins), sum(origin == FOUND for origin in origins)
+
+
+def without_found(cluster: ClusterDescription) -> ClusterDescription:
+    """The cluster with its declared rules alone."""
+    return replace(
+        cluster,
+        limits=tuple(limit for limit in cluster.limits if limit.origin != FOUND),
+        gates=tuple(gate for gate in cluster.gates if gate.origin != FOUND),
+        reservations=tuple(each for each in cluster.reservations if each.origin != FOUND),
+    )

@@ -256,7 +256,8 @@ def _of_limits(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Cont
     below = accounts_below(cluster)
     for limit in cluster.limits:
         amount = _AMOUNTS.get(limit.resource)
-        if amount is None or limit.is_soft or limit.each == "project":
+        is_timed = limit.begin_s is not None or limit.end_s is not None
+        if amount is None or limit.is_soft or is_timed or limit.each == "project":
             continue
         of_limit = jobs.filter(counted_by(limit, cluster, below)).with_columns(amount=amount)
         of_limit = of_limit.filter(pl.col("amount").is_not_null())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,12 @@ def test_a_source_gets_a_cluster_with_the_rules_and_loses_them(home_with_log: Pa
     assert 'cluster = ["log"]' in (home_with_log / "sources.local.toml").read_text()
     assert adopt_rules("log", revoke=True).rules == 0
     assert rule_counts(load_cluster("log").description) == (0, 0)
+
+
+def test_a_scheduler_of_its_own_gets_limits_that_last(home_with_log: Path) -> None:
+    head = 'name = "log"\n[scheduler]\nname = "slurm"\n[[nodes]]\nnames = "n1"\ncores = 4\n'
+    (home_with_log / "clusters").mkdir()
+    (home_with_log / "clusters" / "log.toml").write_text(head)
+    keep(replace(LIMIT, bound=3, end_s=90), replace(LIMIT, begin_s=90))
+    adopt_rules("log")
+    assert load_cluster("log").description.limits == (LIMIT,)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from traces.catalogue.found_rules import BEGIN, adopted_text, found_path, load_found, rule_counts, with_found
+from traces.catalogue.found_rules import (
+    BEGIN,
+    adopted_text,
+    found_path,
+    load_found,
+    rule_counts,
+    with_found,
+    without_found,
+)
 from traces.cluster.accounts import FOUND, Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node
@@ -35,6 +43,7 @@ def test_tables_are_replaced_and_taken_out(tmp_path: Path, monkeypatch: pytest.M
     assert described.limits == (*PLAIN.limits, *SEEN.limits) and described.gates == SEEN.gates
     assert described.reservations == SEEN.reservations and rule_counts(described) == (1, 3)
     assert with_found(text, rules_toml(SEEN)).count(BEGIN) == 1
+    assert rule_counts(without_found(described)) == (1, 0)
     assert with_found(text, "").strip() == before.strip()
     with pytest.raises(ConfigurationError):
         adopted_text(path, "[[limits]]\nowner = 5\n")
