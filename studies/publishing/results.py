@@ -43,7 +43,7 @@ PRINTED = (
     "placements", "periods", "placing_rules",
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "best_repair",
     "fidelity", "walltimes", "more_data", "as_published",
-    "repositories", "confirmed", "agreement", "engine", "limited", "planted_grades", "planted_rules",
+    "repositories", "confirmed", "agreement", "engine", "limited",
     "slurm_decisions", "slurm_priorities", "slurm_reasons", "slurm_free_runs", "slurm_micro_cluster", "slurm_hpc_week",
 )  # fmt: skip
 """Those whose printed tables are published, the fault campaign and the speed of replays. A second word is a part of a study."""
