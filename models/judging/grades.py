@@ -37,9 +37,9 @@ class LetterRule:
 
 
 LETTER_RULES = {
-    "mean": {"A": LetterRule(1.05, 0.95, 0.05), "B": LetterRule(1.25, 0.8, 0.15), "C": LetterRule(2.0, 0.5, 0.3)},
-    "median": {"A": LetterRule(1.05, 0.95, 0.05), "B": LetterRule(1.25, 0.9, 0.1), "C": LetterRule(1.5, 0.8, 0.2)},
-    "p95": {"A": LetterRule(1.05, 0.95, 0.05), "B": LetterRule(1.25, 0.8, 0.15), "C": LetterRule(2.0, 0.5, 0.3)},
+    "mean": {"A": LetterRule(1.1, 0.95, 0.05), "B": LetterRule(1.25, 0.85, 0.15), "C": LetterRule(2.0, 0.5, 0.3)},
+    "median": {"A": LetterRule(1.05, 0.98, 0.05), "B": LetterRule(1.1, 0.98, 0.05), "C": LetterRule(1.2, 0.95, 0.1)},
+    "p95": {"A": LetterRule(1.1, 0.95, 0.1), "B": LetterRule(1.2, 0.9, 0.15), "C": LetterRule(2.0, 0.5, 0.3)},
 }
 """By figure and letter. All that meets none has the last letter."""
 

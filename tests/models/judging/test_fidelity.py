@@ -37,7 +37,7 @@ def test_noise_lowers_the_grade_down_to_the_worst() -> None:
     spread = RNG.standard_normal(2000)
     grades = [
         agreement_of(np.rint(WAITS * np.exp(sigma * spread)).astype(np.int64), WAITS, RUNTIME).grade
-        for sigma in (0, 0.02, 0.1, 0.3, 0.6, 1.0, 2.0, 4.0)
+        for sigma in (0, 0.02, 0.1, 0.3, 0.45, 0.6, 1.0, 2.0, 4.0)
     ]
     assert grades == sorted(grades) and set(grades) == set(GRADES)  # type: ignore[type-var]
 
