@@ -34,6 +34,6 @@ def test_a_replay_with_the_times_that_pbs_saw_is_the_real_run(scenario: str) -> 
     assert far.difference_s <= (0.2 if scenario == "P4" else 0) and far.within_3_s == 1
 
 
-def test_a_second_of_noise_moves_waits_by_as_much_as_two_real_runs_differ() -> None:
+def test_a_second_of_noise_moves_waits_by_seconds() -> None:
     low, high = noise_s(read_recorded_run(shared_file("golden", "pbs", "P1", "run1")))
-    assert 1 < low < high < 10
+    assert 1 < low < 5 < high
