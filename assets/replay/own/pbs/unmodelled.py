@@ -58,15 +58,15 @@ def _of_settings(cluster: ClusterDescription) -> Iterator[str]:
     if any(name.endswith(".non_prime") for name in values):
         yield "settings for hours outside prime time: those of prime time hold all day"
     order = str(values.get("preempt_order", "SCR")).strip('"').split()[0].upper()
-    if order.startswith("C"):
-        yield f"preempt_order={values['preempt_order']}: jobs would be checkpointed for others"
+    if order.startswith("D"):
+        yield f"preempt_order={values['preempt_order']}: jobs would be deleted for others"
 
 
 def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
     if cluster.licences:
         yield f"resources of the server {', '.join(cluster.licences)}: jobs would wait for them"
-    if cluster.gates:
-        yield f"{len(cluster.gates)} hours in which no job of some queues starts"
+    if dedicated := sum("dedicated" in each.flags for each in cluster.reservations):
+        yield f"{dedicated} dedicated times: only jobs of their queues would run then"
     away = sum(bool(node.absences) for node in cluster.nodes)
     if away:
         yield f"times in which {away} nodes were down or drained"
