@@ -24,13 +24,14 @@ from assets.evaluation.random_orders import (
     with_share_as_good,
 )
 from assets.replay.grade import grade_of, machine_remark
-from assets.replay.scenarios.base_scheduler import NO_FIGURES, BaseScheduler, base_scheduler, stored_header
+from assets.replay.scenarios.base_scheduler import BaseScheduler, base_scheduler, stored_header
 from assets.replay.scenarios.left_out import left_out_text
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from models.judging.blocks import BLOCKS, cut_into_blocks
 from models.judging.chance import ChanceCloud
 from models.judging.configurations import SchedulerConfiguration
+from models.judging.grades import NO_FIGURES
 from models.judging.judge import Judgement, corrected_for_many
 from models.judging.machine import Machine
 from models.judging.panel import Panel, panel_of

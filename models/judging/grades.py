@@ -15,6 +15,8 @@ WAIT_FIGURES = ("mean", "median", "p95")
 """Of the waits of some jobs."""
 FIGURE_WORDS = {"mean": "mean wait", "median": "median wait", "p95": "95th percentile of wait"}
 GRADES = ("A", "B", "C", "D")
+NO_FIGURES = GRADES[-1]
+"""The grade with which only ranks and directions are said."""
 OFFSET_S = 60.0
 """Added to waits before they are divided, or their logarithm is taken. For a person who waits, a second and a minute are the same."""
 KEPT_SHARE = 0.9

@@ -19,8 +19,6 @@ from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse
 
 GOOD_GRADES = ("A", "B")
-NO_FIGURES = "D"
-"""The grade with which only ranks and directions are said."""
 EASY_IN_HEADER = re.compile(r"\bEASY\b")
 CONSERVATIVE_IN_HEADER = re.compile(r"\bconservative (?:back-?fill|scheduler)", re.IGNORECASE)
 
