@@ -1,8 +1,8 @@
 """Changes that make the backfill scheduler run. Rules: docs/reference/slurm.md, "When they run".
 
-A cycle runs only if something has changed since the last one. Jobs are submitted, begin and end. Nodes, reservations and priorities change.
-The controller drops the record of a job that ended long ago. A cycle also counts as a change itself if a job starts in it, if it plans a job
-for idle nodes, or if it plans one for later than the limits of running jobs allow.
+A cycle runs only if something has changed since the last one. Jobs are submitted, begin and end. Nodes, reservations and priorities
+change. The controller drops the record of a job that ended long ago. A cycle also counts as a change itself if a job starts in it, if it
+plans a job for idle nodes, or if it plans one for later than the limits of running jobs allow.
 """
 
 from __future__ import annotations
