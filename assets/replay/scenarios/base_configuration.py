@@ -16,12 +16,12 @@ from assets.replay.own.clusters import cluster_of_replay, described_cluster_of
 from assets.replay.own.unmodelled import own_remarks, rules_left_out
 from assets.replay.scenarios.base_scheduler import (
     GOOD_GRADES,
-    NO_FIGURES,
     base_scheduler,
     header_of_beginning,
     stored_header,
 )
 from assets.replay.settings import OWN_SCHEDULERS, RunSettings
+from models.judging.grades import NO_FIGURES
 from traces.common.blocks import first_bytes
 from traces.common.log import log_files
 

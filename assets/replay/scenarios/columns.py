@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from assets.replay.scenarios.base_scheduler import NO_FIGURES
 from assets.replay.scenarios.scenario_file import BASE
+from models.judging.grades import NO_FIGURES
 from models.judging.verdict import BASELINE_ROW
 
 RANDOM_ORDER = "random order"

@@ -47,24 +47,6 @@ def test_starts_of_the_preempted_and_of_the_job(case: str) -> None:
     assert replay.preempted.tolist() == preempted
 
 
-def test_a_job_is_suspended_and_goes_on_later() -> None:
-    cluster = site("partition")
-    values = {**cluster.scheduler.values, "preemptmode": "suspend,gang"}
-    cluster = replace(cluster, scheduler=replace(cluster.scheduler, values=values))
-    new = Request(100, partitions=("gpu",), **WHOLE)
-    replay = new_replay(
-        cluster,
-        cluster_arrays(cluster),
-        columns_of([LONG, LONG, new], cluster),
-        np.array([200, 200, 50]),
-        Phases(25, 59),
-    )
-    run_replay(replay)
-    assert replay.engine.running.start.tolist() == [0, 0, 100]
-    assert replay.preempted.tolist() == [0, 1, 0] and replay.finished.tolist() == [200, 250, 150]
-    assert (replay.engine.free.cpus == replay.engine.site.cpus).all()
-
-
 def test_suspension_by_qos_is_named() -> None:
     values = {"preemptmode": "suspend,gang", "preempttype": "preempt/qos"}
     assert unmodelled_preemption(SchedulerSettings("slurm", "", values)) == "suspend,gang"
