@@ -168,13 +168,13 @@ def joined_requests(first: Requests, second: Requests) -> Requests:
     ahead = len(first.submit)
     rows = [first.dependency, second.dependency + np.array([0, ahead])]
     starts = [first.first_dependency[:-1], second.first_dependency + len(first.dependency)]
-    columns = {name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in Requests._fields}
-    columns |= {
+    apart = {
         "partitions": np.concatenate(wide),
         "dependency": np.concatenate(rows),
         "first_dependency": np.concatenate(starts),
     }
-    return Requests(**columns)
+    plain = (name for name in Requests._fields if name not in apart)
+    return Requests(**{name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in plain}, **apart)
 
 
 def some_requests(requests: Requests, which: IntArray) -> Requests:
