@@ -24,7 +24,7 @@ READERS = {
 HASHES = {
     "swf": (2, "267ca6cc9812"),
     "slurm": (4, "07e51a50a30a"),
-    "pbs": (5, "efee955c217b"),
+    "pbs": (5, "16efa94a1ffb"),
     "vasp": ("4", "d4880b4b1b17"),
 }
 """Version of each reader, and the hash of its code."""
