@@ -28,8 +28,8 @@ from traces.slurm.reader import read_slurm
 WANTED = "TRACEHOUSE_TEST_SLURM"
 """Set by `make test-slurm`: a run of real Slurm takes minutes."""
 FIXED_SEED = 7
-NOT_MODELLED = {"preempt_suspend", "node_failure"}
-"""Scenarios of rules that the engine leaves out."""
+NOT_MODELLED = {"preempt_suspend"}
+"""Scenarios of rules that the engine knows roughly: who is suspended depends on the numbers of cores."""
 CONFIGURATION = tuple(
     f"{name}.gz"
     for name in ("slurm.conf", "gres.conf", "config.txt", "sacctmgr.dump", "qos.txt", "assoc.txt", "reservations.txt")
