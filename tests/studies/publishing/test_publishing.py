@@ -1,17 +1,22 @@
-"""Published tables: what is stored is on the pages, digit by digit, and says what made it."""
+"""Tests of studies/publishing: confirmed, ddppo_tables, experiment_tables, results."""
 
 from __future__ import annotations
 
 import re
 from datetime import date
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 from assets.common.storage import store_model
+from assets.experiments.tables import ExperimentEntry, comparisons, costs_of
+from models.scheduling.arena import Windows
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import AGENT_LAYOUTS, blank_network
+from studies.publishing.confirmed import confirmed_table, counted_trainings
 from studies.publishing.results import (
     FILE_MARK,
     MARK,
@@ -39,6 +44,183 @@ from studies.publishing.warehouse_tables import (
     warehouse_tables,
 )
 from warehouse import Warehouse, replace_partition
+
+# confirmed: The table of trained policies that were confirmed is counted from the stored tables.
+
+HEADING = ["| policy | wait |", "| --- | --- |"]
+
+
+def test_a_training_with_the_row_of_its_rule_was_not_confirmed() -> None:
+    agents = [
+        "| `FCFS, pick`, requested | 5 |",
+        "| `ppo, FCFS, pick`, requested, seed 1 and 3 | 5 |",
+        "| `ppo, FCFS, pick`, requested, seed 2 | 4 |",
+        "| `ppo, FCFS, other`, requested, seed 2 | 1 |",
+    ]
+    assert counted_trainings(PublishedTable("", "", {}, HEADING + agents), "pick") == (1, 3)
+    networks = ["| SAF, predicted | 5 |", "| evolution, predicted | 5 |", "| imitation, predicted, seed 2 | 6 |"]
+    assert counted_trainings(PublishedTable("", "", {}, HEADING + networks), "") == (1, 4)
+
+
+def test_the_stored_table_is_that_of_the_stored_tables() -> None:
+    tables = stored()
+    table = confirmed_table(tables)
+    assert "\n".join(tables["confirmed"].lines) == table
+    assert "| all | 0/54 | 2/36 | 0/36 | 2/36 | 3/36 | 0/36 |" in table
+
+
+# ddppo_tables: Tables of decentralised PPO, from rows of the warehouse.
+
+WINDOWS = Windows(np.arange(5, dtype=np.int64) * 100, 100)
+COSTS = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+
+
+def entries(goal: str) -> list[ExperimentEntry]:
+    """A rule, PPO and DD-PPO of two logs. DD-PPO costs one less than the rule, and on the second log two less."""
+    learned = [
+        ExperimentEntry(f"{policy}, for {goal}", "requested", log, seed, COSTS - less)
+        for policy, log, less in (("ppo", "large", 0.0), ("population", "large", 1.0), ("population", "larger", 2.0))
+        for seed in (1, 2)
+    ]
+    return [ExperimentEntry("SAF", "requested", None, None, COSTS), *learned]
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> dict[str, tuple[str, str]]:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    costs, differences = [], []
+    for goal in ("bsld", "utilisation"):
+        labels = {"experiment": "ddppo", "rules": "standard", "backfill": "easy", "goal": goal}
+        rivals = [("SAF", "requested"), (f"ppo, for {goal}", "requested")]
+        costs.append(costs_of(entries(goal), WINDOWS, labels))
+        differences.append(comparisons(entries(goal), WINDOWS, labels, rivals))
+    verdict: dict[str, Any] = {
+        "experiment": "ddppo", "goal": "bsld", "policy": "population, large, for bsld", "seed": 1, "backfill": "easy",
+        "estimates": "requested",
+        "average_bounded_slowdown": 12.34, "average_wait_s": 7200.0, "p99_wait_s": 36_000.0, "max_wait_s": 86_400.0, "verdict": "trades",
+    }  # fmt: skip
+    with warehouse.write() as connection:
+        columns = dict(
+            connection.sql("SELECT column_name, column_type FROM (DESCRIBE experiments.verdicts)").fetchall()
+        )
+        numbers = {name: 1 for name, kind in columns.items() if name != "source" and kind in ("DOUBLE", "BIGINT")}
+        replace_partition(connection, "experiments.window_costs", "mine", pl.concat(costs))
+        replace_partition(connection, "experiments.comparisons", "mine", pl.concat(differences))
+        texts = {name: "" for name, kind in columns.items() if name != "source" and kind == "VARCHAR"}
+        tuned = verdict | {"policy": "without PBT, large, for bsld"}
+        verdicts = pl.DataFrame([texts | numbers | row for row in (verdict, tuned)])
+        replace_partition(connection, "experiments.verdicts", "mine", verdicts)
+    return warehouse_tables(warehouse)
+
+
+def test_windows_are_told_with_their_deviation(tables: dict[str, tuple[str, str]]) -> None:
+    command, table = tables["ddppo, mine"]
+    assert command == "tracehouse run mine --job ddppo_transfer"
+    assert table.splitlines() == [
+        "| policy | bounded slowdown | wait, s | turnaround, s | utilisation |",
+        "| --- | --- | --- | --- | --- |",
+        "| SAF | 3.0 ± 1.6 |  |  | -3.000 ± 1.581 |",
+        "| our population, large | 2.0 ± 1.6 |  |  | -2.000 ± 1.581 |",
+        "| our PPO, large | 3.0 ± 1.6 |  |  | -3.000 ± 1.581 |",
+        "| our population, larger | 1.0 ± 1.6 |  |  | -1.000 ± 1.581 |",
+    ]
+
+
+def test_differences_are_paired_and_have_intervals(tables: dict[str, tuple[str, str]]) -> None:
+    lines = tables["ddppo differences, mine"][1].splitlines()
+    assert (
+        lines[0] == "| metric | policy | seeds | minus FCFS's | minus SAF's | minus bounded key's | minus our PPO's |"
+    )
+    better = "-1.0 [-1.0, -1.0]"
+    assert f"| bounded slowdown | our population, large | 2 |  | {better} |  | {better} |" in lines
+    assert (
+        "| bounded slowdown | our population, larger | 2 |  | -2.0 [-2.0, -2.0] |  |  |" in lines
+    )  # it has no PPO of its own
+    assert any(line.startswith("| utilisation | our population, large | 2 |  | +1.0000 [") for line in lines)
+
+
+def test_logs_are_compared_and_replays_judged(tables: dict[str, tuple[str, str]]) -> None:
+    assert tables["ddppo by training log"][1].splitlines() == [
+        "| judged on | large | larger | larger minus large |",
+        "| --- | --- | --- | --- |",
+        "| mine | 2.0 | 1.0 | -1.0 [-1.0, -1.0] |",
+    ]
+    assert tables["ddppo verdicts, mine"][1].splitlines()[2:] == [
+        "| our population, large, seed 1 | requested | 12.3 | 2.00 | 10.0 | 1.0 | trades |"
+    ]
+
+
+# experiment_tables: Tables of the experiments that follow RLScheduler's paper, from rows of the warehouse.
+
+
+def row(experiment: str, policy: str, cost: float, trained_on: str | None = None, **others: str) -> dict[str, object]:
+    """A row of experiments.comparisons; each policy is compared with two rivals."""
+    return {
+        "experiment": experiment, "rules": "rlscheduler", "backfill": "none", "goal": "bsld", "policy": policy,
+        "estimates": "requested", "trained_on": trained_on, "seeds": 3 if trained_on else 1, "windows": 10, "cost": cost,
+        "difference": 0.0,
+    } | others  # fmt: skip
+
+
+ROWS = [
+    row("published", "SAF", 292.881),
+    row("published", "evolution", 264.2, "mine"),
+    row("published", "evolution", 66.7, "mine", backfill="easy"),
+    row("published", "evolution", -0.82, "mine", goal="utilisation_as_coded"),
+    row("published_seen", "evolution", 243.9, "mine"),
+    row("transfer", "SAF", 292.881),
+    row("transfer", "UNICEP", 22_275.0),
+    row("transfer", "evolution", 264.2, "mine"),
+    row("transfer", "evolution", 308.9, "other"),
+]
+
+
+@pytest.fixture
+def tables_of_experiment_tables(tmp_path: Path) -> dict[str, tuple[str, str]]:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    rivals = pl.concat([pl.DataFrame(ROWS).with_columns(rival=pl.lit(rival)) for rival in ("SAF", "FCFS")])
+    curves = pl.DataFrame(
+        [
+            {
+                "experiment": "filtering", "variant": "filtered", "seed": seed, "epoch": epoch, "phase": "all windows",
+                "decisions": 1, "sampled_cost": 1.0, "validation_cost": 10.0 * seed + epoch,
+            }
+            for seed in (1, 2)
+            for epoch in (1, 2, 3)
+        ]
+    )  # fmt: skip
+    with warehouse.write() as connection:
+        replace_partition(connection, "experiments.comparisons", "mine", rivals)
+        replace_partition(connection, "experiments.curves", "mine", curves)
+    return warehouse_tables(warehouse)
+
+
+def test_learned_policies_of_the_published_protocol(tables_of_experiment_tables: dict[str, tuple[str, str]]) -> None:
+    command, table = tables_of_experiment_tables["published, mine"]
+    assert command == "tracehouse run mine --job experiments (experiments/published)"
+    assert table.splitlines() == [
+        "| goal | policy | learned from | seeds | none | easy |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| bounded slowdown (V) | SAF |  |  | 292.88 |  |",
+        "| bounded slowdown (V) | evolution | other jobs | 3 | 264.20 | 66.70 |",
+        "| bounded slowdown (V) | evolution | all jobs | 3 | 243.90 |  |",
+        "| utilisation (VI) | evolution | other jobs | 3 | 0.820 |  |",
+    ]
+
+
+def test_transfer_names_the_worst_rule(tables_of_experiment_tables: dict[str, tuple[str, str]]) -> None:
+    lines = tables_of_experiment_tables["transfer, evolution"][1].splitlines()
+    assert lines[0] == "| judged on | mine | other | SAF | worst heuristic |"
+    assert lines[2:] == ["| mine, none | 264.2 | 308.9 | 292.9 | 22275.0 (UNICEP) |"]
+
+
+def test_curves_are_means_over_seeds(tables_of_experiment_tables: dict[str, tuple[str, str]]) -> None:
+    lines = tables_of_experiment_tables["curves of filtering, mine"][1].splitlines()
+    assert lines[0] == "| epoch | 1 | 2 |"
+    assert lines[2] == "| filtered | 16.0 (11.0 to 21.0) | 17.0 (12.0 to 22.0) |"
+
+
+# results: Published tables: what is stored is on the pages, digit by digit, and says what made it.
 
 MOST_WORDS = 1200
 """Of a page of results, cells of tables counted."""
