@@ -1,4 +1,4 @@
-"""The oracle of PBS's cycle: real runs of single rules come out to the second, and on random sites nothing is given twice."""
+"""Tests of pbs: cycle, cycle_engine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from itertools import pairwise
 import pytest
 
 from tests.pbs.cycle import cycle_starts
+from tests.pbs.cycle_engine import engine_starts
 from tests.pbs.cycle_order import CycleCandidate, comes_before
 from tests.pbs.cycle_recorded import recorded_jobs, recorded_passes, recorded_site, recorded_starts
 from tests.pbs.cycle_types import CycleAmounts, CycleJob, CycleNode, CycleQueue, CycleSettings, CycleSite
 from tests.pbs.cycle_workloads import cycle_workload
 from tests.traces.pbs.pbs_goldens import golden_folder
+
+# cycle: The oracle of PBS's cycle: real runs of single rules come out to the second, and on random sites nothing is
+# given twice.
 
 NODES = tuple(CycleNode(f"n{k}", CycleAmounts(4)) for k in range(4))
 STRICT = CycleSettings(strict_ordering=True)
@@ -100,3 +104,27 @@ def test_nothing_is_given_twice(seed: int) -> None:
                 for name, amounts in start.nodes.items():
                     used.update({(name, k): amount for k, amount in enumerate(amounts)})
         assert all(amount <= has[name][k] for (name, k), amount in used.items())
+
+
+# cycle_engine: The engine of PBS's cycle starts every job in the second and on the nodes that the oracle of the cycle
+# gives it.
+
+SITES = 100
+"""Of each part."""
+
+
+def assert_same_starts(seed: int) -> None:
+    jobs, site = cycle_workload(seed)
+    starts = {start.name: (start.start_s, tuple(sorted(start.nodes))) for start in cycle_starts(jobs, site)}
+    assert engine_starts(jobs, site) == starts, (seed, site)
+
+
+def test_a_hundred_random_sites_come_out_as_in_the_oracle() -> None:
+    for seed in range(SITES):
+        assert_same_starts(seed)
+
+
+@pytest.mark.parametrize("part", range(1, 20))
+def test_two_thousand_random_sites_come_out_as_in_the_oracle(part: int) -> None:
+    for seed in range(part * SITES, (part + 1) * SITES):
+        assert_same_starts(seed)

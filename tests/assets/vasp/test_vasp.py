@@ -1,21 +1,35 @@
-"""Folders of VASP runs into the raw tables: what has changed is read, and everything else stays."""
+"""Tests of assets/vasp: folders, runs, vasp_runs, vasp_runs_clock."""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
-from datetime import datetime
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
+import numpy as np
 import pytest
 
 from assets.vasp import folders
 from assets.vasp.folders import runs_folder, update_vasp_log
+from assets.vasp.runs import load_open_runs, load_runs
+from assets.vasp.vasp_runs import vasp_runs
+from models.remaining.open_runs import used_seconds
 from tests.assets.ingest.incremental import OpenWarehouse
+from tests.assets.vasp.remaining import OPEN, RUNS, SOURCE, restarted_run
+from tests.clocks import clock_ahead
 from tests.traces.vasp.vasp_lines import TOP, WHOLE, electronic, set_changed, written
 from traces.catalogue.catalogue import VaspSource
 from traces.common.log import LogError
 from warehouse import Warehouse
+
+# folders: Folders of VASP runs into the raw tables: what has changed is read, and everything else stays.
 
 NOW = datetime(2030, 1, 1)
 
@@ -278,3 +292,93 @@ def test_a_run_whose_outcar_is_gone_keeps_its_rows(
     with warehouse.read() as connection:
         rejects = connection.execute("SELECT folder FROM raw.vasp_rejects ORDER BY ALL").fetchall()
     assert rejects == [("b",), ("empty",)]
+
+
+# runs: VASP runs as the warehouse gives them to predictors.
+
+
+def test_runs_and_their_steps_come_in_one_order(vasp_warehouse: Warehouse) -> None:
+    runs = load_runs(vasp_warehouse, SOURCE)
+    assert len(runs) == RUNS and runs.keys["folder"].is_sorted() and np.isnan(runs.total_s).sum() == OPEN
+    with vasp_warehouse.read() as connection:
+        counts = connection.execute(
+            "SELECT electronic_steps, ionic_steps FROM raw.vasp_runs ORDER BY folder, outcar, launch"
+        ).fetchall()
+    assert np.diff(runs.step).tolist() == [row[0] for row in counts]
+    assert np.diff(runs.ionic).tolist() == [row[1] for row in counts]
+
+
+def test_a_condition_chooses_runs_and_steps(vasp_warehouse: Warehouse) -> None:
+    whole = load_runs(vasp_warehouse, SOURCE)
+    some = load_runs(vasp_warehouse, SOURCE, "elapsed_s IS NULL")
+    which = np.flatnonzero(np.isnan(whole.total_s))
+    assert some.keys.equals(whole.keys[which])
+    assert np.diff(some.step).tolist() == np.diff(whole.step)[which].tolist()
+
+
+@pytest.mark.parametrize("earlier", ["appended", "moved", "copied"])
+@pytest.mark.parametrize("ended", [True, False])
+def test_time_used_is_that_of_the_launch(earlier: str, ended: bool, tmp_path: Path) -> None:
+    """The first launch made an hour of steps, and was started again three days later; the second one has run for an hour."""
+    begin = restarted_run(tmp_path / "runs" / "run", earlier, ended)
+    warehouse, now = Warehouse(tmp_path / "w.duckdb"), begin + timedelta(seconds=259_600)
+    update_vasp_log(warehouse, VaspSource(SOURCE, tmp_path / "runs"), "UTC", now.astimezone(UTC).replace(tzinfo=None))
+    rows = load_open_runs(warehouse, SOURCE)[0].with_columns(used_s=used_seconds())
+    first = ("OUTCAR" if earlier == "appended" else "OUTCAR.1", 1, "cut_off", 3500.0)
+    second = ("OUTCAR", 2 if earlier == "appended" else 1, "running", 3577.0)
+    expected = sorted([first] if ended else [first, second])
+    assert rows.select("outcar", "launch", "state", "used_s").rows() == expected
+    with warehouse.read() as connection:
+        reasons = connection.execute("SELECT state_reason FROM raw.vasp_runs WHERE state = 'cut_off'").fetchall()
+    assert reasons == [(f"started again in {'the same file' if earlier == 'appended' else 'OUTCAR'}",)]
+
+
+# vasp_runs: The assets raw/vasp_runs and core/vasp_jobs by themselves.
+
+
+def test_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue = tmp_path / "mine.toml"
+    catalogue.write_text('[vasp.mine]\npath = "runs"\n')
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", str(catalogue))
+    path = written(tmp_path / "runs" / "a" / "OUTCAR")
+    (tmp_path / "runs" / "empty").mkdir()
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    for read_now, read_bytes in ((2, path.stat().st_size), (0, 0)):
+        context = dg.build_asset_context(partition_key="mine", resources={"warehouse": warehouse})
+        result = vasp_runs(context)
+        assert isinstance(result, dg.MaterializeResult) and result.metadata is not None
+        said = [result.metadata[name] for name in ("dagster/row_count", "folders", "accepted", "rejected")]
+        assert said == [1, 2, 1, 1]
+        assert (result.metadata["read_now"], result.metadata["read_bytes"]) == (read_now, read_bytes)
+
+
+# vasp_runs_clock: A clock two hours ahead of the one that stamps files changes no result.
+
+TWO_HOURS_S = 7200
+READ = """
+import json, sys, time
+import dagster as dg
+from assets.common.storage import open_warehouse
+from assets.vasp.vasp_runs import vasp_runs
+warehouse = open_warehouse()
+vasp_runs(dg.build_asset_context(partition_key="mine", resources={"warehouse": warehouse}))
+with warehouse.read() as connection:
+    states = connection.execute("SELECT folder, state FROM raw.vasp_runs ORDER BY ALL").fetchall()
+print(json.dumps([time.time(), states]))
+"""
+
+
+def test_what_runs_is_told_by_the_clock_of_the_files(tmp_path: Path) -> None:
+    catalogue = tmp_path / "mine.toml"
+    catalogue.write_text('[vasp.mine]\npath = "runs"\nquiet_s = 3600\n')
+    for name, age_s in (("ended", 2 * TWO_HOURS_S), ("runs", 0)):
+        path = written(tmp_path / "runs" / name / "OUTCAR", TOP + electronic(energy=-20.25))
+        stamp = path.stat().st_mtime - age_s
+        os.utime(path, (stamp, stamp))
+    environment = os.environ | {"TRACEHOUSE_HOME": str(tmp_path), "TRACEHOUSE_SOURCES": str(catalogue)}
+    environment |= clock_ahead(tmp_path, TWO_HOURS_S)
+    done = subprocess.run([sys.executable, "-c", READ], env=environment, capture_output=True, text=True, check=True)
+    now, states = json.loads(done.stdout)
+    assert now - time.time() > TWO_HOURS_S - 600, "its clock was ahead"
+    assert states == [["ended", "cut_off"], ["runs", "running"]]
