@@ -268,7 +268,7 @@ def test_a_table_as_csv() -> None:
     table = PublishedTable(
         "", "", {}, ["| a, b | c |", "| --- | --- |", "| **1,234** | `x*y**2`, z |", "| 12,345,678 | 0.5 [0, 1] |"]
     )
-    assert csv_text(table) == '"a, b",c\n1234,"x*y**2, z"\n12345678,"0.5 [0, 1]"\n'
+    assert csv_text({"one": table}) == '"a, b",c\n1234,"x*y**2, z"\n12345678,"0.5 [0, 1]"\n'
 
 
 def test_tables_of_one_kind_share_a_file() -> None:
@@ -278,8 +278,11 @@ def test_tables_of_one_kind_share_a_file() -> None:
         for log, wait in (("a", "1"), ("b", "2"))
     }
     tables["waits"] = PublishedTable("", "", {}, ["| rule |", "| --- |", "| SAF |"])
-    assert csv_text(table_of_file("waits, {log}", tables)) == "log,rule,wait\na,SJF,1\nb,SJF,2\n"
-    assert csv_text(table_of_file("waits", tables)) == "rule\nSAF\n"
+    logs, rules = (table_of_file(name, tables) for name in ("waits, {log}", "waits"))
+    assert csv_text({"logs": logs}) == "log,rule,wait\na,SJF,1\nb,SJF,2\n"
+    assert csv_text({"rules": rules}) == "rule\nSAF\n"
+    both = "rules,,\nrule,,\nSAF,,\n,,\nlogs,,\nlog,rule,wait\na,SJF,1\nb,SJF,2\n"
+    assert csv_text({"rules": rules, "logs": logs}) == both
     with pytest.raises(ValueError, match="other columns"):
         table_of_file("wait{which}", tables)
     with pytest.raises(KeyError, match="starts"):
