@@ -7,9 +7,8 @@
 
 docs/results.json holds every table with its command, its day and the versions of what computed it. A page names a table in a comment,
 `<!-- results: NAME -->`, and the table ends with `<!-- end -->`. A long table is a file beside the page, which names it in a comment
-`<!-- csv: FILE.csv, NAME -->`. Tables with the same columns may be one: in `verdicts, {log}` the braces match any text, which becomes the
-first column, `log`. Several marks may name one file: then each table has its name in a row above it. A test fails where page or file
-differ.
+`<!-- csv: FILE.csv, NAME; NAME -->`. Of several tables each has its name in a row above it. Tables with the same columns may be one: in
+`verdicts, {log}` the braces match any text, which becomes the first column, `log`. A test fails where page or file differ.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ OF_PAPERS = {
 """Of these, the modules below papers that print them instead."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
 MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n*<!-- end -->", re.S)
-FILE_MARK = re.compile(r"<!-- csv: (?P<file>[\w.-]+\.csv), (?P<name>[^>]+?) -->")
+FILE_MARK = re.compile(r"<!-- csv: (?P<file>[\w.-]+\.csv),\s+(?P<names>[^>]+?) -->")
 TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|(?:\n|\Z))*", re.M)
 
 
@@ -157,10 +156,15 @@ def rewritten(page: str, tables: dict[str, PublishedTable]) -> str:
 
 def files_of(page: Path, tables: dict[str, PublishedTable]) -> dict[Path, str]:
     """The text of the CSV files beside a page. Raises KeyError for a table that is not stored."""
-    names: dict[str, list[str]] = {}
-    for mark in FILE_MARK.finditer(page.read_text()):
-        names.setdefault(mark["file"], []).append(mark["name"])
-    return {page.parent / file: csv_text({name: table_of_file(name, tables) for name in names[file]}) for file in names}
+    return {
+        page.parent / file: csv_text({name: table_of_file(name, tables) for name in names})
+        for file, names in marked_files(page.read_text()).items()
+    }
+
+
+def marked_files(page: str) -> dict[str, list[str]]:
+    """The files beside a page -> the names of their tables."""
+    return {mark["file"]: " ".join(mark["names"].split()).split("; ") for mark in FILE_MARK.finditer(page)}
 
 
 def names_in_file(name: str, tables: dict[str, PublishedTable]) -> dict[str, str]:
