@@ -54,7 +54,9 @@ def test_a_training_is_kept_and_tested_again(tmp_path: Path, monkeypatch: pytest
     options = small_options()
     first = as_published.trial_starts(len(JOBS), options)
     monkeypatch.setattr(
-        as_published, "try_rival", lambda rival, jobs, cluster_procs, first, window: study.rival_on(rival, jobs, first, options)
+        as_published,
+        "try_rival",
+        lambda rival, jobs, cluster_procs, first, window: study.rival_on(rival, jobs, first, options),
     )
     rows = as_published.tested(JOBS, members, first, options)
     assert [row.name for row in rows] == [

@@ -48,7 +48,7 @@ def test_an_unknown_shell() -> None:
 
 
 def completed(words: str, number: int) -> list[str]:
-    """What bash is told for the word of this number, by a process that may load nothing that takes long."""
+    """What bash gets for the word of this number, by a process that may load nothing that takes long."""
     code = "import sys; sys.modules.update(dagster=None, torch=None); from tracehouse.cli.main import main; main(prog_name='tracehouse')"
     asked = {"_TRACEHOUSE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(number)}
     done = subprocess.run(

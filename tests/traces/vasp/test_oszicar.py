@@ -137,7 +137,7 @@ def test_columns_of_stars_that_touch_shift_no_value() -> None:
 
 
 def test_numbers_of_ionic_steps() -> None:
-    """They are told behind the step; a number of stars counts one on, and a restart begins anew."""
+    """They are reported behind the step; a number of stars counts one on, and a restart begins anew."""
     seventh, stars = IONIC.replace("   1 F", "   7 F"), IONIC.replace("   1 F", "**** F")
     assert [found.ionic_step for found in steps(DAV + seventh + DAV + stars + DAV + stars + DAV + IONIC + DAV)] == [
         1,
