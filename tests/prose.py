@@ -50,7 +50,7 @@ MOST_NUMBERS = 2
 """Of numbers in one sentence. An item of a list, or a note on a column, that is one sentence is a row and may have more."""
 
 BANNED_PHRASES = {
-    r"(?:is|are|was|were) told with": "has",
+    r"(?:is|are|was|were) told": "has, is reported, is shown",
     r"in one piece": "the whole trace, as a whole",
     r"what learns believes": "the policy uses",
     r"(?:cannot|could not|can not) be told apart": "no significant difference",

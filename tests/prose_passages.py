@@ -173,7 +173,7 @@ def cleaned(text: str) -> str:
         r"\[([^\[\]]*)\]\([^)\s]*\)", lambda m: f" {m[1]}".ljust(len(m[0])) if m[1] else " " * len(m[0]), text
     )
     text = re.sub(r"https?://[^\s)>,]*[^\s)>,.;:]", lambda match: "X" * len(match.group()), text)
-    text = re.sub(r"</?\w[^>\n]*>|<!--.*?-->", lambda match: " " * len(match.group()), text)
+    text = re.sub(r"</?\w[^>\n]*>|<!--.*?-->", lambda match: re.sub(r".", " ", match.group()), text, flags=re.DOTALL)
     return re.sub(r"\*+", lambda match: " " * len(match.group()), text)
 
 

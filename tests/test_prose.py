@@ -58,6 +58,7 @@ LONGISH = " ".join(["word"] * 24) + ". "
         ("The cost (a sum over f(x) and a[i]) falls in [a, b).", []),
         ("It has rows (of shape (jobs,), or (jobs, 8)).", []),
         ("Both cannot be told apart.", ["phrases"]),
+        ("Each worker is told of it.", ["phrases"]),
         ("It stands in the table.", ["phrases"]),
         ("It stands in for the request.", []),
         ("The queue\ntimes are long.", ["terms"]),

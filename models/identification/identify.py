@@ -94,7 +94,7 @@ def identify_rules(
     """The rules that a log shows.
 
     procs: of the cluster, the most that it ever had. declared: what its configuration says, which is taken and not searched. budget: of
-    replays. advance: is told which share of the work is done, from 0 to 1, and what comes next.
+    replays. advance: gets which share of the work is done, from 0 to 1, and what comes next.
 
     Raises ValueError for a log that is too short, or whose jobs are wider than the cluster.
     """

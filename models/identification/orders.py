@@ -24,7 +24,7 @@ ALIKE = 2
 """Jobs of a pair differ by this factor at most in processors and in requested time: if one may be backfilled, so may the other."""
 RIDGE, STEPS = 1e-3, 25
 SURE = 4.0
-"""Standard errors that a weight is away from nothing, so that it is told."""
+"""Standard errors that a weight is away from nothing, so that it is reported."""
 BEFORE_S = 1 << 40
 """How much earlier jobs of a queue that goes first seem to have come, for each place. Longer than any log."""
 

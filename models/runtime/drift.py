@@ -97,7 +97,7 @@ def champion_drift(
     """The newest jobs beside those that the champion learned from: rows of predictions.model_drift, but for the version.
 
     rows: of the whole source, in order of submission. jobs_tested, tested_error_s: of the champion's test; as many newest jobs are
-    looked at, and their mean absolute error is told as a multiple of that.
+    looked at, and their mean absolute error is given as a multiple of that.
     """
     before = recent(ended_by(rows.filter(pl.col("submit_time") < trained_until), trained_until), champion.most_rows)
     now = rows.filter(pl.col("submit_time") >= trained_until)[-jobs_tested:]

@@ -7,8 +7,8 @@
 
 docs/results.json holds every table with its command, its day and the versions of what computed it. A page names a table in a comment,
 `<!-- results: NAME -->`, and the table ends with `<!-- end -->`. A long table is a file beside the page, which names it in a comment
-`<!-- csv: FILE.csv, NAME -->`. Tables with the same columns may share a file: in `verdicts, {log}` the braces match any text, which
-becomes the first column, `log`. A test fails where page or file differ.
+`<!-- csv: FILE.csv, NAME; NAME -->`. Of several tables each has its name in a row above it. Tables with the same columns may be one: in
+`verdicts, {log}` the braces match any text, which becomes the first column, `log`. A test fails where page or file differ.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ OF_PAPERS = {
 """Of these, the modules below papers that print them instead."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
 MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n*<!-- end -->", re.S)
-FILE_MARK = re.compile(r"<!-- csv: (?P<file>[\w.-]+\.csv), (?P<name>[^>]+?) -->")
+FILE_MARK = re.compile(r"<!-- csv: (?P<file>[\w.-]+\.csv),\s+(?P<names>[^>]+?) -->")
 TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|(?:\n|\Z))*", re.M)
 
 
@@ -157,9 +157,14 @@ def rewritten(page: str, tables: dict[str, PublishedTable]) -> str:
 def files_of(page: Path, tables: dict[str, PublishedTable]) -> dict[Path, str]:
     """The text of the CSV files beside a page. Raises KeyError for a table that is not stored."""
     return {
-        page.parent / mark["file"]: csv_text(table_of_file(mark["name"], tables))
-        for mark in FILE_MARK.finditer(page.read_text())
+        page.parent / file: csv_text({name: table_of_file(name, tables) for name in names})
+        for file, names in marked_files(page.read_text()).items()
     }
+
+
+def marked_files(page: str) -> dict[str, list[str]]:
+    """The files beside a page -> the names of their tables."""
+    return {mark["file"]: " ".join(mark["names"].split()).split("; ") for mark in FILE_MARK.finditer(page)}
 
 
 def names_in_file(name: str, tables: dict[str, PublishedTable]) -> dict[str, str]:
@@ -194,13 +199,19 @@ def table_of_file(name: str, tables: dict[str, PublishedTable]) -> PublishedTabl
     return replace(tables[first], lines=[f"| {column} {heading}", f"| --- {ruler}", *rows])
 
 
-def csv_text(table: PublishedTable) -> str:
-    """A table as CSV, without the marks of bold and code, and without commas in numbers. Formulas in code keep their asterisks."""
+def csv_text(tables: dict[str, PublishedTable]) -> str:
+    """Tables as CSV, without the marks of bold and code, and without commas in numbers. Formulas in code keep their asterisks. Each of
+    several tables is below a row with its name, and rows are filled up to the widest, so that every reader of CSV shows them."""
+    rows: list[list[str]] = []
+    for name, table in tables.items():
+        rows += [[]] if rows else []
+        rows += [[name]] if len(tables) > 1 else []
+        for line in [table.lines[0], *table.lines[2:]]:
+            cells = [re.sub(r"`([^`]*)`|\*", r"\1", cell).strip() for cell in line.strip().strip("|").split("|")]
+            rows.append([re.sub(r"(?<=\d),(?=\d{3}\b)", "", cell) for cell in cells])
+    width = max(map(len, rows))
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for line in [table.lines[0], *table.lines[2:]]:
-        cells = [re.sub(r"`([^`]*)`|\*", r"\1", cell).strip() for cell in line.strip().strip("|").split("|")]
-        writer.writerow(re.sub(r"(?<=\d),(?=\d{3}\b)", "", cell) for cell in cells)
+    csv.writer(text, lineterminator="\n").writerows([*row, *[""] * (width - len(row))] for row in rows)
     return text.getvalue()
 
 

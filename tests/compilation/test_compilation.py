@@ -1,4 +1,4 @@
-"""The compiled engine never runs yesterday's rules, and what one checkout has compiled is there for every other with the same sources."""
+"""Tests of compilation: apart, compilation, passes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,103 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import grimp
+import numba
+import numpy as np
 import pytest
+from numba.core import ir
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numpy.typing import NDArray
 
 import compilation
 from compilation import Compiler, keeping, source_hash
+from compilation.passes import ReadArgumentsOnce, SmallCode
+
+# apart: Functions apart are compiled once, whoever calls them, and are there when code that calls them is read from
+# disk.
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 ROOM = {
+    "__init__.py": "",
+    "compiled.py": "from pathlib import Path\nfrom compilation import Compiler\nlean = Compiler(Path(__file__).parent).lean\n",
+    "loop.py": """
+from compilation.apart import apart
+from room.compiled import lean
+
+@apart
+@lean
+def loop(numbers):
+    total = 0
+    for number in numbers:
+        if number < 0:
+            raise ValueError("a negative number")
+        total += number
+    return total
+""",
+    "callers.py": """
+from room.compiled import lean
+from room.loop import loop
+
+@lean
+def twice(numbers):
+    return 2 * loop(numbers)
+
+@lean
+def of_both(numbers):
+    return twice(numbers) + loop(numbers[1:])
+""",
+}
+CODE = """
+import numpy as np
+from room.callers import of_both
+from room.loop import loop
+numbers = np.array([1, 2, 3])
+result = of_both(numbers)
+try:
+    said = of_both(np.array([1, -2]))
+except ValueError as error:
+    said = error
+(compiled,) = of_both.overloads.values()
+names = [bool(one.is_declaration) for one in compiled.library._get_module_for_linking().functions if "loop" in one.name]
+hits = sum(of_both.stats.cache_hits.values()), sum(loop.stats.cache_hits.values())
+print(result, loop(numbers), said, names, *hits, sep=", ")
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a room whose loop is called by name, also by a function whose code is put into another one."""
+    shutil.copytree(PROJECT / "compilation", tmp_path / "compilation", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "room").mkdir()
+    for name, text in ROOM.items():
+        (tmp_path / "room" / name).write_text(text)
+    return tmp_path
+
+
+def printed(folder: Path) -> str:
+    """What a process of its own prints: results, an error, whether the caller has the loop's name only, and what it took from the cache."""
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment["XDG_CACHE_HOME"] = str(folder / "cache")
+    command = [sys.executable, "-c", CODE]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_callers_have_no_copy_and_find_the_function_when_they_are_read_from_disk(project: Path) -> None:
+    same = "17, 6, a negative number, [True]"
+    assert printed(project) == f"{same}, 0, 0\n"
+    assert printed(project) == f"{same}, 1, 1\n"
+    for file in project.glob("cache/tracehouse/room-*/room.loop.loop-*"):
+        file.unlink()
+    assert printed(project) == f"{same}, 1, 0\n", "it is compiled again"
+
+
+# compilation: The compiled engine never runs yesterday's rules, and what one checkout has compiled is there for every
+# other with the same sources.
+
+ROOM_OF_COMPILATION = {
     "__init__.py": "",
     "compiled.py": "from pathlib import Path\nfrom compilation import Compiler\nlean = Compiler(Path(__file__).parent).lean\n",
     "limits.py": "MARGIN = 100\n",
@@ -26,21 +113,21 @@ ROOM = {
     "engine.py": "from room.compiled import lean\nfrom room.rules import shadow\n\n@lean\ndef run(now):\n"
     "    return shadow(now) + shadow(0)\n",
 }
-CODE = "from room.engine import run; print(run(5), sum(run.stats.cache_hits.values()))"
+CODE_OF_COMPILATION = "from room.engine import run; print(run(5), sum(run.stats.cache_hits.values()))"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project_of_compilation(tmp_path: Path) -> Path:
     """A checkout with a small room of compiled functions. Its engine calls another file's function, which reads a third's constant."""
     checkout = tmp_path / "checkout"
     shutil.copytree(PROJECT / "compilation", checkout / "compilation", ignore=shutil.ignore_patterns("__pycache__"))
     (checkout / "room").mkdir()
-    for name, text in ROOM.items():
+    for name, text in ROOM_OF_COMPILATION.items():
         (checkout / "room" / name).write_text(text)
     return checkout
 
 
-def started(checkout: Path, code: str = CODE) -> subprocess.Popen[str]:
+def started(checkout: Path, code: str = CODE_OF_COMPILATION) -> subprocess.Popen[str]:
     """A process of its own, of a user whose folders are beside the checkout."""
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     environment |= {"XDG_CACHE_HOME": str(checkout.parent / "cache"), "PYTHONPATH": ""}
@@ -49,7 +136,7 @@ def started(checkout: Path, code: str = CODE) -> subprocess.Popen[str]:
     )
 
 
-def printed(checkout: Path, code: str = CODE) -> str:
+def printed_of_compilation(checkout: Path, code: str = CODE_OF_COMPILATION) -> str:
     """What it prints: by default, the engine's result, and how many functions were taken from the cache."""
     process = started(checkout, code)
     output, _ = process.communicate()
@@ -57,47 +144,55 @@ def printed(checkout: Path, code: str = CODE) -> str:
     return output
 
 
-def test_another_checkout_takes_what_is_compiled_until_it_is_edited(project: Path) -> None:
-    assert printed(project) == "205 0\n"
-    other = shutil.copytree(project, project.parent / "other", ignore=shutil.ignore_patterns("__pycache__"))
-    assert printed(other) == "205 1\n"
+def test_another_checkout_takes_what_is_compiled_until_it_is_edited(project_of_compilation: Path) -> None:
+    assert printed_of_compilation(project_of_compilation) == "205 0\n"
+    other = shutil.copytree(
+        project_of_compilation, project_of_compilation.parent / "other", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    assert printed_of_compilation(other) == "205 1\n"
     for file, before, after, result in (("limits.py", "100", "300", 605), ("rules.py", "end +", "end -", -595)):
         text = (other / "room" / file).read_text()
         (other / "room" / file).write_text(text.replace(before, after))
-        assert [printed(other), printed(other)] == [f"{result} 0\n", f"{result} 1\n"]
-    assert printed(project) == "205 1\n"
-    assert not list(project.parent.rglob("room/__pycache__/room-*"))
+        assert [printed_of_compilation(other), printed_of_compilation(other)] == [f"{result} 0\n", f"{result} 1\n"]
+    assert printed_of_compilation(project_of_compilation) == "205 1\n"
+    assert not list(project_of_compilation.parent.rglob("room/__pycache__/room-*"))
 
 
-def test_a_constant_that_only_one_process_has_is_not_taken_by_others(project: Path) -> None:
-    changed = f"import room.limits; room.limits.MARGIN = 7; {CODE}"
-    assert [printed(project, changed), printed(project), printed(project, changed)] == ["19 0\n", "205 0\n", "19 1\n"]
+def test_a_constant_that_only_one_process_has_is_not_taken_by_others(project_of_compilation: Path) -> None:
+    changed = f"import room.limits; room.limits.MARGIN = 7; {CODE_OF_COMPILATION}"
+    assert [
+        printed_of_compilation(project_of_compilation, changed),
+        printed_of_compilation(project_of_compilation),
+        printed_of_compilation(project_of_compilation, changed),
+    ] == ["19 0\n", "205 0\n", "19 1\n"]
 
 
-def test_a_constant_is_no_reason_to_compile_a_function_again(project: Path) -> None:
+def test_a_constant_is_no_reason_to_compile_a_function_again(project_of_compilation: Path) -> None:
     code = "from room.engine import run; from room.rules import shadow; run(5); print(shadow.signatures)"
-    assert printed(project, code) == "[(int64,)]\n"
+    assert printed_of_compilation(project_of_compilation, code) == "[(int64,)]\n"
 
 
-def test_many_processes_at_once_keep_what_each_has_compiled(project: Path) -> None:
+def test_many_processes_at_once_keep_what_each_has_compiled(project_of_compilation: Path) -> None:
     """Also one function for several types."""
-    codes = {CODE: "205", CODE.replace("run(5)", "run(5.5)"): "205.5"}
-    processes = [(started(project, code), result) for code, result in codes.items() for _ in range(2)]
+    codes = {CODE_OF_COMPILATION: "205", CODE_OF_COMPILATION.replace("run(5)", "run(5.5)"): "205.5"}
+    processes = [(started(project_of_compilation, code), result) for code, result in codes.items() for _ in range(2)]
     for process, result in processes:
         assert process.communicate()[0].startswith(f"{result} ")
-    assert [printed(project, code) for code in codes] == [f"{result} 1\n" for result in codes.values()]
-    assert not list(project.parent.rglob("*.new"))
+    assert [printed_of_compilation(project_of_compilation, code) for code in codes] == [
+        f"{result} 1\n" for result in codes.values()
+    ]
+    assert not list(project_of_compilation.parent.rglob("*.new"))
 
 
-def test_a_damaged_file_is_compiled_again(project: Path) -> None:
-    printed(project)
-    (file,) = project.parent.rglob("room.engine.run-*.nbc")
+def test_a_damaged_file_is_compiled_again(project_of_compilation: Path) -> None:
+    printed_of_compilation(project_of_compilation)
+    (file,) = project_of_compilation.parent.rglob("room.engine.run-*.nbc")
     content = bytearray(file.read_bytes())
     content[-1000] ^= 1
     for damaged in (content, content[:-1000]):
         file.write_bytes(damaged)
-        assert printed(project) == "205 0\n"
-    assert printed(project) == "205 1\n"
+        assert printed_of_compilation(project_of_compilation) == "205 0\n"
+    assert printed_of_compilation(project_of_compilation) == "205 1\n"
 
 
 def test_the_key_covers_files_at_any_depth_and_their_names(tmp_path: Path) -> None:
@@ -177,10 +272,10 @@ def test_where_the_folder_cannot_be_written_the_rooms_own_is_taken(cache: Path, 
     assert keeping.opened("room-0", tmp_path / "nothing", "") is None
 
 
-def test_functions_compile_without_any_folder(project: Path) -> None:
-    (project.parent / "cache").write_text("a file")
-    (project / "room" / "__pycache__").write_text("a file")
-    assert printed(project) == "205 0\n"
+def test_functions_compile_without_any_folder(project_of_compilation: Path) -> None:
+    (project_of_compilation.parent / "cache").write_text("a file")
+    (project_of_compilation / "room" / "__pycache__").write_text("a file")
+    assert printed_of_compilation(project_of_compilation) == "205 0\n"
 
 
 def test_folders_used_last_stay(cache: Path, tmp_path: Path) -> None:
@@ -208,3 +303,111 @@ def test_somebody_at_a_terminal_is_told_once(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(keeping, "_announced", announced)
         keeping._announce()
     assert terminal.getvalue().count("compiling for this machine") == 1
+
+
+# passes: Every field of an argument is read once, and what functions compute stays as it was.
+
+
+class Inner(NamedTuple):
+    step: int
+    share: float
+
+
+class Outer(NamedTuple):
+    column: NDArray[np.int64]
+    begin: int
+    inner: Inner
+
+
+def outer() -> Outer:
+    return Outer(np.arange(6), 3, Inner(2, 0.5))
+
+
+compiler = Compiler(Path(compilation.__file__).parent)
+
+
+@compiler.inlined
+def change(given: Any, place: int) -> int:
+    column = given.column
+    column[place] += given.inner.step
+    return column[place]
+
+
+def taken_twice(given: Any, places: int) -> float:
+    total = 0.0
+    while places > 0:
+        places -= 1
+        total += change(given, places) * given.inner.share
+        total += change(given, places)
+    return total
+
+
+def another_under_the_name(given: Any, other: Any, places: int) -> int:
+    """A variable that is assigned again is no argument any more, nor is a field that is."""
+    total = 0
+    for place in range(places):
+        begin = given.begin
+        if place % 2 == 1:
+            begin = place
+            given = other
+        total = 10 * total + begin + given.inner.step + given.column[place]
+    return total
+
+
+def swapped(given: Any, other: Any, places: int) -> int:
+    total = 0
+    for _ in range(places):
+        total = 10 * total + given.begin
+        given, other = other, given
+    return total
+
+
+def read_in_a_branch(given: Any, places: int) -> int:
+    if places > 3:
+        return given.inner.step
+    column = given.column
+    column[0] = 77
+    return given.column[0] + len(given.inner)
+
+
+@pytest.mark.parametrize("places", range(6))
+@pytest.mark.parametrize("function", [taken_twice, another_under_the_name, swapped, read_in_a_branch])
+def test_functions_compute_what_python_does(function: Any, places: int, tmp_path: Path) -> None:
+    lean = Compiler(tmp_path).lean(function)
+    more = [outer()._replace(begin=4, inner=Inner(5, 0.25))] if "other" in function.__annotations__ else []
+    ours, theirs = outer(), outer()
+    assert lean(ours, *more, places) == function(theirs, *more, places)
+    assert np.array_equal(ours.column, theirs.column)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class Look(FunctionPass):
+    """Notes what is read where."""
+
+    _name = "look"
+    seen: list[str] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        Look.seen = [
+            statement.value.attr
+            for block in state.func_ir.blocks.values()
+            for statement in block.find_insts(ir.Assign)
+            if isinstance(statement.value, ir.Expr) and statement.value.op == "getattr"
+        ]
+        return False
+
+
+class Looking(SmallCode):
+    def define_pipelines(self) -> list[Any]:
+        (passes,) = super().define_pipelines()
+        passes.add_pass_after(Look, ReadArgumentsOnce)
+        passes.finalize()
+        return [passes]
+
+
+def test_each_field_is_read_once_also_by_steps_that_are_inlined() -> None:
+    numba.njit(pipeline_class=Looking)(taken_twice)(outer(), 3)
+    assert sorted(Look.seen) == ["column", "inner", "share", "step"]

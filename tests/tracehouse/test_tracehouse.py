@@ -1,5 +1,6 @@
-"""Tests of tracehouse: comparisons, ingesting, jobs, keywords, policies, queries, queue, replaying, tracehouse,
-vasp."""
+"""Tests of tracehouse: clusters_collected, comparisons, gym_ids, ingesting, jobs, keywords, policies, queries, queue,
+replaying, tracehouse, vasp.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,10 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import gymnasium
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -22,13 +26,114 @@ from assets.ingest import removal
 from pipelines.running import has_partition
 from tests.pipelines.command_line import GOOD, fail, succeed
 from tests.tracehouse.cli.predicting.test_queue import job
+from tests.traces.collector.test_collector import MANIFEST, archive
+from tests.traces.pbs.configuration.configurations import PBSNODES, QMGR
+from tracehouse.clusters import import_collected, unpack_log
+from tracehouse.gym_ids import ENVIRONMENTS
 from tracehouse.jobs import JobFailed, raise_failures
 from tracehouse.keywords import refuse_unknown
 from tracehouse.queue import read_snapshot
 from tracehouse.replaying import check_can_be_saved, warn_of_peak
 from tracehouse.text.replay_text import compare_text
 from tracehouse.vasp import evaluate_transfer
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.editing import add_source
 from traces.catalogue.sources import Source
+
+# clusters_collected: An archive of `tracehouse collect` becomes a source with its cluster.
+
+RECORD = (
+    "03/0{day}/2026 10:10:01;E;{day}.head;user=user-abcdefghij group=group-abcdefghij jobname=job-abcdefghij queue=short "
+    "ctime=177235{day}200 qtime=177235{day}200 etime=177235{day}200 start=177235{day}201 exec_host=n1/0*4 exec_vnode=(n1:ncpus=4) "
+    "Resource_List.ncpus=4 Resource_List.select=1:ncpus=4 end=177235{day}801 Exit_status=0 resources_used.walltime=00:10:00\n"
+)
+
+
+def collected(folder: Path, *days: int, qmgr: str = QMGR, to: str = "2026-03-31") -> Path:
+    """An archive with a log of these days of March."""
+    log = {f"site__accounting__2026030{day}": RECORD.format(day=day) for day in days}
+    parts = {"site__configuration__qmgr.txt": qmgr, "site__configuration__pbsnodes.txt": PBSNODES}
+    return archive(folder, site__MANIFEST=MANIFEST.replace("2026-03-31", to), **log, **parts)
+
+
+def test_log_and_cluster_come_together(catalogue: Path, tmp_path: Path) -> None:
+    text = succeed("ingest", collected(tmp_path, 1, 2), "--name", "site")
+    assert "accepted  2" in text and "clusters/site.toml" in text
+    source = load_catalogue().source("site")
+    assert (source.format, source.time_zone, source.pseudonyms, source.cluster) == (
+        "pbs",
+        "Europe/Berlin",
+        (),
+        ("site",),
+    )
+    names = json.loads(
+        succeed("sql", "SELECT DISTINCT user_name FROM core.jobs WHERE source = 'site'", "--format", "json")
+    )
+    assert names == [{"user_name": "user-abcdefghij"}], "pseudonyms stay as they are"
+    assert "2 nodes with 48 CPUs" in succeed("cluster", "show", "site")
+
+
+def test_a_later_archive_adds_days_and_tells_a_changed_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("TRACEHOUSE_SOURCES", raising=False)
+    first = unpack_log(collected(tmp_path, 1, 2), "site")
+    add_source("site", first.log, "pbs", None, None)
+    assert "clusters/site.toml" in import_collected(first, "site")[0]
+    again = unpack_log(collected(tmp_path, 2, 3), "site")
+    assert [file.name for file in sorted(again.log.iterdir())] == ["20260301", "20260302", "20260303"]
+    assert import_collected(again, "site")[0].endswith("site.toml (unchanged)")
+    changed = unpack_log(collected(tmp_path, 3, qmgr=QMGR.replace("=256]", "=128]"), to="2026-04-30"), "site")
+    lines = import_collected(changed, "site")
+    assert "clusters/site-2026-04-30.toml (1 values changed" in lines[0] and "valid_from" in lines[1]
+    broken = unpack_log(collected(tmp_path, 3, qmgr="what is this\n"), "site")
+    assert import_collected(broken, "site")[0].startswith("cluster   none: qmgr.txt:1: expected a statement")
+
+
+def test_an_archive_without_a_log_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path / "home"))
+    empty = archive(tmp_path, site__MANIFEST=MANIFEST, site__configuration__qmgr="", site__accounting__x="")
+    assert [file.name for file in unpack_log(empty, "site").log.iterdir()] == ["x"]
+    with pytest.raises(ValueError, match=r"expected a log in its folder accounting, found none"):
+        unpack_log(archive(tmp_path, site__MANIFEST=MANIFEST), "other")
+
+
+# gym_ids: Environments by their ids, as other libraries ask for them.
+
+PROJECT = Path(__file__).resolve().parents[2]
+OWN: dict[str, dict[str, Any]] = {
+    "Queue": {"window_jobs": 32},
+    "Backfilling": {"window_jobs": 32},
+    "Inspector": {"window_jobs": 32},
+}
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_an_id_makes_one_environment_and_several(name: str, bundled: Path) -> None:
+    env = gymnasium.make(f"tracehouse/{name}-v0", **OWN.get(name, {}))
+    observation, info = env.reset(seed=1)
+    assert env.observation_space.contains(observation)
+    masks = env.get_wrapper_attr("action_masks")()
+    assert np.array_equal(masks, info["action_mask"])
+    if not masks.all():
+        with pytest.raises(ValueError, match="is masked"):
+            env.step(int(np.argmin(masks)))
+    env.step(env.action_space.sample())
+    several = gymnasium.make_vec(f"tracehouse/{name}-v0", num_envs=3, **OWN.get(name, {}))
+    assert several.reset(seed=1)[0].shape == (3, *observation.shape)
+    several.step(several.action_space.sample())
+
+
+@pytest.mark.parametrize("first", ["tracehouse, gymnasium", "gymnasium, tracehouse"])
+def test_ids_are_known_in_any_order_of_imports(first: str) -> None:
+    code = (
+        f"import sys, {first}; print(gymnasium.spec('tracehouse/Queue-v0').kwargs); "
+        "print([m for m in ('numba', 'polars', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert (done.stdout.splitlines(), done.stderr) == (["{'log': 'lublin-256'}", "[]"], "")
+
 
 # comparisons: Comparisons from Python are those of saved runs.
 
@@ -68,8 +173,8 @@ def test_what_cannot_be_compared(log: Path) -> None:
         tracehouse.compare("fcfs", "fcfs-easy")
 
 
-# ingesting: Loading what a command has declared: a failure leaves nothing of a name that is new. Logs are in
-# test_remove.py.
+# ingesting: a failure leaves nothing of a name that is new. Logs are in
+# tests/tracehouse/cli/keeping/test_keeping.py.
 
 
 def test_a_folder_without_runs_leaves_no_partition(catalogue: Path, tmp_path: Path) -> None:
@@ -229,7 +334,6 @@ def test_a_guessed_size_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 # tracehouse: The face as a whole: what it names, how quickly it loads, and that its examples run.
 
-PROJECT = Path(__file__).resolve().parents[2]
 FUNCTIONS = [name for name in tracehouse.__all__ if inspect.isfunction(getattr(tracehouse, name))]
 OF_TRAINED_SOURCES = {"query", "saved_runs", "leaderboard", "predicted_runtimes", "predict_wait", "predict_queued_wait",
                       "advise_walltime", "train"}  # fmt: skip

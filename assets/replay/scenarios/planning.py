@@ -154,7 +154,7 @@ def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple
         return check_settings(settings), size
     except ValueError as error:
         own = settings.model_copy(update={"outages": outages, "partitions": _own_partitions(settings, fitted)})
-        check_settings(own)  # a fault of the scenario itself is told as it is
+        check_settings(own)  # a fault of the scenario itself keeps its message
         raise ValueError(
             f"{error}. The fitted cluster has them: give a number of procs for one size, and partitions = {{}} where all queues share it"
         ) from None

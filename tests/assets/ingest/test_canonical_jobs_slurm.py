@@ -222,7 +222,7 @@ def test_what_later_files_say_of_an_attempt(log: Log) -> None:
 
 @pytest.mark.parametrize("seed", range(size(1, 8)))
 def test_random_histories_like_one_ingest(log: Log, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files that come, change and are told again: at each step the tables are those of one ingest, in slices of any size."""
+    """Files that come, change and repeat jobs: at each step the tables are those of one ingest, in slices of any size."""
     rng = np.random.default_rng(seed)
     monkeypatch.setattr("assets.ingest.canonical_jobs.SLICE_ROWS", int(rng.integers(1, 8)))
     states = ("NODE_FAIL", "PREEMPTED", "REQUEUED", "COMPLETED", "FAILED")

@@ -43,4 +43,4 @@ def test_what_an_ingest_says(log: Path, tmp_path: Path) -> None:
         file.write("more rubbish\n")
     with pytest.raises(dg.Failure, match=r"log:4: .*No new line of the log is a job in the pbs format"):
         metadata(raw_log, warehouse)
-    assert metadata(raw_log, warehouse)["rejected"] == 2  # it was taken in, and is told once
+    assert metadata(raw_log, warehouse)["rejected"] == 2  # it was taken in, and is counted once

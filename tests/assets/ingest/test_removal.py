@@ -1,4 +1,4 @@
-"""Removing a source: which rows and files are its own. The command is tested in tests/tracehouse/cli/keeping/test_remove.py."""
+"""Removing a source: which rows and files are its own. The command is tested in tests/tracehouse/cli/keeping/test_keeping.py."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_rotated_files(log: Log, days: dict[str, bytes]) -> None:
 
 
 def test_a_file_that_was_packed_after_it_had_grown_unseen(log: Log, days: dict[str, bytes]) -> None:
-    """The rows of the shorter one stay: they are told twice now, and every job is there once."""
+    """The rows of the shorter one stay: they are there twice now, and every job is there once."""
     lines = days[FIRST].splitlines(keepends=True)
     log.write(FIRST, *lines[:17])
     log.ingest()

@@ -104,7 +104,7 @@ def lines_in(content: bytes) -> int:
 
 
 def assert_adds_up(warehouse: Warehouse, source: str, log_format: str, contents: dict[str, bytes]) -> None:
-    """Every file is in the ledger with all its lines, and every line is told of once, by what is stored or by a count."""
+    """Every file is in the ledger with all its lines, and every line counts once, by what is stored or by a count."""
     assert broken_rows(warehouse, "checks.counts_add_up", source) == []
     stored = f"SELECT file, line FROM {RECORDS[log_format]} WHERE source = $1"
     with warehouse.read() as connection:

@@ -153,7 +153,7 @@ def test_a_log_that_knows_no_starts_has_a_champion(tmp_path: Path, monkeypatch: 
     assert found.point.tolist() == rows["runtime_s"].to_list()  # every user has one kind of job
 
 
-# model_registry_drift: The registry of run-time models: what drift of the champion is told.
+# model_registry_drift: The registry of run-time models: what is reported of the drift of the champion.
 
 
 def shift(drift: pl.DataFrame) -> dict[str, float]:

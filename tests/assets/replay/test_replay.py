@@ -300,7 +300,7 @@ def test_a_log_without_dates_has_no_months() -> None:
             chosen(UNDATED, **options)
 
 
-# settings: Settings of a run: what is wrong is told with the option and the remedy, in an outage file with the
+# settings: Settings of a run: what is wrong is reported with the option and the remedy, in an outage file with the
 # line.
 
 

@@ -1,4 +1,4 @@
-"""Tests of models/allocation: columns, exact, window, window_file."""
+"""Tests of models/allocation: columns, compiled, exact, window, window_file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from compilation import source_hash
+from models.allocation import compiled as module
 from models.allocation.columns import COLUMN_GAP, column_bound
 from models.allocation.exact import flow_allocation, improved_starts, relaxed_arcs
 from models.allocation.free import counts_of_nodes, free_allocation
@@ -382,3 +384,20 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_window(tmp_path / "none.json")
     with pytest.raises(ValueError, match="is a folder"):
         read_window(tmp_path)
+
+
+# compiled: The solvers' own compiler.
+
+
+def test_a_change_of_the_simulator_compiles_the_solvers_again() -> None:
+    project = Path(module.__file__).parents[2]
+    folders = [project / name for name in ("compilation", "models/allocation", "simulator")]
+    assert module._COMPILER.source_hash == source_hash(*folders)
+
+
+def test_functions_compute_what_they_say_compiled_or_not() -> None:
+    @module.compiled
+    def tripled(x):
+        return 3 * x
+
+    assert tripled(14) == tripled.py_func(14) == 42

@@ -10,7 +10,7 @@ from models.scheduling.goals import parse_goal
 from models.scheduling.learning.starts import smallest_area_first
 from models.scheduling.slurm_arena import OWN, SlurmArena, few_random_orders
 from simulator.policies.observation import LAYOUTS
-from tests.simulator.slurm.variants.test_orders import JOBS, crowded_jobs
+from tests.simulator.slurm.variants.test_variants import JOBS, crowded_jobs
 
 WINDOWS = Windows(np.array([20, 50]), 40)
 

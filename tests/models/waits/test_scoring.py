@@ -75,7 +75,7 @@ def test_scores_by_hand() -> None:
 
 
 def test_a_history_is_predicted_as_its_jobs_were_submitted() -> None:
-    """The same rows twice, progress is told, and what comes later changes nothing of what is predicted."""
+    """The same rows twice, progress is reported, and what comes later changes nothing of what is predicted."""
     told = []
 
     def watch(parts: list, name: str) -> list:

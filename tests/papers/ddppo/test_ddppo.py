@@ -1,20 +1,32 @@
-"""Policies of a large log: every variant learns from as many decisions, and all are judged on a log that none has seen."""
+"""Tests of papers/ddppo: ddppo, ddppo_transfer, plots, plots_pictures, policies."""
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from assets.common.storage import read_model, store_model
 from assets.common.trace import load_trace
+from assets.experiments.tables import store_curves, store_trained
 from assets.policies.training import PolicyTask
 from papers.ddppo import ddppo as training
+from papers.ddppo import ddppo_transfer as judging
 from papers.ddppo.ddppo import setup_of
+from papers.ddppo.plots import boxes, reward_curves, write_ddppo_pictures
+from papers.ddppo.policies import KEPT_POLICIES, keep, store
 from tests.assets.experiments.runs import rows
 from tests.papers.ddppo.ddppo_runs import CONFIG
-from warehouse import Warehouse
+from tests.tiny import busy_log, warehouse_of
+from warehouse import Warehouse, replace_partition
+
+# ddppo: Policies of a large log: every variant learns from as many decisions, and all are judged on a log that none
+# has seen.
 
 
 def test_every_variant_learns_from_as_many_windows(ddppo_done: Warehouse, tmp_path: Path) -> None:
@@ -46,3 +58,197 @@ def test_what_cannot_be_trained_or_judged_is_said(ddppo_done: Warehouse, tmp_pat
         setup_of(trace, PolicyTask(window_jobs=256), 600)
     with pytest.raises(ValueError, match="unknown variant 'mine'"):
         training.training_of("mine", CONFIG, Any, Any)  # type: ignore[arg-type]
+
+
+# ddppo_transfer: Policies of a large log are judged on a log that none of them has seen.
+
+
+def test_policies_are_judged_where_they_have_not_learned(ddppo_done: Warehouse) -> None:
+    costs = rows(ddppo_done, "window_costs")
+    assert set(costs["source"]) == {"other"} and set(costs["goal"]) == set(judging.JUDGED_METRICS)
+    names = {
+        *judging.PAPER_RULES,
+        *(f"{variant}, for {goal}" for goal in CONFIG.goals for variant in training.VARIANTS),
+    }
+    assert set(costs["policy"]) == names and costs.height == len(names) * len(judging.JUDGED_METRICS) * 5
+    differences = rows(ddppo_done, "comparisons")
+    same = differences.filter(pl.col("policy") == "SAF", pl.col("rival") == "SAF, requested")
+    assert same["difference"].to_list() == [0.0] * len(judging.JUDGED_METRICS)
+    assert differences["difference_low"].null_count() == 0
+    learned = differences.filter(pl.col("trained_on").is_not_null(), goal="bsld")
+    rivals = {row["policy"]: set(row["rival"]) for row in learned.group_by("policy").agg("rival").to_dicts()}
+    assert rivals["dd-ppo, for bsld"] == {
+        *(f"{name}, requested" for name in judging.COMPARED_RIVALS),
+        *(f"{variant}, for bsld, requested" for variant in training.VARIANTS if variant != "dd-ppo"),
+    }
+    verdicts = rows(ddppo_done, "verdicts")
+    assert set(verdicts.filter(pl.col("goal") == "bsld")["policy"]) == {
+        *(*judging.PAPER_RULES[1:], "EASY-SJBF", "bounded-key"),
+        *(f"{variant}, mine, for bsld" for variant in training.VARIANTS),
+    }
+
+
+def test_what_cannot_be_judged_is_said(ddppo_done: Warehouse) -> None:
+    trace = load_trace(ddppo_done, "mine")
+    with pytest.raises(ValueError, match="choose a longer log"):
+        judging.shared_windows(trace)
+    with pytest.raises(ValueError, match="no policies of experiments/ddppo under easy from"):
+        judging._policies(ddppo_done, "mine", judging.DDPPOTransferConfig())
+    with pytest.raises(ValueError, match="unknown metrics speed: choose among bsld, wait"):
+        judging.metrics_of(judging.DDPPOTransferConfig(metrics=["bsld", "speed"]))
+
+
+def test_metrics_are_judged_that_are_asked_for() -> None:
+    assert judging.metrics_of(judging.DDPPOTransferConfig()) == list(judging.JUDGED_METRICS)
+    assert judging.metrics_of(judging.DDPPOTransferConfig(metrics=["wait"])) == ["wait"]
+
+
+# plots: Pictures of DD-PPO show what the tables hold.
+
+
+def test_rewards_are_drawn_over_decisions_of_all_epochs() -> None:
+    rows = pl.DataFrame(
+        [
+            {
+                "experiment": "ddppo, bsld",
+                "variant": variant,
+                "seed": seed,
+                "epoch": epoch,
+                "sampled_cost": 10.0 / epoch,
+                "decisions": 500_000,
+            }
+            for variant in ("population", "ppo")
+            for seed in (1, 2)
+            for epoch in (1, 2, 3)
+        ]
+    )
+    (ax,) = reward_curves(rows).axes
+    assert [line.get_label() for line in ax.lines] == ["our population", "our PPO"]
+    for line in ax.lines:
+        assert list(line.get_xdata()) == [0.5, 1.0, 1.5]
+        assert list(line.get_ydata()) == pytest.approx([10.0, 5.0, 10.0 / 3])
+
+
+def test_boxes_show_each_window_once_and_utilisation_upwards() -> None:
+    """Learned policies are those for the metric; their seeds are averaged before."""
+    rows = [
+        {"goal": metric, "policy": policy, "seed": seed, "window_number": k, "cost": cost * (k + 1)}
+        | {"trained_on": None if seed is None else "large"}
+        for metric, cost in (("bsld", 2.0), ("wait", 3.0), ("turnaround", 4.0), ("utilisation", -0.1))
+        for policy, seed in (("SAF", None), ("ppo, for bsld", 1), ("ppo, for bsld", 2), ("ppo, for wait", 1))
+        for k in range(5)
+    ]
+    figure = boxes(pl.DataFrame(rows, infer_schema_length=None))
+    names = [[label.get_text() for label in ax.get_xticklabels()] for ax in figure.axes]
+    assert names == [["SAF", "our\nPPO"], ["SAF", "our\nPPO"], ["SAF"], ["SAF"]]
+    others = [row | {"trained_on": "larger"} for row in rows if row["seed"]]
+    labels = boxes(pl.DataFrame(rows + others, infer_schema_length=None)).axes[0].get_xticklabels()
+    assert [label.get_text() for label in labels] == ["SAF", "our\nPPO\nlarge", "our\nPPO\nlarger"]
+    means = [line for line in figure.axes[3].lines if line.get_marker() == "o"]
+    assert list(means[0].get_ydata()) == pytest.approx([0.3])
+
+
+# plots_pictures: Pictures of decentralised PPO, from rows of the warehouse.
+
+
+def test_every_log_that_was_learned_from_or_judged_has_its_pictures(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, busy_log(60))
+    warehouse_of(tmp_path, busy_log(60, seed=1), "lemhi")  # nothing was learned from it
+    curve = {
+        "experiment": "ddppo, bsld",
+        "variant": "ppo",
+        "seed": 1,
+        "phase": "all",
+        "decisions": 9,
+        "sampled_cost": 2.0,
+    }
+    cost = {
+        "experiment": "ddppo", "rules": "standard", "backfill": "easy", "estimates": "requested", "trained_on": None, "seed": None,
+        "window_jobs": 10, "cost": 2.0, "policy": "SAF",
+    }  # fmt: skip
+    rows = [
+        cost | {"goal": goal, "window_number": k, "first_position": k} for goal in ("bsld", "wait") for k in range(4)
+    ]
+    with warehouse.write() as connection:
+        curves = pl.DataFrame([curve | {"epoch": epoch, "validation_cost": 1.0} for epoch in (1, 2)])
+        replace_partition(connection, "experiments.curves", "mine", curves)
+        columns = {"trained_on": pl.Utf8, "seed": pl.Int64}
+        replace_partition(connection, "experiments.window_costs", "other", pl.DataFrame(rows, schema_overrides=columns))
+    paths = write_ddppo_pictures(warehouse, tmp_path / "images")
+    assert [path.name for path in paths] == [
+        "ddppo-submissions-lemhi.png",
+        "ddppo-submissions-mine.png",
+        "ddppo-rewards-mine.png",
+        "ddppo-windows-other.png",
+    ]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+
+
+# policies: Policies of DD-PPO, kept in one file and stored from it.
+
+ROW = {
+    "experiment": "ddppo", "rules": "standard", "backfill": "easy", "goal": "bsld", "policy": "population", "estimates": "requested",
+    "best_epoch": 2, "validation_cost": 1.25,
+}  # fmt: skip
+CURVE = {
+    "experiment": "ddppo, bsld", "variant": "population", "phase": "all", "decisions": 7, "sampled_cost": 0.1, "validation_cost": 1 / 3,
+}  # fmt: skip
+
+
+@pytest.fixture
+def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """A warehouse with two policies of one log, and one of another experiment."""
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    made = Warehouse(tmp_path / "trained.duckdb")
+    for experiment in ("ddppo", "transfer"):
+        rows = []
+        for seed in (1, 2):
+            file, digest = store_model("large", f"{experiment}-{seed}", f"{experiment} {seed}".encode())
+            rows.append(ROW | {"experiment": experiment, "seed": seed, "file": file, "sha256": digest})
+        store_trained(made, "large", experiment, pl.DataFrame(rows))
+    curves = pl.DataFrame([CURVE | {"seed": seed, "epoch": 1} for seed in (1, 2)])
+    store_curves(made, "large", curves, ["experiment", "variant", "seed"])
+    return made
+
+
+def content(warehouse: Warehouse) -> list[pl.DataFrame]:
+    with warehouse.read() as connection:
+        policies = connection.sql("FROM experiments.policies WHERE experiment = 'ddppo' ORDER BY ALL").pl()
+        return [policies, connection.sql("FROM experiments.curves ORDER BY ALL").pl()]
+
+
+def test_what_is_kept_is_stored_elsewhere(trained: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert keep(trained, tmp_path / "kept.tar.xz") == 2
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path / "elsewhere"))
+    other = Warehouse(tmp_path / "other.duckdb")
+    assert store(other, tmp_path / "kept.tar.xz") == 2
+    policies, curves = content(other)
+    assert policies.equals(content(trained)[0]) and curves.equals(content(trained)[1])
+    assert read_model(policies["file"][1], policies["sha256"][1]) == b"ddppo 2"
+    keep(other, tmp_path / "again.tar.xz")
+    assert (tmp_path / "again.tar.xz").read_bytes() == (tmp_path / "kept.tar.xz").read_bytes()
+
+
+def test_a_policy_that_was_changed_is_refused(trained: Warehouse, tmp_path: Path) -> None:
+    keep(trained, tmp_path / "kept.tar.xz")
+    with tarfile.open(tmp_path / "kept.tar.xz") as archive:
+        members = [(entry, archive.extractfile(entry)) for entry in archive]
+        with tarfile.open(tmp_path / "changed.tar.xz", "w:xz") as changed:
+            for entry, content_of in members:
+                assert content_of is not None
+                wrong = "ddppo-2-" in entry.name
+                changed.addfile(
+                    entry, io.BytesIO(content_of.read().replace(b"2", b"3") if wrong else content_of.read())
+                )
+    with pytest.raises(ValueError, match=r"ddppo-2.*is not the policy.*from the repository"):
+        store(trained, tmp_path / "changed.tar.xz")
+
+
+def test_published_policies_can_be_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    made = Warehouse(tmp_path / "w.duckdb")
+    count = store(made, KEPT_POLICIES)
+    policies, curves = content(made)
+    assert policies.height == count >= 20 and set(policies["source"]) <= {"falcon", "lemhi"}
+    curved = curves.select("source", "variant", "seed", goal=pl.col("experiment").str.strip_prefix("ddppo, ")).unique()
+    assert curved.height == count

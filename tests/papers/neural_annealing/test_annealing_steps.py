@@ -1,15 +1,24 @@
-"""Cost by moves with two small networks, its table, and the picture of the stored tables."""
+"""Tests of papers/neural_annealing: annealing_steps, best_repair, closed_loop, options, single_windows, study,
+topology_plots.
+"""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
+import torch
+from pydantic import ValidationError
 
+from models.allocation.neural.repair_networks import repair_layers
+from models.allocation.neural.repair_policy import RepairPolicy, load_repair_policy, repair_to_bytes
 from papers.neural_annealing import annealing_steps as benchmark
-from papers.neural_annealing import study
+from papers.neural_annealing import best_repair, study
+from papers.neural_annealing import study as benchmark_of_study
 from papers.neural_annealing.annealing_steps import (
     COSTS_OF_FIGURE_5,
     EQUAL_TIME,
@@ -19,7 +28,37 @@ from papers.neural_annealing.annealing_steps import (
     steps_picture,
     steps_table,
 )
+from papers.neural_annealing.closed_loop import (
+    CLASSES,
+    FREE,
+    LOOPS,
+    Watched,
+    ideal_cost,
+    joint_table,
+    jointly,
+    panel_table,
+    reproduction_table,
+)
+from papers.neural_annealing.options import RepairOptions
+from papers.neural_annealing.protocol import allocated, live, solving
+from papers.neural_annealing.single_windows import (
+    BIG_IDLE,
+    BIG_JOBS,
+    REFERENCE_COSTS,
+    WINDOW_CLUSTERS,
+    WINDOW_METHODS,
+    big_windows,
+    relative_cost,
+    windows_of,
+)
+from papers.neural_annealing.topology import PRINTED_SHARES, allocation_costs
+from papers.neural_annealing.training import TEST_STREAM, epoch_seed, epoch_windows
+from simulator.topology.hops import hop_cost
+from simulator.topology.tree import fat_tree, regular_tree
 from studies.publishing.results import stored, tables_of
+from tests.models.allocation.windows import check_allocation
+
+# annealing_steps: Cost by moves with two small networks, its table, and the picture of the stored tables.
 
 COSTS = {"sequential": [200.0] * 6, "learned CNN-3": [90.0, 80, 80, 80, 80, 80], TWICE: [100.0, 100, 80, 80, 80, 80]}
 
@@ -70,3 +109,187 @@ def test_the_stored_tables_can_be_drawn(tmp_path: Path, monkeypatch: pytest.Monk
     benchmark.main()
     assert file.read_bytes().startswith(b"\x89PNG") and file.stat().st_size > 10_000
     assert {f"annealing_steps, {search}" for search in SEARCHES} <= set(stored())
+
+
+# best_repair: The tables of what any repair could gain, on a few windows.
+
+
+def rows_of(printed: str, title: str) -> list[list[str]]:
+    """Cells of the rows of a printed table."""
+    table = printed.split(f"{title}\n\n")[1].split("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
+
+
+def test_both_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    every = best_repair.tested_windows("code", 1)
+    tree = best_repair.TRAINED_CLUSTERS["code"]
+    same = epoch_windows(tree.tree, epoch_seed(TEST_STREAM, 0), tree.most_jobs)
+    assert len(every) == 100 and all((one[0] == other[0]).all() for one, other in zip(every, same, strict=True))
+    torch.manual_seed(1)
+    policy = RepairPolicy.of_actor(repair_layers("FCN-1", 4, 100, 100), "FCN-1", "paper", 100, 40)
+    softened = policy.softened(0.5)
+    assert all(
+        (half == 0.5 * whole).all() for half, whole in zip(softened.weights[-2:], policy.weights[-2:], strict=True)
+    )
+    file = tmp_path / "untrained.json"
+    file.write_bytes(repair_to_bytes(policy, {"tree": "code"}))
+    monkeypatch.setattr(best_repair, "tested_windows", lambda tree, epochs: every[:8])
+    monkeypatch.setattr(best_repair, "BLOCK", 1)
+    monkeypatch.setattr(best_repair, "SEARCH_MOVES", 60)
+    monkeypatch.setattr(best_repair, "BEST_MOVES", (10,))
+    monkeypatch.setattr(best_repair, "TRAINED_CLUSTERS", {"code": tree})
+    monkeypatch.setattr(sys, "argv", ["-", "--policies", str(file)])
+    best_repair.main()
+    printed = capsys.readouterr().out
+    single = rows_of(printed, "a single repair")
+    assert [row[2] for row in single] == ["random", "untrained", "the best"] * 2
+    costs = np.array([float(row[3].replace(",", "")) for row in single]).reshape(2, 3)
+    assert (costs[:, 2] < costs[:, 0]).all() and costs[:, 1] == pytest.approx(costs[:, 0], rel=0.1)
+    whole = rows_of(printed, "whole searches")
+    repairs = ["random", "untrained", "untrained, softer", "the best"]
+    assert [row[2] for row in whole] == [*repairs, "random, all idle nodes", "none: SCAS, exact", *repairs]
+    assert single[0][4:] == ["", ""] and single[2][5].count("to") == 1
+
+
+# closed_loop: The closed loop with few jobs.
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_ideals_are_those_of_the_reference(name: str) -> None:
+    loop = LOOPS[name]
+    assert ideal_cost(loop) == pytest.approx(loop.ideal, rel=1e-3)
+    assert ideal_cost(loop, 2, 10) < ideal_cost(loop) < ideal_cost(loop, by_node=True)
+
+
+def test_the_ideal_is_the_cost_of_first_nodes() -> None:
+    tree = regular_tree((10, 10, 10))
+    costs = [1000 * hop_cost(tree, np.arange(size)) for size in (2, 3)]
+    assert ideal_cost(LOOPS["paper's"], 2, 3) == np.mean(costs)
+    assert ideal_cost(LOOPS["paper's"], 2, 3, by_node=True) == (2 * costs[0] + 3 * costs[1]) / 5
+
+
+def test_jobs_and_nodes_together_cost_less_and_do_not_make_jobs_wait() -> None:
+    loop = LOOPS["public code's"]
+    lived = {FREE: live(loop, solving(loop.tree, "free", None, 300), range(100, 102), 200)}
+    watches = {name: Watched(loop.tree, replace(values, tries=60)) for name, values in jointly(loop).items()}
+    lived |= {name: live(loop, watched.of_epoch, range(100, 102), 200) for name, watched in watches.items()}
+    own = lived["looking ahead"]
+    assert own.cost.mean() < lived[FREE].cost.mean() and own.wait.mean() < lived[FREE].wait.mean()
+    alone = loop.pair_cost / 2 * np.array(watches["looking ahead"].alone)
+    assert len(alone) == len(own.cost) and ideal_cost(loop, 2, 2) < alone.mean() <= own.cost.mean()
+    lines = joint_table(loop, lived, watches).splitlines()
+    assert (
+        len(lines) == 2 + 4 and f"| {own.cost.mean():,.0f} |" in lines[3] and lines[3].startswith("| looking ahead |")
+    )
+
+
+def test_tables_have_all_methods_and_sizes() -> None:
+    loop = LOOPS["paper's"]
+    lived = {name: live(loop, solving(loop.tree, name, 5, 60), range(1), 60) for name in ("sequential", "free")}
+    lines = reproduction_table(loop, lived, lived).splitlines()
+    assert len(lines) == 2 + 3 and lines[2].startswith("| sequential |") and "| 84,657 | 1.000 |" in lines[2]
+    panel = panel_table(loop, lived).splitlines()
+    assert len(panel) == 2 + 3 * (1 + len(CLASSES))
+    assert panel[4].startswith("| 2 to 40 | ideal | 65,00")
+
+
+# options: Options of the repair operator's training: the paper's numbers, and what each variant means.
+
+
+def test_the_defaults_are_those_of_the_paper() -> None:
+    options = RepairOptions()
+    assert (options.actor_rate, options.critic_rate, options.gamma, options.passes, options.clip) == (
+        3e-4,
+        1e-3,
+        0.99,
+        80,
+        0.2,
+    )
+    assert (options.seen_nodes, options.most_removed, options.network) == (100, 2, "CNN-3")
+
+
+def test_a_variant_decides_what_is_seen_and_what_a_window_is() -> None:
+    tree = fat_tree(4)
+    paper, code = RepairOptions(), RepairOptions(variant="code", integer=True, largest=20)
+    assert not paper.problem(tree).code_view and code.problem(tree).code_view
+    assert not paper.problem(tree).integer and code.problem(tree).integer
+    assert (paper.problem(tree).largest, code.problem(tree).largest) == (40, 20)
+    assert paper.most_jobs is None and code.most_jobs == 2
+    assert RepairOptions(variant="code", window_jobs=4).most_jobs == 4
+
+
+@pytest.mark.parametrize("wrong", [{"variant": "both"}, {"network": "CNN-4"}, {"seen_nodes": 13}, {"siblings": 0}])
+def test_wrong_options_are_refused(wrong: dict) -> None:
+    with pytest.raises(ValidationError):
+        RepairOptions(**wrong)
+
+
+# single_windows: The order of the methods on the windows of the closed loop.
+
+
+@pytest.mark.parametrize("name", list(WINDOW_CLUSTERS))
+def test_methods_are_ordered_as_in_the_reference(name: str) -> None:
+    windows = list(windows_of(WINDOW_CLUSTERS[name], epochs=2, windows=60))
+    for seed, window in enumerate(windows[::10]):
+        for method in WINDOW_METHODS.values():
+            check_allocation(window, allocated(window, method, seed))
+    costs = [relative_cost(windows, method) for method in REFERENCE_COSTS]
+    assert costs == sorted(costs, reverse=True) and costs[0] < -0.03 and costs[-1] < -0.08
+
+
+def test_big_windows_have_room_for_all_jobs() -> None:
+    for window in big_windows().values():
+        assert len(window.sizes) == BIG_JOBS and window.sizes.sum() <= BIG_IDLE <= len(window.idle)
+
+
+# study: The benchmark of Neural Simulated Annealing on one small epoch.
+
+
+def test_a_small_run_prints_curves_and_table_and_keeps_what_was_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(benchmark_of_study, "WINDOWS", 4)
+    monkeypatch.setattr(benchmark_of_study, "CALIBRATION_WINDOWS", 2)
+    monkeypatch.setitem(
+        benchmark_of_study.RECIPES, "published", {"update_windows": 2, "window_episodes": 2, "passes": 2}
+    )
+    command = ["-", "--networks", "CNN-3", "--updates", "2", "--epochs", "1", "--checkpoints", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", [*command, "--variants", "paper"])
+    benchmark_of_study.main()
+    printed = capsys.readouterr().out
+    assert "| CNN-3 | 117,372 | 54,641 |" in printed and "| epoch | Seq. | learned-500 |" in printed
+    mean = next(line for line in printed.splitlines() if line.startswith("| mean |"))
+    costs = [float(cell.replace(",", "")) for cell in mean.strip("|").split("|")[1:]]
+    assert costs[1] <= costs[0] and costs[-1] <= costs[0]  # no search ends above the sequential start
+    policy, card = load_repair_policy(tmp_path / "repair-code-paper-CNN-3-published-1.json")
+    assert policy.network == "CNN-3" and card["tree"] == "code"
+
+
+# topology_plots: The picture of the protocol shows the rows, and what the paper prints.
+
+ROWS = pl.DataFrame(
+    [
+        {"tree": tree, "protocol": protocol, "method": method, "epoch": epoch, "of_sequential": share + epoch / 10}
+        for tree, lower in (("paper", 0.0), ("code", 0.05))
+        for protocol in ("window", "closed_loop")
+        for method, share in (("sequential", 1.0), ("SCAS, exact", 0.85 - lower))
+        for epoch in (0, 1)
+    ]
+)
+
+
+def test_a_panel_has_epochs_means_and_printed_numbers() -> None:
+    window, loop = allocation_costs(ROWS).axes
+    epochs, means = window.collections[2], window.collections[3]  # the second tree, which is the code's
+    assert sorted(epochs.get_offsets()[:, 0].tolist()) == pytest.approx([0.8, 0.9, 1.0, 1.1])
+    assert dict(zip(means.get_offsets()[:, 1].round().tolist(), means.get_offsets()[:, 0].tolist(), strict=True)) == {
+        1.0: pytest.approx(1.05), 0.0: pytest.approx(0.85),
+    }  # fmt: skip
+    assert [text.get_text() for text in window.get_yticklabels()] == ["SCAS, exact", "sequential"]
+    assert window.collections[4].get_offsets()[:, 0].tolist() == [PRINTED_SHARES["SCAS, exact"]]
+    assert len(loop.collections) == 4
+
+
+def test_one_protocol_is_one_panel() -> None:
+    (only,) = allocation_costs(ROWS.filter(protocol="closed_loop", tree="paper")).axes
+    assert only.get_title() == "each method in a cluster of its own"

@@ -1,4 +1,4 @@
-"""The RLScheduler rules give that code's own results: its published tables and its start times; and what is refused."""
+"""Tests of papers/rlscheduler: as_published, curves, published, rules, scores, study."""
 
 from __future__ import annotations
 
@@ -6,15 +6,163 @@ import csv
 import math
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
+from statistics import mean
 
+import dagster as dg
 import numpy as np
+import polars as pl
 import pytest
 
+import tracehouse
+from models.scheduling.options import PAPER_PPO
+from models.scheduling.policy_file import policy_from_bytes
+from papers.kept_files import members_of
+from papers.rlscheduler.as_published import (
+    CURVE_FILE,
+    KEPT_TRAININGS,
+    NETWORK_FILE,
+    PUBLISHED_TRAININGS,
+    SHOWN_EPOCHS,
+    beside_paper,
+    epoch_rows,
+    judged_cost,
+    published_card,
+)
+from papers.rlscheduler.curves import curves
+from papers.rlscheduler.published import published
 from papers.rlscheduler.rules import replay_rlscheduler, rlscheduler_metrics
+from papers.rlscheduler.scores import (
+    CHANGING_BASES,
+    GIVEN_SCORES,
+    KERNEL_NETWORK,
+    POLICIES,
+    policy_number,
+    policy_score,
+    takes_true_wait,
+)
+from papers.rlscheduler.study import GOALS, PAPER_LOGS, PAPER_RL, PAPER_TRANSFER, mean_of, paper_cells
+from papers.rlscheduler.transfer import transfer
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.jobs.schedule import Schedule
+from studies.publishing.results import stored
+from tests.assets.experiments.runs import QUICK, materialize, rows
+from tests.pipelines.command_line import use_home
 from tests.shared import shared_file
+from tests.tiny import busy_log, warehouse_of
 from traces.swf.reader import read_swf
+from warehouse import Warehouse
+
+# as_published: The kept policies of RLScheduler's own training.
+
+
+def test_every_training_is_kept_whole() -> None:
+    members = members_of(KEPT_TRAININGS)
+    curves = members[CURVE_FILE].decode().splitlines()
+    for training in PUBLISHED_TRAININGS:
+        lines = [line.split(",") for line in curves if line.startswith(f"{training.name},")]
+        assert [int(line[1]) for line in lines] == list(range(1, PAPER_PPO.epochs + 1))
+        best = 1 + int(np.argmin([float(line[3]) for line in lines]))
+        for which in ("last", "best"):
+            weights, card = policy_from_bytes(members[f"{training.name}-{which}.json"])
+            assert card == published_card(training, which, best) and len(weights.facts) + len(weights.signals) == 8
+    assert len(members) == 2 * len(PUBLISHED_TRAININGS) + len((CURVE_FILE, NETWORK_FILE))
+
+
+def test_curves_are_means_over_seeds() -> None:
+    rows = epoch_rows("a-1,1,9,2\na-2,1,9,4\na-1,2,9,-6\nb-1,1,9,1\n")
+    assert rows == {"a": ["3", "6", *["-"] * (len(SHOWN_EPOCHS) - 2)], "b": ["1", *["-"] * (len(SHOWN_EPOCHS) - 1)]}
+
+
+def test_the_short_table_is_of_the_long_one() -> None:
+    tables = stored()
+    long, short = (
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in tables[f"as_published, {name}"].lines[2:]]
+        for name in ("bounded slowdown (V)", "beside the paper")
+    )
+    assert list(beside_paper(long)) == short
+    assert short[1] == ["Lublin-1", "easy", "58.64", "54.00 (SAF)", "68.75 to 78.85", "69.01 to 83.46"]
+
+
+@pytest.mark.parametrize("log", ["Lublin-1", "SDSC-SP2"])
+def test_a_kept_policy_costs_what_the_page_says(log: str) -> None:
+    shared_file("traces", "swf", "lublin_256.swf.gz")
+    members = members_of(KEPT_TRAININGS)
+    trainings = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal, each.filtered) == (log, "bsld", True)]
+    costs = [f"{judged_cost(members, each, 'best', 'none'):.2f}" for each in trainings]
+    (line,) = [
+        line
+        for line in stored()["as_published, bounded slowdown (V)"].lines
+        if line.startswith(f"| {log} | ours, with the filter, best")
+    ]
+    assert line.split("|")[3].strip() == ", ".join(costs)
+
+
+# curves: Training curves: every variant has every epoch, and an experiment alone replaces its rows.
+
+
+def test_curves_have_every_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_home(monkeypatch, tmp_path)
+    done = warehouse_of(tmp_path, busy_log(1_000, days=70))
+    first = {"networks": ["kernel", "mlp_v2"], "seeds": [1], "window_jobs": 40}
+    ppo = {"epochs": 2, "trajectories": 6, "siblings": 1, "baseline": "critic", "passes": 2}
+    materialize(curves, done, first | {"ppo": ppo})
+    found = rows(done, "curves")
+    assert set(found["variant"]) == {"kernel", "mlp_v2", "unfiltered", "filtered", "relative"}
+    assert found.height == 5 * 2
+    some = {"networks": ["mlp_v3"], "filtering": False, "seeds": [1], "window_jobs": 40}
+    ppo = {"epochs": 1, "trajectories": 4, "siblings": 1, "baseline": "critic", "passes": 1}
+    materialize(curves, done, some | {"ppo": ppo})
+    found = rows(done, "curves")
+    assert set(found["variant"]) == {"mlp_v3", "unfiltered", "filtered", "relative"}
+    filtered = found.filter(pl.col("variant") == "filtered").sort("epoch")
+    assert filtered["phase"].to_list() == ["filtered", "all"]
+
+
+# published: RLScheduler's tables on a small log of the published size: every policy, its counts, and what was
+# replaced.
+
+
+def test_every_policy_is_on_every_window(done: Warehouse) -> None:
+    costs = rows(done, "window_costs").filter(pl.col("experiment") == "published")
+    each = costs.group_by("goal", "policy", "seed").agg(pl.len())
+    assert (each["len"] == 10).all()
+    assert each.height == 2 * (6 + 3 * 2)  # six heuristics; key, ppo and evolution with two seeds
+    found = rows(done, "comparisons").filter(pl.col("experiment") == "published")
+    assert found.height == 2 * 9 and (found["rival"] == "SAF, requested").all()
+    means = costs.group_by("goal", "policy").agg(pl.col("cost").mean())
+    both = found.join(means, on=["goal", "policy"], suffix="_again")
+    assert np.allclose(both["cost"], both["cost_again"]) and both.height == found.height
+    saf = found.filter(pl.col("policy") == "SAF")
+    assert (saf["difference"] == 0).all()
+
+
+def test_an_experiment_again_replaces_its_rows_alone(done: Warehouse) -> None:
+    """One goal of `published` again: the other goal and the other experiments stay."""
+    before = [rows(done, name) for name in ("window_costs", "comparisons", "policies")]
+    materialize(transfer, done, {})
+    materialize(published, done, QUICK | {"goals": ["bsld"], "backfills": ["easy"]})
+    after = [rows(done, name) for name in ("window_costs", "comparisons", "policies")]
+    for old, new in zip(before, after, strict=True):
+        assert old.height == new.height and set(map(str, old.rows())) == set(map(str, new.rows()))
+
+
+def test_policies_may_see_the_published_windows_as_in_the_paper(done: Warehouse) -> None:
+    asked = {"goals": ["bsld"], "backfills": ["easy"], "methods": ["evolution"], "seen": True}
+    materialize(published, done, QUICK | asked)
+    found = rows(done, "comparisons")
+    assert set(found["experiment"]) == {"published", "published_seen", "transfer"}
+
+
+def test_short_logs_have_no_published_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_home(monkeypatch, tmp_path)
+    warehouse = warehouse_of(tmp_path, busy_log(400))
+    with pytest.raises(dg.Failure, match="the published windows need 10000"):
+        materialize(published, warehouse, {})
+
+
+# rules: The RLScheduler rules give that code's own results: its published tables and its start times; and what is
+# refused.
 
 LUBLIN_PROCS = 256
 
@@ -160,3 +308,100 @@ def test_no_job_and_one_job() -> None:
     schedule = replay_rlscheduler(jobs, 2, "SJF", True)
     assert schedule.start.tolist() == [7]
     assert math.isnan(rlscheduler_metrics(jobs, schedule, 2)["utilisation_as_coded"])  # nothing starts after 7
+
+
+# scores: Scores of the RLScheduler rules by hand.
+
+# A wait of 432 s, submitted at 100 s, estimate 1,000 s, 16 of 64 processors.
+EXPECTED = {
+    "FCFS": 100,
+    "LCFS": -100,
+    "SJF": 1000,
+    "LJF": -1000,
+    "smallest": 16,
+    "largest": -16,
+    "SAF": 16_000,
+    "F1": 3 * 16 + 870 * 2,
+    "F2": math.sqrt(1000) * 16 + 25600 * 2,
+    "F3": 16_000 + 6860000 * 2,
+    "F4": 1000 * 4 + 530000 * 2,
+    "WFP3": -(0.432**3) * 16,
+    "UNICEP": -0.108,
+    "inspector-SEXP": 89.5,
+    "inspector-LEXP": -89.5,
+    "inspector-multifactor": -(10 + 750),
+}
+
+
+def test_scores_by_hand() -> None:
+    assert list(EXPECTED) == [*POLICIES, *CHANGING_BASES]
+    for name, score in EXPECTED.items():
+        assert policy_score(policy_number(name), 432, 100, 1000, 16, 64.0) == pytest.approx(score, rel=1e-12), name
+    assert policy_score(policy_number("F3"), 0, 0, 10, 2, 64.0) == 20 - 6860000  # log10 counts it 0.1 s
+    assert policy_score(GIVEN_SCORES, 432, 100, 1000, 16, 64.0) == 0.0
+
+
+def test_numbers_are_each_policys_own() -> None:
+    numbers = [policy_number(name) for name in EXPECTED]
+    assert len({*numbers, GIVEN_SCORES, KERNEL_NETWORK}) == len(EXPECTED) + 2
+    assert policy_number("SEXP") is None
+
+
+def test_who_takes_the_true_wait() -> None:
+    for wait_bug, expected in ((True, ["multifactor"]), (False, ["WFP3", "UNICEP", "SEXP", "LEXP", "multifactor"])):
+        names = [name for name in EXPECTED if takes_true_wait(policy_number(name) or 0, wait_bug)]
+        assert [name.removeprefix("inspector-") for name in names] == expected
+
+
+# study: The figures that are copied from RLScheduler's paper, against its text, and those of rules against that
+# code's own results.
+
+
+@pytest.mark.parametrize(("goal", "backfill"), PAPER_RL)
+def test_copied_figures_are_in_the_paper(goal: str, backfill: str) -> None:
+    text = " ".join(shared_file("papers", "rlscheduler-2020.txt").read_text().split())
+    cells = [cell for cell in PAPER_RL[goal, backfill] if cell]
+    if goal.startswith("utilisation"):  # this table is in the text line by line, the others are column by column
+        table = text.split("TABLE VI:")[1].split("TABLE VII:")[0].split("Scheduling with Backfilling")
+        rows = table[backfill == "easy"]
+        for log, cell in zip(PAPER_LOGS, cells, strict=True):
+            words = rows.split(f"{log} 0.")[1].split()
+            assert words[5] == cell, (log, words[:6])
+    else:
+        assert " ".join(cells) in text
+
+
+@pytest.mark.parametrize("backfill", PAPER_TRANSFER)
+def test_table_seven_differs_from_table_five(backfill: str) -> None:
+    text = " ".join(shared_file("papers", "rlscheduler-2020.txt").read_text().split())
+    own = PAPER_RL["bounded slowdown (V)", backfill][PAPER_LOGS.index("HPC2N")]
+    transfer = text.split("TABLE VII:")[1].split("TABLE VIII:")[0]
+    assert PAPER_TRANSFER[backfill] in transfer and own not in transfer
+
+
+def test_a_log_without_a_figure_has_a_hyphen() -> None:
+    assert paper_cells("bounded slowdown (V)", ("HPC2N", "KTH-SP2")) == ["117.01", "86.14", "-", "-"]
+
+
+@pytest.mark.parametrize("backfill", ["none", "easy"])
+def test_figures_are_those_of_the_code(backfill: str) -> None:
+    with shared_file("golden", "rlscheduler", "windows.csv").open() as file:
+        rows = [
+            row
+            for row in csv.DictReader(file)
+            if row["trace"] == "lublin-1"
+            and row["heuristic"] == "SJF"
+            and row["backfill"] == str(int(backfill == "easy"))
+        ]
+    assert len(rows) == 10
+    trace = tracehouse.load_log(shared_file("traces", "swf", "lublin_256.swf.gz"), procs=256).trace()
+    assert {"bsld", "wait", "utilisation_as_coded"} <= {metric for metric, _ in GOALS.values()}
+    columns = {
+        "utilisation_as_coded": "util_as_coded",
+        "utilisation": "util_makespan",
+        "bsld": "avg_bsld",
+        "wait": "avg_wait",
+    }
+    for metric, column in columns.items():
+        expected = mean(float(row[column]) for row in rows)
+        assert mean_of(trace, "SJF", backfill, metric) == pytest.approx(expected, rel=1e-9)

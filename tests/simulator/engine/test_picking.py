@@ -131,7 +131,7 @@ def test_the_whole_queue_in_order_is_first_fit() -> None:
 
 @pytest.mark.parametrize("slack_s", [1, 900])
 def test_whoever_picks_a_head_is_late_by_its_slack_at_most(slack_s: int) -> None:
-    """First come, first served, and exact estimates. Without slack: tests/models/runtime/test_live_agents.py."""
+    """First come, first served, and exact estimates. Without slack: tests/models/runtime/test_calibration.py."""
     jobs = exact_jobs(1500)
     replayed = StoppableReplay(jobs, PROCS, assisted("FCFS", random_agent(parse_picking(f"pick:slack_s={slack_s}"))))
     replayed.run()

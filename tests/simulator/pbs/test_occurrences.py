@@ -1,14 +1,141 @@
-"""Standing reservations and hours of queues."""
+"""Tests of simulator/pbs: limiting, loop, occurrences, placing, planning, preempting, queueing, requests, settings."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.pbs.limiting import is_counted, run_limits
+from simulator.pbs.loop import KEPT_S
 from simulator.pbs.occurrences import closed_spans, occurrences_between
+from simulator.pbs.placing import find_nodes
+from simulator.pbs.planning import PLANNED_STEP_S
+from simulator.pbs.preempting import preempt_youngest
+from simulator.pbs.queueing import eligible_time
+from simulator.pbs.replaying import PbsReplayer, idle_pbs
+from simulator.pbs.requests import PbsJob, Piece, node_amount, site_and_asks
+from simulator.pbs.settings import (
+    FIVE_YEARS,
+    REQUEUED,
+    SUSPENDED,
+    PbsPhases,
+    cycle_settings,
+    formula_text,
+    queue_depths,
+    sort_formula,
+    unmodelled_formula,
+)
+from simulator.pbs.starting import start_pbs_job
 from tests.simulator.pbs_site import asking, pbs_site, starts_on
+from traces.cluster.accounts import Limit
 from traces.cluster.reservations import AdvanceReservation, Gate
+
+# limiting: Limits on what runs.
+
+PER_USER = Limit("cluster", "", "running", "user", "jobs", 1)
+ANN_MORE = Limit("cluster", "", "running", "user", "jobs", 2, "ann")
+OF_QUEUE = Limit("partition", "high", "running", "all", "cpu", 4)
+
+
+def test_a_limit_of_one_name_goes_before_that_of_all() -> None:
+    limits = run_limits(pbs_site((PER_USER, ANN_MORE)), [asking(0, 1, 60), asking(0, 1, 60, user="bob")])
+    assert sorted(limits.bound.tolist()) == [1, 2] and limits.first.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", [{"counts": "submitted"}, {"is_soft": True}, {"counts": "job", "each": "job"}])
+def test_other_limits_do_not_count(kind: dict[str, object]) -> None:
+    words = {"counts": "running", "each": "user"} | kind
+    assert not is_counted(Limit("cluster", "", resource="jobs", bound=1, **words))  # type: ignore[arg-type]
+
+
+def test_limits_of_users_and_queues_keep_jobs() -> None:
+    site = pbs_site((PER_USER, OF_QUEUE), strict_ordering=False)
+    asked = [asking(0, 1, 60), asking(0, 1, 60), asking(0, 1, 60, user="bob", queue="high")]
+    asked.append(asking(0, 1, 60, user="cid", queue="high"))
+    assert starts_on(site, asked, [30, 30, 20, 20]) == [0, 30, 0, 20]
+
+
+def test_a_job_that_a_limit_keeps_takes_the_place_of_the_top_job() -> None:
+    """X2 of the recorded runs: without a plan for the wide job, a long one starts in front of it."""
+    asked = [asking(0, 2, 40), asking(2, 1, 20), asking(4, 4, 10, user="bob"), asking(6, 1, 100, user="cid")]
+    assert starts_on(pbs_site((PER_USER,)), asked, [25, 10, 5, 12]) == [0, 25, 35, 6]
+
+
+def test_plans_count_against_limits() -> None:
+    """The wide job will begin while the narrow one would run, and both are of one user who may have sixteen processors."""
+    limit = Limit("cluster", "", "running", "user", "cpu", 16)
+    asked = [asking(0, 1, 30, user="bob"), asking(1, 4, 30), asking(2, 1, 600), asking(2, 1, 600, user="bob")]
+    assert starts_on(pbs_site((limit,)), asked, [30, 30, 10, 10]) == [0, 30, 60, 60]
+
+
+def test_jobs_of_reservations_have_no_limits_and_do_not_count() -> None:
+    reserved = AdvanceReservation("R1", 10, 100, 5, ("n0", "n1"), queue="R1")
+    asked = [asking(0, 1, 60), asking(10, 1, 60, reservation="R1"), asking(11, 1, 60, reservation="R1")]
+    assert starts_on(pbs_site((PER_USER,), (reserved,)), asked, [5, 30, 30]) == [0, 10, 11]
+
+
+# loop: The clock of a replay.
+
+RESERVED = AdvanceReservation("R1", 100, 200, 5, ("n0", "n1"), queue="R1")
+
+
+def test_jobs_wait_for_their_reservation_and_others_stay_out_of_it() -> None:
+    site = pbs_site(reservations=(RESERVED,))
+    asked = [asking(0, 2, 50, user="bob"), asking(10, 2, 50, reservation="R1"), asking(60, 3, 50), asking(61, 2, 50)]
+    assert starts_on(site, asked, [50, 50, 40, 40]) == [0, 100, 200, 61]
+
+
+def test_a_reservation_that_ends_with_a_job_keeps_its_nodes() -> None:
+    site = pbs_site(reservations=(RESERVED,))
+    asked = [asking(10, 2, 300, reservation="R1"), asking(101, 4, 50)]
+    assert starts_on(site, asked, [300, 10]) == [100, 200 + KEPT_S]
+
+
+def test_a_job_waits_for_others_and_for_its_time() -> None:
+    asked = [
+        asking(0, 1, 60),
+        asking(1, 1, 60, dependencies=(("afterok", 0),)),
+        asking(2, 1, 60, begin_s=75),
+        asking(3, 1, 60, held=True),
+    ]
+    assert starts_on(pbs_site(), asked, [30, 10, 10, 10]) == [0, 30, 75, -1]
+
+
+def test_events_of_one_turn_have_one_pass() -> None:
+    """Two small jobs end in one second. After the first end a job of one node starts, after both the wide one before it does."""
+    asked = [asking(0, 2, 100), asking(0, 2, 100), asking(1, 4, 60), asking(2, 2, 30)]
+    times = [np.array(column, dtype=np.int64) for column in ([0, 0, 1, 2], [40, 40, 10, 10], [100, 100, 60, 30])]
+    jobs = Jobs(times[0], times[1], np.ones_like(times[0]), times[2], times[2])
+    starts = []
+    for turns in ([0, 1, 2, 3], [1, 1, 2, 3]):
+        order = (np.array([10, 11, 12, 13]), np.array(turns))
+        replayer = PbsReplayer(pbs_site(strict_ordering=False), asked, turns=order)
+        starts.append(replayer.replay(jobs, Cluster(16)).schedule.start.tolist())
+    assert starts == [[0, 0, 50, 40], [0, 0, 40, 50]]
+
+
+def test_a_late_stamp_moves_the_expected_end_in_later_passes() -> None:
+    """The wide job is planned for second 100, or 101 where the first one's start was stamped a second later."""
+    asked = [asking(0, 3, 100), asking(1, 4, 60), asking(2, 1, 99)]
+    times = [np.array(column, dtype=np.int64) for column in ([0, 1, 2], [50, 10, 10], [100, 60, 99])]
+    jobs = Jobs(times[0], times[1], np.ones_like(times[0]), times[2], times[2])
+    for late, start in ((0, 60), (1, 2)):
+        replayer = PbsReplayer(pbs_site(), asked, late=np.array([late, 0, 0]))
+        assert replayer.replay(jobs, Cluster(16)).schedule.start.tolist()[2] == start
+
+
+def test_usage_counts_while_nobody_waits() -> None:
+    """Ann's job runs alone for a minute. Without passes her usage would be that of one who has used nothing."""
+    site = pbs_site(fair_share=True, fairshare_usage_res="ncpus*walltime", scheduler_iteration=10)
+    asked = [asking(0, 1, 90), asking(70, 4, 30, user="eve"), asking(71, 4, 30), asking(72, 4, 30, user="bob")]
+    assert starts_on(site, asked, [80, 10, 10, 10])[3] < starts_on(site, asked, [80, 10, 10, 10])[2]
+
+
+# occurrences: Standing reservations and hours of queues.
 
 DAY = 86_400
 MONDAY = int(datetime(2026, 3, 2, 8, tzinfo=UTC).timestamp())
@@ -63,3 +190,209 @@ def test_jobs_wait_until_their_queue_opens() -> None:
     site = pbs_site(gates=(Gate((3,), 0, 10, partition="high"),))
     asked = [asking(5, 4, 60, queue="high"), asking(6, 4, 60)]
     assert starts_on(site, asked, [10, 10]) == [600, 6]
+
+
+# placing: Which nodes jobs get.
+
+TWO_KINDS = PbsJob(0, (Piece(2, {"ncpus": 2}), Piece(1, {"ncpus": 1, "ngpus": 1})), 60)
+
+
+@pytest.mark.parametrize(
+    ("job", "nodes"),
+    [
+        (asking(0, 3, 60, 2), [0, 0, 1]),
+        (asking(0, 3, 60, 2, arrangement="scatter"), [0, 1, 2]),
+        (asking(0, 2, 60, 2, arrangement="pack"), [0, 0]),
+        (asking(0, 3, 60, 2, arrangement="pack"), []),
+        (asking(0, 1, 60, 1, mem=2048 * 1024), []),
+        (asking(0, 2, 60, 1, ngpus=1), [0, 0]),
+        (asking(0, 3, 60, 1, ngpus=1), []),
+        (TWO_KINDS, []),
+    ],
+)
+def test_chunks_go_to_the_first_nodes_with_room(job: PbsJob, nodes: list[int]) -> None:
+    engine = idle_pbs(pbs_site(), [job], np.array([0]), PbsPhases())
+    rows = find_nodes(engine.site, engine.asks, engine.tops, engine.scratch, engine.load, 0, (0, 60))
+    assert engine.scratch.node[:rows].tolist() == nodes
+
+
+def test_an_exclusive_job_has_its_node_alone() -> None:
+    asked = [
+        asking(0, 1, 60, 1, sharing="excl"),
+        asking(0, 1, 60, 1),
+        asking(0, 4, 60, 1, arrangement="scatter", sharing="excl"),
+    ]
+    engine = idle_pbs(pbs_site(), asked, np.zeros(3, dtype=np.int64), PbsPhases())
+    for job, node in ((0, 0), (1, 1)):
+        rows = find_nodes(
+            engine.site, engine.asks, engine.tops, engine.scratch, engine.load, engine.jobs.ask[job], (0, 60)
+        )
+        assert rows == 1 and engine.scratch.node[0] == node
+        start_pbs_job(engine, job, rows, 0)
+    assert (
+        find_nodes(engine.site, engine.asks, engine.tops, engine.scratch, engine.load, engine.jobs.ask[2], (0, 60)) == 0
+    )
+
+
+def test_free_processors_on_other_nodes_do_not_help() -> None:
+    """Half of each node is free, which is eight processors, but no whole node."""
+    asked = [asking(0, 4, 60, 2, arrangement="scatter"), asking(1, 1, 60, 4)]
+    assert starts_on(pbs_site(), asked, [50, 10]) == [0, 50]
+
+
+# planning: Plans for top jobs.
+
+
+@pytest.mark.parametrize(("walltime", "start"), [(98, 2), (99, 40)])
+def test_a_job_that_ends_when_the_top_job_begins_may_start(walltime: int, start: int) -> None:
+    """The wide job is planned for second 100."""
+    asked = [asking(0, 2, 100), asking(1, 4, 60), asking(2, 1, walltime)]
+    assert starts_on(pbs_site(), asked, [30, 10, 10]) == ([0, 30, 2] if start == 2 else [0, 30, 40])
+
+
+def test_ends_of_one_minute_count_as_one() -> None:
+    """The top job could begin at second 70, but is planned for 110, the last end before the minute is over. So 105 s fit in front."""
+    asked = [asking(0, 3, 70), asking(0, 1, 110), asking(1, 3, 60), asking(71, 1, 30, user="bob")]
+    assert PLANNED_STEP_S == 60
+    assert starts_on(pbs_site(), [*asked[:3]], [70, 110, 10]) == [0, 0, 70]
+
+
+def test_a_depth_of_two_holds_two_plans() -> None:
+    asked = [asking(0, 3, 100), asking(1, 4, 50), asking(2, 4, 50), asking(3, 1, 120)]
+    assert starts_on(pbs_site(backfill_depth=1), asked, [100, 10, 10, 10])[3] == 120
+    assert starts_on(pbs_site(backfill_depth=2), asked, [100, 10, 10, 10])[3] == 120
+    assert starts_on(pbs_site(strict_ordering=False), asked, [100, 10, 10, 10])[3] == 3
+
+
+def test_a_job_without_walltime_is_expected_in_five_years() -> None:
+    """X3 of the recorded runs."""
+    asked = [asking(0, 2, None), asking(1, 4, 60), asking(2, 1, 86400), asking(3, 1, None)]
+    assert starts_on(pbs_site(), asked, [50, 10, 10, 10]) == [0, 50, 2, 60]
+
+
+def test_a_job_that_can_never_run_takes_no_place() -> None:
+    asked = [asking(0, 3, 100), asking(1, 5, 60), asking(2, 4, 60), asking(3, 1, 600)]
+    assert starts_on(pbs_site(), asked, [100, 10, 10, 10]) == [0, -1, 100, 110]
+
+
+def test_a_soft_walltime_is_what_pbs_plans_by() -> None:
+    asked = [asking(0, 3, 1000, soft_walltime_s=100), asking(1, 4, 60), asking(2, 1, 98), asking(3, 1, 99)]
+    assert starts_on(pbs_site(), asked, [100, 10, 10, 10]) == [0, 100, 2, 110]
+
+
+# preempting: Jobs of express queues take the nodes of others.
+
+ASKED = [asking(0, 2, 100), asking(1, 1, 100), asking(2, 1, 100), asking(10, 2, 20, queue="express"), asking(11, 4, 50)]
+
+
+@pytest.mark.parametrize(("order", "last"), [("SCR", 62), ("CR", 62), ("R", 70)])
+def test_the_youngest_jobs_give_way_and_go_on(order: str, last: int) -> None:
+    """The two jobs of one node ran 9 and 8 s. Suspended, they have the rest behind the express job, and requeued, all of it."""
+    assert starts_on(pbs_site(preempt_order=order), ASKED, [40, 40, 40, 20, 10]) == [0, 1, 2, 10, last]
+
+
+def test_preempted_jobs_are_counted() -> None:
+    submit = np.array([job.submit_s for job in ASKED])
+    ran = np.array([40, 40, 40, 20, 10])
+    limit = np.array([job.time_s for job in ASKED])
+    outcome = PbsReplayer(pbs_site(), ASKED).replay(
+        Jobs(submit, ran, np.ones(5, dtype=np.int64), limit, limit), Cluster(16)
+    )
+    assert outcome.counts == {"never started": 0, "preempted": 2} and preempt_youngest is not None
+
+
+def test_preempted_jobs_come_before_queues_in_the_order_of_their_preemption() -> None:
+    """The high queue's job was there first, and waits until the two that gave way have gone on."""
+    asked = [asking(0, 4, 100), asking(1, 4, 50, queue="high"), asking(5, 4, 20, queue="express")]
+    assert starts_on(pbs_site(by_queue=True), asked, [40, 10, 20]) == [0, 60, 5]
+
+
+# queueing: The order of the queue.
+
+WAITING = [asking(0, 4, 60), asking(1, 4, 50), asking(2, 4, 20, queue="high"), asking(3, 4, 30, priority=7)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "starts"),
+    [
+        ({}, [0, 10, 20, 30]),
+        ({"by_queue": True}, [0, 20, 10, 30]),
+        ({"job_sort_key": '"walltime LOW"'}, [0, 30, 10, 20]),
+        ({"job_sort_key": '"job_priority HIGH"'}, [0, 20, 30, 10]),
+        ({"job_sort_formula": "queue_priority - walltime"}, [0, 30, 10, 20]),
+        ({"job_sort_formula": "eligible_time"}, [0, 10, 20, 30]),
+    ],
+)
+def test_orders(settings: dict[str, str | bool], starts: list[int]) -> None:
+    assert starts_on(pbs_site(**settings), WAITING, [10, 10, 10, 10]) == starts
+
+
+def test_eligible_time_has_what_was_kept_and_what_runs() -> None:
+    engine = idle_pbs(pbs_site(), [asking(0, 1, 60)], np.array([0]), PbsPhases())
+    engine.waiting.eligible[0], engine.waiting.since[0] = 5, 10
+    assert eligible_time(engine.waiting, 0, 30) == 25
+
+
+# requests: Requests as arrays.
+
+ORDER = np.arange(4)
+
+
+def test_jobs_that_ask_for_the_same_are_one_ask() -> None:
+    asked = [asking(0, 2, 60), asking(5, 2, 90), asking(9, 2, 60, sharing="excl")]
+    site, asks, ask = site_and_asks(pbs_site(), asked, ORDER)
+    assert ask.tolist() == [0, 0, 1] and asks.total.tolist() == [[8], [8]] and asks.chunks.tolist() == [2, 2]
+    assert site.amounts.tolist() == [[4]] * 4
+
+
+def test_words_and_hosts_narrow_the_nodes() -> None:
+    asked = [PbsJob(0, (Piece(1, {"ncpus": 1}, ("vnode=n2",)), Piece(1, {"ncpus": 1}, ("fast=true",))))]
+    site, asks, _ = site_and_asks(pbs_site(), asked, ORDER)
+    assert site.usable[asks.mask].tolist() == [[False, False, True, False], [False] * 4]
+
+
+def test_a_job_without_walltime_plans_for_five_years() -> None:
+    assert asking(0, 1, None).time_s == FIVE_YEARS
+    assert node_amount(pbs_site().nodes[0], "ngpus") == 2
+
+
+def test_an_unknown_reservation_is_an_error() -> None:
+    with pytest.raises(ValueError, match="R9"):
+        site_and_asks(pbs_site(), [asking(0, 1, 60, reservation="R9")], ORDER)
+
+
+# settings: Settings of PBS.
+
+
+def test_defaults_are_those_of_pbs() -> None:
+    settings = cycle_settings(pbs_site(by_queue=True, strict_ordering=False).scheduler)
+    assert settings.strict == 0 and settings.by_queue == 1 and settings.depth == 1 and settings.iteration == 600
+    assert settings.preempt_way == SUSPENDED and settings.decay_time == 86400 and settings.express_priority == 150
+
+
+def test_settings_are_read_as_the_files_write_them() -> None:
+    site = pbs_site(fairshare_decay_time="00:01:00", preempt_order="R", fair_share="True", backfill_depth=3)
+    settings = cycle_settings(site.scheduler)
+    assert (
+        settings.decay_time == 60
+        and settings.preempt_way == REQUEUED
+        and settings.fair_share == 1
+        and settings.depth == 3
+    )
+    assert queue_depths(site) == (-1, -1, -1)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_modelled"),
+    [
+        ("eligible_time - min(walltime*sqrt(ncpus), 720)", True),
+        ("queue_priority + 2*job_priority", True),
+        ("fairshare_perc", False),
+    ],
+)
+def test_formulas_are_replayed_or_named(text: str, is_modelled: bool) -> None:
+    scheduler = pbs_site(job_sort_formula=f'"{text}"').scheduler
+    assert formula_text(scheduler) == text
+    assert (unmodelled_formula(scheduler) == "") == is_modelled
+    if is_modelled:
+        assert sort_formula(scheduler) is not None

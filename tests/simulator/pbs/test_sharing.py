@@ -1,12 +1,38 @@
-"""Fair share."""
+"""Tests of simulator/pbs: replaying, sharing, starting, state."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.pbs.placing import find_nodes
+from simulator.pbs.replaying import PbsReplayer, idle_pbs, sort_amount
 from simulator.pbs.settings import PbsPhases
 from simulator.pbs.sharing import add_to_usage, goes_first_by_share, pbs_share_tree, usage_rate
+from simulator.pbs.starting import end_pbs_job, start_pbs_job
+from simulator.pbs.state import UNSET
 from tests.simulator.pbs_site import asking, pbs_site, starts_on
+
+# replaying: PBS as a replayer.
+
+
+def test_an_outcome_has_starts_and_refuses_other_jobs() -> None:
+    asked = [asking(0, 1, 60), asking(5, 5, 60)]
+    assert starts_on(pbs_site(), asked, [30, 30]) == [0, -1]
+    one = np.ones(1, dtype=np.int64)
+    with pytest.raises(ValueError, match="1 jobs, but requests of 2"):
+        PbsReplayer(pbs_site(), asked).replay(Jobs(one, one, one, one, one), Cluster(16))
+
+
+def test_keys_sort_by_amounts_of_the_whole_job() -> None:
+    assert sort_amount(asking(0, 2, 90), "ncpus", pbs_site()) == 8
+    assert sort_amount(asking(0, 2, 90), "walltime", pbs_site()) == 90
+    assert sort_amount(asking(0, 2, 90), "fair_share_perc", pbs_site()) == 50
+
+
+# sharing: Fair share.
 
 
 def test_the_first_floor_that_differs_decides() -> None:
@@ -29,3 +55,25 @@ def test_who_has_used_less_comes_first() -> None:
     asked = [asking(0, 4, 60), asking(5, 4, 60), asking(6, 4, 60, user="cid")]
     assert starts_on(site, asked, [50, 10, 10], PbsPhases()) == [0, 60, 50]
     assert np.isfinite(pbs_share_tree(site, ["ann"], 1, 0).usage).all()
+
+
+# starting: Starts and ends.
+
+
+def test_a_job_gives_back_what_it_took() -> None:
+    engine = idle_pbs(pbs_site(), [asking(0, 2, 60)], np.array([0]), PbsPhases())
+    rows = find_nodes(engine.site, engine.asks, engine.tops, engine.scratch, engine.load, 0, (0, 60))
+    start_pbs_job(engine, 0, rows, 7)
+    assert engine.load.total.tolist() == [8] and engine.load.jobs.tolist() == [1, 1, 0, 0]
+    assert engine.running.end[0] == 67
+    end_pbs_job(engine, 0)
+    assert engine.load.total.tolist() == [16] and engine.load.jobs.sum() == 0 and engine.running.end[0] == UNSET
+
+
+# state: The state of the engine.
+
+
+def test_nothing_runs_at_first() -> None:
+    engine = idle_pbs(pbs_site(), [asking(0, 2, 60), asking(1, 1, 60)], np.array([0, 1]), PbsPhases())
+    assert engine.load.total.tolist() == [16] and (engine.running.start == UNSET).all()
+    assert engine.running.first.tolist() == [0, 2, 3] and engine.tops.free.shape[1:] == (4, 1)

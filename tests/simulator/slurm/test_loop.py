@@ -1,4 +1,4 @@
-"""Replays in the order of time."""
+"""Tests of simulator/slurm: backfill, loop, main_pass, replaying."""
 
 from __future__ import annotations
 
@@ -9,12 +9,69 @@ import pytest
 
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, backfill_cycle
 from simulator.slurm.loop import run_replay
-from simulator.slurm.replaying import Phases, new_replay
-from tests.simulator.slurm_site import SITE, columns_of
+from simulator.slurm.main_pass import main_pass
+from simulator.slurm.nodes.selection import choose_nodes
+from simulator.slurm.replaying import Phases, SlurmReplayer, new_replay
+from simulator.slurm.starting import begin_job
+from studies.slurm.decisions import judge
+from studies.slurm.golden_runs import read_golden_run
+from tests.shared import shared_file
+from tests.simulator.slurm_site import SITE, columns_of, engine_of, no_decisions, queue_of, with_reservation
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Absence
+
+# backfill: The backfill cycle: on small cases, and on recorded cycles of the real one.
+
+
+def test_a_plan_takes_whole_nodes_and_lower_jobs_start_only_before_it() -> None:
+    whole = {"min_nodes": 4, "max_nodes": 4, "exclusive": True}
+    engine = engine_of(
+        [
+            Request(0, limit_s=600, min_nodes=3, max_nodes=3, exclusive=True),
+            Request(0, limit_s=600, **whole),
+            Request(0, limit_s=900, tasks=1),
+            Request(0, limit_s=300, tasks=1),
+            Request(0, limit_s=60, tasks=17),
+        ]
+    )
+    engine.scratch.allowed[:] = True
+    begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
+    decisions = no_decisions(engine)
+    backfill_cycle(engine, queue_of(engine, *((job, 0) for job in (1, 2, 3, 4))), decisions, 30)
+    assert decisions.kind[:4].tolist() == [PLANNED, PLANNED, STARTED, NEITHER]
+    assert decisions.start[:3].tolist() == [600, 1200, 30] and decisions.end[:2].tolist() == [1200, 2100]
+    assert decisions.nodes[0].all() and decisions.nodes[2].astype(int).tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(("rows", "tested"), [(3, 2), (4, 3), (9, 4)])
+def test_a_cycle_ends_when_its_table_is_full(rows: int, tested: int) -> None:
+    """The first plan begins with the window and takes two rows, the others one: they begin where one ends."""
+    site = replace(
+        SITE,
+        scheduler=replace(
+            SITE.scheduler, values={"bf_node_space_size": rows, "bf_window": 600, "selecttype": "cons_tres"}
+        ),
+    )
+    whole = {"min_nodes": 4, "max_nodes": 4, "exclusive": True}
+    engine = engine_of([Request(0, limit_s=600, **whole) for _ in range(5)], site)
+    engine.scratch.allowed[:] = True
+    begin_job(engine, 0, 0, choose_nodes(engine, engine.free, 0, 0), 0)
+    queue = queue_of(engine, *((job, 0) for job in (1, 2, 3, 4)))
+    assert backfill_cycle(engine, queue, no_decisions(engine), 570) == tested
+
+
+@pytest.mark.parametrize("scenario", ["S2", "S8", "S10"])
+def test_first_recorded_cycles_are_decided_as_by_the_real_one(scenario: str) -> None:
+    tally = judge(read_golden_run(shared_file("golden", "slurm", scenario, "run1")), 40)
+    assert tally.cycles == 40 and tally.differences == []
+
+
+# loop: Replays in the order of time.
 
 WHOLE = {"min_nodes": 4, "max_nodes": 4, "exclusive": True}
 
@@ -85,3 +142,48 @@ def test_a_job_over_a_limit_on_submitted_jobs_is_refused() -> None:
     site = replace(SITE, limits=(Limit("user", "x/u", "submitted", "user", "jobs", 1),))
     asked = [Request(second, limit_s=60, tasks=1) for second in (0, 5, 40)]
     assert starts(asked, [30, 30, 30], Phases(10, 59), site) == [0, -1, 40]
+
+
+# main_pass: The main scheduler.
+
+
+def started(asked: list[Request], rows: list[tuple[int, int]], depth: int = 100, site: object = SITE) -> list[int]:
+    engine = engine_of(asked, site)  # type: ignore[arg-type]
+    main_pass(engine, queue_of(engine, *rows), depth, 0)
+    return [job for job in range(len(asked)) if engine.running.start[job] >= 0]
+
+
+def test_a_job_that_does_not_fit_closes_its_partition_and_its_nodes_for_others() -> None:
+    small, large = Request(0, limit_s=600, tasks=1), Request(0, limit_s=600, min_nodes=3, max_nodes=3, tasks=12)
+    too_large = Request(0, limit_s=600, min_nodes=3, max_nodes=3)
+    assert started([large, large, small], [(0, 0), (1, 0), (2, 0)]) == [0]
+    assert started([too_large, small, small], [(0, 1), (1, 0), (2, 1)]) == [1]
+
+
+def test_jobs_over_a_limit_and_reservations_of_all_nodes_block_nobody() -> None:
+    over, small = Request(0, limit_s=600, tasks=17), Request(0, limit_s=600, tasks=1)
+    assert started([over, small], [(0, 0), (1, 0)]) == [1]
+    long, short = Request(0, limit_s=900, tasks=1), Request(0, limit_s=60, tasks=1)
+    assert started([long, short], [(0, 0), (1, 0)], site=with_reservation()) == [1]
+
+
+def test_it_looks_at_so_many_jobs() -> None:
+    small = Request(0, limit_s=600, tasks=1)
+    assert started([small] * 4, [(job, 0) for job in range(4)], depth=2) == [0, 1]
+
+
+# replaying: Slurm as a replayer.
+
+
+def jobs_of(submit: list[int], runtime: list[int]) -> Jobs:
+    limit = np.maximum(np.array(runtime), 60)
+    return Jobs(np.array(submit), np.array(runtime), np.ones(len(submit), dtype=np.int64), limit, limit)
+
+
+def test_an_outcome_has_starts_and_names_jobs_that_never_start() -> None:
+    asked = [Request(0, limit_s=60, tasks=2), Request(5, limit_s=60, tasks=17)]
+    replayer = SlurmReplayer(SITE, cluster_arrays(SITE), columns_of(asked), Phases.drawn(1))
+    outcome = replayer.replay(jobs_of([0, 5], [30, 30]), Cluster(16))
+    assert outcome.schedule.start.tolist() == [0, -1] and outcome.counts == {"never started": 1}
+    with pytest.raises(ValueError, match="3 jobs, but requests of 2"):
+        replayer.replay(jobs_of([0, 5, 6], [30, 30, 30]), Cluster(16))

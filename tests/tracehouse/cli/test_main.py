@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli: completion, errors, main, parts, session, ui."""
+"""Tests of tracehouse/cli: completion, errors, main, parts, replay_grade, session, ui."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from assets.replay import grade, loading
 from assets.replay.scored_part import PartOptions
 from pipelines.web.headers import HOSTS_VARIABLE
 from simulator.policies.plugins import FOLDER_VARIABLE
@@ -25,6 +26,7 @@ from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.main import COMMANDS, load_command, main
 from tracehouse.cli.parts import OPTIONS as PARTS_OPTIONS
 from tracehouse.cli.parts import part_options, take_part
+from tracehouse.cli.replay import say_grade
 from tracehouse.cli.session import begin_session
 from traces.common.log import LogError
 from warehouse import WarehouseError
@@ -46,7 +48,7 @@ def test_an_unknown_shell() -> None:
 
 
 def completed(words: str, number: int) -> list[str]:
-    """What bash is told for the word of this number, by a process that may load nothing that takes long."""
+    """What bash gets for the word of this number, by a process that may load nothing that takes long."""
     code = "import sys; sys.modules.update(dagster=None, torch=None); from tracehouse.cli.main import main; main(prog_name='tracehouse')"
     asked = {"_TRACEHOUSE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(number)}
     done = subprocess.run(
@@ -354,3 +356,19 @@ def test_a_busy_port_ends_in_a_sentence(catalogue: Path, monkeypatch: pytest.Mon
 def test_an_address_that_is_not_of_this_machine(catalogue: Path) -> None:
     assert "cannot be listened on" in fail("ui", "--host", "192.0.2.1", "--port", "4001")
     assert "cannot be listened on" in fail("ui", "--host", "no.such.host.invalid", "--port", "4001")
+
+
+# replay_grade: How far replays of a source can be trusted is said below their results.
+
+
+def test_the_grade_of_a_source_is_said(
+    catalogue: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say_grade("lublin-256")  # which is not loaded
+    monkeypatch.setattr(loading, "is_loaded", lambda source: True)
+    monkeypatch.setattr(grade, "grade_text", lambda warehouse, source: None)
+    say_grade("lublin-256")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(grade, "grade_text", lambda warehouse, source: "grade B")
+    say_grade("lublin-256")
+    assert capsys.readouterr().err == "\nHow far replays of lublin-256 can be trusted: grade B\n"

@@ -49,7 +49,7 @@ def broken(procs):
 """
 
 
-# What is told.
+# What is printed.
 
 
 def test_replay_of_lublin_equals_two_other_simulators(catalogue: Path, tmp_path: Path) -> None:

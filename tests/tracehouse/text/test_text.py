@@ -1,7 +1,9 @@
-"""Tests of tracehouse/text: cluster_text, replay_text, tables, training_text, what_if_text."""
+"""Tests of tracehouse/text: cluster_text, replay_text, rules_text, tables, training_text, what_if_text."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,12 @@ import pytest
 
 from assets.policies.verdicts import JudgedRules
 from assets.replay.scenarios.results import ScenarioResults
+from models.identification.identify import Identification
+from models.identification.orders import OrderEvidence
+from models.identification.rules import HOURS, ORDER, RUNNING_JOBS, Bound, Evidence, IdentifiedRule, RejectedRule
+from models.identification.sentences import sentence_of
 from models.judging.chance import cloud_around, random_orders
+from models.judging.fidelity import agreement_of
 from models.judging.judge import judge
 from models.judging.panel import Replayed
 from simulator.engine.replay import replay
@@ -19,9 +26,49 @@ from tests.simulator.busy import PROCS, busy_jobs
 from tests.traces.cluster.clusters import CLUSTER, DESCRIBED, REMARKS
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
 from tracehouse.text.replay_text import compare_text
+from tracehouse.text.rules_text import identification_text, identification_values
 from tracehouse.text.tables import TableColumn, cut, fitted_table, folded, terminal_width
 from tracehouse.text.training_text import SLURMS_PRIORITY, print_ratios
 from tracehouse.text.what_if_text import what_if_text
+
+# rules_text: What `tracehouse cluster identify` prints.
+
+RULE = IdentifiedRule(RUNNING_JOBS, "user", 10, evidence=Evidence(34, 31))
+WAITS = np.arange(200) * 100
+SAME = agreement_of(WAITS, WAITS, WAITS)
+RESULT = Identification(
+    64,
+    (replace(RULE, sentence=sentence_of(RULE)),),
+    (IdentifiedRule(HOURS, "all", origin="declared"),),
+    (RejectedRule(IdentifiedRule(ORDER, "all", word="SJF"), "the waits fit no better"),),
+    7,
+    400,
+    OrderEvidence(0),
+    agreement_of(WAITS, WAITS * 0, WAITS),
+    SAME,
+    SAME,
+)
+
+
+def test_declared_found_and_unknown_are_told_apart() -> None:
+    lines = identification_text("mine", RESULT, False, None).splitlines()
+    assert lines[0] == "mine: 1 rule found in the first half of the log"
+    assert lines[1] == "  1. Each user has at most 10 running jobs: seen for 31 of 34 that could have had more."
+    text = "\n".join(lines)
+    assert "declared  hours" in text and "found     1 above" in text
+    assert "unknown   size, order, backfilling (nothing better than what replays assume); memory" in text
+    assert "search    7 of at most 400 replays, 1 candidates rejected" in text and "neighbouring months" in text
+    assert "Jobs start in the order of SJF. Rejected: the waits fit no better." in identification_text(
+        "mine", RESULT, True, None
+    )
+
+
+def test_values_are_json() -> None:
+    rule = replace(RULE, bounds=(Bound("ann", 0, 5),))
+    values = json.loads(json.dumps(identification_values(replace(RESULT, rules=(rule,)))))
+    assert values["rules"][0]["bounds"] == [{"holder": "ann", "since_s": 0, "value": 5}]
+    assert values["rejected"][0]["because"] == "the waits fit no better"
+
 
 # cluster_text: What people read of a cluster, and of each key of its configuration.
 

@@ -1,4 +1,4 @@
-"""Tests of traces/catalogue: catalogue, checking, clusters, places, sources."""
+"""Tests of traces/catalogue: catalogue, checking, clusters, found_rules, places, sources."""
 
 from __future__ import annotations
 
@@ -13,11 +13,24 @@ from tests.traces.cluster.clusters import CLUSTER
 from traces.catalogue.catalogue import Readers, inbox_name, load_catalogue
 from traces.catalogue.checking import Checker
 from traces.catalogue.clusters import cluster_names, cluster_path, clusters_of_source, load_cluster
+from traces.catalogue.found_rules import (
+    BEGIN,
+    adopted_text,
+    found_path,
+    load_found,
+    rule_counts,
+    with_found,
+    without_found,
+)
 from traces.catalogue.places import PROJECT, home, inbox, local_catalogue_path, pseudonym_key_path
 from traces.catalogue.sources import FORMATS, NAME, CatalogueError, Source
-from traces.cluster.description import description_at
-from traces.cluster.remarks import DescribedCluster
-from traces.cluster.toml_writing import cluster_toml
+from traces.cluster.accounts import FOUND, Limit
+from traces.cluster.description import ClusterDescription, description_at
+from traces.cluster.nodes import Node
+from traces.cluster.remarks import ConfigurationError, DescribedCluster
+from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.toml_reading import parse_cluster_toml
+from traces.cluster.toml_writing import cluster_toml, rules_toml
 
 # catalogue: Which sources there are: of the project, of the second catalogue, of the inbox.
 
@@ -305,3 +318,35 @@ def test_what_is_not_declared_is_left_to_the_log() -> None:
     source = Source("mine", FORMATS[0], Path("log"))
     assert (source.procs, source.nodes, source.time_zone, source.columns) == (None, None, None, "")
     assert not source.drop_wider and not source.pseudonyms and not source.generator
+
+
+# found_rules: Found rules stand at the end of a cluster's file, once, and go again.
+
+SEEN = ClusterDescription(
+    "mine",
+    (Node("n1", 4),),
+    limits=(Limit("cluster", "", "running", "user", "jobs", 5, "ann", begin_s=3, end_s=9, origin=FOUND),),
+    reservations=(AdvanceReservation("b", 5, 6, repeats="weekday", origin=FOUND),),
+    gates=(Gate((0,), 5, 6, origin=FOUND),),
+)
+PLAIN = ClusterDescription("mine", SEEN.nodes, limits=(Limit("cluster", "", "running", "all", "jobs", 9),))
+
+
+def test_tables_are_replaced_and_taken_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    path = tmp_path / "mine.toml"
+    before = cluster_toml(DescribedCluster(PLAIN, ()))
+    path.write_text(before)
+    text = adopted_text(path, rules_toml(SEEN))
+    described = parse_cluster_toml(text, "mine.toml").description
+    assert described.limits == (*PLAIN.limits, *SEEN.limits) and described.gates == SEEN.gates
+    assert described.reservations == SEEN.reservations and rule_counts(described) == (1, 3)
+    assert with_found(text, rules_toml(SEEN)).count(BEGIN) == 1
+    assert rule_counts(without_found(described)) == (1, 0)
+    assert with_found(text, "").strip() == before.strip()
+    with pytest.raises(ConfigurationError):
+        adopted_text(path, "[[limits]]\nowner = 5\n")
+    assert load_found("mine") is None
+    found_path("mine").parent.mkdir(parents=True)
+    found_path("mine").write_text(cluster_toml(DescribedCluster(SEEN, ())))
+    assert load_found("mine") == SEEN

@@ -14,7 +14,7 @@ def written(folder: Path, content: bytes | str, name: str) -> Path:
 
 
 def assert_adds_up(log: ParsedLog) -> None:
-    """Every line of the file is told of once."""
+    """Every line of the file counts once."""
     assert log.lines == log.accepted + log.kept + sum(log.ignored.values()) + log.rejected
     assert log.lines == log.line_counts().total()
     assert len(set(log.records["line"].to_list()) | set(log.rejects["line"].to_list())) == log.accepted + log.rejected

@@ -177,7 +177,7 @@ SLURM_ORDERS = {
     "a blank line before the steps": _PLAIN.replace("\n12.0", "\n\n12.0"),
     "a broken line before the steps": _PLAIN.replace("\n12.0", "\nx\n12.0"),
     "the header again before the steps": _PLAIN.replace("\n12.0", f"\n{'|'.join(_COLUMNS)}\n12.0"),
-    "the job is told again after a requeue": table(_JOB, *_STEPS[:1], _JOB, *_STEPS[1:]),
+    "the job comes again after a requeue": table(_JOB, *_STEPS[:1], _JOB, *_STEPS[1:]),
 }
 
 

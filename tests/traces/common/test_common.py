@@ -1,4 +1,4 @@
-"""Tests of traces/common: columns, ends, log, queue, spans."""
+"""Tests of traces/common: columns, compiled, ends, log, queue, spans."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+import compilation
 import sql
+import traces
 from assets.ingest.reading import reader_of
+from compilation import source_hash
 from tests.traces.common.logs import written
 from traces.catalogue.sources import Source
+from traces.common import compiled
 from traces.common.blocks import LogStream, first_bytes
 from traces.common.columns import Columns
 from traces.common.ends import END_STATES, FAULTS
@@ -31,6 +35,7 @@ from traces.common.spans import integers_of, line_starts, lines_of, renamed_text
 from traces.formats import guess_format
 from traces.swf.fields import FIELDS
 from traces.swf.reader import read_swf
+from traces.swf.scan import scan_swf
 
 # columns: Slices of rows become one frame: arrays, constants, and columns with nulls, mapped from files where they
 # are long.
@@ -342,3 +347,17 @@ def test_lines_come_without_their_ends() -> None:
 def test_numbers_are_null_where_they_are_missing() -> None:
     found = integers_of(np.array([1, -5, 3]), -5)
     assert pl.Series(pl.from_arrow(found)).to_list() == [1, None, 3]
+
+
+# compiled: The compiler of this room covers all its files.
+
+
+def test_the_cache_has_a_key_of_all_files_of_the_room() -> None:
+    expected = source_hash(Path(compilation.__file__).parent, Path(traces.__file__).parent)
+    assert compiled._COMPILER.source_hash == expected
+    assert compiled._COMPILER.folder.name.startswith("traces-")
+
+
+def test_compiled_functions_are_kept_there() -> None:
+    scan_swf(b"")
+    assert any(compiled._COMPILER.folder.glob("traces.swf.scan._scan-*.nbc"))

@@ -47,7 +47,7 @@ BARE = (
     b"04/05/2017 13:06:53;E;46.head;user=bob queue=short ctime=1491390300 start=1491390307 exec_host=n1/0-1,7 end=1491390413 "
     b"Exit_status=0"
 )
-"""What is asked for and given is told by whatever piece is put into it."""
+"""What is asked for and given is read from whatever piece is put into it."""
 REQUEUED = PRO.replace(b";E;", b";R;").replace(b"Exit_status=-29", b"Exit_status=-3")
 OTHERS = (
     REQUEUED, TORQUE.replace(b";E;", b";R;"), b"06/28/2017 14:31:09;R;80.head;queue=default",

@@ -1,16 +1,21 @@
-"""The reader of OSZICAR and standard output: every form of a line, whose steps they are, and how a run came to its end."""
+"""Tests of traces/vasp: oszicar, synthetic."""
 
 from __future__ import annotations
 
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.traces.vasp.vasp_lines import TOP, electronic, ionic, iteration, launch, loop
+from tests.traces.vasp.vasp_lines import TOP, electronic, ionic, iteration, launch, loop, read_runs
 from traces.vasp.oszicar import PrintedStep, add_residuals, ending, job_id_of, read_oszicar
 from traces.vasp.outcar import ElectronicStep, Launch
+from traces.vasp.synthetic import SyntheticOptions, write_runs
+
+# oszicar: The reader of OSZICAR and standard output: every form of a line, whose steps they are, and how a run came
+# to its end.
 
 HEADING = "       N       E                     dE             d eps       ncg     rms          rms(c)\n"
 DAV = "DAV:   1     0.949168864126E+01    0.94917E+01   -0.27052E+03   192   0.464E+02\n"
@@ -132,7 +137,7 @@ def test_columns_of_stars_that_touch_shift_no_value() -> None:
 
 
 def test_numbers_of_ionic_steps() -> None:
-    """They are told behind the step; a number of stars counts one on, and a restart begins anew."""
+    """They are reported behind the step; a number of stars counts one on, and a restart begins anew."""
     seventh, stars = IONIC.replace("   1 F", "   7 F"), IONIC.replace("   1 F", "**** F")
     assert [found.ionic_step for found in steps(DAV + seventh + DAV + stars + DAV + stars + DAV + IONIC + DAV)] == [
         1,
@@ -329,3 +334,39 @@ def test_an_ending_of_any_bytes() -> None:
 )
 def test_job_ids(name: str, text: str, job_id: str | None) -> None:
     assert job_id_of(name, text.encode()) == job_id
+
+
+# synthetic: Synthetic runs: files that are read like real ones, the same for the same seed.
+
+
+def test_many_synthetic_runs(tmp_path: Path) -> None:
+    """The last three of them are left on their way."""
+    write_runs(tmp_path, SyntheticOptions(20, 7, unfinished=3))
+    found = read_runs(tmp_path)
+    assert list(found) == [f"synthetic-{number:05d}" for number in range(20)]
+    assert [read.runs["state"].to_list() for read in found.values()] == [["finished"]] * 17 + [["cut_off"]] * 3
+    for read in found.values():
+        assert read.rejects.is_empty()
+        assert (
+            read.runs["residuals_told"].to_list() == read.runs["electronic_steps"].to_list() == [read.electronic.height]
+        )
+
+
+def test_the_same_options_give_the_same_files(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        write_runs(tmp_path / folder, SyntheticOptions(3, 5, unfinished=1))
+    files = [sorted(path for path in (tmp_path / folder).rglob("*") if path.is_file()) for folder in ("a", "b")]
+    assert [path.relative_to(tmp_path / "a") for path in files[0]] == [
+        path.relative_to(tmp_path / "b") for path in files[1]
+    ]
+    assert len(files[0]) == 3 * 5
+    assert all(ours.read_bytes() == theirs.read_bytes() for ours, theirs in zip(*files, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"runs": 0}, "runs"), ({"runs": 3, "unfinished": 4}, "unfinished"), ({"single_share": 1.5}, "single_share")],
+)
+def test_bad_options_name_themselves(options: dict[str, float], says: str) -> None:
+    with pytest.raises(ValueError, match=f"^{says} "):
+        SyntheticOptions(**options)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Folders of VASP runs: which of them are runs, what is read of each, and that whatever cannot be read is told of."""
+"""Folders of VASP runs: which of them are runs, what is read of each, and that whatever cannot be read is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of VASP runs that are damaged, unfinished or still growing: what is told of them, and what is not lost."""
+"""Folders of VASP runs that are damaged, unfinished or still growing: what is reported of them, and what is not lost."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_packed_in_a_way_that_is_not_read(beside: tuple[str, ...], tmp_path: Pat
 
 
 def test_packed_so_beside_one_that_is_read(tmp_path: Path) -> None:
-    """Two relaxations, of which one cannot be read: that is told."""
+    """Two relaxations, of which one cannot be read: that is reported."""
     written(tmp_path / "OUTCAR.relax1.bz2", "x")
     written(tmp_path / "OUTCAR.relax2")
     (read,) = read_runs(tmp_path).values()
@@ -111,7 +111,7 @@ def test_what_stands_before_the_damage_is_read(suffix: str, tmp_path: Path) -> N
 
 
 def test_damage_at_the_very_end(tmp_path: Path) -> None:
-    """The check sum is wrong: all of it can be read, and it is told of."""
+    """The check sum is wrong: all of it can be read, and it is reported."""
     packed = gzip.compress(WHOLE.encode())
     written(tmp_path / "OUTCAR.gz", packed[:-8] + bytes(4) + packed[-4:])
     (read,) = read_runs(tmp_path).values()

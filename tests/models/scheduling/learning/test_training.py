@@ -47,7 +47,7 @@ def same(a: KernelWeights, b: KernelWeights) -> bool:
 
 
 def stop_after(epochs: int):
-    """Whoever is told of an epoch after that many dies, as a killed process would."""
+    """Whoever hears of an epoch after that many dies, as a killed process would."""
 
     def tell(report: EpochReport) -> None:
         if report.epoch == epochs:

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli/history: periods, who."""
+"""Tests of tracehouse/cli/history: periods, who, why."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 import tracehouse
 from assets.operations.two_periods import compare_periods
 from assets.operations.waits_and_waste import waits_and_waste
+from tests.assets.replay.own.homes import own_home
+from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
 from tests.pipelines.command_line import fail, load_source, succeed
 from tests.tiny import busy_log, warehouse_of
 from tracehouse.cli.history.periods import GROUP_KINDS, periods_text
@@ -85,3 +87,26 @@ def test_all_groups_as_csv_and_from_python(catalogue: Path, tmp_path: Path) -> N
     with pytest.raises(ValueError, match="by 'colour': expected one of user, account, queue"):
         tracehouse.who("two", by="colour")
     assert "unknown period 'yesterday'" in fail("who", "two", "--period", "yesterday")
+
+
+# why: `tracehouse why`.
+
+
+def test_what_why_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    lines = succeed("why", "mine").splitlines()
+    assert lines[0] == "mine: 3 jobs waited 0 h in all, 0.0 h on average" and "cluster two" in lines[1]
+    assert any(line.startswith("memory is missing") and line.endswith("2") for line in lines)
+    assert "by user, most waiting first" in lines
+    job = succeed("why", "mine", "3").splitlines()
+    assert job[0].startswith("job 3 of user user-") and "submitted Mon 2024-01-01 00:00 (UTC), started " in job[0]
+    assert any(line.startswith("longest behind job 2 of user ") for line in job)
+    table = pl.read_csv(io.StringIO(succeed("why", "mine", "--csv", "--queue", "main")))
+    assert table["wait_s"].to_list() == [0, 95, 190] == tracehouse.why("mine")["wait_s"].to_list()
+
+
+def test_what_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    assert "no job '9'" in fail("why", "mine", "9")
+    assert "most are of user-" in fail("why", "mine", "--user", "bob")
+    assert "no job of 'mine' was submitted" in fail("why", "mine", "--period", "2023-01")

@@ -214,7 +214,7 @@ def test_columns_of_a_slurm_log_are_named_once(catalogue: Path, tmp_path: Path) 
 
 
 def test_a_time_zone_that_nobody_gave_is_said(catalogue: Path, tmp_path: Path) -> None:
-    """Before, local times were read with the zone that tracehouse comes with, and nobody was told."""
+    """Before, local times were read with the zone that tracehouse comes with, and nobody heard of it."""
     log = tmp_path / "alps.psv"
     log.write_text(SACCT + "\n" + SACCT_LINE.format(n=1))
     result = call("ingest", log, "--json")

@@ -1,0 +1,131 @@
+"""Tests of papers: archive, compiled, definitions, kept_files, markdown, steady_state."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import compilation
+import papers
+import simulator
+from compilation import source_hash
+from models.judging.judge import Judgement
+from papers import archive, steady_state
+from papers.archive import ARCHIVE_LOGS, LOGS, jobs_of_file, log_file, trace_of_log
+from papers.compiled import RULES_HASH
+from papers.definitions import ASSETS_OF_PAPERS
+from papers.kept_files import kept_archive, members_of, short_floats, write_members
+from papers.markdown import markdown, print_cells, print_heading
+from studies.publishing.results import stored
+from tests.tiny import busy_log
+
+# archive: Logs of the archive: where they are looked for, and what is said where they are not.
+
+
+def test_a_log_that_is_not_there_ends_the_study(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(archive, "SHARED", tmp_path)
+    with pytest.raises(SystemExit, match=r"HPC2N.*cln\.swf\.gz: .* --logs FOLDER"):
+        log_file("HPC2N")
+
+
+def test_a_log_is_read_with_its_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(archive, "SHARED", tmp_path)
+    monkeypatch.setitem(archive.LOGS, "busy", ("busy.swf", 64))
+    (tmp_path / "busy.swf").write_text(busy_log(50))
+    trace = trace_of_log("busy")
+    assert trace.cluster_procs == 64 and len(jobs_of_file(log_file("busy"))) == trace.rows.height == 50
+
+
+# compiled: The room's compiler: its key is what runs by the rules of a paper store.
+
+
+def test_the_hash_is_over_papers_and_what_they_call() -> None:
+    rooms = (Path(room.__file__ or "").parent for room in (compilation, papers, simulator))
+    assert source_hash(*rooms) == RULES_HASH
+
+
+# definitions: Every asset in a paper's folder is loaded.
+
+
+def test_every_asset_of_a_paper_is_listed() -> None:
+    texts = [file.read_text() for file in Path(papers.__file__ or "").parent.rglob("*.py")]
+    keys = {key for text in texts for key in re.findall(r'key=\["experiments", "(\w+)"\]', text)}
+    assert {asset.key.path[-1] for asset in ASSETS_OF_PAPERS} == keys and len(keys) == len(ASSETS_OF_PAPERS)
+
+
+# kept_files: Archives of trained networks.
+
+
+def test_the_same_members_come_back_and_give_the_same_bytes(tmp_path: Path) -> None:
+    members = {"b.json": b"2", "folder/a.csv": b"1,2\n"}
+    for name in ("one", "two"):
+        write_members(tmp_path / name, members)
+    assert members_of(tmp_path / "one") == members and members_of(tmp_path / "three") == {}
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert kept_archive("rlscheduler").exists()
+
+
+def test_short_floats_are_those_of_bfloat16() -> None:
+    weights = np.random.default_rng(1).normal(size=(7, 5)).astype(np.float32)
+    assert (short_floats(weights) == torch.from_numpy(weights).bfloat16().float().numpy()).all()
+    assert (short_floats(short_floats(weights)) == short_floats(weights)).all()
+
+
+# markdown: Tables that are printed row by row are tables.
+
+
+def test_rows_one_by_one_are_the_whole_table(capsys: pytest.CaptureFixture[str]) -> None:
+    print_heading("log", "wait")
+    print_cells("KTH", "12")
+    printed = capsys.readouterr().out
+    assert printed.replace("---", " --- ").splitlines() == markdown(["log", "wait"], [["KTH", "12"]]).splitlines()
+
+
+# steady_state: Kept networks judged in one continuous replay.
+
+
+def test_groups_are_the_trainings_that_were_kept() -> None:
+    groups = steady_state.learned_groups()
+    assert [group.trained_on for group in groups if group.paper == "RLScheduler"] == [
+        "Lublin-1", "SDSC-SP2", "HPC2N", "Lublin-2",
+    ]  # fmt: skip
+    assert all(len(group.rules) == 4 for group in groups if group.paper == "RLScheduler")
+    assert all(rule.weights is not None for group in groups for rule in group.rules)
+
+
+def test_every_log_has_its_table_and_no_row_of_a_paper_dominates_where_nothing_can() -> None:
+    tables = {
+        name.removeprefix("steady_state, "): table
+        for name, table in stored().items()
+        if name.startswith("steady_state, ")
+    }
+    assert set(tables) <= set(LOGS) and set(ARCHIVE_LOGS) <= set(tables)
+    for table in tables.values():
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.lines[2:]]
+        assert rows[0][0].startswith("random orders") and rows[0][6].endswith("dominate")
+        assert {row[0] for row in rows} >= {"SAF", "searched-key", "RLScheduler"}
+        assert all(row[7].endswith("%") for row in rows[1:])
+
+
+def test_several_trainings_share_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ratios:
+        bounded_slowdown = wait = p99_wait = max_wait = 0.5
+
+    class Verdict:
+        def __init__(self, word: str, share: float) -> None:
+            self.word, self.share_as_good, self.ratios = word, share, (Ratios(),)
+
+        def __str__(self) -> str:
+            return self.word
+
+    class Judged:
+        def __init__(self, word: str, share: float) -> None:
+            self.verdict = Verdict(word, share)
+
+    both: list[Judgement] = [Judged("harms", 0.5), Judged("harms", 0.25)]  # type: ignore[list-item]
+    assert steady_state.cells_of(both) == ["0.50"] * 4 + ["2 harms", "25% to 50%"]
+    assert steady_state.cells_of(both[:1])[4:] == ["harms", "50%"]
