@@ -90,7 +90,7 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
 def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
     """What the cluster that is named, or that of the source, adds where nothing is asked for that only an order on processors has: its
     scheduler as the policy, or its limits."""
-    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster", "warm_start"}
+    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster", "warm_start", "edits"}
     if any(given.get(name) not in (None, False, (), []) for name in of_orders):
         return {}
     if given.get("cluster") == "":

@@ -130,7 +130,7 @@ OPTIONS = {
         "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--admit-by",
         "--inspector", "--correction", "--rules", "--window",
         "--warm-start", "--without-queue", "--partition", "--round-walltimes", "--walltime-factor",
-        "--cluster",
+        "--cluster", "--set",
         "--outages", "--cancelled", "--drop-wider", "--trim", "--load", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
         "--topology", "--hops", "--procs-per-node", "--nodes", "--place", "--every", "--switches", "--placing-seed", "--placement",
         "--guard",
@@ -153,7 +153,7 @@ OPTIONS = {
         "SOURCE", "[JOB]...", "--user", "--account", "--queue", "--partition", "--period", "--by", "--replay", "--top", "--csv",
     ],
     "what-if": [
-        "SCENARIOS", "--source", "--cluster",
+        "SCENARIOS", "--source", "--cluster", "--set", "--change",
         "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
         "--json",
     ],
