@@ -7,7 +7,7 @@ from assets.replay.own.wait_causes import WaitCauses, wait_causes
 from assets.report.look import charts
 from assets.report.page import Block, Chart, Heading, Section, Table, unique_labels
 from assets.report.words import duration_text, share
-from simulator.slurm.waiting.words import KEPT_NAMES, KEPT_WORDS
+from simulator.slurm.waiting.words import CAUSE_WORDS
 from warehouse import Warehouse, first_row
 
 LONGEST_EXPLAINED = 500_000
@@ -15,7 +15,6 @@ LONGEST_EXPLAINED = 500_000
 MOST_EXPLAINED = 8
 FEWEST_SHARE = 0.005
 """Causes of less than this part of all waiting are left out of the picture."""
-_SAID = dict(zip(KEPT_NAMES.values(), KEPT_WORDS.values(), strict=True))
 
 
 def waiting_section(warehouse: Warehouse, source: str) -> Section | None:
@@ -35,14 +34,17 @@ def waiting_blocks(causes: WaitCauses) -> list[Block]:
     """What kept jobs, by cause, and most for whom."""
     hours = float(causes.jobs["wait_s"].sum()) / 3600
     table = causes.of().sort("hours", descending=True)
-    rows = [[_SAID[cause], f"{each:,.1f}", share(each / hours), f"{jobs:,}"] for cause, each, jobs in table.iter_rows()]
+    rows = [
+        [CAUSE_WORDS[cause], f"{each:,.1f}", share(each / hours), f"{jobs:,}"]
+        for cause, each, jobs in table.iter_rows()
+    ]
     blocks: list[Block] = [
         f"Jobs waited {hours:,.0f} hours in all, from the log's own starts, by {causes.basis}.",
         Table("Hours of waiting by cause", ("what kept them", "hours", "of all", "jobs"), rows),
     ]
     shown = table.filter(table["hours"] >= FEWEST_SHARE * hours)
     if shown.height:
-        labels = [_SAID[cause] for cause in shown["cause"]]
+        labels = [CAUSE_WORDS[cause] for cause in shown["cause"]]
         blocks.append(
             Chart(
                 "waiting-by-cause",
@@ -74,7 +76,7 @@ def _by_group(causes: WaitCauses) -> list[Block]:
                 [
                     str(row["value"]),
                     duration_text(3600 * row["hours"] / row["jobs"]),
-                    _SAID[row["cause"]],
+                    CAUSE_WORDS[row["cause"]],
                     share(row["share"]),
                 ]
                 for row in groups.head(MOST_EXPLAINED).iter_rows(named=True)
