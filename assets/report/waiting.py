@@ -1,8 +1,9 @@
-"""Why jobs waited, as a section of the report: hours of waiting by cause."""
+"""Why jobs waited, and what requests for too much time cost, as sections of the report."""
 
 from __future__ import annotations
 
 from assets.operations.cluster_check import described_cluster
+from assets.replay.own.over_asking import over_asking
 from assets.replay.own.wait_causes import WaitCauses, wait_causes
 from assets.report.look import charts
 from assets.report.page import Block, Chart, Heading, Section, Table, unique_labels
@@ -12,6 +13,8 @@ from warehouse import Warehouse, first_row
 
 LONGEST_EXPLAINED = 500_000
 """Longer logs have no such section, since it would take minutes: `tracehouse why` has it."""
+LONGEST_REPLAYED = 20_000
+"""Jobs of a log whose replays with better requests the report waits for: `tracehouse who --waste` has those of longer ones."""
 MOST_EXPLAINED = 8
 FEWEST_SHARE = 0.005
 """Causes of less than this part of all waiting are left out of the picture."""
@@ -65,6 +68,43 @@ def waiting_blocks(causes: WaitCauses) -> list[Block]:
         "description lacks. `tracehouse why` has the same for one job, a user, a queue or a period."
     )
     return blocks
+
+
+def requests_section(warehouse: Warehouse, source: str) -> Section | None:
+    """The waits if requested times had been right. None without requests above run times, and for a long log."""
+    with warehouse.read() as connection:
+        jobs = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
+    if jobs is None or not 0 < jobs[0] <= LONGEST_REPLAYED:
+        return None
+    try:
+        result = over_asking(warehouse, source, most=0, copies=1)
+    except ValueError:
+        return None  # no job ran, or none can be replayed, which other sections say
+    if not result.waits:
+        return None
+    asked, better, right = (result.waits["all"][name][0] for name in ("asked", "better", "right"))
+    blocks: list[Block] = [
+        f"With the requested times of the log jobs wait {duration_text(3600 * asked)} on average in a replay under {result.basis}. With "
+        f"requests that are 20 % better they would wait {duration_text(3600 * better)}, and with right ones {duration_text(3600 * right)}."
+    ]
+    for kind in ("user", "account"):
+        groups = result.waits[kind]
+        if groups.height > 1:
+            rows = [
+                [
+                    row["value"],
+                    f"{row['jobs']:,}",
+                    *(duration_text(3600 * row[name]) for name in ("asked", "better", "right")),
+                ]
+                for row in groups.head(MOST_EXPLAINED).iter_rows(named=True)
+                if None not in row.values()
+            ]
+            columns = (kind, "jobs", "mean wait as asked", "20 % better", "right")
+            blocks.append(Table(f"Mean waits with better requests, by {kind}", columns, unique_labels(rows)))
+    blocks.append(
+        "One replay each: small differences are accidents. `tracehouse who --waste` repeats them, and says who costs the others most."
+    )
+    return Section("What too long requests cost", blocks)
 
 
 def _by_group(causes: WaitCauses) -> list[Block]:

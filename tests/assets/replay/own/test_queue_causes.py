@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
 from assets.replay.own.queue_causes import queue_causes
 from tests.assets.replay.own.homes import CLUSTER, SUBMITTED, own_home
 from tests.tiny import busy_log, warehouse_of
+from tracehouse.cli.predicting.queue import _why_words
+from tracehouse.queue import QueueAnswer, with_causes
 from traces.queues import parse_queue
 
 NOW = SUBMITTED + 100_000
@@ -41,6 +44,11 @@ def test_the_cause_of_each_waiting_job_is_that_of_now(tmp_path: Path, monkeypatc
     assert {name: row["now"] for name, row in rows.items()} == {"11": "memory", "12": "behind_earlier"}
     assert (rows["12"]["behind_job"], rows["12"]["behind_user"], rows["11"]["behind_job"]) == ("11", "u11", None)
     assert "cluster two" in causes.basis and causes.odd_layouts == 0
+    rows_of_queue = pl.DataFrame({"job": ["11", "12", "13"], "not_predicted": [None, None, "held"]})
+    answer = with_causes(QueueAnswer(rows_of_queue, ["first"]), "mine", snapshot, NOW)
+    assert answer.rows["why"].to_list() == ["memory is missing", "behind jobs submitted earlier", None]
+    assert answer.rows["reason"].to_list()[:2] == ["Priority", "Priority"] and "cluster two" in answer.lines[1]
+    assert _why_words(answer.rows)[1] == "behind jobs submitted earlier: job 11 of u11"
     alone = parse_queue(json.dumps({"jobs": jobs[:1], "last_update": NOW}), "queue", "UTC")
     assert queue_causes(open_warehouse(), "mine", alone, NOW).jobs.is_empty()
 
