@@ -148,7 +148,7 @@ OPTIONS = {
     ],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
     "periods": ["SOURCE", "[PERIOD]", "[EARLIER]", "--by", "--top", "--csv"],
-    "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes"],
+    "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes", "--waste"],
     "why": [
         "SOURCE", "[JOB]...", "--user", "--account", "--queue", "--partition", "--period", "--by", "--replay", "--top", "--csv",
     ],
@@ -161,7 +161,7 @@ OPTIONS = {
     "report": ["[SOURCE]...", "--period", "--from", "--to"],
     "ui": ["--host", "--port", "--allow-host", "--plug-ins"],
     "wait": ["SOURCE", "--procs", "--walltime", "--user", "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json"],
-    "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "squeue --json", "--json"],
+    "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "--why", "squeue --json", "--json"],
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
     "models": ["SOURCE", "--json"],
     "rollback": ["SOURCE", "--to"],
