@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.scheduling.learning.starts import smallest_area_first
+from models.scheduling.learning.recipes import smallest_area_first
 from simulator.agents.slurm_windows import SlurmTrace
 from simulator.policies.observation import LAYOUTS
 from simulator.policies.registry import network_policy, parse_policy
