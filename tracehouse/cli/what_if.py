@@ -11,8 +11,8 @@ import click
 from pipelines.terminal import printable
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
+from tracehouse.cli.parameters.settings import part_options, take_part
 from tracehouse.cli.parameters.sources import complete_sources
-from tracehouse.cli.parts import part_options, take_part
 from tracehouse.text.tables import terminal_width
 from tracehouse.text.what_if_text import what_if_text
 

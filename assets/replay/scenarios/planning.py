@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.common.writing.options import options_of
-from assets.replay.changes.jobs_of_replay import changed_rows, check_partitions, partition_shares
 from assets.replay.changes.outages import outages_of, read_outages
 from assets.replay.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.replay.limits.named import named_cluster
@@ -21,6 +20,7 @@ from assets.replay.loading import catalogue_source, check_log_estimates, is_path
 from assets.replay.own.clusters import own_cluster, policy_on
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
+from assets.replay.run import changed_rows, check_partitions, partition_shares
 from assets.replay.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replay.scenarios.scenario_file import BASE, Changes, ScenarioFile
 from assets.replay.scored_part import PartOptions, graded_part, part_of

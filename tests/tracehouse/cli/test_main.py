@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli: completion, errors, main, parts, replay_grade, session, ui."""
+"""Tests of tracehouse/cli: completion, errors, main, replay_grade, session, ui."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from assets.replay import grade, loading
 from assets.replay.scored_part import PartOptions
 from pipelines.web.headers import HOSTS_VARIABLE
 from simulator.policies.plugins import FOLDER_VARIABLE
-from tests.pipelines.command_line import GOOD, call, fail, succeed
+from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
+from tests.settings_way import WAYS, functions_passed, modules_of
+from tests.tiny import SOURCE, Home
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.main import COMMANDS, load_command, main
-from tracehouse.cli.parts import OPTIONS as PARTS_OPTIONS
-from tracehouse.cli.parts import part_options, take_part
+from tracehouse.cli.parameters.settings import OPTIONS as PARTS_OPTIONS
+from tracehouse.cli.parameters.settings import part_options, take_part
 from tracehouse.cli.replay import say_grade
 from tracehouse.cli.session import begin_session
 from traces.common.log import LogError
@@ -232,6 +234,16 @@ def test_every_command_is_listed_under_its_name() -> None:
         assert load_command(name).name == name and re.search(
             rf"^  {name} +{re.escape(help_text)}$", listed, re.MULTILINE
         )
+
+
+@pytest.mark.parametrize("command", WAYS)
+def test_settings_pass_few_functions_and_modules(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Home(tmp_path)  # the tiny source in its catalogue
+    use_home(monkeypatch, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    passed = functions_passed(command, SOURCE).settings
+    way, modules = WAYS[command], modules_of(passed)
+    assert 10 < len(passed) <= way.functions and 5 < len(modules) <= way.modules, modules
 
 
 @pytest.mark.parametrize("where", ["loading", "parsing", "running"])
