@@ -168,7 +168,9 @@ def main() -> None:
         what_if_changes([pbs_side(name) for name in PBS_RUNS], "OpenPBS"),
     ]
     rows = pl.concat(tables)
-    print("| from | to | changed | mean wait, s | real change, s | predicted, s | groups | sign | within 30 % | or noise |")
+    print(
+        "| from | to | changed | mean wait, s | real change, s | predicted, s | groups | sign | within 30 % | or noise |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for (before, after), of_pair in rows.filter(settings=1).group_by("before", "after", maintain_order=True):
         whole, judged = of_pair.row(by_predicate=pl.col("kind") == "all", named=True), judged_changes(of_pair)

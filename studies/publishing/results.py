@@ -6,16 +6,14 @@
     python -m studies results --pages          writes the pages from what is stored
 
 docs/results.json holds every table with its command, its day and the versions of what computed it. A page names a table in a comment,
-`<!-- results: NAME -->`, and the table ends with `<!-- end -->`. A long table is a file beside the page, which names it in a comment
-`<!-- csv: FILE.csv, NAME; NAME -->`. Of several tables each has its name in a row above it. Tables with the same columns may be one: in
-`verdicts, {log}` the braces match any text, which becomes the first column, `log`. A test fails where page or file differ.
+`<!-- results: NAME -->`, and the table ends with `<!-- end -->`. Long tables are on a page of their own, docs/results/tables/PAGE.md,
+with a heading for each: the page names them in a comment `<!-- tables: NAME; NAME -->`. Tables with the same columns may be one: in
+`verdicts, {log}` the braces match any text, which becomes the first column, `log`. A test fails where a page differs.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import platform
 import re
@@ -34,7 +32,10 @@ from studies.publishing.warehouse_tables import warehouse_tables
 
 PROJECT = Path(__file__).resolve().parents[2]
 RESULTS = PROJECT / "docs" / "results.json"
-PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
+PAGES = (
+    PROJECT / "README.md",
+    *sorted(page for page in (PROJECT / "docs").rglob("*.md") if page.parent.name != "tables"),
+)
 PRINTED = (
     "verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "goal_curves", "uses",
     "deep_back_filling", "split_windows", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",
@@ -74,7 +75,7 @@ OF_PAPERS = {
 """Of these, the modules below papers that print them instead."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
 MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n*<!-- end -->", re.S)
-FILE_MARK = re.compile(r"<!-- csv: (?P<file>[\w.-]+\.csv),\s+(?P<names>[^>]+?) -->")
+TABLES_MARK = re.compile(r"<!-- tables:(?P<names>[^>]+?)-->")
 TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|(?:\n|\Z))*", re.M)
 
 
@@ -154,21 +155,31 @@ def rewritten(page: str, tables: dict[str, PublishedTable]) -> str:
     return MARK.sub(table_of, page)
 
 
-def files_of(page: Path, tables: dict[str, PublishedTable]) -> dict[Path, str]:
-    """The text of the CSV files beside a page. Raises KeyError for a table that is not stored."""
-    return {
-        page.parent / file: csv_text({name: table_of_file(name, tables) for name in names})
-        for file, names in marked_files(page.read_text()).items()
-    }
+def tables_page(page: Path, tables: dict[str, PublishedTable]) -> tuple[Path, str] | None:
+    """The page with the long tables of a page, and its text. Raises KeyError for a table that is not stored."""
+    text = page.read_text()
+    names = marked_tables(text)
+    if not names:
+        return None
+    title = text.partition("\n")[0].lstrip("# ").partition(":")[0]
+    parts = [f"# Tables: {title}", f"The numbers behind [the page](../{page.name})."]
+    for name in names:
+        parts += [f"## {heading_of(name)}", "\n".join(table_of_place(name, tables).lines)]
+    return page.parent / "tables" / page.name, "\n\n".join(parts) + "\n"
 
 
-def marked_files(page: str) -> dict[str, list[str]]:
-    """The files beside a page -> the names of their tables."""
-    return {mark["file"]: " ".join(mark["names"].split()).split("; ") for mark in FILE_MARK.finditer(page)}
+def marked_tables(page: str) -> list[str]:
+    """The names of tables that a page leaves to its page of tables."""
+    return [name for mark in TABLES_MARK.finditer(page) for name in " ".join(mark["names"].split()).split("; ")]
 
 
-def names_in_file(name: str, tables: dict[str, PublishedTable]) -> dict[str, str]:
-    """The tables that the mark of a file names, each by the text that the mark's braces match. Raises KeyError where none is stored."""
+def heading_of(name: str) -> str:
+    """The heading of a table in a page of tables: `verdicts by log` for `verdicts, {log}`."""
+    return re.sub(r",? ?\{(\w+)\}", r" by \1", name).replace("`", "")
+
+
+def names_of_place(name: str, tables: dict[str, PublishedTable]) -> dict[str, str]:
+    """The tables that a mark names, each by the text that the mark's braces match. Raises KeyError where none is stored."""
     before, _, after = name.partition("{")
     after = after.partition("}")[2]
     names = {
@@ -181,12 +192,12 @@ def names_in_file(name: str, tables: dict[str, PublishedTable]) -> dict[str, str
     return names
 
 
-def table_of_file(name: str, tables: dict[str, PublishedTable]) -> PublishedTable:
-    """The table of a file. Where the mark has braces, it is the rows of all tables that it names, behind a column that tells which.
+def table_of_place(name: str, tables: dict[str, PublishedTable]) -> PublishedTable:
+    """The table of a mark. Where the mark has braces, it is the rows of all tables that it names, behind a column that tells which.
 
     Raises ValueError where these have other columns.
     """
-    names = names_in_file(name, tables)
+    names = names_of_place(name, tables)
     if "{" not in name:
         return tables[name]
     first = next(iter(names.values()))
@@ -199,39 +210,23 @@ def table_of_file(name: str, tables: dict[str, PublishedTable]) -> PublishedTabl
     return replace(tables[first], lines=[f"| {column} {heading}", f"| --- {ruler}", *rows])
 
 
-def csv_text(tables: dict[str, PublishedTable]) -> str:
-    """Tables as CSV, without the marks of bold and code, and without commas in numbers. Formulas in code keep their asterisks. Each of
-    several tables is below a row with its name, and rows are filled up to the widest, so that every reader of CSV shows them."""
-    rows: list[list[str]] = []
-    for name, table in tables.items():
-        rows += [[]] if rows else []
-        rows += [[name]] if len(tables) > 1 else []
-        for line in [table.lines[0], *table.lines[2:]]:
-            cells = [re.sub(r"`([^`]*)`|\*", r"\1", cell).strip() for cell in line.strip().strip("|").split("|")]
-            rows.append([re.sub(r"(?<=\d),(?=\d{3}\b)", "", cell) for cell in cells])
-    width = max(map(len, rows))
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([*row, *[""] * (width - len(row))] for row in rows)
-    return text.getvalue()
-
-
 def write_pages() -> None:
     """Writes the stored tables into the pages. A page that names a table which is not stored stays as it is, and that is printed."""
     for page in PAGES:
         before = page.read_text()
         try:
             after = with_differences(rewritten(before, stored()), paper_systems())
-            files = files_of(page, stored())
+            beside = tables_page(page, stored())
         except KeyError as error:
             print(f"{page.relative_to(PROJECT)}: {error.args[0]}")
             continue
         if after != before:
             page.write_text(after)
             print(f"{page.relative_to(PROJECT)}: written")
-        for file, text in files.items():
-            if not file.exists() or file.read_text() != text:
-                file.write_text(text)
-                print(f"{file.relative_to(PROJECT)}: written")
+        if beside and not (beside[0].exists() and beside[0].read_text() == beside[1]):
+            beside[0].parent.mkdir(exist_ok=True)
+            beside[0].write_text(beside[1])
+            print(f"{beside[0].relative_to(PROJECT)}: written")
 
 
 def main() -> None:

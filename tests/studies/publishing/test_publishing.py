@@ -18,23 +18,22 @@ from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import AGENT_LAYOUTS, blank_network
 from studies.publishing.confirmed import confirmed_table, counted_trainings
 from studies.publishing.results import (
-    FILE_MARK,
     MARK,
     PACKAGES,
     PAGES,
     PRINTED,
+    TABLES_MARK,
     PublishedTable,
-    csv_text,
-    files_of,
-    marked_files,
+    marked_tables,
     module_of,
-    names_in_file,
+    names_of_place,
     published,
     rewritten,
     store,
     stored,
-    table_of_file,
+    table_of_place,
     tables_of,
+    tables_page,
 )
 from studies.publishing.warehouse_tables import (
     BUNDLED,
@@ -245,14 +244,13 @@ CTC-SP2
 
 
 def marks() -> list[tuple[str, str]]:
-    """Page and name of every table that a page takes from the results, into its text or a file beside it."""
+    """Page and name of every table that a page takes from the results, into its text or its page of tables."""
     shown = [(page.name, mark["name"]) for page in PAGES for mark in MARK.finditer(page.read_text())]
     return shown + [
         (page.name, name)
         for page in PAGES
-        for names in marked_files(page.read_text()).values()
-        for each in names
-        for name in names_in_file(each, stored()).values()
+        for each in marked_tables(page.read_text())
+        for name in names_of_place(each, stored()).values()
     ]
 
 
@@ -261,34 +259,40 @@ def test_pages_have_the_numbers_that_are_stored() -> None:
     for page in PAGES:
         text = page.read_text()
         assert rewritten(text, tables) == text, f"{page.name}: python -m studies results --pages writes its tables"
-        for file, lines in files_of(page, tables).items():
-            assert file.read_text() == lines, f"{file.name}: python -m studies results --pages writes it"
-            assert f"]({file.name})" in text, f"{file.name}: {page.name} has no link to it"
+        beside = tables_page(page, tables)
+        if beside:
+            assert beside[0].read_text() == beside[1], f"{beside[0]}: python -m studies results --pages writes it"
+            assert f"](tables/{page.name}" in text, f"{page.name} has no link to its tables"
 
 
-def test_a_table_as_csv() -> None:
-    table = PublishedTable(
-        "", "", {}, ["| a, b | c |", "| --- | --- |", "| **1,234** | `x*y**2`, z |", "| 12,345,678 | 0.5 [0, 1] |"]
-    )
-    assert csv_text({"one": table}) == '"a, b",c\n1234,"x*y**2, z"\n12345678,"0.5 [0, 1]"\n'
-
-
-def test_tables_of_one_kind_share_a_file() -> None:
+def test_tables_of_one_kind_are_one_table() -> None:
     heading = ["| rule | wait |", "| --- | ---: |"]
     tables = {
         f"waits, {log}": PublishedTable("", "", {}, [*heading, f"| SJF | {wait} |"])
         for log, wait in (("a", "1"), ("b", "2"))
     }
     tables["waits"] = PublishedTable("", "", {}, ["| rule |", "| --- |", "| SAF |"])
-    logs, rules = (table_of_file(name, tables) for name in ("waits, {log}", "waits"))
-    assert csv_text({"logs": logs}) == "log,rule,wait\na,SJF,1\nb,SJF,2\n"
-    assert csv_text({"rules": rules}) == "rule\nSAF\n"
-    both = "rules,,\nrule,,\nSAF,,\n,,\nlogs,,\nlog,rule,wait\na,SJF,1\nb,SJF,2\n"
-    assert csv_text({"rules": rules, "logs": logs}) == both
+    logs, rules = (table_of_place(name, tables) for name in ("waits, {log}", "waits"))
+    assert logs.lines == ["| log | rule | wait |", "| --- | --- | ---: |", "| a | SJF | 1 |", "| b | SJF | 2 |"]
+    assert rules.lines == ["| rule |", "| --- |", "| SAF |"]
     with pytest.raises(ValueError, match="other columns"):
-        table_of_file("wait{which}", tables)
+        table_of_place("wait{which}", tables)
     with pytest.raises(KeyError, match="starts"):
-        table_of_file("starts, {log}", tables)
+        table_of_place("starts, {log}", tables)
+
+
+def test_the_page_of_tables(tmp_path: Path) -> None:
+    page = tmp_path / "waits.md"
+    tables = {f"waits, {log}": PublishedTable("", "", {}, ["| wait |", "| ---: |", "| 1 |"]) for log in "ab"}
+    page.write_text("# Waits: how long\n")
+    assert tables_page(page, tables) is None
+    page.write_text("# Waits: how long\n\n<!-- tables: waits, {log};\nwaits, a -->\n")
+    beside = tables_page(page, tables)
+    assert beside == (
+        tmp_path / "tables" / "waits.md",
+        "# Tables: Waits\n\nThe numbers behind [the page](../waits.md).\n\n## waits by log\n\n"
+        "| log | wait |\n| --- | ---: |\n| a | 1 |\n| b | 1 |\n\n## waits, a\n\n| wait |\n| ---: |\n| 1 |\n",
+    )
 
 
 def test_pages_of_results_are_short() -> None:
@@ -300,7 +304,7 @@ def test_pages_of_results_are_short() -> None:
 def test_every_stored_table_is_on_one_page() -> None:
     names = [name for _, name in marks()]
     assert sorted(names) == sorted(stored()), "a table is on no page or on two"
-    for start, mark in (("<!-- results:", MARK), ("<!-- csv:", FILE_MARK)):
+    for start, mark in (("<!-- results:", MARK), ("<!-- tables:", TABLES_MARK)):
         for page in PAGES:
             text = page.read_text()
             assert text.count(start) == len(mark.findall(text)), f"{page.name}: a mark is not whole"
