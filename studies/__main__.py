@@ -54,6 +54,7 @@ STUDIES = {
     "vasp": "predicting.vasp",
     "verdicts": "judging.verdicts",
     "walltimes": "predicting.walltimes",
+    "what_if_changes": "planted.what_if_changes",
 }
 """By name: the module below `studies` whose `main` runs it."""
 TITLE = re.compile(r"[:?.;] ?`|\n")
@@ -80,6 +81,7 @@ WITHOUT_ARCHIVE = (
     "slurm_reasons",
     "slurm_repeats",
     "vasp",
+    "what_if_changes",
 )
 """Those that need none of the archive's logs, or say themselves which are missing."""
 

@@ -62,6 +62,34 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, int]
     return snapshot, read_s
 
 
+def with_causes(answer: QueueAnswer, source: str, snapshot: QueueSnapshot, read_s: int) -> QueueAnswer:
+    """An answer with what keeps each job now: columns why (in words), behind_job, behind_user, limit, and the scheduler's own reason.
+    Raises ValueError where the source has no cluster."""
+    from assets.replay.own.queue_causes import queue_causes
+    from simulator.slurm.waiting.words import CAUSE_WORDS
+
+    with say_if_slow("following the queue"):
+        causes = queue_causes(open_warehouse(), source, snapshot, snapshot_moment(snapshot, read_s))
+    if not answer.rows.height:
+        return answer
+    reasons = {job.job_id: job.asked.reason for job in snapshot.jobs}
+    names = ("behind_job", "behind_user", "limit")
+    said = pl.DataFrame(
+        {
+            "job": causes.jobs["job_id"],
+            "why": causes.jobs["now"].replace_strict(CAUSE_WORDS, default=None, return_dtype=pl.Utf8),
+            **{name: causes.jobs[name] if causes.jobs.height else pl.Series(dtype=pl.Utf8) for name in names},
+        }
+    ).unique("job", keep="first")
+    rows = answer.rows.join(said, on="job", how="left", maintain_order="left").with_columns(
+        reason=pl.Series([reasons.get(job) for job in answer.rows["job"]], dtype=pl.Utf8)
+    )
+    lines = [f"what keeps jobs is by {causes.basis}"] if causes.basis else []
+    if causes.odd_layouts:
+        lines.append(f"{causes.odd_layouts:,} jobs run where they have no room by these rules")
+    return QueueAnswer(rows, [*answer.lines, *lines])
+
+
 def answer_queue(
     source: str, snapshot: QueueSnapshot, read_s: int, rival: tuple[str | None, str | None], drawn: tuple[int, int]
 ) -> QueueAnswer:

@@ -12,7 +12,6 @@ from assets.common.trace import Trace
 from assets.common.writing.options import options_of, written_settings
 from assets.common.writing.outputs import output_beside
 from assets.replay import plots as replay_plots
-from assets.replay.changes.jobs_of_replay import check_partitions
 from assets.replay.changes.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replay.compare_placements import saved_placements
 from assets.replay.limits.unhonoured import honoured_rules
@@ -22,7 +21,7 @@ from assets.replay.own.clusters import cluster_of_replay, policy_on, usual_on_cl
 from assets.replay.own.unmodelled import own_remarks, rules_left_out
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy, way_of
-from assets.replay.run import ReplayRun, replay_run
+from assets.replay.run import ReplayRun, check_partitions, replay_run
 from assets.replay.scored_part import ScoredPart
 from assets.replay.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
 from assets.replay.tables import run_jobs, series_of, with_time
@@ -90,7 +89,7 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
 def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
     """What the cluster that is named, or that of the source, adds where nothing is asked for that only an order on processors has: its
     scheduler as the policy, or its limits."""
-    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster", "warm_start"}
+    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster", "warm_start", "edits"}
     if any(given.get(name) not in (None, False, (), []) for name in of_orders):
         return {}
     if given.get("cluster") == "":

@@ -22,6 +22,8 @@ from tracehouse.replaying import warn_of_peak
 from tracehouse.text.what_if_text import what_if_text
 
 TEXT_WIDTH = 120
+CHANGED = "changed"
+"""The scenario of edits that come without a file of scenarios."""
 TIME_PARTS = ("period", "begin", "end")
 """Parts of time: one that is given on the command line replaces those of the file."""
 

@@ -96,6 +96,11 @@ def check_settings(settings: RunSettings, nodes: NodeSettings | None = None) -> 
     Raises ValueError that names the option, what it takes and the remedy.
     """
     settings = usual_settings(settings)
+    if settings.edits and not settings.is_on_cluster:
+        raise ValueError(
+            f"{settings.edits[0]}: only a cluster's own scheduler decides by its configuration: give policy slurm or pbs, and a source "
+            "or a cluster that has one"
+        )
     way_of(settings).check(settings, settings.parts)
     if nodes is not None:
         _check_nodes(nodes, settings)

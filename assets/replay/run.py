@@ -1,8 +1,9 @@
-"""What-if replays: one run of a trace under given settings, and its results."""
+"""What-if replays: the jobs that the settings leave, one run of them, and its results."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -12,7 +13,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.trace import Trace, trace_sha256, waiting_at
-from assets.replay.changes.jobs_of_replay import changed_rows, partition_shares
 from assets.replay.changes.outages import outages_of
 from assets.replay.limits.holds import missing_processors
 from assets.replay.limits.named import clock_zero_s, named_cluster
@@ -21,6 +21,7 @@ from assets.replay.own.clusters import own_cluster
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import Asked, check_settings, replayer_of, way_of
 from assets.replay.settings import NodeSettings, RunSettings
+from models.judging.machine import partitions_of
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs, joined_outages
@@ -29,11 +30,14 @@ from simulator.jobs.schedule import Placement, Schedule
 from simulator.limits.hours import KNOWN_AFTER_S
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
+from simulator.partitions import shares_of
 from simulator.published import RLSCHEDULER_RULES, paper_part
 from simulator.replayer import Outcome
 
 SETTINGS_GIVE_PROCS = "command line"
 """`procs_from` of a run whose settings say the cluster's size, as the command line's --procs does."""
+MOST_NAMED = 20
+"""Queues that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -276,3 +280,71 @@ def _jobs_from_position(trace: Trace, replayed: pl.DataFrame, position: int | No
     if position is None or position >= len(replayable):
         return 0
     return replayed.filter(pl.col("cancel_s").is_null(), pl.col("job_index") >= replayable[position]).height
+
+
+def changed_rows(trace: Trace, settings: RunSettings) -> pl.DataFrame:
+    """Rows of a trace as the settings change them, in the same order. Without queues, the trace needs the column `queue`.
+
+    Raises ValueError for a queue that no job is of, and where no job is left.
+    """
+    rows = _at_load(trace.rows, settings.load)
+    if settings.without_queue:
+        rows = _without_queues(trace, rows, settings.without_queue)
+    requested = pl.col("requested_walltime_s")
+    if settings.walltime_factor != 1:
+        longer = (requested * settings.walltime_factor).round().cast(pl.Int64).clip(lower_bound=1)
+        rows = rows.with_columns(requested_walltime_s=pl.when(requested >= 1).then(longer).otherwise(requested))
+    if (step := settings.rounding_s) is not None:
+        rounded = pl.when(requested >= 1).then((requested + step - 1) // step * step).otherwise(requested)
+        rows = rows.with_columns(requested_walltime_s=rounded)
+    return rows
+
+
+def partition_shares(rows: pl.DataFrame, owned: Mapping[str, int], cluster_procs: int) -> pl.Series:
+    """Processors that each job may have: those of its partition, or of the cluster where no queue owns any.
+
+    rows: with the column `queue` where a queue owns processors. Raises ValueError where the queues own more than the cluster has.
+    """
+    if not owned:
+        return pl.repeat(cluster_procs, rows.height, dtype=pl.Int64, eager=True)
+    shares = np.array(shares_of(owned, cluster_procs))
+    return pl.Series(shares[partitions_of(rows["queue"], owned)], dtype=pl.Int64)
+
+
+def check_partitions(trace: Trace, owned: Mapping[str, int]) -> None:
+    """Raises ValueError for a queue that no job of the log is of. The trace has the column `queue` where a queue owns processors."""
+    queues = queues_of(trace.rows) if owned else []
+    for queue in owned:
+        if queue not in queues:
+            raise ValueError(f"partitions: no job is of queue {queue!r}: {_instead(queues)}")
+
+
+def queues_of(rows: pl.DataFrame) -> list[str]:
+    """The queues of jobs, the commonest first. rows: with the column `queue`."""
+    counts = rows["queue"].drop_nulls().value_counts().sort("count", "queue", descending=[True, False])
+    return [str(queue) for queue in counts["queue"]]
+
+
+def _at_load(rows: pl.DataFrame, load: float) -> pl.DataFrame:
+    """The jobs, submitted `load` times as densely from the first submission on. Jobs that were cancelled waited as long as before."""
+    if load == 1 or rows.is_empty():
+        return rows
+    first = rows["submit_s"].min()
+    submit = first + ((pl.col("submit_s") - first) / load).round().cast(pl.Int64)
+    return rows.with_columns(submit_s=submit, cancel_s=submit + pl.col("cancel_s") - pl.col("submit_s"))
+
+
+def _without_queues(trace: Trace, rows: pl.DataFrame, left_out: list[str]) -> pl.DataFrame:
+    queues = queues_of(trace.rows)
+    for queue in left_out:
+        if queue not in queues:
+            raise ValueError(f"without_queue {queue!r}: {trace.source} has no job of this queue: {_instead(queues)}")
+    rows = rows.filter(~pl.col("queue").is_in(left_out).fill_null(False))
+    if rows.is_empty():
+        raise ValueError(f"without_queue: no job of {trace.source} is left: leave fewer queues out")
+    return rows
+
+
+def _instead(queues: list[str]) -> str:
+    more = f" and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else ""
+    return f"the queues are {', '.join(queues[:MOST_NAMED])}{more}" if queues else "its jobs have no queue"

@@ -182,6 +182,22 @@ class RunSettings(BaseModel):
         "its nodes say how many processors there are. If it is of Slurm or PBS and no policy is given, that decides. An empty name "
         "stands for none.",
     )
+    edits: Annotated[
+        list[str],
+        Option(
+            flag="set",
+            metavar="KEY=VALUE",
+            convert=_names,
+            key="an edit such as \"PriorityWeightAge=1000\" in quotes, or a list of them",
+            refusable=True,
+            is_saved=False,
+        ),
+    ] = Field(
+        default=[],
+        description="Replay as if the configuration of the cluster's Slurm or PBS had this line: PriorityWeightAge=1000, "
+        "qos.normal.MaxTRESPU=cpu=512, server.backfill_depth=5 (docs/guides/what-if.md). A file or folder stands for new "
+        "configuration. May be given several times.",
+    )
     round_walltimes: Annotated[
         str | None, Option(metavar="LENGTH", is_saved=False, key='a length of time in quotes, such as "4h"')
     ] = Field(default=None, description="Round requested times up to a multiple of this, such as 4h or 30min.")

@@ -13,7 +13,7 @@ from assets.report.nodes import nodes_section
 from assets.report.page import page
 from assets.report.period import ReportPeriod, logged_in_period
 from assets.report.summary import as_data, summarise
-from assets.report.waiting import waiting_section
+from assets.report.waiting import requests_section, waiting_section
 from warehouse import Warehouse
 
 
@@ -25,11 +25,12 @@ def render_report(warehouse: Warehouse, source: str, created: datetime, period: 
     summary = summarise(logged, comparison)
     nodes = nodes_section(warehouse, source) if period is None else None
     waiting = waiting_section(warehouse, source) if period is None else None
+    requests = requests_section(warehouse, source) if period is None else None
     sections = [
         summary.section(),
         happened_section(logged),
         *([nodes] if nodes is not None else []),
-        *([waiting] if waiting is not None else []),
+        *(each for each in (waiting, requests) if each is not None),
         changes_section(comparison, logged.extent.cluster_procs),
         details_section(logged, comparison, read_details(warehouse, source)),
     ]

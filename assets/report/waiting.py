@@ -1,21 +1,23 @@
-"""Why jobs waited, as a section of the report: hours of waiting by cause."""
+"""Why jobs waited, and what requests for too much time cost, as sections of the report."""
 
 from __future__ import annotations
 
 from assets.operations.cluster_check import described_cluster
+from assets.replay.own.over_asking import over_asking
 from assets.replay.own.wait_causes import WaitCauses, wait_causes
 from assets.report.look import charts
 from assets.report.page import Block, Chart, Heading, Section, Table, unique_labels
 from assets.report.words import duration_text, share
-from simulator.slurm.waiting.words import KEPT_NAMES, KEPT_WORDS
+from simulator.slurm.waiting.words import CAUSE_WORDS
 from warehouse import Warehouse, first_row
 
 LONGEST_EXPLAINED = 500_000
 """Longer logs have no such section, since it would take minutes: `tracehouse why` has it."""
+LONGEST_REPLAYED = 20_000
+"""Jobs of a log whose replays with better requests the report waits for: `tracehouse who --waste` has those of longer ones."""
 MOST_EXPLAINED = 8
 FEWEST_SHARE = 0.005
 """Causes of less than this part of all waiting are left out of the picture."""
-_SAID = dict(zip(KEPT_NAMES.values(), KEPT_WORDS.values(), strict=True))
 
 
 def waiting_section(warehouse: Warehouse, source: str) -> Section | None:
@@ -35,14 +37,17 @@ def waiting_blocks(causes: WaitCauses) -> list[Block]:
     """What kept jobs, by cause, and most for whom."""
     hours = float(causes.jobs["wait_s"].sum()) / 3600
     table = causes.of().sort("hours", descending=True)
-    rows = [[_SAID[cause], f"{each:,.1f}", share(each / hours), f"{jobs:,}"] for cause, each, jobs in table.iter_rows()]
+    rows = [
+        [CAUSE_WORDS[cause], f"{each:,.1f}", share(each / hours), f"{jobs:,}"]
+        for cause, each, jobs in table.iter_rows()
+    ]
     blocks: list[Block] = [
         f"Jobs waited {hours:,.0f} hours in all, from the log's own starts, by {causes.basis}.",
         Table("Hours of waiting by cause", ("what kept them", "hours", "of all", "jobs"), rows),
     ]
     shown = table.filter(table["hours"] >= FEWEST_SHARE * hours)
     if shown.height:
-        labels = [_SAID[cause] for cause in shown["cause"]]
+        labels = [CAUSE_WORDS[cause] for cause in shown["cause"]]
         blocks.append(
             Chart(
                 "waiting-by-cause",
@@ -65,6 +70,43 @@ def waiting_blocks(causes: WaitCauses) -> list[Block]:
     return blocks
 
 
+def requests_section(warehouse: Warehouse, source: str) -> Section | None:
+    """The waits if requested times had been right. None without requests above run times, and for a long log."""
+    with warehouse.read() as connection:
+        jobs = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
+    if jobs is None or not 0 < jobs[0] <= LONGEST_REPLAYED:
+        return None
+    try:
+        result = over_asking(warehouse, source, most=0, copies=1)
+    except ValueError:
+        return None  # no job ran, or none can be replayed, which other sections say
+    if not result.waits:
+        return None
+    asked, better, right = (result.waits["all"][name][0] for name in ("asked", "better", "right"))
+    blocks: list[Block] = [
+        f"With the requested times of the log jobs wait {duration_text(3600 * asked)} on average in a replay under {result.basis}. With "
+        f"requests that are 20 % better they would wait {duration_text(3600 * better)}, and with right ones {duration_text(3600 * right)}."
+    ]
+    for kind in ("user", "account"):
+        groups = result.waits[kind]
+        if groups.height > 1:
+            rows = [
+                [
+                    row["value"],
+                    f"{row['jobs']:,}",
+                    *(duration_text(3600 * row[name]) for name in ("asked", "better", "right")),
+                ]
+                for row in groups.head(MOST_EXPLAINED).iter_rows(named=True)
+                if None not in row.values()
+            ]
+            columns = (kind, "jobs", "mean wait as asked", "20 % better", "right")
+            blocks.append(Table(f"Mean waits with better requests, by {kind}", columns, unique_labels(rows)))
+    blocks.append(
+        "One replay each: small differences are accidents. `tracehouse who --waste` repeats them, and says who costs the others most."
+    )
+    return Section("What too long requests cost", blocks)
+
+
 def _by_group(causes: WaitCauses) -> list[Block]:
     blocks: list[Block] = []
     for kind in ("user", "queue"):
@@ -74,7 +116,7 @@ def _by_group(causes: WaitCauses) -> list[Block]:
                 [
                     str(row["value"]),
                     duration_text(3600 * row["hours"] / row["jobs"]),
-                    _SAID[row["cause"]],
+                    CAUSE_WORDS[row["cause"]],
                     share(row["share"]),
                 ]
                 for row in groups.head(MOST_EXPLAINED).iter_rows(named=True)

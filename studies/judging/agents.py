@@ -15,8 +15,7 @@ from benchmarks.logs import timed_logs
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.hindsight import search_orders
-from models.scheduling.learning.recipes import learn
-from models.scheduling.learning.starts import rule_network
+from models.scheduling.learning.recipes import learn, rule_network
 from models.scheduling.learning.training import Lessons
 from models.scheduling.options import AGENT_PPO, EvolutionOptions, HindsightOptions, Recipe
 from simulator.jobs.jobs import Jobs

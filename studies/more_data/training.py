@@ -29,8 +29,7 @@ from assets.common.trace import Trace, load_trace
 from assets.policies.training import PolicyTask, arena_of_task
 from assets.policies.verdicts import JudgedRule, judged_replays, scores_of
 from benchmarks.large_log import SEED, WINDOW_JOBS, canonical, generate, ingest, source_of
-from models.scheduling.learning.recipes import SHARPNESS
-from models.scheduling.learning.starts import smallest_area_first
+from models.scheduling.learning.recipes import SHARPNESS, smallest_area_first
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.options import PPOOptions, WorkerOptions
 from models.scheduling.policy_file import policy_from_bytes, policy_to_bytes

@@ -17,7 +17,7 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, request_arrays
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
-from simulator.slurm.waiting.words import KEPT_WORDS, SLURM_REASONS
+from simulator.slurm.waiting.words import CAUSES
 from studies.slurm.decisions import golden_folders
 from studies.slurm.golden_cluster import text_of
 from studies.slurm.golden_runs import GoldenRun, read_golden_run
@@ -56,14 +56,15 @@ def follow_golden(run: GoldenRun, moments: list[int]) -> KeptWaits:
     return follow_schedule(run.cluster, arrays, requests, given, np.array(moments, dtype=np.int64))
 
 
-def compare_reasons(folder: Path) -> tuple[int, int, Counter[tuple[str, str]]]:
-    """Of a recorded run: reasons that were compared, those that agree, and how often which of ours met which of Slurm's."""
+def compare_reasons(folder: Path) -> tuple[int, int, int, Counter[tuple[str, str]]]:
+    """Of a recorded run: reasons that were compared, those that agree, those that are Priority, and how often which of ours met which of
+    Slurm's."""
     run = read_golden_run(folder)
     reasons = snapshot_reasons(folder)
     kept = follow_golden(run, sorted(reasons))
     by_label = {job.label: k for k, job in enumerate(run.jobs)}
     pairs: Counter[tuple[str, str]] = Counter()
-    same = total = 0
+    same = total = priority = 0
     for row, moment in enumerate(sorted(reasons)):
         for label, reason in reasons[moment].items():
             job = by_label.get(label)
@@ -71,28 +72,35 @@ def compare_reasons(folder: Path) -> tuple[int, int, Counter[tuple[str, str]]]:
             if ours == NOT_GIVEN or reason == "None":
                 continue  # it starts in this second, or nobody has looked at it
             total += 1
-            agrees = any(reason.startswith(word) for word in SLURM_REASONS[ours])
+            agrees = any(reason.startswith(word) for word in CAUSES[ours].reasons)
             same += agrees
+            priority += reason.startswith("Priority")
             if not agrees:
-                pairs[reason, KEPT_WORDS[ours]] += 1
-    return total, same, pairs
+                pairs[reason, CAUSES[ours].words] += 1
+    return total, same, priority, pairs
 
 
 def main() -> None:
     """Prints the table. Names of scenarios may be given; with -v what did not agree is printed."""
     names = [word for word in sys.argv[1:] if not word.startswith("-")]
-    print("| run | reasons of waiting jobs | the same | share |\n| --- | --- | --- | --- |")
-    sums = [0, 0]
+    print(
+        "| run | reasons of waiting jobs | the same | share | if all were Priority |\n| --- | --- | --- | --- | --- |"
+    )
+    sums = np.zeros(3, dtype=np.int64)
     for folder in golden_folders():
         if names and folder.parent.name not in names:
             continue
-        total, same, pairs = compare_reasons(folder)
-        sums = [sums[0] + total, sums[1] + same]
-        print(f"| {folder.parent.name} | {total} | {same} | {same / max(total, 1):.1%} |", flush=True)
+        *counts, pairs = compare_reasons(folder)
+        sums += counts
+        print(_row(folder.parent.name, *counts), flush=True)
         if "-v" in sys.argv:
             for (reason, ours), count in pairs.most_common(8):
                 print(f"    {count}: {reason} - ours {ours}")
-    print(f"| all | {sums[0]} | {sums[1]} | {sums[1] / max(sums[0], 1):.1%} |")
+    print(_row("all", *sums.tolist()))
+
+
+def _row(name: str, total: int, same: int, priority: int) -> str:
+    return f"| {name} | {total} | {same} | {same / max(total, 1):.1%} | {priority / max(total, 1):.1%} |"
 
 
 if __name__ == "__main__":

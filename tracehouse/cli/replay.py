@@ -17,9 +17,8 @@ from pipelines.terminal import printable
 from simulator.jobs.words import TOGETHER
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
-from tracehouse.cli.parameters.settings import setting_options, without_defaults
+from tracehouse.cli.parameters.settings import part_options, setting_options, take_part, without_defaults
 from tracehouse.cli.parameters.sources import complete_sources, complete_sources_and_files
-from tracehouse.cli.parts import part_options, take_part
 from tracehouse.text.replay_text import compare_text, placements_text, replay_text
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue

@@ -11,8 +11,8 @@ from assets.common.storage import open_warehouse, report_path, write_whole
 from assets.report.index import index_path, read_summary
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.names import complete_assets
+from tracehouse.cli.parameters.settings import TIME, part_options, take_part
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.cli.parts import TIME, part_options, take_part
 from tracehouse.jobs import raise_failures
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue

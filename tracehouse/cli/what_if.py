@@ -11,14 +11,14 @@ import click
 from pipelines.terminal import printable
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
+from tracehouse.cli.parameters.settings import part_options, take_part
 from tracehouse.cli.parameters.sources import complete_sources
-from tracehouse.cli.parts import part_options, take_part
 from tracehouse.text.tables import terminal_width
 from tracehouse.text.what_if_text import what_if_text
 
 
 @click.command("what-if")
-@click.argument("scenarios", type=click.Path(path_type=Path))
+@click.argument("scenarios", type=click.Path(path_type=Path), metavar="SCENARIOS|SOURCE")
 @click.option(
     "--source", "-s", shell_complete=complete_sources, help="A source or the path of a log. Default: that of the file."
 )
@@ -26,6 +26,20 @@ from tracehouse.text.what_if_text import what_if_text
     "--cluster",
     metavar="NAME",
     help="Base: the scheduler of this cluster's configuration, or an order under its limits (clusters/NAME.toml).",
+)
+@click.option(
+    "--set",
+    "edits",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="As if the configuration of the source's Slurm or PBS had this line. May be given several times.",
+)
+@click.option(
+    "--change",
+    multiple=True,
+    type=click.Path(exists=True),
+    metavar="FILE|DIR",
+    help="New configuration: slurm.conf, a sacctmgr dump, what qmgr prints, or all. What it does not say stays.",
 )
 @part_options()
 @click.option(
@@ -56,6 +70,8 @@ def what_if_command(
     scenarios: Path,
     source: str | None,
     cluster: str | None,
+    edits: tuple[str, ...],
+    change: tuple[str, ...],
     out: Path | None,
     file_format: str,
     html: Path | None,
@@ -63,7 +79,8 @@ def what_if_command(
     as_json: bool,
     **others: Any,
 ) -> None:
-    """Answer what-if questions: replay the scenarios of a TOML file, and compare each with what runs today.
+    """Answer what-if questions: replay the scenarios of a TOML file, and compare each with what runs today. With --set or --change it
+    is one scenario, what these lines of the configuration change of a SOURCE.
 
     Waits are printed in hours, with the change against the base, a verdict, and whose waits grow and shrink most. The first line says
     what the base is, and why. A scenario that fails has a row that says why, and the others are answered. Only if all fail the command
@@ -76,9 +93,14 @@ def what_if_command(
     backfill = "easy"
     estimates = "predicted"
     """
-    from tracehouse.scenarios import what_if
+    from tracehouse.scenarios import CHANGED, what_if
 
-    answer = what_if(scenarios, source, cluster=cluster, **take_part(others))
+    asked: Path | dict[str, dict[str, list[str]]] = scenarios
+    if edits or change:
+        if source is not None:
+            raise click.UsageError("with --set or --change the source stands alone: leave --source out")
+        source, asked = str(scenarios), {CHANGED: {"edits": [*change, *edits]}}
+    answer = what_if(asked, source, cluster=cluster, **take_part(others))
     if as_json:
         click.echo(json.dumps(answer.summary))
     else:

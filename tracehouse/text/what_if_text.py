@@ -93,7 +93,8 @@ def _fate(results: ScenarioResults, width: int | None, top: int) -> list[str]:
 def _group_line(kind: str, word: str, row: dict[str, Any], group_width: int) -> str:
     group, moved = f"{cut(row['group'], group_width):<{group_width}}", row[f"jobs_{word}_by_1h"]
     waits = f"{hours(row['base_wait_h']):>7} -> {hours(row['wait_h']):>6} h"
-    return f"  {word:<8}{kind:<8}{group} {row['jobs']:>7,} jobs{waits} {moved:>6,} over 1 h"
+    tail = "   within noise" if row["within_spread"] else f"{moved:>6,} over 1 h"
+    return f"  {word:<8}{kind:<8}{group} {row['jobs']:>7,} jobs{waits} {tail}"
 
 
 def _total(columns: Sequence[Column]) -> int:

@@ -14,12 +14,34 @@ RUNNING, WAITING, HELD = "running", "waiting", "held"
 
 
 @dataclass(frozen=True)
+class QueueRequest:
+    """What a job of the queue asked for besides processors and time, with the names and units of core.jobs; None or () where the scheduler
+    does not say. node_names: that it runs on. eligible_s: Unix seconds. reason: why it waits, as the scheduler says."""
+
+    nodes: int | None = None
+    gpus: int | None = None
+    gpu_types: str | None = None
+    memory_kb: int | None = None
+    qos: str | None = None
+    reservation: str | None = None
+    features: str | None = None
+    is_exclusive: bool | None = None
+    eligible_s: int | None = None
+    priority: int | None = None
+    reason: str | None = None
+    node_names: tuple[str, ...] = ()
+
+
+NOTHING_MORE = QueueRequest()
+
+
+@dataclass(frozen=True)
 class QueueJob:
     """One entry of the queue.
 
     state: RUNNING, WAITING or HELD. because: why it is held, else "". tasks: jobs that it stands for, above 1 for an array. procs: of one
     job. requested_walltime_s: seconds, -1 for none. submit_s, start_s: Unix seconds; start_s is None for a job that does not run. Names
-    are None where the scheduler tells none.
+    are None where the scheduler tells none. asked: what else it asked for.
     """
 
     job_id: str
@@ -35,6 +57,7 @@ class QueueJob:
     account: str | None = None
     queue: str | None = None
     job_name: str | None = None
+    asked: QueueRequest = NOTHING_MORE
 
 
 @dataclass(frozen=True)
@@ -72,6 +95,9 @@ class QueueSnapshot:
         def renamed(job: QueueJob) -> QueueJob:
             names: dict[str, Any] = {column: getattr(job, column, None) for column in columns}
             changed: dict[str, Any] = {c: pseudonym_of(key, columns[c], name) for c, name in names.items() if name}
+            if "project" in kinds and job.asked.reservation:
+                reservation = pseudonym_of(key, "project", job.asked.reservation)
+                changed["asked"] = replace(job.asked, reservation=reservation)
             return replace(job, **changed)
 
         return replace(self, jobs=tuple(renamed(job) for job in self.jobs))

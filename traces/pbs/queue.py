@@ -22,6 +22,7 @@ from traces.common.queue import (
     WAITING,
     QueueJob,
     QueueJobFault,
+    QueueRequest,
     QueueSnapshot,
     snapshot_of,
     whole_seconds,
@@ -51,6 +52,8 @@ _BECAUSE = {
 }
 _DURATION = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):(\d{1,2})|(\d{1,9})")
 _OF_ARRAY = re.compile(r"(Queued|Running|Exiting):(\d{1,6})\b")
+_SIZE = re.compile(r"(\d{1,15})([kmgt]?)b", re.IGNORECASE)
+_KILOBYTES = {"": 1 / 1024, "k": 1, "m": 1 << 10, "g": 1 << 20, "t": 1 << 30}
 _TASK = re.compile(r"\[\d+\]")
 JSON = json.JSONDecoder(strict=False)
 _JOB = re.compile(r'[{,]\s*"(\d+(?:\[\d*\])?(?:\.[\w.-]+)?)"\s*:\s*(?=\{)')
@@ -154,6 +157,21 @@ def _job(job_id: str, job: dict[str, Any], zone: ZoneInfo, tasks: int) -> QueueJ
         _text(job.get("Account_Name")),
         _text(job.get("queue")),
         _text(job.get("Job_Name")),
+        _asked(job, asked),
+    )
+
+
+def _asked(job: dict[str, Any], resources: dict[str, Any]) -> QueueRequest:
+    size = _SIZE.fullmatch(str(resources.get("mem", "")))
+    gpus = str(resources.get("ngpus", "0"))
+    hosts = (_text(job.get("exec_host")) or "").split("+") if PBS_STATES.get(job.get("job_state")) == RUNNING else []
+    return QueueRequest(
+        nodes=_count(resources.get("nodect")),
+        gpus=int(gpus) if re.fullmatch(r"\d{1,9}", gpus) else None,
+        memory_kb=int(int(size.group(1)) * _KILOBYTES[size.group(2).lower()]) if size else None,
+        is_exclusive=True if "excl" in str(resources.get("place", "")).split(":") else None,
+        reason=_text(job.get("comment")),
+        node_names=tuple(dict.fromkeys(host.partition("/")[0] for host in hosts if host)),
     )
 
 

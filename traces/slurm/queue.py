@@ -7,11 +7,13 @@ state as a list of words.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
+from traces.cluster.hostlists import expand_hostlist
 from traces.common.log import LogError
 from traces.common.queue import (
     HELD,
@@ -19,6 +21,7 @@ from traces.common.queue import (
     WAITING,
     QueueJob,
     QueueJobFault,
+    QueueRequest,
     QueueSnapshot,
     snapshot_of,
     whole_seconds,
@@ -41,6 +44,10 @@ _OVER = (
 WAITS_FOR_PROCESSORS = ("", "None", "Resources", "Priority", "ReqNodeNotAvail", "NodeDown", "WaitingForScheduling")
 """Reasons of a pending job that any other policy could remove. With every other reason it is held."""
 _TASKS_OF_TRES = re.compile(r"(?:^|,)cpu=(\d{1,9})(?:,|$)")
+_MEMORY_OF_TRES = re.compile(r"(?:^|,)mem=(\d{1,12}(?:\.\d+)?)([KMGTP]?)(?:,|$)")
+_NODES_OF_TRES = re.compile(r"(?:^|,)node=(\d{1,9})(?:,|$)")
+_GPUS_OF_TRES = re.compile(r"(?:^|,)gres/gpu(?::([^=,]+))?=(\d{1,9})")
+_KILOBYTES = {"K": 1, "": 1 << 10, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30, "P": 1 << 40}
 
 
 def read_slurm_queue(document: dict[str, Any], place: str) -> QueueSnapshot:
@@ -104,6 +111,38 @@ def _job(job: dict[str, Any]) -> QueueJob | None:
         submit_s,
         start_s if runs else None,
         *(_text(job.get(name)) for name in ("user_name", "group_name", "account", "partition", "name")),
+        asked=_asked(job, runs),
+    )
+
+
+def _asked(job: dict[str, Any], runs: bool) -> QueueRequest:
+    tres = _text(job.get("tres_req_str")) or _text(job.get("tres_alloc_str")) or ""
+    memory, nodes = _MEMORY_OF_TRES.search(tres), _NODES_OF_TRES.search(tres)
+    gpus: Counter[str] = Counter()
+    for kind, amount in _GPUS_OF_TRES.findall(tres):
+        gpus[kind] += int(amount)
+    typed = {kind: amount for kind, amount in sorted(gpus.items()) if kind}
+    words = job.get("shared")  # "exclusive" among them in newer versions
+    priority = slurm_number(job.get("priority"))
+    try:
+        names = tuple(expand_hostlist(_text(job.get("nodes")) or "")) if runs else ()
+    except ValueError:
+        names = ()
+    return QueueRequest(
+        nodes=int(nodes.group(1)) if nodes else whole_seconds(slurm_number(job.get("node_count"))),
+        gpus=max(gpus[""], sum(typed.values())) if tres else None,
+        gpu_types=",".join(f"{kind}={amount}" for kind, amount in typed.items()) or None,
+        memory_kb=int(float(memory.group(1)) * _KILOBYTES[memory.group(2)]) if memory else None,
+        qos=_text(job.get("qos")),
+        reservation=_text(job.get("resv_name")),
+        features=_text(job.get("features")),
+        is_exclusive=True
+        if job.get("exclusive") is True or "exclusive" in (words if isinstance(words, list) else [])
+        else None,
+        eligible_s=whole_seconds(slurm_number(job.get("eligible_time"))),
+        priority=None if priority is None else int(priority),
+        reason=None if runs else _text(job.get("state_reason")),
+        node_names=names,
     )
 
 

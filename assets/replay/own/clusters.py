@@ -9,7 +9,8 @@ import polars as pl
 from assets.common.progress import warn
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.trace import Trace
-from assets.replay.limits.named import clock_zero_s, named_cluster
+from assets.replay.changes.configuration import edited_cluster
+from assets.replay.limits.named import clock_zero_s, named_cluster, zone_of
 from assets.replay.limits.unhonoured import honoured_rules
 from assets.replay.loading import catalogue_source
 from assets.replay.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
@@ -111,7 +112,7 @@ def own_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> Clus
     zero_s, scheduler = clock_zero_s(trace), settings.own_scheduler
     assert scheduler is not None
     if settings.cluster is not None:
-        named = named_cluster(settings.cluster, trace.source)
+        named = named_cluster(settings.cluster, trace.source, settings.edits)
         if named.scheduler.name != scheduler:
             raise ValueError(
                 f"cluster {settings.cluster!r} has the scheduler {named.scheduler.name}: give another policy than {scheduler}, such as FCFS"
@@ -124,6 +125,7 @@ def own_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> Clus
             f"source {trace.source!r} has no cluster of {OWN_SCHEDULERS[scheduler]}: import one with "
             f"`tracehouse cluster import DIR --name NAME`, and name it in the catalogue, or give another policy than {scheduler}"
         )
+    cluster = edited_cluster(cluster, settings.edits, zone_of(source))
     if source.pseudonyms:
         cluster = with_pseudonyms(cluster, source.pseudonyms, pseudonym_key(open_warehouse()))
     return in_clock(cluster, zero_s)

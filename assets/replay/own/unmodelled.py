@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
 from assets.replay.own.pbs.unmodelled import places_of_held_jobs, unmodelled_by_pbs, unread_by_pbs
 from assets.replay.own.slurm.unmodelled import unmodelled_by_slurm
 from assets.replay.settings import RunSettings
+from simulator.pbs.settings import cycle_settings
+from simulator.slurm.preemption import preemption_of
+from simulator.slurm.priority import has_classic_shares, priority_rules
+from simulator.slurm.settings import slurm_settings
 from traces.cluster.description import ClusterDescription
 
+_READ_AS_TEXT = (
+    *("priorityweightassoc", "priorityweighttres", "priorityflags"),
+    *("job_sort_formula", "job_sort_formula_threshold", "job_sort_key", "fairshare_usage_res", "unknown_shares"),
+)
+"""Settings that a replay reads as they are written, of Slurm and of PBS."""
 _RULES = {"slurm": unmodelled_by_slurm, "pbs": unmodelled_by_pbs}
 
 
@@ -28,6 +39,29 @@ def rules_left_out(cluster: ClusterDescription, settings: RunSettings, rows: pl.
     return [
         f"{rule}: --cluster {cluster.name} has them" for rule in honoured_rules(cluster, settings.policy)
     ] + unhonoured
+
+
+def unread_settings(before: ClusterDescription, after: ClusterDescription) -> list[str]:
+    """Settings of the scheduler that differ from one description to the other, and that no replay reads, each in a sentence."""
+    values, new = dict(before.scheduler.values), dict(after.scheduler.values)
+    unread = []
+    for key in sorted(key for key in {**values, **new} if values.get(key) != new.get(key)):
+        changed = {name: value for name, value in values.items() if name != key}
+        changed |= {key: new[key]} if key in new else {}
+        scheduler = replace(before.scheduler, values=changed)
+        if _read(replace(before, scheduler=scheduler)) == _read(before):
+            unread.append(f"{key}={new.get(key, '')}: the replay does not read this setting, or it says what holds already")
+    return unread
+
+
+def _read(cluster: ClusterDescription) -> str:
+    """All that a replay reads of the scheduler's settings, as a text to compare."""
+    scheduler = cluster.scheduler
+    words = [str(scheduler.values.get(key, "")) for key in _READ_AS_TEXT]
+    if scheduler.name == "pbs":
+        return repr((cycle_settings(scheduler), words))
+    rules = priority_rules(scheduler)
+    return repr((slurm_settings(scheduler), rules, has_classic_shares(scheduler), preemption_of(cluster, 0), words))
 
 
 def own_remarks(cluster: ClusterDescription, settings: RunSettings) -> list[str]:

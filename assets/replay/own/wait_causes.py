@@ -26,14 +26,14 @@ from simulator.slurm.limit_slots import numbered_limits
 from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
-from simulator.slurm.waiting.words import KEPT_NAMES
+from simulator.slurm.waiting.words import CAUSES
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription, SchedulerSettings
 from traces.cluster.nodes import Node, Partition
 from warehouse import Warehouse, first_row
 
 IntArray = NDArray[np.int64]
-CAUSE_COLUMNS = tuple(f"{name}_s" for name in KEPT_NAMES.values())
+CAUSE_COLUMNS = tuple(f"{cause.name}_s" for cause in CAUSES.values())
 _IN_ORDER = SchedulerSettings("slurm", values={"prioritytype": "priority/basic", "schedulertype": "sched/builtin"})
 """For logs of other schedulers: the queue in the order of submission."""
 _JOBS = f"""
@@ -62,8 +62,8 @@ class WaitCauses:
         """cause, hours and jobs (that waited for it), of some of the jobs or of all. Causes nobody waited for are left out."""
         rows = self.jobs if rows is None else rows
         sums = [
-            {"cause": name, "hours": (rows[column].sum() or 0) / 3600, "jobs": int((rows[column] > 0).sum())}
-            for name, column in zip(KEPT_NAMES.values(), CAUSE_COLUMNS, strict=True)
+            {"cause": cause.name, "hours": (rows[column].sum() or 0) / 3600, "jobs": int((rows[column] > 0).sum())}
+            for cause, column in zip(CAUSES.values(), CAUSE_COLUMNS, strict=True)
         ]
         schema = {"cause": pl.Utf8, "hours": pl.Float64, "jobs": pl.Int64}
         return pl.DataFrame([row for row in sums if row["jobs"]], schema=schema)
@@ -76,7 +76,7 @@ class WaitCauses:
             jobs=pl.len(), hours=pl.col("wait_s").sum() / 3600, **{name: pl.col(name).sum() for name in CAUSE_COLUMNS}
         )
         most = pl.max_horizontal(CAUSE_COLUMNS)
-        names = list(KEPT_NAMES.values())
+        names = [cause.name for cause in CAUSES.values()]
         return sums.select(
             "value",
             "jobs",
@@ -95,14 +95,35 @@ class WaitCauses:
 def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> WaitCauses:
     """What kept the jobs of a source. replayed: in a replay under the source's own Slurm in place of the log's starts.
 
-    Raises ValueError where the source has no jobs, where a job is of a partition that the cluster does not have, and for a replay of a
-    source without a cluster of Slurm."""
-    with warehouse.read() as connection:
-        rows = connection.sql(_JOBS, params={"source": source}).pl()
-        nodes = connection.sql(_NODES, params={"source": source}).pl()
-        procs = first_row(connection, "SELECT procs FROM core.clusters WHERE source = ?", [source])
+    Raises ValueError where the source has no jobs, and as `causes_of`."""
+    rows, nodes = logged_jobs(warehouse, source)
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
+    return causes_of(warehouse, source, rows, nodes, replayed)
+
+
+def logged_jobs(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(jobs of a source with what they asked for, the nodes that each held: job_index and node_name)."""
+    with warehouse.read() as connection:
+        rows = connection.sql(_JOBS, params={"source": source}).pl()
+        return rows, connection.sql(_NODES, params={"source": source}).pl()
+
+
+def causes_of(
+    warehouse: Warehouse,
+    source: str,
+    rows: pl.DataFrame,
+    nodes: pl.DataFrame,
+    replayed: bool = False,
+    until_s: int | None = None,
+) -> WaitCauses:
+    """What kept these jobs on a source's cluster. rows, nodes: of `logged_jobs`. until_s: UTC second up to which those wait that have not
+    left the queue, and for which the column `now` says what keeps each job; by default the last second of the jobs, without that column.
+
+    Raises ValueError where a job is of a partition that the cluster does not have, and for a replay of a source without a cluster of
+    Slurm."""
+    with warehouse.read() as connection:
+        procs = first_row(connection, "SELECT procs FROM core.clusters WHERE source = ?", [source])
     cluster = described_cluster(warehouse, source)
     if replayed and (cluster is None or cluster.scheduler.name != "slurm"):
         raise ValueError(
@@ -126,10 +147,16 @@ def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> Wa
     if replayed:
         given = _of_replay(cluster, arrays, columns, given)
         basis = f"a replay under {basis}"
-    last = max(int(given.end[given.end < FOREVER].max(initial=0)), int(columns.submit.max()))
-    given = given._replace(left=np.minimum(given.left, last))  # those that still wait do so up to the end of the log
-    kept = follow_schedule(cluster, arrays, columns, given)
-    return WaitCauses(_table(rows, given, kept, cluster), basis, kept.odd_layouts, left_out)
+    last = until_s or max(int(given.end[given.end < FOREVER].max(initial=0)), int(columns.submit.max()))
+    # those that still wait do so up to the end of the log, or a second longer than what is asked for
+    given = given._replace(left=np.minimum(given.left, last + (until_s is not None)))
+    kept = follow_schedule(cluster, arrays, columns, given, None if until_s is None else np.array([until_s]))
+    table = _table(rows, given, kept, cluster, kept.waits.longest if until_s is None else kept.waits.other)
+    if until_s is not None:
+        names = [CAUSES[code].name if code >= 0 else None for code in kept.at_moments[0].tolist()]
+        at_last = pl.DataFrame({"job_index": rows["job_index"], "now": pl.Series(names, dtype=pl.Utf8)})
+        table = table.join(at_last, on="job_index", maintain_order="left")
+    return WaitCauses(table, basis, kept.odd_layouts, left_out)
 
 
 def chosen_waits(
@@ -240,10 +267,13 @@ def _of_replay(
     )
 
 
-def _table(rows: pl.DataFrame, given: GivenSchedule, kept: KeptWaits, cluster: ClusterDescription) -> pl.DataFrame:
+def _table(
+    rows: pl.DataFrame, given: GivenSchedule, kept: KeptWaits, cluster: ClusterDescription, others: IntArray
+) -> pl.DataFrame:
+    """others: the job that each is behind, and for how many seconds (jobs, 2)."""
     waits = kept.waits
     wait = np.maximum(given.left - rows["submit_s"].to_numpy(), 0)
-    other, behind_s = waits.longest[:, 0], waits.longest[:, 1]
+    other, behind_s = others[:, 0], others[:, 1]
     ids, users = rows["job_id"], rows["user_name"]
     behind = pl.Series(np.where(other >= 0, other, 0))
     none = pl.Series(other < 0)
@@ -263,7 +293,7 @@ def _table(rows: pl.DataFrame, given: GivenSchedule, kept: KeptWaits, cluster: C
             "submit_s": rows["submit_s"],
             "start_s": pl.Series(given.start).set(pl.Series(given.start < 0), None),
             "wait_s": wait,
-            **{name: waits.seconds[:, code] for name, code in zip(CAUSE_COLUMNS, KEPT_NAMES, strict=True)},
+            **{name: waits.seconds[:, code] for name, code in zip(CAUSE_COLUMNS, CAUSES, strict=True)},
             "behind_job": ids.gather(behind).set(none, None),
             "behind_user": users.gather(behind).set(none, None),
             "behind_s": behind_s,

@@ -13,7 +13,7 @@ from assets.replay.changes.outages import Outage
 from assets.replay.grade import SourceGrade, grade_of
 from assets.replay.loading import catalogue_source, is_loaded
 from assets.replay.own.clusters import cluster_of_replay, described_cluster_of
-from assets.replay.own.unmodelled import own_remarks, rules_left_out
+from assets.replay.own.unmodelled import own_remarks, rules_left_out, unread_settings
 from assets.replay.scenarios.base_scheduler import (
     GOOD_GRADES,
     base_scheduler,
@@ -56,10 +56,14 @@ class BaseConfiguration:
         said = [f"not in the replay: {rule}" for rule in rules] + own_remarks(cluster, base)
         for name, settings in scenarios.items():
             other = (
-                cluster_of_replay(trace, trace.rows, settings) if settings.cluster not in (None, base.cluster) else None
+                cluster_of_replay(trace, trace.rows, settings)
+                if settings.cluster not in (None, base.cluster) or settings.edits != base.edits
+                else None
             )
             if other is not None:
                 theirs = rules_left_out(other, settings, trace.rows)
+                if settings.edits != base.edits:
+                    theirs += unread_settings(cluster, other)
                 said += [f"not in the replay of {name}: {rule}" for rule in theirs if rule not in rules]
         why = self.why
         if base.cluster is not None and base.own_scheduler is not None:

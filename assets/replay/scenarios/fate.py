@@ -1,12 +1,15 @@
-"""Whose waits grow and shrink: jobs of a scenario beside the base, by account or user, by size and by queue."""
+"""Whose waits grow and shrink: jobs of a scenario and of the base, by account, user, size, queue and QOS."""
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assets.replay.scenarios.pairing import SECONDS_PER_HOUR
 from simulator.metrics.metrics import SIZE_CLASSES, size_classes
 
+IntArray = NDArray[np.int64]
 NONE = "(none)"
 """The group of jobs whose account or queue the log does not know."""
 GROUP_SCHEMA = {
@@ -20,36 +23,42 @@ GROUP_SCHEMA = {
     "total_change_h": pl.Float64,
     "jobs_longer_by_1h": pl.Int64,
     "jobs_shorter_by_1h": pl.Int64,
+    "within_spread": pl.Boolean,
 }
 
 
 def labelled_jobs(rows: pl.DataFrame, cluster_procs: int) -> pl.DataFrame:
-    """job_index, and the groups that jobs belong to. Their columns are account (user where the log has no account), size, and queue
+    """job_index, and the groups that jobs belong to. Their columns are account where the log has accounts, user, size, and queue and qos
     where there are several.
 
-    rows: of a trace, with the columns user_name, account and queue. cluster_procs: of the base.
+    rows: of a trace, with the columns user_name, account, queue and qos. cluster_procs: of the base.
     """
-    payer = "account" if rows["account"].null_count() < rows.height else "user"
-    column = "account" if payer == "account" else "user_name"
     sizes = size_classes(rows["procs"].to_numpy(), cluster_procs)
     labels: dict[str, pl.Expr | pl.Series] = {
-        payer: pl.col(column).fill_null(NONE),
+        **({"account": pl.col("account").fill_null(NONE)} if rows["account"].null_count() < rows.height else {}),
+        "user": pl.col("user_name").fill_null(NONE),
         "size": pl.Series(sizes).replace_strict(dict(enumerate(SIZE_CLASSES)), return_dtype=pl.Utf8),
     }
-    if rows["queue"].n_unique() > 1:
-        labels["queue"] = pl.col("queue").fill_null(NONE)
+    labels |= {name: pl.col(name).fill_null(NONE) for name in ("queue", "qos") if rows[name].n_unique() > 1}
     return rows.select("job_index", **labels)
 
 
-def fate_of_groups(scenario: str, waits: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+def fate_of_groups(
+    scenario: str, waits: pl.DataFrame, labels: pl.DataFrame, runs: tuple[IntArray, IntArray] | None = None
+) -> pl.DataFrame:
     """A row for each group with the columns of GROUP_SCHEMA, those whose jobs wait longer in total first.
 
     waits: of assets.replay.scenarios.pairing.paired_waits. labels: of labelled_jobs. Waits are means over jobs, in hours.
-    total_change_h is the change summed over jobs.
+    total_change_h is the change summed over jobs. runs: waits of the same jobs in each run of the base and of the scenario,
+    (runs, jobs). within_spread: whether mean waits of a group in the runs of the one are among those of the other, null where both
+    ran once.
     """
     change = pl.col("wait_s") - pl.col("base_wait_s")
     jobs = waits.join(labels, on="job_index", how="left", maintain_order="left")
     parts = []
+    spread = runs is not None and max(len(each) for each in runs) > 1
+    if spread and runs is not None:
+        jobs = jobs.with_columns(**{f"{which}_{k}": pl.Series(row) for which, each in zip("ab", runs, strict=True) for k, row in enumerate(each)})
     for name in labels.columns[1:]:
         groups = jobs.group_by(pl.col(name).alias("group")).agg(
             jobs=pl.len().cast(pl.Int64),
@@ -59,12 +68,25 @@ def fate_of_groups(scenario: str, waits: pl.DataFrame, labels: pl.DataFrame) -> 
             total_change_h=change.sum() / SECONDS_PER_HOUR,
             jobs_longer_by_1h=(change > SECONDS_PER_HOUR).sum().cast(pl.Int64),
             jobs_shorter_by_1h=(change < -SECONDS_PER_HOUR).sum().cast(pl.Int64),
+            within_spread=_within_spread() if spread else pl.lit(None, dtype=pl.Boolean),
         )
         ordered = groups.sort("total_change_h", "group", descending=[True, False])
         parts.append(
             ordered.with_columns(scenario=pl.lit(scenario), grouped_by=pl.lit(name)).select(list(GROUP_SCHEMA))
         )
     return pl.concat(parts)
+
+
+def _within_spread() -> pl.Expr:
+    """Whether the means of a group in the columns a_0, a_1, ... and b_0, b_1, ... overlap."""
+    ends = {
+        which: (
+            pl.min_horizontal(pl.col(f"^{which}_\\d+$").mean()),
+            pl.max_horizontal(pl.col(f"^{which}_\\d+$").mean()),
+        )
+        for which in "ab"
+    }
+    return (ends["a"][0] <= ends["b"][1]) & (ends["b"][0] <= ends["a"][1])
 
 
 def most_changed(groups: pl.DataFrame, top: int) -> list[tuple[str, str, pl.DataFrame]]:

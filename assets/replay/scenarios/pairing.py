@@ -49,11 +49,26 @@ def pair_jobs(base: ReplayRun, other: ReplayRun, scored: NDArray[np.int64]) -> P
 
 
 def paired_waits(base: ReplayRun, other: ReplayRun, pairs: PairedJobs) -> pl.DataFrame:
-    """job_index, procs, runtime_s, base_wait_s and wait_s of each pair, in order of submission."""
-    base_wait = (base.schedule.start - base.jobs.submit)[pairs.base]
-    wait = (other.schedule.start - other.jobs.submit)[pairs.other]
+    """job_index, procs, runtime_s, base_wait_s and wait_s of each pair, in order of submission. Waits are means over all runs of a
+    scheduler that is not deterministic, in whole seconds."""
+    base_wait, wait = (
+        np.round(waits_of_runs(run, positions).mean(axis=0)).astype(np.int64)
+        for run, positions in ((base, pairs.base), (other, pairs.other))
+    )
     jobs = base.rows.select("job_index", "procs", "runtime_s")[pairs.base]
     return jobs.with_columns(base_wait_s=pl.Series(base_wait), wait_s=pl.Series(wait))
+
+
+def waits_of_runs(run: ReplayRun, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Waits of jobs of a replay in each of its runs, (runs, jobs), in seconds. positions: of the jobs, which have started in the first
+    run. Where another did not start a job, its wait of the first run counts."""
+    asked = slice(run.cluster.waiting, None)
+    first = run.schedule.start[positions]
+    starts = [first]
+    for other in run.others:
+        begun = other.started[asked][positions]
+        starts.append(np.where(begun, other.start[asked][positions], first))
+    return np.stack(starts) - run.jobs.submit[positions]
 
 
 def judge_pair(base: ReplayRun, other: ReplayRun, pairs: PairedJobs) -> Judgement:

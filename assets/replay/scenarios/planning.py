@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,21 +13,22 @@ from numpy.typing import NDArray
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.common.writing.options import options_of
-from assets.replay.changes.jobs_of_replay import changed_rows, check_partitions, partition_shares
 from assets.replay.changes.outages import outages_of, read_outages
 from assets.replay.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.replay.limits.named import named_cluster
 from assets.replay.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
-from assets.replay.own.clusters import policy_on
+from assets.replay.own.clusters import own_cluster, policy_on
 from assets.replay.policies import ChosenPolicy
 from assets.replay.replayers import check_settings, choose_policy
+from assets.replay.run import changed_rows, check_partitions, partition_shares
 from assets.replay.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replay.scenarios.scenario_file import BASE, Changes, ScenarioFile
 from assets.replay.scored_part import PartOptions, graded_part, part_of
 from assets.replay.settings import REFUSABLE, RunSettings
 from traces.catalogue.clusters import load_cluster
+from traces.cluster.differing import changed_values
 
-GROUP_LABELS = ("queue", "account")
+GROUP_LABELS = ("queue", "account", "qos")
 """Columns of core.jobs that results are grouped by, besides the user."""
 
 
@@ -54,7 +55,8 @@ class ScenarioPlan:
     """Replays of one trace, checked.
 
     failures: why further scenarios of the file cannot be replayed, by name. scored: job_index of the jobs that are scored,
-    int64, ascending. scored_words: which these are, empty for all jobs. overridden: keys of [base]."""
+    int64, ascending. scored_words: which these are, empty for all jobs. overridden: keys of [base]. changed_lines: by scenario, each value
+    of the cluster's configuration that its edits change, in words."""
 
     file: ScenarioFile
     source: str
@@ -66,6 +68,7 @@ class ScenarioPlan:
     scored_words: str
     overridden: tuple[str, ...]
     failures: dict[str, str]
+    changed_lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class _AskedReplay(NamedTuple):
@@ -122,7 +125,22 @@ def plan_scenarios(
         raise ValueError("\n".join(failures.values()))
     words = "" if part.is_all else scored.words
     overridden = tuple(file.base)
-    return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, overridden, failures)
+    changes = _changed_lines(trace, base, scenarios)
+    return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, overridden, failures, changes)
+
+
+def _changed_lines(
+    trace: Trace, base: PlannedReplay, scenarios: Sequence[PlannedReplay]
+) -> dict[str, tuple[str, ...]]:
+    """Of each scenario with edits of its own, the values of the configuration that differ from the base's."""
+    if not base.settings.is_on_cluster:
+        return {}
+    of_base = own_cluster(trace, trace.rows, base.settings)
+    return {
+        each.name: tuple(map(str, changed_values(of_base, own_cluster(trace, trace.rows, each.settings))))
+        for each in scenarios
+        if each.settings.edits != base.settings.edits
+    }
 
 
 def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple[RunSettings, AskedProcs | None]:
@@ -131,6 +149,8 @@ def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple
     values: dict[str, Any] = {key: changes[key] for key in options_of(RunSettings) if key in changes and key != "procs"}
     if "cluster" in values:
         values["cluster"] = values["cluster"] or None
+    if "edits" in values:
+        values["edits"] = [*base.edits, *values["edits"]]
     if values.get("cluster") is not None:
         values = _on_named_cluster(values["cluster"], base, fitted) | values
     size = None
@@ -219,7 +239,9 @@ def _ready(
     size, fitted_procs = asked.size, configuration.procs or trace.cluster_procs
     cluster_procs = fitted_procs if base_size is None else base_size[0]
     named = asked.settings.cluster
-    if named is not None and (base_size is None or named != base_size[1]):
+    if asked.settings.edits:
+        cluster_procs = own_cluster(trace, trace.rows, asked.settings).num_cpus
+    elif named is not None and (base_size is None or named != base_size[1]):
         cluster_procs = named_cluster(named, trace.source).num_cpus
     procs = cluster_procs if size is None else size.of(cluster_procs, node_procs)
     settings = _on_cluster(asked.settings, configuration.settings, procs, fitted_procs)

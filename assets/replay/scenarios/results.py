@@ -23,9 +23,11 @@ from assets.replay.scenarios.pairing import (
     pair_jobs,
     paired_waits,
     ranked_rows,
+    waits_of_runs,
 )
 from assets.replay.scenarios.planning import PlannedReplay, ScenarioPlan
 from assets.replay.scenarios.scenario_file import BASE, LOG
+from assets.replay.scenarios.replay_words import replay_words
 from assets.replay.scenarios.unchanged import why_like_itself, why_no_verdict, why_unchanged
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.judge import Judgement, beside_cloud, corrected_for_many
@@ -109,7 +111,7 @@ class ScenarioResults:
         """The base in one line, and why it is that one."""
         base, plan = self.plan.base, self.plan
         own = f", with {', '.join(plan.overridden)} from [base]" if plan.overridden else ""
-        return f"{_words_of(base, procs=True)}: {plan.configuration.why}{own}"
+        return f"{replay_words(base, procs=True)}: {plan.configuration.why}{own}"
 
     @property
     def left_out_words(self) -> str:
@@ -118,9 +120,17 @@ class ScenarioResults:
 
     @property
     def scenario_words(self) -> list[str]:
-        """One line for each scenario: its name and its settings. Processors are left out where they are those of the base."""
+        """One line for each scenario: its name and its settings, processors where they are not the base's. Below it each value that an edit
+        of the configuration changes."""
         base = self.plan.base.procs
-        return [f"{each.name}: {_words_of(each, procs=each.procs != base)}" for each in self.plan.scenarios]
+        return [
+            line
+            for each in self.plan.scenarios
+            for line in (
+                f"{each.name}: {replay_words(each, procs=each.procs != base)}",
+                *(f"  {change}" for change in self.plan.changed_lines.get(each.name, ())),
+            )
+        ]
 
     @property
     def scored_words(self) -> str:
@@ -158,6 +168,7 @@ class ScenarioResults:
             "source": self.plan.source,
             "base": self.base_words,
             "scored": self.scored_words,
+            "changed_lines": dict(self.plan.changed_lines),
             "left_out": self.left_out_words,
             "grade": getattr(self.plan.configuration.grade, "grade", None),
             "trust": self.plan.configuration.trust,
@@ -256,27 +267,11 @@ def _compared(plan: ScenarioPlan, base: ReplayRun, scenario: PlannedReplay, labe
     row["unchanged_because"] = why_unchanged(base, run, waits) or why_like_itself(base, run)
     if row["unchanged_because"] is not None:
         judgement = replace(judgement, verdict=replace(judgement.verdict, word=NO_DIFFERENCE, is_certain=False))
-    groups = fate_of_groups(scenario.name, waits, labels)
+    runs = waits_of_runs(base, pairs.base), waits_of_runs(run, pairs.other)
+    groups = fate_of_groups(scenario.name, waits, labels, runs)
     is_live = any(each.believed.is_live for each in (plan.base.settings, scenario.settings))
     row["no_verdict_because"] = why_no_verdict(base, run)
     return _Compared(row, judgement, groups, waits, is_live)
-
-
-def _words_of(planned: PlannedReplay, procs: bool) -> str:
-    """Order, backfilling and estimates of a replay, and other settings that are not the usual ones. procs: whether its size is said."""
-    settings = planned.settings
-    words = [planned.policy.text]
-    words += [] if settings.is_on_cluster else [f"backfilling {settings.backfill}", f"{settings.estimates} times"]
-    words += [f"{planned.procs:,} processors"] if procs else []
-    of = "of" if settings.is_on_cluster else "under the limits of"
-    words += [f"{of} the cluster {settings.cluster}"] if settings.cluster else []
-    words += ["fewer processors for a while"] if settings.outages else []
-    words += [f"load {settings.load:g}"] if settings.load != 1 else []
-    words += [f"without queue {', '.join(settings.without_queue)}"] if settings.without_queue else []
-    words += [f"queues that own processors: {partitions_text(settings.partitions)}"] if settings.partitions else []
-    words += [f"requests rounded up to {settings.round_walltimes}"] if settings.round_walltimes else []
-    words += [f"inspector {settings.inspector}"] if settings.inspector else []
-    return ", ".join(words)
 
 
 def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:

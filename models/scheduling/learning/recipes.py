@@ -14,12 +14,12 @@ from models.scheduling.hindsight import search_orders
 from models.scheduling.learning.evolution import evolve
 from models.scheduling.learning.imitation import imitate
 from models.scheduling.learning.ppo import train_by_ppo
-from models.scheduling.learning.starts import rule_network, smallest_area_first
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import ImitationOptions, LearningMethod, PPOOptions, Recipe
 from models.scheduling.priority_key import search_guarded_key, search_key, searched_jobs
+from simulator.policies.agents import FIRST, NARROWEST, OLDEST, REJECT, SHORTEST, SMALLEST, UNFIT, Agent
 from simulator.policies.network import KernelWeights
-from simulator.policies.observation import AGENT_LAYOUTS, blank_network, layout_named
+from simulator.policies.observation import AGENT_LAYOUTS, Layout, blank_network, layout_named
 from simulator.policies.registry import Policy, network_policy, parse_policy
 
 COPYING = ImitationOptions()
@@ -29,8 +29,10 @@ SHARPNESS: dict[LearningMethod, float] = {"ppo": 40.0, "imitation": 40.0, "evolu
 With 1, the perturbations of evolution strategies still change choices."""
 VERDICT_SHARPNESS = 3.0
 """The same of an inspector's rule: one verdict in twenty is drawn against it."""
-
-
+READ_BY_RULE = {OLDEST: ("wait", -1.0), SHORTEST: ("estimate", 1.0), NARROWEST: ("procs", 1.0), SMALLEST: ("area", 1.0)}
+"""The input by which each picking rule decides, and whether the least (1) or the most goes first."""
+NEVER_NO = 2.0
+"""By how much more than the largest of those inputs no counts against itself, in units of the input."""
 OF_WORKERS = ("workers", "families_done", "population", "lineage")
 """Parameters of a training on many workers that its recipe does not have."""
 PPOTraining = Callable[
@@ -121,6 +123,68 @@ def _check_layout(arena: Arena, recipe: Recipe) -> None:
         )
     if recipe.method == "imitation":
         raise ValueError("agents learn by ppo or evolution: there is no search that could show them what to do")
+
+
+def smallest_area_first(layout: Layout, sharpness: float, seed: int) -> KernelWeights:
+    """A network that orders by area, smallest first.
+
+    The first unit of every layer hands the area on. The others are as new, and count for nothing yet. Raises ValueError for a
+    layout without the area.
+    """
+    import torch
+
+    from models.scheduling.learning.networks import new_policy_network, to_weights
+
+    if "area" not in layout.inputs:
+        raise ValueError(
+            "a network can start from saf only where it reads the area: choose --layout plain or informed, or another --start"
+        )
+    torch.manual_seed(seed)
+    weights = to_weights(new_policy_network("kernel", len(layout.inputs)), layout)
+    layers = ((weights.w1, weights.b1), (weights.w2, weights.b2), (weights.w3, weights.b3))
+    for (matrix, bias), carries in zip(layers, (layout.inputs.index("area"), 0, 0), strict=True):
+        matrix[:, 0], bias[0] = 0.0, 0.0
+        matrix[carries, 0] = 1.0
+    weights.w4[:] = 0.0
+    weights.w4[0] = -sharpness
+    return weights
+
+
+def rule_network(agent: Agent, layout: Layout, sharpness: float, seed: int) -> KernelWeights:
+    """A network that picks, or inspects, as the agent's rule does. It never picks none.
+
+    `first` picks by the longest wait, which is the first by slot where the policy is FCFS and the window has a front alone. The first
+    units of every layer hand the inputs on; the others are as new, and count for nothing yet. Raises ValueError for a layout
+    that lacks what the rule reads, and for a rule that no network can start from.
+    """
+    import torch
+
+    from models.scheduling.learning.networks import new_policy_network, to_weights
+
+    if agent.picking.by:
+        name, sign = READ_BY_RULE[OLDEST if agent.picking.by == FIRST else agent.picking.by]
+        units = [({name: sign, "answers_no": NEVER_NO}, 1.0 if sign < 0.0 else 0.0)]
+    elif agent.inspecting.by == UNFIT:  # to accept what does not fit, and to reject what does
+        units = [({"fits": -1.0, "answers_no": -1.0}, 1.0), ({"fits": 1.0, "answers_no": 1.0}, -1.0)]
+    else:
+        units = [({"answers_no": -1.0}, 1.0)] if agent.inspecting.by == REJECT else [({"answers_no": 1.0}, 0.0)]
+    missing = [name for reads, _ in units for name in reads if name not in layout.inputs]
+    if missing:
+        raise ValueError(
+            f"a network can start from this rule only where it reads {', '.join(missing)}: choose another layout"
+        )
+    torch.manual_seed(seed)
+    weights = to_weights(new_policy_network("kernel", len(layout.inputs)), layout)
+    weights.w4[:] = 0.0
+    for unit, (reads, bias) in enumerate(units):
+        for matrix, biases in ((weights.w1, weights.b1), (weights.w2, weights.b2), (weights.w3, weights.b3)):
+            matrix[:, unit], biases[unit] = 0.0, 0.0
+            matrix[unit, unit] = 1.0
+        weights.w1[unit, unit], weights.b1[unit] = 0.0, bias
+        for name, weight in reads.items():
+            weights.w1[layout.inputs.index(name), unit] = weight
+        weights.w4[unit] = -sharpness
+    return weights
 
 
 def copied_key(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> KernelWeights:

@@ -12,6 +12,7 @@ from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
+from simulator.limits.hours import gate_changes
 from simulator.slurm.clockwork import (
     ENDING,
     LAST_EVENT,
@@ -72,24 +73,49 @@ def follow_schedule(
     settings = replay.engine.site.settings
     patience = max(settings.full_interval, 2 * settings.interval) + settings.batch_delay
     num_reservations = len(arrays.reservation_times)
+    stops, of_partition, changes = _gates(description, requests)
     waits = no_waits(len(given.start), len(arrays.max_time), num_reservations, arrays.num_nodes)
+    waits = waits._replace(gate_stops=stops, gate_partition=of_partition, gate_shut=np.zeros_like(of_partition))
     order = np.argsort(given.left, kind="stable")
     counts = np.zeros(1, dtype=np.int64)
     moments = np.zeros(0, dtype=np.int64) if moments is None else moments
     written = np.full((len(moments), len(given.start)), NOT_GIVEN, dtype=np.int8)
-    _follow(replay, waits, given, (order, counts, moments, written), patience)
+    _follow(replay, waits, given, (order, counts, moments, written, changes), patience)
     return KeptWaits(waits, replay, patience, int(counts[0]), written)
+
+
+def _gates(description: ClusterDescription, requests: Requests) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
+    """Of a cluster's gates: the jobs that each holds (gates, jobs), its partition, NOT_GIVEN for all, and when they close and open,
+    ascending: UTC second, gate, and 1 where it closes, -1 where it opens (changes, 3)."""
+    place = {partition.name: k for k, partition in enumerate(description.partitions)}
+    gates = [gate for gate in description.gates if not gate.partition or gate.partition in place]
+    cpus = requests.tasks * requests.cpus_per_task
+    stops = np.ones((len(gates), len(requests.submit)), dtype=np.bool_)
+    changes = []
+    for k, gate in enumerate(gates):
+        if gate.over_time_s is not None:
+            stops[k] &= requests.limit > gate.over_time_s
+        if gate.over_cpus is not None:
+            stops[k] &= cpus > gate.over_cpus
+        if len(cpus):
+            seconds = gate_changes(gate, 0, int(requests.submit.min()), int(requests.submit.max()))
+            changes += [(second, k, 1 - 2 * (turn % 2)) for turn, second in enumerate(seconds.tolist())]
+    of_partition = np.array([place.get(gate.partition, NOT_GIVEN) for gate in gates], dtype=np.int64)
+    return stops, of_partition, np.array(sorted(changes), dtype=np.int64).reshape(-1, 3)
 
 
 @referring
 def _follow(replay, waits, given, leaving, patience):
     """Runs until the last job has left the queue. leaving: jobs in the order in which they do, the number of odd layouts,
-    moments, and what keeps every job at them."""
+    moments, what keeps every job at them, and when gates close and open."""
     clock, jobs = replay.clock, replay.engine.jobs
-    order, counts, moments, written = leaving
-    place, number, moment = 0, 0, 0
+    order, counts, moments, written, changes = leaving
+    place, number, moment, change = 0, 0, 0, 0
     while True:
         now = _next_change(replay, given, order, place)
+        if now < FOREVER and clock[PENDING] > 0 and change < len(changes) and changes[change, 0] < now:
+            now = changes[change, 0]
+            clock[LAST_EVENT] = now
         while moment < len(moments) and moments[moment] < now:
             for k in range(clock[PENDING]):
                 written[moment, replay.pending[k, 0]] = waits.kept[replay.pending[k, 0]]
@@ -98,6 +124,9 @@ def _follow(replay, waits, given, leaving, patience):
             return
         for k in range(clock[PENDING]):
             settle(waits, replay.pending[k, 0], now, patience)
+        while change < len(changes) and changes[change, 0] <= now:
+            waits.gate_shut[changes[change, 1]] += changes[change, 2]
+            change += 1
         end_finished(replay, now)
         _note_absences(replay, now)
         if clock[PERIOD_DUE] <= now:

@@ -32,9 +32,10 @@ IntArray = NDArray[np.int64]
     RESERVATION,
     NODES_AWAY,
     SHARED_NODES,
+    CLOSED_HOURS,
     PACE,
     UNKNOWN,
-) = range(11)
+) = range(12)
 """What keeps a job. Behind them are the resources of simulator/slurm/waiting/missing.py, and behind these the factors of ahead.py, by which
 jobs of higher priority are ahead. PACE and UNKNOWN: nothing keeps the job, for a while, and longer than any scheduler takes."""
 FIRST_RESOURCE = UNKNOWN + 1
@@ -43,10 +44,11 @@ NUM_KEPT = FIRST_FACTOR + EARLIER + 1
 
 
 class Waits(NamedTuple):
-    """What kept each job, int64 where nothing else is said. kept: what keeps it now, NOT_GIVEN for a job that does not wait. since: the
-    second up to which its wait is counted. fits_since: from which nothing keeps it. other: the job that it is behind, or that has closed
-    its nodes, with the seconds so far. longest: the one that it was behind longest at one go, and how long. slot: the limit that kept it
-    last. looked: the number of the look that has seen it. blocker: of each partition, the job that has closed it. closer: of each node."""
+    """What kept each job, int64 where nothing else is said. kept: what keeps it now, NOT_GIVEN for a job that does not wait. since:
+    the second up to which its wait is counted. fits_since: from which nothing keeps it. other: the job that it is behind, or that has
+    closed its nodes, with the seconds so far. longest: the one that it was behind longest at one go, and how long. slot: the limit that
+    kept it last. looked: the number of the look that has seen it. blocker: of each partition, the job that has closed it. closer: of
+    each node. gate_stops, gate_partition (NOT_GIVEN for all): which jobs each gate holds. gate_shut: above 0 in its hours."""
 
     seconds: IntArray  # (jobs, NUM_KEPT)
     kept: IntArray  # (jobs,)
@@ -58,10 +60,13 @@ class Waits(NamedTuple):
     looked: IntArray  # (jobs,)
     blocker: IntArray  # (partitions + reservations,)
     closer: IntArray  # (nodes,)
+    gate_stops: NDArray[np.bool_]  # (gates, jobs)
+    gate_partition: IntArray  # (gates,)
+    gate_shut: IntArray  # (gates,)
 
 
 def no_waits(num_jobs: int, num_partitions: int, num_reservations: int, num_nodes: int) -> Waits:
-    """Nobody waits, and nothing is counted."""
+    """Nobody waits, nothing is counted, and there are no gates."""
     none = np.full(num_jobs, NOT_GIVEN, dtype=np.int64)
     return Waits(
         seconds=np.zeros((num_jobs, NUM_KEPT), dtype=np.int64),
@@ -74,6 +79,9 @@ def no_waits(num_jobs: int, num_partitions: int, num_reservations: int, num_node
         looked=np.zeros(num_jobs, dtype=np.int64),
         blocker=np.full(num_partitions + num_reservations, NOT_GIVEN, dtype=np.int64),
         closer=np.full(num_nodes, NOT_GIVEN, dtype=np.int64),
+        gate_stops=np.zeros((0, num_jobs), dtype=np.bool_),
+        gate_partition=np.zeros(0, dtype=np.int64),
+        gate_shut=np.zeros(0, dtype=np.int64),
     )
 
 
@@ -146,6 +154,10 @@ def _keeps(replay, waits, job, partition, now):
     engine = replay.engine
     scratch, own = engine.scratch, engine.jobs.reservation[job]
     none = np.int64(NOT_GIVEN)
+    for gate in range(len(waits.gate_shut)):
+        is_here = waits.gate_partition[gate] < 0 or waits.gate_partition[gate] == partition
+        if is_here and waits.gate_shut[gate] > 0 and waits.gate_stops[gate, job]:
+            return CLOSED_HOURS, none
     limit = engine.jobs.array_limit[job]
     if limit > 0 and engine.running.array_running[engine.jobs.array[job]] >= limit:
         return ARRAY_LIMIT, none

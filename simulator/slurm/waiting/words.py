@@ -2,76 +2,51 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from simulator.slurm.waiting import ahead, kept, missing
 
 _RESOURCE, _FACTOR = kept.FIRST_RESOURCE, kept.FIRST_FACTOR
-KEPT_WORDS = {
-    _RESOURCE + missing.CORES: "cores are missing",
-    _RESOURCE + missing.MEMORY: "memory is missing",
-    _RESOURCE + missing.GPUS: "GPUs are missing",
-    _RESOURCE + missing.WHOLE_NODES: "whole nodes are missing",
-    _RESOURCE + missing.FRAGMENTS: "enough in sum, but on no node",
-    kept.NODES_AWAY: "nodes are down or drained",
-    _FACTOR + ahead.AGE: "behind older jobs (age)",
-    _FACTOR + ahead.FAIR_SHARE: "behind jobs of a better fair share",
-    _FACTOR + ahead.JOB_SIZE: "behind jobs of a better size",
-    _FACTOR + ahead.PARTITION: "behind jobs of a better partition",
-    _FACTOR + ahead.QOS: "behind jobs of a better QOS",
-    _FACTOR + ahead.OTHER: "behind jobs preferred by hand or account",
-    _FACTOR + ahead.EARLIER: "behind jobs submitted earlier",
-    kept.SHARED_NODES: "nodes are kept for another partition's job",
-    kept.LIMIT: "a limit",
-    kept.ARRAY_LIMIT: "the tasks of its array at a time",
-    kept.LICENCES: "licences are missing",
-    kept.RESERVATION: "a reservation",
-    kept.DEPENDENCY: "a job that it depends on",
-    kept.BEGIN_TIME: "not to start yet: a time, a hold or a dependency",
-    kept.HELD: "held by hand",
-    kept.PACE: "the scheduler's pace",
-    kept.UNKNOWN: "could have started, no rule that is known",
-}
-"""In the order of the tables of `tracehouse why`."""
-KEPT_NAMES = {
-    _RESOURCE + missing.CORES: "cores",
-    _RESOURCE + missing.MEMORY: "memory",
-    _RESOURCE + missing.GPUS: "gpus",
-    _RESOURCE + missing.WHOLE_NODES: "whole_nodes",
-    _RESOURCE + missing.FRAGMENTS: "fragments",
-    kept.NODES_AWAY: "nodes_away",
-    _FACTOR + ahead.AGE: "behind_age",
-    _FACTOR + ahead.FAIR_SHARE: "behind_fair_share",
-    _FACTOR + ahead.JOB_SIZE: "behind_size",
-    _FACTOR + ahead.PARTITION: "behind_partition",
-    _FACTOR + ahead.QOS: "behind_qos",
-    _FACTOR + ahead.OTHER: "behind_other",
-    _FACTOR + ahead.EARLIER: "behind_earlier",
-    kept.SHARED_NODES: "shared_nodes",
-    kept.LIMIT: "limit",
-    kept.ARRAY_LIMIT: "array_limit",
-    kept.LICENCES: "licences",
-    kept.RESERVATION: "reservation",
-    kept.DEPENDENCY: "dependency",
-    kept.BEGIN_TIME: "begin_time",
-    kept.HELD: "held",
-    kept.PACE: "pace",
-    kept.UNKNOWN: "unknown",
-}
-"""As columns."""
+_DOWN = "Nodes required for job are DOWN"
 _LIMITS = ("Assoc", "QOS", "MaxJobs", "PartitionTimeLimit")
-_AWAY = ("Nodes required for job are DOWN", "ReqNodeNotAvail", "Resources")
-SLURM_REASONS: dict[int, tuple[str, ...]] = {
-    kept.DEPENDENCY: ("Dependency",),
-    kept.BEGIN_TIME: ("BeginTime",),
-    kept.HELD: ("JobHeld",),
-    kept.ARRAY_LIMIT: ("JobArrayTaskLimit",),
-    kept.LIMIT: _LIMITS,
-    kept.LICENCES: ("Licenses",),
-    kept.RESERVATION: ("Reservation", "ReqNodeNotAvail, Reserved"),
-    kept.NODES_AWAY: _AWAY,
-    kept.SHARED_NODES: ("Nodes required for job are DOWN", "Resources", "Priority"),
-    kept.PACE: ("Resources",),
-    kept.UNKNOWN: ("Resources",),
-    **{kept.FIRST_RESOURCE + k: ("Resources",) for k in range(missing.CORES + 1)},
-    **{kept.FIRST_FACTOR + k: ("Priority",) for k in range(ahead.EARLIER + 1)},
+
+
+class Cause(NamedTuple):
+    """name: as a column. words: as tables print it. reasons: how squeue's reasons begin that mean it, none for what Slurm
+    does not have."""
+
+    name: str
+    words: str
+    reasons: tuple[str, ...]
+
+
+CAUSES: dict[int, Cause] = {
+    _RESOURCE + missing.CORES: Cause("cores", "cores are missing", ("Resources",)),
+    _RESOURCE + missing.MEMORY: Cause("memory", "memory is missing", ("Resources",)),
+    _RESOURCE + missing.GPUS: Cause("gpus", "GPUs are missing", ("Resources",)),
+    _RESOURCE + missing.WHOLE_NODES: Cause("whole_nodes", "whole nodes are missing", ("Resources",)),
+    _RESOURCE + missing.FRAGMENTS: Cause("fragments", "enough in sum, but on no node", ("Resources",)),
+    kept.NODES_AWAY: Cause("nodes_away", "nodes are down or drained", (_DOWN, "ReqNodeNotAvail", "Resources")),
+    _FACTOR + ahead.AGE: Cause("behind_age", "behind older jobs (age)", ("Priority",)),
+    _FACTOR + ahead.FAIR_SHARE: Cause("behind_fair_share", "behind jobs of a better fair share", ("Priority",)),
+    _FACTOR + ahead.JOB_SIZE: Cause("behind_size", "behind jobs of a better size", ("Priority",)),
+    _FACTOR + ahead.PARTITION: Cause("behind_partition", "behind jobs of a better partition", ("Priority",)),
+    _FACTOR + ahead.QOS: Cause("behind_qos", "behind jobs of a better QOS", ("Priority",)),
+    _FACTOR + ahead.OTHER: Cause("behind_other", "behind jobs preferred by hand or account", ("Priority",)),
+    _FACTOR + ahead.EARLIER: Cause("behind_earlier", "behind jobs submitted earlier", ("Priority",)),
+    kept.SHARED_NODES: Cause(
+        "shared_nodes", "nodes are kept for another partition's job", (_DOWN, "Resources", "Priority")
+    ),
+    kept.LIMIT: Cause("limit", "a limit", _LIMITS),
+    kept.ARRAY_LIMIT: Cause("array_limit", "the tasks of its array at a time", ("JobArrayTaskLimit",)),
+    kept.LICENCES: Cause("licences", "licences are missing", ("Licenses",)),
+    kept.RESERVATION: Cause("reservation", "a reservation", ("Reservation", "ReqNodeNotAvail, Reserved")),
+    kept.CLOSED_HOURS: Cause("closed_hours", "hours in which it may not start", ()),
+    kept.DEPENDENCY: Cause("dependency", "a job that it depends on", ("Dependency",)),
+    kept.BEGIN_TIME: Cause("begin_time", "not to start yet: a time, a hold or a dependency", ("BeginTime",)),
+    kept.HELD: Cause("held", "held by hand", ("JobHeld",)),
+    kept.PACE: Cause("pace", "the scheduler's pace", ("Resources",)),
+    kept.UNKNOWN: Cause("unknown", "could have started, no rule that is known", ("Resources",)),
 }
-"""How squeue's reasons begin for what keeps a job."""
+"""By what keeps a job, in the order of the tables of `tracehouse why`."""
+CAUSE_WORDS = {cause.name: cause.words for cause in CAUSES.values()}

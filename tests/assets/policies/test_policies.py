@@ -25,7 +25,7 @@ from assets.policies.settings import TrainingSettings, seeds_of
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
-from models.scheduling.learning.starts import rule_network
+from models.scheduling.learning.recipes import rule_network
 from models.scheduling.learning.training import TrainedPolicy
 from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import AGENT_PPO, PPOOptions, Recipe

@@ -21,7 +21,7 @@ from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scored_part import PartOptions, part_of
 from assets.replay.settings import RunSettings, check_run_name
 from assets.replay.tables import STEPS_S, mean_level, run_jobs, series_of, step_for, with_time
-from models.scheduling.learning.starts import rule_network
+from models.scheduling.learning.recipes import rule_network
 from models.scheduling.learning.training import TrainedPolicy
 from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import AGENT_PPO, Recipe

@@ -1,4 +1,4 @@
-"""The section of the report that says why jobs waited."""
+"""The sections of the report that say why jobs waited, and what too long requests cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from assets.report.page import Chart, Table
-from assets.report.waiting import waiting_section
+from assets.report.waiting import requests_section, waiting_section
 from tests.assets.replay.own.homes import own_home
 from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
 from tests.tiny import busy_log, warehouse_of
@@ -24,3 +24,9 @@ def test_hours_by_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_source_without_a_described_cluster_has_none(tmp_path: Path) -> None:
     assert waiting_section(warehouse_of(tmp_path, busy_log(50)), "mine") is None
+
+
+def test_what_too_long_requests_cost_is_said_where_there_are_requests(tmp_path: Path) -> None:
+    section = requests_section(warehouse_of(tmp_path, busy_log(120)), "mine")
+    assert section is not None and "20 % better" in str(section.blocks[0])
+    assert requests_section(warehouse_of(tmp_path / "b", busy_log(120)), "other") is None

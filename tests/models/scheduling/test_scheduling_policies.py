@@ -13,7 +13,7 @@ from models.judging.judge import judge
 from models.judging.verdict import Ratios
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
-from models.scheduling.learning.starts import rule_network
+from models.scheduling.learning.recipes import rule_network
 from models.scheduling.options import KeySearchOptions
 from models.scheduling.policy_file import load_policy, policy_from_bytes, policy_to_bytes
 from models.scheduling.priority_key import (

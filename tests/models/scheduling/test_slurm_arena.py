@@ -7,7 +7,7 @@ import pytest
 
 from models.scheduling.arena import Windows
 from models.scheduling.goals import parse_goal
-from models.scheduling.learning.starts import smallest_area_first
+from models.scheduling.learning.recipes import smallest_area_first
 from models.scheduling.slurm_arena import OWN, SlurmArena, few_random_orders
 from simulator.policies.observation import LAYOUTS
 from tests.simulator.slurm.variants.test_variants import JOBS, crowded_jobs

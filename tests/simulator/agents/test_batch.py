@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from models.scheduling.learning.starts import smallest_area_first
+from models.scheduling.learning.recipes import smallest_area_first
 from simulator.agents.batch import Batch, Observation, WindowRules, replay_windows
 from simulator.agents.slurm_windows import SlurmTrace
 from simulator.engine.replay import replay

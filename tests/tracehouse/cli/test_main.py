@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli: completion, errors, main, parts, replay_grade, session, ui."""
+"""Tests of tracehouse/cli: completion, errors, main, replay_grade, session, ui."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from assets.replay import grade, loading
 from assets.replay.scored_part import PartOptions
 from pipelines.web.headers import HOSTS_VARIABLE
 from simulator.policies.plugins import FOLDER_VARIABLE
-from tests.pipelines.command_line import GOOD, call, fail, succeed
+from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
+from tests.settings_way import WAYS, functions_passed, modules_of
+from tests.tiny import SOURCE, Home
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.main import COMMANDS, load_command, main
-from tracehouse.cli.parts import OPTIONS as PARTS_OPTIONS
-from tracehouse.cli.parts import part_options, take_part
+from tracehouse.cli.parameters.settings import OPTIONS as PARTS_OPTIONS
+from tracehouse.cli.parameters.settings import part_options, take_part
 from tracehouse.cli.replay import say_grade
 from tracehouse.cli.session import begin_session
 from traces.common.log import LogError
@@ -130,7 +132,7 @@ OPTIONS = {
         "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--admit-by",
         "--inspector", "--correction", "--rules", "--window",
         "--warm-start", "--without-queue", "--partition", "--round-walltimes", "--walltime-factor",
-        "--cluster",
+        "--cluster", "--set",
         "--outages", "--cancelled", "--drop-wider", "--trim", "--load", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
         "--topology", "--hops", "--procs-per-node", "--nodes", "--place", "--every", "--switches", "--placing-seed", "--placement",
         "--guard",
@@ -148,12 +150,12 @@ OPTIONS = {
     ],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
     "periods": ["SOURCE", "[PERIOD]", "[EARLIER]", "--by", "--top", "--csv"],
-    "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes"],
+    "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes", "--waste"],
     "why": [
         "SOURCE", "[JOB]...", "--user", "--account", "--queue", "--partition", "--period", "--by", "--replay", "--top", "--csv",
     ],
     "what-if": [
-        "SCENARIOS", "--source", "--cluster",
+        "SCENARIOS", "--source", "--cluster", "--set", "--change",
         "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
         "--json",
     ],
@@ -161,7 +163,7 @@ OPTIONS = {
     "report": ["[SOURCE]...", "--period", "--from", "--to"],
     "ui": ["--host", "--port", "--allow-host", "--plug-ins"],
     "wait": ["SOURCE", "--procs", "--walltime", "--user", "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json"],
-    "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "squeue --json", "--json"],
+    "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "--why", "squeue --json", "--json"],
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
     "models": ["SOURCE", "--json"],
     "rollback": ["SOURCE", "--to"],
@@ -232,6 +234,16 @@ def test_every_command_is_listed_under_its_name() -> None:
         assert load_command(name).name == name and re.search(
             rf"^  {name} +{re.escape(help_text)}$", listed, re.MULTILINE
         )
+
+
+@pytest.mark.parametrize("command", WAYS)
+def test_settings_pass_few_functions_and_modules(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Home(tmp_path)  # the tiny source in its catalogue
+    use_home(monkeypatch, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    passed = functions_passed(command, SOURCE).settings
+    way, modules = WAYS[command], modules_of(passed)
+    assert 10 < len(passed) <= way.functions and 5 < len(modules) <= way.modules, modules
 
 
 @pytest.mark.parametrize("where", ["loading", "parsing", "running"])

@@ -42,6 +42,21 @@ TITLES_OF_UNUSED = {
     "unused_memory_gib_hours": ("unused memory, GiB hours", "of the memory requested"),
 }
 
+TITLES_OF_WASTE = {
+    "time_core_hours": "time, core-hours",
+    "time_gpu_hours": "time, GPU-hours",
+    "idle_core_hours": "idle cores, core-hours",
+    "memory_gib_hours": "memory, GiB hours",
+}
+TITLES_OF_MISSING = {"time": "requested time", "cpu": "CPU time", "memory": "used and requested memory"}
+COLUMNS_OF_REQUESTS = (
+    TableColumn("jobs", last=1),
+    TableColumn("as asked, h"),
+    TableColumn("20 % better, h"),
+    TableColumn("right, h"),
+)
+COLUMNS_OF_COSTS = (TableColumn("hours"), TableColumn("least of the replays"), TableColumn("most"))
+
 
 @click.command()
 @source_argument()
@@ -59,8 +74,13 @@ TITLES_OF_UNUSED = {
 @click.option(
     "--nodes", "of_nodes", is_flag=True, help="Who held nodes, GPUs and memory, and what stood idle or stranded."
 )
+@click.option(
+    "--waste", "of_waste", is_flag=True, help="What was asked for and not used, and what that costs the others."
+)
 @plain_errors
-def who(source: str, by: tuple[str, ...], period: str | None, top: int, as_csv: bool, of_nodes: bool) -> None:
+def who(
+    source: str, by: tuple[str, ...], period: str | None, top: int, as_csv: bool, of_nodes: bool, of_waste: bool
+) -> None:
     """Who waited, and who wasted: by user, account or queue.
 
     Each kind of group has three tables. The first has the waits of the log, the second the core-hours lost by jobs that did not
@@ -73,15 +93,22 @@ def who(source: str, by: tuple[str, ...], period: str | None, top: int, as_csv: 
       tracehouse who lublin-256 --by account --period last-month
       tracehouse who lublin-256 --csv > who.csv
       tracehouse who mycluster --nodes
+      tracehouse who mycluster --waste --by account
     """
     from assets.common.storage import open_warehouse
     from assets.operations.waits_and_waste import waits_and_waste
     from traces.catalogue.catalogue import load_catalogue
 
-    if of_nodes:
-        if period is not None or as_csv:
-            raise click.UsageError("--nodes is of the whole log, and prints tables: leave --period and --csv out")
-        click.echo(_nodes_text(load_catalogue().source(source).name, by, top))
+    if of_nodes or of_waste:
+        option = "--nodes" if of_nodes else "--waste"
+        if period is not None or as_csv or (of_nodes and of_waste):
+            raise click.UsageError(
+                f"{option} is of the whole log, and prints tables: leave --period, --csv and others out"
+            )
+        if "queue" in by and of_waste:
+            raise click.UsageError("--waste is by user and account: nobody owns a queue")
+        text = _nodes_text if of_nodes else waste_text
+        click.echo(text(load_catalogue().source(source).name, by, top))
         return
     result = waits_and_waste(open_warehouse(), load_catalogue().source(source).name, period)
     if as_csv:
@@ -123,6 +150,62 @@ def _nodes_text(source: str, kinds: tuple[str, ...], top: int) -> str:
         lines += fitted_table((TableColumn(kind, right=False), *COLUMNS_OF_HOLDERS), cells, width)
         if holders.height > top:
             lines.append(f"and {holders.height - top:,} more (--top)")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def waste_text(source: str, kinds: tuple[str, ...], top: int) -> str:
+    """What was asked for and not used, and what that costs the others, as it is printed."""
+    from assets.common.storage import open_warehouse
+    from assets.replay.own.over_asking import WASTED, over_asking
+
+    kinds = kinds or GROUPINGS[:2]
+    result = over_asking(open_warehouse(), source, top, kinds)
+    width, whole = terminal_width(), result.unused["all"].row(0, named=True)
+    lines = [f"{source}: {whole['jobs']:,} jobs ran"]
+    for name in ("time", "cpu", "memory"):
+        if missing := whole[f"jobs_without_{name}"]:
+            lines.append(
+                f"{missing:,} jobs count as unknown, since the log does not have their {TITLES_OF_MISSING[name]}"
+            )
+    shown = [name for name in WASTED if whole[name] is not None]
+    columns = [
+        TableColumn(title, last=2 * k + 1 - j)
+        for k, name in enumerate(shown)
+        for j, title in enumerate((TITLES_OF_WASTE[name], "of it"))
+    ]
+    for kind in kinds:
+        rows = result.unused[kind]
+        cells = [
+            [
+                row["value"],
+                *(cell for name in shown for cell in (_number(row[name]), _share(row[name], row[f"of_{name}"]))),
+            ]
+            for row in rows.head(top).iter_rows(named=True)
+        ]
+        lines += ["", f"asked for and not used by {kind}, most time first"]
+        lines += fitted_table((TableColumn(kind, right=False), *columns), cells, width)
+        if rows.height > top:
+            lines.append(f"and {rows.height - top:,} more (--top)")
+    if not result.waits:
+        return "\n".join(
+            line.rstrip() for line in [*lines, "", "no replay: the log has no requested times above run times"]
+        )
+    lines += ["", folded(f"mean waits in {result.copies} replays each under {result.basis}", width)]
+    for kind in ("all", *kinds):
+        waits = [
+            [row["value"], f"{row['jobs']:,}", *(_number(row[name], 2) for name in ("asked", "better", "right"))]
+            for row in result.waits[kind].head(top).iter_rows(named=True)
+        ]
+        lines += ["", *fitted_table((TableColumn(kind, right=False), *COLUMNS_OF_REQUESTS), waits, width)]
+    for kind in kinds if result.culprits.height else ():
+        of_kind = result.culprits.filter(result.culprits["kind"] == kind)
+        costs = [
+            [row["value"], *(_number(row[name]) for name in ("others_hours", "low", "high"))]
+            for row in of_kind.iter_rows(named=True)
+        ]
+        if costs:
+            lines += ["", f"hours that all others would wait less if the requests of one {kind} were right"]
+            lines += fitted_table((TableColumn(kind, right=False), *COLUMNS_OF_COSTS), costs, width)
     return "\n".join(line.rstrip() for line in lines)
 
 

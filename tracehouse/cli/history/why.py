@@ -95,9 +95,8 @@ def why_text(
     source: str, causes: WaitCauses, rows: pl.DataFrame, words: str, kinds: tuple[str, ...], top: int, width: int | None
 ) -> str:
     """What is printed of several jobs. words: which they are, empty for all. width: of the terminal, None for a file."""
-    from simulator.slurm.waiting.words import KEPT_NAMES, KEPT_WORDS
+    from simulator.slurm.waiting.words import CAUSE_WORDS
 
-    said = dict(zip(KEPT_NAMES.values(), KEPT_WORDS.values(), strict=True))
     hours = float(rows["wait_s"].sum()) / 3600
     which = f" ({words})" if words else ""
     fact = (
@@ -108,14 +107,20 @@ def why_text(
         lines.append(f"{causes.odd_layouts:,} jobs started where they have no room by these rules")
     for why_changed, count in causes.left_out.items():
         lines.append(f"{count:,} {why_changed.replace('_', ' ')}")
-    lines += ["", *fitted_table(_CAUSES, _cause_cells(causes.of(rows), said, hours), width)]
+    lines += ["", *fitted_table(_CAUSES, _cause_cells(causes.of(rows), hours), width)]
     for kind in kinds:
         groups = causes.by_group(rows, kind)
         if groups.is_empty():
             lines += ["", f"the log has no {kind}s"]
             continue
         cells = [
-            [str(row["value"]), f"{row['jobs']:,}", f"{row['hours']:,.1f}", said[row["cause"]], _share(row["share"])]
+            [
+                str(row["value"]),
+                f"{row['jobs']:,}",
+                f"{row['hours']:,.1f}",
+                CAUSE_WORDS[row["cause"]],
+                _share(row["share"]),
+            ]
             for row in groups.head(top).iter_rows(named=True)
         ]
         lines += ["", f"by {kind}, most waiting first"]
@@ -134,9 +139,7 @@ def why_text(
 def job_text(causes: WaitCauses, row: pl.DataFrame, clock: LogClock, width: int | None) -> str:
     """What is printed of one job. row: its row of WaitCauses.jobs."""
     from assets.replay.own.wait_causes import log_second
-    from simulator.slurm.waiting.words import KEPT_NAMES, KEPT_WORDS
 
-    said = dict(zip(KEPT_NAMES.values(), KEPT_WORDS.values(), strict=True))
     job = row.row(0, named=True)
     hours = job["wait_s"] / 3600
     who = f" of user {job['user']}" if job["user"] else ""
@@ -145,7 +148,7 @@ def job_text(causes: WaitCauses, row: pl.DataFrame, clock: LogClock, width: int 
     lines = [
         folded(f"job {job['job_id']}{who} waited {hours:,.1f} h: submitted {submitted}, {ending}", width),
         folded(f"by {causes.basis}", width),
-        *fitted_table(_CAUSES[:3], [cells[:3] for cells in _cause_cells(causes.of(row), said, hours)], width),
+        *fitted_table(_CAUSES[:3], [cells[:3] for cells in _cause_cells(causes.of(row), hours)], width),
     ]
     if job["behind_job"] is not None:
         owner = f" of user {job['behind_user']}" if job["behind_user"] else ""
@@ -155,9 +158,16 @@ def job_text(causes: WaitCauses, row: pl.DataFrame, clock: LogClock, width: int 
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _cause_cells(table: pl.DataFrame, said: dict[str, str], hours: float) -> list[list[str]]:
+def _cause_cells(table: pl.DataFrame, hours: float) -> list[list[str]]:
+    from simulator.slurm.waiting.words import CAUSE_WORDS
+
     return [
-        [said[row["cause"]], f"{row['hours']:,.1f}", _share(row["hours"] / hours if hours else 0.0), f"{row['jobs']:,}"]
+        [
+            CAUSE_WORDS[row["cause"]],
+            f"{row['hours']:,.1f}",
+            _share(row["hours"] / hours if hours else 0.0),
+            f"{row['jobs']:,}",
+        ]
         for row in table.sort("hours", descending=True).iter_rows(named=True)
     ]
 

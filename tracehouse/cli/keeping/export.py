@@ -13,8 +13,8 @@ from assets.replay.scored_part import PartOptions
 from assets.sharing.formats import EXPORT_FORMATS, format_of
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite
+from tracehouse.cli.parameters.settings import part_options, take_part
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.cli.parts import part_options, take_part
 from traces.catalogue.catalogue import load_catalogue
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     help="Of the jobs.",
 )
 @click.option("--out", type=FileToWrite(), metavar="FILE", help="Write into this file.")
+@click.option("--why", "is_why", is_flag=True, help="What keeps each job now, by the rules of the source's cluster.")
 @plain_errors
 def queue(
     source: str,
@@ -51,6 +52,7 @@ def queue(
     seed: int,
     form: str,
     out: Path | None,
+    is_why: bool,
 ) -> None:
     """When do the jobs that wait now start? Each with an interval, and under another policy.
 
@@ -62,12 +64,15 @@ def queue(
     \b
     squeue --json | tracehouse queue mycluster -
     tracehouse queue mycluster queue.json --policy SAF
+    tracehouse queue mycluster queue.json --why
     """
-    from tracehouse.queue import answer_queue, read_snapshot
+    from tracehouse.queue import answer_queue, read_snapshot, with_causes
 
     declared = load_catalogue().source(source)
     snapshot, read_s = read_snapshot(declared, file)
     answer = answer_queue(declared.name, snapshot, read_s, (policy, backfill), (samples, seed))
+    if is_why:
+        answer = with_causes(answer, declared.name, snapshot, read_s)
     text = queue_text(answer, form, None if out else terminal_width())
     if out is None:
         click.echo(text, nl=False)
@@ -112,9 +117,20 @@ def _shown(rows: pl.DataFrame) -> pl.DataFrame:
     if "change_s" in rows.columns:
         rival = pl.Series("under the other", short(rows["rival_start_p50"]))
         shown = shown.with_columns(rival, words("change_s").alias("change"))
+    if "why" in rows.columns:
+        shown = shown.with_columns(pl.Series("why", _why_words(rows)), rows["reason"].fill_null(""))
     shown = shown.with_columns(words("requested_s").alias("requested"), rows["queue"].fill_null(""))
     held = rows["not_predicted"].fill_null("")
     return shown.with_columns(held) if (held != "").any() else shown
+
+
+def _why_words(rows: pl.DataFrame) -> list[str]:
+    """What keeps each job, with the job that it is behind, or the limit."""
+    words = []
+    for why, job, user, limit in rows.select("why", "behind_job", "behind_user", "limit").iter_rows():
+        owner = f" of {user}" if user else ""
+        words.append(f"{why or ''}{f': job {job}{owner}' if job else ''}{f': {limit}' if limit else ''}")
+    return words
 
 
 def _shortener(rows: pl.DataFrame) -> Callable[[pl.Series], list[str]]:

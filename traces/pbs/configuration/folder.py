@@ -63,10 +63,10 @@ def read_pbs_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC") -
             read_qmgr(by_role[role], state, notes)
     nodes = _nodes(by_role, state, time_zone, notes)
     partitions = partitions_of_queues(state, nodes, notes)
-    limits, licences, values = _of_server(state, notes)
+    limits, licences, values = server_settings(state, notes)
     if roles.SCHED_CONFIG in by_role:
         values |= read_sched_config(by_role[roles.SCHED_CONFIG], notes)
-    values |= _of_scheds(state, notes)
+    values |= sched_settings(state, notes)
     accounts, members = read_shares(by_role[roles.SHARES], notes) if roles.SHARES in by_role else ((), ())
     if roles.SCHED_CONFIG in by_role:
         _remark_unscheduled(by_role[roles.SCHED_CONFIG].name, values, nodes, notes)
@@ -119,7 +119,7 @@ def _nodes(by_role: Mapping[str, TextFile], state: ServerState, time_zone: str, 
     )
 
 
-def _of_server(state: ServerState, notes: Notes) -> tuple[tuple[Limit, ...], dict[str, int], dict[str, Setting]]:
+def server_settings(state: ServerState, notes: Notes) -> tuple[tuple[Limit, ...], dict[str, int], dict[str, Setting]]:
     """Limits of the server and of all queues, licences, and settings of the server."""
     server = state.of("server")
     limits = attribute_limits(server, "cluster", "", notes) + server_wide_limits(server, "cluster", "", notes)
@@ -142,7 +142,7 @@ def _of_server(state: ServerState, notes: Notes) -> tuple[tuple[Limit, ...], dic
     return limits, licences, _settings(others, SERVER_KEYS, notes)
 
 
-def _of_scheds(state: ServerState, notes: Notes) -> dict[str, Setting]:
+def sched_settings(state: ServerState, notes: Notes) -> dict[str, Setting]:
     """Settings of the default scheduler. Others serve partitions of their own, which are left out."""
     values: dict[str, Setting] = {}
     for name, attributes in state.objects["sched"].items():

@@ -1,4 +1,4 @@
-"""Tests of assets/replay/changes: jobs_of_replay, outages, sizes."""
+"""Tests of assets/replay/changes: outages, sizes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import polars as pl
 import pytest
 
 from assets.common.trace import Trace, load_trace
-from assets.replay.changes.jobs_of_replay import changed_rows, queues_of
 from assets.replay.changes.outages import Outage, outages_of, read_outages
 from assets.replay.changes.sizes import parse_load, parse_nodes, parse_procs
 from assets.replay.replayers import check_settings, choose_policy
-from assets.replay.run import replay_run
+from assets.replay.run import changed_rows, queues_of, replay_run
 from assets.replay.settings import RunSettings, check_saved_settings
 from simulator.jobs.cluster import FOREVER
 from tests.tiny import busy_log, in_queues, warehouse_of
 
-# jobs_of_replay: The jobs of a replay: at another load, without queues, with rounded requests.
+# The jobs of a replay: at another load, without queues, with rounded requests.
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Tests of models/scheduling/learning: checkpoint, ppo, starts, training, training_run."""
+"""Tests of models/scheduling/learning: checkpoint, ppo, training, training_run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from models.scheduling.goals import parse_goal
 from models.scheduling.learning.checkpoint import load_checkpoint, save_checkpoint
 from models.scheduling.learning.evolution import evolve
 from models.scheduling.learning.ppo import train_by_ppo
-from models.scheduling.learning.recipes import learn
-from models.scheduling.learning.starts import rule_network, smallest_area_first
+from models.scheduling.learning.recipes import learn, rule_network, smallest_area_first
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.learning.training_run import JudgedPolicy, Split, TrainingRun, best_by_validation
 from models.scheduling.options import PAPER_PPO, EvolutionOptions, PPOOptions, Recipe

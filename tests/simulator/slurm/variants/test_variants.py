@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.scheduling.learning.starts import smallest_area_first
+from models.scheduling.learning.recipes import smallest_area_first
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
 from simulator.jobs.cluster import Cluster, RunningJobs

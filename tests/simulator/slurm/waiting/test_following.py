@@ -12,10 +12,11 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Request
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
-from simulator.slurm.waiting.words import KEPT_NAMES
+from simulator.slurm.waiting.words import CAUSES
 from tests.simulator.slurm_site import SITE, columns_of, with_reservation
 from traces.cluster.description import ClusterDescription, SchedulerSettings
 from traces.cluster.nodes import Absence
+from traces.cluster.reservations import Gate
 
 Times = tuple[int, int]
 FULL = Request(0, limit_s=3600, min_nodes=4, max_nodes=4, tasks=16)
@@ -47,7 +48,7 @@ def kept_of(
 def seconds_of(kept: KeptWaits, job: int) -> dict[str, int]:
     """Seconds by cause."""
     row = kept.waits.seconds[job]
-    return {name: int(row[code]) for code, name in KEPT_NAMES.items() if row[code]}
+    return {cause.name: int(row[code]) for code, cause in CAUSES.items() if row[code]}
 
 
 def test_the_first_lacks_cores_and_the_second_is_behind_it_until_it_starts() -> None:
@@ -113,7 +114,7 @@ def test_the_factor_that_is_furthest_ahead_is_named() -> None:
 
 def test_moments_have_what_keeps_each_job_then() -> None:
     kept = kept_of([FULL, ONE], [(0, 100), (100, 120)], moments=[50, 110])
-    names = [[KEPT_NAMES.get(int(code)) for code in row] for row in kept.at_moments]
+    names = [[CAUSES[int(code)].name if code >= 0 else None for code in row] for row in kept.at_moments]
     assert names == [[None, "cores"], [None, None]]
 
 
@@ -146,3 +147,20 @@ def test_causes_add_up_to_the_wait_whatever_the_schedule() -> None:
     assert kept.waits.seconds.sum(axis=1).tolist() == (left - submit).tolist()
     assert (kept.waits.seconds >= 0).all()
     assert left.max() < FOREVER and (kept.waits.kept == NOT_GIVEN).all()
+
+
+def test_gates_hold_the_jobs_they_name_and_not_those_behind_them() -> None:
+    # second 0 is a Thursday, 0 h UTC: long jobs of partition all do not start before 1 h
+    gate = Gate((3,), 0, 60, over_time_s=3600, partition="all")
+    long, short = replace(ONE, limit_s=7200), replace(ONE, limit_s=3600)
+    elsewhere = replace(long, partitions=("gpu",))
+    times = [(3700, 3800), (0, 100), (20, 120)]
+    kept = kept_of([long, short, elsewhere], times, replace(SITE, gates=(gate,)), moments=[3599, 3601])
+    assert seconds_of(kept, 0)["closed_hours"] == 3600
+    assert sum(seconds_of(kept, 0).values()) == 3700
+    assert set(seconds_of(kept, 2)) == {"pace"} and not seconds_of(kept, 1)
+    assert CAUSES[int(kept.at_moments[0, 0])].name == "closed_hours"
+    assert CAUSES[int(kept.at_moments[1, 0])].name != "closed_hours"
+    over = replace(SITE, gates=(Gate((3,), 0, 60, over_cpus=4),))
+    assert "closed_hours" in seconds_of(kept_of([FULL, ONE], [(3700, 3800), (3700, 3800)], over), 0)
+    assert "closed_hours" not in seconds_of(kept_of([FULL, ONE], [(3700, 3800), (3700, 3800)], over), 1)

@@ -1,9 +1,10 @@
 """Every cause has its words."""
 
-from simulator.slurm.waiting.kept import NUM_KEPT
-from simulator.slurm.waiting.words import KEPT_NAMES, KEPT_WORDS, SLURM_REASONS
+from simulator.slurm.waiting.kept import CLOSED_HOURS, NUM_KEPT
+from simulator.slurm.waiting.words import CAUSE_WORDS, CAUSES
 
 
 def test_every_cause_has_a_name_words_and_reasons_of_squeue() -> None:
-    assert set(range(NUM_KEPT)) == set(KEPT_WORDS) == set(KEPT_NAMES) == set(SLURM_REASONS)
-    assert list(KEPT_WORDS) == list(KEPT_NAMES) and len(set(KEPT_NAMES.values())) == NUM_KEPT
+    assert set(range(NUM_KEPT)) == set(CAUSES)
+    assert len(CAUSE_WORDS) == len(set(CAUSE_WORDS.values())) == NUM_KEPT
+    assert [code for code, cause in CAUSES.items() if not cause.reasons] == [CLOSED_HOURS]

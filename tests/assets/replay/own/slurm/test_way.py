@@ -9,7 +9,7 @@ import pytest
 
 import tracehouse
 from assets.replay.own.slurm.way import phases_of_run
-from models.scheduling.learning.starts import smallest_area_first
+from models.scheduling.learning.recipes import smallest_area_first
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import LAYOUTS
 from tests.assets.replay.own.homes import LARGE, SMALL, own_home

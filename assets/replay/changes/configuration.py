@@ -1,0 +1,46 @@
+"""A cluster with what a what-if question changes of its configuration: new files, and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from traces.cluster.description import ClusterDescription
+from traces.cluster.differing import changed_values
+from traces.pbs.edits import changed_pbs_cluster, edited_pbs_cluster
+from traces.slurm.edits import changed_slurm_cluster, edited_slurm_cluster
+
+_CHANGED = {"slurm": changed_slurm_cluster, "pbs": changed_pbs_cluster}
+_EDITED = {"slurm": edited_slurm_cluster, "pbs": edited_pbs_cluster}
+EDIT_EXAMPLE = "PriorityWeightFairshare=20000"
+
+
+def edited_cluster(cluster: ClusterDescription, edits: Sequence[str], time_zone: str = "UTC") -> ClusterDescription:
+    """The cluster with these edits, each a line (KEY=VALUE) or an existing file or folder of new configuration. Files come first.
+
+    time_zone: in which dates are. Raises ValueError, with the remedy, for an edit that cannot be made, and where all change nothing."""
+    if not edits:
+        return cluster
+    if cluster.scheduler.name not in _EDITED:
+        raise ValueError(f"edits are of a cluster of Slurm or PBS, and {cluster.name} is of {cluster.scheduler.name}")
+    paths = [Path(edit) for edit in edits if is_file_edit(edit)]
+    lines = [edit for edit in edits if not is_file_edit(edit)]
+    edited = cluster
+    if paths:
+        files = [file for path in paths for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+        plain = [file for file in files if file.is_file() and not file.name.startswith(".")]
+        edited = _CHANGED[cluster.scheduler.name](edited, plain, time_zone)
+    if lines:
+        edited = _EDITED[cluster.scheduler.name](edited, lines, time_zone)
+    if not changed_values(cluster, edited):
+        raise ValueError(f"{', '.join(edits)}: the cluster {cluster.name} is so already: nothing would change")
+    return edited
+
+
+def is_file_edit(edit: str) -> bool:
+    """Whether an edit names files, in place of KEY=VALUE. Raises ValueError for a path that does not exist."""
+    if len(edit) < 4096 and "\n" not in edit and Path(edit).exists():
+        return True
+    if "=" not in edit:
+        raise ValueError(f"{edit}: no such file or folder, and no edit such as {EDIT_EXAMPLE}")
+    return False
