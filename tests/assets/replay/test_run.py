@@ -1,108 +1,194 @@
-"""Tests of assets/replay: run, run_warm_start."""
+"""Tests of assets/replay: replayers, run, run_warm_start."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from dataclasses import replace as changed
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 import pytest
 
 from assets.common.trace import Trace, load_trace
+from assets.replay import replayers
 from assets.replay.changes.outages import Outage
+from assets.replay.on_nodes import NodeReplayer
 from assets.replay.plots import gantt_of
-from assets.replay.replayers import check_settings, choose_policy
+from assets.replay.replayers import WAYS, Way, check_settings, choose_policy, way_of
 from assets.replay.run import ReplayRun, replay_run
-from assets.replay.settings import RunSettings
+from assets.replay.settings import REFUSABLE, NodeSettings, RunSettings
 from assets.replay.tables import run_jobs, run_series, series_of
+from models.allocation.looking_ahead import LookingAheadReplayer
+from models.runtime.live import LiveReplayer
+from papers.rlscheduler.rules import RLSchedulerReplayer
+from simulator.engine.replay import OrderReplayer
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.jobs.words import TOGETHER
+from simulator.partitions import PartitionReplayer
+from simulator.published import paper_part
+from simulator.replayer import Outcome, Replayer
+from simulator.topology.switches import SwitchReplayer
 from tests.tiny import busy_log, swf_line, warehouse_of
 from tracehouse.replaying import starts_table, summary
+
+# replayers: Which way a replay takes, what each refuses.
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    return load_trace(warehouse_of(tmp_path_factory.mktemp("placing"), busy_log(150)), "mine")
+
+
+def run_of(trace: Trace, **settings: object) -> ReplayRun:
+    checked = check_settings(RunSettings(**settings))  # type: ignore[arg-type]
+    return replay_run(trace, checked, choose_policy(checked, None, "mine"))
+
+
+ON_NODES = NodeSettings(topology="4x2x8")
+
+
+@pytest.mark.parametrize(
+    ("settings", "nodes", "replayer"),
+    [
+        ({}, None, OrderReplayer),
+        ({"backfill": "pick:by=shortest", "warm_start": True}, None, OrderReplayer),
+        ({"estimates": "live"}, None, LiveReplayer),
+        ({"partitions": {"7": 4}}, None, PartitionReplayer),
+        ({"rules": "rlscheduler"}, None, RLSchedulerReplayer),
+        ({"rules": "rlscheduler-corrected", "backfill": "none"}, None, RLSchedulerReplayer),
+        ({"estimates": "live"}, {}, NodeReplayer),
+        ({"cancelled": True}, {"switches": "1@1h"}, SwitchReplayer),
+        ({}, {"place": TOGETHER, "period": 60}, LookingAheadReplayer),
+    ],
+)
+def test_the_way_of_settings(settings: dict, nodes: dict | None, replayer: type[Replayer]) -> None:
+    placed = None if nodes is None else ON_NODES.model_copy(update=nodes)
+    assert way_of(check_settings(RunSettings(**settings), placed), placed).replayer is replayer
+
+
+def test_every_way_has_words_for_what_it_does_not_honour() -> None:
+    parts = {name.replace("_", "-") for name in REFUSABLE} | {"estimates live", "agent", "nodes"}
+    for way in (paper_part(way).WAY if isinstance(way, str) else way for _, way in WAYS):
+        assert way.replayer.honours <= parts
+        for part in sorted(parts - way.replayer.honours):
+            with pytest.raises(ValueError, match=r"leave|use actual"):
+                way.check(RunSettings(backfill="a.json"), [part])
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """A scheduler that nobody has: jobs run one after the other."""
+
+    honours: ClassVar = frozenset({"policy"})
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        start = np.maximum.accumulate(jobs.submit + jobs.runtime.cumsum())
+        return Outcome(Schedule(start, np.zeros(len(jobs), dtype=np.bool_)), counts={"alone": len(jobs)})
+
+
+def test_a_further_scheduler_is_one_entry(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses what it does not name."""
+    own = Way(OneByOne, lambda asked: OneByOne(), {"": "one by one has no --{part}"})
+    monkeypatch.setattr(replayers, "WAYS", ((lambda settings, nodes: True, own),))
+    run = run_of(trace, policy="SJF")
+    assert run.counts["alone"] == 150 and (np.diff(run.schedule.start) > 0).all()
+    checked = check_settings(RunSettings())
+    with pytest.raises(ValueError, match="one by one has no --outages"):
+        run_of(trace, outages=[Outage(start=5, end=50, procs=1)])
+    with pytest.raises(ValueError, match="one by one has no --nodes"):
+        replay_run(trace, checked, choose_policy(checked, None, "mine"), ON_NODES)
+
 
 # run: One what-if replay in memory: what is chosen, counted and refused.
 
 
 @pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+def trace_of_run(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     return load_trace(warehouse_of(tmp_path_factory.mktemp("busy"), busy_log(120)), "mine")
 
 
-def run_of(trace: Trace, **settings):
+def run_of_of_run(trace: Trace, **settings):
     checked = check_settings(RunSettings(**settings))
     return replay_run(trace, checked, choose_policy(checked, None, "mine"))
 
 
-def test_policies_are_named_in_their_usual_case(trace: Trace) -> None:
-    assert run_of(trace, policy=" wfp3 ").policy.text == "WFP3"
-    assert run_of(trace, policy="wfp3", rules="rlscheduler").policy.text == "WFP3"
+def test_policies_are_named_in_their_usual_case(trace_of_run: Trace) -> None:
+    assert run_of_of_run(trace_of_run, policy=" wfp3 ").policy.text == "WFP3"
+    assert run_of_of_run(trace_of_run, policy="wfp3", rules="rlscheduler").policy.text == "WFP3"
 
 
-def test_a_file_is_stored_without_its_folder(trace: Trace, tmp_path: Path) -> None:
+def test_a_file_is_stored_without_its_folder(trace_of_run: Trace, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def widest(procs):\n    return -procs\n")
-    chosen = run_of(trace, policy=f"{tmp_path / 'mine.py'}:widest").policy
+    chosen = run_of_of_run(trace_of_run, policy=f"{tmp_path / 'mine.py'}:widest").policy
     assert chosen.portable_text == "mine.py:widest" and chosen.text.startswith(str(tmp_path))
     assert chosen.sha256 is not None and len(chosen.sha256) == 64
 
 
-def test_a_log_has_no_learned_policy(trace: Trace) -> None:
+def test_a_log_has_no_learned_policy(trace_of_run: Trace) -> None:
     with pytest.raises(ValueError, match="a log has no learned policy of its own"):
-        run_of(trace, policy="learned")
+        run_of_of_run(trace_of_run, policy="learned")
     with pytest.raises(ValueError, match=r"or a policy file \(.json\)"):
-        run_of(trace, policy="LIFO")
+        run_of_of_run(trace_of_run, policy="LIFO")
 
 
-def test_counts_say_what_came_with_the_settings(trace: Trace) -> None:
-    run = run_of(trace, outages=[Outage(start=0, end=10, procs=1)], window="10:50", estimates="actual")
+def test_counts_say_what_came_with_the_settings(trace_of_run: Trace) -> None:
+    run = run_of_of_run(trace_of_run, outages=[Outage(start=0, end=10, procs=1)], window="10:50", estimates="actual")
     assert (run.counts["jobs"], run.counts["outages"], run.estimates, len(run.jobs)) == (50, 1, "actual", 50)
     assert run.trimmed_metrics() is None and run.rlscheduler_metrics() == {}
     assert sum(int(row["jobs"]) for row in run.by_class()) == 50
     assert run.hindsight()["hindsight_least_average_wait_s"] <= run.metrics()["average_wait_s"]
 
 
-def test_live_estimates_are_used_under_every_rule_that_takes_them(trace: Trace) -> None:
+def test_live_estimates_are_used_under_every_rule_that_takes_them(trace_of_run: Trace) -> None:
     for backfill in ("none", "any", "easy", "easy-sjbf"):
-        asked, live = (run_of(trace, policy="SJF", backfill=backfill, estimates=each) for each in ("requested", "live"))
+        asked, live = (
+            run_of_of_run(trace_of_run, policy="SJF", backfill=backfill, estimates=each)
+            for each in ("requested", "live")
+        )
         assert asked.schedule.start.tolist() != live.schedule.start.tolist(), backfill
 
 
-def test_live_estimates_report_what_underestimates_did(trace: Trace) -> None:
-    run = run_of(trace, estimates="live", reserve_by="requested")
+def test_live_estimates_report_what_underestimates_did(trace_of_run: Trace) -> None:
+    run = run_of_of_run(trace_of_run, estimates="live", reserve_by="requested")
     assert run.estimates == "live:mean"
     assert 0 <= run.counts["reservations_delayed"] <= run.counts["reservations"] <= run.counts["jobs"]
-    assert "reservations" not in run_of(trace).counts
+    assert "reservations" not in run_of_of_run(trace_of_run).counts
 
 
-def test_rules_of_another_code_believe_what_the_log_says(trace: Trace) -> None:
-    run = run_of(trace, rules="rlscheduler", policy="SJF")
+def test_rules_of_another_code_believe_what_the_log_says(trace_of_run: Trace) -> None:
+    run = run_of_of_run(trace_of_run, rules="rlscheduler", policy="SJF")
     assert run.estimates == "as logged"
     assert json.dumps(run.rlscheduler_metrics())  # NaN would not be JSON
 
 
-def test_jobs_wider_than_the_cluster(trace: Trace) -> None:
+def test_jobs_wider_than_the_cluster(trace_of_run: Trace) -> None:
     with pytest.raises(ValueError, match=r"leave the .* such job"):
-        run_of(trace, procs=8)
-    run = run_of(trace, procs=8, drop_wider=True)
+        run_of_of_run(trace_of_run, procs=8)
+    run = run_of_of_run(trace_of_run, procs=8, drop_wider=True)
     assert run.counts["jobs"] + run.counts["jobs_wider_than_cluster"] == 120
     assert run.procs_from == "command line"
 
 
-def test_a_load_moves_submissions_together_and_nothing_else(trace: Trace) -> None:
-    usual, dense = run_of(trace), run_of(trace, load=2.0)
+def test_a_load_moves_submissions_together_and_nothing_else(trace_of_run: Trace) -> None:
+    usual, dense = run_of_of_run(trace_of_run), run_of_of_run(trace_of_run, load=2.0)
     since, twice = (run.jobs.submit - run.jobs.submit[0] for run in (usual, dense))
     assert (abs(twice - since / 2) <= 0.5).all()
     for name in ("runtime", "procs", "estimate", "user"):
         assert getattr(dense.jobs, name).tolist() == getattr(usual.jobs, name).tolist()
     assert dense.metrics()["average_wait_s"] > usual.metrics()["average_wait_s"]
     assert dense.trace_sha256 != usual.trace_sha256
-    assert run_of(trace, load=1.0).trace_sha256 == usual.trace_sha256
+    assert run_of_of_run(trace_of_run, load=1.0).trace_sha256 == usual.trace_sha256
 
 
 def test_a_cancelled_job_is_as_patient_under_another_load(tmp_path: Path) -> None:
     log = "; MaxProcs: 4\n" + swf_line(1, 0, 0, 900, 4) + swf_line(2, 200, 130, 0, 4, 10, status=5)
     mine = load_trace(warehouse_of(tmp_path, log), "mine", cancelled=True)
-    jobs = run_of(mine, load=2.0, cancelled=True).jobs
+    jobs = run_of_of_run(mine, load=2.0, cancelled=True).jobs
     assert (jobs.submit.tolist(), int(jobs.cancel[1])) == ([0, 100], 230)
 
 
@@ -129,7 +215,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 
 def warm_run(trace: Trace, window: str = "3:2", **settings: Any) -> ReplayRun:
-    return run_of(trace, window=window, warm_start=True, **settings)
+    return run_of_of_run(trace, window=window, warm_start=True, **settings)
 
 
 def started_as(trace: Trace, whole: ReplayRun) -> Trace:
@@ -196,11 +282,11 @@ def test_tables_have_the_asked_jobs_and_series_have_everything(queue: Trace) -> 
 def test_the_summary_says_how_many_ran_and_waited(queue: Trace) -> None:
     values = summary(warm_run(queue), "mine")
     assert (values["jobs"], values["running_jobs"], values["waiting_jobs"]) == (2, 1, 2)
-    assert summary(run_of(queue, window="3:2"), "mine")["waiting_jobs"] == 0
+    assert summary(run_of_of_run(queue, window="3:2"), "mine")["waiting_jobs"] == 0
 
 
 def test_a_warm_start_of_the_whole_log_begins_with_nobody(busy: Trace) -> None:
-    warm, cold = run_of(busy, warm_start=True), run_of(busy)
+    warm, cold = run_of_of_run(busy, warm_start=True), run_of_of_run(busy)
     assert (warm.counts["running_jobs"], warm.counts["waiting_jobs"]) == (0, 0)
     assert warm.schedule.start.tolist() == cold.schedule.start.tolist() and warm.metrics() == cold.metrics()
 
@@ -221,7 +307,7 @@ def test_a_replay_cut_by_its_own_times_goes_on_as_it_was(
         settings |= {"correction": "increments", "reserve_by": "requested"}
     if backfill == "conservative":
         settings["estimates"] = "actual"
-    whole = run_of(trace, **settings)
+    whole = run_of_of_run(trace, **settings)
     mine, waiting = started_as(trace, whole), 0
     for first in (40, 160, 239, 390):
         run = warm_run(mine, f"{first}:{400 - first}", **settings)

@@ -24,7 +24,7 @@ from tests.models.runtime.live_oracle import BACKFILLS, POLICIES, PROCS, assert_
 from tests.random_size import size
 from tests.shared import shared_file
 from tests.simulator.busy import busy_jobs
-from tests.simulator.engine.test_engine_against_oracle import assert_equal_schedules, equal, fast
+from tests.simulator.engine.test_picking import assert_equal_schedules, equal, fast
 from tests.simulator.oracle import oracle_run
 from tests.simulator.oracle_policies import POLICIES as REPLAY_ADMITS_POLICIES
 from tests.simulator.oracle_types import CORRECTIONS as REPLAY_ADMITS_CORRECTIONS

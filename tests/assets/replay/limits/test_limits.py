@@ -1,7 +1,8 @@
-"""Tests of assets/replay/limits: holds, named, shares, unhonoured, way."""
+"""Tests of assets/replay/limits: holds, named, rules_picture, shares, unhonoured, way."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,17 @@ import pytest
 import tracehouse
 from assets.replay.limits.holds import job_limits, missing_processors, start_gates
 from assets.replay.limits.named import named_cluster
+from assets.replay.limits.rules_picture import rules_figure
 from assets.replay.limits.shares import follows_shares, share_tree
 from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
+from models.identification.identify import Identification
+from models.identification.orders import OrderEvidence
+from models.identification.rules import BOUNDARY, HOURS, ORDER, Bound, Edge, IdentifiedRule
+from models.identification.rules import RUNNING_JOBS as RUNNING_JOBS_OF_RULES_PICTURE
+from models.judging.fidelity import agreement_of
 from simulator.jobs.cluster import FOREVER
 from simulator.limits.rules import BOUNDLESS, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS
+from tests.models.identification.hidden import PROCS, hidden_log
 from tests.tiny import swf_line
 from tests.traces.cluster.clusters import CLUSTER as RICH
 from tracehouse.replaying import asked_settings
@@ -379,3 +387,24 @@ def test_scenarios_may_name_clusters(log: Path) -> None:
     assert np.round(waits).tolist() == [25, 0, 25]
     assert "under the limits of the cluster one-job" in answer.results.base_words
     assert "not in the replay: nodes: any free processors serve a job" in answer.summary["trust"]
+
+
+# rules_picture: A picture has a panel for each rule that can be drawn, and the waits.
+
+
+def test_a_panel_for_each_rule() -> None:
+    rule = IdentifiedRule(RUNNING_JOBS_OF_RULES_PICTURE, "user", 3)
+    log = hidden_log(rule, count=600)
+    rules = (
+        rule,
+        IdentifiedRule(
+            RUNNING_JOBS_OF_RULES_PICTURE, "user", bounds=(Bound("user-1", 0, 3), Bound("user-1", 86_400, None))
+        ),
+        IdentifiedRule(HOURS, "all", gate=Gate((0,), 480, 1080, over_time_s=3600)),
+        IdentifiedRule(BOUNDARY, "all", edges=(Edge((0,), 480, "UTC"),)),
+        IdentifiedRule(ORDER, "all", word="SJF"),
+    )
+    same = agreement_of(log.wait, log.wait, log.jobs.runtime)
+    identification = Identification(PROCS, rules, (), (), 1, 1, OrderEvidence(0), same, same)
+    assert len(rules_figure(log, identification, "mine").axes) == 5
+    assert len(rules_figure(log, replace(identification, rules=()), "mine").axes) == 1
