@@ -103,7 +103,7 @@ def pbs_side(name: str) -> RecordedSide:
     groups = {
         "user": [each.job.user for each in run.jobs],
         "queue": [each.job.queue for each in run.jobs],
-        "size": _sizes(np.array([each.job.cpus for each in run.jobs])),
+        "size": _sizes(np.array([each.job.amount("ncpus") for each in run.jobs])),
     }
     real = np.array([np.nan if each.start_s is None else each.start_s for each in run.jobs]) - submit
     files = [path for each in PBS_FILES if (path := folder / each).exists()]
