@@ -130,7 +130,9 @@ def _read_nodes(asked: _Asked, base: ClusterDescription, time_zone: str, notes: 
         lines = {entry.line: f"    {entry.key} = {entry.value}" for entry in of.values()}
         head = f"{name}\n{usual}"
         if former is None and not {"resources_available.ncpus", "np"} & of.keys():
-            raise ValueError(f"the cluster has no node {name!r}: a new one needs node.{name}.resources_available.ncpus=...")
+            raise ValueError(
+                f"the cluster has no node {name!r}: a new one needs node.{name}.resources_available.ncpus=..."
+            )
         own = Notes()
         listed = read_nodes(TextFile(EDIT, head + "\n".join(lines.values())), asked.state, time_zone, own)
         place = {key: entry.line for key, entry in of.items()}

@@ -130,12 +130,12 @@ def plan_scenarios(
     words = "" if part.is_all else scored.words
     overridden = tuple(file.base)
     changes = _changed_lines(trace, base, scenarios)
-    return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, overridden, failures, changes)
+    return ScenarioPlan(
+        file, source, trace, configuration, base, scenarios, scored_jobs, words, overridden, failures, changes
+    )
 
 
-def _changed_lines(
-    trace: Trace, base: PlannedReplay, scenarios: Sequence[PlannedReplay]
-) -> dict[str, tuple[str, ...]]:
+def _changed_lines(trace: Trace, base: PlannedReplay, scenarios: Sequence[PlannedReplay]) -> dict[str, tuple[str, ...]]:
     """Of each scenario with edits of its own, the values of the configuration that differ from the base's."""
     if not base.settings.is_on_cluster:
         return {}

@@ -42,7 +42,10 @@ def changes(before: ClusterDescription, after: ClusterDescription) -> list[str]:
     ("edits", "files"),
     [
         (["server.backfill_depth=5"], {"qmgr": QMGR.replace("depth = 1", "depth = 5")}),
-        (['job_sort_formula="ncpus * walltime"'], {"qmgr": QMGR + 'set server job_sort_formula = "ncpus * walltime"\n'}),
+        (
+            ['job_sort_formula="ncpus * walltime"'],
+            {"qmgr": QMGR + 'set server job_sort_formula = "ncpus * walltime"\n'},
+        ),
         (["strict_ordering=False"], {"sched": SCHED.replace("ordering: True", "ordering: False")}),
         (["queue.workq.max_run=[u:PBS_GENERIC=2]"], {"qmgr": QMGR.replace("=4]", "=2]")}),
         (["queue.workq.max_run="], {"qmgr": QMGR.replace("set queue workq max_run = [u:PBS_GENERIC=4]\n", "")}),
@@ -53,13 +56,18 @@ def changes(before: ClusterDescription, after: ClusterDescription) -> list[str]:
             ["queue.workq.resources_max.walltime=02:00:00"],
             {"qmgr": QMGR.replace("walltime = 10:00:00", "walltime = 02:00:00")},
         ),
-        (["server.max_run_res.ncpus=[o:PBS_ALL=12]"], {"qmgr": QMGR + "set server max_run_res.ncpus = [o:PBS_ALL=12]\n"}),
+        (
+            ["server.max_run_res.ncpus=[o:PBS_ALL=12]"],
+            {"qmgr": QMGR + "set server max_run_res.ncpus = [o:PBS_ALL=12]\n"},
+        ),
         (["node.n3.resources_available.ncpus=8"], {"nodes": NODES + NODES[:56].replace("n1\n", "n3\n")}),
         (["node.n[1-2].resources_available.ncpus=4"], {"nodes": NODES.replace("ncpus = 8", "ncpus = 4")}),
     ],
     ids=str,
 )
-def test_an_edit_is_what_the_import_of_the_line_would_be(tmp_path: Path, edits: list[str], files: dict[str, str]) -> None:
+def test_an_edit_is_what_the_import_of_the_line_would_be(
+    tmp_path: Path, edits: list[str], files: dict[str, str]
+) -> None:
     base, expected = cluster(tmp_path / "now"), cluster(tmp_path / "new", **files)
     assert changes(base, expected) != []
     assert changes(edited_pbs_cluster(base, edits, "UTC"), expected) == []

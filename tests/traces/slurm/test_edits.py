@@ -81,7 +81,9 @@ def changes(before: ClusterDescription, after: ClusterDescription) -> list[str]:
     ],
     ids=str,
 )
-def test_an_edit_is_what_the_import_of_the_line_would_be(tmp_path: Path, edits: list[str], files: dict[str, str]) -> None:
+def test_an_edit_is_what_the_import_of_the_line_would_be(
+    tmp_path: Path, edits: list[str], files: dict[str, str]
+) -> None:
     base, expected = cluster(tmp_path / "now"), cluster(tmp_path / "new", **files)
     assert changes(base, expected) != []
     assert changes(edited_slurm_cluster(base, edits, "UTC"), expected) == []

@@ -251,7 +251,11 @@ def test_a_file_is_read_with_amounts_as_texts(tmp_path: Path) -> None:
         "4h",
         ["long"],
     )
-    assert file.scenarios["queues"] == {"without_queue": ["long", "debug"], "partitions": {"gpu": 64, "2": 8}, "edits": ["bf_max_job_test=1000"]}
+    assert file.scenarios["queues"] == {
+        "without_queue": ["long", "debug"],
+        "partitions": {"gpu": 64, "2": 8},
+        "edits": ["bf_max_job_test=1000"],
+    }
     assert more["cluster"] == "campus"
     assert set(SCENARIO_KEYS) == {key for table in (file.base, *file.scenarios.values()) for key in table}
 
