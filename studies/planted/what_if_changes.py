@@ -193,6 +193,7 @@ def main() -> None:
 
 def print_tables(rows: pl.DataFrame) -> None:
     """Prints the tables. rows: with the columns of SCHEMA_OF_CHANGES."""
+    print("pairs\n")
     print(
         "| from | to | changed | mean wait, s | real change, s | predicted, s | groups | sign | within 30 % | or noise |"
     )
@@ -203,7 +204,8 @@ def print_tables(rows: pl.DataFrame) -> None:
             f"| {before} | {after} | {whole['change']} | {whole['real_before_s']:.0f} | {whole['real_s']:+.0f} | "
             f"{whole['predicted_s']:+.0f} | {of_pair.height} | {_cells(judged)} |"
         )
-    print("\n| scheduler | pairs | groups | beyond noise | sign | within 30 % | or noise |\n|" + " --- |" * 7)
+    print("\nall\n")
+    print("| scheduler | pairs | groups | beyond noise | sign | within 30 % | or noise |\n|" + " --- |" * 7)
     for (scheduler, alone), some in rows.with_columns(one=pl.col("settings") == 1).group_by(
         "scheduler", "one", maintain_order=True
     ):

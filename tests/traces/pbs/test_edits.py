@@ -1,4 +1,4 @@
-"""Tests of traces/pbs/edits: edits of a described cluster of PBS are what the import of its configuration with them would have."""
+"""Edits of a described cluster of PBS are what the import of its configuration with them would have."""
 
 from __future__ import annotations
 

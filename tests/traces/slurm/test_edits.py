@@ -1,6 +1,4 @@
-"""Tests of traces: slurm.edits, cluster.editing.
-
-Edits of a described cluster of Slurm are what the import of the same configuration with these lines would have."""
+"""Edits of a described cluster of Slurm are what the import of the same configuration with these lines would have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of assets/replay/changes: jobs_of_replay, outages, sizes."""
+"""Tests of assets/replay/changes: configuration, jobs_of_replay, outages, sizes."""
 
 from __future__ import annotations
 
