@@ -205,7 +205,7 @@ def print_tables(rows: pl.DataFrame) -> None:
             f"{whole['predicted_s']:+.0f} | {of_pair.height} | {_cells(judged)} |"
         )
     print("\nall\n")
-    print("| scheduler | pairs | groups | beyond noise | sign | within 30 % | or noise |\n|" + " --- |" * 7)
+    print("| scheduler | pairs | groups | changed | sign | within 30 % | or noise |\n|" + " --- |" * 7)
     for (scheduler, alone), some in rows.with_columns(one=pl.col("settings") == 1).group_by(
         "scheduler", "one", maintain_order=True
     ):

@@ -100,7 +100,7 @@ def _take(asked: _Asked, base: ClusterDescription, text: str, number: int) -> No
     if kind == "queue":
         named_part("queue", name, [each.name for each in base.partitions])
         if key.partition(".")[0] in _OF_NODES:
-            raise ValueError(f"{text!r}: it says which nodes the queue has: give all of the configuration's files anew")
+            raise ValueError(f"{text!r}: it says which nodes the queue has: give all files of the configuration")
         if name not in asked.state.objects["queue"]:
             asked.state.objects["queue"][name] = _usual_queue(base.partition_named(name))
     base_key = key.partition(".")[0]

@@ -91,7 +91,7 @@ def test_files_say_only_what_is_in_them(tmp_path: Path) -> None:
         ("server.backfil_depth=1", "unknown key 'backfil_depth'; did you mean 'backfill_depth'?"),
         ("round_robin=True", "no replay models round_robin"),
         ("queue.work.Priority=1", "no queue 'work'; did you mean 'workq'?"),
-        ("queue.workq.default_chunk.Qlist=big", "give all of the configuration's files anew"),
+        ("queue.workq.default_chunk.Qlist=big", "give all files of the configuration"),
         ("node.n9.state=free", "a new one needs node.n9.resources_available.ncpus"),
         ("server.backfill_depth=many", "expected a whole number"),
         ("queue.workq.max_run+=3", "write the whole value"),
