@@ -22,6 +22,8 @@ DOORS = frozenset(("output_beside", "written_beside"))
 MODES = frozenset("wax+")
 
 OWN = {
+    "traces.pbs.edits": "a list of nodes that a reader is given, in a temporary folder",
+    "traces.slurm.edits": "a list of nodes that a reader is given, in a temporary folder",
     "assets.common.code.versions": "code versions that were computed before, in the cache of compiled modules",
     "assets.common.archive": "the archive of a backup, after assets.common.backup has asked the door",
     "assets.common.backup": "copies in the data folder, of which the archive is made",

@@ -144,7 +144,7 @@ def test_commands_run(home: Home, document: str, command: str, tmp_path: Path, m
     arguments = shlex.split(command)[1:]
     if arguments[0] == "ui":
         arguments.append("--help")
-    if arguments[0] == "run" and "mycluster" in arguments:
+    if arguments[0] in ("run", "what-if") and "mycluster" in arguments:
         arguments = ["sources"]  # the example's cluster is the reader's own; its ingest is what can be tried here
     if arguments[0] == "run" and "replay_runs" not in arguments:
         monkeypatch.chdir(tmp_path)

@@ -188,7 +188,7 @@ class RunSettings(BaseModel):
             flag="set",
             metavar="KEY=VALUE",
             convert=_names,
-            key="an edit such as \"PriorityWeightAge=1000\" in quotes, or a list of them",
+            key='an edit such as "PriorityWeightAge=1000" in quotes, or a list of them',
             refusable=True,
             is_saved=False,
         ),

@@ -146,9 +146,12 @@ def _merged(
         if place == kind:
             of_kind.setdefault(name, set()).add(key)
     new = {each.name: each for each in read}
-    merged = [_copied(each, new[each.name], of_kind.get(each.name, set())) if each.name in new else each for each in base]
+    merged: list[_Part] = [
+        _copied(each, new[each.name], of_kind.get(each.name, set())) if each.name in new else each for each in base
+    ]
     have = {each.name for each in base}
-    return (*merged, *(each for each in read if each.name not in have))
+    merged += [each for each in read if each.name not in have]
+    return tuple(merged)
 
 
 def _merged_members(

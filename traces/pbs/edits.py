@@ -100,7 +100,7 @@ def _take(asked: _Asked, base: ClusterDescription, text: str, number: int) -> No
     if kind == "queue":
         named_part("queue", name, [each.name for each in base.partitions])
         if key.partition(".")[0] in _OF_NODES:
-            raise ValueError(f"{text!r}: it says which nodes the queue has: give all of the configuration's files anew")
+            raise ValueError(f"{text!r}: it says which nodes the queue has: give all files of the configuration")
         if name not in asked.state.objects["queue"]:
             asked.state.objects["queue"][name] = _usual_queue(base.partition_named(name))
     base_key = key.partition(".")[0]
@@ -130,7 +130,9 @@ def _read_nodes(asked: _Asked, base: ClusterDescription, time_zone: str, notes: 
         lines = {entry.line: f"    {entry.key} = {entry.value}" for entry in of.values()}
         head = f"{name}\n{usual}"
         if former is None and not {"resources_available.ncpus", "np"} & of.keys():
-            raise ValueError(f"the cluster has no node {name!r}: a new one needs node.{name}.resources_available.ncpus=...")
+            raise ValueError(
+                f"the cluster has no node {name!r}: a new one needs node.{name}.resources_available.ncpus=..."
+            )
         own = Notes()
         listed = read_nodes(TextFile(EDIT, head + "\n".join(lines.values())), asked.state, time_zone, own)
         place = {key: entry.line for key, entry in of.items()}

@@ -142,8 +142,8 @@ def _take_line(asked: _Asked, base: ClusterDescription, text: str, number: int, 
         line = re.sub(r"\bNodes=ALL\b", every, text.strip(), flags=re.IGNORECASE)
         asked.reservations += [""] * (number - 1 - len(asked.reservations)) + [line]
         return
-    line = next(iter(conf_lines(TextFile(EDIT, "\n" * (number - 1) + text))))
-    attributes = {slurm_key(entry): entry for entry in line.entries}
+    whole = next(iter(conf_lines(TextFile(EDIT, "\n" * (number - 1) + text))))
+    attributes = {slurm_key(entry): entry for entry in whole.entries}
     if first == "nodename":
         asked.nodes.setdefault(named_hosts(attributes["nodename"]), {}).update(attributes)
     else:
@@ -235,7 +235,9 @@ def changed_slurm_cluster(base: ClusterDescription, paths: Sequence[Path], time_
     Raises ConfigurationError as `read_slurm_cluster`, and ValueError where no file is a configuration of Slurm."""
     given = {slurm_role_of(read_text_file(path)) for path in paths} - {None}
     if not given:
-        raise ValueError(f"{paths[0]}: no configuration of Slurm; expected slurm.conf, a sacctmgr dump, or what scontrol shows")
+        raise ValueError(
+            f"{paths[0]}: no configuration of Slurm; expected slurm.conf, a sacctmgr dump, or what scontrol shows"
+        )
     of_nodes = given & {roles.SLURM_CONF, roles.SHOWN_NODES}
     with tempfile.TemporaryDirectory() as folder:
         usual = Path(folder) / "slurm.conf"
@@ -248,12 +250,7 @@ def changed_slurm_cluster(base: ClusterDescription, paths: Sequence[Path], time_
             replace(node, absences=node.absences or before[node.name].absences) if node.name in before else node
             for node in new.nodes
         )
-    kept |= {
-        name: getattr(base, name)
-        for names, said_by in _SAID_BY
-        for name in names
-        if not given & set(said_by)
-    }
+    kept |= {name: getattr(base, name) for names, said_by in _SAID_BY for name in names if not given & set(said_by)}
     if roles.QOS_TABLE not in given and not new.qualities:
         kept["qualities"] = base.qualities
         kept.setdefault("limits", (*(each for each in base.limits if each.owner == "qos"), *new.limits))
@@ -281,5 +278,7 @@ _SAID_BY: tuple[tuple[tuple[str, ...], Collection[str]], ...] = (
 
 def _usual_conf(base: ClusterDescription) -> str:
     """A slurm.conf with the names of nodes and partitions alone, for files that come without one."""
-    lines = [f"NodeName={node.name} CPUs={max(node.cpus, 1)} RealMemory={max(node.memory_mib, 1)}" for node in base.nodes]
+    lines = [
+        f"NodeName={node.name} CPUs={max(node.cpus, 1)} RealMemory={max(node.memory_mib, 1)}" for node in base.nodes
+    ]
     return "\n".join([*lines, *(f"PartitionName={part.name} Nodes=ALL" for part in base.partitions)]) + "\n"

@@ -50,7 +50,9 @@ def unread_settings(before: ClusterDescription, after: ClusterDescription) -> li
         changed |= {key: new[key]} if key in new else {}
         scheduler = replace(before.scheduler, values=changed)
         if _read(replace(before, scheduler=scheduler)) == _read(before):
-            unread.append(f"{key}={new.get(key, '')}: the replay does not read this setting, or it says what holds already")
+            unread.append(
+                f"{key}={new.get(key, '')}: the replay does not read this setting, or it says what holds already"
+            )
     return unread
 
 

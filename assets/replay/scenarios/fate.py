@@ -58,7 +58,13 @@ def fate_of_groups(
     parts = []
     spread = runs is not None and max(len(each) for each in runs) > 1
     if spread and runs is not None:
-        jobs = jobs.with_columns(**{f"{which}_{k}": pl.Series(row) for which, each in zip("ab", runs, strict=True) for k, row in enumerate(each)})
+        jobs = jobs.with_columns(
+            **{
+                f"{which}_{k}": pl.Series(row)
+                for which, each in zip("ab", runs, strict=True)
+                for k, row in enumerate(each)
+            }
+        )
     for name in labels.columns[1:]:
         groups = jobs.group_by(pl.col(name).alias("group")).agg(
             jobs=pl.len().cast(pl.Int64),

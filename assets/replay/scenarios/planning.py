@@ -107,8 +107,12 @@ def plan_scenarios(
     part = file.part if part is None else part
     of_settings = (label for each in (asked_base, *asked) for label in each.settings.labels)
     labels = list(dict.fromkeys([*GROUP_LABELS, *part.labels, *of_settings]))
-    of_scenarios = {each.path[-1]: each.settings for each in asked}
     trace = read_jobs(usual.cancelled, labels) if read_jobs else load_any_trace(declared, usual, not is_log, labels)
+    for each in [each for each in asked if each.settings.edits]:
+        with file.keeping_fault(each.path[-1], failures):
+            own_cluster(trace, trace.rows, each.settings)
+    asked = [each for each in asked if each.path[-1] not in failures]
+    of_scenarios = {each.path[-1]: each.settings for each in asked}
     configuration = configuration.under(asked_base.settings, of_scenarios, trace)
     node_procs = declared.procs_per_node or trace.node_procs
     scored = part_of(trace.rows, trace.clock, part)
@@ -126,12 +130,12 @@ def plan_scenarios(
     words = "" if part.is_all else scored.words
     overridden = tuple(file.base)
     changes = _changed_lines(trace, base, scenarios)
-    return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, overridden, failures, changes)
+    return ScenarioPlan(
+        file, source, trace, configuration, base, scenarios, scored_jobs, words, overridden, failures, changes
+    )
 
 
-def _changed_lines(
-    trace: Trace, base: PlannedReplay, scenarios: Sequence[PlannedReplay]
-) -> dict[str, tuple[str, ...]]:
+def _changed_lines(trace: Trace, base: PlannedReplay, scenarios: Sequence[PlannedReplay]) -> dict[str, tuple[str, ...]]:
     """Of each scenario with edits of its own, the values of the configuration that differ from the base's."""
     if not base.settings.is_on_cluster:
         return {}

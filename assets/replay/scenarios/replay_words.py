@@ -14,7 +14,7 @@ def replay_words(planned: PlannedReplay, procs: bool) -> str:
     words += [f"{planned.procs:,} processors"] if procs else []
     of = "of" if settings.is_on_cluster else "under the limits of"
     words += [f"{of} the cluster {settings.cluster}"] if settings.cluster else []
-    words += [f"{len(settings.edits)} edits of its configuration"] if settings.edits else []
+    words += ["its configuration edited"] if settings.edits else []
     words += ["fewer processors for a while"] if settings.outages else []
     words += [f"load {settings.load:g}"] if settings.load != 1 else []
     words += [f"without queue {', '.join(settings.without_queue)}"] if settings.without_queue else []

@@ -26,8 +26,8 @@ from assets.replay.scenarios.pairing import (
     waits_of_runs,
 )
 from assets.replay.scenarios.planning import PlannedReplay, ScenarioPlan
-from assets.replay.scenarios.scenario_file import BASE, LOG
 from assets.replay.scenarios.replay_words import replay_words
+from assets.replay.scenarios.scenario_file import BASE, LOG
 from assets.replay.scenarios.unchanged import why_like_itself, why_no_verdict, why_unchanged
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.judge import Judgement, beside_cloud, corrected_for_many

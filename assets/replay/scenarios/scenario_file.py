@@ -162,7 +162,11 @@ def _checked_value(file: ScenarioFile, key: str, value: Any, *path: str) -> Any:
     if key == "procs_per_node" and is_number and isinstance(value, int) and value >= 1:
         return value
     queues = [value] if isinstance(value, str) else value
-    if key in ("without_queue", "edits") and isinstance(queues, list) and all(isinstance(queue, str) for queue in queues):
+    if (
+        key in ("without_queue", "edits")
+        and isinstance(queues, list)
+        and all(isinstance(queue, str) for queue in queues)
+    ):
         return list(queues)
     if key == "partitions" and isinstance(value, Mapping) and all(type(procs) is int for procs in value.values()):
         return dict(value)

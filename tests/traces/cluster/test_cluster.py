@@ -1,4 +1,4 @@
-"""Tests of traces/cluster: accounts, description, differing, files, nodes, notes, peaks, remarks, reservations."""
+"""Tests of traces/cluster: accounts, description, differing, editing, files, nodes, notes, peaks, remarks, reservations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of assets/replay/changes: outages, sizes."""
+"""Tests of assets/replay/changes: configuration, outages, sizes."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from assets.replay.own.way import ORDERS_THAT_CHANGE, number_of_own_runs
 from assets.replay.replay_runs import USUAL_RUNS, ReplayRunsConfig, RunConfig, wanted_runs
 from assets.replay.settings import REQUEST_LABELS
 from tests.assets.replay.own.homes import BEHIND, CLUSTER, LARGE, MANY, PBS_CLUSTER, own_home
+from tests.pipelines.command_line import succeed
 
 SCHEDULERS = [("slurm", "Slurm", CLUSTER, "slurm 22.05.8"), ("pbs", "PBS", PBS_CLUSTER, "pbs 23.06")]
 
@@ -104,3 +105,40 @@ def test_it_is_among_the_usual_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_long_log_gets_fewer_runs() -> None:
     assert [number_of_own_runs(jobs) for jobs in (10, 50_000, 1_000_000)] == [5, 2, 1]
+
+
+def test_edits_of_the_configuration_are_scenarios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path, MANY, monkeypatch)
+    answer = tracehouse.what_if(
+        {
+            "memory": {"edits": ["node.n[1-2].RealMemory=2000"]},
+            "nodes": {"edits": ["NodeName=n[3-4] CPUs=4 RealMemory=1000"]},
+            "unread": {"edits": ["MaxArraySize=77"]},
+            "typo": {"edits": ["node.n[1-2].RealMemor=1"]},
+            "order": {"policy": "FCFS", "edits": ["PriorityWeightAge=1"]},
+        },
+        "mine",
+    )
+    rows = {row["scenario"]: row for row in answer.scenarios.iter_rows(named=True)}
+    assert rows["memory"]["average_wait_h"] < rows["base"]["average_wait_h"]
+    assert (rows["base"]["procs"], rows["nodes"]["procs"]) == (8, 16)
+    assert "did you mean 'realmemory'?" in rows["typo"]["failed_because"]
+    assert "only a cluster's own scheduler" in rows["order"]["failed_because"]
+    text = str(answer)
+    assert "  ~ node n[1-2]: memory_mib: 1000 -> 2000" in text
+    assert "not in the replay of unread: maxarraysize=77" in text
+    groups = answer.groups.filter(scenario="memory")
+    assert {"account", "user", "size"} <= set(groups["grouped_by"])
+    assert groups["within_spread"].to_list() == [False] * groups.height
+    assert answer.summary["changed_lines"]["nodes"] == ("+ node n[3-4]: cores 4, memory_mib 1000, cpus 4",)
+
+
+def test_edits_on_the_command_line_are_one_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path, MANY, monkeypatch)
+    said = succeed("what-if", "mine", "--set", "node.n[1-2].RealMemory=2000")
+    assert "changed: slurm, its configuration edited" in said
+    new = tmp_path / "slurm.conf.new"
+    new.write_text(
+        "ClusterName=two\nNodeName=n[1-2] CPUs=4 RealMemory=2000\nPartitionName=main Nodes=ALL Default=YES\n"
+    )
+    assert "~ node n[1-2]: memory_mib: 1000 -> 2000" in succeed("what-if", "mine", "--change", str(new))

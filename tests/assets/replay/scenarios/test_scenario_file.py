@@ -1,4 +1,4 @@
-"""Tests of assets/replay/scenarios: planning, scenario_file."""
+"""Tests of assets/replay/scenarios: planning, replay_words, scenario_file."""
 
 from __future__ import annotations
 
@@ -225,6 +225,7 @@ estimates = "predicted"
 [scenarios.queues]
 without_queue = ["long", "debug"]
 partitions = { gpu = 64, "2" = 8 }
+edits = "bf_max_job_test=1000"
 """
 
 
@@ -250,7 +251,11 @@ def test_a_file_is_read_with_amounts_as_texts(tmp_path: Path) -> None:
         "4h",
         ["long"],
     )
-    assert file.scenarios["queues"] == {"without_queue": ["long", "debug"], "partitions": {"gpu": 64, "2": 8}}
+    assert file.scenarios["queues"] == {
+        "without_queue": ["long", "debug"],
+        "partitions": {"gpu": 64, "2": 8},
+        "edits": ["bf_max_job_test=1000"],
+    }
     assert more["cluster"] == "campus"
     assert set(SCENARIO_KEYS) == {key for table in (file.base, *file.scenarios.values()) for key in table}
 
@@ -332,5 +337,5 @@ def test_every_key_is_in_the_table_and_an_option_of_replay() -> None:
     }
     assert {*SCENARIO_KEYS, "source", *PART_KEYS} <= table
     options = succeed("replay", "--help")
-    names = {"partitions": "partition"}  # an option that is given several times
+    names = {"partitions": "partition", "edits": "set"}  # an option that is given several times
     assert all(f"--{names.get(key, key).replace('_', '-')} " in options for key in SCENARIO_KEYS)
