@@ -50,6 +50,7 @@ STUDIES = {
     "slurm_reasons": "slurm.reasons",
     "slurm_repeats": "slurm.repeats",
     "slurm_usage": "slurm.usage",
+    "start_times": "predicting.start_times",
     "uses": "predicting.uses",
     "vasp": "predicting.vasp",
     "verdicts": "judging.verdicts",
@@ -79,6 +80,7 @@ WITHOUT_ARCHIVE = (
     "slurm_priorities",
     "slurm_reasons",
     "slurm_repeats",
+    "start_times",
     "vasp",
 )
 """Those that need none of the archive's logs, or say themselves which are missing."""
