@@ -117,7 +117,7 @@ def answer_queue(
         rivals = None if other is None else queue_start_times(now.state, samples, seed, other.policy, other.backfill)
     quantiles = queue_quantiles(starts, correction)[now.first]
     if trees is not None:
-        quantiles = np.array([trees.starts[job.job_id] for job in now.entries])
+        quantiles = np.array([trees.starts[job.job_id][:3] for job in now.entries])
     lines.append(
         _scheduler_line(
             base, f"{scheduler.why}; {grade.words if grade else f'no grade: `tracehouse run {source}` gives it one'}"

@@ -15,7 +15,12 @@ QUEUE_COLUMNS = (
     *("submit_s", "start_s", "leaves_s", "end_s", "procs", "gpus", "nodes", "memory_mib", "request_s", "priority"),
     *("partition", "account", "fair_share", "usage"),
 )
-_SCOPE_COLUMNS = {"all": [], "partition": ["partition"], "account": ["account"], "both": ["partition", "account"]}
+_SCOPE_COLUMNS: dict[str, list[str]] = {
+    "all": [],
+    "partition": ["partition"],
+    "account": ["account"],
+    "both": ["partition", "account"],
+}
 _AMOUNT_COLUMNS = {
     "jobs": pl.col("submit_s").is_not_null(),
     "procs": pl.col("procs"),
@@ -54,9 +59,11 @@ def queue_at(jobs: pl.DataFrame, now: int, clock: LogClock, until: int, age: Age
     )
     amounts = {name: each.cast(pl.Float64).fill_null(0.0) for name, each in _AMOUNT_COLUMNS.items()}
     for scope, columns in _SCOPE_COLUMNS.items():
-        keys = columns or [pl.lit(0)]
+        sums_so_far = {
+            name: each.cum_sum().over(columns) if columns else each.cum_sum() for name, each in amounts.items()
+        }
         table = table.with_columns(
-            **{f"ahead_{scope}_{name}": each.cum_sum().over(keys) - each for name, each in amounts.items()}
+            **{f"ahead_{scope}_{name}": sums_so_far[name] - each for name, each in amounts.items()}
         )
         sums = {f"running_{scope}_{name}": each.sum() for name, each in amounts.items()}
         if columns:

@@ -48,6 +48,8 @@ ROUNDS, SETTINGS = 100, {
     **{"max_depth": 6, "eta": 0.12, "min_child_weight": 20, "subsample": 0.7, "colsample_bytree": 0.4, "max_bin": 64},
     **{"tree_method": "hist", "nthread": 1},
 }  # fmt: skip
+LEAST_SPREAD, TENTHS_APART = 0.1, 2.563
+"""Between the ends of an interval: at least, and how many standard deviations of a normal distribution."""
 REMEMBERED_QUEUES = 12
 """Queues of the past whose intervals set the ends of the next ones."""
 
@@ -70,8 +72,11 @@ class PastQueue(NamedTuple):
 
 @dataclass
 class StartTrees:
-    """Trees of the logarithm of the time to the start: a point, and the ends of an interval. The point is the mean of the logarithm, which
-    erred less on the queues that chose than the median did. seed: of what is drawn. chosen: features that are looked at, all by default."""
+    """Trees of the logarithm of the time to the start.
+
+    The median is the mean of what two kinds of trees say, of the mean and of the median, and the spread comes from trees of both ends. As
+    the start the likeliest second counts, that of a normal logarithm with this spread, which is earlier. seed: of what is drawn.
+    chosen: features that are looked at, all by default."""
 
     seed: int = 1
     chosen: tuple[int, ...] | None = None
@@ -87,21 +92,22 @@ class StartTrees:
             np.concatenate(parts) for parts in zip(*(self._thinned(queue) for queue in queues), strict=True)
         )
         rows = xgboost.QuantileDMatrix(self._columns(features), np.log(wait + SHORT_S), max_bin=SETTINGS["max_bin"])
-        point = SETTINGS | {"objective": "reg:squarederror", "seed": self.seed}
-        ends = SETTINGS | {
-            "objective": "reg:quantileerror",
-            "quantile_alpha": [INTERVAL[0], INTERVAL[-1]],
-            "seed": self.seed,
-        }
-        self._trees = [xgboost.train(each, rows, ROUNDS) for each in (point, ends)]
+        objectives = (
+            {"objective": "reg:squarederror"},
+            {"objective": "reg:absoluteerror"},
+            {"objective": "reg:quantileerror", "quantile_alpha": [INTERVAL[0], INTERVAL[-1]]},
+        )
+        self._trees = [xgboost.train(SETTINGS | {"seed": self.seed} | each, rows, ROUNDS) for each in objectives]
 
     def predict(self, features: FloatArray) -> FloatArray:
-        """Logarithms of SHORT_S plus the seconds to the start: low end, point and high end in ascending order, (jobs, 3)."""
+        """Logarithms of SHORT_S plus the seconds to the start: low end, likeliest, high end and median, (jobs, 4)."""
         import xgboost
 
         rows = xgboost.DMatrix(self._columns(features))
-        point, ends = (each.predict(rows).astype(np.float64) for each in self._trees)
-        return np.sort(np.stack([ends[:, 0], point, ends[:, 1]], axis=1), axis=1)
+        mean, median, ends = (each.predict(rows).astype(np.float64) for each in self._trees)
+        middle = (mean + median) / 2
+        spread = np.maximum(ends[:, 1] - ends[:, 0], LEAST_SPREAD) / TENTHS_APART
+        return np.stack([ends[:, 0], middle - spread**2, ends[:, 1], middle], axis=1)
 
     def _columns(self, features: FloatArray) -> FloatArray:
         finite = np.where(np.isfinite(features), features, np.nan)
@@ -129,8 +135,14 @@ class IntervalsOverTime:
 
     def moved(self, predicted: FloatArray, moment: int) -> FloatArray:
         """Predictions of a queue at a moment, with ends that would have held as often as they should in the last queues."""
-        if not self._queues:
-            return predicted
+        low, high = self._shifts(moment) if self._queues else (0.0, 0.0)
+        inside = predicted[:, [1, 3]]
+        moved = predicted.copy()
+        moved[:, 0] = np.minimum(predicted[:, 0] - low, inside.min(axis=1))
+        moved[:, 2] = np.maximum(predicted[:, 2] + high, inside.max(axis=1))
+        return moved
+
+    def _shifts(self, moment: int) -> tuple[float, float]:
         below, above, started, weights = [], [], [], []
         for queue, ends in self._queues[-self.remembered :]:
             seen = queue.seen_at(moment)
@@ -141,11 +153,7 @@ class IntervalsOverTime:
             weights.append(np.full(len(true), 1 / len(true)))
         is_over, weight = np.concatenate(started), np.concatenate(weights)
         low = _upper_end(np.concatenate(below), np.ones_like(is_over), weight)
-        high = _upper_end(np.concatenate(above), is_over, weight)
-        middle = predicted[:, 1]
-        return np.stack(
-            [np.minimum(predicted[:, 0] - low, middle), middle, np.maximum(predicted[:, 2] + high, middle)], axis=1
-        )
+        return low, _upper_end(np.concatenate(above), is_over, weight)
 
     def note(self, queue: PastQueue, predicted: FloatArray) -> None:
         """Remembers what was predicted of a queue, before its ends were moved."""

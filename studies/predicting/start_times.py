@@ -114,7 +114,7 @@ def _recent_starts(rows: pl.DataFrame, column: str) -> FloatArray:
 
 
 def predicted_by_trees(noons: list[Noon], trees: StartTrees, noon_numbers: range) -> list[FloatArray]:
-    """What trees fitted on the noons before predict of each of these noons, seconds (jobs, 3)."""
+    """What trees fitted on the noons before predict of each of these noons, seconds (jobs, 4)."""
     intervals, predictions = IntervalsOverTime(), []
     for k in noon_numbers:
         queue = noons[k].queue

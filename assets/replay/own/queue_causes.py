@@ -35,7 +35,7 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
     past = rows.filter(
         pl.col("end_s") <= now_s, pl.col("end_s") > now_s - REMEMBERED_S, ~pl.col("job_id").is_in(ids)
     ).drop_nulls("submit_s")
-    first = int(rows["job_index"].max() or 0) + 1 if rows.height else 0
+    first = 1 + max(rows["job_index"].to_list(), default=-1)
     live = [_row(job, first + k, now_s) for k, job in enumerate(listed)]
     both = pl.concat([past, pl.DataFrame(live, schema=rows.schema)]) if live else past
     held = [

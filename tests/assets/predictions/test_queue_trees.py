@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.predictions.queue_trees import tree_starts
+from assets.predictions.queue_trees import five_quantiles, logged_tree_starts, tree_starts
 from tests.assets.replay.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
 from traces.queues import parse_queue
 
@@ -68,6 +68,22 @@ def test_a_job_of_high_priority_starts_before_others(tmp_path: Path, monkeypatch
     assert middle[0] < 0.5 * middle[9] and np.corrcoef(middle, range(10))[0, 1] > 0.7
     for ends in answer.starts.values():
         assert 0 <= ends[0] <= ends[1] <= ends[2]
+    with open_warehouse().read() as connection:
+        jobs = connection.execute(
+            "SELECT job_id, epoch(submit_time - clock_zero)::BIGINT, wait_s FROM core.jobs JOIN core.sources USING (source) "
+            "ORDER BY job_index"
+        ).fetchall()
+    ids, submit, wait = (np.array(column) for column in zip(*jobs, strict=True))
+    waiting = [(submit <= moment) & (submit + wait > moment) for moment in submit[600:].tolist()]
+    longest = int(np.argmax([queue.sum() for queue in waiting]))
+    moment, queue = int(submit[600 + longest]), waiting[longest]
+    logged = logged_tree_starts(open_warehouse(), "mine", moment, 1)
+    assert logged is not None and set(logged.starts) == set(ids[queue].tolist()) and queue.sum() > 5
+    middle = [logged.starts[name][1] for name in ids[queue].tolist()]
+    assert np.corrcoef(np.log1p(middle), np.log1p(submit[queue] + wait[queue] - moment))[0, 1] > 0.6
+    ends = next(iter(logged.starts.values()))
+    quantiles = five_quantiles(ends)
+    assert (np.diff(quantiles) >= 0).all() and quantiles[[0, 2, 4]] == pytest.approx(ends[[0, 3, 2]])
     without = live(now, dict.fromkeys(range(2000, 2005)))
     assert tree_starts(open_warehouse(), "mine", without, now, 1) is None
 
