@@ -35,8 +35,8 @@ FROM core.jobs WHERE source = $source AND submit_time IS NOT NULL ORDER BY job_i
 
 
 class TreeStarts(NamedTuple):
-    """starts: by job_id, seconds from now to the start: low end, likeliest, high end of the 80 % interval, and median. queues, jobs: of the past that
-    they come from."""
+    """starts: by job_id, seconds from now to the start: low end, likeliest, high end of the 80 % interval, and median. queues, jobs: of
+    the past that they come from."""
 
     starts: dict[str, FloatArray]
     queues: int

@@ -50,7 +50,7 @@ class LogClock:
         return f"{self.text(first)} to {self.text(last)} ({self.name})"
 
     def hour_and_weekday(self, moment: float) -> tuple[int, int]:
-        """The hour of the day, 0 to 23, and the weekday, 1 Monday to 7 Sunday, of a moment by the clock on the wall."""
+        """The hour of the day and the weekday, which is 1 on Monday, of a moment by the clock on the wall."""
         local = self._local(moment)
         return local.hour, local.isoweekday()
 

@@ -22,6 +22,7 @@ from models.waits.clock import LogClock
 from simulator.cluster.arrays import ClusterArrays, cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, request_arrays
 from simulator.jobs.cluster import FOREVER
+from simulator.limits.hours import gate_changes
 from simulator.slurm.limit_slots import numbered_limits
 from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import Phases, new_replay
@@ -150,7 +151,9 @@ def causes_of(
     last = until_s or max(int(given.end[given.end < FOREVER].max(initial=0)), int(columns.submit.max()))
     # those that still wait do so up to the end of the log, or a second longer than what is asked for
     given = given._replace(left=np.minimum(given.left, last + (until_s is not None)))
-    kept = follow_schedule(cluster, arrays, columns, given, None if until_s is None else np.array([until_s]))
+    hours = [gate_changes(gate, 0, int(columns.submit.min()), int(columns.submit.max())) for gate in cluster.gates]
+    moments = None if until_s is None else np.array([until_s])
+    kept = follow_schedule(cluster, arrays, columns, given, moments, hours)
     table = _table(rows, given, kept, cluster, kept.waits.longest if until_s is None else kept.waits.other)
     if until_s is not None:
         names = [CAUSES[code].name if code >= 0 else None for code in kept.at_moments[0].tolist()]
