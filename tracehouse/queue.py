@@ -12,6 +12,7 @@ import polars as pl
 
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, pseudonym_key
+from assets.operations.cluster_check import described_cluster
 from assets.predictions.queue_now import QueueNow, load_queue_now, snapshot_moment
 from assets.predictions.queue_trees import TreeStarts, tree_starts
 from assets.predictions.waits import load_wait_source
@@ -112,7 +113,9 @@ def answer_queue(
         return QueueAnswer(_rows(now, snapshot, None, None), [*lines, "no job waits for processors"])
     with say_if_slow("replaying the queue and queues of the past"):
         starts = queue_start_times(now.state, samples, seed, base.policy, base.backfill)
-        trees = tree_starts(warehouse, source, snapshot, snapshot_moment(snapshot, read_s), seed)
+        trees = tree_starts(
+            warehouse, source, described_cluster(warehouse, source), snapshot, snapshot_moment(snapshot, read_s), seed
+        )
         correction = None if trees is not None else _correction(warehouse, source, now, base)
         rivals = None if other is None else queue_start_times(now.state, samples, seed, other.policy, other.backfill)
     quantiles = queue_quantiles(starts, correction)[now.first]

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from assets.common.trace import load_clock
-from assets.operations.cluster_check import described_cluster
 from models.runtime.predictor import FloatArray
 from models.waits.clock import LogClock
 from models.waits.queue_features import QUEUE_COLUMNS, AgePart, queue_at
 from models.waits.start_trees import REMEMBERED_QUEUES, SHORT_S, IntervalsOverTime, PastQueue, StartTrees
 from simulator.slurm.priority import priority_rules
+from traces.cluster.description import ClusterDescription
 from traces.common.queue import RUNNING, WAITING, QueueSnapshot
 from warehouse import Warehouse
 
@@ -52,11 +52,18 @@ class _Log(NamedTuple):
     zero: int
 
 
-def tree_starts(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now_s: int, seed: int) -> TreeStarts | None:
-    """The starts of the waiting jobs of a snapshot. now_s: when it was written, Unix seconds.
+def tree_starts(
+    warehouse: Warehouse,
+    source: str,
+    cluster: ClusterDescription | None,
+    snapshot: QueueSnapshot,
+    now_s: int,
+    seed: int,
+) -> TreeStarts | None:
+    """The starts of the waiting jobs of a snapshot. cluster: of the source. now_s: when it was written, Unix seconds.
 
     None where log or queue lack the priorities, the source's cluster does not say how they grow with age, or the log has too few queues."""
-    log = _load(warehouse, source)
+    log = _load(warehouse, source, cluster)
     listed = [job for job in snapshot.jobs if job.state in (RUNNING, WAITING)]
     waiting = [job for job in listed if job.state == WAITING]
     if log is None or not waiting or np.mean([job.asked.priority is not None for job in waiting]) < LEAST_KNOWN:
@@ -68,17 +75,18 @@ def tree_starts(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now_
     return _starts(log, past, pl.concat([over, live]), now_s - log.zero, seed)
 
 
-def logged_tree_starts(warehouse: Warehouse, source: str, now: int, seed: int) -> TreeStarts | None:
+def logged_tree_starts(
+    warehouse: Warehouse, source: str, cluster: ClusterDescription | None, now: int, seed: int
+) -> TreeStarts | None:
     """The starts of the jobs of a source's log that wait at a second of its clock. None as for `tree_starts`."""
-    log = _load(warehouse, source)
+    log = _load(warehouse, source, cluster)
     if log is None:
         return None
     past = log.jobs.filter(pl.col("submit_s") <= now + log.zero)
     return _starts(log, past, past, now, seed)
 
 
-def _load(warehouse: Warehouse, source: str) -> _Log | None:
-    cluster = described_cluster(warehouse, source)
+def _load(warehouse: Warehouse, source: str, cluster: ClusterDescription | None) -> _Log | None:
     if cluster is None or cluster.scheduler.name != "slurm":
         return None
     rules, clock = priority_rules(cluster.scheduler), load_clock(warehouse, source)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from assets.common.storage import open_warehouse
+from assets.operations.cluster_check import described_cluster
 from assets.predictions.queue_trees import five_quantiles, logged_tree_starts, tree_starts
 from tests.assets.replay.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
 from traces.queues import parse_queue
@@ -62,7 +63,7 @@ def test_a_job_of_high_priority_starts_before_others(tmp_path: Path, monkeypatch
     monkeypatch.setattr("tests.assets.replay.own.homes.log_of", lambda jobs: text)
     own_home(tmp_path / "home", [], monkeypatch, MULTIFACTOR)
     snapshot = live(now, {2000 + k: 8000 - 700 * k for k in range(10)})
-    answer = tree_starts(open_warehouse(), "mine", snapshot, now, 1)
+    answer = tree_starts(open_warehouse(), "mine", described_cluster(open_warehouse(), "mine"), snapshot, now, 1)
     assert answer is not None and answer.queues >= 30
     middle = [answer.starts[str(2000 + k)][1] for k in range(10)]
     assert middle[0] < 0.5 * middle[9] and np.corrcoef(middle, range(10))[0, 1] > 0.7
@@ -77,7 +78,7 @@ def test_a_job_of_high_priority_starts_before_others(tmp_path: Path, monkeypatch
     waiting = [(submit <= moment) & (submit + wait > moment) for moment in submit[600:].tolist()]
     longest = int(np.argmax([queue.sum() for queue in waiting]))
     moment, queue = int(submit[600 + longest]), waiting[longest]
-    logged = logged_tree_starts(open_warehouse(), "mine", moment, 1)
+    logged = logged_tree_starts(open_warehouse(), "mine", described_cluster(open_warehouse(), "mine"), moment, 1)
     assert logged is not None and set(logged.starts) == set(ids[queue].tolist()) and queue.sum() > 5
     middle = [logged.starts[name][1] for name in ids[queue].tolist()]
     assert np.corrcoef(np.log1p(middle), np.log1p(submit[queue] + wait[queue] - moment))[0, 1] > 0.6
@@ -85,11 +86,21 @@ def test_a_job_of_high_priority_starts_before_others(tmp_path: Path, monkeypatch
     quantiles = five_quantiles(ends)
     assert (np.diff(quantiles) >= 0).all() and quantiles[[0, 2, 4]] == pytest.approx(ends[[0, 3, 2]])
     without = live(now, dict.fromkeys(range(2000, 2005)))
-    assert tree_starts(open_warehouse(), "mine", without, now, 1) is None
+    assert tree_starts(open_warehouse(), "mine", described_cluster(open_warehouse(), "mine"), without, now, 1) is None
 
 
 def test_without_a_cluster_of_slurm_or_priorities_there_are_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_home(tmp_path / "home", [(0, 0, 100, 100)] * 5, monkeypatch)
-    assert tree_starts(open_warehouse(), "mine", live(SUBMITTED + 500, {9: 5}), SUBMITTED + 500, 1) is None
+    assert (
+        tree_starts(
+            open_warehouse(),
+            "mine",
+            described_cluster(open_warehouse(), "mine"),
+            live(SUBMITTED + 500, {9: 5}),
+            SUBMITTED + 500,
+            1,
+        )
+        is None
+    )
