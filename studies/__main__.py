@@ -50,6 +50,7 @@ STUDIES = {
     "slurm_reasons": "slurm.reasons",
     "slurm_repeats": "slurm.repeats",
     "slurm_usage": "slurm.usage",
+    "start_times": "predicting.start_times",
     "uses": "predicting.uses",
     "vasp": "predicting.vasp",
     "verdicts": "judging.verdicts",
@@ -80,6 +81,7 @@ WITHOUT_ARCHIVE = (
     "slurm_priorities",
     "slurm_reasons",
     "slurm_repeats",
+    "start_times",
     "vasp",
     "what_if_changes",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -10,6 +11,8 @@ import polars as pl
 import sql
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse
+from assets.operations.cluster_check import described_cluster
+from assets.predictions.queue_trees import five_quantiles, logged_tree_starts
 from assets.predictions.waits import load_wait_scores, load_wait_source, load_walltime_jobs
 from assets.replay.replayers import usual_backfill
 from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
@@ -258,6 +261,12 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
             number = log.job_number(job_id, moment)
             procs, request = int(log.history.procs[number]), int(log.history.request[number])
             answer = queued_job_wait(log.history, moment, number, replays)
+            trees = logged_tree_starts(
+                open_warehouse(), source, described_cluster(open_warehouse(), source), moment, replays.seed
+            )
+            if trees is not None and job_id in trees.starts:
+                quantiles = answer.waited_s + five_quantiles(trees.starts[job_id])
+                answer = replace(answer, quantiles=quantiles, told_by="trees", neighbours=trees.jobs)
         else:
             assert procs is not None
             user_number = log.user_number(user) if user is not None else -1

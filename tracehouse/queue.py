@@ -12,13 +12,15 @@ import polars as pl
 
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, pseudonym_key
+from assets.operations.cluster_check import described_cluster
 from assets.predictions.queue_now import QueueNow, load_queue_now, snapshot_moment
+from assets.predictions.queue_trees import TreeStarts, tree_starts
 from assets.predictions.waits import load_wait_source
 from assets.replay.grade import grade_of
 from assets.replay.replayers import usual_backfill
 from assets.replay.scenarios.base_scheduler import base_scheduler, stored_header
 from models.waits.answers import QueueReplays
-from models.waits.queue_starts import correction_of, queue_quantiles
+from models.waits.queue_starts import Correction, correction_of, queue_quantiles
 from models.waits.replays import queue_start_times
 from simulator.jobs.words import partitions_text
 from tracehouse.text.tables import duration
@@ -27,6 +29,7 @@ from traces.catalogue.sources import Source
 from traces.common.log import LogError
 from traces.common.queue import HELD, QueueSnapshot
 from traces.queues import parse_queue, run_queue_command
+from warehouse import Warehouse
 
 
 class QueueAnswer(NamedTuple):
@@ -110,13 +113,14 @@ def answer_queue(
         return QueueAnswer(_rows(now, snapshot, None, None), [*lines, "no job waits for processors"])
     with say_if_slow("replaying the queue and queues of the past"):
         starts = queue_start_times(now.state, samples, seed, base.policy, base.backfill)
-        try:
-            history = load_wait_source(warehouse, source).history
-            correction = correction_of(history, now.state.now, seed, base.policy, base.backfill)
-        except ValueError:  # no job of the log has a start, or none has a predicted run time
-            correction = None
+        trees = tree_starts(
+            warehouse, source, described_cluster(warehouse, source), snapshot, snapshot_moment(snapshot, read_s), seed
+        )
+        correction = None if trees is not None else _correction(warehouse, source, now, base)
         rivals = None if other is None else queue_start_times(now.state, samples, seed, other.policy, other.backfill)
     quantiles = queue_quantiles(starts, correction)[now.first]
+    if trees is not None:
+        quantiles = np.array([trees.starts[job.job_id][:3] for job in now.entries])
     lines.append(
         _scheduler_line(
             base, f"{scheduler.why}; {grade.words if grade else f'no grade: `tracehouse run {source}` gives it one'}"
@@ -125,15 +129,30 @@ def answer_queue(
     if scheduler.machine is not None and scheduler.machine.partitions:
         owned = partitions_text(dict(scheduler.machine.partitions))
         lines.append(f"by the log, queues own processors ({owned}): these replays let all jobs share all of them")
-    lines.append(
-        "80 % intervals are of the model only: the log has too few queues to correct them by"
-        if correction is None
-        else f"80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
-    )
+    lines.append(_interval_line(correction, trees))
     lines.append(f"nobody comes later; run times by version {now.version} of the run-time model")
     if other is not None and rivals is not None:
         lines += _rival_lines(other, now, starts, rivals)
     return QueueAnswer(_rows(now, snapshot, quantiles, rivals), lines)
+
+
+def _correction(warehouse: Warehouse, source: str, now: QueueNow, base: QueueReplays) -> Correction | None:
+    try:
+        history = load_wait_source(warehouse, source).history
+        return correction_of(history, now.state.now, base.seed, base.policy, base.backfill)
+    except ValueError:  # no job of the log has a start, or none has a predicted run time
+        return None
+
+
+def _interval_line(correction: Correction | None, trees: TreeStarts | None) -> str:
+    if trees is not None:
+        return (
+            f"starts and 80 % intervals are by trees on the work ahead of each job in priority order, from {trees.jobs:,} jobs of "
+            f"{trees.queues} past queues"
+        )
+    if correction is None:
+        return "80 % intervals are of the model only: the log has too few queues to correct them by"
+    return f"80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
 
 
 def _scheduler_line(base: QueueReplays, grade: str) -> str:

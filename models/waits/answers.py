@@ -41,7 +41,7 @@ class QueueReplays(NamedTuple):
 class WaitAnswer:
     """A predicted wait.
 
-    quantiles: of the whole wait at POINTS, seconds, (5,). mean_s: its mean, from a model of its own. told_by: calibrated, or replay
+    quantiles: of the whole wait at POINTS, seconds, (5,). mean_s: its mean, from a model of its own. told_by: calibrated, trees, or replay
     where too few past jobs are comparable. replayed: the quantiles by replays alone. similar_mean_s, similar_median_s: mean and
     median wait of similar recent jobs, None where none has started. waited_s: what of the wait is over, of a job that waits."""
 

@@ -164,7 +164,9 @@ def _job(job_id: str, job: dict[str, Any], zone: ZoneInfo, tasks: int) -> QueueJ
 def _asked(job: dict[str, Any], resources: dict[str, Any]) -> QueueRequest:
     size = _SIZE.fullmatch(str(resources.get("mem", "")))
     gpus = str(resources.get("ngpus", "0"))
-    hosts = (_text(job.get("exec_host")) or "").split("+") if PBS_STATES.get(job.get("job_state")) == RUNNING else []
+    hosts = (
+        (_text(job.get("exec_host")) or "").split("+") if PBS_STATES.get(str(job.get("job_state"))) == RUNNING else []
+    )
     return QueueRequest(
         nodes=_count(resources.get("nodect")),
         gpus=int(gpus) if re.fullmatch(r"\d{1,9}", gpus) else None,

@@ -110,9 +110,16 @@ def _job(job: dict[str, Any]) -> QueueJob | None:
         -1 if limit is None or limit <= 0 else int(limit * 60),
         submit_s,
         start_s if runs else None,
-        *(_text(job.get(name)) for name in ("user_name", "group_name", "account", "partition", "name")),
+        *_names(job),
         asked=_asked(job, runs),
     )
+
+
+def _names(job: dict[str, Any]) -> tuple[str | None, str | None, str | None, str | None, str | None]:
+    user, group, account, partition, name = (
+        _text(job.get(each)) for each in ("user_name", "group_name", "account", "partition", "name")
+    )
+    return user, group, account, partition, name
 
 
 def _asked(job: dict[str, Any], runs: bool) -> QueueRequest:

@@ -1,9 +1,9 @@
 """What was requested and not used, by user and account, and what that costs: the waits if requests had been right.
 
-The sums are those of the log. The waits are those of replays under the source's own scheduler, or under its base scheduler: once with
-the requested times of the log, once with requests that are 20 % or wholly better, and once for each of those who ask for most in
-vain, with only their requests right. A replay changes by accident, too. So each is repeated on copies of the log in which jobs are
-submitted up to a minute later.
+The sums are those of the log. The waits are those of replays under the source's own scheduler, or under its base scheduler. One replay
+has the requested times of the log, one has requests that are 20 % better, and one has right ones. Who asks for most in vain gets a
+further one, with only their requests right. A replay changes by accident, too. So each is repeated on copies of the log in which jobs
+are submitted up to a minute later.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class OverAsking:
     """unused: by kind (all, user, account), a row each with value, jobs that ran, WASTED with their wholes (null where the log does not say
     it), and the jobs of which it does not: jobs_without_time, _cpu and _memory.
 
-    waits: by kind, value, jobs and mean waits in hours: as asked, better and right, over all copies; empty without requests.
+    waits: by kind, with value, jobs and mean waits in hours as asked, better and right, over all copies. It is empty without requests.
     culprits: kind, value, others_hours (that all others would have waited less), and low and high over the copies. copies: how many.
     basis: the scheduler, in words."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from assets.operations.cluster_check import described_cluster
-from assets.replay.own.wait_causes import WaitCauses, causes_of, logged_jobs
+from assets.replay.own.wait_causes import WaitCauses, causes_of, jobs_and_nodes
 from simulator.slurm.waiting.words import CAUSES
 from traces.common.queue import HELD, RUNNING, WAITING, QueueJob, QueueSnapshot
 from warehouse import Warehouse
@@ -29,13 +29,13 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
         raise ValueError(
             f"source {source!r} names no cluster, so nobody knows its rules: `tracehouse cluster import` describes one"
         )
-    rows, nodes = logged_jobs(warehouse, source)
+    rows, nodes = jobs_and_nodes(warehouse, source)
     listed = [job for job in snapshot.jobs if job.state != HELD]
     ids = [job.job_id for job in snapshot.jobs]
     past = rows.filter(
         pl.col("end_s") <= now_s, pl.col("end_s") > now_s - REMEMBERED_S, ~pl.col("job_id").is_in(ids)
     ).drop_nulls("submit_s")
-    first = int(rows["job_index"].max() or 0) + 1 if rows.height else 0
+    first = 1 + max(rows["job_index"].to_list(), default=-1)
     live = [_row(job, first + k, now_s) for k, job in enumerate(listed)]
     both = pl.concat([past, pl.DataFrame(live, schema=rows.schema)]) if live else past
     held = [
@@ -56,7 +56,7 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
 
 
 def _row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:
-    """A job of the queue as a row of `logged_jobs`. Of several partitions the first counts."""
+    """A job of the queue as a row of `jobs_and_nodes`. Of several partitions the first counts."""
     submit_s, eligible_s = min(job.submit_s, now_s), job.asked.eligible_s
     runs = job.state == RUNNING
     return {

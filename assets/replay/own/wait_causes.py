@@ -22,6 +22,7 @@ from models.waits.clock import LogClock
 from simulator.cluster.arrays import ClusterArrays, cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, request_arrays
 from simulator.jobs.cluster import FOREVER
+from simulator.limits.hours import gate_changes
 from simulator.slurm.limit_slots import numbered_limits
 from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import Phases, new_replay
@@ -96,13 +97,13 @@ def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> Wa
     """What kept the jobs of a source. replayed: in a replay under the source's own Slurm in place of the log's starts.
 
     Raises ValueError where the source has no jobs, and as `causes_of`."""
-    rows, nodes = logged_jobs(warehouse, source)
+    rows, nodes = jobs_and_nodes(warehouse, source)
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
     return causes_of(warehouse, source, rows, nodes, replayed)
 
 
-def logged_jobs(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+def jobs_and_nodes(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """(jobs of a source with what they asked for, the nodes that each held: job_index and node_name)."""
     with warehouse.read() as connection:
         rows = connection.sql(_JOBS, params={"source": source}).pl()
@@ -117,11 +118,11 @@ def causes_of(
     replayed: bool = False,
     until_s: int | None = None,
 ) -> WaitCauses:
-    """What kept these jobs on a source's cluster. rows, nodes: of `logged_jobs`. until_s: UTC second up to which those wait that have not
-    left the queue, and for which the column `now` says what keeps each job; by default the last second of the jobs, without that column.
+    """What kept these jobs on a source's cluster.
 
-    Raises ValueError where a job is of a partition that the cluster does not have, and for a replay of a source without a cluster of
-    Slurm."""
+    rows, nodes: of `jobs_and_nodes`. until_s: UTC second up to which those wait that have not left the queue, and for which the column
+    `now` says what keeps each job; by default the last second of the jobs, without that column. Raises ValueError where a job is of a
+    partition that the cluster does not have, and for a replay of a source without a cluster of Slurm."""
     with warehouse.read() as connection:
         procs = first_row(connection, "SELECT procs FROM core.clusters WHERE source = ?", [source])
     cluster = described_cluster(warehouse, source)
@@ -150,7 +151,9 @@ def causes_of(
     last = until_s or max(int(given.end[given.end < FOREVER].max(initial=0)), int(columns.submit.max()))
     # those that still wait do so up to the end of the log, or a second longer than what is asked for
     given = given._replace(left=np.minimum(given.left, last + (until_s is not None)))
-    kept = follow_schedule(cluster, arrays, columns, given, None if until_s is None else np.array([until_s]))
+    hours = [gate_changes(gate, 0, int(columns.submit.min()), int(columns.submit.max())) for gate in cluster.gates]
+    moments = None if until_s is None else np.array([until_s])
+    kept = follow_schedule(cluster, arrays, columns, given, moments, hours)
     table = _table(rows, given, kept, cluster, kept.waits.longest if until_s is None else kept.waits.other)
     if until_s is not None:
         names = [CAUSES[code].name if code >= 0 else None for code in kept.at_moments[0].tolist()]

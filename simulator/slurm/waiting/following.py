@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +13,6 @@ from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
-from simulator.limits.hours import gate_changes
 from simulator.slurm.clockwork import (
     ENDING,
     LAST_EVENT,
@@ -65,15 +65,16 @@ def follow_schedule(
     requests: Requests,
     given: GivenSchedule,
     moments: IntArray | None = None,
+    hours: Sequence[IntArray] = (),
 ) -> KeptWaits:
     """What kept the jobs of a schedule, second by second: the seconds of a job add up to its wait. moments: ascending, at which all that is
-    kept is written down."""
+    kept is written down. hours: of each gate of the cluster, when it closes and opens in turns; gates without them stay open."""
     runtime = np.where(given.start >= 0, np.maximum(given.end - given.start, 0), 0)
     replay = new_replay(description, arrays, requests, runtime, Phases())
     settings = replay.engine.site.settings
     patience = max(settings.full_interval, 2 * settings.interval) + settings.batch_delay
     num_reservations = len(arrays.reservation_times)
-    stops, of_partition, changes = _gates(description, requests)
+    stops, of_partition, changes = _gates(description, requests, hours)
     waits = no_waits(len(given.start), len(arrays.max_time), num_reservations, arrays.num_nodes)
     waits = waits._replace(gate_stops=stops, gate_partition=of_partition, gate_shut=np.zeros_like(of_partition))
     order = np.argsort(given.left, kind="stable")
@@ -84,23 +85,27 @@ def follow_schedule(
     return KeptWaits(waits, replay, patience, int(counts[0]), written)
 
 
-def _gates(description: ClusterDescription, requests: Requests) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
+def _gates(
+    description: ClusterDescription, requests: Requests, hours: Sequence[IntArray]
+) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
     """Of a cluster's gates: the jobs that each holds (gates, jobs), its partition, NOT_GIVEN for all, and when they close and open,
     ascending: UTC second, gate, and 1 where it closes, -1 where it opens (changes, 3)."""
     place = {partition.name: k for k, partition in enumerate(description.partitions)}
-    gates = [gate for gate in description.gates if not gate.partition or gate.partition in place]
+    gates = [
+        (gate, seconds)
+        for gate, seconds in zip(description.gates, hours, strict=False)
+        if not gate.partition or gate.partition in place
+    ]
     cpus = requests.tasks * requests.cpus_per_task
     stops = np.ones((len(gates), len(requests.submit)), dtype=np.bool_)
     changes = []
-    for k, gate in enumerate(gates):
+    for k, (gate, seconds) in enumerate(gates):
         if gate.over_time_s is not None:
             stops[k] &= requests.limit > gate.over_time_s
         if gate.over_cpus is not None:
             stops[k] &= cpus > gate.over_cpus
-        if len(cpus):
-            seconds = gate_changes(gate, 0, int(requests.submit.min()), int(requests.submit.max()))
-            changes += [(second, k, 1 - 2 * (turn % 2)) for turn, second in enumerate(seconds.tolist())]
-    of_partition = np.array([place.get(gate.partition, NOT_GIVEN) for gate in gates], dtype=np.int64)
+        changes += [(second, k, 1 - 2 * (turn % 2)) for turn, second in enumerate(seconds.tolist())]
+    of_partition = np.array([place.get(gate.partition, NOT_GIVEN) for gate, _ in gates], dtype=np.int64)
     return stops, of_partition, np.array(sorted(changes), dtype=np.int64).reshape(-1, 3)
 
 

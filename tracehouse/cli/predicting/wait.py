@@ -126,6 +126,8 @@ def wait_text(answer: dict[str, Any]) -> str:
         how = (
             "from the replays alone, which know nothing of the site's priorities: too few jobs like it have started yet"
         )
+    elif answer["told_by"] == "trees":
+        how = f"from {answer['neighbours']:,} jobs of past queues, by the work ahead in the order of priority; {alone}"
     elif answer["job"] is not None:
         how = f"from {answer['neighbours']:,} jobs that had waited as long, of a year; {alone}"
     else:

@@ -11,6 +11,7 @@ import pytest
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Request
 from simulator.jobs.cluster import FOREVER
+from simulator.limits.hours import gate_changes
 from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
 from simulator.slurm.waiting.words import CAUSES
 from tests.simulator.slurm_site import SITE, columns_of, with_reservation
@@ -42,7 +43,8 @@ def kept_of(
         first=np.concatenate([[0], np.cumsum([len(each) for each in rows])]).astype(np.int64),
         node=np.array([node for each in rows for node in each], dtype=np.int64),
     )
-    return follow_schedule(site, cluster_arrays(site), columns, given, np.array(moments, dtype=np.int64))
+    hours = [gate_changes(gate, 0, 0, 10_000) for gate in site.gates]
+    return follow_schedule(site, cluster_arrays(site), columns, given, np.array(moments, dtype=np.int64), hours)
 
 
 def seconds_of(kept: KeptWaits, job: int) -> dict[str, int]:
