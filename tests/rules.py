@@ -248,15 +248,13 @@ def unformatted(code: CodeBase) -> dict[str, int]:
 
 
 def misplaced_assets(code: CodeBase) -> list[str]:
-    """Assets whose file is neither the last part of their key nor the key joined by `_`, or whose folder is neither their
-    group nor a paper's."""
+    """Assets whose file is neither the last part of their key nor the key joined by `_`."""
     wrong = []
     for module, file in code.files.items():
-        for key, group in re.findall(r'key=\[([^\]]+)\],.*?group_name="(\w+)"', file.read_text(), re.DOTALL):
-            parts = re.findall(r'"(\w+)"', key)
-            has_place = file.parent.name == group or file.is_relative_to(code.root / "papers")
-            if file.stem not in (parts[-1], "_".join(parts)) or not has_place:
-                wrong.append(f"{module}: {'/'.join(parts)} of group {group}")
+        for key in re.findall(r'^@asset(?:_of_parts)?\(\s*"([\w.]+)"', file.read_text(), re.MULTILINE):
+            parts = key.split(".")
+            if file.stem not in (parts[-1], "_".join(parts)):
+                wrong.append(f"{module}: {'/'.join(parts)}")
     return wrong
 
 

@@ -87,7 +87,7 @@ def broken(folder: Path, files: dict[str, str]) -> CodeBase:
     return CodeBase(folder)
 
 
-ASSET = '@dg.asset(\n    key=["raw", "log"],\n    group_name="{group}",\n)\ndef raw_log(): ...\n'
+ASSET = '@asset(\n    "raw.log",\n)\ndef raw_log(): ...\n'
 
 
 def test_each_rule_notices_when_it_is_broken(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_each_rule_notices_when_it_is_broken(tmp_path: Path) -> None:
             "tests/models/test_wide_things.py": "",
             "tests/models/test_else.py": "",
             "tests/models/test_models.py": '"""Tests of models: inner, other."""',
-            "assets/ingest/reading.py": ASSET.format(group="ingest"),
-            "assets/ingest/raw_log.py": ASSET.format(group="raw"),
+            "assets/ingest/reading.py": ASSET,
+            "assets/ingest/raw_log.py": ASSET,
         }
         | {f"traces/file{k}.py": "" for k in range(rules.MOST_FILES + 1)},
     )
@@ -127,7 +127,7 @@ def test_each_rule_notices_when_it_is_broken(tmp_path: Path) -> None:
     assert rules.unformatted(code) == {"simulator.vague": 1}
     assert rules.large_files(code) == {"simulator.large": rules.MOST_FILE_LINES + 1}
     assert rules.crowded_folders(code) == {"traces": rules.MOST_FILES + 1}
-    assert len(rules.misplaced_assets(code)) == 2
+    assert rules.misplaced_assets(code) == ["assets.ingest.reading: raw/log"]
 
 
 WRITES = (

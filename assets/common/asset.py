@@ -13,7 +13,8 @@ import dagster as dg
 
 from assets.common.code.reach import Symbol
 from assets.common.code.versions import code_version
-from assets.common.partitions import OWNERS
+from assets.common.describe import table_metadata
+from assets.common.partitions import OWNERS, SOURCES
 from assets.common.progress import progress_logged_by
 from assets.common.writing.locks import works_on
 from models.scheduling.workers.launching import TrainingStopped
@@ -35,11 +36,14 @@ FROM_COMMAND_LINE = "tracehouse/from"
 """Tag of runs that a command has started. Whoever waits for a command tries again himself."""
 
 
-def asset(*, least_jobs: int = 0, **options: Any) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """Dagster's decorator `asset`, with our owners.
+def asset(
+    key: str, *, least_jobs: int = 0, table: str | None = "", **options: Any
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """Dagster's decorator `asset`, with what all of ours have.
 
-    least_jobs: it is materialized without rows from a source of fewer, and says why. Errors that are expected become `dagster.Failure`
-    with their message alone. A busy warehouse is tried again.
+    key: its parts with dots between. table: of the warehouse, where that is not named as the asset is; None for none. least_jobs: it is
+    materialized without rows from a source of fewer, and says why. Errors that are expected become `dagster.Failure` with their message
+    alone. A busy warehouse is tried again.
     """
 
     def made(function: Callable[..., Any]) -> dg.AssetsDefinition:
@@ -53,7 +57,7 @@ def asset(*, least_jobs: int = 0, **options: Any) -> Callable[[Callable[..., Any
                 with progress_logged_by(context.log.info):
                     return function(context, *arguments, **named)
 
-        return dg.asset(**what_all_have(function, options), **options)(run)
+        return dg.asset(**what_all_have(function, key, table) | options)(run)
 
     return made
 
@@ -80,12 +84,18 @@ def passed_over(why_not: str) -> dict[str, Any]:
     return {"dagster/row_count": 0, PASSED_OVER: why_not}
 
 
-def what_all_have(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Options of an asset that are ours: owners, where its code stands and which version that is. Takes `metadata` out of `options`."""
-    metadata = options.pop("metadata", {}) | {"dagster/code_references": _code_reference(function)}
+def what_all_have(function: Callable[..., Any], key: str, table: str | None) -> dict[str, Any]:
+    """Options of an asset that say what it is called, its group, which is its folder, its table, where its code is and which version that
+    is. There is one partition a source. The assets of a paper take hours."""
+    room, folder = function.__module__.split(".")[:2]
+    described = {} if table is None else table_metadata(table or key)
     return {
+        "key": key.split("."),
+        "group_name": "experiments" if room == "papers" else folder,
+        "partitions_def": SOURCES,
+        "tags": {"cost": "hours", "paper": folder} if room == "papers" else {},
         "owners": OWNERS,
-        "metadata": metadata,
+        "metadata": described | {"dagster/code_references": _code_reference(function)},
         "code_version": code_version(Symbol(function.__module__, function.__name__)),
     }
 

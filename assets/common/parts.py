@@ -28,7 +28,13 @@ _FILES = "part_files"
 
 
 def asset_of_parts(
-    *, count: Callable[..., int], part: Callable[..., pl.DataFrame], least_jobs: int = 0, **options: Any
+    key: str,
+    *,
+    count: Callable[..., int],
+    part: Callable[..., pl.DataFrame],
+    least_jobs: int = 0,
+    table: str | None = "",
+    **options: Any,
 ) -> Callable[[Callable[..., dg.MaterializeResult]], dg.AssetsDefinition]:
     """As `assets.common.asset.asset`, for a function that takes (context, config, warehouse, parts).
 
@@ -38,9 +44,9 @@ def asset_of_parts(
     """
 
     def made(function: Callable[..., dg.MaterializeResult]) -> dg.AssetsDefinition:
-        key, deps, config = options.pop("key"), options.pop("deps"), get_type_hints(function)["config"]
-        inputs = {"__".join(dep.key.path): dep.key for dep in deps}
-        name = "__".join(key)
+        config = get_type_hints(function)["config"]
+        inputs = {"__".join(dep.key.path): dep.key for dep in options.pop("deps")}
+        name = key.replace(".", "__")
         first = _count_step(f"{name}__count", list(inputs), config, count, least_jobs).alias("count")
         each = _part_step(f"{name}__part", config, part).alias("part")
         last = _whole_step(f"{name}__whole", config, function, least_jobs).alias("whole")
@@ -53,13 +59,11 @@ def asset_of_parts(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dg.BetaWarning)  # of this (pinned) Dagster
             return dg.graph_asset(
-                key=key,
                 ins={name: dg.AssetIn(upstream, dagster_type=dg.Nothing) for name, upstream in inputs.items()},
                 config=dg.ConfigMapping(_same_for_all_steps, config.to_config_schema()),
                 resource_defs={_FILES: _PART_FILES},
                 description=function.__doc__,
-                **what_all_have(function, options),
-                **options,
+                **what_all_have(function, key, table) | options,
             )(graph)
 
     return made

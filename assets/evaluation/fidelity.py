@@ -13,8 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.asset import asset
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.evaluation import plots
@@ -51,14 +50,7 @@ MADE_UP = re.compile(r"\b(?:simulat(?:ed|ion|or)|synthetic)\b", re.IGNORECASE)
 SHOWN = ("part", "value", "jobs", "grade", "logged_wait_s", "replayed_wait_s", "rank_correlation", "alike", "distance")
 
 
-@asset(
-    key=["replay", "fidelity"],
-    deps=[jobs],
-    partitions_def=SOURCES,
-    group_name="evaluation",
-    kinds={"numba", "duckdb"},
-    metadata=table_metadata("replay.fidelity"),
-)
+@asset("replay.fidelity", deps=[jobs], kinds={"numba", "duckdb"})
 def fidelity(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Which scheduler fits the log best, and a grade for how well its replay gives back the waits that users really had.
 

@@ -5,8 +5,7 @@ import polars as pl
 
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.evaluation import plots
 from assets.evaluation.random_orders import cloud_rows, in_place, stored_cloud, with_share_as_good
 from assets.evaluation.replay_evaluation import replay_evaluation
@@ -66,15 +65,7 @@ def readable(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-@asset(
-    key=["marts", "leaderboard"],
-    deps=[replay_evaluation],
-    partitions_def=SOURCES,
-    group_name="evaluation",
-    kinds={"duckdb"},
-    metadata=table_metadata("marts.leaderboard"),
-    least_jobs=LEAST_JOBS,
-)
+@asset("marts.leaderboard", deps=[replay_evaluation], kinds={"duckdb"}, least_jobs=LEAST_JOBS)
 def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Policies ranked by their verdicts beside what most centres run, FCFS with EASY and requested times: those that dominate
     first. Each has the ratios of the whole log, and those of its typical block with intervals. Random orders have rows, too, without a

@@ -7,8 +7,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.parts import asset_of_parts
 from assets.common.progress import progress
 from assets.common.trace import JOB_COLUMNS, Trace, load_trained_trace
@@ -58,15 +57,12 @@ def tried_part(
 
 
 @asset_of_parts(
-    key=["replay", "prediction_search"],
+    "replay.prediction_search",
     deps=[runtime_predictions, jobs],
     count=number_of_parts,
     part=tried_part,
-    partitions_def=SOURCES,
-    group_name="evaluation",
     tags={"cost": "hours"},
     kinds={"numba", "duckdb"},
-    metadata=table_metadata("replay.prediction_search"),
     least_jobs=LEAST_JOBS,
 )
 def prediction_search(

@@ -8,8 +8,7 @@ import polars as pl
 import sql
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.trace import Trace, load_trained_trace
 from assets.evaluation import plots
 from assets.evaluation.random_orders import random_order_rows
@@ -148,12 +147,10 @@ def _literals(facts: dict[str, str]) -> dict[str, pl.Expr]:
 
 
 @asset(
-    key=["replay", "evaluation"],
+    "replay.evaluation",
     deps=[scheduling_policy, priority_key, runtime_predictions, jobs],
-    partitions_def=SOURCES,
-    group_name="evaluation",
+    table="replay.period_scores",
     kinds={"numba", "duckdb"},
-    metadata=table_metadata("replay.period_scores"),
     least_jobs=LEAST_JOBS,
 )
 def replay_evaluation(

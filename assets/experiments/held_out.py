@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from assets.common.describe import table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import table
 from assets.common.parts import asset_of_parts
 from assets.common.storage import read_model
 from assets.common.trace import Trace, load_trace
@@ -104,15 +103,13 @@ def one_policy(
 
 
 @asset_of_parts(
-    key=["experiments", "held_out"],
+    "experiments.held_out",
     deps=[jobs, runtime_predictions],
     count=number_of_policies,
     part=one_policy,
-    partitions_def=SOURCES,
-    group_name="experiments",
+    table="experiments.comparisons",
     tags={"cost": "hours", "paper": "rlscheduler"},
     kinds={"pytorch", "numba"},
-    metadata=table_metadata("experiments.comparisons"),
 )
 def held_out(
     context: dg.OpExecutionContext, config: HeldOutConfig, warehouse: Warehouse, parts: list[pl.DataFrame]

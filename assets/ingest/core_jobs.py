@@ -6,22 +6,14 @@ import sql
 from assets.common import plots
 from assets.common.asset import asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table, table_metadata
+from assets.common.describe import plot, table
 from assets.common.lineage import lineage_metadata
-from assets.common.partitions import SOURCES
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.raw_log import raw_log
 from warehouse import Warehouse, first_row
 
 
-@asset(
-    key=["core", "jobs"],
-    deps=[raw_log],
-    partitions_def=SOURCES,
-    group_name="ingest",
-    kinds={"duckdb", "sql"},
-    metadata=table_metadata("core.jobs"),
-)
+@asset("core.jobs", deps=[raw_log], kinds={"duckdb", "sql"})
 def jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """One canonical row per accepted record, the same columns whatever the format, times in UTC. Everything after it
     ignores formats."""

@@ -7,7 +7,7 @@ from pydantic import Field
 import sql
 from assets.common.asset import EXPECTED_ERRORS, asset
 from assets.common.checks import row_check
-from assets.common.describe import table, table_metadata
+from assets.common.describe import table
 from assets.common.partitions import SOURCES
 from assets.ingest.update import update_raw_log
 from traces.catalogue.catalogue import load_catalogue
@@ -29,13 +29,7 @@ class RawLogConfig(dg.Config):
     )
 
 
-@asset(
-    key=["raw", "log"],
-    partitions_def=SOURCES,
-    group_name="ingest",
-    kinds={"duckdb", "polars"},
-    metadata=table_metadata("raw.log_files"),
-)
+@asset("raw.log", table="raw.log_files", kinds={"duckdb", "polars"})
 def raw_log(
     context: dg.AssetExecutionContext, config: RawLogConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:

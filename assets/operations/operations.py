@@ -6,23 +6,15 @@ import polars as pl
 import sql
 from assets.common.asset import asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table, table_metadata
+from assets.common.describe import plot, table
 from assets.common.lineage import lineage_metadata
-from assets.common.partitions import SOURCES
 from assets.ingest.core_jobs import jobs
 from assets.ingest.staging import FIGURES_MEMORY
 from assets.operations import plots
 from warehouse import Warehouse
 
 
-@asset(
-    key=["marts", "operations"],
-    deps=[jobs],
-    partitions_def=SOURCES,
-    group_name="operations",
-    kinds={"duckdb", "sql"},
-    metadata=table_metadata("marts.job_facts"),
-)
+@asset("marts.operations", deps=[jobs], table="marts.job_facts", kinds={"duckdb", "sql"})
 def operations(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """What the log says of the real system: waits by queue and by hour of the week, core hours by account, how much of the
     requested time is used, what failures and requeues cost. The figures are views: marts.waits_by_..., marts.usage,

@@ -4,23 +4,15 @@ import dagster as dg
 
 import sql
 from assets.common.asset import asset
-from assets.common.describe import plot, table, table_metadata
+from assets.common.describe import plot, table
 from assets.common.lineage import lineage_metadata
-from assets.common.partitions import SOURCES
 from assets.ingest.core_jobs import jobs
 from assets.ingest.staging import replace_rows_of_query
 from assets.operations import plots
 from warehouse import Warehouse
 
 
-@asset(
-    key=["marts", "trace_health"],
-    deps=[jobs],
-    partitions_def=SOURCES,
-    group_name="operations",
-    kinds={"duckdb", "sql"},
-    metadata=table_metadata("marts.trace_health"),
-)
+@asset("marts.trace_health", deps=[jobs], kinds={"duckdb", "sql"})
 def trace_health(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """What looks wrong in the log: more in use than there is, users' flurries, clocks that jump, days that are missing, jobs
     of no length or over their limit, changes of the cluster. Nothing is taken out; the report says what to distrust."""

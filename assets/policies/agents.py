@@ -9,8 +9,7 @@ import dagster as dg
 from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS, asset
-from assets.common.describe import table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import table
 from assets.common.progress import progress_bar
 from assets.common.storage import artefacts_folder
 from assets.common.trace import load_trained_trace
@@ -31,12 +30,10 @@ class AgentTrainingConfig(dg.Config):
 
 
 @asset(
-    key=["policies", "agents"],
+    "policies.agents",
     deps=[runtime_predictions, jobs],
-    partitions_def=SOURCES,
-    group_name="policies",
+    table="policies.policy_events",
     kinds={"pytorch", "numba"},
-    metadata=table_metadata("policies.policy_events"),
     least_jobs=LEAST_JOBS,
 )
 def agents(

@@ -7,8 +7,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS, asset
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.ingest.core_jobs import jobs
 from assets.policies.adoption import adopt
 from assets.policies.config import PPOConfig, TaskConfig, task_of
@@ -46,13 +45,10 @@ class PopulationConfig(TaskConfig):
 
 
 @asset(
-    key=["policies", "population"],
+    "policies.population",
     deps=[trajectory_filter, jobs],
-    partitions_def=SOURCES,
-    group_name="policies",
     tags={"cost": "hours"},
     kinds={"pytorch", "numba"},
-    metadata=table_metadata("policies.population"),
     least_jobs=LEAST_JOBS,
 )
 def population(

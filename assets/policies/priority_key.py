@@ -7,8 +7,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS, asset
-from assets.common.describe import table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import table
 from assets.common.progress import progress_bar
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
@@ -26,12 +25,10 @@ class PriorityKeyConfig(TaskConfig):
 
 
 @asset(
-    key=["policies", "priority_key"],
+    "policies.priority_key",
     deps=[runtime_predictions, jobs],
-    partitions_def=SOURCES,
-    group_name="policies",
+    table="policies.priority_keys",
     kinds={"numba", "duckdb"},
-    metadata=table_metadata("policies.priority_keys"),
     least_jobs=LEAST_JOBS,
 )
 def priority_key(

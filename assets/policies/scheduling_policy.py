@@ -8,8 +8,7 @@ from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.progress import progress_bar
 from assets.common.storage import artefacts_folder
 from assets.ingest.core_jobs import jobs
@@ -55,12 +54,10 @@ class SchedulingPolicyConfig(TaskConfig):
 
 
 @asset(
-    key=["policies", "scheduling_policy"],
+    "policies.scheduling_policy",
     deps=[trajectory_filter, jobs],
-    partitions_def=SOURCES,
-    group_name="policies",
+    table="policies.scheduling_policies",
     kinds={"pytorch", "numba"},
-    metadata=table_metadata("policies.scheduling_policies"),
     least_jobs=LEAST_JOBS,
 )
 def scheduling_policy(

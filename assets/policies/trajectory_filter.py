@@ -6,8 +6,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS, asset
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies import plots
@@ -25,12 +24,10 @@ class TrajectoryFilterConfig(TaskConfig):
 
 
 @asset(
-    key=["policies", "trajectory_filter"],
+    "policies.trajectory_filter",
     deps=[runtime_predictions, jobs],
-    partitions_def=SOURCES,
-    group_name="policies",
+    table="policies.trajectory_windows",
     kinds={"numba", "duckdb"},
-    metadata=table_metadata("policies.trajectory_windows"),
     least_jobs=LEAST_JOBS,
 )
 def trajectory_filter(

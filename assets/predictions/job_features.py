@@ -4,21 +4,13 @@ import dagster as dg
 
 from assets.common.asset import asset
 from assets.common.checks import row_check
-from assets.common.describe import table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import table
 from assets.ingest.core_jobs import jobs
 from assets.predictions.features import column_summary, write_job_features
 from warehouse import Warehouse
 
 
-@asset(
-    key=["features", "job_features"],
-    deps=[jobs],
-    partitions_def=SOURCES,
-    group_name="predictions",
-    kinds={"numba", "duckdb"},
-    metadata=table_metadata("features.job_features"),
-)
+@asset("features.job_features", deps=[jobs], kinds={"numba", "duckdb"})
 def job_features(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """The request, the calendar, the user's jobs that had *ended* before this one was submitted, and how many ran and waited
     then; one row per job."""

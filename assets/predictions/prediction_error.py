@@ -4,23 +4,14 @@ import dagster as dg
 import polars as pl
 
 from assets.common.asset import asset
-from assets.common.describe import plot, table, table_metadata
+from assets.common.describe import plot, table
 from assets.common.lineage import lineage_metadata
-from assets.common.partitions import SOURCES
 from assets.predictions import plots
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from warehouse import Warehouse
 
 
-@asset(
-    key=["marts", "prediction_error"],
-    deps=[runtime_evaluation],
-    partitions_def=SOURCES,
-    group_name="predictions",
-    kinds={"duckdb", "sql"},
-    metadata=table_metadata("marts.prediction_error"),
-    least_jobs=1,
-)
+@asset("marts.prediction_error", deps=[runtime_evaluation], kinds={"duckdb", "sql"}, least_jobs=1)
 def prediction_error(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Mean error, underestimates and coverage of every predictor, period by period, beside the user's last two jobs."""
 

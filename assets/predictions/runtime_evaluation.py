@@ -5,8 +5,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.progress import progress_bar
 from assets.predictions import plots
 from assets.predictions.features import runtime_rows
@@ -43,12 +42,10 @@ class RuntimeEvaluationConfig(dg.Config):
 
 
 @asset(
-    key=["predictions", "runtime_evaluation"],
+    "predictions.runtime_evaluation",
     deps=[job_features, similar_jobs],
-    partitions_def=SOURCES,
-    group_name="predictions",
+    table="predictions.runtime_scores",
     kinds={"xgboost", "scikitlearn", "duckdb"},
-    metadata=table_metadata("predictions.runtime_scores"),
     least_jobs=1,
 )
 def runtime_evaluation(

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.storage import artefacts_folder
 from assets.predictions import plots
 from assets.predictions.features import runtime_rows
@@ -30,12 +29,10 @@ class RuntimeModelConfig(dg.Config):
 
 
 @asset(
-    key=["predictions", "runtime_model"],
+    "predictions.runtime_model",
     deps=[job_features, similar_jobs],
-    partitions_def=SOURCES,
-    group_name="predictions",
+    table="predictions.model_versions",
     kinds={"xgboost", "duckdb"},
-    metadata=table_metadata("predictions.model_versions"),
     least_jobs=LEAST_JOBS,
 )
 def runtime_model(

@@ -8,8 +8,7 @@ import polars as pl
 
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.predictions import plots
 from assets.predictions.features import runtime_rows
 from assets.predictions.job_features import job_features
@@ -25,12 +24,9 @@ from warehouse import Warehouse, first_row, replace_partition
 
 
 @asset(
-    key=["predictions", "runtime_predictions"],
+    "predictions.runtime_predictions",
     deps=[runtime_evaluation, runtime_model, job_features, similar_jobs],
-    partitions_def=SOURCES,
-    group_name="predictions",
     kinds={"xgboost", "duckdb"},
-    metadata=table_metadata("predictions.runtime_predictions"),
     least_jobs=LEAST_JOBS,
 )
 def runtime_predictions(

@@ -3,21 +3,13 @@
 import dagster as dg
 
 from assets.common.asset import asset
-from assets.common.describe import table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import table
 from assets.ingest.core_jobs import jobs
 from assets.predictions.features import column_summary, write_similar_jobs
 from warehouse import Warehouse
 
 
-@asset(
-    key=["features", "similar_jobs"],
-    deps=[jobs],
-    partitions_def=SOURCES,
-    group_name="predictions",
-    kinds={"numba", "duckdb"},
-    metadata=table_metadata("features.similar_jobs"),
-)
+@asset("features.similar_jobs", deps=[jobs], kinds={"numba", "duckdb"})
 def similar_jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """What the run times of the jobs most like it say of each job: mean and quantiles over jobs that had *ended* before."""
     source = context.partition_key

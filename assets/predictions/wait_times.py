@@ -6,8 +6,7 @@ from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.progress import progress
 from assets.predictions.plots import calibration_plot
 from assets.predictions.runtime_predictions import runtime_predictions
@@ -29,12 +28,10 @@ class WaitTimesConfig(dg.Config):
 
 
 @asset(
-    key=["predictions", "wait_times"],
+    "predictions.wait_times",
     deps=[runtime_predictions],
-    partitions_def=SOURCES,
-    group_name="predictions",
+    table="predictions.wait_scores",
     kinds={"numba", "duckdb"},
-    metadata=table_metadata("predictions.wait_scores"),
     least_jobs=LEAST_JOBS,
 )
 def wait_times(

@@ -11,8 +11,7 @@ from pydantic import Field
 
 from assets.common.asset import asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.progress import progress
 from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
@@ -54,13 +53,7 @@ class ReplayPlacementConfig(dg.Config):
 
 
 @asset(
-    key=["replay", "placement"],
-    deps=[jobs],
-    partitions_def=SOURCES,
-    group_name="replay",
-    tags={"needs": "topology"},
-    kinds={"numba", "duckdb"},
-    metadata=table_metadata("replay.placements"),
+    "replay.placement", deps=[jobs], table="replay.placements", tags={"needs": "topology"}, kinds={"numba", "duckdb"}
 )
 def replay_placement(
     context: dg.AssetExecutionContext, config: ReplayPlacementConfig, warehouse: dg.ResourceParam[Warehouse]

@@ -9,8 +9,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.checks import row_check
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.parts import asset_of_parts
 from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
@@ -102,16 +101,7 @@ def store_run(
     return row
 
 
-@asset_of_parts(
-    key=["replay", "runs"],
-    deps=[jobs],
-    count=number_of_runs,
-    part=store_run,
-    partitions_def=SOURCES,
-    group_name="replay",
-    kinds={"numba", "duckdb"},
-    metadata=table_metadata("replay.runs"),
-)
+@asset_of_parts("replay.runs", deps=[jobs], count=number_of_runs, part=store_run, kinds={"numba", "duckdb"})
 def replay_runs(
     context: dg.OpExecutionContext, config: ReplayRunsConfig, warehouse: Warehouse, parts: list[pl.DataFrame]
 ) -> dg.MaterializeResult:

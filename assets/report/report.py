@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from assets.common.asset import asset
-from assets.common.partitions import SOURCES
 from assets.common.storage import report_path, write_whole
 from assets.evaluation.fidelity import fidelity
 from assets.evaluation.leaderboard import leaderboard
@@ -20,10 +19,9 @@ from warehouse import Warehouse
 
 
 @asset(
-    key=["marts", "report"],
+    "marts.report",
     deps=[leaderboard, replay_evaluation, fidelity, replay_runs, trace_health, scheduling_policy, runtime_predictions],
-    partitions_def=SOURCES,
-    group_name="report",
+    table=None,
     kinds={"html"},
 )
 def report(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:

@@ -8,7 +8,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import plot, table, table_metadata
+from assets.common.describe import plot, table
 from assets.common.partitions import VASP
 from assets.common.plots import BLUE, GREEN, GREY, ORANGE, figure
 from assets.common.progress import progress_bar
@@ -65,12 +65,11 @@ class RemainingTimeEvaluationConfig(dg.Config):
 
 
 @asset(
-    key=["predictions", "remaining_time_evaluation"],
+    "predictions.remaining_time_evaluation",
     deps=[vasp_runs],
+    table="predictions.remaining_time_scores",
     partitions_def=VASP,
-    group_name="vasp",
     kinds={"xgboost", "pytorch"},
-    metadata=table_metadata("predictions.remaining_time_scores"),
 )
 def remaining_time_evaluation(
     context: dg.AssetExecutionContext,

@@ -8,7 +8,6 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import table_metadata
 from assets.common.partitions import VASP
 from assets.common.storage import remove_unused_models, store_model
 from assets.vasp.runs import PREDICTORS_HELP, load_runs
@@ -26,12 +25,11 @@ class RemainingTimeModelConfig(dg.Config):
 
 
 @asset(
-    key=["predictions", "remaining_time_model"],
+    "predictions.remaining_time_model",
     deps=[vasp_runs],
+    table="predictions.remaining_time_models",
     partitions_def=VASP,
-    group_name="vasp",
     kinds={"xgboost"},
-    metadata=table_metadata("predictions.remaining_time_models"),
 )
 def remaining_time_model(
     context: dg.AssetExecutionContext, config: RemainingTimeModelConfig, warehouse: dg.ResourceParam[Warehouse]

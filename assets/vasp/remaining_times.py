@@ -3,7 +3,7 @@
 import dagster as dg
 
 from assets.common.asset import asset
-from assets.common.describe import table, table_metadata
+from assets.common.describe import table
 from assets.common.partitions import VASP
 from assets.common.storage import read_model
 from assets.vasp.remaining_time_model import remaining_time_model
@@ -14,14 +14,7 @@ from models.remaining.open_runs import QUANTILES, remaining_time_rows
 from warehouse import Warehouse, first_row, replace_partitions
 
 
-@asset(
-    key=["predictions", "remaining_times"],
-    deps=[vasp_runs, remaining_time_model],
-    partitions_def=VASP,
-    group_name="vasp",
-    kinds={"duckdb"},
-    metadata=table_metadata("predictions.remaining_times"),
-)
+@asset("predictions.remaining_times", deps=[vasp_runs, remaining_time_model], partitions_def=VASP, kinds={"duckdb"})
 def remaining_times(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """How long every run without an end still needs, with quantiles, from the steps it has made so far."""
     source = context.partition_key

@@ -5,7 +5,6 @@ import dagster as dg
 import sql
 from assets.common.asset import asset
 from assets.common.checks import row_check
-from assets.common.describe import table_metadata
 from assets.common.lineage import lineage_metadata
 from assets.common.partitions import VASP
 from assets.ingest.core_jobs import jobs
@@ -16,12 +15,10 @@ from warehouse.partitions import replace_partition_by_query
 
 
 @asset(
-    key=["core", "vasp_jobs"],
+    "core.vasp_jobs",
     deps=[vasp_runs, dg.AssetDep(jobs, partition_mapping=dg.AllPartitionMapping())],
     partitions_def=VASP,
-    group_name="vasp",
     kinds={"duckdb", "sql"},
-    metadata=table_metadata("core.vasp_jobs"),
 )
 def vasp_jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Finds the batch job of each launch in the source that the catalogue calls its accounting: by job number, else by time

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from assets.common.asset import asset
 from assets.common.checks import row_check
-from assets.common.describe import table, table_metadata
+from assets.common.describe import table
 from assets.common.partitions import VASP
 from assets.common.storage import file_time
 from assets.vasp.folders import runs_folder, update_vasp_log
@@ -20,13 +20,7 @@ class VaspRunsConfig(dg.Config):
     replace: bool = Field(default=False, description="Forget the runs of another folder that has this name")
 
 
-@asset(
-    key=["raw", "vasp_runs"],
-    partitions_def=VASP,
-    group_name="vasp",
-    kinds={"duckdb", "polars"},
-    metadata=table_metadata("raw.vasp_runs"),
-)
+@asset("raw.vasp_runs", partitions_def=VASP, kinds={"duckdb", "polars"})
 def vasp_runs(
     context: dg.AssetExecutionContext, config: VaspRunsConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:

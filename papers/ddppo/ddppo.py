@@ -10,8 +10,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.experiments.tables import EXPERIMENT_CARD, store_curves, store_trained
@@ -75,15 +74,7 @@ class DDPPOConfig(dg.Config):
     ppo: PopulationPPOConfig = PopulationPPOConfig(epochs=20, trajectories=256)
 
 
-@asset(
-    key=["experiments", "ddppo"],
-    deps=[jobs],
-    partitions_def=SOURCES,
-    group_name="experiments",
-    tags={"cost": "hours", "paper": "ddppo"},
-    kinds={"pytorch", "numba"},
-    metadata=table_metadata("experiments.policies"),
-)
+@asset("experiments.ddppo", deps=[jobs], table="experiments.policies", kinds={"pytorch", "numba"})
 def ddppo(
     context: dg.AssetExecutionContext, config: DDPPOConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:

@@ -8,8 +8,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot, table
 from assets.common.storage import read_model
 from assets.common.trace import Trace, load_trace
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, verdicts_on, write_results
@@ -40,15 +39,7 @@ class DDPPOTransferConfig(dg.Config):
     )
 
 
-@asset(
-    key=["experiments", "ddppo_transfer"],
-    deps=[ddppo],
-    partitions_def=SOURCES,
-    group_name="experiments",
-    tags={"cost": "hours", "paper": "ddppo"},
-    kinds={"numba"},
-    metadata=table_metadata("experiments.comparisons"),
-)
+@asset("experiments.ddppo_transfer", deps=[ddppo], table="experiments.comparisons", kinds={"numba"})
 def ddppo_transfer(
     context: dg.AssetExecutionContext, config: DDPPOTransferConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:

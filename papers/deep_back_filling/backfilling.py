@@ -9,8 +9,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import plot, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import plot
 from assets.common.plots import INK, RUN_COLOURS, figure, log_axis
 from assets.common.trace import Trace, load_trace
 from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
@@ -47,13 +46,10 @@ class BackfillingConfig(AgentsConfig):
 
 
 @asset(
-    key=["experiments", "backfilling"],
+    "experiments.backfilling",
     deps=[jobs, runtime_predictions],
-    partitions_def=SOURCES,
-    group_name="experiments",
-    tags={"cost": "hours", "paper": "deep_back_filling"},
+    table="experiments.verdicts",
     kinds={"pytorch", "numba"},
-    metadata=table_metadata("experiments.verdicts"),
 )
 def backfilling(
     context: dg.AssetExecutionContext, config: BackfillingConfig, warehouse: dg.ResourceParam[Warehouse]

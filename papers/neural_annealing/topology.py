@@ -10,7 +10,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import plot, table, table_metadata
+from assets.common.describe import plot, table
 from assets.common.plots import BLUE, INK, ORANGE, figure
 from assets.common.progress import progress_bar
 from models.allocation.window import FloatArray, IntArray
@@ -57,13 +57,7 @@ class TopologyConfig(dg.Config):
     seed: int = Field(default=0, ge=0, description="Seed of the jobs and of the searches")
 
 
-@asset(
-    key=["experiments", "topology"],
-    group_name="experiments",
-    tags={"cost": "hours", "paper": "neural_annealing"},
-    kinds={"numba"},
-    metadata=table_metadata("experiments.topology"),
-)
+@asset("experiments.topology", partitions_def=None, kinds={"numba"})
 def topology(
     context: dg.AssetExecutionContext, config: TopologyConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:

@@ -4,8 +4,7 @@ import dagster as dg
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import table
 from assets.common.trace import load_trace
 from assets.experiments.tables import curve_rows, last_epochs, store_curves
 from assets.ingest.core_jobs import jobs
@@ -30,15 +29,7 @@ class CurvesConfig(dg.Config):
     ppo: PPOConfig = PPOConfig(epochs=30, reward="plain", baseline="critic", siblings=1, trajectories=100)
 
 
-@asset(
-    key=["experiments", "curves"],
-    deps=[jobs],
-    partitions_def=SOURCES,
-    group_name="experiments",
-    tags={"cost": "hours", "paper": "rlscheduler"},
-    kinds={"pytorch", "numba"},
-    metadata=table_metadata("experiments.curves"),
-)
+@asset("experiments.curves", deps=[jobs], kinds={"pytorch", "numba"})
 def curves(
     context: dg.AssetExecutionContext, config: CurvesConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:

@@ -5,8 +5,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import table
 from assets.common.trace import load_trace
 from assets.experiments.config import LearningConfig
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries, write_results
@@ -39,15 +38,7 @@ class PublishedConfig(LearningConfig):
     training_window_jobs: int = Field(default=256, ge=32, description="Jobs in a window of training")
 
 
-@asset(
-    key=["experiments", "published"],
-    deps=[jobs],
-    partitions_def=SOURCES,
-    group_name="experiments",
-    tags={"cost": "hours", "paper": "rlscheduler"},
-    kinds={"pytorch", "numba"},
-    metadata=table_metadata("experiments.comparisons"),
-)
+@asset("experiments.published", deps=[jobs], table="experiments.comparisons", kinds={"pytorch", "numba"})
 def published(
     context: dg.AssetExecutionContext, config: PublishedConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:

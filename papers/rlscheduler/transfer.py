@@ -5,8 +5,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import table, table_metadata
-from assets.common.partitions import SOURCES
+from assets.common.describe import table
 from assets.common.storage import read_model
 from assets.common.trace import load_trace
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, write_results
@@ -21,15 +20,7 @@ class TransferConfig(dg.Config):
     goal: str = Field(default="bsld", description="What the policies were trained for, and are judged by")
 
 
-@asset(
-    key=["experiments", "transfer"],
-    deps=[published],
-    partitions_def=SOURCES,
-    group_name="experiments",
-    tags={"cost": "hours", "paper": "rlscheduler"},
-    kinds={"numba"},
-    metadata=table_metadata("experiments.comparisons"),
-)
+@asset("experiments.transfer", deps=[published], table="experiments.comparisons", kinds={"numba"})
 def transfer(
     context: dg.AssetExecutionContext, config: TransferConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:

@@ -7,7 +7,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import plot, table, table_metadata
+from assets.common.describe import plot, table
 from assets.common.partitions import VASP
 from assets.common.plots import BLUE, GREY, INK, ORANGE, figure
 from assets.common.progress import progress_bar
@@ -85,15 +85,7 @@ class RLSchertConfig(dg.Config):
     )
 
 
-@asset(
-    key=["experiments", "rlschert"],
-    deps=[remaining_time_evaluation],
-    partitions_def=VASP,
-    group_name="experiments",
-    tags={"cost": "hours", "paper": "rlschert"},
-    kinds={"pytorch", "numba"},
-    metadata=table_metadata("experiments.rlschert"),
-)
+@asset("experiments.rlschert", deps=[remaining_time_evaluation], partitions_def=VASP, kinds={"pytorch", "numba"})
 def rlschert(
     context: dg.AssetExecutionContext, config: RLSchertConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:

@@ -8,8 +8,6 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import asset
-from assets.common.describe import table_metadata
-from assets.common.partitions import SOURCES
 from assets.common.trace import Trace, load_trace
 from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries
@@ -44,13 +42,7 @@ class InspectorConfig(AgentsConfig):
 
 
 @asset(
-    key=["experiments", "inspector"],
-    deps=[jobs, runtime_predictions],
-    partitions_def=SOURCES,
-    group_name="experiments",
-    tags={"cost": "hours", "paper": "schedinspector"},
-    kinds={"pytorch", "numba"},
-    metadata=table_metadata("experiments.verdicts"),
+    "experiments.inspector", deps=[jobs, runtime_predictions], table="experiments.verdicts", kinds={"pytorch", "numba"}
 )
 def inspector(
     context: dg.AssetExecutionContext, config: InspectorConfig, warehouse: dg.ResourceParam[Warehouse]

@@ -36,7 +36,7 @@ def materialized(
 ) -> dg.ExecuteInProcessResult:
     """A run of an asset of that function."""
     assert SOURCES.name is not None
-    made = asset(key="made", partitions_def=SOURCES, **options)(function)
+    made = asset("made", table=None, **options)(function)
     with dg.instance_for_test() as instance:
         instance.add_dynamic_partitions(SOURCES.name, ["mine"])
         return dg.materialize(
@@ -368,7 +368,7 @@ def test_without_a_total_there_is_no_end(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_step_of_dagster_logs_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SAID_EVERY_S", 0.0)
 
-    @asset(key="made")
+    @asset("made", table=None, partitions_def=None)
     def made(context) -> None:  # type: ignore[no-untyped-def]
         assert list(progress(range(2), "items")) == [0, 1]
 

@@ -43,15 +43,7 @@ def square(context: dg.OpExecutionContext, config: SweepConfig, warehouse: Wareh
     return pl.DataFrame({"number": [number], "square": [number**2]})
 
 
-@asset_of_parts(
-    key=["replay", "squares"],
-    deps=[jobs],
-    count=number_of_parts,
-    part=square,
-    partitions_def=SOURCES,
-    group_name="replay",
-    least_jobs=LEAST_JOBS,
-)
+@asset_of_parts("replay.squares", table=None, deps=[jobs], count=number_of_parts, part=square, least_jobs=LEAST_JOBS)
 def squares(
     context: dg.OpExecutionContext, config: SweepConfig, warehouse: Warehouse, parts: list[pl.DataFrame]
 ) -> dg.MaterializeResult:
