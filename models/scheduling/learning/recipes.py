@@ -17,7 +17,7 @@ from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.starts import rule_network, smallest_area_first
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import ImitationOptions, LearningMethod, PPOOptions, Recipe
-from models.scheduling.priority_key import search_guarded_key, search_key, searched_jobs
+from models.scheduling.search.priority_key import search_guarded_key, search_key, searched_jobs
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import AGENT_LAYOUTS, blank_network, layout_named
 from simulator.policies.registry import Policy, network_policy, parse_policy

@@ -16,7 +16,8 @@ from models.scheduling.goals import parse_goal
 from models.scheduling.learning.starts import rule_network
 from models.scheduling.options import KeySearchOptions
 from models.scheduling.policy_file import load_policy, policy_from_bytes, policy_to_bytes
-from models.scheduling.priority_key import (
+from models.scheduling.rewards import discounts, rewards_on_the_way, waited_so_far, waited_until, waiting_weights
+from models.scheduling.search.priority_key import (
     PENALTY,
     SEARCH_GUARD,
     PriorityKey,
@@ -26,7 +27,6 @@ from models.scheduling.priority_key import (
     search_key,
     searched_jobs,
 )
-from models.scheduling.rewards import discounts, rewards_on_the_way, waited_so_far, waited_until, waiting_weights
 from models.scheduling.trajectory_filter import filter_trajectories, sample_positions
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED

@@ -1,0 +1,222 @@
+"""Evolution of programs (models/scheduling/search/programs.py) under a limit on what anybody pays, on several logs at once.
+
+Children of the best programs are tried on few logs first, and the best third of them on more (successive halving). CMA-ES tunes the
+constants of the best program now and then. Generations take turns with the limits, and all share one archive, which holds the frontier of
+gain against guards. Whatever was replayed is kept in a file, so that the same search goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from models.scheduling.search.constants import tuned_constants
+from models.scheduling.search.learning_logs import LearningLog, Outcome
+from models.scheduling.search.programs import (
+    ATTRIBUTES,
+    STATIC,
+    Program,
+    crossed,
+    document_of,
+    mutated,
+    nodes_of,
+    program_of,
+    random_program,
+)
+from simulator.formula.text import FormulaError
+
+PENALTY = 5.0
+"""What exceeding a limit by its e-fold adds to the value of a program."""
+MARGIN = 0.8
+"""Share of the logarithm of a limit that a search uses, since later jobs differ."""
+CLASS_LIMIT = 5
+"""The mean wait of the worst of a dozen classes may grow by so many times as much as a guard."""
+COST_OF_A_NODE = 0.0005
+"""So that of two equal programs the shorter one is better."""
+FAILED = Outcome(*(1e3,) * len(Outcome._fields))
+KEPT_SHARE = 3
+"""One child of so many goes on to more logs."""
+TOURNAMENT = 3
+
+
+class SearchOptions(BaseModel):
+    """How long programs are searched."""
+
+    generations: int = Field(default=60, ge=1, description="Generations, which take turns with the limits")
+    children: int = Field(default=60, ge=6, description="Programs tried in a generation")
+    parents: int = Field(default=30, ge=2, description="The best programs, from which children descend")
+    tune_every: int = Field(
+        default=3, ge=1, description="Generations of a limit from one tuning of constants to the next"
+    )
+    tuning: int = Field(default=60, ge=0, description="Programs that CMA-ES tries in one tuning")
+    attributes: tuple[str, ...] = Field(default=STATIC, description=f"What programs read, of {', '.join(ATTRIBUTES)}")
+
+
+@dataclass
+class Kept:
+    """Outcomes of programs by the text of the formula and the log, and the file that keeps them. replays: made in this run.
+
+    logs: names, jobs and processors, which the file names first. Raises ValueError for a file of other logs.
+    """
+
+    logs: Sequence[LearningLog]
+    file: Path | None = None
+    replays: int = 0
+    seconds: float = 0.0
+    outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        heading = json.dumps([[log.name, len(log.jobs), int(log.jobs.submit.sum()), log.procs] for log in self.logs])
+        if self.file is None:
+            return
+        if not self.file.exists():
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self.file.write_text(heading + "\n")
+        first, *lines = self.file.read_text().splitlines()
+        if first != heading:
+            raise ValueError(
+                f"{self.file}: line 1: this search was of other logs: name another file, or delete this one"
+            )
+        for number, line in enumerate(lines, start=2):
+            try:
+                formula, log, ratios = json.loads(line)
+                self.outcomes[formula, log] = Outcome(*ratios)
+            except (ValueError, TypeError) as error:
+                if number <= len(lines):  # the last line may be cut short by whatever ended the search
+                    raise ValueError(
+                        f"{self.file}: line {number}: expected formula, log and ratios; delete the line"
+                    ) from error
+
+    def outcome(self, program: Program, log: LearningLog) -> Outcome:
+        """What the program does on the log, replayed once."""
+        key = (program.formula, log.name)
+        if key not in self.outcomes:
+            begin = time.process_time()
+            try:
+                outcome = log.outcome(program.policy)
+            except FormulaError:
+                outcome = FAILED
+            self.seconds += time.process_time() - begin
+            self.replays += 1
+            self.outcomes[key] = outcome
+            if self.file is not None:
+                with self.file.open("a") as lines:
+                    lines.write(json.dumps([*key, [round(ratio, 6) for ratio in outcome]]) + "\n")
+        return self.outcomes[key]
+
+
+@dataclass(frozen=True)
+class Search:
+    """rungs: logs on which a program is tried, the few that are fast first. Each has its copies by the name before the comma.
+
+    limits: the guards that programs may reach, by the name of a point of the frontier.
+    """
+
+    rungs: Sequence[Sequence[LearningLog]]
+    limits: dict[str, float]
+    options: SearchOptions
+    kept: Kept
+    _values: dict[tuple[str, float, int], float] = field(default_factory=dict)
+
+    def run(
+        self, seed: int, starts: Sequence[Program] = (), on_generation: Callable[[str], None] = lambda _: None
+    ) -> dict[str, list[Program]]:
+        """By limit all programs that were replayed on all logs, the best first. Same arguments, same programs."""
+        names = list(self.limits)
+        archive: dict[str, Program] = {}
+        for generation in range(self.options.generations):
+            name = names[generation % len(names)]
+            rng = np.random.default_rng((seed, generation))
+            ranked = self.ranked(archive.values(), self.limits[name])
+            children = list(self._children(ranked, rng))
+            if ranked and generation // len(names) % self.options.tune_every == self.options.tune_every - 1:
+                children += self._tuned(ranked[0], self.limits[name], seed + generation)
+            survivors = self._survivors(children, self.limits[name])
+            for program in [*survivors, *(starts if generation < len(names) else ())]:
+                archive[program.formula] = program
+            best = self.ranked(archive.values(), self.limits[name])[0]
+            value = self.value(best, self.limits[name], len(self.rungs))
+            on_generation(
+                f"{generation + 1} of {self.options.generations}, {name}: {value:.3f} {best.formula} "
+                f"({self.kept.replays:,} replays, {self.kept.seconds:,.0f} CPU-seconds)"
+            )
+        return {name: self.ranked(archive.values(), limit) for name, limit in self.limits.items()}
+
+    def ranked(self, programs: Iterable[Program], limit: float) -> list[Program]:
+        """The programs, the best under the limit first."""
+        return sorted(programs, key=lambda program: (self.value(program, limit, len(self.rungs)), program.formula))
+
+    def value(self, program: Program, limit: float, rungs: int) -> float:
+        """What a search makes small: the mean over the logs, and with equal weight the worst log, of `log_value`."""
+        key = (program.formula, limit, rungs)
+        if key not in self._values:
+            by_log: dict[str, list[Outcome]] = {}
+            for log in (log for rung in self.rungs[:rungs] for log in rung):
+                by_log.setdefault(log.name.partition(",")[0], []).append(self.kept.outcome(program, log))
+            values = [log_value(outcomes, limit) for outcomes in by_log.values()]
+            length = COST_OF_A_NODE * sum(1 for _ in nodes_of(program.term))
+            self._values[key] = (float(np.mean(values)) + max(values)) / 2 + length
+        return self._values[key]
+
+    def _children(
+        self, ranked: list[Program], rng: np.random.Generator, starts: Sequence[Program]
+    ) -> Iterator[Program]:
+        yield from starts
+        parents = ranked[: self.options.parents]
+        for child in range(self.options.children):
+            if not parents or child % 10 == 9:
+                yield random_program(rng, self.options.attributes)
+                continue
+            first, second = (parents[int(rng.integers(len(parents), size=TOURNAMENT).min())] for _ in range(2))
+            program = crossed(first, second, rng) if rng.random() < 0.3 else first
+            yield mutated(program, rng, self.options.attributes)
+
+    def _survivors(self, children: Sequence[Program], limit: float) -> list[Program]:
+        """Those that are replayed on all logs."""
+        left = list({child.formula: child for child in children}.values())
+        for rung in range(1, len(self.rungs)):
+            left.sort(key=lambda program: self.value(program, limit, rung))
+            left = left[: max(len(left) // KEPT_SHARE, 3)]
+        return left
+
+    def _tuned(self, program: Program, limit: float, seed: int) -> list[Program]:
+        """What CMA-ES makes of a program's constants, on all but the last rung."""
+        rungs = max(len(self.rungs) - 1, 1)
+        tried: list[Program] = []
+
+        def value(constants: np.ndarray) -> float:
+            tried.append(program.with_constants(constants))
+            return self.value(tried[-1], limit, rungs)
+
+        tuned_constants(value, program.constants, 0.1, np.ones(len(program.constants)), seed, self.options.tuning)
+        return tried
+
+
+def log_value(outcomes: Sequence[Outcome], limit: float) -> float:
+    """Of one log and its copies: the mean of the logarithms of bounded slowdown and wait, plus PENALTY for what others pay.
+
+    They pay for gains above 1, for guards beyond the limit with its MARGIN, and for a worst class beyond CLASS_LIMIT. All are geometric
+    means over the copies, since a single longest wait is an accident of one month.
+    """
+    ratios = Outcome(*np.log(np.maximum(np.array(outcomes), 1e-6)).mean(axis=0).tolist())
+    gains, most = (ratios.slowdown, ratios.wait), MARGIN * math.log(limit)
+    guards = (ratios.p99, ratios.longest, ratios.work, ratios.wide, ratios.users)
+    paid = [*gains, *(guard - most for guard in guards), ratios.worst_class - math.log1p(CLASS_LIMIT * (limit - 1))]
+    return sum(gains) / 2 + PENALTY * sum(max(each, 0.0) for each in paid)
+
+
+def program_documents(programs: Sequence[Program]) -> list[list]:
+    """Programs as JSON can hold them."""
+    return [document_of(program) for program in programs]
+
+
+def programs_of(documents: Sequence[list]) -> list[Program]:
+    """The programs that `program_documents` wrote."""
+    return [program_of(document) for document in documents]
