@@ -24,10 +24,8 @@ from models.scheduling.search.programs import (
     STATIC,
     Program,
     crossed,
-    document_of,
     mutated,
     nodes_of,
-    program_of,
     random_program,
 )
 from simulator.formula.text import FormulaError
@@ -79,7 +77,11 @@ class Kept:
         if not self.file.exists():
             self.file.parent.mkdir(parents=True, exist_ok=True)
             self.file.write_text(heading + "\n")
-        first, *lines = self.file.read_text().splitlines()
+        text = self.file.read_text()
+        if not text.endswith("\n"):  # whatever ended the search cut the last line short
+            text = text[: text.rfind("\n") + 1]
+            self.file.write_text(text)
+        first, *lines = text.splitlines()
         if first != heading:
             raise ValueError(
                 f"{self.file}: line 1: this search was of other logs: name another file, or delete this one"
@@ -89,10 +91,8 @@ class Kept:
                 formula, log, ratios = json.loads(line)
                 self.outcomes[formula, log] = Outcome(*ratios)
             except (ValueError, TypeError) as error:
-                if number <= len(lines):  # the last line may be cut short by whatever ended the search
-                    raise ValueError(
-                        f"{self.file}: line {number}: expected formula, log and ratios; delete the line"
-                    ) from error
+                where = f"{self.file}: line {number}"
+                raise ValueError(f"{where}: expected formula, log and ratios; delete the line") from error
 
     def outcome(self, program: Program, log: LearningLog) -> Outcome:
         """What the program does on the log, replayed once."""
@@ -108,7 +108,7 @@ class Kept:
             self.outcomes[key] = outcome
             if self.file is not None:
                 with self.file.open("a") as lines:
-                    lines.write(json.dumps([*key, [round(ratio, 6) for ratio in outcome]]) + "\n")
+                    lines.write(json.dumps([*key, [*outcome]]) + "\n")
         return self.outcomes[key]
 
 
@@ -165,10 +165,7 @@ class Search:
             self._values[key] = (float(np.mean(values)) + max(values)) / 2 + length
         return self._values[key]
 
-    def _children(
-        self, ranked: list[Program], rng: np.random.Generator, starts: Sequence[Program]
-    ) -> Iterator[Program]:
-        yield from starts
+    def _children(self, ranked: list[Program], rng: np.random.Generator) -> Iterator[Program]:
         parents = ranked[: self.options.parents]
         for child in range(self.options.children):
             if not parents or child % 10 == 9:
@@ -210,13 +207,3 @@ def log_value(outcomes: Sequence[Outcome], limit: float) -> float:
     guards = (ratios.p99, ratios.longest, ratios.work, ratios.wide, ratios.users)
     paid = [*gains, *(guard - most for guard in guards), ratios.worst_class - math.log1p(CLASS_LIMIT * (limit - 1))]
     return sum(gains) / 2 + PENALTY * sum(max(each, 0.0) for each in paid)
-
-
-def program_documents(programs: Sequence[Program]) -> list[list]:
-    """Programs as JSON can hold them."""
-    return [document_of(program) for program in programs]
-
-
-def programs_of(documents: Sequence[list]) -> list[Program]:
-    """The programs that `program_documents` wrote."""
-    return [program_of(document) for document in documents]

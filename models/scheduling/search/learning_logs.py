@@ -42,7 +42,7 @@ SCRAMBLED_SHARE = 0.2
 class Outcome(NamedTuple):
     """Ratios of a program over FCFS with EASY, on the scored jobs of one log.
 
-    worst_class: of the mean waits of the class of jobs, by size and run time, that does worst. users: 1 plus the share of the users who
+    p99: of the job whose wait 99 % do not exceed. worst_class: of the mean waits of the class of jobs, by size and run time, that does worst. users: 1 plus the share of the users who
     wait longer, less the share of those who wait less. The others are as in models.judging.verdict.Ratios.
     """
 
@@ -58,11 +58,12 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class LearningLog:
-    """Jobs and the processors that they run on. Programs are compared on the jobs after the first fifth."""
+    """Jobs and the processors that they run on. first_scored: position of the first job that counts, by default after a fifth."""
 
     name: str
     jobs: Jobs
     procs: int
+    first_scored: int | None = None
 
     def outcome(self, policy: str | Policy) -> Outcome:
         """What a policy does to the scored jobs. Raises FormulaError where a formula fails."""
@@ -80,7 +81,8 @@ class LearningLog:
 
     @cached_property
     def _scored(self) -> slice:
-        return slice(len(self.jobs) // BEFORE_SCORED, len(self.jobs))
+        first = len(self.jobs) // BEFORE_SCORED if self.first_scored is None else self.first_scored
+        return slice(first, len(self.jobs))
 
     @cached_property
     def _groups(self) -> tuple[IntArray, IntArray]:

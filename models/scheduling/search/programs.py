@@ -199,17 +199,6 @@ def text_of(term: Term) -> str:
     return f"{left}{kind}{right}"
 
 
-def program_of(document: list) -> Program:
-    """The program that `document_of` wrote."""
-    term, seconds, cap_s = document
-    return Program(_tuples(term), seconds, cap_s)
-
-
-def document_of(program: Program) -> list:
-    """The program as JSON can hold it."""
-    return [program.term, program.seconds, program.cap_s]
-
-
 def _random_term(rng: np.random.Generator, attributes: tuple[str, ...], depth: int) -> Term:
     draw = rng.random()
     if depth and draw < 0.35:
@@ -247,7 +236,3 @@ def _exponent(value: float) -> float:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
-
-
-def _tuples(value: list | str | float) -> Term:
-    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value  # type: ignore[return-value]

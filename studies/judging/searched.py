@@ -1,0 +1,183 @@
+"""Searched policies on jobs that did not choose them: `python -m studies searched`.
+
+The second halves of the three logs whose first halves chose them, and three logs that the search never read. All rivals and 200 random
+orders with the same cap are judged on the same jobs, next to FCFS with EASY. The last tables have one test over the logs together, what a
+search in hindsight would gain, and each policy as PBS takes it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+from assets.common.trace import Trace
+from assets.evaluation.replay_evaluation import with_threshold
+from assets.policies.verdicts import JudgedRule, judged_replays
+from models.judging.chance import ChanceCloud, RandomOrder, cloud_around
+from models.judging.judge import Judgement, corrected_for_many
+from models.judging.panel import Replayed, scored_after
+from models.judging.verdict import MOST_AS_GOOD, Ratios
+from models.runtime.estimates import Estimates
+from models.scheduling.search.evolution import Kept, Search, SearchOptions
+from models.scheduling.search.learning_logs import LearningLog
+from models.scheduling.search.programs import pbs_formula
+from papers.archive import LOGS
+from papers.markdown import markdown
+from simulator.engine.replay import replay
+from simulator.policies.registry import SEARCHED
+from studies.judging.search_policies import LIMITS, STARTS
+from studies.judging.searched_logs import LEARNED_FROM, whole_trace
+from studies.judging.verdicts import SEARCHED_ELSEWHERE, shown
+
+UNSEEN = ("HPC2N", "Lublin-1", "Lublin-2")
+FIRST_FORMULA = JudgedRule("first formula", STARTS[0].formula)
+"""The formula with which the search began, chosen by the same first halves among 2,000."""
+RIVALS = (
+    FIRST_FORMULA,
+    JudgedRule("bounded-key:factor=1", "bounded-key:factor=1"),
+    JudgedRule("WFP3", "WFP3"),
+    JudgedRule("SJF", "SJF"),
+    JudgedRule("SAF", "SAF"),
+    with_threshold("SJF", "estimate", 12),
+    with_threshold("SAF", "estimate * procs", 12),
+    with_threshold("fewest processors", "procs", 12),
+)
+ORDERS = 200
+HINDSIGHT = SearchOptions(generations=18, children=40, tuning=40)
+CAP = re.compile(r", (\d+)\)\)?$")
+TITLES = ("bounded slowdown", "mean wait", "p99", "longest", "by work", "wide")
+
+
+def main() -> None:
+    ours = [JudgedRule(name, name) for name in SEARCHED]
+    caps = {name: cap_of(formula) for name, formula in SEARCHED.items()}
+    gains: dict[str, dict[str, float]] = {}
+    lottery: dict[int, dict[str, list[float]]] = {cap_s: {} for cap_s in caps.values()}
+    for name in (*LEARNED_FROM, *UNSEEN):
+        trace = whole_trace(name)
+        clouds = {cap_s: cloud_within(trace, cap_s) for cap_s in lottery}
+        for cap_s, cloud in clouds.items():
+            lottery[cap_s][name] = [gain_of(ratios) for ratios in cloud.ratios]
+        rules = [*ours, *RIVALS]
+        if name in SEARCHED_ELSEWHERE:
+            rules.append(JudgedRule("key searched on the other logs", SEARCHED_ELSEWHERE[name]))
+        judged = [judgement for _, judgement in judged_replays(trace, rules, trace.rows.height // 2)]
+        of_rule = dict(zip((rule.name for rule in rules), corrected_for_many(judged), strict=True))
+        print(f"\n{name}\n\n{table_of_log(of_rule, clouds, caps)}", flush=True)
+        for rule, judgement in of_rule.items():
+            gains.setdefault(rule, {})[name] = gain_of(judgement.verdict.ratios[0])
+    print(f"\nall logs together\n\n{together(gains, lottery, caps)}")
+    print(f"\nin hindsight\n\n{in_hindsight(gains)}")
+    print(f"\nas PBS takes them, on 512 processors\n\n{as_pbs()}")
+
+
+def cap_of(formula: str) -> int:
+    """The cap of a searched formula, seconds."""
+    match = CAP.search(formula)
+    assert match, formula
+    return int(match.group(1))
+
+
+def gain_of(ratios: Ratios) -> float:
+    """The mean of the logarithms of bounded slowdown and wait over FCFS, below 0 where they fall."""
+    return (math.log(ratios.bounded_slowdown) + math.log(ratios.wait)) / 2
+
+
+def cloud_within(trace: Trace, cap_s: int, orders: int = ORDERS) -> ChanceCloud:
+    """What so many random orders within a cap reach on the second half, next to FCFS with EASY."""
+    jobs = trace.jobs_of(trace.rows, Estimates.parse("requested"), "estimate", "estimate")
+    schedule = replay(jobs, trace.cluster_procs, "FCFS", "easy")
+    incumbent = Replayed(jobs, trace.cluster_procs, schedule, scored_after(len(jobs), len(jobs) // 2))
+    return cloud_around(
+        incumbent,
+        lambda policy: replay(jobs, trace.cluster_procs, policy, "easy"),
+        (RandomOrder(cap_s, seed) for seed in range(orders)),
+    )
+
+
+def table_of_log(judged: dict[str, Judgement], clouds: dict[int, ChanceCloud], caps: dict[str, int]) -> str:
+    """One line a policy, then one for each cap of random orders: their mean, and the smallest 2.5 % in brackets."""
+    lines = []
+    for rule, judgement in judged.items():
+        ratios, paid = judgement.verdict.ratios[0], judgement.who_pays
+        cloud = clouds[caps[rule]] if rule in caps else clouds[max(clouds)]
+        share = cloud.share_as_good(ratios)
+        lines.append(
+            [
+                rule,
+                *(f"{value:.2f}" for value in panel_ratios(ratios)),
+                f"{paid.worst_ratio:.2f}",
+                f"{paid.users_worse}, {paid.users_better}, {paid.users}",
+                str(judgement.verdict) if share <= MOST_AS_GOOD else f"{judgement.verdict}, like chance",
+                f"{share:.1%}",
+                shown(judgement.wait),
+            ]
+        )
+    for cap_s, cloud in clouds.items():
+        spreads = np.array([panel_ratios(ratios) for ratios in cloud.ratios])
+        low, mean = np.quantile(spreads, 0.025, axis=0), spreads.mean(axis=0)
+        cells = [f"{a:.2f} ({b:.2f})" for a, b in zip(mean, low, strict=True)]
+        lines.append([f"{len(cloud.ratios)} random orders within {cap_s / 3600:.1f} h", *cells, "", "", "", "", ""])
+    titles = ["policy", *TITLES, "worst class", "users worse, better, all", "verdict", "random orders as good"]
+    return markdown([*titles, "typical block: wait"], lines)
+
+
+def panel_ratios(ratios: Ratios) -> list[float]:
+    """In the order of TITLES. Without a wide job, 1."""
+    wide = 1.0 if ratios.wide_wait is None else ratios.wide_wait
+    return [ratios.bounded_slowdown, ratios.wait, ratios.p99_wait, ratios.max_wait, ratios.area_wait, wide]
+
+
+def together(
+    gains: dict[str, dict[str, float]], lottery: dict[int, dict[str, list[float]]], caps: dict[str, int]
+) -> str:
+    """The mean gain over the logs that were learned from, over all, and the share of random orders whose mean over all is as good.
+
+    An order of one seed is one order on all logs, so that this is one test with one error rate.
+    """
+    lines = []
+    for rule, of_log in gains.items():
+        learned, every = (
+            float(np.mean([of_log[name] for name in names if name in of_log]))
+            for names in (LEARNED_FROM, tuple(of_log))
+        )
+        cells = ["", ""]
+        if rule in caps:
+            random = np.mean([lottery[caps[rule]][name] for name in of_log], axis=0)
+            share = (1 + int((random <= every).sum())) / (1 + len(random))
+            cells = [f"{math.exp(float(random.min())):.3f}", f"{share:.1%}"]
+        lines.append([rule, f"{math.exp(learned):.3f}", f"{math.exp(every):.3f}", str(len(of_log)), *cells])
+    titles = ["policy", "mean ratio, the three logs", "all logs", "logs", "best random order", "random orders as good"]
+    return markdown(titles, lines)
+
+
+def in_hindsight(gains: dict[str, dict[str, float]]) -> str:
+    """What the same search reaches where the judged half itself chooses: a bound for programs of this kind, and for what learns on top."""
+    lines = []
+    for name in LEARNED_FROM:
+        log = judged_half(name)
+        for point, limit in LIMITS.items():
+            search = Search([[log]], {point: limit}, HINDSIGHT, Kept([log]))
+            best = search.run(1, STARTS)[point][0]
+            outcome = search.kept.outcome(best, log)
+            reached = (math.log(outcome.slowdown) + math.log(outcome.wait)) / 2
+            ours = gains[f"searched:{point}"][name]
+            lines.append(
+                [name, point, f"{math.exp(ours):.3f}", f"{math.exp(reached):.3f}", f"{math.exp(reached - ours):.3f}"]
+            )
+    return markdown(["log", "point", "ours", "chosen in hindsight", "hindsight over ours"], lines)
+
+
+def judged_half(name: str) -> LearningLog:
+    """A whole log of which the second half is scored."""
+    trace = whole_trace(name)
+    jobs = trace.jobs_of(trace.rows, Estimates.parse("requested"), "estimate", "estimate")
+    return LearningLog(name, jobs, LOGS[name][1], first_scored=len(jobs) // 2)
+
+
+def as_pbs(procs: int = 512) -> str:
+    """The formulas, and the same for PBS."""
+    lines = [[name, f"`{formula}`", f"`{pbs_formula(formula, procs)}`"] for name, formula in SEARCHED.items()]
+    return markdown(["policy", "as a formula", "as `job_sort_formula`"], lines)
