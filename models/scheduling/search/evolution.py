@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,7 @@ from models.scheduling.search.programs import (
     mutated,
     nodes_of,
     random_program,
+    shorter_terms,
 )
 from simulator.formula.text import FormulaError
 
@@ -38,6 +39,8 @@ CLASS_LIMIT = 5
 """The mean wait of the worst of a dozen classes may grow by so many times as much as a guard."""
 COST_OF_A_NODE = 0.0005
 """So that of two equal programs the shorter one is better."""
+LEAST_PART = 0.004
+"""A part of a program that gains less than this is left out of the formula that is published."""
 FAILED = Outcome(*(1e3,) * len(Outcome._fields))
 KEPT_SHARE = 3
 """One child of so many goes on to more logs."""
@@ -148,6 +151,30 @@ class Search:
                 f"({self.kept.replays:,} replays, {self.kept.seconds:,.0f} CPU-seconds)"
             )
         return {name: self.ranked(archive.values(), limit) for name, limit in self.limits.items()}
+
+    def chosen(self, ranked: Sequence[Program], limit: float) -> Program:
+        """The best program, made short, that keeps the limit on every log as it is, or the best of all where none does."""
+        for program in ranked:
+            short = self.shortened(program, limit)
+            if self.keeps(short, limit):
+                return short
+        return self.shortened(ranked[0], limit)
+
+    def keeps(self, program: Program, limit: float) -> bool:
+        """Whether bounded slowdown and wait fall and no guard is above the limit on any log, without its copies."""
+        outcomes = [self.kept.outcome(program, log) for rung in self.rungs for log in rung if "," not in log.name]
+        guards = [max(each.p99, each.longest, each.work, each.wide, each.users) for each in outcomes]
+        return max(guards) <= limit and all(max(each.slowdown, each.wait) < 1 for each in outcomes)
+
+    def shortened(self, program: Program, limit: float) -> Program:
+        """The program without the parts that are worth less than LEAST_PART together with their length."""
+        while True:
+            value = self.value(program, limit, len(self.rungs))
+            shorter = [replace(program, term=term) for term in shorter_terms(program.term)]
+            best = min(shorter, key=lambda each: self.value(each, limit, len(self.rungs)), default=program)
+            if best is program or self.value(best, limit, len(self.rungs)) > value + LEAST_PART:
+                return program
+            program = best
 
     def ranked(self, programs: Iterable[Program], limit: float) -> list[Program]:
         """The programs, the best under the limit first."""

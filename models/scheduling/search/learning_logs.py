@@ -42,8 +42,9 @@ SCRAMBLED_SHARE = 0.2
 class Outcome(NamedTuple):
     """Ratios of a program over FCFS with EASY, on the scored jobs of one log.
 
-    p99: of the job whose wait 99 % do not exceed. worst_class: of the mean waits of the class of jobs, by size and run time, that does worst. users: 1 plus the share of the users who
-    wait longer, less the share of those who wait less. The others are as in models.judging.verdict.Ratios.
+    p99: of the job whose wait 99 % do not exceed. worst_class: of the mean waits of the class of jobs, by size and run time, that does
+    worst. users: 1 plus the share of the users who wait longer, less the share of those who wait less. The others are as in
+    models.judging.verdict.Ratios.
     """
 
     slowdown: float
@@ -73,7 +74,7 @@ class LearningLog:
         change = ours.users - theirs.users
         matters = (np.abs(change) > USERS_LEAST_S) & (np.abs(change) > USERS_SHARE * theirs.users)
         balance = float(np.sign(change[matters]).sum()) / max(len(change), 1)
-        return Outcome(*ratios, float(classes.max(initial=0.0)), 1.0 + balance)
+        return Outcome(*(*ratios, float(classes.max(initial=0.0)), 1.0 + balance))
 
     @cached_property
     def _incumbent(self) -> _Measured:

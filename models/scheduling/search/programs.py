@@ -179,6 +179,14 @@ def replace_node(term: Term, place: int, new: Term) -> Term:
     return (term[0], *children)
 
 
+def shorter_terms(term: Term) -> list[Term]:
+    """The terms that are left where one part gives way to one of its own parts, and where that still reads something."""
+    shorter = []
+    for place, node in enumerate(nodes_of(term)):
+        shorter += [replace_node(term, place, child) for child in node[1:] if isinstance(child, tuple)]
+    return [each for each in shorter if any(node[0] in ATTRIBUTES for node in nodes_of(each))]
+
+
 def text_of(term: Term) -> str:
     """The term as formulas write it."""
     kind = term[0]

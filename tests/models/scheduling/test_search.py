@@ -38,6 +38,7 @@ from models.scheduling.search.programs import (
     pbs_formula,
     random_program,
     replace_node,
+    shorter_terms,
     text_of,
 )
 from simulator.engine.replay import replay
@@ -250,6 +251,27 @@ def test_a_search_finds_programs_that_gain_and_goes_on_where_it_stopped(jobs: Jo
     assert resumed.run(3, [SIZE])["loose"][0] == best["loose"][0]
     assert 0 < resumed.kept.replays < first.kept.replays
     assert small_search(jobs).run(4)["loose"][0] != best["loose"][0], "another seed is another search"
+
+
+def test_what_is_published_is_short_and_keeps_the_limit(jobs: Jobs) -> None:
+    search = small_search(jobs)
+    idle = Program(
+        ("*", ("min", SIZE.term, ("*", SIZE.term, (CONSTANT, 9.0))), (CONSTANT, 1.0)), SIZE.seconds, SIZE.cap_s
+    )
+    short = search.shortened(idle, 1.5)
+    assert short.formula == search.shortened(SIZE, 1.5).formula, "the same order with fewer parts"
+    assert len(list(nodes_of(short.term))) <= len(list(nodes_of(SIZE.term))) < len(list(nodes_of(idle.term)))
+    worse = Program(("request",), 9e3, 4e5)
+    search.kept.outcomes |= {
+        (worse.formula, log.name): outcome_of(longest=3.0) for rung in search.rungs for log in rung
+    }
+    search.kept.outcomes |= {(SIZE.formula, log.name): outcome_of() for rung in search.rungs for log in rung}
+    assert search.keeps(SIZE, 1.05) and not search.keeps(worse, 1.5)
+
+
+def test_shorter_terms_still_read_something() -> None:
+    term = ("+", (CONSTANT, 2.0), (POWER, ("width",), 2.0))
+    assert shorter_terms(term) == [(POWER, ("width",), 2.0), ("+", (CONSTANT, 2.0), ("width",))]
 
 
 def test_a_file_of_other_logs_is_refused(jobs: Jobs, tmp_path: Path) -> None:
