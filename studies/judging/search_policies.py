@@ -1,7 +1,8 @@
 """Policies searched over programs on the first halves of three logs: `python -m studies search_policies --kept FILE`.
 
 Prints for every point of the frontier the program that is chosen, the best others, and what they do on the halves that chose them. No
-job of a second half is read by the search. FILE keeps every replay, so that a search that was stopped goes on, and a finished one is repeated in seconds.
+job of a second half is read by the search. FILE keeps every replay, so that a search that was stopped goes on, and a finished one is
+repeated in seconds.
 """
 
 from __future__ import annotations

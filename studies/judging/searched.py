@@ -12,14 +12,12 @@ import re
 
 import numpy as np
 
-from assets.common.trace import Trace
 from assets.evaluation.replay_evaluation import with_threshold
 from assets.policies.verdicts import JudgedRule, judged_replays
 from models.judging.chance import ChanceCloud, RandomOrder, cloud_around
-from models.judging.judge import Judgement, corrected_for_many
+from models.judging.judge import Judgement, block_intervals, corrected_for_many
 from models.judging.panel import Replayed, scored_after
 from models.judging.verdict import MOST_AS_GOOD, Ratios
-from models.runtime.estimates import Estimates
 from models.scheduling.search.evolution import Kept, Search, SearchOptions
 from models.scheduling.search.learning_logs import LearningLog
 from models.scheduling.search.programs import pbs_formula
@@ -28,7 +26,7 @@ from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.policies.registry import SEARCHED
 from studies.judging.search_policies import LIMITS, STARTS
-from studies.judging.searched_logs import LEARNED_FROM, whole_trace
+from studies.judging.searched_logs import LEARNED_FROM, requested_jobs, whole_trace
 from studies.judging.verdicts import SEARCHED_ELSEWHERE, shown
 
 UNSEEN = ("HPC2N", "Lublin-1", "Lublin-2")
@@ -57,7 +55,7 @@ def main() -> None:
     lottery: dict[int, dict[str, list[float]]] = {cap_s: {} for cap_s in caps.values()}
     for name in (*LEARNED_FROM, *UNSEEN):
         trace = whole_trace(name)
-        clouds = {cap_s: cloud_within(trace, cap_s) for cap_s in lottery}
+        clouds = {cap_s: cloud_within(name, cap_s) for cap_s in lottery}
         for cap_s, cloud in clouds.items():
             lottery[cap_s][name] = [gain_of(ratios) for ratios in cloud.ratios]
         rules = [*ours, *RIVALS]
@@ -85,14 +83,12 @@ def gain_of(ratios: Ratios) -> float:
     return (math.log(ratios.bounded_slowdown) + math.log(ratios.wait)) / 2
 
 
-def cloud_within(trace: Trace, cap_s: int, orders: int = ORDERS) -> ChanceCloud:
-    """What so many random orders within a cap reach on the second half, next to FCFS with EASY."""
-    jobs = trace.jobs_of(trace.rows, Estimates.parse("requested"), "estimate", "estimate")
-    schedule = replay(jobs, trace.cluster_procs, "FCFS", "easy")
-    incumbent = Replayed(jobs, trace.cluster_procs, schedule, scored_after(len(jobs), len(jobs) // 2))
+def cloud_within(name: str, cap_s: int, orders: int = ORDERS) -> ChanceCloud:
+    """What so many random orders within a cap reach on the second half of a log, next to FCFS with EASY."""
+    incumbent = second_half(name, "FCFS")
     return cloud_around(
         incumbent,
-        lambda policy: replay(jobs, trace.cluster_procs, policy, "easy"),
+        lambda policy: replay(incumbent.jobs, incumbent.cluster, policy, "easy"),
         (RandomOrder(cap_s, seed) for seed in range(orders)),
     )
 
@@ -154,7 +150,11 @@ def together(
 
 
 def in_hindsight(gains: dict[str, dict[str, float]]) -> str:
-    """What the same search reaches where the judged half itself chooses: a bound for programs of this kind, and for what learns on top."""
+    """What the same search reaches where the judged half itself chooses: a bound for programs of this kind, and for what learns on top.
+
+    The interval is of the typical block's wait under the program chosen in hindsight over ours. Half its width is what a comparison on these
+    jobs can just see.
+    """
     lines = []
     for name in LEARNED_FROM:
         log = judged_half(name)
@@ -164,16 +164,30 @@ def in_hindsight(gains: dict[str, dict[str, float]]) -> str:
             outcome = search.kept.outcome(best, log)
             reached = (math.log(outcome.slowdown) + math.log(outcome.wait)) / 2
             ours = gains[f"searched:{point}"][name]
-            lines.append(
-                [name, point, f"{math.exp(ours):.3f}", f"{math.exp(reached):.3f}", f"{math.exp(reached - ours):.3f}"]
-            )
-    return markdown(["log", "point", "ours", "chosen in hindsight", "hindsight over ours"], lines)
+            interval = block_intervals(*(second_half(name, policy) for policy in (best.formula, f"searched:{point}")))
+            ratios = [f"{math.exp(each):.3f}" for each in (ours, reached, reached - ours)]
+            lines.append([name, point, *ratios, shown(interval.wait)])
+    titles = [
+        "log",
+        "point",
+        "ours",
+        "chosen in hindsight",
+        "hindsight over ours",
+        "typical block: wait, hindsight over ours",
+    ]
+    return markdown(titles, lines)
+
+
+def second_half(name: str, policy: str) -> Replayed:
+    """A whole replay of a log of which the second half is scored."""
+    log = judged_half(name)
+    schedule = replay(log.jobs, log.procs, policy, "easy")
+    return Replayed(log.jobs, log.procs, schedule, scored_after(len(log.jobs), len(log.jobs) // 2))
 
 
 def judged_half(name: str) -> LearningLog:
     """A whole log of which the second half is scored."""
-    trace = whole_trace(name)
-    jobs = trace.jobs_of(trace.rows, Estimates.parse("requested"), "estimate", "estimate")
+    jobs = requested_jobs(name)
     return LearningLog(name, jobs, LOGS[name][1], first_scored=len(jobs) // 2)
 
 
