@@ -71,9 +71,10 @@ OPTIONS: dict[str, dict[str, float]] = {
 """Policies with options, and the options' defaults (Slurm's documented example for multifactor)."""
 
 SEARCHED = {
-    "searched:cautious": "formula:-(submit + min(37400*(estimate/14400)**0.98*(procs/sqrt(cluster))**(-0.27), 43200))",
-    "searched:balanced": "formula:-(submit + min(1170000*min((procs/cluster)**0.76, (estimate/14400)), 63800))",
-    "searched:fast": "formula:-(submit + min(1520000*min((estimate/14400)**0.75, (estimate/14400)*(procs/cluster)), 119000))",
+    "searched:cautious": "formula:-(submit + min(1520000*min((procs/cluster)**0.68, (estimate/14400)), 83500))",
+    "searched:balanced": "formula:-(submit + min(1010000*min(min((procs/sqrt(cluster)), (procs/sqrt(cluster))*(estimate/14400)), "
+    "(estimate/14400)), 119000))",
+    "searched:fast": "formula:-(submit + min(926000*min((estimate/14400)**1.14, (estimate/14400)*(procs/cluster)), 107000))",
 }
 """Three points between gain and who pays, of `python -m studies search_policies`. No job waits behind one that came later by more than the
 last number of seconds."""

@@ -14,7 +14,7 @@ from models.scheduling.search.evolution import Kept, Search, SearchOptions
 from models.scheduling.search.learning_logs import Outcome
 from models.scheduling.search.programs import POWER, STATIC, Program
 from papers.markdown import markdown
-from studies.judging.searched_logs import learning_rungs
+from studies.judging.searched_logs import LEARNED_FROM, learning_rungs
 
 LIMITS = {"cautious": 1.05, "balanced": 1.10, "fast": 1.25}
 STARTS = (
@@ -37,7 +37,7 @@ def main() -> None:
     logs = [log for rung in rungs for log in rung]
     kept = Kept(logs, options.kept)
     asked = SearchOptions(generations=options.generations, attributes=tuple(options.attributes.split(",")))
-    search = Search(rungs, LIMITS, asked, kept)
+    search = Search(rungs, LIMITS, asked, kept, LEARNED_FROM)
     best = search.run(options.seed, STARTS, lambda line: print(line, flush=True))
     for name, programs in best.items():
         chosen = search.chosen(programs, LIMITS[name])

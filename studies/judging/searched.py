@@ -152,8 +152,8 @@ def together(
 def in_hindsight(gains: dict[str, dict[str, float]]) -> str:
     """What the same search reaches where the judged half itself chooses: a bound for programs of this kind, and for what learns on top.
 
-    The interval is of the typical block's wait under the program chosen in hindsight over ours. Half its width is what a comparison on these
-    jobs can just see.
+    The interval is of the typical block's wait under the program chosen in hindsight over ours. Half its width is what a comparison on
+    these jobs can just see.
     """
     lines = []
     for name in LEARNED_FROM:
@@ -164,7 +164,7 @@ def in_hindsight(gains: dict[str, dict[str, float]]) -> str:
             outcome = search.kept.outcome(best, log)
             reached = (math.log(outcome.slowdown) + math.log(outcome.wait)) / 2
             ours = gains[f"searched:{point}"][name]
-            interval = block_intervals(*(second_half(name, policy) for policy in (best.formula, f"searched:{point}")))
+            interval = block_intervals(second_half(name, best.formula), second_half(name, f"searched:{point}"))
             ratios = [f"{math.exp(each):.3f}" for each in (ours, reached, reached - ours)]
             lines.append([name, point, *ratios, shown(interval.wait)])
     titles = [

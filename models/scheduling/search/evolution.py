@@ -119,13 +119,15 @@ class Kept:
 class Search:
     """rungs: logs on which a program is tried, the few that are fast first. Each has its copies by the name before the comma.
 
-    limits: the guards that programs may reach, by the name of a point of the frontier.
+    limits: the guards that programs may reach, by the name of a point of the frontier. strict: names of the logs on which what is published
+    keeps its limit, by default all but copies.
     """
 
     rungs: Sequence[Sequence[LearningLog]]
     limits: dict[str, float]
     options: SearchOptions
     kept: Kept
+    strict: Sequence[str] = ()
     _values: dict[tuple[str, float, int], float] = field(default_factory=dict)
 
     def run(
@@ -153,7 +155,7 @@ class Search:
         return {name: self.ranked(archive.values(), limit) for name, limit in self.limits.items()}
 
     def chosen(self, ranked: Sequence[Program], limit: float) -> Program:
-        """The best program, made short, that keeps the limit on every log as it is, or the best of all where none does."""
+        """The best program, made short, that keeps the limit on the strict logs, or the best of all where none does."""
         for program in ranked:
             short = self.shortened(program, limit)
             if self.keeps(short, limit):
@@ -161,8 +163,9 @@ class Search:
         return self.shortened(ranked[0], limit)
 
     def keeps(self, program: Program, limit: float) -> bool:
-        """Whether bounded slowdown and wait fall and no guard is above the limit on any log, without its copies."""
-        outcomes = [self.kept.outcome(program, log) for rung in self.rungs for log in rung if "," not in log.name]
+        """Whether bounded slowdown and wait fall and no guard is above the limit on any of the strict logs."""
+        logs = [log for rung in self.rungs for log in rung if "," not in log.name]
+        outcomes = [self.kept.outcome(program, log) for log in logs if not self.strict or log.name in self.strict]
         guards = [max(each.p99, each.longest, each.work, each.wide, each.users) for each in outcomes]
         return max(guards) <= limit and all(max(each.slowdown, each.wait) < 1 for each in outcomes)
 
