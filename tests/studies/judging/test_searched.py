@@ -19,7 +19,17 @@ from models.scheduling.search.learning_logs import LearningLog
 from simulator.policies.registry import SEARCHED
 from studies.judging import searched, searched_logs
 from studies.judging.search_policies import LIMITS, STARTS, learned_table
-from studies.judging.searched import as_pbs, cap_of, cloud_within, gain_of, in_hindsight, table_of_log, together
+from studies.judging.searched import (
+    as_pbs,
+    cap_of,
+    cloud_within,
+    gain_of,
+    in_hindsight,
+    moved_copy,
+    on_moved_copies,
+    table_of_log,
+    together,
+)
 from studies.judging.searched_logs import GENERATED, generated_jobs, learning_rungs
 from tests.tiny import swf_line
 from traces.synthetic.workload import WorkloadOptions, generate_workload
@@ -76,7 +86,7 @@ def test_the_table_of_a_log_has_all_policies_and_the_lottery(trace: Trace, logs:
     rules = [*(JudgedRule(name, name) for name in SEARCHED), JudgedRule("WFP3", "WFP3")]
     judged = {rule.name: each for rule, (_, each) in zip(rules, judged_replays(trace, rules, 300), strict=True)}
     caps = {name: cap_of(formula) for name, formula in SEARCHED.items()}
-    clouds = {cap_s: cloud_within("KTH-SP2", cap_s, 5) for cap_s in caps.values()}
+    clouds = {cap_s: cloud_within("KTH-SP2", cap_s, 5) for cap_s in (searched.RIVALS_CAP_S, *caps.values())}
     lines = table_of_log(judged, clouds, caps).splitlines()
     assert len(lines) == 2 + len(rules) + len(clouds) and len({line.count("|") for line in lines}) == 1
     ratios = judged["WFP3"].verdict.ratios[0]
@@ -114,6 +124,15 @@ def test_hindsight_is_at_least_as_good_within_the_limits(
     lines = in_hindsight(gains).splitlines()[2:]
     assert len(lines) == len(SEARCHED) * len(searched.LEARNED_FROM)
     assert all(float(line.split("|")[4]) <= 1.01 for line in lines), "FCFS itself is nearly in the space"
+
+
+def test_moved_copies_are_other_courses_of_events(logs: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searched, "COPIES", 3)
+    lines = on_moved_copies([JudgedRule("FCFS"), JudgedRule("SJF", "SJF")]).splitlines()[2:]
+    assert len(lines) == 6 and "| FCFS | 1.00 (1.00 to 1.00) | 1.00 (1.00 to 1.00) | 1.00 |" in lines[0]
+    outcomes = [moved_copy("KTH-SP2", seed).outcome("SJF") for seed in (1, 2, 3)]
+    assert len(set(outcomes)) == 3
+    assert f"({min(each.wait for each in outcomes):.2f} to {max(each.wait for each in outcomes):.2f})" in lines[1]
 
 
 def test_pbs_has_every_point() -> None:
