@@ -62,6 +62,7 @@ TITLES = ("bounded slowdown", "mean wait", "p99", "longest", "by work", "wide")
 def main() -> None:
     ours = [JudgedRule(name, name) for name in SEARCHED]
     caps = {name: cap_of(formula) for name, formula in SEARCHED.items()}
+    points: list[list[str]] = []
     gains: dict[str, dict[str, float]] = {}
     lottery: dict[int, dict[str, list[float]]] = {cap_s: {} for cap_s in (RIVALS_CAP_S, *caps.values())}
     for name in (*LEARNED_FROM, *UNSEEN):
@@ -74,9 +75,13 @@ def main() -> None:
             rules.append(JudgedRule("key searched on the other logs", SEARCHED_ELSEWHERE[name]))
         judged = [judgement for _, judgement in judged_replays(trace, rules, trace.rows.height // 2)]
         of_rule = dict(zip((rule.name for rule in rules), corrected_for_many(judged), strict=True))
-        print(f"\n{name}\n\n{table_of_log(of_rule, clouds, caps)}", flush=True)
+        print(f"\nlog {name}\n\n{table_of_log(of_rule, clouds, caps)}", flush=True)
+        if name in LEARNED_FROM:
+            points += [summary(name, rule, of_rule[rule], clouds[cap_s]) for rule, cap_s in caps.items()]
         for rule, judgement in of_rule.items():
             gains.setdefault(rule, {})[name] = gain_of(judgement.verdict.ratios[0])
+    titles = ["log", "policy", "bounded slowdown", "mean wait", "worst guard", "verdict", "random orders as good"]
+    print(f"\nthree points\n\n{markdown(titles, points)}", flush=True)
     print(f"\nmoved copies\n\n{on_moved_copies([*ours, *RIVALS])}", flush=True)
     print(f"\nall logs together\n\n{together(gains, lottery, caps)}")
     print(f"\nin hindsight\n\n{in_hindsight(gains)}")
@@ -129,6 +134,22 @@ def table_of_log(judged: dict[str, Judgement], clouds: dict[int, ChanceCloud], c
         lines.append([f"{len(cloud.ratios)} random orders within {cap_s / 3600:.1f} h", *cells, "", "", "", "", ""])
     titles = ["policy", *TITLES, "worst class", "users worse, better, all", "verdict", "random orders as good"]
     return markdown([*titles, "typical block: wait"], lines)
+
+
+def summary(name: str, rule: str, judgement: Judgement, cloud: ChanceCloud) -> list[str]:
+    """A line of one policy on one log: both averages, and the guard that grows most."""
+    verdict = beside_cloud(judgement, cloud).verdict
+    slowdown, wait, *guards = panel_ratios(verdict.ratios[0])
+    worst = max(range(len(guards)), key=guards.__getitem__)
+    averages = [f"{slowdown:.2f}", f"{wait:.2f}"]
+    return [
+        name,
+        rule,
+        *averages,
+        f"{guards[worst]:.2f} ({TITLES[2 + worst]})",
+        str(verdict),
+        f"{verdict.share_as_good:.1%}",
+    ]
 
 
 def panel_ratios(ratios: Ratios) -> list[float]:

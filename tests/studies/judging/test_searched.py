@@ -27,6 +27,7 @@ from studies.judging.searched import (
     in_hindsight,
     moved_copy,
     on_moved_copies,
+    summary,
     table_of_log,
     together,
 )
@@ -95,6 +96,10 @@ def test_the_table_of_a_log_has_all_policies_and_the_lottery(trace: Trace, logs:
         in lines[2 + len(SEARCHED)]
     )
     assert lines[-1].startswith("| 5 random orders within ")
+    cells = summary("mine", "WFP3", judged["WFP3"], clouds[searched.RIVALS_CAP_S])
+    guards = {"p99": ratios.p99_wait, "longest": ratios.max_wait, "by work": ratios.area_wait, "wide": ratios.wide_wait}
+    worst = max(guards, key=lambda name: guards[name] or 0.0)
+    assert cells[2:5] == [f"{ratios.bounded_slowdown:.2f}", f"{ratios.wait:.2f}", f"{guards[worst]:.2f} ({worst})"]
 
 
 def ratios(slowdown: float, wait: float) -> Ratios:
