@@ -75,7 +75,10 @@ def main() -> None:
             rules.append(JudgedRule("key searched on the other logs", SEARCHED_ELSEWHERE[name]))
         judged = [judgement for _, judgement in judged_replays(trace, rules, trace.rows.height // 2)]
         of_rule = dict(zip((rule.name for rule in rules), corrected_for_many(judged), strict=True))
-        print(f"\nlog {name}\n\n{table_of_log(of_rule, clouds, caps)}", flush=True)
+        print(
+            f"\n{'log' if name in LEARNED_FROM else 'unseen'} {name}\n\n{table_of_log(of_rule, clouds, caps)}",
+            flush=True,
+        )
         if name in LEARNED_FROM:
             points += [summary(name, rule, of_rule[rule], clouds[cap_s]) for rule, cap_s in caps.items()]
         for rule, judgement in of_rule.items():

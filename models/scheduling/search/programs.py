@@ -180,7 +180,7 @@ def replace_node(term: Term, place: int, new: Term) -> Term:
 
 
 def shorter_terms(term: Term) -> list[Term]:
-    """The terms that are left where one part gives way to one of its own parts, and where that still reads something."""
+    """The terms that are left where one part is replaced by one of its own parts, and where that still reads something."""
     shorter = []
     for place, node in enumerate(nodes_of(term)):
         shorter += [replace_node(term, place, child) for child in node[1:] if isinstance(child, tuple)]
