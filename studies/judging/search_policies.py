@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from models.scheduling.search.evolution import Kept, Search, SearchOptions
-from models.scheduling.search.learning_logs import Outcome
+from models.scheduling.search.learning_logs import ProgramOutcome
 from models.scheduling.search.programs import POWER, STATIC, Program
 from papers.markdown import markdown
 from studies.judging.searched_logs import LEARNED_FROM, learning_rungs
@@ -53,4 +53,4 @@ def learned_table(search: Search, programs: list[Program], limit: float) -> str:
         for log in (log for rung in search.rungs[:2] for log in rung):
             ratios = search.kept.outcome(program, log)
             lines.append([f"`{program.formula}`", f"{value:.3f}", log.name, *(f"{ratio:.2f}" for ratio in ratios)])
-    return markdown(["program", "value", "log", *Outcome._fields], lines)
+    return markdown(["program", "value", "log", *ProgramOutcome._fields], lines)

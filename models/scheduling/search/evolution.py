@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from models.scheduling.search.constants import tuned_constants
-from models.scheduling.search.learning_logs import LearningLog, Outcome
+from models.scheduling.search.learning_logs import LearningLog, ProgramOutcome
 from models.scheduling.search.programs import (
     ATTRIBUTES,
     STATIC,
@@ -31,9 +31,9 @@ from models.scheduling.search.programs import (
 )
 from simulator.formula.text import FormulaError
 
-PENALTY = 5.0
+LIMIT_PENALTY = 5.0
 """What exceeding a limit by its e-fold adds to the value of a program."""
-MARGIN = 0.8
+LIMIT_MARGIN = 0.8
 """Share of the logarithm of a limit that a search uses, since later jobs differ."""
 CLASS_LIMIT = 5
 """The mean wait of the worst of a dozen classes may grow by so many times as much as a guard."""
@@ -41,8 +41,8 @@ COST_OF_A_NODE = 0.0005
 """So that of two equal programs the shorter one is better."""
 LEAST_PART = 0.004
 """A part of a program that gains less than this is left out of the formula that is published."""
-FAILED = Outcome(*(1e3,) * len(Outcome._fields))
-KEPT_SHARE = 3
+FAILED_OUTCOME = ProgramOutcome(*(1e3,) * len(ProgramOutcome._fields))
+ONE_GOES_ON_OF = 3
 """One child of so many goes on to more logs."""
 TOURNAMENT = 3
 
@@ -71,7 +71,7 @@ class Kept:
     file: Path | None = None
     replays: int = 0
     seconds: float = 0.0
-    outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
+    outcomes: dict[tuple[str, str], ProgramOutcome] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         heading = json.dumps([[log.name, len(log.jobs), int(log.jobs.submit.sum()), log.procs] for log in self.logs])
@@ -92,12 +92,12 @@ class Kept:
         for number, line in enumerate(lines, start=2):
             try:
                 formula, log, ratios = json.loads(line)
-                self.outcomes[formula, log] = Outcome(*ratios)
+                self.outcomes[formula, log] = ProgramOutcome(*ratios)
             except (ValueError, TypeError) as error:
                 where = f"{self.file}: line {number}"
                 raise ValueError(f"{where}: expected formula, log and ratios; delete the line") from error
 
-    def outcome(self, program: Program, log: LearningLog) -> Outcome:
+    def outcome(self, program: Program, log: LearningLog) -> ProgramOutcome:
         """What the program does on the log, replayed once."""
         key = (program.formula, log.name)
         if key not in self.outcomes:
@@ -105,7 +105,7 @@ class Kept:
             try:
                 outcome = log.outcome(program.policy)
             except FormulaError:
-                outcome = FAILED
+                outcome = FAILED_OUTCOME
             self.seconds += time.process_time() - begin
             self.replays += 1
             self.outcomes[key] = outcome
@@ -187,7 +187,7 @@ class Search:
         """What a search makes small: the mean over the logs, and with equal weight the worst log, of `log_value`."""
         key = (program.formula, limit, rungs)
         if key not in self._values:
-            by_log: dict[str, list[Outcome]] = {}
+            by_log: dict[str, list[ProgramOutcome]] = {}
             for log in (log for rung in self.rungs[:rungs] for log in rung):
                 by_log.setdefault(log.name.partition(",")[0], []).append(self.kept.outcome(program, log))
             values = [log_value(outcomes, limit) for outcomes in by_log.values()]
@@ -210,7 +210,7 @@ class Search:
         left = list({child.formula: child for child in children}.values())
         for rung in range(1, len(self.rungs)):
             left.sort(key=lambda program: self.value(program, limit, rung))
-            left = left[: max(len(left) // KEPT_SHARE, 3)]
+            left = left[: max(len(left) // ONE_GOES_ON_OF, 3)]
         return left
 
     def _tuned(self, program: Program, limit: float, seed: int) -> list[Program]:
@@ -226,14 +226,14 @@ class Search:
         return tried
 
 
-def log_value(outcomes: Sequence[Outcome], limit: float) -> float:
-    """Of one log and its copies: the mean of the logarithms of bounded slowdown and wait, plus PENALTY for what others pay.
+def log_value(outcomes: Sequence[ProgramOutcome], limit: float) -> float:
+    """Of one log and its copies: the mean of the logarithms of bounded slowdown and wait, plus LIMIT_PENALTY for what others pay.
 
-    They pay for gains above 1, for guards beyond the limit with its MARGIN, and for a worst class beyond CLASS_LIMIT. All are geometric
+    They pay for gains above 1, for guards beyond the limit with its LIMIT_MARGIN, and for a worst class beyond CLASS_LIMIT. All are geometric
     means over the copies, since a single longest wait is an accident of one month.
     """
-    ratios = Outcome(*np.log(np.maximum(np.array(outcomes), 1e-6)).mean(axis=0).tolist())
-    gains, most = (ratios.slowdown, ratios.wait), MARGIN * math.log(limit)
+    ratios = ProgramOutcome(*np.log(np.maximum(np.array(outcomes), 1e-6)).mean(axis=0).tolist())
+    gains, most = (ratios.slowdown, ratios.wait), LIMIT_MARGIN * math.log(limit)
     guards = (ratios.p99, ratios.longest, ratios.work, ratios.wide, ratios.users)
     paid = [*gains, *(guard - most for guard in guards), ratios.worst_class - math.log1p(CLASS_LIMIT * (limit - 1))]
-    return sum(gains) / 2 + PENALTY * sum(max(each, 0.0) for each in paid)
+    return sum(gains) / 2 + LIMIT_PENALTY * sum(max(each, 0.0) for each in paid)

@@ -39,7 +39,7 @@ LOAD_CHANGE = 0.10
 SCRAMBLED_SHARE = 0.2
 
 
-class Outcome(NamedTuple):
+class ProgramOutcome(NamedTuple):
     """Ratios of a program over FCFS with EASY, on the scored jobs of one log.
 
     p99: of the job whose wait 99 % do not exceed. worst_class: of the mean waits of the class of jobs, by size and run time, that does
@@ -66,7 +66,7 @@ class LearningLog:
     procs: int
     first_scored: int | None = None
 
-    def outcome(self, policy: str | Policy) -> Outcome:
+    def outcome(self, policy: str | Policy) -> ProgramOutcome:
         """What a policy does to the scored jobs. Raises FormulaError where a formula fails."""
         ours, theirs = self._measured(policy), self._incumbent
         ratios = [float(a / b) if b > 0 else 1.0 for a, b in zip(ours.averages, theirs.averages, strict=True)]
@@ -74,7 +74,7 @@ class LearningLog:
         change = ours.users - theirs.users
         matters = (np.abs(change) > USERS_LEAST_S) & (np.abs(change) > USERS_SHARE * theirs.users)
         balance = float(np.sign(change[matters]).sum()) / max(len(change), 1)
-        return Outcome(*(*ratios, float(classes.max(initial=0.0)), 1.0 + balance))
+        return ProgramOutcome(*(*ratios, float(classes.max(initial=0.0)), 1.0 + balance))
 
     @cached_property
     def _incumbent(self) -> _Measured:
@@ -116,7 +116,7 @@ class LearningLog:
 
 
 class _Measured(NamedTuple):
-    averages: tuple[float, ...]  # bounded slowdown and waits, in the order of Outcome
+    averages: tuple[float, ...]  # bounded slowdown and waits, in the order of ProgramOutcome
     classes: FloatArray
     users: FloatArray
 

@@ -33,17 +33,17 @@ ATTRIBUTES = {
 STATIC = ("request", "width", "scaled_width")
 """Attributes that stay the same while a job waits. Orders of these alone are replayed ten times as fast."""
 PBS_WORDS = {"estimate": "walltime", "procs": "ncpus", "wait": "eligible_time"}
-MOST_NODES = 13
+MOST_PARTS = 13
 LOG_SECONDS, LOG_CAP_S = (2.0, 6.5), (3.5, 5.6)
 """Ranges of log10 of the seconds, and of the cap, from 53 minutes to 4.6 days."""
 MOST_EXPONENT = 4.0
-DIGITS = 3
+CONSTANT_DIGITS = 3
 """Constants have so many significant digits, in the search as in the formula that is published."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """wait - min(seconds * term, cap_s), highest first. seconds, cap_s: with DIGITS digits."""
+    """wait - min(seconds * term, cap_s), highest first. seconds, cap_s: with CONSTANT_DIGITS digits."""
 
     term: Term
     seconds: float
@@ -62,7 +62,7 @@ class Program:
     @property
     def setback(self) -> str:
         """The text of what is subtracted from the wait."""
-        return f"min({self.seconds:.0f}*{text_of(self.term)}, {self.cap_s:.0f})"
+        return f"min({self.seconds:.0f}*{term_text(self.term)}, {self.cap_s:.0f})"
 
     @property
     def formula(self) -> str:
@@ -187,7 +187,7 @@ def shorter_terms(term: Term) -> list[Term]:
     return [each for each in shorter if any(node[0] in ATTRIBUTES for node in nodes_of(each))]
 
 
-def text_of(term: Term) -> str:
+def term_text(term: Term) -> str:
     """The term as formulas write it."""
     kind = term[0]
     if kind in ATTRIBUTES:
@@ -195,10 +195,10 @@ def text_of(term: Term) -> str:
     if kind == CONSTANT:
         return f"{term[1]:g}"
     if kind == POWER:
-        base = text_of(term[1])
+        base = term_text(term[1])
         base = base if term[1][0] in (*ATTRIBUTES, CONSTANT) else f"({base})"
         return f"{base}**{term[2]:g}" if term[2] >= 0 else f"{base}**({term[2]:g})"
-    left, right = (text_of(child) for child in term[1:])
+    left, right = (term_text(child) for child in term[1:])
     if kind == "min":
         return f"min({left}, {right})"
     if kind == "+":
@@ -221,7 +221,7 @@ def _random_term(rng: np.random.Generator, attributes: tuple[str, ...], depth: i
 def _kept_small(program: Program, term: Term) -> Program:
     """The program with this term, or as it was where the term is too long or reads nothing."""
     nodes = list(nodes_of(term))
-    if len(nodes) > MOST_NODES or not any(node[0] in ATTRIBUTES for node in nodes):
+    if len(nodes) > MOST_PARTS or not any(node[0] in ATTRIBUTES for node in nodes):
         return program
     return replace(program, term=term)
 
@@ -243,4 +243,4 @@ def _exponent(value: float) -> float:
 
 
 def _rounded(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+    return float(f"{value:.{CONSTANT_DIGITS}g}")

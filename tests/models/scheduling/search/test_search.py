@@ -1,4 +1,4 @@
-"""Tests of models/scheduling/search: constants, evolution, learning_logs, programs. priority_key: test_scheduling_policies."""
+"""Tests of models/scheduling/search: constants, evolution, learning_logs, programs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from models.judging.verdict import ratios_of
 from models.scheduling.search.constants import tuned_constants
 from models.scheduling.search.evolution import (
     CLASS_LIMIT,
-    FAILED,
-    MARGIN,
-    PENALTY,
+    FAILED_OUTCOME,
+    LIMIT_MARGIN,
+    LIMIT_PENALTY,
     Kept,
     Search,
     SearchOptions,
     log_value,
 )
-from models.scheduling.search.learning_logs import LearningLog, Outcome, perturbed_copies, with_submissions
+from models.scheduling.search.learning_logs import LearningLog, ProgramOutcome, perturbed_copies, with_submissions
 from models.scheduling.search.programs import (
     ATTRIBUTES,
     CONSTANT,
-    MOST_NODES,
+    MOST_PARTS,
     POWER,
     STATIC,
     Program,
@@ -39,7 +39,7 @@ from models.scheduling.search.programs import (
     random_program,
     replace_node,
     shorter_terms,
-    text_of,
+    term_text,
 )
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
@@ -47,7 +47,7 @@ from simulator.policies.registry import SEARCHED
 from tests.models.scheduling.conftest import PROCS
 
 SIZE = Program(("*", (POWER, ("request",), 0.5), (POWER, ("width",), -0.25)), 40_000.0, 43_200.0)
-NO_CHANGE = Outcome(*(1.0,) * len(Outcome._fields))
+NO_CHANGE = ProgramOutcome(*(1.0,) * len(ProgramOutcome._fields))
 
 
 # programs
@@ -106,9 +106,9 @@ def test_what_the_operators_bind(jobs: Jobs) -> None:
         parent = programs[int(rng.integers(len(programs)))]
         program = mutated(crossed(parent, programs[0], rng), rng, tuple(ATTRIBUTES))
         programs.append(program)
-        text = text_of(program.term)
+        text = term_text(program.term)
         assert eval(text, {"sqrt": math.sqrt, "min": min}, facts) == pytest.approx(value_of(program.term)), text
-        longest = max(MOST_NODES, sum(1 for _ in nodes_of(parent.term)))
+        longest = max(MOST_PARTS, sum(1 for _ in nodes_of(parent.term)))
         assert sum(1 for _ in nodes_of(program.term)) <= longest and program.attributes
     assert len({program.formula for program in programs}) > 150
 
@@ -199,19 +199,21 @@ def test_jobs_keep_their_own_columns_where_their_order_changes(jobs: Jobs) -> No
 # evolution
 
 
-def outcome_of(**changes: float) -> Outcome:
+def outcome_of(**changes: float) -> ProgramOutcome:
     return NO_CHANGE._replace(slowdown=0.5, wait=0.8, **changes)
 
 
 def test_whoever_pays_costs() -> None:
     gain = (math.log(0.5) + math.log(0.8)) / 2
-    within = math.exp(MARGIN * math.log(1.1))
+    within = math.exp(LIMIT_MARGIN * math.log(1.1))
     assert log_value([outcome_of(p99=within, longest=0.5)], 1.1) == pytest.approx(gain)
     for name in ("p99", "longest", "work", "wide", "users"):
-        assert log_value([outcome_of(**{name: within * 1.2})], 1.1) == pytest.approx(gain + PENALTY * math.log(1.2))
+        assert log_value([outcome_of(**{name: within * 1.2})], 1.1) == pytest.approx(
+            gain + LIMIT_PENALTY * math.log(1.2)
+        )
     worst = 1 + CLASS_LIMIT * 0.1
     assert log_value([outcome_of(worst_class=worst)], 1.1) == pytest.approx(gain)
-    assert log_value([outcome_of(worst_class=2 * worst)], 1.1) == pytest.approx(gain + PENALTY * math.log(2))
+    assert log_value([outcome_of(worst_class=2 * worst)], 1.1) == pytest.approx(gain + LIMIT_PENALTY * math.log(2))
     mean = log_value([outcome_of(longest=within**3), outcome_of(longest=1 / within)], 1.1)
     assert mean == pytest.approx(gain), "one copy makes up for another"
 
@@ -297,7 +299,7 @@ def test_a_formula_that_overflows_is_the_worst(jobs: Jobs) -> None:
         term = (POWER, term, 4.0)
     assert (
         Kept([log]).outcome(Program(("*", (POWER, (CONSTANT, 1e4), 4.0), ("/", (CONSTANT, 1e4), term)), 3e6, 4e5), log)
-        == FAILED
+        == FAILED_OUTCOME
     )
 
 
