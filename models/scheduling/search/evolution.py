@@ -229,8 +229,8 @@ class Search:
 def log_value(outcomes: Sequence[ProgramOutcome], limit: float) -> float:
     """Of one log and its copies: the mean of the logarithms of bounded slowdown and wait, plus LIMIT_PENALTY for what others pay.
 
-    They pay for gains above 1, for guards beyond the limit with its LIMIT_MARGIN, and for a worst class beyond CLASS_LIMIT. All are geometric
-    means over the copies, since a single longest wait is an accident of one month.
+    They pay for gains above 1, for guards beyond the limit with its LIMIT_MARGIN, and for a worst class beyond CLASS_LIMIT. All are
+    geometric means over the copies, since a single longest wait is an accident of one month.
     """
     ratios = ProgramOutcome(*np.log(np.maximum(np.array(outcomes), 1e-6)).mean(axis=0).tolist())
     gains, most = (ratios.slowdown, ratios.wait), LIMIT_MARGIN * math.log(limit)
