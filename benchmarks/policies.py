@@ -23,7 +23,7 @@ from models.scheduling.options import (
     PPOOptions,
     Recipe,
 )
-from models.scheduling.priority_key import search_key
+from models.scheduling.search.priority_key import search_key
 from papers.archive import SHARED
 from papers.rlscheduler.ten_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
 from simulator.jobs.jobs import Jobs, jobs_from_log

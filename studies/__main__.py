@@ -41,6 +41,8 @@ STUDIES = {
     "repositories": "predicting.repositories",
     "requested_keys": "judging.requested_keys",
     "results": "publishing.results",
+    "search_policies": "judging.search_policies",
+    "searched": "judging.searched",
     "slurm_decisions": "slurm.decisions",
     "slurm_free_runs": "slurm.free_runs",
     "slurm_hpc_week": "slurm.hpc_week",

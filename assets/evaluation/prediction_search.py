@@ -21,7 +21,7 @@ from models.judging.panel import Panel
 from models.judging.verdict import DOMINATES, LIKE_CHANCE, MOST_AS_GOOD, PolicyVerdict, Ratios
 from models.runtime import search
 from models.runtime.search import ChoosingPart, Configuration, HeldOutPart, ReplayOutcome, SearchLog, TriedUse
-from models.scheduling.priority_key import searched_jobs
+from models.scheduling.search.priority_key import searched_jobs
 from warehouse import Warehouse, replace_partitions
 
 SEARCH_COLUMNS = (

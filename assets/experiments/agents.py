@@ -23,7 +23,7 @@ from assets.policies.config import PPOConfig, text_field
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from assets.policies.verdicts import BOUNDED_KEY, JudgedRule
 from models.scheduling.options import AGENT_PPO, Recipe
-from models.scheduling.priority_key import search_guarded_key, searched_jobs
+from models.scheduling.search.priority_key import search_guarded_key, searched_jobs
 from simulator.policies.agents import PICKING_RULES, Agent, agent_text, parse_agent
 from simulator.policies.registry import assisted
 from warehouse import Warehouse

@@ -30,7 +30,7 @@ from assets.predictions.runtime_predictions import runtime_predictions
 from models.scheduling.arena import Arena
 from models.scheduling.learning.training_run import Split
 from models.scheduling.policy_file import policy_from_bytes
-from models.scheduling.priority_key import search_guarded_key, searched_jobs
+from models.scheduling.search.priority_key import search_guarded_key, searched_jobs
 from warehouse import Warehouse
 
 KEY, ESTIMATES = "key", ("requested", "predicted")

@@ -15,7 +15,7 @@ from assets.policies.config import KeyConfig, TaskConfig, task_of
 from assets.policies.training import arena_of_task
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.judging.judge import beside_cloud, judge
-from models.scheduling.priority_key import search_guarded_key, searched_jobs
+from models.scheduling.search.priority_key import search_guarded_key, searched_jobs
 from warehouse import Warehouse, replace_partitions
 
 

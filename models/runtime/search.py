@@ -1,6 +1,6 @@
 """Which predictions, and what use of them, shorten waits: configurations of order, backfilling, estimate and correction.
 
-`ChoosingPart` tries them on the first part of a log, under the guards of models/scheduling/priority_key.py.
+`ChoosingPart` tries them on the first part of a log, under the guards of models/scheduling/search/priority_key.py.
 `HeldOutPart` judges the chosen ones on the later jobs, inside replays from the first job of the log on.
 """
 
@@ -20,7 +20,7 @@ from models.judging.panel import Panel, Replayed, scored_after
 from models.judging.verdict import PolicyVerdict, verdict_of
 from models.runtime.estimates import Estimates
 from models.runtime.live import LiveReplay, LiveSettings, replay_live
-from models.scheduling.priority_key import dominates_in_search, guarded_value, searched_jobs
+from models.scheduling.search.priority_key import dominates_in_search, guarded_value, searched_jobs
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.metrics.metrics import bounded_slowdown

@@ -52,7 +52,7 @@ BEST_MOVES = (20, 100)
 SEARCH_MOVES = 500
 KEPT_REPAIRS = kept_archive("repair")
 """Repair steps that were trained, as `tracehouse place` takes them."""
-SEARCHED = {"that undoes rejected moves": PAPERS_ANNEALING, "as published": PUBLISHED_ANNEALING}
+COMPARED_SEARCHES = {"that undoes rejected moves": PAPERS_ANNEALING, "as published": PUBLISHED_ANNEALING}
 Policies = dict[str, RepairPolicy]
 
 
@@ -119,7 +119,7 @@ def searches(tree: str, policies: Policies, epochs: int) -> list[list[str]]:
     windows, cluster = tested_windows(tree, epochs), TRAINED_CLUSTERS[tree]
     whole = [Window(cluster.tree, idle, sizes, cluster.integer) for idle, sizes in windows]
     rows = []
-    for search, rules in SEARCHED.items():
+    for search, rules in COMPARED_SEARCHES.items():
         drawn = repaired_costs(batch_of(tree, windows), replace(rules, steps=SEARCH_MOVES), 1, best=False)
         costs: dict[tuple[str, str], FloatArray] = {("random", f"{SEARCH_MOVES}"): drawn}
         for name, policy in policies.items():

@@ -13,7 +13,7 @@ from assets.ingest.core_jobs import jobs
 from assets.policies.config import EvolutionConfig, PPOConfig, text_field
 from assets.policies.training import PolicyTask, TrainingSetup
 from models.scheduling.options import Recipe
-from models.scheduling.priority_key import search_key
+from models.scheduling.search.priority_key import search_key
 from papers.rlscheduler.ten_windows import PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
 from warehouse import Warehouse
 

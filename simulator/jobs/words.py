@@ -37,6 +37,7 @@ POLICY_WORDS = (
         "inspector-LEXP",
         "inspector-multifactor",
     ),
+    *("searched:cautious", "searched:balanced", "searched:fast"),
     *("random", "bounded-key", "fairshare", "multifactor"),
 )
 """Policies of simulator.policies.registry by name, in its order."""

@@ -70,7 +70,16 @@ OPTIONS: dict[str, dict[str, float]] = {
 }
 """Policies with options, and the options' defaults (Slurm's documented example for multifactor)."""
 
-POLICY_NAMES = (*FIXED_SCORES, *CHANGING, *NAMED_FORMULAS, *OPTIONS)
+SEARCHED = {
+    "searched:cautious": "formula:-(submit + min(1520000*min((procs/cluster)**0.68, (estimate/14400)), 83500))",
+    "searched:balanced": "formula:-(submit + min(1010000*min(min((procs/sqrt(cluster)), (procs/sqrt(cluster))*(estimate/14400)), "
+    "(estimate/14400)), 119000))",
+    "searched:fast": "formula:-(submit + min(926000*min((estimate/14400)**1.14, (estimate/14400)*(procs/cluster)), 107000))",
+}
+"""Three points between gain and who pays, of `python -m studies search_policies`. No job waits behind one that came later by more than the
+last number of seconds."""
+
+POLICY_NAMES = (*FIXED_SCORES, *CHANGING, *NAMED_FORMULAS, *SEARCHED, *OPTIONS)
 RIVAL_HEURISTICS = ("FCFS", "SJF", "SAF", "WFP3", "UNICEP", "F1")
 """The heuristics that every evaluation compares a learned policy with."""
 
@@ -111,6 +120,8 @@ def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
     name = usual.get(head.strip().lower())
     if head.strip().lower() == "formula":
         return _formula_policy(tail)
+    if (point := f"searched:{tail.strip(' :')}".lower()) in SEARCHED and head.strip().lower() == "searched":
+        return replace(_formula_policy(SEARCHED[point].removeprefix("formula:")), name=point)
     if name is None and head.endswith(".py"):
         return _plugin_policy(text, load_plugin(Path(head), tail))
     if name is None and plugin(text) is not None:
@@ -138,7 +149,7 @@ def register_policy(name: str, function: Callable[..., Any]) -> None:
 
     Raises ValueError for the name of a built-in policy, and for parameters whose names are not known.
     """
-    if name.partition(":")[0].strip().lower() in {"learned", "formula", *map(str.lower, POLICY_NAMES)}:
+    if name.partition(":")[0].strip().lower() in {"learned", "formula", "searched", *map(str.lower, POLICY_NAMES)}:
         raise ValueError(f"policy {name!r} is built in: choose another name")
     add_plugin(name, function)
 

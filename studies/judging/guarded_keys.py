@@ -2,7 +2,7 @@
 
 For each of six logs, `policies/priority_key`'s search chooses a key by jobs 10 to 50 %. The second half of the jobs judges it beside
 FCFS with EASY. Then every log is judged by the key of which the other logs together say that it is best (leave one log out).
-Ranges, margins and caps are those of models/scheduling/priority_key.py; the searches have the default number of keys and seed 1.
+Ranges, margins and caps are those of models/scheduling/search/priority_key.py; the searches have the default number of keys and seed 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from models.judging.verdict import DOMINATES
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.options import KeySearchOptions
-from models.scheduling.priority_key import PriorityKey, guarded_values, search_guarded_key, searched_jobs
+from models.scheduling.search.priority_key import PriorityKey, guarded_values, search_guarded_key, searched_jobs
 from papers.archive import LOGS, SHARED, jobs_of_file
 from studies.judging.verdicts import COLUMNS, ratio_and_spread, shown
 

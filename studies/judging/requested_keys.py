@@ -15,7 +15,7 @@ from models.judging.judge import Judgement, beside_cloud, corrected_for_many, ju
 from models.judging.verdict import DOMINATES, ratios_of
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
-from models.scheduling.priority_key import guarded_value, searched_jobs
+from models.scheduling.search.priority_key import guarded_value, searched_jobs
 from papers.archive import ARCHIVE_LOGS, SHARED, jobs_of_file
 from simulator.jobs.jobs import Jobs
 from studies.judging.verdicts import COLUMNS, ratio_and_spread, shown

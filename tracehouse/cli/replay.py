@@ -79,6 +79,8 @@ def replay(trace_or_source: str, as_json: bool, save: str | None, **given: Any) 
       random                     random:seed=1
       fairshare                  fairshare:half_life_days=7
       bounded-key                bounded-key:factor=10,cap_hours=12
+      searched:cautious, searched:balanced, searched:fast
+                                 searched on whole logs: less waiting for the most, more for the few
       multifactor                multifactor:age=1000,max_age_days=14,fairshare=10000,size=1000,half_life_days=7
       formula:TEXT               highest value first, as in PBS Professional: formula:10*eligible_time/walltime + ncpus
       FILE.py:NAME               a function of yours, lowest score first

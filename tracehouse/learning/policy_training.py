@@ -345,7 +345,7 @@ def _checkpoint_of(path: Path, seed: int) -> Path:
 
 def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPolicy) -> tuple[str, dict[str, float]]:
     """The formula of the best priority key, and the goal's cost of every policy on the jobs that judge."""
-    from models.scheduling.priority_key import search_guarded_key, searched_jobs
+    from models.scheduling.search.priority_key import search_guarded_key, searched_jobs
     from models.scheduling.slurm_arena import OWN
     from simulator.policies.registry import assisted
 

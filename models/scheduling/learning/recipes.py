@@ -16,7 +16,7 @@ from models.scheduling.learning.imitation import imitate
 from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import ImitationOptions, LearningMethod, PPOOptions, Recipe
-from models.scheduling.priority_key import search_guarded_key, search_key, searched_jobs
+from models.scheduling.search.priority_key import search_guarded_key, search_key, searched_jobs
 from simulator.policies.agents import FIRST, NARROWEST, OLDEST, REJECT, SHORTEST, SMALLEST, UNFIT, Agent
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import AGENT_LAYOUTS, Layout, blank_network, layout_named

@@ -44,7 +44,7 @@ from models.judging.verdict import NO_DIFFERENCE
 from models.scheduling.arena import Windows
 from models.scheduling.learning.training import Lessons
 from models.scheduling.options import EvolutionOptions, Recipe
-from models.scheduling.priority_key import PriorityKey, searched_jobs
+from models.scheduling.search.priority_key import PriorityKey, searched_jobs
 from models.scheduling.trajectory_filter import filter_trajectories
 from simulator.engine.replay import replay
 from tests.assets.policies.one_worker import one_worker_here

@@ -41,6 +41,10 @@ FORMULAS = {
     "F4": "-(estimate * sqrt(procs) + 530000 * log10(max(submit, 0.1)))",
     "tetris": "(procs / cluster) * (free / cluster) if procs <= free else -1",
     "fairshare": "-usage",
+    "searched:cautious": "-(submit + min(1520000 * min((procs / cluster)**0.68, estimate / 14400), 83500))",
+    "searched:balanced": "-(submit + min(1010000 * min(procs / sqrt(cluster), procs / sqrt(cluster) * (estimate / 14400), "
+    "estimate / 14400), 119000))",
+    "searched:fast": "-(submit + min(926000 * min((estimate / 14400)**1.14, estimate / 14400 * (procs / cluster)), 107000))",
 }
 
 

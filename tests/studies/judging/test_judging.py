@@ -19,7 +19,7 @@ from models.judging.verdict import DOMINATES, LIKE_CHANCE
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.options import KeySearchOptions
-from models.scheduling.priority_key import search_guarded_key, searched_jobs
+from models.scheduling.search.priority_key import search_guarded_key, searched_jobs
 from papers.archive import ARCHIVE_LOGS
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import jobs_from_log

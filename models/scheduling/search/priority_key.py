@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from models.judging.verdict import MOST_LOST, Ratios, ratios_of
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.options import KeySearchOptions
+from models.scheduling.search.constants import tuned_constants
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
 from simulator.policies.scoring import FIXED
@@ -139,9 +140,7 @@ def _search(
     seed: int,
     on_key: Callable[[], None],
 ) -> KeySearch:
-    """Random search, then CMA-ES (Hansen and Ostermeier 2001) from the best of those keys."""
-    import cma
-
+    """Random search, then CMA-ES from the best of those keys."""
     rng = np.random.default_rng(seed)
     tried: list[tuple[float, ...]] = []
 
@@ -155,13 +154,7 @@ def _search(
     for x in rng.uniform(low, high, (options.random_keys, len(ranges))):
         value(x)
     start = np.array(min(tried, key=lambda row: row[-1])[:-1])
-    if options.steps:
-        search = cma.CMAEvolutionStrategy(
-            start, 0.2, {"CMA_stds": (high - low) / 2, "seed": seed + 1, "maxfevals": options.steps, "verbose": -9}
-        )
-        while not search.stop():
-            keys = search.ask()
-            search.tell(keys, [value(x) for x in keys])
+    tuned_constants(value, start, 0.2, (high - low) / 2, seed, options.steps)
     best = min(tried, key=lambda row: row[-1])
     return KeySearch(_key(np.array(best[:-1])), best[-1], np.array(tried))
 

@@ -1,0 +1,1 @@
+"""Programs that order a queue, searched on whole replays."""
