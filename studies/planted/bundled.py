@@ -7,6 +7,7 @@ and under the configuration with the rule that `tracehouse cluster identify` is 
 
 from __future__ import annotations
 
+import os
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +23,13 @@ from models.judging.grades import WITHIN, times_off
 from papers.archive import SHARED
 from papers.markdown import markdown
 from traces.catalogue.bundled import bundled_cluster
-from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.catalogue import read_catalogue
 from traces.catalogue.found_rules import load_found
 from traces.cluster.description import ClusterDescription, Setting
 from traces.synthetic.campaigns import submissions
 from traces.synthetic.sites import BundledSite, SiteOptions
 
+CATALOGUE = Path(__file__).with_name("bundled.toml")
 HOUR_S, DAY_S = 3600.0, 86_400.0
 ROUND_REQUESTS = 5
 """So many most frequent requests are the modal ones."""
@@ -51,7 +53,7 @@ EXPLAINED = {
 
 def bundled_options() -> Iterator[SiteOptions]:
     """The options of the bundled sources."""
-    for source in load_catalogue(may_be_missing=True).sources.values():
+    for source in read_catalogue(CATALOGUE).sources.values():
         if "site" in source.generator:
             yield SiteOptions(**source.generator)
 
@@ -237,6 +239,7 @@ def effect_rows(effects: Sequence[TrueEffect]) -> Iterator[list[str]]:
 
 def main() -> None:
     """Prints the tables."""
+    os.environ["TRACEHOUSE_SOURCES"] = str(CATALOGUE)
     options = list(bundled_options())
     bundled = {
         each.site: statistics(tracehouse.load_log(each.site).jobs, each.bundled.work.cores, each.bundled.time_zone)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -116,7 +117,7 @@ def _programs(rng: np.random.Generator, work: CentreWork) -> pl.DataFrame:
     upto = np.cumsum(weight[shuffled])
     place[shuffled] = (upto - weight[shuffled] / 2) / upto[-1]
     kind = np.searchsorted(np.cumsum(shares / shares.sum())[:-1], place, side="right")
-    columns = {"user": user, "kind": kind, "weight": weight}
+    columns: dict[str, npt.NDArray[Any]] = {"user": user, "kind": kind, "weight": weight}
     for name in ("nodes", "cores", "gpus", "memory_gb"):
         columns[name] = np.array([rng.choice(getattr(work.kinds[each], name)) for each in kind])
     median = np.array([work.kinds[each].median_s for each in kind])
