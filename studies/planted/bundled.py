@@ -43,6 +43,7 @@ REAL_LOGS: tuple[tuple[str, str, int | None, str], ...] = (
 EXPLAINED = {
     "jobs": "small enough for a first run",
     "jobs on one processor": "the smallest jobs of a log decide its median wait, and few cores always fit: so there are fewer of them",
+    "median wait, min": "minutes are what was asked for",
     "mean wait, h": "one to four hours is what was asked for; the real clusters were fuller",
     "users": "six weeks of a small centre",
     "mean run, h": "jobs of 100 processors and more of a small cluster are short, or one would fill it for days",

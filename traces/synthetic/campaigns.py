@@ -90,10 +90,10 @@ class CentreWork:
 def submissions(work: CentreWork, seed: int) -> pl.DataFrame:
     """The jobs in order of submission. The same work and seed give the same.
 
-    Columns: submit_s (seconds since local midnight of the first day), user, group, program, kind, queue, quality (Utf8), nodes,
-    cores, gpus, memory_gb (Int64, of each node), exclusive, requested_s, runtime_s, array (-1 for none), task, status (as in core.jobs),
-    attempt_of (row of the attempt that a broken node ended, -1 for none), withdrawn_s (seconds after which it is cancelled while it waits,
-    -1 for none)."""
+    Columns: submit_s (seconds since local midnight of the first day), requested_s, runtime_s. user, group, program, kind, queue, quality.
+    nodes; cores, gpus and memory_gb of each node; exclusive. array (-1 for none) and task. status, as in core.jobs.
+    attempt_of: row of the attempt that a broken node ended, -1 for none. withdrawn_s: seconds after which it is cancelled while it waits,
+    -1 for none."""
     rng = np.random.default_rng(seed)
     programs = _programs(rng, work)
     batches = _batches(rng, work, programs)
@@ -216,7 +216,7 @@ def _scaled(rng: np.random.Generator, rows: pl.DataFrame, work: CentreWork) -> p
     area = np.where(rows["withdrawn_s"].to_numpy() >= 0, 0.0, area)
     week = (rows["submit_s"] // (7 * DAY_S)).to_numpy()
     weeks = -(-work.days // 7)
-    loads = work.load * (1.0 + WEEK_RANGE * (rng.permutation(weeks) / (weeks - 1) - 0.5))
+    loads = work.load * (1.0 + WEEK_RANGE * (rng.permutation(weeks) / max(weeks - 1, 1) - 0.5))
     target = loads * work.cores * np.bincount(np.arange(work.days) // 7) * DAY_S
     is_scaled = (rows["nodes"] * rows["cores"] >= LEAST_SCALED).to_numpy() & ~rows["broken"].to_numpy()
     factor = np.ones(weeks)

@@ -19,7 +19,7 @@ USERS = 72
 
 @dataclass(frozen=True)
 class BundledSite:
-    """scheduler: "pbs" or "slurm". limit, gate: the rule that stands in no configuration; one of them is None."""
+    """scheduler: "pbs" or "slurm". limit, gate: the rule that no configuration has; one of them is None."""
 
     name: str
     scheduler: str

@@ -53,7 +53,7 @@ def test_a_statistic_outside_the_range_is_said_to_be_so() -> None:
 
 @pytest.mark.parametrize("site", SITES.values(), ids=list(SITES))
 def test_changes_change_what_jobs_wait(site) -> None:
-    work = replace(site.work, jobs=800, days=5, load=0.8)
+    work = replace(site.work, jobs=1500, days=7, load=0.9)
     jobs, cluster = submissions(work, 2), bundled_cluster(site.name).description
     waits = [mean_wait_s(site, changed_cluster(cluster, change), jobs) for change in changes_of(site).values()]
     assert len(set(waits)) == 3
