@@ -29,9 +29,9 @@ _REQUEUE_S = 120
 def write_sacct(jobs: pl.DataFrame, directory: Path, time_zone: str, cluster: str) -> list[Path]:
     """Writes what `sacct --duplicates -P` prints of these jobs into CLUSTER.sacct.psv. Times in Unix seconds.
 
-    jobs: submit_s, start_s (null for a job that never started), end_s, requested_s, user, group, program, queue, quality, nodes, cores,
-    gpus and memory_gb of each node, array and task (-1 for none), status, attempt_of (row of the attempt before, -1 for none) and
-    node_names. `directory` must exist."""
+    jobs: submit_s, start_s (null where it never started), end_s, requested_s. user, group, program, queue, quality, nodes. cores, gpus and
+    memory_gb of each node. array and task (-1 for none), status. attempt_of: row of the attempt before, -1 for none. node_names.
+    `directory` must exist."""
     zone = ZoneInfo(time_zone)
     rows = jobs.to_dicts()
     first_of_array: dict[int, int] = {}

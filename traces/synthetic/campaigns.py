@@ -91,7 +91,7 @@ def submissions(work: CentreWork, seed: int) -> pl.DataFrame:
     """The jobs in order of submission. The same work and seed give the same.
 
     Columns: submit_s (seconds since local midnight of the first day), requested_s, runtime_s. user, group, program, kind, queue, quality.
-    nodes; cores, gpus and memory_gb of each node; exclusive. array (-1 for none) and task. status, as in core.jobs.
+    nodes, exclusive. cores, gpus and memory_gb of each node. array (-1 for none) and task. status, as in core.jobs.
     attempt_of: row of the attempt that a broken node ended, -1 for none. withdrawn_s: seconds after which it is cancelled while it waits,
     -1 for none."""
     rng = np.random.default_rng(seed)
