@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 import tracehouse
-from assets.ingest.bundled import ruled_cluster, with_starts
+from assets.ingest.sites.site_logs import ruled_cluster, with_starts
 from models.judging.grades import WITHIN, times_off
 from papers.archive import SHARED
 from papers.markdown import markdown
@@ -26,7 +26,7 @@ from traces.catalogue.bundled import bundled_cluster
 from traces.catalogue.catalogue import read_catalogue
 from traces.catalogue.found_rules import load_found
 from traces.cluster.description import ClusterDescription, Setting
-from traces.synthetic.campaigns import submissions
+from traces.synthetic.campaigns import site_submissions
 from traces.synthetic.sites import BundledSite, SiteOptions
 
 CATALOGUE = Path(__file__).with_name("bundled.toml")
@@ -214,7 +214,7 @@ def mean_wait_s(site: BundledSite, cluster: ClusterDescription, jobs: pl.DataFra
 
 def true_effects(options: SiteOptions, described: ClusterDescription) -> list[TrueEffect]:
     """What each change really does, and what a replay of the same jobs says under a description."""
-    site, jobs = options.bundled, submissions(options.bundled.work, options.seed)
+    site, jobs = options.bundled, site_submissions(options.bundled.work, options.seed)
     ruled = ruled_cluster(site)
     logged, replayed = (mean_wait_s(site, cluster, jobs) for cluster in (ruled, described))
     return [

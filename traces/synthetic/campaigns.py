@@ -18,13 +18,13 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 DAY_S, HOUR_S = 86_400, 3_600
-HOURS = np.array(
+SESSIONS_BY_HOUR = np.array(
     [14, 11, 9, 8, 7, 7, 9, 16, 40, 62, 72, 74, 62, 66, 76, 76, 72, 62, 46, 36, 32, 28, 24, 18], dtype=np.float64
 )
 """Sessions by local hour, relative."""
-DAYS = np.array([1.0, 1.05, 1.05, 1.0, 0.9, 0.48, 0.44])
+SESSIONS_BY_DAY = np.array([1.0, 1.05, 1.05, 1.0, 0.9, 0.48, 0.44])
 """Sessions by weekday from Monday, relative."""
-ACTIVITY_EXPONENT = 0.75
+USER_EXPONENT = 0.75
 CAMPAIGN_EVERY_DAYS, CAMPAIGN_LN_DAYS, CAMPAIGN_SIGMA = 12.0, np.log(6.0), 0.6
 OUTSIDE_CAMPAIGNS = 0.08
 """Of a user's sessions in a campaign, so many are on a day outside."""
@@ -87,7 +87,7 @@ class CentreWork:
     load: float
 
 
-def submissions(work: CentreWork, seed: int) -> pl.DataFrame:
+def site_submissions(work: CentreWork, seed: int) -> pl.DataFrame:
     """The jobs in order of submission. The same work and seed give the same.
 
     Columns: submit_s (seconds since local midnight of the first day), requested_s, runtime_s. user, group, program, kind, queue, quality.
@@ -105,7 +105,7 @@ def submissions(work: CentreWork, seed: int) -> pl.DataFrame:
 
 def _programs(rng: np.random.Generator, work: CentreWork) -> pl.DataFrame:
     """Each user's programs, each with one shape, one typical run time and one request."""
-    activity = np.arange(1, work.users + 1, dtype=np.float64) ** -ACTIVITY_EXPONENT
+    activity = np.arange(1, work.users + 1, dtype=np.float64) ** -USER_EXPONENT
     shares = np.array([kind.share for kind in work.kinds])
     # the kinds of all programs are dealt, so that few busy users cannot change what the centre does
     counts = rng.integers(2, 5, work.users)
@@ -139,7 +139,7 @@ def _batches(rng: np.random.Generator, work: CentreWork, programs: pl.DataFrame)
         person = int(rng.choice(work.users, p=by_user / by_user.sum()))
         mine = np.flatnonzero(user == person)
         day = int(rng.choice(work.days, p=calendar[person]))
-        hour = (int(rng.choice(24, p=HOURS / HOURS.sum())) + rng.random() + habit[person]) % 24.0
+        hour = (int(rng.choice(24, p=SESSIONS_BY_HOUR / SESSIONS_BY_HOUR.sum())) + rng.random() + habit[person]) % 24.0
         moment = day * DAY_S + hour * HOUR_S
         program = int(rng.choice(mine, p=weight[mine] / weight[mine].sum()))
         for _ in range(int(rng.geometric(1.0 / BATCHES_A_SESSION))):
@@ -166,7 +166,7 @@ def _campaign_days(rng: np.random.Generator, work: CentreWork) -> FloatArray:
         share[int(day) : int(day + length)] = 1.0
         day += length + float(rng.exponential(CAMPAIGN_EVERY_DAYS))
     weekday = (work.first_day.weekday() + np.arange(work.days)) % 7
-    share *= DAYS[weekday]
+    share *= SESSIONS_BY_DAY[weekday]
     return share / share.sum()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traces.synthetic.sites import GROUPS, SITES, USERS
+from traces.synthetic.sites import SITE_GROUPS, SITES, USERS
 
 _QMGR = """\
 create queue express
@@ -48,7 +48,7 @@ strict_ordering: True all
 fair_share: False all
 resources: "ncpus, mem, arch, host, vnode"
 """
-_RESOURCE_GROUP = "".join(f"{group} {number} root 10\n" for number, group in enumerate(GROUPS, 60))
+_RESOURCE_GROUP = "".join(f"{group} {number} root 10\n" for number, group in enumerate(SITE_GROUPS, 60))
 _PBS_NODE = """\
 {name}
      Mom = {name}
@@ -118,11 +118,11 @@ def _birch_nodes() -> Iterator[tuple[str, int]]:
 
 def _accounts() -> str:
     lines = ["Cluster - 'larch':Fairshare=1:QOS='normal'", "Parent - 'root'"]
-    for group, shares in zip(GROUPS, SHARES, strict=True):
+    for group, shares in zip(SITE_GROUPS, SHARES, strict=True):
         lines.append(f"Account - '{group}':Description='{group}':Organization='larch':Fairshare={shares}")
-    for place, group in enumerate(GROUPS):
+    for place, group in enumerate(SITE_GROUPS):
         lines.append(f"Parent - '{group}'")
-        for user in range(place, USERS, len(GROUPS)):
+        for user in range(place, USERS, len(SITE_GROUPS)):
             lines.append(
                 f"User - 'u{user + 1:02}':DefaultAccount='{group}':Fairshare=1:QOS='normal,urgent':DefaultQOS='normal'"
             )

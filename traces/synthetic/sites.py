@@ -12,8 +12,8 @@ from traces.cluster.accounts import Limit
 from traces.cluster.reservations import Gate
 from traces.synthetic.campaigns import CentreWork, JobKind
 
-HOUR = 3_600
-GROUPS = ("astro", "bio", "chem", "eng", "geo", "phys")
+_HOUR_S = 3_600
+SITE_GROUPS = ("astro", "bio", "chem", "eng", "geo", "phys")
 USERS = 72
 
 
@@ -30,7 +30,7 @@ class BundledSite:
 
 
 def _hours(*hours: float) -> tuple[int, ...]:
-    return tuple(int(hour * HOUR) for hour in hours)
+    return tuple(int(hour * _HOUR_S) for hour in hours)
 
 
 BIRCH = BundledSite(
@@ -47,7 +47,7 @@ BIRCH = BundledSite(
             JobKind("cfd", 0.10, "long", (1, 2, 2), (24,), (64,), 20_000.0, _hours(12, 24, 36, 48), exclusive=True),
         ),
         users=USERS,
-        groups=GROUPS,
+        groups=SITE_GROUPS,
         first_day=date(2026, 3, 2),
         days=42,
         jobs=10_000,
@@ -70,7 +70,7 @@ LARCH = BundledSite(
             JobKind("train", 0.06, "gpu", (1,), (8,), (48,), 10_000.0, _hours(4, 8, 12, 24), gpus=(1, 1, 2, 4)),
         ),
         users=USERS,
-        groups=GROUPS,
+        groups=SITE_GROUPS,
         first_day=date(2026, 2, 2),
         days=42,
         jobs=10_000,

@@ -18,7 +18,7 @@ from studies.planted.bundled import (
     statistics,
 )
 from traces.catalogue.bundled import bundled_cluster
-from traces.synthetic.campaigns import submissions
+from traces.synthetic.campaigns import site_submissions
 from traces.synthetic.sites import LARCH, SITES
 
 
@@ -54,7 +54,7 @@ def test_a_statistic_outside_the_range_is_said_to_be_so() -> None:
 @pytest.mark.parametrize("site", SITES.values(), ids=list(SITES))
 def test_changes_change_what_jobs_wait(site) -> None:
     work = replace(site.work, jobs=1500, days=7, load=0.9)
-    jobs, cluster = submissions(work, 2), bundled_cluster(site.name).description
+    jobs, cluster = site_submissions(work, 2), bundled_cluster(site.name).description
     waits = [mean_wait_s(site, changed_cluster(cluster, change), jobs) for change in changes_of(site).values()]
     assert len(set(waits)) == 3
     assert waits[0] < mean_wait_s(site, cluster, jobs)  # more nodes

@@ -25,7 +25,7 @@ from traces.catalogue.bundled import bundled_cluster
 from traces.cluster.description import ClusterDescription
 from traces.pbs.writer import write_pbs_site
 from traces.slurm.writer import write_sacct
-from traces.synthetic.campaigns import submissions
+from traces.synthetic.campaigns import site_submissions
 from traces.synthetic.sites import BundledSite, SiteOptions
 
 IntArray = npt.NDArray[np.int64]
@@ -54,11 +54,11 @@ def write_bundled_log(options: SiteOptions, folder: Path) -> None:
 
 
 def bundled_jobs(options: SiteOptions) -> pl.DataFrame:
-    """The jobs of a bundled log: the columns of `submissions`, and start_s, end_s (null without a start, or when it was withdrawn),
+    """The jobs of a bundled log: the columns of `site_submissions`, and start_s, end_s (null without a start, or when it was withdrawn),
     suspend_s (when it was suspended, null for never), suspended_s and node_names."""
     site = options.bundled
     cluster = ruled_cluster(site)
-    jobs = submissions(site.work, options.seed)
+    jobs = site_submissions(site.work, options.seed)
     return with_starts(site, cluster, jobs)
 
 

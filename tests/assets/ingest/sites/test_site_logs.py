@@ -1,4 +1,4 @@
-"""Tests of assets/ingest: bundled. Also of traces/slurm/writer.py, traces/pbs/writer.py and traces/catalogue/bundled.py."""
+"""Tests of assets/ingest/sites: site_logs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.ingest.bundled import bundled_jobs, ruled_cluster, site_zero_s, with_starts
+from assets.ingest.sites.site_logs import bundled_jobs, ruled_cluster, site_zero_s, with_starts
 from traces.pbs.reader import read_pbs
 from traces.pbs.writer import write_pbs_site
 from traces.slurm.reader import read_slurm
 from traces.slurm.writer import write_sacct
-from traces.synthetic.campaigns import submissions
+from traces.synthetic.campaigns import site_submissions
 from traces.synthetic.sites import BIRCH, LARCH, SITES, SiteOptions
 
 
@@ -24,7 +24,7 @@ def _short(site):
 @pytest.fixture(scope="module", params=SITES.values(), ids=list(SITES))
 def ran(request):
     site = _short(request.param)
-    return site, with_starts(site, ruled_cluster(site), submissions(site.work, 3))
+    return site, with_starts(site, ruled_cluster(site), site_submissions(site.work, 3))
 
 
 def test_jobs_run_on_the_nodes_of_the_cluster_and_never_on_more(ran) -> None:
