@@ -68,8 +68,8 @@ def write_pbs_site(jobs: pl.DataFrame, directory: Path, time_zone: str, server: 
     """Writes one PBS Pro accounting file a day with the records Q, S, E, R, D, z and r, as a server of our bundled cluster would.
 
     jobs: submit_s, start_s (null where it never started), end_s, runtime_s, requested_s. user, group, program, queue, nodes, exclusive.
-    cores and memory_gb of each node. array and task (-1 for none), status. attempt_of: row of the attempt before, -1 for none. suspend_s (null
-    for never), suspended_s, node_names. Times in Unix seconds. `directory` must exist. Returns the files in order."""
+    cores and memory_gb of each node. array and task (-1 for none), status. attempt_of: row of the attempt before, -1 for none.
+    suspend_s (null for never), suspended_s, node_names. Times in Unix seconds. `directory` must exist. Returns the files in order."""
     rows = jobs.to_dicts()
     first_of_array: dict[int, int] = {}
     ids: list[str] = []
