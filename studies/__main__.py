@@ -19,6 +19,7 @@ STUDIES = {
     "backfills": "judging.backfills",
     "backlogs": "judging.backlogs",
     "bounds": "judging.bounds",
+    "bundled": "planted.bundled",
     "confirmed": "publishing.confirmed",
     "coverage": "judging.coverage",
     "fidelity": "judging.fidelity",
@@ -65,6 +66,7 @@ TITLE = re.compile(r"[:?.;] ?`|\n")
 WITHOUT_ARCHIVE = (
     "agreement",
     "backfills",
+    "bundled",
     "confirmed",
     "coverage",
     "pbs_decisions",

@@ -18,6 +18,7 @@ import polars as pl
 
 from assets.common.storage import data_folder
 from assets.common.trace import JOB_COLUMNS
+from assets.ingest.sites.site_logs import write_bundled_log
 from simulator.engine.replay import StoppableReplay, replay
 from simulator.jobs.cluster import Cluster, RunningJobs
 from simulator.jobs.jobs import jobs_from_log
@@ -26,6 +27,7 @@ from traces.common.log import log_files
 from traces.pbs.writer import write_pbs
 from traces.swf.writer import swf_content, write_swf
 from traces.synthetic.centre import CentreOptions
+from traces.synthetic.sites import SiteOptions
 from traces.synthetic.weeks import job_weeks
 from traces.synthetic.workload import WorkloadOptions, generate_workload
 
@@ -41,7 +43,8 @@ def generated_log(source: Source) -> Path:
         [GENERATOR_VERSION, source.format, source.procs, source.time_zone, source.generator], sort_keys=True
     )
     folder = written_once(source.name, recipe, lambda folder: _write(source, folder))
-    return folder if source.format == "pbs" or "model" in source.generator else log_files(folder)[0]
+    is_folder = source.format == "pbs" or "model" in source.generator
+    return folder if is_folder else log_files(folder)[0]
 
 
 def written_once(name: str, recipe: str, write: Callable[[Path], None]) -> Path:
@@ -82,6 +85,9 @@ def _remove_older(folder: Path, changed_s: float) -> None:
 def _write(source: Source, folder: Path) -> None:
     if "model" in source.generator:
         write_centre_log(CentreOptions(**source.generator), folder, source.name)
+        return
+    if "site" in source.generator:
+        write_bundled_log(SiteOptions(**source.generator), folder)
         return
     assert source.procs is not None  # the catalogue demands both of generated sources
     assert source.time_zone is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 from assets.common.trace import Trace
 from assets.common.writing.outputs import write_output
 from assets.replay.limits.identified import found_cluster, rules_of_trace
+from assets.replay.loading import is_path
 from assets.replay.settings import LIMIT_LABELS
 from models.identification.identify import BUDGET, Identification
 from tracehouse.logs import load_log
@@ -38,7 +39,7 @@ def identify_cluster(log: str | Path, procs: int | None = None, budget: int = BU
     log: a source, or the path of a log. procs: of the cluster, None for the log's. budget: of replays. What the source's cluster declares
     is taken and not searched. Raises ValueError, with the remedy, for a log that is too short or has jobs wider than the cluster.
     """
-    loaded = load_log(log, procs, drop_wider=True)
+    loaded = load_log(log, procs, drop_wider=is_path(str(log)))
     trace = loaded.trace(labels=LIMIT_LABELS)
     declared = None
     if loaded.in_catalogue:

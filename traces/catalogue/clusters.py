@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
+from traces.catalogue.bundled import bundled_cluster, write_site_files
 from traces.catalogue.places import clusters_folder
 from traces.catalogue.sources import NAME, Source
 from traces.cluster.description import ClusterDescription
 from traces.cluster.remarks import DescribedCluster
 from traces.cluster.toml_reading import read_cluster_file
+from traces.cluster.toml_writing import cluster_toml
+from traces.synthetic.sites import SITES
 
 
 def cluster_path(name: str) -> Path:
@@ -26,12 +30,23 @@ def cluster_names() -> list[str]:
 def load_cluster(name: str) -> DescribedCluster:
     """The cluster of this name. Raises ValueError, with the existing names, where there is none, and ConfigurationError for a bad file."""
     path = cluster_path(name)
+    if not path.exists() and name in SITES:
+        write_bundled_cluster(name, path)
     if not path.exists():
         names = ", ".join(cluster_names()) or "none"
         raise ValueError(
             f"unknown cluster {name!r}, the home has {names}. Add it with `tracehouse cluster import DIR --name {name}`"
         )
     return read_cluster_file(path)
+
+
+def write_bundled_cluster(name: str, path: Path) -> None:
+    """Writes the description of a bundled cluster, and the configuration that it is from into a folder of its name."""
+    path.with_suffix("").mkdir(parents=True, exist_ok=True)
+    write_site_files(name, path.with_suffix(""))
+    new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    new.write_text(cluster_toml(bundled_cluster(name)), encoding="utf-8")
+    new.rename(path)  # others find it whole
 
 
 def clusters_of_source(source: Source) -> tuple[ClusterDescription, ...]:

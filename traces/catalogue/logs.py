@@ -11,6 +11,7 @@ from traces.catalogue.checking import Checker
 from traces.catalogue.sources import FORMATS, LARGEST_CLUSTER, NAME, Source
 from traces.common.pseudonyms import DEFAULT_KINDS, PSEUDONYM_KINDS
 from traces.synthetic.centre import Centre, CentreOptions
+from traces.synthetic.sites import BundledSite, SiteOptions
 from traces.synthetic.workload import WorkloadOptions
 
 TOPOLOGY_SUFFIXES = (".conf", ".yaml", ".yml")
@@ -48,8 +49,11 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
                 f"{key} must be at least 1, found {amount}, and at most {LARGEST_CLUSTER:,}: leave out what is not there",
             )
     centre = _centre(check, name, generator, log_format, procs) if "model" in generator else None
+    site = _site(check, name, generator, log_format, procs) if "site" in generator else None
     if centre:
         procs, cluster["nodes"], time_zone = centre.procs, centre.nodes, centre.time_zone
+    elif site:
+        procs, time_zone = site.work.cores, site.time_zone
     elif generator:
         if procs is None:
             check.fail(name, "generator", "a generated source needs `procs`, the processors of its cluster")
@@ -147,6 +151,18 @@ def _centre(check: Checker, name: str, generator: dict[str, Any], log_format: st
     if procs not in (None, options.centre.procs):
         check.fail(name, "procs", f"{options.model} has {options.centre.procs} processors, found {procs}: leave it out")
     return options.centre
+
+
+def _site(
+    check: Checker, name: str, generator: dict[str, Any], log_format: str | None, procs: int | None
+) -> BundledSite:
+    """The bundled cluster that a generated log is of."""
+    site: BundledSite = _check_generator(check, name, SiteOptions, generator).bundled
+    if log_format != site.scheduler:
+        check.fail(name, "format", f"the log of {site.name} is written as {site.scheduler!r}, found {log_format!r}")
+    if procs not in (None, site.work.cores):
+        check.fail(name, "procs", f"{site.name} has {site.work.cores} processors, found {procs}: leave it out")
+    return site
 
 
 def _check_generator(check: Checker, name: str, kind: Any, given: dict[str, Any], procs: int | None = None) -> Any:

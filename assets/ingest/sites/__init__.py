@@ -1,0 +1,1 @@
+"""Logs of the bundled clusters."""
