@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.identification.closed_hours import boundaries_seen, gates_seen
+from models.identification.boundaries import boundaries_seen, closures_seen
+from models.identification.closed_hours import gates_seen
 from models.identification.descriptions import declared_rules
 from models.identification.levels import HeldMoments, held_moments
 from models.identification.logged_jobs import StartedJobs
@@ -35,7 +36,7 @@ LEAST_KEPT = 0.6
 """Share of the holders that could have had more and that must keep a common limit, so that it is tried."""
 MOST_BROKEN = 0.05
 """Share of the starts that it may forbid."""
-BUDGET = 400
+BUDGET = 1500
 ORDERS = ("SJF", "SAF", "bounded-key", "smallest", "largest", "LJF", "LCFS")
 FIRST_HALF_LIVES = (1, 7, 30)
 """Days, of fair share. The search refines them."""
@@ -156,7 +157,7 @@ class Candidates:
             advance(0.08 * number / len(scopes), "levels while jobs wait")
             made += self._limits(scope)
         advance(0.08, "hours")
-        made += gates_seen(self.log, self.moments) + boundaries_seen(self.log)
+        made += gates_seen(self.log, self.moments) + boundaries_seen(self.log) + closures_seen(self.log)
         made += self._sizes() + self._orders()
         made += [IdentifiedRule(BACKFILL, "all", word=word) for word in BACKFILLS]
         return [rule for rule in dict.fromkeys(made) if rule_slot(rule) not in self.slots]

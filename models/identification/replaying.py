@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +128,10 @@ def start_gate(rule: IdentifiedRule, log: StartedJobs) -> StartGate:
     gate = rule.gate
     words = {"over_time_s": gate.over_time_s, "over_cpus": gate.over_cpus, "partition": gate.partition}
     stops = stopped_by(log, {name: word for name, word in words.items() if word not in (None, "")})
-    return StartGate(stops, gate_changes(gate, log.zero_s, int(log.jobs.submit[0]), int(log.jobs.submit[-1])))
+    return StartGate(stops, _gate_changes(gate, log.zero_s, int(log.jobs.submit[0]), int(log.jobs.submit[-1])))
+
+
+_gate_changes = lru_cache(1024)(gate_changes)
 
 
 def boundary_rows(edges: Sequence[Edge], log: StartedJobs, procs: int) -> list[tuple[int, int, int, int]]:
@@ -143,7 +147,7 @@ def boundary_rows(edges: Sequence[Edge], log: StartedJobs, procs: int) -> list[t
         minute, day = wall_clock(half_hours, edge.timezone)
         for second in half_hours[(minute == edge.minute) & np.isin(day, edge.days)].tolist():
             begin = second - log.zero_s
-            rows.append((begin, begin + BOUNDARY_S, procs, begin - early))
+            rows.append((begin, begin + max(edge.minutes * 60, BOUNDARY_S), procs, begin - early))
     return rows
 
 
