@@ -128,10 +128,33 @@ class _Clocks:
                 gate = Gate(days, *span, timezone=self.timezone, **words)  # type: ignore[arg-type]
                 yield _Closed(surprise, gate, count, expected)
 
+    def evidence_of(self, gate: Gate) -> Evidence:
+        """Starts that were to be expected in the hours of a gate, and those that were there."""
+        stops = stopped_by(self.log, gate_words_of(gate))
+        starts = self._by_step(stops & np.isin(self.start_day, gate.days), self.start_step, None)
+        waits = stops[self.moments.job] & np.isin(self.wait_day, gate.days)
+        waited = self._by_step(waits, self.wait_step, self.moments.weight)
+        begin, length = gate.begin_minute // STEP_MINUTES, (gate.end_minute - gate.begin_minute) % DAY_MINUTES
+        inside = np.isin(np.arange(DAY_STEPS), (begin + np.arange(length // STEP_MINUTES)) % DAY_STEPS)
+        outside = max(float(waited[~inside].sum()), 1.0)
+        rate = min(starts[~inside].sum() / outside, 4 * starts.sum() / max(waited.sum(), 1.0))
+        return Evidence(starts=round(waited[inside].sum() * rate), broken=int(starts[inside].sum()))
+
     @staticmethod
     def _by_step(chosen: NDArray[np.bool_], step: IntArray, weight: FloatArray | None) -> FloatArray:
         weights = None if weight is None else weight[chosen]
         return np.bincount(step[chosen], weights=weights, minlength=DAY_STEPS).astype(np.float64)
+
+
+def gate_evidence(log: StartedJobs, moments: HeldMoments, gate: Gate) -> Evidence:
+    """What speaks for a gate."""
+    return _Clocks(log, moments, gate.timezone).evidence_of(gate)
+
+
+def gate_words_of(gate: Gate) -> dict[str, int | str]:
+    """What a gate stops, as `stopped_words` has it."""
+    words = {"over_time_s": gate.over_time_s, "over_cpus": gate.over_cpus, "partition": gate.partition}
+    return {name: word for name, word in words.items() if word not in (None, "")}  # type: ignore[misc]
 
 
 def stopped_by(log: StartedJobs, words: dict[str, int | str]) -> NDArray[np.bool_]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from models.identification.closed_hours import stopped_words
+from models.identification.closed_hours import FEW_STARTS, LEAST_SURPRISE, gate_evidence, stopped_words
+from models.identification.levels import held_moments
 from models.identification.logged_jobs import StartedJobs
 from models.identification.replaying import FAIRSHARE, RuledCluster
 from models.identification.rules import (
@@ -31,8 +32,8 @@ MEAN_COUNTS = 0.25
 """What the search minimizes is the mean over jobs of |ln((replayed + 60) / (logged + 60))|, and so much of the same for the mean wait."""
 RULE_PENALTY, PENALTY_SHARE = 0.03, 0.04
 """By how much that must fall for a rule to be taken, and by which share of it where it is small."""
-ORDER_SHARE = 0.1
-"""By which share of it another order must make it fall: orders mean little where something else decides."""
+CLEAR_SHARE = 0.1
+"""By which share of it another order, or hours, must make it fall: there are many, and some fit by chance."""
 BLOCKS, STEADY = 10, 2.5
 """A rule must help in most of so many parts of the log: the mean gain by its standard error."""
 HARM, FEWEST_BLOCKS = 0.1, 3
@@ -89,6 +90,7 @@ class RuleSearch:
         self.taken = tuple(taken)
         self.scored = log.start <= log.jobs.submit.max()
         self.logged = log.wait[self.scored]
+        self.moments = held_moments(log, procs)
         self.rejected: dict[IdentifiedRule, str] = {}
         self.refined: set[IdentifiedRule] = set()
         self.refinements: Counter[str] = Counter()
@@ -209,6 +211,10 @@ class RuleSearch:
     def _objection(self, best: Fit, fit: Fit, rule: IdentifiedRule) -> str:
         """Why a rule is not taken, "" where it is."""
         objection = objection_to(best, fit, rule)
+        if rule.gate is not None and not objection:
+            seen = gate_evidence(self.log, self.moments, rule.gate)
+            if seen.broken > FEW_STARTS * seen.starts or seen.starts < LEAST_SURPRISE:
+                objection = f"{seen.broken:,} jobs started in these hours, where {seen.starts:,} were to be expected"
         if objection:
             self.rejected[rule] = objection
         return objection
@@ -219,6 +225,10 @@ class RuleSearch:
         for near_rules in (neighbours_of, self._other_thresholds, neighbours_of):
             best = fit
             for near in near_rules(rule):
+                if near.gate is not None:
+                    near = replace(near, evidence=gate_evidence(self.log, self.moments, near.gate))
+                    if near.evidence.broken > FEW_STARTS * near.evidence.starts:
+                        continue
                 tried = self.fit((*others, near))
                 if tried.score < best.score - share * _least_fall(best):
                     best = tried
@@ -238,7 +248,7 @@ class RuleSearch:
             if rule in self.taken:
                 continue
             less = self.fit(tuple(each for each in best.rules if each != rule))
-            must_stay = rule.kind not in (ORDER, BACKFILL) or not objection_to(less, best, rule)
+            must_stay = rule.kind not in (ORDER, BACKFILL, HOURS) or not objection_to(less, best, rule)
             if less.score <= best.score + _least_fall(less) / 2 or not must_stay:
                 self.rejected[rule] = "other rules explain the same"
                 best = less
@@ -274,8 +284,8 @@ def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule, count: int = 1) -> s
         gain = gain[len(gain) // 2 :]
         fall = min(fall, float(gain.mean()))
     least = count * _least_fall(best)
-    if rule.kind == ORDER:
-        least = max(least, ORDER_SHARE * best.score)
+    if rule.kind in (ORDER, HOURS):
+        least = max(least, CLEAR_SHARE * best.score)
     if fall <= 0 or fall < least:
         return f"the error of the waits falls by {fall:.3f} only" if fall > 0 else "the waits fit no better"
     blocks = np.array([block.mean() for block in np.array_split(gain, BLOCKS)])
