@@ -25,8 +25,8 @@ STEP_MINUTES = 30
 DAY_STEPS, SHORTEST_STEPS = DAY_MINUTES // STEP_MINUTES, 2
 ROUND_HOURS = (1, 2, 4, 6, 8, 12, 24)
 """Requests that a gate may stop what is above of, besides those that jobs ask for most often."""
-COMMON_REQUESTS, COMMON_SIZES = 10, 8
-MOST_GATES = 5
+COMMON_REQUESTS, COMMON_SIZES = 16, 24
+MOST_GATES = 8
 """Of those that stop long jobs, wide ones, and others each."""
 LEAST_SURPRISE = 20.0
 """Log-likelihood ratio that closed hours must have against starts at all hours alike."""

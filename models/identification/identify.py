@@ -20,6 +20,7 @@ from models.identification.rules import (
     BACKFILL,
     LIMIT_KINDS,
     ORDER,
+    RUNNING_JOBS,
     SIZE,
     Bound,
     IdentifiedRule,
@@ -34,8 +35,10 @@ from traces.cluster.description import ClusterDescription
 FEWEST_IN_A_LOG = 200
 LEAST_KEPT = 0.6
 """Share of the holders that could have had more and that must keep a common limit, so that it is tried."""
-MOST_BROKEN = 0.05
+MOST_BROKEN = 0.005
 """Share of the starts that it may forbid."""
+LEAST_EXPLAINED = 0.2
+"""Share of waiting beside room that a limit on processors must explain. A limit on jobs that few reach may explain less."""
 BUDGET = 1500
 ORDERS = ("SJF", "SAF", "bounded-key", "smallest", "largest", "LJF", "LCFS")
 FIRST_HALF_LIVES = (1, 7, 30)
@@ -242,4 +245,6 @@ def _unlikely(rule: IdentifiedRule) -> str:
         return f"{seen.kept:,} of {seen.holders:,} that could have had more keep it"
     if seen.broken > MOST_BROKEN * seen.starts:
         return f"{seen.broken:,} of {seen.starts:,} starts break it"
+    if rule.kind != RUNNING_JOBS and seen.explained < LEAST_EXPLAINED:
+        return f"it explains {seen.explained:.0%} of the waiting while there was room"
     return ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from models.identification.closed_hours import FEW_STARTS, LEAST_SURPRISE, gate_evidence, stopped_words
+from models.identification.closed_hours import LEAST_SURPRISE, gate_evidence, stopped_words
 from models.identification.levels import held_moments
 from models.identification.logged_jobs import StartedJobs
 from models.identification.replaying import FAIRSHARE, RuledCluster
@@ -34,6 +34,8 @@ RULE_PENALTY, PENALTY_SHARE = 0.03, 0.04
 """By how much that must fall for a rule to be taken, and by which share of it where it is small."""
 CLEAR_SHARE = 0.1
 """By which share of it another order, or hours, must make it fall: there are many, and some fit by chance."""
+FEW_BROKEN = 0.02
+"""Share of the starts that were to be expected in closed hours that may be there, once the hours are refined."""
 BLOCKS, STEADY = 10, 2.5
 """A rule must help in most of so many parts of the log: the mean gain by its standard error."""
 HARM, FEWEST_BLOCKS = 0.1, 3
@@ -46,8 +48,8 @@ MOST_RULES = 8
 SECOND_LOOK, OF_A_SLOT = 30, 6
 """Candidates that are tried again after a rule was taken, and of them such as exclude each other."""
 MOVES_OF_TIME = (-60, -30, 30, 60)
-MOVES_OF_A_CLOSURE = (-240, -120, *MOVES_OF_TIME, 120, 240)
-"""Minutes. Before the cluster is closed it may be empty for hours."""
+MOVES_OF_A_CLOSURE = (30, 60, 120, 180, 240, 300, 360)
+"""Minutes by which the cluster is closed later than it is empty: before that nothing may start that runs into it."""
 OTHER_BEGINNINGS = 2
 """Orders with backfilling rules from which the selection begins, besides the usual ones and each backfilling rule alone."""
 MOST_WORSE = 1.5
@@ -213,7 +215,7 @@ class RuleSearch:
         objection = objection_to(best, fit, rule)
         if rule.gate is not None and not objection:
             seen = gate_evidence(self.log, self.moments, rule.gate)
-            if seen.broken > FEW_STARTS * seen.starts or seen.starts < LEAST_SURPRISE:
+            if seen.broken > FEW_BROKEN * seen.starts or seen.starts < LEAST_SURPRISE:
                 objection = f"{seen.broken:,} jobs started in these hours, where {seen.starts:,} were to be expected"
         if objection:
             self.rejected[rule] = objection
@@ -227,7 +229,7 @@ class RuleSearch:
             for near in near_rules(rule):
                 if near.gate is not None:
                     near = replace(near, evidence=gate_evidence(self.log, self.moments, near.gate))
-                    if near.evidence.broken > FEW_STARTS * near.evidence.starts:
+                    if near.evidence.broken > FEW_BROKEN * near.evidence.starts:
                         continue
                 tried = self.fit((*others, near))
                 if tried.score < best.score - share * _least_fall(best):
@@ -331,9 +333,7 @@ def neighbours_of(rule: IdentifiedRule) -> Iterator[IdentifiedRule]:
     if rule.kind == BOUNDARY and len(rule.edges) == 1 and rule.edges[0].minutes:
         edge = rule.edges[0]
         for move in MOVES_OF_A_CLOSURE:
-            if edge.minutes + move > 0:
-                yield replace(rule, edges=(replace(edge, minutes=edge.minutes + move),))
-            if edge.minutes - move > 0 and 0 <= edge.minute + move < DAY_MINUTES:
+            if edge.minutes > move and edge.minute + move < DAY_MINUTES:
                 yield replace(rule, edges=(replace(edge, minute=edge.minute + move, minutes=edge.minutes - move),))
     if rule.kind == HOURS and rule.gate is not None:
         gate = rule.gate
