@@ -1,4 +1,4 @@
-"""Minutes of the day past which no job runs, and hours of the week in which none does, read off a log."""
+"""Minutes past which no job runs, and hours in which none does, read off a log."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ FloatArray = NDArray[np.float64]
 FEW_CROSSING = 0.35
 """Share of the usual number of running jobs that may run past a boundary."""
 FEW_RUNNING, FEWEST_STEPS, MOST_CLOSURES = 0.02, 3, 6
-"""Share of the usual number of running jobs that may run while the cluster is closed, and the shortest time, for one that is tried."""
+"""Of a closure that is tried: share of the usual number of running jobs, and half hours. Of each clock so many are tried."""
 
 
 def boundaries_seen(log: StartedJobs) -> list[IdentifiedRule]:
-    """Minutes of the day past which hardly any job runs, all of them together first, then each alone."""
+    """Minutes of the day past which hardly any job runs. All of them together come first, then each alone."""
     if days_of(log) < SHORTEST_DAYS:
         return []
     made: list[IdentifiedRule] = []
@@ -50,7 +50,7 @@ def boundaries_seen(log: StartedJobs) -> list[IdentifiedRule]:
 
 
 def closures_seen(log: StartedJobs) -> list[IdentifiedRule]:
-    """Hours in which hardly any job ever runs: those of several days first, then those of one day of the week, the longest first."""
+    """Hours in which hardly any job ever runs. Those of several days come first, and the longest before shorter ones."""
     if days_of(log) < SHORTEST_DAYS:
         return []
     made: list[IdentifiedRule] = []

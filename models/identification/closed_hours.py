@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 
 DAYS = {"working days": (0, 1, 2, 3, 4), "weekends": (5, 6), "all days": (0, 1, 2, 3, 4, 5, 6)}
 STEP_MINUTES = 30
-DAY_STEPS, SHORTEST_STEPS = DAY_MINUTES // STEP_MINUTES, 2
+DAY_STEPS, SHORTEST_STEPS = DAY_MINUTES // STEP_MINUTES, 4
 ROUND_HOURS = (1, 2, 4, 6, 8, 12, 24)
 """Requests that a gate may stop what is above of, besides those that jobs ask for most often."""
 COMMON_REQUESTS, COMMON_SIZES = 16, 24
@@ -154,7 +154,7 @@ def gate_evidence(log: StartedJobs, moments: HeldMoments, gate: Gate) -> Evidenc
 def gate_words_of(gate: Gate) -> dict[str, int | str]:
     """What a gate stops, as `stopped_words` has it."""
     words = {"over_time_s": gate.over_time_s, "over_cpus": gate.over_cpus, "partition": gate.partition}
-    return {name: word for name, word in words.items() if word not in (None, "")}  # type: ignore[misc]
+    return {name: word for name, word in words.items() if word not in (None, "")}
 
 
 def stopped_by(log: StartedJobs, words: dict[str, int | str]) -> NDArray[np.bool_]:

@@ -26,7 +26,7 @@ from models.identification.rules import (
     IdentifiedRule,
     RejectedRule,
 )
-from models.identification.search import Advance, RuleSearch, as_rejected, rule_slot
+from models.identification.search import FEW_BOUNDS, Advance, RuleSearch, as_rejected, rule_slot
 from models.identification.sentences import sentence_of
 from models.judging.fidelity import Agreement, agreement_of
 from models.judging.size_over_time import SizeOverTime, in_use, sizes_in_use
@@ -175,11 +175,16 @@ class Candidates:
                 else:
                     made.append(rule)
             for reading in readings_for(span[1] - span[0]) if scope != "all" else ():
-                read = span if reading.months else (span[0], self.middle)
+                is_few = len(pressure.names) <= FEW_BOUNDS
+                read = span if reading.months or is_few else (span[0], self.middle)
                 rule_of_each = own_limits(pressure, kind, reading, read, self.procs)
-                if rule_of_each is not None:
+                if rule_of_each is None:
+                    continue
+                made.append(rule_of_each)
+                if reading.months or not is_few:
                     self.readings.setdefault(rule_of_each, reading)
-                    made.append(rule_of_each)
+                elif len(rule_of_each.bounds) > 1:
+                    made += [replace(rule_of_each, bounds=(bound,)) for bound in rule_of_each.bounds]
         return made
 
     def _sizes(self) -> list[IdentifiedRule]:

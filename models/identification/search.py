@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from models.identification.closed_hours import LEAST_SURPRISE, gate_evidence, stopped_words
+from models.identification.closed_hours import gate_evidence, stopped_words
 from models.identification.levels import held_moments
 from models.identification.logged_jobs import StartedJobs
 from models.identification.replaying import FAIRSHARE, RuledCluster
@@ -20,6 +20,7 @@ from models.identification.rules import (
     LIMIT_KINDS,
     ORDER,
     SIZE,
+    Evidence,
     IdentifiedRule,
     RejectedRule,
 )
@@ -32,16 +33,17 @@ MEAN_COUNTS = 0.25
 """What the search minimizes is the mean over jobs of |ln((replayed + 60) / (logged + 60))|, and so much of the same for the mean wait."""
 RULE_PENALTY, PENALTY_SHARE = 0.03, 0.04
 """By how much that must fall for a rule to be taken, and by which share of it where it is small."""
-CLEAR_SHARE = 0.1
+CLEAR_GAIN = 0.1
 """By which share of it another order, or hours, must make it fall: there are many, and some fit by chance."""
-FEW_BROKEN = 0.02
-"""Share of the starts that were to be expected in closed hours that may be there, once the hours are refined."""
+FEWEST_EXPECTED, FEW_BROKEN = 50, 0.02
+"""Starts that were to be expected in closed hours, and the share of them that may be there, once the hours are refined."""
 BLOCKS, STEADY = 10, 2.5
 """A rule must help in most of so many parts of the log: the mean gain by its standard error."""
 HARM, FEWEST_BLOCKS = 0.1, 3
 """Else it must help in so many parts, and lose no more than this share of what it gains in the others: many rules matter for some weeks."""
-EXPLAINED, EXPLAINED_HARM = 0.2, 0.3
-"""Two parts are enough where so much of the error goes, and no more than that share of what it gains is lost elsewhere."""
+EXPLAINED, EXPLAINED_HARM, NEARLY_ALL = 0.2, 0.3, 0.8
+"""Two parts are enough where so much of the error goes, and no more than that share of what it gains is lost elsewhere. One part is enough
+where nearly all of it goes."""
 FEW_BOUNDS = 3
 """So many bounds of single holders are no more than any rule can have, and are judged by all that the search sees."""
 MOST_RULES = 8
@@ -215,7 +217,7 @@ class RuleSearch:
         objection = objection_to(best, fit, rule)
         if rule.gate is not None and not objection:
             seen = gate_evidence(self.log, self.moments, rule.gate)
-            if seen.broken > FEW_BROKEN * seen.starts or seen.starts < LEAST_SURPRISE:
+            if not _is_closed(seen):
                 objection = f"{seen.broken:,} jobs started in these hours, where {seen.starts:,} were to be expected"
         if objection:
             self.rejected[rule] = objection
@@ -229,7 +231,7 @@ class RuleSearch:
             for near in near_rules(rule):
                 if near.gate is not None:
                     near = replace(near, evidence=gate_evidence(self.log, self.moments, near.gate))
-                    if near.evidence.broken > FEW_BROKEN * near.evidence.starts:
+                    if not _is_closed(near.evidence):
                         continue
                 tried = self.fit((*others, near))
                 if tried.score < best.score - share * _least_fall(best):
@@ -263,6 +265,11 @@ def _costs(fit: Fit) -> float:
     return fit.score + RULE_PENALTY * (len(fit.rules) + changes)
 
 
+def _is_closed(seen: Evidence) -> bool:
+    """Whether the log shows that hours are closed."""
+    return seen.starts >= FEWEST_EXPECTED and seen.broken <= FEW_BROKEN * seen.starts
+
+
 def _least_fall(best: Fit) -> float:
     """By how much the score must fall for a rule."""
     return min(RULE_PENALTY, PENALTY_SHARE * best.score)
@@ -287,7 +294,7 @@ def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule, count: int = 1) -> s
         fall = min(fall, float(gain.mean()))
     least = count * _least_fall(best)
     if rule.kind in (ORDER, HOURS):
-        least = max(least, CLEAR_SHARE * best.score)
+        least = max(least, CLEAR_GAIN * best.score)
     if fall <= 0 or fall < least:
         return f"the error of the waits falls by {fall:.3f} only" if fall > 0 else "the waits fit no better"
     blocks = np.array([block.mean() for block in np.array_split(gain, BLOCKS)])
@@ -296,7 +303,8 @@ def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule, count: int = 1) -> s
     helped = int((blocks > least).sum())
     is_harmless = lost <= HARM * won and helped >= FEWEST_BLOCKS
     explains = lost <= EXPLAINED_HARM * won and helped >= 2 and fall >= EXPLAINED * best.score
-    if not (is_steady or is_harmless or explains):
+    is_all = lost <= HARM * won and fall >= NEARLY_ALL * best.score
+    if not (is_steady or is_harmless or explains or is_all):
         return f"it helps in {int((blocks > 0).sum())} of {BLOCKS} parts of the log only"
     return ""
 
