@@ -1,11 +1,11 @@
-"""Hours in which some jobs never start, and minutes of the day past which no job runs, read off a log."""
+"""Hours in which some jobs never start, read off a log."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import combinations
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from models.identification.levels import HeldMoments
 from models.identification.logged_jobs import StartedJobs
-from models.identification.rules import BOUNDARY, HOURS, Edge, Evidence, IdentifiedRule
+from models.identification.rules import HOURS, Evidence, IdentifiedRule
 from simulator.limits.hours import DAY_MINUTES, wall_clock
 from traces.cluster.reservations import Gate
 
@@ -22,17 +22,16 @@ FloatArray = NDArray[np.float64]
 
 DAYS = {"working days": (0, 1, 2, 3, 4), "weekends": (5, 6), "all days": (0, 1, 2, 3, 4, 5, 6)}
 STEP_MINUTES = 30
-DAY_STEPS = DAY_MINUTES // STEP_MINUTES
+DAY_STEPS, SHORTEST_STEPS = DAY_MINUTES // STEP_MINUTES, 4
 ROUND_HOURS = (1, 2, 4, 6, 8, 12, 24)
 """Requests that a gate may stop what is above of, besides those that jobs ask for most often."""
-COMMON_REQUESTS = 6
-MOST_GATES = 6
+COMMON_REQUESTS, COMMON_SIZES = 16, 24
+MOST_GATES = 8
+"""Of those that stop long jobs, wide ones, and others each."""
 LEAST_SURPRISE = 20.0
 """Log-likelihood ratio that closed hours must have against starts at all hours alike."""
 FEW_STARTS = 0.1
 """Share of the starts that were to be expected in closed hours that may be there."""
-FEW_CROSSING = 0.35
-"""Share of the usual number of running jobs that may run past a boundary."""
 SHORTEST_DAYS = 14
 """Of a log in which hours are looked for."""
 
@@ -62,35 +61,48 @@ class _Closed:
 
 
 def gates_seen(log: StartedJobs, moments: HeldMoments) -> list[IdentifiedRule]:
-    """Gates, the most surprising first: hours in which jobs above a request, or above a number of processors, waited and hardly any
-    started."""
-    if _days(log) < SHORTEST_DAYS:
+    """Gates, the most surprising and least broken first: hours in which jobs above a request, or above a number of processors, waited and
+    hardly any started."""
+    if days_of(log) < SHORTEST_DAYS:
         return []
     seen: list[_Closed] = []
     for timezone in timezones_of(log):
         clocks = _Clocks(log, moments, timezone)
-        for words in _stopped(log):
+        for words in stopped_words(log):
             seen += clocks.closed(words)
-    seen.sort(key=lambda each: -each.surprise)
-    return [_gate_rule(each) for each in _different(seen)[:MOST_GATES]]
+    seen.sort(key=lambda each: -each.surprise * (1 - each.starts / (FEW_STARTS * each.expected)))
+    counts: Counter[tuple[bool, bool]] = Counter()
+    rules = []
+    for each in _different(seen):
+        stops = each.gate.over_time_s is not None, each.gate.over_cpus is not None
+        counts[stops] += 1
+        if counts[stops] <= MOST_GATES:
+            rules.append(_gate_rule(each))
+    return rules
 
 
-def _days(log: StartedJobs) -> float:
+def days_of(log: StartedJobs) -> float:
+    """From the first submission to the last."""
     return float(log.jobs.submit[-1] - log.jobs.submit[0]) / 86_400
 
 
-def _stopped(log: StartedJobs) -> Iterator[dict[str, int | str]]:
+def stopped_words(log: StartedJobs) -> Iterator[dict[str, int | str]]:
     """What a gate may stop: everything, or what asks for more than some time or processors, in all queues or in one."""
     yield {}
-    requests, counts = np.unique(log.jobs.limit, return_counts=True)
-    common = requests[np.argsort(-counts, kind="stable")[:COMMON_REQUESTS]].tolist()
-    for over in sorted({*common, *(hours * 3600 for hours in ROUND_HOURS)}):
-        yield {"over_time_s": int(over)}
-    for over in np.unique(np.quantile(log.jobs.procs, (0.5, 0.75, 0.9), method="inverted_cdf")).tolist():
-        yield {"over_cpus": int(over)}
+    for over in sorted({*_common(log.jobs.limit, COMMON_REQUESTS), *(hours * 3600 for hours in ROUND_HOURS)}):
+        yield {"over_time_s": over}
+    for over in sorted(_common(log.jobs.procs, COMMON_SIZES)):
+        yield {"over_cpus": over}
     queues = log.holders.get("queue")
     for name in queues.names if queues is not None and len(queues.names) > 1 else ():
         yield {"partition": name}
+
+
+def _common(values: IntArray, count: int) -> list[int]:
+    """The values that are there most often, without the largest of all."""
+    different, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts[:-1], kind="stable")[:count]
+    return [int(value) for value in different[order]]
 
 
 class _Clocks:
@@ -116,10 +128,33 @@ class _Clocks:
                 gate = Gate(days, *span, timezone=self.timezone, **words)  # type: ignore[arg-type]
                 yield _Closed(surprise, gate, count, expected)
 
+    def evidence_of(self, gate: Gate) -> Evidence:
+        """Starts that were to be expected in the hours of a gate, and those that were there."""
+        stops = stopped_by(self.log, gate_words_of(gate))
+        starts = self._by_step(stops & np.isin(self.start_day, gate.days), self.start_step, None)
+        waits = stops[self.moments.job] & np.isin(self.wait_day, gate.days)
+        waited = self._by_step(waits, self.wait_step, self.moments.weight)
+        begin, length = gate.begin_minute // STEP_MINUTES, (gate.end_minute - gate.begin_minute) % DAY_MINUTES
+        inside = np.isin(np.arange(DAY_STEPS), (begin + np.arange(length // STEP_MINUTES)) % DAY_STEPS)
+        outside = max(float(waited[~inside].sum()), 1.0)
+        rate = min(starts[~inside].sum() / outside, 4 * starts.sum() / max(waited.sum(), 1.0))
+        return Evidence(starts=round(waited[inside].sum() * rate), broken=int(starts[inside].sum()))
+
     @staticmethod
     def _by_step(chosen: NDArray[np.bool_], step: IntArray, weight: FloatArray | None) -> FloatArray:
         weights = None if weight is None else weight[chosen]
         return np.bincount(step[chosen], weights=weights, minlength=DAY_STEPS).astype(np.float64)
+
+
+def gate_evidence(log: StartedJobs, moments: HeldMoments, gate: Gate) -> Evidence:
+    """What speaks for a gate."""
+    return _Clocks(log, moments, gate.timezone).evidence_of(gate)
+
+
+def gate_words_of(gate: Gate) -> dict[str, int | str]:
+    """What a gate stops, as `stopped_words` has it."""
+    words = {"over_time_s": gate.over_time_s, "over_cpus": gate.over_cpus, "partition": gate.partition}
+    return {name: word for name, word in words.items() if word not in (None, "")}
 
 
 def stopped_by(log: StartedJobs, words: dict[str, int | str]) -> NDArray[np.bool_]:
@@ -145,18 +180,23 @@ def _most_surprising(starts: FloatArray, waited: FloatArray) -> tuple[int, int, 
     and the starts that were to be expected. None where none is surprising."""
     if starts.sum() < LEAST_SURPRISE or waited.sum() == 0:
         return None
-    best: tuple[int, int, float, int, float] | None = None
-    for length in range(2, DAY_STEPS):
-        inside = np.array([np.take(starts, range(b, b + length), mode="wrap").sum() for b in range(DAY_STEPS)])
-        under = np.array([np.take(waited, range(b, b + length), mode="wrap").sum() for b in range(DAY_STEPS)])
-        rate = (starts.sum() - inside) / np.maximum(waited.sum() - under, 1.0)
-        expected = under * np.minimum(rate, starts.sum() / waited.sum() * 4)
-        surprise = expected - inside + inside * np.log(np.maximum(inside, 1e-9) / np.maximum(expected, 1e-9))
-        surprise[inside > FEW_STARTS * expected] = 0.0
-        k = int(np.argmax(surprise))
-        if surprise[k] >= LEAST_SURPRISE and (best is None or surprise[k] > best[2]):
-            best = (k, length, float(surprise[k]), int(inside[k]), float(expected[k]))
-    return best
+    inside, under = _in_spans(starts), _in_spans(waited)
+    rate = (starts.sum() - inside) / np.maximum(waited.sum() - under, 1.0)
+    expected = under * np.minimum(rate, starts.sum() / waited.sum() * 4)
+    surprise = expected - inside + inside * np.log(np.maximum(inside, 1e-9) / np.maximum(expected, 1e-9))
+    surprise[inside > FEW_STARTS * expected] = 0.0
+    length, begin = np.unravel_index(int(np.argmax(surprise)), surprise.shape)
+    if surprise[length, begin] < LEAST_SURPRISE:
+        return None
+    place = (length, begin)
+    return int(begin), int(length) + SHORTEST_STEPS, float(surprise[place]), int(inside[place]), float(expected[place])
+
+
+def _in_spans(values: FloatArray) -> FloatArray:
+    """Sums over all spans of the day, float64 (lengths from SHORTEST_STEPS on, begins)."""
+    total = np.concatenate([[0.0], np.cumsum(np.concatenate([values, values]))])
+    begin = np.arange(DAY_STEPS)
+    return total[begin + np.arange(SHORTEST_STEPS, DAY_STEPS)[:, None]] - total[begin]
 
 
 def _different(seen: list[_Closed]) -> list[_Closed]:
@@ -169,12 +209,8 @@ def _different(seen: list[_Closed]) -> list[_Closed]:
 
 
 def _alike(gate: Gate, other: Gate) -> bool:
-    same = (gate.days, gate.over_cpus, gate.partition, gate.timezone) == (
-        other.days,
-        other.over_cpus,
-        other.partition,
-        other.timezone,
-    )
+    """Clocks with and without summer time are alike."""
+    same = (gate.days, gate.over_cpus, gate.partition) == (other.days, other.over_cpus, other.partition)
     times = [0 if each.over_time_s is None else each.over_time_s for each in (gate, other)]
     near = max(times) <= 1.5 * min(times)
     return same and near
@@ -183,45 +219,3 @@ def _alike(gate: Gate, other: Gate) -> bool:
 def _gate_rule(closed: _Closed) -> IdentifiedRule:
     evidence = Evidence(starts=round(closed.expected), broken=closed.starts)
     return IdentifiedRule(HOURS, "queue" if closed.gate.partition else "all", gate=closed.gate, evidence=evidence)
-
-
-def boundaries_seen(log: StartedJobs) -> list[IdentifiedRule]:
-    """Minutes of the day past which hardly any job runs, all of them together first, then each alone."""
-    if _days(log) < SHORTEST_DAYS:
-        return []
-    made: list[IdentifiedRule] = []
-    for timezone in timezones_of(log):
-        for days in DAYS.values():
-            minutes = _rarely_crossed(log, timezone, days)
-            for count in range(min(len(minutes), 2), 0, -1):
-                for some in combinations(minutes[:3], count):
-                    edges = tuple(Edge(days, minute, timezone) for minute, _, _ in some)
-                    evidence = Evidence(
-                        starts=round(sum(usual for _, _, usual in some)), broken=sum(across for _, across, _ in some)
-                    )
-                    made.append(IdentifiedRule(BOUNDARY, "all", edges=edges, evidence=evidence))
-    return made
-
-
-def _rarely_crossed(log: StartedJobs, timezone: str, days: tuple[int, ...]) -> list[tuple[int, int, float]]:
-    """Minute of the day, running jobs past it in all, and running jobs at a usual minute, for those that are a valley among the others."""
-    zero = log.zero_s or 0
-    begin, end = int(log.jobs.submit[0]), int(log.jobs.submit[-1])
-    step = STEP_MINUTES * 60
-    seconds = np.arange((zero + begin) // step * step, zero + end, step)
-    minute, day = wall_clock(seconds, timezone)
-    at = seconds - zero
-    starts, ends = np.sort(log.start), np.sort(log.start + log.jobs.runtime)
-    running = np.searchsorted(starts, at) - np.searchsorted(
-        ends, at, side="right"
-    )  # began before and ends after this second
-    chosen = np.isin(day, days)
-    across = np.bincount(minute[chosen] // STEP_MINUTES, running[chosen], DAY_STEPS).astype(np.float64)
-    usual = float(np.median(across))
-    low = [k for k in range(DAY_STEPS) if across[k] <= FEW_CROSSING * usual and across[k] == _around(across, k).min()]
-    low.sort(key=lambda k: across[k])
-    return [(k * STEP_MINUTES, int(across[k]), usual) for k in low] if usual >= LEAST_SURPRISE else []
-
-
-def _around(values: FloatArray, place: int, reach: int = 2) -> FloatArray:
-    return np.take(values, range(place - reach, place + reach + 1), mode="wrap")

@@ -29,6 +29,7 @@ LIMIT_WORDS = {
 }
 """What a kind of limit counts, and of what resource, in the words of the cluster file."""
 _REPEATS = {(0, 1, 2, 3, 4): "weekday", (5, 6): "weekend", (0, 1, 2, 3, 4, 5, 6): "daily"}
+"""Of more than one day."""
 
 
 @dataclass(frozen=True)
@@ -91,16 +92,16 @@ def _found_gate(gate: Gate) -> Gate:
 
 
 def _reservation(edge: Edge, begin_s: int) -> AdvanceReservation:
-    """Of all processors for a moment, on each of the edge's days."""
+    """Of all processors, on each of the edge's days."""
     import numpy as np
 
     minutes = np.arange(begin_s // 60, begin_s // 60 + 8 * 1440, dtype=np.int64) * 60
     minute, day = wall_clock(minutes, edge.timezone)
     first = int(minutes[(minute == edge.minute) & np.isin(day, edge.days)][0])
-    name = f"boundary-{edge.minute // 60:02d}{edge.minute % 60:02d}"
-    return AdvanceReservation(
-        name, first, first + BOUNDARY_S, repeats=_REPEATS[edge.days], timezone=edge.timezone, origin=FOUND
-    )
+    name = f"{'closed' if edge.minutes else 'boundary'}-{edge.minute // 60:02d}{edge.minute % 60:02d}"
+    repeats = "weekly" if len(edge.days) == 1 else _REPEATS[edge.days]
+    end_s = first + max(edge.minutes * 60, BOUNDARY_S)
+    return AdvanceReservation(name, first, end_s, repeats=repeats, timezone=edge.timezone, origin=FOUND)
 
 
 def declared_rules(cluster: ClusterDescription, log: StartedJobs) -> list[IdentifiedRule]:

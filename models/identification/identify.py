@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.identification.closed_hours import boundaries_seen, gates_seen
+from models.identification.boundaries import boundaries_seen, closures_seen
+from models.identification.closed_hours import gates_seen
 from models.identification.descriptions import declared_rules
 from models.identification.levels import HeldMoments, held_moments
 from models.identification.logged_jobs import StartedJobs
@@ -19,12 +20,13 @@ from models.identification.rules import (
     BACKFILL,
     LIMIT_KINDS,
     ORDER,
+    RUNNING_JOBS,
     SIZE,
     Bound,
     IdentifiedRule,
     RejectedRule,
 )
-from models.identification.search import Advance, RuleSearch, as_rejected, rule_slot
+from models.identification.search import FEW_BOUNDS, Advance, RuleSearch, as_rejected, rule_slot
 from models.identification.sentences import sentence_of
 from models.judging.fidelity import Agreement, agreement_of
 from models.judging.size_over_time import SizeOverTime, in_use, sizes_in_use
@@ -33,9 +35,11 @@ from traces.cluster.description import ClusterDescription
 FEWEST_IN_A_LOG = 200
 LEAST_KEPT = 0.6
 """Share of the holders that could have had more and that must keep a common limit, so that it is tried."""
-MOST_BROKEN = 0.05
+MOST_BROKEN = 0.005
 """Share of the starts that it may forbid."""
-BUDGET = 400
+LEAST_EXPLAINED = 0.2
+"""Share of waiting beside room that a limit on processors must explain. A limit on jobs that few reach may explain less."""
+BUDGET = 1500
 ORDERS = ("SJF", "SAF", "bounded-key", "smallest", "largest", "LJF", "LCFS")
 FIRST_HALF_LIVES = (1, 7, 30)
 """Days, of fair share. The search refines them."""
@@ -156,7 +160,7 @@ class Candidates:
             advance(0.08 * number / len(scopes), "levels while jobs wait")
             made += self._limits(scope)
         advance(0.08, "hours")
-        made += gates_seen(self.log, self.moments) + boundaries_seen(self.log)
+        made += gates_seen(self.log, self.moments) + boundaries_seen(self.log) + closures_seen(self.log)
         made += self._sizes() + self._orders()
         made += [IdentifiedRule(BACKFILL, "all", word=word) for word in BACKFILLS]
         return [rule for rule in dict.fromkeys(made) if rule_slot(rule) not in self.slots]
@@ -171,11 +175,16 @@ class Candidates:
                 else:
                     made.append(rule)
             for reading in readings_for(span[1] - span[0]) if scope != "all" else ():
-                read = span if reading.months else (span[0], self.middle)
+                is_few = len(pressure.names) <= FEW_BOUNDS
+                read = span if reading.months or is_few else (span[0], self.middle)
                 rule_of_each = own_limits(pressure, kind, reading, read, self.procs)
-                if rule_of_each is not None:
+                if rule_of_each is None:
+                    continue
+                made.append(rule_of_each)
+                if reading.months or not is_few:
                     self.readings.setdefault(rule_of_each, reading)
-                    made.append(rule_of_each)
+                elif len(rule_of_each.bounds) > 1:
+                    made += [replace(rule_of_each, bounds=(bound,)) for bound in rule_of_each.bounds]
         return made
 
     def _sizes(self) -> list[IdentifiedRule]:
@@ -241,4 +250,6 @@ def _unlikely(rule: IdentifiedRule) -> str:
         return f"{seen.kept:,} of {seen.holders:,} that could have had more keep it"
     if seen.broken > MOST_BROKEN * seen.starts:
         return f"{seen.broken:,} of {seen.starts:,} starts break it"
+    if rule.kind != RUNNING_JOBS and seen.explained < LEAST_EXPLAINED:
+        return f"it explains {seen.explained:.0%} of the waiting while there was room"
     return ""

@@ -72,9 +72,9 @@ def _fixed(pressure: Pressure, kind: str, reading: BoundReading, span: tuple[int
         value, gain = likeliest_bound(levels, wanted[own], pressure.weight[own])
         if reading.quantile is not None:
             value = int(np.quantile(levels, reading.quantile, method="inverted_cdf"))
-        elif gain < LEAST_GAIN:
-            continue
-        if value < most:
+            over = pressure.weight[own][wanted[own] > value].sum() / pressure.weight[own].sum()
+            gain = float(over - (levels > value).mean())
+        if value < most and gain >= LEAST_GAIN:
             yield Bound(pressure.names[holder], span[0], value)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.identification.closed_hours import stopped_by
+from models.identification.closed_hours import gate_words_of, stopped_by
 from models.identification.logged_jobs import StartedJobs
 from models.identification.orders import queue_policy
 from models.identification.plateaus import holders_of
@@ -46,6 +47,8 @@ DEFAULT_ORDER, DEFAULT_BACKFILL = "FCFS", "easy"
 QUEUE_ORDER = "queues:"
 """Beginning of the word of an order in which one queue goes before another."""
 FAIRSHARE = "fairshare"
+GATES_S = 365 * 86_400
+"""How long after the last submission gates come back. Then they are open."""
 BOUNDARY_S = 1
 """How long a boundary takes all processors: no job runs past it."""
 
@@ -125,9 +128,12 @@ def start_gate(rule: IdentifiedRule, log: StartedJobs) -> StartGate:
     """A gate on the jobs of a log with dates."""
     assert rule.gate is not None and log.zero_s is not None
     gate = rule.gate
-    words = {"over_time_s": gate.over_time_s, "over_cpus": gate.over_cpus, "partition": gate.partition}
-    stops = stopped_by(log, {name: word for name, word in words.items() if word not in (None, "")})
-    return StartGate(stops, gate_changes(gate, log.zero_s, int(log.jobs.submit[0]), int(log.jobs.submit[-1])))
+    changes = _gate_changes(gate, log.zero_s, int(log.jobs.submit[0]), int(log.jobs.submit[-1]))
+    until = int(np.searchsorted(changes, int(log.jobs.submit[-1]) + GATES_S))
+    return StartGate(stopped_by(log, gate_words_of(gate)), changes[: until + until % 2])
+
+
+_gate_changes = lru_cache(1024)(gate_changes)
 
 
 def boundary_rows(edges: Sequence[Edge], log: StartedJobs, procs: int) -> list[tuple[int, int, int, int]]:
@@ -143,7 +149,7 @@ def boundary_rows(edges: Sequence[Edge], log: StartedJobs, procs: int) -> list[t
         minute, day = wall_clock(half_hours, edge.timezone)
         for second in half_hours[(minute == edge.minute) & np.isin(day, edge.days)].tolist():
             begin = second - log.zero_s
-            rows.append((begin, begin + BOUNDARY_S, procs, begin - early))
+            rows.append((begin, begin + max(edge.minutes * 60, BOUNDARY_S), procs, begin - early))
     return rows
 
 

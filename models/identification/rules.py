@@ -9,8 +9,8 @@ from traces.cluster.reservations import Gate
 RUNNING_JOBS, RUNNING_CPU, OUTSTANDING_CPU = "running jobs", "running cpu", "outstanding cpu"
 HOURS, BOUNDARY, SIZE, ORDER, BACKFILL = "hours", "boundary", "size", "order", "backfill"
 """Kinds of rules. The first three are limits: on running jobs, on their processors, on the processor-seconds that they may still use.
-HOURS is a gate. BOUNDARY is a time of day past which no job may run. SIZE is the cluster's processors. ORDER is who comes first, BACKFILL
-who may go past a job that does not fit."""
+HOURS is a gate. BOUNDARY is a time of day past which no job may run, or a time in which none may. SIZE is the cluster's processors. ORDER
+is who comes first, BACKFILL who may go past a job that does not fit."""
 LIMIT_KINDS = (RUNNING_JOBS, RUNNING_CPU, OUTSTANDING_CPU)
 SCOPES = ("user", "account", "group", "queue", "all")
 """Whose jobs a limit counts together."""
@@ -43,11 +43,12 @@ class Bound:
 
 @dataclass(frozen=True)
 class Edge:
-    """A minute of some days past which no job may run. days: 0 is Monday."""
+    """A minute of some days past which no job may run. days: 0 is Monday. minutes: for how long, 0 for a moment."""
 
     days: tuple[int, ...]
     minute: int
     timezone: str
+    minutes: int = 0
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,9 @@ def sentence_of(rule: IdentifiedRule) -> str:
         seen = rule.evidence
         return f"{gate_words(rule.gate)}: {seen.broken:,} did, where {seen.starts:,} were to be expected."
     if rule.kind == BOUNDARY:
-        words = " and ".join(edge_words(edge) for edge in rule.edges)
-        seen = rule.evidence
-        return f"No job runs past {words}: {seen.broken:,} did, where {seen.starts:,} were to be expected."
+        words, seen = " and ".join(edge_words(edge) for edge in rule.edges), rule.evidence
+        past = "" if rule.edges[0].minutes else "past "
+        return f"No job runs {past}{words}: {seen.broken:,} did, where {seen.starts:,} were to be expected."
     if rule.kind == ORDER:
         return f"Jobs start in the order of {rule.word}."
     if rule.kind == BACKFILL:
@@ -86,6 +86,9 @@ def gate_words(gate: Gate) -> str:
 
 def edge_words(edge: Edge) -> str:
     """Such as "08:00 on Monday to Friday"."""
+    if edge.minutes:
+        until = clock_words((edge.minute + edge.minutes) % 1440)
+        return f"from {clock_words(edge.minute)} to {until} on {days_words(edge.days)} ({edge.timezone})"
     return f"{clock_words(edge.minute)} on {days_words(edge.days)} ({edge.timezone})"
 
 

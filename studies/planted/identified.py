@@ -114,13 +114,14 @@ def cluster_of(identification: Identification, workload: Workload) -> PlantedClu
 
 
 def _reservation(edge: Edge, workload: Workload) -> AdvanceReservation:
-    """What a boundary stands for: a second of the week at which nothing runs."""
+    """A second of the week, or hours, in which nothing runs."""
     zone = ZoneInfo(edge.timezone)
     moment = datetime.fromtimestamp(workload.zero_s, UTC).astimezone(zone).replace(hour=0, minute=0, second=0)
     moment += timedelta(days=(edge.days[0] - moment.weekday()) % 7, minutes=edge.minute)
     begin_s = int(moment.timestamp())
     repeats = "weekly" if len(edge.days) == 1 else "daily"
-    return AdvanceReservation("boundary", begin_s, begin_s + 1, repeats=repeats, timezone=edge.timezone)
+    end_s = begin_s + max(edge.minutes * 60, 1)
+    return AdvanceReservation("boundary", begin_s, end_s, repeats=repeats, timezone=edge.timezone)
 
 
 def _limits(rule: IdentifiedRule, workload: Workload) -> list[Limit]:

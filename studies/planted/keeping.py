@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,9 @@ def planted_results(series: int, numbers: Iterable[int], of: int, kept_alone: bo
         wanted = [number for number in wanted if number not in missing]
     elif missing:
         with (
-            ProcessPoolExecutor(WORKERS, initializer=os.nice, initargs=(NICE,)) as pool,
+            ProcessPoolExecutor(
+                WORKERS, get_context("spawn"), os.nice, (NICE,)
+            ) as pool,  # a fork may hold a lock of a thread
             progress_bar(f"planted clusters of series {series}", len(missing)) as bar,
         ):
             running = [pool.submit(keep_result, folder, series, number, of) for number in missing]

@@ -38,6 +38,8 @@ def recovery_of(planted: PlantedLog, identified: PlantedCluster) -> RecoveryScor
     """How well the rule of a planted cluster was recovered. Without a rule, kind and value are right where nothing is claimed."""
     ours, theirs = signatures(planted.cluster), signatures(identified)
     surplus = {each for each in theirs - ours if each[0] != SHARES}
+    if planted.kind == NONE:
+        return RecoveryScore(not surplus, not surplus, _words(surplus))
     kind = bool(ours) and ours <= theirs
     value = kind and _is_near(planted, identified)
     if planted.kind == RESERVED and not value:
@@ -47,9 +49,11 @@ def recovery_of(planted: PlantedLog, identified: PlantedCluster) -> RecoveryScor
         kind = bool(by_queue) and by_queue.keys() <= dict(planted.cluster.partitions).keys()
         value = kind and _owned_alike(dict(planted.cluster.partitions), by_queue)
         surplus = surplus - {(LIMIT, "running cpu", "queue")} if kind else surplus
-    if planted.kind == NONE:
-        kind = value = not surplus
-    return RecoveryScore(kind, value, tuple(sorted(" ".join(each).strip() for each in surplus)))
+    return RecoveryScore(kind, value, _words(surplus))
+
+
+def _words(surplus: set[Signature]) -> tuple[str, ...]:
+    return tuple(sorted(" ".join(each).strip() for each in surplus))
 
 
 def signatures(cluster: PlantedCluster) -> set[Signature]:
@@ -152,11 +156,15 @@ def _sizes_alike(hidden: PlantedCluster, identified: PlantedCluster, workload: W
 def _as_hours(
     planted: PlantedLog, identified: PlantedCluster, surplus: set[Signature]
 ) -> tuple[bool, bool, set[Signature]]:
-    """A weekly reservation of all nodes may come out as a second of the week at which nothing runs, and hours in which nothing starts."""
+    """A weekly reservation of all nodes may come out as a moment of the week past which nothing runs, or as hours in which nothing starts.
+    Its value is right where begin and length are."""
     ours = planted.cluster.reservations[0]
+    weekly = [each for each in identified.reservations if each.repeats == "weekly"]
     gates = [gate for gate in identified.gates if gate.over_time_s is None and gate.over_cpus is None]
     lengths = [((gate.end_minute - gate.begin_minute) % DAY_MINUTES) * 60 for gate in gates if len(gate.days) == 1]
-    apart = [(other.begin_s - ours.begin_s) % WEEK_S for other in identified.reservations if other.repeats == "weekly"]
     is_near = [abs(length - (ours.end_s - ours.begin_s)) <= NEAR_MINUTES * 60 for length in lengths]
-    is_near += [min(second, WEEK_S - second) <= NEAR_MINUTES * 60 for second in apart]
-    return bool(is_near), any(is_near), surplus - {(HOURS, "", "")} if gates else surplus
+    begins = [min((each.begin_s - ours.begin_s) % WEEK_S, (ours.begin_s - each.begin_s) % WEEK_S) for each in weekly]
+    ends = [abs((each.end_s - each.begin_s) - (ours.end_s - ours.begin_s)) for each in weekly]
+    right = any(max(pair) <= NEAR_MINUTES * 60 for pair in zip(begins, ends, strict=True))
+    kind = any(is_near) or any(begin <= NEAR_MINUTES * 60 for begin in begins)
+    return kind, right, surplus - {(HOURS, "", "")} if gates else surplus

@@ -1,4 +1,4 @@
-"""Hours that were closed, and minutes past which nothing ran, are seen; days without either show none."""
+"""Tests of models/identification: closed_hours, boundaries. What was closed is seen; days without such hours show none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from models.identification.closed_hours import boundaries_seen, gates_seen, stopped_by, timezones_of
+from models.identification.boundaries import boundaries_seen, closures_seen
+from models.identification.closed_hours import gates_seen, stopped_by, timezones_of
 from models.identification.levels import held_moments
 from models.identification.rules import BOUNDARY, HOURS, Edge, IdentifiedRule
 from tests.models.identification.hidden import PROCS, hidden_log
@@ -35,11 +36,20 @@ def test_boundaries_are_seen_together() -> None:
     assert [480, 1020] in minutes
 
 
+def test_a_closed_morning_of_the_week_is_seen_and_no_day_without_one() -> None:
+    closed = Edge((1,), 8 * 60, "Europe/Berlin", minutes=6 * 60)
+    log = hidden_log(IdentifiedRule(BOUNDARY, "all", edges=(closed,)), count=4000)
+    edges = [edge for rule in closures_seen(log) for edge in rule.edges]
+    near = [edge for edge in edges if edge.days == closed.days and edge.timezone == closed.timezone]
+    assert any(edge.minute <= closed.minute < 840 <= edge.minute + edge.minutes for edge in near)
+    assert not closures_seen(hidden_log(count=4000))
+
+
 def test_a_log_without_dates_or_of_a_week_shows_no_hours() -> None:
     log = hidden_log(count=400, days=60)
     assert timezones_of(replace(log, zero_s=None)) == ()
     short = hidden_log(count=400, days=7)
-    assert gates_seen(short, held_moments(short, PROCS)) == boundaries_seen(short) == []
+    assert gates_seen(short, held_moments(short, PROCS)) == boundaries_seen(short) == closures_seen(short) == []
 
 
 def test_whom_a_gate_stops() -> None:

@@ -6,8 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from models.identification.rules import HOURS, ORDER, RUNNING_JOBS, Bound, IdentifiedRule
-from models.identification.search import Fit, RuleSearch, as_rejected, neighbours_of, objection_to, rule_slot
+from models.identification.rules import BOUNDARY, HOURS, ORDER, RUNNING_JOBS, Bound, Edge, IdentifiedRule
+from models.identification.search import (
+    Fit,
+    RuleSearch,
+    as_rejected,
+    is_better,
+    neighbours_of,
+    objection_to,
+    rule_slot,
+)
 from tests.models.identification.hidden import PROCS, hidden_log
 from traces.cluster.reservations import Gate
 
@@ -51,3 +59,17 @@ def test_slots_and_neighbours() -> None:
     assert rule_slot(TRUE) == rule_slot(FALSE) != rule_slot(gate)
     begins = {near.gate.begin_minute for near in neighbours_of(gate) if near.gate is not None}
     assert begins == {30, 0, 60, 90, 1410} and not list(neighbours_of(TRUE))
+    closed = Edge((1,), 60, "UTC", 120)
+    near = [rule.edges[0] for rule in neighbours_of(IdentifiedRule(BOUNDARY, "all", edges=(closed,)))]
+    assert [edge.minute for edge in near] == [90, 120]
+    assert {edge.minute + edge.minutes for edge in near} == {180}  # a later begin leaves the end where it was
+
+
+def test_an_order_must_win_clearly_and_what_explains_much_may_rest_on_two_parts() -> None:
+    base, order = Fit((), np.ones(100)), IdentifiedRule(ORDER, "all", word="SJF")
+    little = Fit((order,), np.full(100, 0.95))
+    assert objection_to(base, little, order) and not objection_to(base, little, TRUE)
+    assert not is_better(base, little) and is_better(base, replace(little, errors=np.full(100, 0.85)))
+    twice = np.ones(100) - np.where(np.arange(100) < 20, 0.9, 0.0)
+    assert not objection_to(base, Fit((), twice - 0.03), TRUE)
+    assert objection_to(base, Fit((), twice + np.where(np.arange(100) >= 70, 0.3, 0.0)), TRUE)
