@@ -280,7 +280,7 @@ def test_a_name_of_a_log_ends_no_element() -> None:
 
 # render: The report of a source, from the warehouse of a finished run.
 
-SECTIONS = ("Summary", "What happened", "What would change", "Details")
+SECTIONS = ("Summary", "What happened", "What too long requests cost", "What would change", "Details")
 
 
 @pytest.fixture(scope="module")

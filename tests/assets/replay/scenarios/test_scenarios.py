@@ -73,6 +73,7 @@ ROWS = pl.DataFrame(
         "user_name": ["ann", "ann", "bob", None],
         "account": ["x", "x", None, "y"],
         "queue": ["a", "b", "b", None],
+        "qos": ["normal", "normal", "normal", "normal"],
     }
 )
 WAITS = pl.DataFrame({"job_index": [0, 1, 3], "base_wait_s": [0, 7200, 3600], "wait_s": [3600, 14_400, 0]})
@@ -80,10 +81,12 @@ WAITS = pl.DataFrame({"job_index": [0, 1, 3], "base_wait_s": [0, 7200, 3600], "w
 
 def test_groups_are_accounts_sizes_and_queues() -> None:
     labels = labelled_jobs(ROWS, 64)
-    assert labels.columns == ["job_index", "account", "size", "queue"]
+    assert labels.columns == ["job_index", "account", "user", "size", "queue"]
     assert labels["account"].to_list() == ["x", "x", NONE, "y"]
     assert labels["size"].to_list() == ["serial", "small", "medium", "large"]
     assert labels["queue"].to_list() == ["a", "b", "b", NONE]
+    several = labelled_jobs(ROWS.with_columns(qos=pl.Series(["high", None, "high", None])), 64)
+    assert several["qos"].to_list() == ["high", NONE, "high", NONE]
 
 
 def test_users_where_there_is_no_account_and_no_queue_where_all_are_of_one() -> None:

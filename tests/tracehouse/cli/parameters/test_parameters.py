@@ -98,6 +98,7 @@ def test_what_is_begun_is_completed() -> None:
         "SAF",
         "SRF",
         "SEXP",
+        *(f"searched:{point}" for point in ("cautious", "balanced", "fast")),
     ]
     assert [item.value for item in complete_backfilling(CONTEXT, PARAMETER, "easy")] == ["easy", "easy-sjbf"]
     assert [item.value for item in complete_assets(CONTEXT, PARAMETER, "+marts/l")] == ["+marts/leaderboard"]
