@@ -7,6 +7,7 @@ import dagster as dg
 from assets.common.asset import asset
 from assets.common.storage import report_path, write_whole
 from assets.evaluation.fidelity import fidelity
+from assets.evaluation.job_wait_causes import job_wait_causes
 from assets.evaluation.leaderboard import leaderboard
 from assets.evaluation.replay_evaluation import replay_evaluation
 from assets.operations.trace_health import trace_health
@@ -20,7 +21,10 @@ from warehouse import Warehouse
 
 @asset(
     "marts.report",
-    deps=[leaderboard, replay_evaluation, fidelity, replay_runs, trace_health, scheduling_policy, runtime_predictions],
+    deps=[
+        *(leaderboard, replay_evaluation, fidelity, replay_runs, trace_health, job_wait_causes),
+        *(scheduling_policy, runtime_predictions),
+    ],
     table=None,
     kinds={"html"},
 )

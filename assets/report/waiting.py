@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from assets.evaluation.job_wait_causes import stored_causes
 from assets.operations.cluster_check import described_cluster
 from assets.replay.own.over_asking import over_asking
-from assets.replay.own.wait_causes import WaitCauses, wait_causes
+from assets.replay.own.wait_causes import WaitCauses
 from assets.report.look import charts
 from assets.report.page import Block, Chart, Heading, Section, Table, unique_labels
 from assets.report.words import duration_text, share
 from simulator.slurm.waiting.words import CAUSE_WORDS
 from warehouse import Warehouse, first_row
 
-LONGEST_EXPLAINED = 500_000
-"""Longer logs have no such section, since it would take minutes: `tracehouse why` has it."""
 LONGEST_REPLAYED = 20_000
 """Jobs of a log whose replays with better requests the report waits for: `tracehouse who --waste` has those of longer ones."""
 MOST_EXPLAINED = 8
@@ -21,16 +20,18 @@ FEWEST_SHARE = 0.005
 
 
 def waiting_section(warehouse: Warehouse, source: str) -> Section | None:
-    """None for a source whose cluster nobody has described, where nobody has waited, and for a very long log."""
+    """None for a source whose cluster nobody has described, and where nobody has waited."""
     with warehouse.read() as connection:
-        jobs = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
-    if jobs is None or not 0 < jobs[0] <= LONGEST_EXPLAINED or described_cluster(warehouse, source) is None:
+        waited = first_row(connection, "SELECT 1 FROM core.jobs WHERE source = ? AND wait_s > 0 LIMIT 1", [source])
+    if waited is None or described_cluster(warehouse, source) is None:
         return None
-    try:
-        causes = wait_causes(warehouse, source)
-    except ValueError as error:
-        return Section("Why jobs waited", [f"Nobody can say it: {error}."])
-    return Section("Why jobs waited", waiting_blocks(causes)) if causes.jobs["wait_s"].sum() else None
+    causes = stored_causes(warehouse, source)
+    if causes is None:
+        return Section(
+            "Why jobs waited",
+            [f"No causes are stored of this log: `tracehouse why {source}` finds them, or says why not."],
+        )
+    return Section("Why jobs waited", waiting_blocks(causes))
 
 
 def waiting_blocks(causes: WaitCauses) -> list[Block]:

@@ -247,6 +247,7 @@ LINEAGE = {
     },
     "marts/operations": {"core/jobs"},
     "marts/trace_health": {"core/jobs"},
+    "marts/job_wait_causes": {"core/jobs"},
     "replay/fidelity": {"core/jobs"},
     "replay/runs": {"core/jobs"},
     "replay/placement": {"core/jobs"},
@@ -272,6 +273,7 @@ LINEAGE = {
     "marts/report": {
         "marts/leaderboard",
         "marts/trace_health",
+        "marts/job_wait_causes",
         "replay/evaluation",
         "replay/fidelity",
         "replay/runs",
@@ -362,6 +364,7 @@ def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None
         "wait_quantiles_ascend",
         "one_policy_is_in_use",
         "launches_fit_their_jobs",
+        "causes_add_up",
     }
 
 

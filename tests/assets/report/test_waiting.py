@@ -9,6 +9,7 @@ import pytest
 from assets.common.storage import open_warehouse
 from assets.report.page import Chart, Table
 from assets.report.waiting import requests_section, waiting_section
+from tests.assets.evaluation.test_job_wait_causes import materialized
 from tests.assets.replay.own.homes import own_home
 from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
 from tests.tiny import busy_log, warehouse_of
@@ -16,6 +17,9 @@ from tests.tiny import busy_log, warehouse_of
 
 def test_hours_by_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    section = waiting_section(open_warehouse(), "mine")
+    assert section is not None and "`tracehouse why mine`" in str(section.blocks)  # before the asset has looked at it
+    materialized(open_warehouse())
     section = waiting_section(open_warehouse(), "mine")
     assert section is not None and any(isinstance(block, Chart) for block in section.blocks)
     [table] = [block for block in section.blocks if isinstance(block, Table)]

@@ -26,7 +26,8 @@ ASSET_NAMES = (
         "experiments/transfer",
     ),
     *("features/job_features", "features/similar_jobs"),
-    *("marts/leaderboard", "marts/operations", "marts/prediction_error", "marts/report", "marts/trace_health"),
+    *("marts/job_wait_causes", "marts/leaderboard", "marts/operations"),
+    *("marts/prediction_error", "marts/report", "marts/trace_health"),
     *(
         "policies/agents",
         "policies/population",
