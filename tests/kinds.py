@@ -189,6 +189,7 @@ THOROUGH = {
         "tests/assets/report/test_page_in_browser.py",
         "tests/pipelines/web/test_services.py",
         "tests/test_documents.py",
+        "tests/tracehouse/app/test_app.py::test_in_a_browser*",
         "tests/tracehouse/test_tracehouse.py::test_examples_of_docstrings*",
         "tests/test_pictures.py",
         "tests/test_site.py",

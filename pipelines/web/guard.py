@@ -38,9 +38,9 @@ _ADDED_HEADERS = [
 class Guard:
     """An ASGI application that lets only harmless and same-origin requests through to another one."""
 
-    def __init__(self, application: Application, names: AllowedNames) -> None:
-        self.application = application
-        self.names = names
+    def __init__(self, application: Application, names: AllowedNames, start_page: str | None = START_PAGE) -> None:
+        """start_page: where the address without a path leads to, None for a page of its own."""
+        self.application, self.names, self.start_page = application, names, start_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or hands it on."""
@@ -73,9 +73,9 @@ class Guard:
             reason, receive = await _take_json(scope, receive)
         if reason is not None:
             await _reply(403, f"tracehouse refused this request: {reason}\n", send_with_headers)
-        elif reads and scope["path"].rstrip("/") == scope.get("root_path", "").rstrip("/"):
+        elif self.start_page and reads and scope["path"].rstrip("/") == scope.get("root_path", "").rstrip("/"):
             await _reply(
-                302, "", send_with_headers, [(b"location", f"{scope.get('root_path', '')}{START_PAGE}".encode())]
+                302, "", send_with_headers, [(b"location", f"{scope.get('root_path', '')}{self.start_page}".encode())]
             )
         else:
             await self.application(scope, receive, send_with_headers)

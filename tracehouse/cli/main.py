@@ -36,6 +36,7 @@ COMMANDS = {
     "periods": ("history.periods", "Compare two periods: what got worse, for whom, since when."),
     "who": ("history.who", "Who waited, and who wasted: by user, account or queue."),
     "why": ("history.why", "Why jobs waited: hours by cause, of one job or of many."),
+    "app": ("app", "Open a page of what-if questions on this machine."),
     "what-if": ("what_if", "Compare scenarios of a file with the source as it is."),
     "place": ("place", "Choose idle nodes for jobs that start together."),
     "wait": ("predicting.wait", "How long would a job wait?"),

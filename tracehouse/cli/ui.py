@@ -17,7 +17,7 @@ EVERY_ADDRESS = ("0.0.0.0", "::")
 """To listen on. Browsers use another one."""
 
 
-def _check_port(host: str, port: int) -> None:
+def check_port(host: str, port: int) -> None:
     """Raises ValueError, with a port that is free, where nobody can listen there."""
     try:
         _listen(host, port)
@@ -78,7 +78,7 @@ def ui(host: str, port: int, allowed: tuple[str, ...], plug_ins: Path | None) ->
     os.environ[HOSTS_VARIABLE] = ",".join(sorted(AllowedNames.parse(",".join(names)).given))
     if plug_ins is not None:
         os.environ[FOLDER_VARIABLE] = str(plug_ins.resolve())
-    _check_port(host, port)
+    check_port(host, port)
     with dagster_instance() as instance:
         register_sources(instance, declared_sources(catalogue))
         register_sources(instance, list(catalogue.vasp), "vasp")

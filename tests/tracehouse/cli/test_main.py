@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli: completion, errors, main, replay_grade, session, ui."""
+"""Tests of tracehouse/cli: app, completion, errors, main, replay_grade, session, ui."""
 
 from __future__ import annotations
 
@@ -161,6 +161,7 @@ OPTIONS = {
     ],
     "sql": ["QUERY", "--files", "--format", "--output", "--wide"],
     "report": ["[SOURCE]...", "--period", "--from", "--to"],
+    "app": ["SOURCE", "--port"],
     "ui": ["--host", "--port", "--allow-host", "--plug-ins"],
     "wait": ["SOURCE", "--procs", "--walltime", "--user", "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json"],
     "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "--why", "squeue --json", "--json"],
