@@ -142,7 +142,7 @@ def test_commands_run(home: Home, document: str, command: str, tmp_path: Path, m
         "Resource_List.walltime=01:00:00 Exit_status=0\n"
     )
     arguments = shlex.split(command)[1:]
-    if arguments[0] == "ui":
+    if arguments[0] in ("app", "ui"):
         arguments.append("--help")
     if arguments[0] in ("run", "what-if") and "mycluster" in arguments:
         arguments = ["sources"]  # the example's cluster is the reader's own; its ingest is what can be tried here

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,7 +69,7 @@ class Control:
 
 
 def scenario_of(controls: tuple[Control, ...], given: Mapping[str, object]) -> dict[str, Any]:
-    """What a scenario of these values changes, by key; empty where all are as today. given: by name of a control; those that are missing
+    """What a scenario of these values changes, by key; empty where all are as today. given: by name of a control, without those that
     are as today. Raises ValueError for a control that the source does not have, and for a value that it cannot have."""
     unknown = given.keys() - {each.name for each in controls}
     if unknown:
@@ -212,9 +212,8 @@ def _pbs_controls(cluster: ClusterDescription) -> Iterator[Control]:
             )
 
 
-def _limits(cluster: ClusterDescription, owners: tuple[str, ...], resources: object) -> list[Limit]:
-    """Limits on what may run at a time, of all jobs or of each user, that an edit can write."""
-    assert isinstance(resources, dict | tuple)
+def _limits(cluster: ClusterDescription, owners: tuple[str, ...], resources: Collection[str]) -> list[Limit]:
+    """The first limits on what may run at a time. resources: those that an edit can write, besides jobs."""
     return [
         each
         for each in cluster.limits
@@ -226,13 +225,10 @@ def _limits(cluster: ClusterDescription, owners: tuple[str, ...], resources: obj
 
 
 def _limit_label(limit: Limit) -> str:
-    of_whom = "in all" if limit.each == "all" else f"of a {limit.each}"
-    owner = (
-        "the whole cluster"
-        if limit.owner == "cluster"
-        else f"{'queue' if limit.owner == 'partition' else limit.owner} {limit.owner_name}"
-    )
-    return f"Running {limit.resource} {of_whom}, {owner}"
+    amounts = {"jobs": "Jobs", "cpu": "CPUs", "gpu": "GPUs", "nodes": "Nodes"}[limit.resource]
+    who = "all" if limit.each == "all" else f"a {limit.each}"
+    owner = {"cluster": "the whole cluster", "partition": f"queue {limit.owner_name}", "qos": f"QOS {limit.owner_name}"}
+    return f"{amounts} that {who} may have running ({owner.get(limit.owner, f'{limit.owner} {limit.owner_name}')})"
 
 
 def _nodes(cluster: ClusterDescription, edits: Callable[[ClusterDescription, list[Node], int], list[str]]) -> Control:

@@ -28,7 +28,12 @@ CHANGED = "your change"
 """The scenario, as the page of all figures names it."""
 TOP = 3
 """Groups of a kind whose waits grow and shrink most."""
-_SHOWN_FIGURES = {"mean": "average_wait_h", "median": "median_wait_h", "p95": "p95_wait_h"}
+_SHOWN_FIGURES = {
+    "mean": ("paired_base_wait_h", "paired_wait_h"),  # over all runs, where the scheduler is replayed in several phases
+    "median": ("median_wait_h", "median_wait_h"),
+    "p95": ("p95_wait_h", "p95_wait_h"),
+}
+"""Columns of the row that has the value of today, and of the value changed."""
 _POLICY = "; ".join(
     (
         *("default-src 'none'", "style-src 'unsafe-inline'", "script-src 'nonce-{}'", "connect-src 'self'"),
@@ -121,7 +126,9 @@ def answer_text(source: str, scenario: Mapping[str, Any], answer: WhatIf) -> str
         fault="",
         headline=_headline(row, has_figures),
         figures=_figures(rows[BASE], row, configuration.letters) if has_figures else [],
-        remarks=[text.removeprefix(f"{CHANGED}: ") for text in results.remarks],
+        remarks=[
+            text[0].upper() + text[1:] for text in (each.removeprefix(f"{CHANGED}: ") for each in results.remarks)
+        ],
         parts=most_changed(groups, TOP) if has_figures else [],
         changed_lines=results.plan.changed_lines.get(CHANGED, ()),
         trust=configuration.trust,
@@ -146,13 +153,14 @@ def _figures(
 ) -> list[tuple[str, str, str, str]]:
     """Name, value today, value changed, and the grade in words, of each figure that has no D."""
     figures = []
-    for figure, column in _SHOWN_FIGURES.items():
+    for figure, (before, after) in _SHOWN_FIGURES.items():
         letter = letters.get(figure)
         if letter == NO_FIGURES:
             figures.append((FIGURE_WORDS[figure], "", "", f"{letter}: {promise_of(letter, figure)}"))
             continue
         said = f"{letter}: {promise_of(letter, figure)}" if letter else "no grade"
-        figures.append((FIGURE_WORDS[figure], f"{hours(base[column])} h", f"{hours(row[column])} h", said))
+        today = (row if figure == "mean" else base)[before]
+        figures.append((FIGURE_WORDS[figure], f"{hours(today)} h", f"{hours(row[after])} h", said))
     for name, column in (("started within an hour", "started_within_1h_share"), ("processors in use", "utilisation")):
         figures.append((name, percent(base[column]), percent(row[column]), "no grade"))
     return figures
