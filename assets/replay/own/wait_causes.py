@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC
+from datetime import UTC, datetime
 
 import numpy as np
 import polars as pl
@@ -197,7 +197,11 @@ def chosen_waits(
         rows = rows.filter(pl.col("submit_s") >= bounds[0], pl.col("submit_s") < bounds[1])
         words.append(of_period)
     if rows.is_empty():
-        raise ValueError(f"no job of {source!r} was submitted in {of_period}")
+        first, last = (
+            datetime.fromtimestamp(each, UTC).date()
+            for each in (causes.jobs["submit_s"].min(), causes.jobs["submit_s"].max())
+        )
+        raise ValueError(f"no such job of {source!r} was submitted in {of_period}: the log is of {first} to {last}")
     return rows, ", ".join(words)
 
 

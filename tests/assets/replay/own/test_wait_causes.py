@@ -43,6 +43,8 @@ def test_without_a_cluster_it_is_a_row_of_processors(tmp_path: Path) -> None:
         wait_causes(warehouse, "mine", replayed=True)
     rows, words = chosen_waits(warehouse, "mine", causes, {"user": causes.jobs["user"][0]})
     assert 0 < rows.height < 400 and words.startswith("user ")
+    with pytest.raises(ValueError, match=r"no such job of 'mine' .* 2020-01.*: the log is of 2026-01-01 to 20"):
+        chosen_waits(warehouse, "mine", causes, {}, "2020-01")
     for wanted, jobs, said in (({"user": "x"}, (), "most are of"), ({}, ("none",), "no job 'none'")):
         with pytest.raises(ValueError, match=said):
             chosen_waits(warehouse, "mine", causes, wanted, jobs=jobs)
