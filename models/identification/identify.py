@@ -13,7 +13,7 @@ from models.identification.descriptions import declared_rules
 from models.identification.levels import HeldMoments, held_moments
 from models.identification.logged_jobs import StartedJobs
 from models.identification.orders import OrderEvidence, order_evidence
-from models.identification.own_bounds import BoundReading, own_limits, readings_for
+from models.identification.own_bounds import FEW_BOUNDS, BoundReading, excepted_limits, own_limits, readings_for
 from models.identification.plateaus import Pressure, common_limits, pressure_of
 from models.identification.replaying import FAIRSHARE, QUEUE_ORDER, RuledCluster
 from models.identification.rules import (
@@ -26,7 +26,7 @@ from models.identification.rules import (
     IdentifiedRule,
     RejectedRule,
 )
-from models.identification.search import FEW_BOUNDS, Advance, RuleSearch, as_rejected, rule_slot
+from models.identification.search import Advance, RuleSearch, as_rejected, rule_slot
 from models.identification.sentences import sentence_of
 from models.judging.fidelity import Agreement, agreement_of
 from models.judging.size_over_time import SizeOverTime, in_use, sizes_in_use
@@ -174,6 +174,8 @@ class Candidates:
                     self.rejected.append(RejectedRule(rule, objection))
                 else:
                     made.append(rule)
+            if scope not in ("queue", "all"):
+                made += excepted_limits(pressure, kind, span[0], self.procs)
             for reading in readings_for(span[1] - span[0]) if scope != "all" else ():
                 is_few = len(pressure.names) <= FEW_BOUNDS
                 read = span if reading.months or is_few else (span[0], self.middle)

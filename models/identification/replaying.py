@@ -120,7 +120,7 @@ def limit_on_jobs(rule: IdentifiedRule, log: StartedJobs) -> JobLimit:
         if bound.holder in number
     ]
     return JobLimit(
-        SIMULATED_COUNTS[rule.kind], np.full(count, BOUNDLESS), key, np.array(changes, dtype=np.int64).reshape(-1, 3)
+        SIMULATED_COUNTS[rule.kind], np.full(count, rule.value or BOUNDLESS), key, np.array(changes, dtype=np.int64).reshape(-1, 3)
     )
 
 

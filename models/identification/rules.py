@@ -56,7 +56,7 @@ class IdentifiedRule:
     """One rule. kind: one of the kinds above. scope: one of SCOPES. holder: the only one whom it is about, "" for each of the scope.
 
     value: the bound of a limit (jobs, processors or processor-seconds), processors of SIZE, else 0. bounds: instead of it where bounds
-    differ by holder or change. word: the policy of ORDER, and the rule of BACKFILL. gate: of HOURS. edges: of BOUNDARY. queue: the only
+    differ by holder or change; with a value, of those that are excepted from it. word: the policy of ORDER, and the rule of BACKFILL. gate: of HOURS. edges: of BOUNDARY. queue: the only
     queue whose jobs it is about, "" for all. since_s, until_s: seconds of the log's clock from which to before which it holds, None for no
     end. origin: "found" or "declared".
     """

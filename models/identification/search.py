@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from models.identification.closed_hours import gate_evidence, stopped_words
 from models.identification.levels import held_moments
 from models.identification.logged_jobs import StartedJobs
+from models.identification.own_bounds import FEW_BOUNDS
 from models.identification.replaying import FAIRSHARE, RuledCluster
 from models.identification.rules import (
     BACKFILL,
@@ -44,8 +45,6 @@ HARM, FEWEST_BLOCKS = 0.1, 3
 EXPLAINED, EXPLAINED_HARM, NEARLY_ALL = 0.2, 0.3, 0.8
 """Two parts are enough where so much of the error goes, and no more than that share of what it gains is lost elsewhere. One part is enough
 where nearly all of it goes."""
-FEW_BOUNDS = 3
-"""So many bounds of single holders are no more than any rule can have, and are judged by all that the search sees."""
 MOST_RULES = 8
 SECOND_LOOK, OF_A_SLOT = 30, 6
 """Candidates that are tried again after a rule was taken, and of them such as exclude each other."""
@@ -111,6 +110,8 @@ class RuleSearch:
             for rule in best.rules:
                 if rule.kind in (HOURS, BOUNDARY) and rule not in self.taken:
                     best = self._refined(best, rule, 0.0)
+                elif rule.kind in LIMIT_KINDS and rule.value and rule not in self.taken:
+                    best = self._seen_for_more(best, rule, candidates)
         except BudgetSpent:
             for each in candidates:
                 self.rejected.setdefault(each, "the budget of replays was spent")
@@ -238,6 +239,19 @@ class RuleSearch:
                     best = tried
             fit, rule = best, rule if best is fit else best.rules[-1]
         return fit
+
+    def _seen_for_more(self, best: Fit, rule: IdentifiedRule, candidates: Sequence[IdentifiedRule]) -> Fit:
+        """With a limit of another scope instead, which explains as much and which more holders keep: what one account shows may be the
+        limit of its users."""
+        slots = {rule_slot(each) for each in best.rules}
+        for other in candidates:
+            if (other.kind, other.queue) != (rule.kind, rule.queue) or not other.value or rule_slot(other) in slots:
+                continue
+            if other.evidence.kept > rule.evidence.kept:
+                fit = self.fit(tuple(other if each == rule else each for each in best.rules))
+                if fit.score <= best.score + _least_fall(best):
+                    return fit
+        return best
 
     def _other_thresholds(self, rule: IdentifiedRule) -> Iterator[IdentifiedRule]:
         """A gate that stops other requests or sizes."""

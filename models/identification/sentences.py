@@ -53,7 +53,7 @@ def _limit(rule: IdentifiedRule) -> str:
     if rule.holder:
         whose = f"{rule.scope.capitalize()} {rule.holder}"
     where = f" in queue {rule.queue}" if rule.queue else ""
-    if rule.bounds:
+    if rule.bounds and not rule.value:
         holders = {bound.holder for bound in rule.bounds}
         changes = any(bound.since_s != rule.bounds[0].since_s for bound in rule.bounds)
         how = ", which changes from month to month" if changes else ""
@@ -62,6 +62,8 @@ def _limit(rule: IdentifiedRule) -> str:
         own = f"{whose} has a limit of its own on {AMOUNT_NAMES[rule.kind]}{where}{how}"
         return f"{own}: seen for {len(holders):,}, with {median} in the middle."
     seen, most = rule.evidence, amount_words(rule.kind, rule.value)
+    excepted = [f"{each.holder} {amount_words(rule.kind, each.value or 0).split()[0]}" for each in rule.bounds]
+    most += f" ({', '.join(excepted)})" if excepted else ""
     return f"{whose} has at most {most}{where}: seen for {seen.kept:,} of {seen.holders:,} that could have had more."
 
 
