@@ -5,6 +5,7 @@ from __future__ import annotations
 from models.identification.rules import (
     BACKFILL,
     BOUNDARY,
+    CYCLE,
     HOURS,
     LIMIT_KINDS,
     ORDER,
@@ -44,6 +45,9 @@ def sentence_of(rule: IdentifiedRule) -> str:
         return f"Jobs start in the order of {rule.word}."
     if rule.kind == BACKFILL:
         return f"{BACKFILL_SENTENCES[rule.word]}."
+    if rule.kind == CYCLE:
+        seen = rule.evidence
+        return f"Jobs start every {rule.value:,} s only: {seen.kept:,} of {seen.starts:,} pauses between starts last as long."
     sizes = ", then ".join(f"{bound.value:,}" for bound in rule.bounds if bound.value is not None)
     return f"The cluster has {sizes} processors."
 
