@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.identification.plateaus import FEWEST_STARTS, RARE, Pressure, common_limits, evidence_of, likeliest_bound
-from models.identification.rules import RUNNING_CPU, Bound, IdentifiedRule
+from models.identification.rules import OUTSTANDING_CPU, RUNNING_CPU, Bound, IdentifiedRule
 
 IntArray = NDArray[np.int64]
 
@@ -27,7 +27,7 @@ FEWEST_HOLDERS = 3
 LEAST_GAIN = 0.3
 """Of a bound that does not change: share of waiting that it explains, less the share of starts that it forbids."""
 LEAST_GAIN_OF_FEW = 0.1
-"""The same of a queue. There are few of them, and each is replayed alone."""
+"""The same of what runs of a queue. There are few of them, and each is replayed alone."""
 FEW_BOUNDS = 3
 """So many bounds of single holders are no more than any rule can have, and are judged by all that the search sees."""
 TRIED_EXCEPTED, FEWEST_KEEPING, NEAR_PEAK = 3, 2, 0.98
@@ -100,6 +100,7 @@ def _fixed(pressure: Pressure, kind: str, reading: BoundReading, span: tuple[int
     early, inside = pressure.start < span[1], pressure.second < span[1]
     after, wanted = pressure.after[kind], pressure.wanted[kind]
     starts = np.bincount(pressure.starter[early], minlength=len(pressure.names))
+    least = LEAST_GAIN_OF_FEW if pressure.scope == "queue" and kind != OUTSTANDING_CPU else LEAST_GAIN
     for holder in np.flatnonzero(starts >= FEWEST_STARTS):
         levels, own = after[early & (pressure.starter == holder)], inside & (pressure.holder == holder)
         if not own.any():
@@ -109,7 +110,7 @@ def _fixed(pressure: Pressure, kind: str, reading: BoundReading, span: tuple[int
             value = int(np.quantile(levels, reading.quantile, method="inverted_cdf"))
             over = pressure.weight[own][wanted[own] > value].sum() / pressure.weight[own].sum()
             gain = float(over - (levels > value).mean())
-        if value < most and gain >= (LEAST_GAIN_OF_FEW if pressure.scope == "queue" else LEAST_GAIN):
+        if value < most and gain >= least:
             yield Bound(pressure.names[holder], span[0], value)
 
 

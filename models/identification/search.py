@@ -35,7 +35,7 @@ MEAN_COUNTS = 0.25
 RULE_PENALTY, PENALTY_SHARE = 0.03, 0.04
 """By how much that must fall for a rule to be taken, and by which share of it where it is small."""
 CLEAR_GAIN = 0.1
-"""By which share of it another order, or hours, must make it fall: there are many, and some fit by chance."""
+"""By which share of it another order, hours, or a limit of a queue must make it fall: there are many, and some fit by chance."""
 FEWEST_EXPECTED, FEW_BROKEN = 50, 0.02
 """Starts that were to be expected in closed hours, and the share of them that may be there, once the hours are refined."""
 BLOCKS, STEADY = 10, 2.5
@@ -97,7 +97,7 @@ class RuleSearch:
         self.rejected: dict[IdentifiedRule, str] = {}
         self.refined: set[IdentifiedRule] = set()
         self.refinements: Counter[str] = Counter()
-        self.ends: dict[frozenset[IdentifiedRule], Fit] = {}
+        self.ends: dict[tuple[frozenset[IdentifiedRule], bool], Fit] = {}
 
     def run(self, candidates: Sequence[IdentifiedRule]) -> tuple[IdentifiedRule, ...]:
         """The rules that were taken, in their order: the selection from the usual beginning, unless another one is clearly better."""
@@ -150,9 +150,12 @@ class RuleSearch:
     def _further(self, best: Fit, left: list[IdentifiedRule], is_first: bool = False) -> Fit:
         """The best selection with more rules. is_first: both the best rule, and the best of those that are neither orders nor backfilling
         rules, are followed: a wrong order explains a part of what another rule does."""
-        rules = frozenset(best.rules)
-        if rules in self.ends:
-            return self.ends[rules]
+        place = (
+            frozenset(best.rules),
+            is_first,
+        )  # fewer candidates are left where a selection gets to than where it begins
+        if place in self.ends:
+            return self.ends[place]
         fits = [self._beside(best, each) for each in left] if len(best.rules) < MOST_RULES else []
         if fits:
             left, fits = self._with_better_hours(best, left, fits)
@@ -169,8 +172,8 @@ class RuleSearch:
                 fit = self._refined(fit, rule)
             others = (each for each in helpful if rule_slot(each) != rule_slot(left[winner]))
             ends.append(self._further(fit, _best_of_slots(others)))
-        self.ends[rules] = min(ends, key=_costs)
-        return self.ends[rules]
+        self.ends[place] = min(ends, key=_costs)
+        return self.ends[place]
 
     def _with_better_hours(
         self, best: Fit, left: list[IdentifiedRule], fits: list[Fit]
@@ -274,9 +277,15 @@ class RuleSearch:
 
 
 def _costs(fit: Fit) -> float:
-    """The score, and RULE_PENALTY for each rule and each change of size."""
+    """The score, and RULE_PENALTY for each rule, each change of size and each exception."""
     changes = sum(max(len(rule.bounds) - 2, 0) for rule in fit.rules if rule.kind == SIZE)
+    changes += sum(exceptions_of(rule) for rule in fit.rules)
     return fit.score + RULE_PENALTY * (len(fit.rules) + changes)
+
+
+def exceptions_of(rule: IdentifiedRule) -> int:
+    """How many holders are excepted from a common limit."""
+    return len(rule.bounds) if rule.kind in LIMIT_KINDS and rule.value else 0
 
 
 def _is_closed(seen: Evidence) -> bool:
@@ -306,8 +315,8 @@ def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule, count: int = 1) -> s
     if is_fixed_by_holder(rule) and len(rule.bounds) > FEW_BOUNDS:
         gain = gain[len(gain) // 2 :]
         fall = min(fall, float(gain.mean()))
-    least = count * _least_fall(best)
-    if rule.kind in (ORDER, HOURS):
+    least = (count + exceptions_of(rule)) * _least_fall(best)
+    if rule.kind in (ORDER, HOURS) or rule.scope == "queue":
         least = max(least, CLEAR_GAIN * best.score)
     if fall <= 0 or fall < least:
         return f"the error of the waits falls by {fall:.3f} only" if fall > 0 else "the waits fit no better"
