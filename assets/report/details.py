@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from assets.replay.limits.origins import origin_words
 from assets.report.changes import full_name, lot_name, lot_range
 from assets.report.comparison import Comparison
 from assets.report.logged import LoggedSystem
@@ -72,6 +73,7 @@ def _facts(logged: LoggedSystem, comparison: Comparison, rows: dict[str, pl.Data
     for line in rows["lines"].to_dicts():
         ends = f"{line['accepted']:,} jobs, {line['kept']:,} other records, {line['ignored']:,} ignored, {line['rejected']:,} rejected"
         facts.append(("lines", f"{line['lines']:,} in {count(line['files'], 'file')}: {ends}"))
+    facts.append(("rules that hold jobs back", origin_words(logged.extent.source)))
     if comparison.scored:
         facts.append(("compared", f"schedulers on the last {count(comparison.scored, 'job')} that can be replayed"))
     return facts

@@ -60,9 +60,8 @@ def _limits(rule: IdentifiedRule, zero_s: int) -> Iterator[Limit]:
     if rule.scope == "queue":
         yield from _queue_limits(rule, zero_s)
         return
-    if not rule.bounds:
+    if rule.value:
         yield Limit(owner, name, counts, each, resource, rule.value, rule.holder, source=rule.sentence, origin=FOUND)
-        return
     for holder in dict.fromkeys(bound.holder for bound in rule.bounds):
         for begin_s, end_s, value in _spans(rule, holder, zero_s):
             yield Limit(owner, name, counts, each, resource, value, holder, begin_s=begin_s, end_s=end_s, origin=FOUND)

@@ -13,20 +13,22 @@ from models.identification.descriptions import declared_rules
 from models.identification.levels import HeldMoments, held_moments
 from models.identification.logged_jobs import StartedJobs
 from models.identification.orders import OrderEvidence, order_evidence
-from models.identification.own_bounds import BoundReading, own_limits, readings_for
+from models.identification.own_bounds import FEW_BOUNDS, BoundReading, excepted_limits, own_limits, readings_for
 from models.identification.plateaus import Pressure, common_limits, pressure_of
 from models.identification.replaying import FAIRSHARE, QUEUE_ORDER, RuledCluster
 from models.identification.rules import (
     BACKFILL,
+    CYCLE,
     LIMIT_KINDS,
     ORDER,
     RUNNING_JOBS,
     SIZE,
     Bound,
+    Evidence,
     IdentifiedRule,
     RejectedRule,
 )
-from models.identification.search import FEW_BOUNDS, Advance, RuleSearch, as_rejected, rule_slot
+from models.identification.search import Advance, RuleSearch, as_rejected, rule_slot
 from models.identification.sentences import sentence_of
 from models.judging.fidelity import Agreement, agreement_of
 from models.judging.size_over_time import SizeOverTime, in_use, sizes_in_use
@@ -44,6 +46,12 @@ ORDERS = ("SJF", "SAF", "bounded-key", "smallest", "largest", "LJF", "LCFS")
 FIRST_HALF_LIVES = (1, 7, 30)
 """Days, of fair share. The search refines them."""
 BACKFILLS = ("none", "any", "easy-sjbf")
+SAVINGS = (0.03, 0.01)
+"""Share of all processor time that a further size must explain as never there, of sizes that follow each other and of one change alone."""
+PAUSES_S = (10, 1800)
+"""Shortest and longest pause between two starts in which a cycle of the scheduler is looked for."""
+LEAST_ALIKE, FEWEST_ALIKE = 0.1, 50
+"""Share of the pauses, and number of them, that last to the second as long as a cycle."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +169,7 @@ class Candidates:
             made += self._limits(scope)
         advance(0.08, "hours")
         made += gates_seen(self.log, self.moments) + boundaries_seen(self.log) + closures_seen(self.log)
-        made += self._sizes() + self._orders()
+        made += self._sizes() + self._orders() + self._cycles()
         made += [IdentifiedRule(BACKFILL, "all", word=word) for word in BACKFILLS]
         return [rule for rule in dict.fromkeys(made) if rule_slot(rule) not in self.slots]
 
@@ -174,6 +182,8 @@ class Candidates:
                     self.rejected.append(RejectedRule(rule, objection))
                 else:
                     made.append(rule)
+            if scope not in ("queue", "all"):
+                made += excepted_limits(pressure, kind, span[0], self.procs)
             for reading in readings_for(span[1] - span[0]) if scope != "all" else ():
                 is_few = len(pressure.names) <= FEW_BOUNDS
                 read = span if reading.months or is_few else (span[0], self.middle)
@@ -194,12 +204,23 @@ class Candidates:
         begin = int(jobs.submit[0])
         peak = int(in_use(start, end, jobs.procs)[1].max())
         made = [IdentifiedRule(SIZE, "all", bounds=(Bound("", begin, peak),))] if peak < self.procs else []
-        sizes = sizes_in_use(start, end, jobs.procs, until)
-        if sizes is not None:
-            for procs, ends in dict.fromkeys(((sizes.procs, sizes.ends), *_fewer_sizes(sizes))):
-                bounds = [Bound("", since, most) for since, most in zip((begin, *ends), procs, strict=True)]
-                made.append(IdentifiedRule(SIZE, "all", bounds=tuple(bounds)))
+        coarse, fine = (sizes_in_use(start, end, jobs.procs, until, saving) for saving in SAVINGS)
+        tried = [] if coarse is None else [(coarse.procs, coarse.ends), *_fewer_sizes(coarse)]
+        tried += [] if fine is None else [sizes for sizes in _fewer_sizes(fine) if len(sizes[1]) == 1]
+        for procs, ends in dict.fromkeys(tried):
+            bounds = [Bound("", since, most) for since, most in zip((begin, *ends), procs, strict=True)]
+            made.append(IdentifiedRule(SIZE, "all", bounds=tuple(bounds)))
         return made
+
+    def _cycles(self) -> list[IdentifiedRule]:
+        """How often the scheduler looks, where one pause between starts is far more frequent than others."""
+        pauses = np.diff(np.unique(self.log.start))
+        pauses = pauses[(pauses >= PAUSES_S[0]) & (pauses <= PAUSES_S[1])]
+        lasts, counts = np.unique(pauses, return_counts=True)
+        if not len(counts) or counts.max() < max(FEWEST_ALIKE, LEAST_ALIKE * len(pauses)):
+            return []
+        evidence = Evidence(starts=len(pauses), kept=int(counts.max()))
+        return [IdentifiedRule(CYCLE, "all", int(lasts[np.argmax(counts)]), evidence=evidence)]
 
     def _orders(self) -> list[IdentifiedRule]:
         words = list(ORDERS)

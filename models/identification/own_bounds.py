@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.identification.plateaus import FEWEST_STARTS, Pressure, likeliest_bound
-from models.identification.rules import RUNNING_CPU, Bound, IdentifiedRule
+from models.identification.plateaus import FEWEST_STARTS, RARE, Pressure, common_limits, evidence_of, likeliest_bound
+from models.identification.rules import OUTSTANDING_CPU, RUNNING_CPU, Bound, IdentifiedRule
 
 IntArray = NDArray[np.int64]
 
@@ -26,6 +26,13 @@ FEWEST_HOLDERS = 3
 """Holders with bounds that change. The changes of one or two may be those of the cluster."""
 LEAST_GAIN = 0.3
 """Of a bound that does not change: share of waiting that it explains, less the share of starts that it forbids."""
+LEAST_GAIN_OF_FEW = 0.1
+"""The same of what runs of a queue. There are few of them, and each is replayed alone."""
+FEW_BOUNDS = 3
+"""So many bounds of single holders are no more than any rule can have, and are judged by all that the search sees."""
+TRIED_EXCEPTED, FEWEST_KEEPING, NEAR_PEAK = 3, 2, 0.98
+"""Common bounds that are tried with exceptions, holders that must keep one without being an exception, and share of its peak at which a
+holder is for half of its starts if that is a bound."""
 NO_BOUND = -1
 
 
@@ -61,10 +68,39 @@ def own_limits(
     return None if few else IdentifiedRule(kind, pressure.scope, bounds=bounds)
 
 
+def excepted_limits(pressure: Pressure, kind: str, since_s: int, procs: int) -> Iterator[IdentifiedRule]:
+    """Limits for everybody from which up to FEW_BOUNDS holders are excepted, each with a bound of its own. procs: of the cluster."""
+    names, level = pressure.names, pressure.level[kind]
+    plateaus = dict(_own_plateaus(pressure, kind))
+    runs = np.bincount(pressure.runner, minlength=len(names))
+    for rule in list(common_limits(pressure, kind))[:TRIED_EXCEPTED]:
+        over = np.bincount(pressure.runner[level > rule.value], minlength=len(names))
+        excepted = {
+            holder: plateaus.get(holder, int(level[pressure.runner == holder].max()))
+            for holder in np.flatnonzero(over > RARE * runs).tolist()
+        }
+        excepted |= {holder: bound for holder, bound in plateaus.items() if bound < rule.value}
+        evidence = evidence_of(pressure.without(list(excepted)), kind, rule.value)
+        if 0 < len(excepted) <= FEW_BOUNDS and evidence.kept >= FEWEST_KEEPING and rule.value < procs:
+            bounds = tuple(Bound(names[holder], since_s, value) for holder, value in excepted.items())
+            yield replace(rule, bounds=bounds, evidence=evidence)
+
+
+def _own_plateaus(pressure: Pressure, kind: str) -> Iterator[tuple[int, int]]:
+    """Holders whose levels show a bound, and that bound: it explains their waiting, or they are there most of the time."""
+    starts = np.bincount(pressure.starter, minlength=len(pressure.names))
+    for holder in np.flatnonzero(starts >= FEWEST_STARTS).tolist():
+        after, held = pressure.after[kind][pressure.starter == holder], pressure.holder == holder
+        bound, gain = likeliest_bound(after, pressure.wanted[kind][held], pressure.weight[held])
+        if gain >= LEAST_GAIN or np.median(after) >= NEAR_PEAK * after.max():
+            yield holder, bound if gain >= LEAST_GAIN else int(after.max())
+
+
 def _fixed(pressure: Pressure, kind: str, reading: BoundReading, span: tuple[int, int], most: int) -> Iterator[Bound]:
     early, inside = pressure.start < span[1], pressure.second < span[1]
     after, wanted = pressure.after[kind], pressure.wanted[kind]
     starts = np.bincount(pressure.starter[early], minlength=len(pressure.names))
+    least = LEAST_GAIN_OF_FEW if pressure.scope == "queue" and kind != OUTSTANDING_CPU else LEAST_GAIN
     for holder in np.flatnonzero(starts >= FEWEST_STARTS):
         levels, own = after[early & (pressure.starter == holder)], inside & (pressure.holder == holder)
         if not own.any():
@@ -74,7 +110,7 @@ def _fixed(pressure: Pressure, kind: str, reading: BoundReading, span: tuple[int
             value = int(np.quantile(levels, reading.quantile, method="inverted_cdf"))
             over = pressure.weight[own][wanted[own] > value].sum() / pressure.weight[own].sum()
             gain = float(over - (levels > value).mean())
-        if value < most and gain >= LEAST_GAIN:
+        if value < most and gain >= least:
             yield Bound(pressure.names[holder], span[0], value)
 
 

@@ -30,6 +30,7 @@ class Pressure:
     starter, start, after: holder, second and level behind each start while more jobs of the holder wait.
     holder, second, weight, wanted: of a moment at which a job waited beside room. They are its holder, when, the seconds that it stands
     for, and the level if the job had started.
+    runner, level: holder and level behind every start, (jobs,).
     """
 
     scope: str
@@ -41,6 +42,22 @@ class Pressure:
     second: IntArray
     weight: FloatArray
     wanted: dict[str, IntArray]
+    runner: IntArray
+    level: dict[str, IntArray]
+
+    def without(self, holders: list[int]) -> Pressure:
+        """What the others had."""
+        start, moment = (~np.isin(each, holders) for each in (self.starter, self.holder))
+        return replace(
+            self,
+            starter=self.starter[start],
+            start=self.start[start],
+            after={kind: level[start] for kind, level in self.after.items()},
+            holder=self.holder[moment],
+            second=self.second[moment],
+            weight=self.weight[moment],
+            wanted={kind: level[moment] for kind, level in self.wanted.items()},
+        )
 
 
 def pressure_of(log: StartedJobs, scope: str, moments: HeldMoments) -> Pressure:
@@ -52,15 +69,17 @@ def pressure_of(log: StartedJobs, scope: str, moments: HeldMoments) -> Pressure:
     was_held = np.zeros(len(number), dtype=np.bool_)
     was_held[moments.job] = True
     waiting = levels.waiting(number[owned], log.start[owned])
-    pressed = owned[(waiting > 0) & was_held[owned]]
-    after = levels.at(number[pressed], log.start[pressed])
+    is_pressed = (waiting > 0) & was_held[owned]
+    pressed, level_behind = owned[is_pressed], levels.at(number[owned], log.start[owned])
+    after = {kind: behind[is_pressed] for kind, behind in level_behind.items()}
     has_holder = number[moments.job] >= 0
     job, second = moments.job[has_holder], moments.second[has_holder]
     holder, need = number[job], need_of(log, job)
     level = levels.at(holder, second)
     weight = moments.weight[has_holder] / np.maximum(levels.waiting(holder, second), 1)
     wanted = {kind: level[kind] + need[kind] for kind in LIMIT_KINDS}
-    return Pressure(scope, holders.names, number[pressed], log.start[pressed], after, holder, second, weight, wanted)
+    starts = number[pressed], log.start[pressed], after
+    return Pressure(scope, holders.names, *starts, holder, second, weight, wanted, number[owned], level_behind)
 
 
 def holders_of(log: StartedJobs, scope: str) -> Holders:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +16,7 @@ from models.identification.plateaus import holders_of
 from models.identification.rules import (
     BACKFILL,
     BOUNDARY,
+    CYCLE,
     HOURS,
     LIMIT_KINDS,
     ORDER,
@@ -28,6 +29,7 @@ from models.identification.rules import (
 )
 from simulator.engine.replay import NeverStarts, OrderReplayer
 from simulator.jobs.cluster import FOREVER, Cluster, Outages
+from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.limits import rules as simulated
 from simulator.limits.hours import gate_changes, wall_clock
@@ -82,10 +84,20 @@ class RuledCluster:
             user_shares(log) if self.order.startswith(FAIRSHARE) else None,
         )
         try:
-            start = replayer.replay(log.jobs, self._cluster(log)).schedule.start
+            start = replayer.replay(self._seen_jobs(log.jobs), self._cluster(log)).schedule.start
         except NeverStarts:
             return None
         return None if (start == CANCELLED).any() else start - log.jobs.submit
+
+    def _seen_jobs(self, jobs: Jobs) -> Jobs:
+        """The jobs as a scheduler sees them that looks once a cycle: they come and end when it does."""
+        cycles_s = [rule.value for rule in self.rules if rule.kind == CYCLE]
+        if not cycles_s:
+            return jobs
+        submit, runtime, limit, estimate = (
+            -(-column // cycles_s[0]) * cycles_s[0] for column in (jobs.submit, jobs.runtime, jobs.limit, jobs.estimate)
+        )
+        return replace(jobs, submit=submit, runtime=runtime, limit=limit, estimate=estimate)
 
     def _policy(self, log: StartedJobs) -> str | Policy:
         if self.order.startswith(QUEUE_ORDER):
@@ -120,7 +132,10 @@ def limit_on_jobs(rule: IdentifiedRule, log: StartedJobs) -> JobLimit:
         if bound.holder in number
     ]
     return JobLimit(
-        SIMULATED_COUNTS[rule.kind], np.full(count, BOUNDLESS), key, np.array(changes, dtype=np.int64).reshape(-1, 3)
+        SIMULATED_COUNTS[rule.kind],
+        np.full(count, rule.value or BOUNDLESS),
+        key,
+        np.array(changes, dtype=np.int64).reshape(-1, 3),
     )
 
 

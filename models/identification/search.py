@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from models.identification.closed_hours import gate_evidence, stopped_words
 from models.identification.levels import held_moments
 from models.identification.logged_jobs import StartedJobs
+from models.identification.own_bounds import FEW_BOUNDS
 from models.identification.replaying import FAIRSHARE, RuledCluster
 from models.identification.rules import (
     BACKFILL,
@@ -34,7 +35,7 @@ MEAN_COUNTS = 0.25
 RULE_PENALTY, PENALTY_SHARE = 0.03, 0.04
 """By how much that must fall for a rule to be taken, and by which share of it where it is small."""
 CLEAR_GAIN = 0.1
-"""By which share of it another order, or hours, must make it fall: there are many, and some fit by chance."""
+"""By which share of it another order, hours, or a limit of a queue must make it fall: there are many, and some fit by chance."""
 FEWEST_EXPECTED, FEW_BROKEN = 50, 0.02
 """Starts that were to be expected in closed hours, and the share of them that may be there, once the hours are refined."""
 BLOCKS, STEADY = 10, 2.5
@@ -44,8 +45,6 @@ HARM, FEWEST_BLOCKS = 0.1, 3
 EXPLAINED, EXPLAINED_HARM, NEARLY_ALL = 0.2, 0.3, 0.8
 """Two parts are enough where so much of the error goes, and no more than that share of what it gains is lost elsewhere. One part is enough
 where nearly all of it goes."""
-FEW_BOUNDS = 3
-"""So many bounds of single holders are no more than any rule can have, and are judged by all that the search sees."""
 MOST_RULES = 8
 SECOND_LOOK, OF_A_SLOT = 30, 6
 """Candidates that are tried again after a rule was taken, and of them such as exclude each other."""
@@ -98,7 +97,7 @@ class RuleSearch:
         self.rejected: dict[IdentifiedRule, str] = {}
         self.refined: set[IdentifiedRule] = set()
         self.refinements: Counter[str] = Counter()
-        self.ends: dict[frozenset[IdentifiedRule], Fit] = {}
+        self.ends: dict[tuple[frozenset[IdentifiedRule], bool], Fit] = {}
 
     def run(self, candidates: Sequence[IdentifiedRule]) -> tuple[IdentifiedRule, ...]:
         """The rules that were taken, in their order: the selection from the usual beginning, unless another one is clearly better."""
@@ -111,6 +110,8 @@ class RuleSearch:
             for rule in best.rules:
                 if rule.kind in (HOURS, BOUNDARY) and rule not in self.taken:
                     best = self._refined(best, rule, 0.0)
+                elif rule.kind in LIMIT_KINDS and rule.value and rule not in self.taken:
+                    best = self._seen_for_more(best, rule, candidates)
         except BudgetSpent:
             for each in candidates:
                 self.rejected.setdefault(each, "the budget of replays was spent")
@@ -149,9 +150,12 @@ class RuleSearch:
     def _further(self, best: Fit, left: list[IdentifiedRule], is_first: bool = False) -> Fit:
         """The best selection with more rules. is_first: both the best rule, and the best of those that are neither orders nor backfilling
         rules, are followed: a wrong order explains a part of what another rule does."""
-        rules = frozenset(best.rules)
-        if rules in self.ends:
-            return self.ends[rules]
+        place = (
+            frozenset(best.rules),
+            is_first,
+        )  # fewer candidates are left where a selection gets to than where it begins
+        if place in self.ends:
+            return self.ends[place]
         fits = [self._beside(best, each) for each in left] if len(best.rules) < MOST_RULES else []
         if fits:
             left, fits = self._with_better_hours(best, left, fits)
@@ -168,8 +172,8 @@ class RuleSearch:
                 fit = self._refined(fit, rule)
             others = (each for each in helpful if rule_slot(each) != rule_slot(left[winner]))
             ends.append(self._further(fit, _best_of_slots(others)))
-        self.ends[rules] = min(ends, key=_costs)
-        return self.ends[rules]
+        self.ends[place] = min(ends, key=_costs)
+        return self.ends[place]
 
     def _with_better_hours(
         self, best: Fit, left: list[IdentifiedRule], fits: list[Fit]
@@ -239,6 +243,19 @@ class RuleSearch:
             fit, rule = best, rule if best is fit else best.rules[-1]
         return fit
 
+    def _seen_for_more(self, best: Fit, rule: IdentifiedRule, candidates: Sequence[IdentifiedRule]) -> Fit:
+        """With a limit of another scope instead, which explains as much and which more holders keep: what one account shows may be the
+        limit of its users."""
+        slots = {rule_slot(each) for each in best.rules}
+        for other in candidates:
+            if (other.kind, other.queue) != (rule.kind, rule.queue) or not other.value or rule_slot(other) in slots:
+                continue
+            if other.evidence.kept > rule.evidence.kept:
+                fit = self.fit(tuple(other if each == rule else each for each in best.rules))
+                if fit.score <= best.score + _least_fall(best):
+                    return fit
+        return best
+
     def _other_thresholds(self, rule: IdentifiedRule) -> Iterator[IdentifiedRule]:
         """A gate that stops other requests or sizes."""
         if rule.gate is not None and not rule.gate.partition:
@@ -260,9 +277,15 @@ class RuleSearch:
 
 
 def _costs(fit: Fit) -> float:
-    """The score, and RULE_PENALTY for each rule and each change of size."""
+    """The score, and RULE_PENALTY for each rule, each change of size and each exception."""
     changes = sum(max(len(rule.bounds) - 2, 0) for rule in fit.rules if rule.kind == SIZE)
+    changes += sum(exceptions_of(rule) for rule in fit.rules)
     return fit.score + RULE_PENALTY * (len(fit.rules) + changes)
+
+
+def exceptions_of(rule: IdentifiedRule) -> int:
+    """How many holders are excepted from a common limit."""
+    return len(rule.bounds) if rule.kind in LIMIT_KINDS and rule.value else 0
 
 
 def _is_closed(seen: Evidence) -> bool:
@@ -292,8 +315,8 @@ def objection_to(best: Fit, fit: Fit, rule: IdentifiedRule, count: int = 1) -> s
     if is_fixed_by_holder(rule) and len(rule.bounds) > FEW_BOUNDS:
         gain = gain[len(gain) // 2 :]
         fall = min(fall, float(gain.mean()))
-    least = count * _least_fall(best)
-    if rule.kind in (ORDER, HOURS):
+    least = (count + exceptions_of(rule)) * _least_fall(best)
+    if rule.kind in (ORDER, HOURS) or rule.scope == "queue":
         least = max(least, CLEAR_GAIN * best.score)
     if fall <= 0 or fall < least:
         return f"the error of the waits falls by {fall:.3f} only" if fall > 0 else "the waits fit no better"

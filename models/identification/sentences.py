@@ -5,6 +5,7 @@ from __future__ import annotations
 from models.identification.rules import (
     BACKFILL,
     BOUNDARY,
+    CYCLE,
     HOURS,
     LIMIT_KINDS,
     ORDER,
@@ -44,6 +45,9 @@ def sentence_of(rule: IdentifiedRule) -> str:
         return f"Jobs start in the order of {rule.word}."
     if rule.kind == BACKFILL:
         return f"{BACKFILL_SENTENCES[rule.word]}."
+    if rule.kind == CYCLE:
+        seen = rule.evidence
+        return f"Jobs start every {rule.value:,} s only: {seen.kept:,} of {seen.starts:,} pauses between starts last as long."
     sizes = ", then ".join(f"{bound.value:,}" for bound in rule.bounds if bound.value is not None)
     return f"The cluster has {sizes} processors."
 
@@ -53,7 +57,7 @@ def _limit(rule: IdentifiedRule) -> str:
     if rule.holder:
         whose = f"{rule.scope.capitalize()} {rule.holder}"
     where = f" in queue {rule.queue}" if rule.queue else ""
-    if rule.bounds:
+    if rule.bounds and not rule.value:
         holders = {bound.holder for bound in rule.bounds}
         changes = any(bound.since_s != rule.bounds[0].since_s for bound in rule.bounds)
         how = ", which changes from month to month" if changes else ""
@@ -62,6 +66,8 @@ def _limit(rule: IdentifiedRule) -> str:
         own = f"{whose} has a limit of its own on {AMOUNT_NAMES[rule.kind]}{where}{how}"
         return f"{own}: seen for {len(holders):,}, with {median} in the middle."
     seen, most = rule.evidence, amount_words(rule.kind, rule.value)
+    excepted = [f"{each.holder} {amount_words(rule.kind, each.value or 0).split()[0]}" for each in rule.bounds]
+    most += f" ({', '.join(excepted)})" if excepted else ""
     return f"{whose} has at most {most}{where}: seen for {seen.kept:,} of {seen.holders:,} that could have had more."
 
 

@@ -77,11 +77,13 @@ def parse_size_over_time(text: str) -> SizeOverTime:
     return SizeOverTime(procs, tuple(int(end) for _, end in pairs))
 
 
-def sizes_in_use(start: IntArray, end: IntArray, procs: IntArray, until: int) -> SizeOverTime | None:
+def sizes_in_use(
+    start: IntArray, end: IntArray, procs: IntArray, until: int, least_saving: float = LEAST_SAVING
+) -> SizeOverTime | None:
     """Sizes that explain what was in use at most, None where one size does.
 
     start, end, procs: int64 (jobs,), times in seconds of the log's clock. until: what is in use later does not count. Nor does what is in
-    use before the first job ends: whoever ended earlier is not in the log.
+    use before the first job ends: whoever ended earlier is not in the log. least_saving: as LEAST_SAVING.
     """
     moments, used = in_use(start, end, procs)
     inside = (moments >= end.min(initial=until)) & (moments < until)
@@ -90,7 +92,8 @@ def sizes_in_use(start: IntArray, end: IntArray, procs: IntArray, until: int) ->
         return None
     edges = np.linspace(moments[0], until, STRETCHES + 1).astype(np.int64)
     peaks = _peaks(moments, used, edges)
-    pieces = _pieces(peaks, max(SHORTEST, math.ceil(SHORTEST_S * STRETCHES / (until - int(moments[0])))))
+    shortest = max(SHORTEST, math.ceil(SHORTEST_S * STRETCHES / (until - int(moments[0]))))
+    pieces = _pieces(peaks, shortest, least_saving)
     tops = [int(peaks[begin:last].max()) for begin, last in pieces]
     if len(tops) < 2 or min(tops) == max(tops):
         return None
@@ -133,10 +136,10 @@ def _peaks(moments: IntArray, used: IntArray, edges: IntArray) -> IntArray:
     return peaks
 
 
-def _pieces(peaks: IntArray, shortest: int) -> list[tuple[int, int]]:
+def _pieces(peaks: IntArray, shortest: int, least_saving: float) -> list[tuple[int, int]]:
     """Stretches of equal size, as [first, behind the last): the cheapest cut by dynamic programming, where each stretch costs the size
     of its piece, and each piece a share of everything. shortest: stretches of a piece at least. None where that is more than there are."""
-    count, price = len(peaks), LEAST_SAVING * int(peaks.max()) * len(peaks)
+    count, price = len(peaks), least_saving * int(peaks.max()) * len(peaks)
     cost, cut = np.full(count + 1, np.inf), np.zeros(count + 1, dtype=np.int64)
     cost[0] = 0.0
     if shortest > count:

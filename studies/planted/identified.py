@@ -131,6 +131,7 @@ def _limits(rule: IdentifiedRule, workload: Workload) -> list[Limit]:
     if rule.bounds:
         last = {bound.holder: bound.value for bound in sorted(rule.bounds, key=lambda bound: bound.since_s)}
         bounds = [(holder, value) for holder, value in last.items() if value is not None]
+        bounds += [("", rule.value)] if rule.value else []
     if rule.scope == "queue":
         named = [(queue, value) for holder, value in bounds for queue in ([holder] if holder else queues)]
         return [Limit("partition", queue, counts, "all", resource, value) for queue, value in named]

@@ -20,6 +20,7 @@ KINDS_SEARCHED = (
     ("size", ("size",)),
     ("order", ("order",)),
     ("backfilling", ("backfill",)),
+    ("cycle", ("cycle",)),
 )
 """What the search looks for, and kinds of rules."""
 NEVER_SEARCHED = "memory, GPUs and kinds of nodes, reservations, preemption"

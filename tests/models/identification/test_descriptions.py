@@ -30,6 +30,7 @@ def test_found_rules_say_so_and_when_they_hold() -> None:
             OUTSTANDING_CPU, "user", bounds=(Bound("ann", 0, 50), Bound("ann", 90, None), Bound("bob", 90, 7))
         ),
         IdentifiedRule(RUNNING_CPU, "queue", bounds=(Bound("gpu", 0, 8),)),
+        IdentifiedRule(RUNNING_CPU, "user", 16, bounds=(Bound("ann", 0, 32),)),
         IdentifiedRule(HOURS, "all", gate=GATE),
         IdentifiedRule(BOUNDARY, "all", edges=(Edge((0, 1, 2, 3, 4), 480, "Europe/Berlin"),)),
         IdentifiedRule(ORDER, "all", word="SJF"),
@@ -42,6 +43,10 @@ def test_found_rules_say_so_and_when_they_hold() -> None:
         "partition",
         "gpu",
         None,
+    )
+    assert described.limits[4:] == (
+        Limit("cluster", "", "running", "user", "cpu", 16, origin=FOUND),
+        Limit("cluster", "", "running", "user", "cpu", 32, who="ann", origin=FOUND),
     )
     assert described.gates[0].origin == FOUND and described.gates[0].over_time_s == 100
     (boundary,) = described.reservations

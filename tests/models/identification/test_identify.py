@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from models.identification.identify import identify_rules
-from models.identification.rules import RUNNING_JOBS, IdentifiedRule
+from models.identification.rules import CYCLE, RUNNING_JOBS, IdentifiedRule
 from tests.models.identification.hidden import PROCS, hidden_log
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
@@ -30,6 +30,14 @@ def test_a_limit_of_users_is_found_and_graded() -> None:
     )
     under_it = identify_rules(log, PROCS, declared, budget=60)
     assert under_it.rules == () and len(under_it.declared) == 1 and under_it.before.grade == "A"
+
+
+def test_the_cycle_of_a_scheduler_is_found_beside_a_limit() -> None:
+    log = hidden_log(IdentifiedRule(RUNNING_JOBS, "user", 3), IdentifiedRule(CYCLE, "all", 121))
+    assert {(rule.kind, rule.value) for rule in identify_rules(log, PROCS, budget=200).rules} == {
+        (RUNNING_JOBS, 3),
+        (CYCLE, 121),
+    }
 
 
 def test_a_cluster_without_rules_has_none() -> None:

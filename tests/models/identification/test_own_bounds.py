@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from models.identification.levels import held_moments
-from models.identification.own_bounds import MONTH_S, BoundReading, own_limits, readings_for
+from models.identification.own_bounds import MONTH_S, BoundReading, excepted_limits, own_limits, readings_for
 from models.identification.plateaus import pressure_of
 from models.identification.rules import RUNNING_JOBS, Bound, IdentifiedRule
 from tests.models.identification.hidden import PROCS, USERS, hidden_log
@@ -33,3 +33,14 @@ def test_a_month_knows_nothing_of_itself() -> None:
     beside = own_limits(pressure, RUNNING_JOBS, BoundReading(1.0, 1, beside=True), span, PROCS)
     assert beside is not None and beside != past
     assert len(readings_for(240 * 86_400)) > len(readings_for(86_400)) == 2
+
+
+def test_a_common_bound_has_exceptions_above_and_below() -> None:
+    bounds = (Bound("user-1", 0, 5), Bound("user-2", 0, 1))
+    log = hidden_log(IdentifiedRule(RUNNING_JOBS, "user", 3, bounds=bounds))
+    pressure = pressure_of(log, "user", held_moments(log, PROCS))
+    (rule, *_) = excepted_limits(pressure, RUNNING_JOBS, 0, PROCS)
+    assert rule.value == 3 and set(rule.bounds) == set(bounds)
+    assert rule.evidence.kept == rule.evidence.holders >= 8 and rule.evidence.broken == 0
+    same = hidden_log(IdentifiedRule(RUNNING_JOBS, "user", 3))
+    assert not list(excepted_limits(pressure_of(same, "user", held_moments(same, PROCS)), RUNNING_JOBS, 0, PROCS))

@@ -9,6 +9,7 @@ from models.identification.replaying import RuledCluster
 from models.identification.rules import (
     BACKFILL,
     BOUNDARY,
+    CYCLE,
     ORDER,
     RUNNING_CPU,
     RUNNING_JOBS,
@@ -60,3 +61,17 @@ def test_the_order_and_backfilling_are_in_words_and_a_job_that_never_starts_give
     assert (cluster.order, cluster.backfill) == ("fairshare:half_life_days=7", "none")
     assert cluster.waits(log) is not None
     assert RuledCluster(PROCS, (IdentifiedRule(RUNNING_CPU, "all", 0),)).waits(log) is None
+
+
+def test_a_scheduler_that_looks_once_a_cycle_starts_jobs_then_alone() -> None:
+    log = hidden_log(IdentifiedRule(CYCLE, "all", 121))
+    assert not (log.start % 121).any() and (log.wait >= 0).all()
+    assert 0 < np.median(log.wait) < np.median(hidden_log(IdentifiedRule(CYCLE, "all", 600)).wait)
+
+
+def test_who_is_excepted_has_another_bound() -> None:
+    bounds = (Bound("user-1", 0, 5), Bound("user-2", 0, 1))
+    log = hidden_log(IdentifiedRule(RUNNING_JOBS, "user", 2, bounds=bounds))
+    user = log.holders["user"].number
+    levels = HolderLevels(log, user).at(user, log.start)[RUNNING_JOBS]
+    assert [levels[user == number].max() for number in range(4)] == [2, 5, 1, 2]

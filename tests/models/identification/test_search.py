@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from models.identification.rules import BOUNDARY, HOURS, ORDER, RUNNING_JOBS, Bound, Edge, IdentifiedRule
+from models.identification.rules import BOUNDARY, HOURS, ORDER, RUNNING_JOBS, Bound, Edge, Evidence, IdentifiedRule
 from models.identification.search import (
     Fit,
     RuleSearch,
@@ -73,3 +73,16 @@ def test_an_order_must_win_clearly_and_what_explains_much_may_rest_on_two_parts(
     twice = np.ones(100) - np.where(np.arange(100) < 20, 0.9, 0.0)
     assert not objection_to(base, Fit((), twice - 0.03), TRUE)
     assert objection_to(base, Fit((), twice + np.where(np.arange(100) >= 70, 0.3, 0.0)), TRUE)
+
+
+def test_of_scopes_that_fit_alike_the_one_that_more_holders_keep_is_taken() -> None:
+    log = hidden_log(TRUE)
+    holders = log.holders["user"]
+    log = replace(log, holders={**log.holders, "account": holders})  # each user has an account of its own
+    account, user = (
+        replace(TRUE, scope=scope, evidence=Evidence(kept=kept)) for scope, kept in (("account", 1), ("user", 9))
+    )
+    search = RuleSearch(log, PROCS, 100, lambda share, step: None)
+    assert search.run([account, user]) == (user,)
+    fewer = replace(user, evidence=Evidence())
+    assert RuleSearch(log, PROCS, 100, lambda share, step: None).run([account, fewer]) == (account,)

@@ -7,6 +7,7 @@ import pytest
 from models.identification.rules import (
     BACKFILL,
     BOUNDARY,
+    CYCLE,
     HOURS,
     ORDER,
     OUTSTANDING_CPU,
@@ -49,6 +50,14 @@ SEEN = Evidence(34, 31, 1480, 46)
         (
             IdentifiedRule(BOUNDARY, "all", edges=(Edge((5, 6), 480, "UTC"),), evidence=SEEN),
             "No job runs past 08:00 on Saturday and Sunday (UTC): 46 did, where 1,480 were to be expected.",
+        ),
+        (
+            IdentifiedRule(RUNNING_JOBS, "user", 10, bounds=(Bound("ann", 0, 20), Bound("bob", 0, 5)), evidence=SEEN),
+            "Each user has at most 10 running jobs (ann 20, bob 5): seen for 31 of 34 that could have had more.",
+        ),
+        (
+            IdentifiedRule(CYCLE, "all", 121, evidence=Evidence(starts=2564, kept=1290)),
+            "Jobs start every 121 s only: 1,290 of 2,564 pauses between starts last as long.",
         ),
         (IdentifiedRule(ORDER, "all", word="SJF"), "Jobs start in the order of SJF."),
         (IdentifiedRule(BACKFILL, "all", word="none"), "No job goes past one that does not fit."),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assets.replay.limits.origins import origins_text
+from assets.replay.limits.origins import origin_words, origins_text
 
 HEAD = 'name = "mine"\n[[nodes]]\nnames = "n1"\ncores = 4\n'
 LIMIT = (
@@ -37,3 +37,6 @@ def test_words(
     if seen is not None:
         (tmp_path / "clusters" / "found" / "log.toml").write_text(HEAD + seen)
     assert origins_text("log") == words
+    assert origin_words("log") == words.removeprefix("rules: ") or (
+        seen is None and origin_words("log").startswith("1 declared, others unknown, since nobody looked")
+    )
