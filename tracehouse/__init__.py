@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tracehouse.queries import leaderboard, query, saved_runs, who, why
     from tracehouse.replays import ReplaySettings, Run, replay
     from tracehouse.scenarios import WhatIf, what_if
+    from tracehouse.tuning import Tuned, tune
     from traces.catalogue.sources import CatalogueError
     from traces.common.log import LogError
     from warehouse import WarehouseError
@@ -40,6 +41,7 @@ __all__ = [
     "ReplaySettings",
     "Run",
     "TrainSettings",
+    "Tuned",
     "WarehouseError",
     "WhatIf",
     "advise_walltime",
@@ -58,6 +60,7 @@ __all__ = [
     "saved_runs",
     "sources",
     "train",
+    "tune",
     "what_if",
     "who",
     "why",
@@ -75,6 +78,7 @@ _MODULE_OF = {
         "tracehouse.queries": ("leaderboard", "query", "saved_runs", "who", "why"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
         "tracehouse.scenarios": ("WhatIf", "what_if"),
+        "tracehouse.tuning": ("Tuned", "tune"),
         "tracehouse.learning.training": ("TrainSettings", "train"),
         "traces.catalogue.sources": ("CatalogueError",),
         "traces.common.log": ("LogError",),

@@ -37,6 +37,7 @@ COMMANDS = {
     "who": ("history.who", "Who waited, and who wasted: by user, account or queue."),
     "why": ("history.why", "Why jobs waited: hours by cause, of one job or of many."),
     "what-if": ("what_if", "Compare scenarios of a file with the source as it is."),
+    "tune": ("tune", "Search settings that serve users better, and confirm them."),
     "place": ("place", "Choose idle nodes for jobs that start together."),
     "wait": ("predicting.wait", "How long would a job wait?"),
     "queue": ("predicting.queue", "When do the jobs that wait now start?"),

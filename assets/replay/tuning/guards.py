@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assets.replay.tuning.tunable import Classes, Tunable
-from models.judging.intervals import WAIT_OFFSET_S
 from models.judging.panel import Replayed
-from models.judging.payers import FEWEST_JOBS_OF_A_CLASS
+from models.judging.payers import FEWEST_JOBS_OF_A_CLASS, USERS_LEAST_S
 from models.judging.verdict import MOST_LOST, MOST_OF_A_GUARD, Ratios, ratios_of
 from simulator.jobs.schedule import Schedule
 
@@ -165,15 +165,18 @@ def _guarded(
         for number, name in enumerate(classes.names):
             members = base.of_class(kind, number)
             if members.sum() >= FEWEST_JOBS_OF_A_CLASS:
-                mean, p95 = (_of_members(ours, base, members, each) for each in (np.mean, _p95))
-                yield f"mean wait of {kind} {name}", mean / limit
-                yield f"p95 of waits of {kind} {name}", p95 / guards.p95
+                yield f"mean wait of {kind} {name}", _of_members(ours, base, members, np.mean, limit)
+                yield f"p95 of waits of {kind} {name}", _of_members(ours, base, members, _p95, guards.p95)
 
 
 def _p95(waits: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
     return np.percentile(waits, 95, axis=axis)
 
 
-def _of_members(ours: ScoredRuns, base: ScoredRuns, members: NDArray[np.bool_], statistic) -> float:  # type: ignore[no-untyped-def]
-    here, there = (statistic(runs.waits[:, members], axis=1) + WAIT_OFFSET_S for runs in (ours, base))
-    return float(here.mean() / there.max())
+def _of_members(
+    ours: ScoredRuns, base: ScoredRuns, members: NDArray[np.bool_], statistic: Callable[..., Any], limit: float
+) -> float:
+    """What a statistic of a class has become over the most that it may be: so many times what it is, or a minute more."""
+    here, there = (statistic(runs.waits[:, members], axis=1) for runs in (ours, base))
+    most = there.max()
+    return float(here.mean() / max(limit * most, most + USERS_LEAST_S))

@@ -1,4 +1,4 @@
-"""Settings that were searched, and whether they are worth adopting: confirmed on later jobs, beside random settings and the present ones."""
+"""Settings that were searched, and whether they are worth adopting: confirmed on later jobs, with random settings as rivals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assets.replay.tuning.knobs import Knob, edits_of
 from assets.replay.tuning.search import Search, optuna_package
 from assets.replay.tuning.tunable import Edits, StoredReplays
 from models.judging.judge import Judgement, judge
-from models.judging.verdict import DOMINATES, LIKE_CHANCE, NO_DIFFERENCE, TRADES, Ratios, beside_chance, verdict_text
+from models.judging.verdict import DOMINATES, NO_DIFFERENCE, TRADES, Ratios, beside_chance, verdict_text
 
 TRIALS = 60
 FEWEST_RANDOM = 40
@@ -56,7 +56,7 @@ class TunedSettings:
 
     edits: the lines to change, () where nothing is better on the first part. changes: in words, what they change. word, is_certain: of the
     verdict on the later jobs. first, later: over the present settings, None where there are no edits. judgement: of the later jobs.
-    random: None where nothing was to be confirmed. waits_h: mean waits of the later jobs in each run, before and after. tried, kept:
+    random: None where the settings would not dominate. waits_h: mean waits of the later jobs in each run, before and after. tried, kept:
     candidates, and those that keep every guard. replays, seconds: made now, and their CPU time."""
 
     source: str
@@ -128,17 +128,19 @@ def _result(search: Search) -> TunedSettings:
     first = against_base(search.runs(best, tunable.runs, False), base, search.guards)
     present, ours = (search.runs(each, tunable.runs, True) for each in (search.unchanged, best))
     later = against_base(ours, present, search.guards)
-    drawn = search.many(search.random_candidates(), 1, True)
-    random = RandomSettings(tuple(against_base(each, present, search.guards) for each in drawn))
     judgement = judge(ours.replayed, present.replayed, wide_of=tunable.procs)
-    shares = max(random.share_as_good(each) for each in later.ratios)
-    judgement = replace(judgement, verdict=beside_chance(judgement.verdict, shares))
-    word = LIKE_RANDOM_SETTINGS if judgement.verdict.word == LIKE_CHANCE else judgement.verdict.word
+    word, random = judgement.verdict.word, None
     before, after = (sorted(each.mean_waits_s) for each in (present, ours))
     if len(before) > 1 and before[0] <= after[-1] and after[0] <= before[-1]:
         word = NO_DIFFERENCE
     elif word == DOMINATES and not later.keeps:
         word = TRADES
+    elif word == DOMINATES:
+        drawn = search.many(search.random_candidates(), 1, True)
+        random = RandomSettings(tuple(against_base(each, present, search.guards) for each in drawn))
+        share = max(random.share_as_good(each) for each in later.ratios)
+        judgement = replace(judgement, verdict=beside_chance(judgement.verdict, share))
+        word = word if judgement.verdict.word == word else LIKE_RANDOM_SETTINGS
     return TunedSettings(
         **common,
         edits=edits,

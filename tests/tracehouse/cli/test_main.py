@@ -159,6 +159,7 @@ OPTIONS = {
         "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
         "--json",
     ],
+    "tune": ["SOURCE", "--settings", "--list", "--guard", "--trials", "--seed", "--cluster", "--policy", "--json"],
     "sql": ["QUERY", "--files", "--format", "--output", "--wide"],
     "report": ["[SOURCE]...", "--period", "--from", "--to"],
     "ui": ["--host", "--port", "--allow-host", "--plug-ins"],
