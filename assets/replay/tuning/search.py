@@ -19,8 +19,8 @@ from models.side_by_side import cores
 
 BATCH = 4
 """Candidates that are proposed at once, however many cores there are, so that a seed gives the same candidates on every machine."""
-RANDOM_SHARE = 0.25
-"""Of the candidates, so many are drawn before the optimiser learns from them."""
+FIRST_RANDOM = 12
+"""So many candidates are drawn at random before the optimiser learns from them. More trials go on where fewer have ended."""
 FINALISTS = 5
 """Candidates that are replayed in all runs of a scheduler that is not deterministic."""
 LEAST_GAIN = 0.002
@@ -111,8 +111,7 @@ class Search:
 
     def _tried(self, base: ScoredRuns) -> list[Trial]:
         optuna, trials = optuna_package(), []
-        first = max(BATCH, round(self.trials * RANDOM_SHARE))
-        sampler = optuna.samplers.TPESampler(seed=self.seed, n_startup_trials=first, constant_liar=True)
+        sampler = optuna.samplers.TPESampler(seed=self.seed, n_startup_trials=FIRST_RANDOM, constant_liar=True)
         study = optuna.create_study(sampler=sampler)
         for begun in range(0, self.trials, BATCH):
             asked = [study.ask() for _ in range(min(BATCH, self.trials - begun))]
