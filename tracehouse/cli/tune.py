@@ -27,7 +27,7 @@ from tracehouse.text.tables import terminal_width
     "guards",
     multiple=True,
     metavar="NAME=RATIO",
-    help="What a change may cost: user, size, qos, queue, p95 (usual: 1.10, queue: none) or utilisation (1.00). May be repeated.",
+    help="What a change may cost, for user, size, qos, queue, p95 or utilisation, such as qos=1.05. May be repeated.",
 )
 @click.option(
     "--trials", type=click.IntRange(4), default=60, show_default=True, help="How many candidates are replayed."

@@ -34,8 +34,11 @@ def tuned_text(tuned: TunedSettings, trust: list[str], width: int | None) -> str
         text = f"{count} random settings within the bounds: {tuned.random.keep_guards:.0%} keep the guards"
         lines.append(folded(f"{text}, {tuned.share_as_good:.1%} are as good, these counted as one of them", width))
     lines.append("")
-    searched = f"{tuned.tried} candidates of {len(tuned.knobs)} settings, of which {tuned.kept} keep every guard"
-    lines.append(folded(f"searched: {searched}", width))
+    opened = f"{len(tuned.knobs)} setting{'s' if len(tuned.knobs) > 1 else ''}"
+    searched = (
+        f"searched: {tuned.tried} candidates within the bounds of {opened}, of which {tuned.kept} keep every guard"
+    )
+    lines.append(folded(searched, width))
     lines.append(f"replays: {tuned.replays:,} made now, {tuned.seconds:,.0f} CPU-seconds; the others were stored")
     lines += [folded(f"trust: {each}", width) for each in trust]
     return "\n".join(line.rstrip() for line in lines)
@@ -46,7 +49,10 @@ def headline(tuned: TunedSettings) -> str:
     if tuned.later is None:
         return f"{KEEP}: {tuned.word} (of {tuned.tried} within the bounds)"
     wait, slowdown = (_change(tuned.later, name) for name in ("wait", "bounded_slowdown"))
-    on_later = f"mean wait {wait}, bounded slowdown {slowdown} on the later {tuned.later_jobs:,} jobs"
+    before, after = (f"{sum(runs) / len(runs) if runs else 0:,.1f}" for runs in tuned.waits_h)
+    on_later = (
+        f"mean wait {before} -> {after} h ({wait}), bounded slowdown {slowdown} on the later {tuned.later_jobs:,} jobs"
+    )
     if tuned.is_better:
         count = len(tuned.edits)
         return f"change {count} line{'s' if count > 1 else ''}: {tuned.verdict}: {on_later}"

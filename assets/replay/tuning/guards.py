@@ -17,12 +17,12 @@ from models.judging.payers import FEWEST_JOBS_OF_A_CLASS, USERS_LEAST_S
 from models.judging.verdict import MOST_LOST, MOST_OF_A_GUARD, Ratios, ratios_of
 from simulator.jobs.schedule import Schedule
 
-KINDS = ("user", "size", "qos", "queue")
+_KINDS = ("user", "size", "qos", "queue")
 """Kinds of classes that a guard may name: classes of users by their number of jobs, classes of size, QOS, and queues or partitions."""
 P95, UTILISATION = "p95", "utilisation"
 NOISE_OF_USE = 0.002
 """A utilisation is lower from this share on."""
-PENALTY = 5.0
+_PENALTY = 5.0
 """A broken guard weighs so much more than a gain, both as logarithms."""
 NO_VALUE = 10.0
 """The loss of a candidate under which jobs never start."""
@@ -50,9 +50,9 @@ class Guards:
                 ratio = float(number)
             except ValueError:
                 ratio = math.nan
-            if name not in (*KINDS, *others) or not 0 < ratio < math.inf:
+            if name not in (*_KINDS, *others) or not 0 < ratio < math.inf:
                 raise ValueError(
-                    f"guard {text!r}: expected NAME=RATIO with one of {', '.join((*KINDS, *others))}, such as qos=1.05 for waits that "
+                    f"guard {text!r}: expected NAME=RATIO with one of {', '.join((*_KINDS, *others))}, such as qos=1.05 for waits that "
                     "grow by 5 % at most"
                 )
             if name in others:
@@ -129,7 +129,7 @@ class AgainstBase:
         if self.jobs_lost:
             return NO_VALUE
         excess = max(0.0, *(math.log(max(ratio, 1e-6)) for ratio in self.guards.values()))
-        return min(self.gain + PENALTY * excess, NO_VALUE)
+        return min(self.gain + _PENALTY * excess, NO_VALUE)
 
     def mean_of(self, name: str) -> float:
         """The geometric mean of a ratio over the runs."""

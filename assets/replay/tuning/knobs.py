@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 OPEN = "{}"
-"""Stands in an edit for a value that is left open."""
+"""In an edit: a value that is left open."""
 TABLE = "settings"
 """The table of a file of knobs."""
 LOG_FROM = 8.0
 """Bounds whose ratio is larger are searched by their logarithm."""
-DIGITS = 3
+_DIGITS = 3
 """Values have so many significant digits."""
 _EXPECTED = 'expected [low, high] or a list of words, such as [1000, 100000] or ["yes", "no"]'
 
@@ -45,8 +45,8 @@ class OpenValue:
         return self.low > 0 and self.high / self.low >= LOG_FROM
 
     def text(self, value: float) -> str:
-        """A number as an edit has it, with DIGITS digits, within the bounds."""
-        kept = min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+        """A number as an edit has it, with _DIGITS digits, within the bounds."""
+        kept = min(max(float(f"{value:.{_DIGITS}g}"), self.low), self.high)
         return str(round(kept)) if self.is_whole else np.format_float_positional(kept, trim="-")
 
     @property

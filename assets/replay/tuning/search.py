@@ -17,13 +17,13 @@ from assets.replay.tuning.knobs import Candidate, Knob, Values, edits_of
 from assets.replay.tuning.tunable import StoredReplays, Tunable
 from models.side_by_side import cores
 
-BATCH = 4
+_BATCH = 4
 """Candidates that are proposed at once, however many cores there are, so that a seed gives the same candidates on every machine."""
 FIRST_RANDOM = 12
 """So many candidates are drawn at random before the optimiser learns from them. More trials go on where fewer have ended."""
-FINALISTS = 5
+_FINALISTS = 5
 """Candidates that are replayed in all runs of a scheduler that is not deterministic."""
-LEAST_GAIN = 0.002
+_LEAST_GAIN = 0.002
 """A line stays only if the mean of both logarithms is worse by this without it."""
 NULL_SEED = 1_000_003
 
@@ -37,7 +37,7 @@ class Trial:
 
 
 @dataclass
-class Search:
+class SettingsSearch:
     """One search. replays: made and stored. cut: how many of the first jobs it sees. trials: how many candidates it tries."""
 
     replays: StoredReplays
@@ -50,7 +50,7 @@ class Search:
 
     def __post_init__(self) -> None:
         tunable = self.replays.tunable
-        finals = FINALISTS * (tunable.runs - 1)
+        finals = _FINALISTS * (tunable.runs - 1)
         total = 4 * tunable.runs + self.trials + finals + len(self.knobs) + self.nulls
         self._bar: Any = progress_bar("replays", total)
 
@@ -82,8 +82,8 @@ class Search:
         return tuple(knob.unchanged for knob in self.knobs)
 
     def best(self) -> tuple[Candidate | None, list[Trial], ScoredRuns]:
-        """The best candidate that keeps every guard, with as few lines as it needs, None where none is better than the present settings;
-        all trials; and the base. Raises ValueError where there is no wait to shorten."""
+        """The best candidate that keeps every guard, all trials, and the base. The best one has as few lines as it needs. It is None where
+        none is better than the present settings. Raises ValueError where there is no wait to shorten."""
         base = self.runs(self.unchanged, self.tunable.runs, False)
         if not max(base.mean_waits_s):
             raise ValueError(
@@ -91,10 +91,10 @@ class Search:
             )
         trials = self._tried(base)
         better = sorted((each for each in trials if each.compared.keeps), key=lambda each: each.compared.loss)
-        finals = list(dict.fromkeys(each.candidate for each in better if each.compared.loss < 0))[:FINALISTS]
+        finals = list(dict.fromkeys(each.candidate for each in better if each.compared.loss < 0))[:_FINALISTS]
         runs = self.many(finals, self.tunable.runs, False)
         compared = [against_base(each, base, self.guards) for each in runs]
-        kept = [(each.loss, k) for k, each in enumerate(compared) if each.keeps and each.gain < -LEAST_GAIN]
+        kept = [(each.loss, k) for k, each in enumerate(compared) if each.keeps and each.gain < -_LEAST_GAIN]
         if not kept:
             return None, trials, base
         return self._pruned(finals[min(kept)[1]], base), trials, base
@@ -113,8 +113,8 @@ class Search:
         optuna, trials = optuna_package(), []
         sampler = optuna.samplers.TPESampler(seed=self.seed, n_startup_trials=FIRST_RANDOM, constant_liar=True)
         study = optuna.create_study(sampler=sampler)
-        for begun in range(0, self.trials, BATCH):
-            asked = [study.ask() for _ in range(min(BATCH, self.trials - begun))]
+        for begun in range(0, self.trials, _BATCH):
+            asked = [study.ask() for _ in range(min(_BATCH, self.trials - begun))]
             candidates = [_proposed(each, self.knobs) for each in asked]
             for each, candidate, runs in zip(asked, candidates, self.many(candidates, 1, False), strict=True):
                 compared = against_base(runs, base, self.guards)
@@ -130,7 +130,7 @@ class Search:
                 continue
             fewer = (*candidate[:k], self.knobs[k].unchanged, *candidate[k + 1 :])
             without = against_base(self.runs(fewer, 1, False), base, self.guards)
-            if without.keeps and without.loss <= best.loss + LEAST_GAIN:
+            if without.keeps and without.loss <= best.loss + _LEAST_GAIN:
                 candidate, best = fewer, without
         return candidate
 

@@ -36,7 +36,7 @@ from traces.catalogue.clusters import load_cluster
 from traces.cluster.description import ClusterDescription
 from traces.cluster.differing import changed_values
 
-FEWEST_JOBS = 200
+_FEWEST_JOBS = 200
 """In a shorter log neither half says anything."""
 
 
@@ -58,7 +58,7 @@ def tunable_source(
             f"{source}: no cluster is described, whose settings could be searched: import one with `tracehouse cluster import`, find its "
             f"limits with `tracehouse cluster identify`, name one with --cluster, or give --policy {next(iter(SEARCHED))} for an order"
         )
-    settings = RunSettings(drop_wider=True, **usual)
+    settings = RunSettings.model_validate(usual | {"drop_wider": "yes"})
     trace = load_any_trace(declared, settings, not is_log, list(dict.fromkeys([*CLASS_COLUMNS, *settings.labels])))
     formula = None if policy is None else formula_of(policy)
     replays = _SourceReplays(trace, settings, formula)
@@ -70,8 +70,8 @@ def tunable_source(
         narrow = replace(trace, rows=trace.rows.filter(pl.col("procs") <= procs))
         replays = _SourceReplays(narrow, settings, formula)
     rows = replays.trace.rows
-    if rows.height < FEWEST_JOBS:
-        raise ValueError(f"{source}: it has {rows.height} jobs to replay, and a search needs {FEWEST_JOBS} or more")
+    if rows.height < _FEWEST_JOBS:
+        raise ValueError(f"{source}: it has {rows.height} jobs to replay, and a search needs {_FEWEST_JOBS} or more")
     jobs = replays.trace.jobs()
     key = hashlib.sha256(
         repr((trace_sha256(rows), described, settings.model_dump(), formula, engine_version(), SEMANTICS)).encode()

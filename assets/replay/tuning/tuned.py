@@ -9,7 +9,7 @@ import numpy as np
 
 from assets.replay.tuning.guards import AgainstBase, Guards, against_base
 from assets.replay.tuning.knobs import Knob, edits_of
-from assets.replay.tuning.search import Search, optuna_package
+from assets.replay.tuning.search import SettingsSearch, optuna_package
 from assets.replay.tuning.tunable import Edits, StoredReplays
 from models.judging.judge import Judgement, judge
 from models.judging.verdict import DOMINATES, NO_DIFFERENCE, TRADES, Ratios, beside_chance, verdict_text
@@ -39,7 +39,7 @@ class RandomSettings:
         return (1 + as_good) / (1 + len(self.compared))
 
     def spread(self, measure: str) -> tuple[float, float, float]:
-        """5, 50 and 95 % of a ratio over them."""
+        """Low end, median and high end of a ratio over nine in ten of them."""
         values = [getattr(each.ratios[0], measure) for each in self.compared if each.ratios]
         low, middle, high = np.quantile(values, (0.05, 0.5, 0.95))
         return float(low), float(middle), float(high)
@@ -106,14 +106,14 @@ def tuned_settings(
         for end in zip(*(value.ends for value in knob.values), strict=True):
             tunable.changes(edits_of((knob,), (tuple(end),)))
     nulls = max(FEWEST_RANDOM, trials // 2)
-    search = Search(replays, knobs, guards, trials, nulls, seed, len(tunable.jobs) // 2)
+    search = SettingsSearch(replays, knobs, guards, trials, nulls, seed, len(tunable.jobs) // 2)
     try:
         return _result(search)
     finally:
         search.close()
 
 
-def _result(search: Search) -> TunedSettings:
+def _result(search: SettingsSearch) -> TunedSettings:
     tunable = search.tunable
     best, tried, base = search.best()
     common: dict[str, Any] = {"source": tunable.name, "knobs": search.knobs, "guards": search.guards}

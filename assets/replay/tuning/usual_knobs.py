@@ -12,10 +12,10 @@ from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.slurm.configuration.accounts.options import LIMIT_FORMS
 
-WEIGHTS = ("Age", "Fairshare", "JobSize", "Partition", "QOS")
-TIMES = 10
+_WEIGHTS = ("Age", "Fairshare", "JobSize", "Partition", "QOS")
+_TIMES = 10
 """Weights and constants are searched from a tenth of what they are to ten times that."""
-LIMIT_TIMES = 4
+_LIMIT_TIMES = 4
 MOST_LIMITS = 12
 """Limits of more owners are searched where a file lists them."""
 UNITS = ("14400", "3600")
@@ -43,7 +43,7 @@ def usual_knobs(cluster: ClusterDescription) -> tuple[Knob, ...]:
     knobs = tuple(kinds.get(cluster.scheduler.name, _row_knobs)(cluster))
     if not knobs:
         raise ValueError(
-            f"the cluster {cluster.name} has no limit on what runs: there is nothing to search; give --settings FILE, or --policy "
+            f"the cluster {cluster.name} has no limit on what runs, which could be searched: give --settings FILE, or --policy "
             f"{next(iter(SEARCHED))} for an order"
         )
     return knobs
@@ -51,7 +51,7 @@ def usual_knobs(cluster: ClusterDescription) -> tuple[Knob, ...]:
 
 def formula_knobs(formula: str) -> tuple[Knob, ...]:
     """The constants of a formula as one knob, but for units. Raises ValueError where it has none."""
-    values = [_around(float(number), TIMES) for number in _NUMBER.findall(formula) if _is_constant(number)]
+    values = [_around(float(number), _TIMES) for number in _NUMBER.findall(formula) if _is_constant(number)]
     if not values:
         raise ValueError(f"{formula}: the formula has no constant that could be adapted")
     return (Knob(_with_open_numbers(formula), tuple(values)),)
@@ -75,10 +75,10 @@ def _around(number: float, times: int) -> OpenValue:
 def _slurm_knobs(cluster: ClusterDescription) -> Iterator[Knob]:
     values = cluster.scheduler.values
     if values.get("prioritytype") == "priority/multifactor":
-        weights = {name: int(values.get(f"priorityweight{name.lower()}", 0)) for name in WEIGHTS}
+        weights = {name: int(values.get(f"priorityweight{name.lower()}", 0)) for name in _WEIGHTS}
         for name, weight in weights.items():
             if weight:
-                yield Knob(f"PriorityWeight{name}={OPEN}", (_around(weight, TIMES),))
+                yield Knob(f"PriorityWeight{name}={OPEN}", (_around(weight, _TIMES),))
         for name, bounds in _DAYS.items():
             if weights["Fairshare" if name.endswith("HalfLife") else "Age"]:
                 yield Knob(f"{name}={OPEN}-0", (OpenValue(*bounds),))
@@ -113,7 +113,7 @@ def _slurm_limit(limit: Limit) -> Knob | None:
     kind, _, of = limit.resource.partition(":")
     tres = {"licence": f"license/{of}"}.get(kind, _TRES.get(kind, kind) + (f":{of}" if of else ""))
     value = OPEN if is_jobs else f"{tres}={OPEN}{'M' if kind == 'mem' else ''}"
-    return Knob(f"{limit.owner}.{limit.owner_name}.{name}={value}", (_around(limit.bound, LIMIT_TIMES),))
+    return Knob(f"{limit.owner}.{limit.owner_name}.{name}={value}", (_around(limit.bound, _LIMIT_TIMES),))
 
 
 def _pbs_knobs(cluster: ClusterDescription) -> Iterator[Knob]:
@@ -145,7 +145,7 @@ def _pbs_limit(place: tuple[str, str, str], limits: list[Limit]) -> Knob:
     owner, name, attribute = place
     key = f"server.{attribute}" if owner == "cluster" else f"queue.{name}.{attribute}"
     unit = "mb" if attribute.endswith(".mem") else ""
-    values = tuple(_around(limit.bound, LIMIT_TIMES) for limit in limits)
+    values = tuple(_around(limit.bound, _LIMIT_TIMES) for limit in limits)
     if not attribute.startswith(("max_run.", "max_run_")) and attribute != "max_run":
         return Knob(f"{key}={OPEN}{unit}", values[:1])
     whom = [
@@ -158,4 +158,4 @@ def _pbs_limit(place: tuple[str, str, str], limits: list[Limit]) -> Knob:
 def _row_knobs(cluster: ClusterDescription) -> Iterator[Knob]:
     for number, limit in enumerate(cluster.limits, 1):
         if limit.counts in ("running", "outstanding") and limit.bound and not limit.is_least:
-            yield Knob(f"limits.{number}.bound={OPEN}", (_around(limit.bound, LIMIT_TIMES),))
+            yield Knob(f"limits.{number}.bound={OPEN}", (_around(limit.bound, _LIMIT_TIMES),))
