@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from tracehouse.ingesting import IngestSettings, ingest
     from tracehouse.learning.environments import AgentSettings, make_env, make_vec_env
     from tracehouse.learning.training import TrainSettings, train
+    from tracehouse.learning.tuning import Tuned, tune
     from tracehouse.logs import Log, load_log, sources
     from tracehouse.policies import PolicyFile, load_policy
     from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
     from tracehouse.queries import leaderboard, query, saved_runs, who, why
     from tracehouse.replays import ReplaySettings, Run, replay
     from tracehouse.scenarios import WhatIf, what_if
-    from tracehouse.tuning import Tuned, tune
     from traces.catalogue.sources import CatalogueError
     from traces.common.log import LogError
     from warehouse import WarehouseError
@@ -78,7 +78,7 @@ _MODULE_OF = {
         "tracehouse.queries": ("leaderboard", "query", "saved_runs", "who", "why"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
         "tracehouse.scenarios": ("WhatIf", "what_if"),
-        "tracehouse.tuning": ("Tuned", "tune"),
+        "tracehouse.learning.tuning": ("Tuned", "tune"),
         "tracehouse.learning.training": ("TrainSettings", "train"),
         "traces.catalogue.sources": ("CatalogueError",),
         "traces.common.log": ("LogError",),

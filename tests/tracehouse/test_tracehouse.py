@@ -1,5 +1,5 @@
 """Tests of tracehouse: clusters_collected, comparisons, gym_ids, ingesting, jobs, keywords, policies, queries, queue,
-replaying, tracehouse, tuning, vasp.
+replaying, tracehouse, vasp.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import tracehouse
 from assets.common.storage import data_folder
 from assets.ingest import removal
 from pipelines.running import has_partition
-from simulator.policies.registry import parse_policy
 from tests.pipelines.command_line import GOOD, fail, succeed
 from tests.tracehouse.cli.predicting.test_queue import job
 from tests.traces.collector.test_collector import MANIFEST, archive
@@ -416,23 +415,3 @@ def test_the_package_and_its_marker_for_type_checkers_are_packaged() -> None:
 def test_a_folder_is_not_judged_by_what_learned_from_it() -> None:
     with pytest.raises(ValueError, match="are both 'synthetic-vasp'"):
         evaluate_transfer("synthetic-vasp", "synthetic-vasp", "progress", 1)
-
-
-# tuning: Settings of a cluster, or constants of an order, are searched.
-
-
-def test_an_order_of_a_row_of_processors_is_adapted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
-    drawn = np.random.default_rng(1).integers(1, 600, (300, 3))
-    jobs = [
-        f"{n} {n * 90} 0 {a} {1 + b % 8} -1 -1 {1 + b % 8} {a + 7 * c} -1 1 {c % 5} 1 1 1 1 -1 -1"
-        for n, (a, b, c) in enumerate(drawn, 1)
-    ]
-    log = tmp_path / "log.swf"
-    log.write_text("; MaxProcs: 8\n" + "\n".join(jobs) + "\n")
-    tuned = tracehouse.tune(log, policy="searched:balanced", trials=8)
-    assert tuned.settings.tried == 8 and tuned.settings.replays >= 9
-    assert all(parse_policy(edit) for edit in tuned.settings.edits)
-    assert "no cluster is described" in fail("tune", log)
-    log.write_text("; MaxProcs: 8\n" + "\n".join(jobs[:50]) + "\n")
-    assert "a search needs 200 or more" in fail("tune", log, "--policy", "searched:balanced")

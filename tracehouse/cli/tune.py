@@ -64,8 +64,8 @@ def tune_command(
       tracehouse tune mycluster --settings settings.toml --guard qos=1.05
       tracehouse tune mycluster --policy searched:balanced
     """
+    from tracehouse.learning.tuning import tunable_settings, tune
     from tracehouse.text.tuning_text import tuned_text
-    from tracehouse.tuning import tunable_settings, tune
 
     if only_list:
         click.echo(tunable_settings(source, cluster, policy), nl=False)

@@ -307,7 +307,7 @@ def test_so_many_groups_as_are_asked_for(results: ScenarioResults) -> None:
 
 def test_the_first_line_of_a_search_is_its_verdict() -> None:
     better = searched(a_tunable(distance))
-    lines = tuned_text(better, ["no grade"], 100).splitlines()
+    lines = tuned_text(better, ["no grade"], None).splitlines()
     assert lines[0].startswith("made-up: change 1 line: dominates") and "on the later 200 jobs" in lines[0]
     assert any(line.startswith("random settings, 5 to 95 %") for line in lines) and lines[-1] == "trust: no grade"
     worse = searched(a_tunable(lambda value, run: np.array(600 + abs(value - 500))))
