@@ -54,6 +54,7 @@ STUDIES = {
     "slurm_repeats": "slurm.repeats",
     "slurm_usage": "slurm.usage",
     "start_times": "predicting.start_times",
+    "tuned": "judging.tuned",
     "uses": "predicting.uses",
     "vasp": "predicting.vasp",
     "verdicts": "judging.verdicts",
@@ -86,6 +87,7 @@ WITHOUT_ARCHIVE = (
     "slurm_reasons",
     "slurm_repeats",
     "start_times",
+    "tuned",
     "vasp",
     "what_if_changes",
 )

@@ -34,6 +34,7 @@ OWN = {
     "traces.catalogue.clusters": "the file of a bundled cluster, which is of its own",
     "traces.slurm.writer": "a generated log, in the folder of generated logs",
     "assets.common.parts": "rows of parts, in the data folder",
+    "assets.replay.tuning.tunable": "replays of a search, in the data folder",
     "assets.common.storage": "models, in the data folder",
     "assets.common.transfer": "model files of a warehouse whose file the door has let through",
     "assets.ingest.canonical_jobs": "rows that wait to be inserted, in the data folder",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tracehouse.ingesting import IngestSettings, ingest
     from tracehouse.learning.environments import AgentSettings, make_env, make_vec_env
     from tracehouse.learning.training import TrainSettings, train
+    from tracehouse.learning.tuning import Tuned, tune
     from tracehouse.logs import Log, load_log, sources
     from tracehouse.policies import PolicyFile, load_policy
     from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
@@ -40,6 +41,7 @@ __all__ = [
     "ReplaySettings",
     "Run",
     "TrainSettings",
+    "Tuned",
     "WarehouseError",
     "WhatIf",
     "advise_walltime",
@@ -58,6 +60,7 @@ __all__ = [
     "saved_runs",
     "sources",
     "train",
+    "tune",
     "what_if",
     "who",
     "why",
@@ -75,6 +78,7 @@ _MODULE_OF = {
         "tracehouse.queries": ("leaderboard", "query", "saved_runs", "who", "why"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
         "tracehouse.scenarios": ("WhatIf", "what_if"),
+        "tracehouse.learning.tuning": ("Tuned", "tune"),
         "tracehouse.learning.training": ("TrainSettings", "train"),
         "traces.catalogue.sources": ("CatalogueError",),
         "traces.common.log": ("LogError",),

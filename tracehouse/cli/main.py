@@ -38,6 +38,7 @@ COMMANDS = {
     "why": ("history.why", "Why jobs waited: hours by cause, of one job or of many."),
     "app": ("app", "Open a page of what-if questions on this machine."),
     "what-if": ("what_if", "Compare scenarios of a file with the source as it is."),
+    "tune": ("tune", "Search settings that serve users better, and confirm them."),
     "place": ("place", "Choose idle nodes for jobs that start together."),
     "wait": ("predicting.wait", "How long would a job wait?"),
     "queue": ("predicting.queue", "When do the jobs that wait now start?"),

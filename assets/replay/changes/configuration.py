@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from traces.cluster.description import ClusterDescription
@@ -10,19 +12,25 @@ from traces.cluster.differing import changed_values
 from traces.pbs.edits import changed_pbs_cluster, edited_pbs_cluster
 from traces.slurm.edits import changed_slurm_cluster, edited_slurm_cluster
 
+_BOUND = re.compile(r"limits\.([1-9]\d*)\.bound=(\d+)")
 _CHANGED = {"slurm": changed_slurm_cluster, "pbs": changed_pbs_cluster}
 _EDITED = {"slurm": edited_slurm_cluster, "pbs": edited_pbs_cluster}
 EDIT_EXAMPLE = "PriorityWeightFairshare=20000"
 
 
+class NothingChanges(ValueError):
+    """Edits leave a cluster as it is."""
+
+
 def edited_cluster(cluster: ClusterDescription, edits: Sequence[str], time_zone: str = "UTC") -> ClusterDescription:
-    """The cluster with these edits, each a line (KEY=VALUE) or an existing file or folder of new configuration. Files come first.
+    """The cluster with these edits, each a line (KEY=VALUE) or an existing file or folder of new configuration. Files come first. Of a
+    cluster without Slurm and PBS they are `limits.N.bound=VALUE`, of its N-th limit.
 
     time_zone: in which dates are. Raises ValueError, with the remedy, for an edit that cannot be made, and where all change nothing."""
     if not edits:
         return cluster
     if cluster.scheduler.name not in _EDITED:
-        raise ValueError(f"edits are of a cluster of Slurm or PBS, and {cluster.name} is of {cluster.scheduler.name}")
+        return _with_bounds(cluster, edits)
     paths = [Path(edit) for edit in edits if is_file_edit(edit)]
     lines = [edit for edit in edits if not is_file_edit(edit)]
     edited = cluster
@@ -33,7 +41,7 @@ def edited_cluster(cluster: ClusterDescription, edits: Sequence[str], time_zone:
     if lines:
         edited = _EDITED[cluster.scheduler.name](edited, lines, time_zone)
     if not changed_values(cluster, edited):
-        raise ValueError(f"{', '.join(edits)}: the cluster {cluster.name} is so already: nothing would change")
+        raise NothingChanges(f"{', '.join(edits)}: the cluster {cluster.name} is so already: nothing would change")
     return edited
 
 
@@ -44,3 +52,17 @@ def is_file_edit(edit: str) -> bool:
     if "=" not in edit:
         raise ValueError(f"{edit}: no such file or folder, and no edit such as {EDIT_EXAMPLE}")
     return False
+
+
+def _with_bounds(cluster: ClusterDescription, edits: Sequence[str]) -> ClusterDescription:
+    limits = list(cluster.limits)
+    for edit in edits:
+        parts = _BOUND.fullmatch(edit.strip())
+        if parts is None or int(parts[1]) > len(limits):
+            raise ValueError(
+                f"{edit}: edits are of a cluster of Slurm or PBS, and {cluster.name} is of {cluster.scheduler.name}: there they are "
+                f"limits.N.bound=VALUE, and it has {len(limits)} limits"
+            )
+        number = int(parts[1]) - 1
+        limits[number] = replace(limits[number], bound=int(parts[2]))
+    return replace(cluster, limits=tuple(limits))

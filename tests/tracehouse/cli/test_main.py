@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli: app, completion, errors, main, replay_grade, session, ui."""
+"""Tests of tracehouse/cli: app, completion, errors, main, replay_grade, session, tune, ui."""
 
 from __future__ import annotations
 
@@ -159,6 +159,7 @@ OPTIONS = {
         "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
         "--json",
     ],
+    "tune": ["SOURCE", "--settings", "--list", "--guard", "--trials", "--seed", "--cluster", "--policy", "--json"],
     "sql": ["QUERY", "--files", "--format", "--output", "--wide"],
     "report": ["[SOURCE]...", "--period", "--from", "--to"],
     "app": ["SOURCE", "--port"],
@@ -385,3 +386,13 @@ def test_the_grade_of_a_source_is_said(
     monkeypatch.setattr(grade, "grade_text", lambda warehouse, source: "grade B")
     say_grade("lublin-256")
     assert capsys.readouterr().err == "\nHow far replays of lublin-256 can be trusted: grade B\n"
+
+
+# tune: `tracehouse tune`: what it refuses before anything is replayed.
+
+
+def test_tune_says_what_can_be_searched(catalogue: Path) -> None:
+    text = fail("tune", "lublin-256")
+    assert "no cluster is described" in text and "--policy searched:cautious" in text
+    assert "expected NAME=RATIO" in fail("tune", "lublin-256", "--guard", "pace=1.1")
+    assert "expected searched:cautious" in fail("tune", "lublin-256", "--policy", "SJF")

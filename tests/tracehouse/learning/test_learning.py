@@ -1,4 +1,4 @@
-"""Tests of tracehouse/learning: environments, policy_training, training."""
+"""Tests of tracehouse/learning: environments, policy_training, training, tuning."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from assets.common.trace import load_trace
 from assets.policies.registry import champion_row
 from assets.policies.settings import TrainingSettings
 from models.scheduling.options import Recipe
+from simulator.policies.registry import parse_policy
+from tests.pipelines.command_line import fail
 from tests.tiny import busy_log, warehouse_of
 from tests.tracehouse.cli.learning.test_learning import QuickRecipe
 from tracehouse.learning import policy_training
@@ -136,3 +138,23 @@ def test_what_is_in_hand_is_trained_on(log: Path, monkeypatch: pytest.MonkeyPatc
         tracehouse.train(loaded, estimates="predicted")
     with pytest.raises(ValueError, match="expected different numbers"):
         tracehouse.train(loaded, seeds=[1, 1])
+
+
+# tuning: Settings of a cluster, or constants of an order, are searched.
+
+
+def test_an_order_of_a_row_of_processors_is_adapted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    drawn = np.random.default_rng(1).integers(1, 600, (300, 3))
+    jobs = [
+        f"{n} {n * 90} 0 {a} {1 + b % 8} -1 -1 {1 + b % 8} {a + 7 * c} -1 1 {c % 5} 1 1 1 1 -1 -1"
+        for n, (a, b, c) in enumerate(drawn, 1)
+    ]
+    log = tmp_path / "log.swf"
+    log.write_text("; MaxProcs: 8\n" + "\n".join(jobs) + "\n")
+    tuned = tracehouse.tune(log, policy="searched:balanced", trials=8)
+    assert tuned.settings.tried == 8 and tuned.settings.replays >= 9
+    assert all(parse_policy(edit) for edit in tuned.settings.edits)
+    assert "no cluster is described" in fail("tune", log)
+    log.write_text("; MaxProcs: 8\n" + "\n".join(jobs[:50]) + "\n")
+    assert "a search needs 200 or more" in fail("tune", log, "--policy", "searched:balanced")

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/text: cluster_text, replay_text, rules_text, tables, training_text, what_if_text."""
+"""Tests of tracehouse/text: cluster_text, replay_text, rules_text, tables, training_text, tuning_text, what_if_text."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from models.judging.judge import judge
 from models.judging.panel import Replayed
 from simulator.engine.replay import replay
 from tests.assets.replay.scenarios.examples import SIX, busy_home, results_of, write_grade
+from tests.assets.replay.tuning.test_tuning import a_tunable, distance, searched
 from tests.pipelines.command_line import on_terminal, succeed
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.traces.cluster.clusters import CLUSTER, DESCRIBED, REMARKS
@@ -29,6 +30,7 @@ from tracehouse.text.replay_text import compare_text
 from tracehouse.text.rules_text import identification_text, identification_values
 from tracehouse.text.tables import TableColumn, cut, fitted_table, folded, terminal_width
 from tracehouse.text.training_text import SLURMS_PRIORITY, print_ratios
+from tracehouse.text.tuning_text import headline, tuned_text
 from tracehouse.text.what_if_text import what_if_text
 
 # rules_text: What `tracehouse cluster identify` prints.
@@ -298,3 +300,22 @@ def test_so_many_groups_as_are_asked_for(results: ScenarioResults) -> None:
     text = what_if_text(results, 120, 1)
     assert " over 1 h" in text and "  longer  user " in text
     assert what_if_text(results, 120, 0).count("nobody's") == len(SIX) + 1
+
+
+# tuning_text: What `tracehouse tune` prints.
+
+
+def test_the_first_line_of_a_search_is_its_verdict() -> None:
+    better = searched(a_tunable(distance))
+    lines = tuned_text(better, ["no grade"], None).splitlines()
+    assert lines[0].startswith("made-up: change 1 line: dominates") and "on the later 200 jobs" in lines[0]
+    assert any(line.startswith("random settings, 5 to 95 %") for line in lines) and lines[-1] == "trust: no grade"
+    worse = searched(a_tunable(lambda value, run: np.array(600 + abs(value - 500))))
+    assert (
+        headline(worse) == "keep the settings: no candidate is better and keeps every guard (of 60 within the bounds)"
+    )
+    noisy = searched(a_tunable(lambda value, run: np.array(6000 + 900 * min(run, 1) - (value > 500) * 300), runs=3))
+    assert "not confirmed (no difference)" in headline(noisy)
+    assert "mean waits of the runs: 1.58 to 1.83 h, with the present settings 1.67 to 1.92 h" in tuned_text(
+        noisy, [], 120
+    )
