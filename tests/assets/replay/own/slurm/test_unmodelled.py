@@ -82,7 +82,7 @@ PartitionName=q Nodes=ALL Default=YES
 DUMP = """Cluster - 'c':Fairshare=1
 Parent - 'root'
 Account - 'a':Fairshare=1
-User - 'u':Fairshare=1
+User - 'u':Fairshare=1:Priority=5
 """
 OTHER_VALUES = {
     "schedulertype": "sched/builtin",
