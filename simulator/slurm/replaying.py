@@ -36,7 +36,7 @@ from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
 from simulator.slurm.replays.changes import edges_of
 from simulator.slurm.rows import WaitingRows, waiting_rows
-from simulator.slurm.settings import slurm_settings, tests_within
+from simulator.slurm.settings import slurm_settings, jobs_within
 from simulator.slurm.state import idle_engine, site_of
 from simulator.slurm.variants.orders import by_order, is_fixed_order, run_in_order
 from simulator.slurm.variants.warm import WarmStart, begin_warm
@@ -142,7 +142,7 @@ def new_replay(
     begins; None for none, and for the first submission."""
     settings = slurm_settings(description.scheduler)
     if phases.test_us > 0:
-        most_tests = tests_within(settings, phases.test_us)
+        most_tests = jobs_within(settings, phases.test_us)
         settings = settings._replace(job_tests=max(1, min(settings.job_tests, most_tests)))
     jobs = Requests(*(np.ascontiguousarray(column) for column in requests))
     jobs = jobs._replace(begin=jobs.begin.copy())  # a job that is requeued begins later

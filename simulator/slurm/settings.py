@@ -147,7 +147,7 @@ def consumed_words(scheduler: SchedulerSettings) -> list[str]:
     return [word.strip() for word in words if word.strip().startswith(CONSUMED) and "dist" not in word]
 
 
-def tests_within(settings: Settings, test_us: int) -> int:
+def jobs_within(settings: Settings, test_us: int) -> int:
     """Jobs that a cycle tests in its longest time, of which it sleeps after each interval. test_us: microseconds for one job."""
     spell_us, most_us = settings.yield_us + settings.sleep_us, settings.most_seconds * 1_000_000
     awake_us = most_us // spell_us * settings.yield_us + min(most_us % spell_us, settings.yield_us)

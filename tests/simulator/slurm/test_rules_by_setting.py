@@ -16,7 +16,7 @@ from simulator.slurm.main_pass import main_pass
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.rows import HAS_NO_PLAN, LETS_ALL_PASS
-from simulator.slurm.settings import slurm_settings, tests_within
+from simulator.slurm.settings import slurm_settings, jobs_within
 from simulator.slurm.starting import begin_job
 from tests.simulator.slurm_site import SITE, columns_of, engine_of, no_decisions, queue_of
 from traces.cluster.accounts import Limit
@@ -63,9 +63,9 @@ def test_a_cycle_looks_at_so_many_jobs(values: dict[str, Value], expected: list[
 @pytest.mark.parametrize(
     ("values", "reserves", "expected"),
     [
-        ({}, {}, [PLANNED, PLANNED, NEITHER, STARTED]),
+        ({}, {}, [PLANNED, PLANNED, PLANNED, STARTED]),
         ({"bf_job_part_count_reserve": 1}, {}, [PLANNED, NEITHER, NEITHER, STARTED]),
-        ({}, {0: HAS_NO_PLAN}, [NEITHER, PLANNED, NEITHER, STARTED]),
+        ({}, {0: HAS_NO_PLAN}, [NEITHER, PLANNED, PLANNED, STARTED]),
         ({}, {0: HAS_NO_PLAN, 1: LETS_ALL_PASS}, [NEITHER, NEITHER, STARTED, STARTED]),
     ],
 )
@@ -128,8 +128,8 @@ def starts(asked: list[Request], runtime: list[int], site: ClusterDescription, p
     ("values", "flags", "expected"),
     [
         ({}, (), 450),  # behind the job that has all nodes
-        ({"bf_min_age_reserve": 300}, (), 23),
-        ({"bf_min_prio_reserve": 1 << 40}, (), 23),
+        ({"bf_min_age_reserve": 300}, (), 20),
+        ({"bf_min_prio_reserve": 1 << 40}, (), 20),
         ({}, ("noreserve",), 40),  # it blocks the main scheduler, and has no plan
     ],
 )
@@ -161,8 +161,8 @@ def test_a_cycle_without_continue_ends_once_something_has_changed() -> None:
 def test_time_asleep_counts_for_the_longest_cycle() -> None:
     settings = slurm_settings(SchedulerSettings("slurm", "", {"bf_max_time": 10}))
     # 2 s awake of each 2.5 s
-    assert tests_within(settings, 1000) == 8000
-    assert tests_within(settings._replace(most_seconds=4), 1000) == 3500
+    assert jobs_within(settings, 1000) == 8000
+    assert jobs_within(settings._replace(most_seconds=4), 1000) == 3500
 
 
 @pytest.mark.parametrize(("flags", "first"), [("", 2), ("accrue_always", 1)])
