@@ -36,7 +36,7 @@ from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
 from simulator.slurm.replays.changes import edges_of
 from simulator.slurm.rows import WaitingRows, waiting_rows
-from simulator.slurm.settings import slurm_settings, jobs_within
+from simulator.slurm.settings import jobs_within, slurm_settings
 from simulator.slurm.state import idle_engine, site_of
 from simulator.slurm.variants.orders import by_order, is_fixed_order, run_in_order
 from simulator.slurm.variants.warm import WarmStart, begin_warm

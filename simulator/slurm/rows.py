@@ -12,7 +12,7 @@ from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
 
 LETS_ALL_PASS, HAS_NO_PLAN, RESERVES = range(3)
-"""What a waiting job keeps from others: nothing; its partition in the main scheduler; its planned nodes, too."""
+"""What a waiting job keeps from others. With HAS_NO_PLAN it closes its partition in the main scheduler, and has no planned nodes."""
 
 
 class WaitingRows(NamedTuple):

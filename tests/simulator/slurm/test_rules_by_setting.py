@@ -16,7 +16,7 @@ from simulator.slurm.main_pass import main_pass
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.rows import HAS_NO_PLAN, LETS_ALL_PASS
-from simulator.slurm.settings import slurm_settings, jobs_within
+from simulator.slurm.settings import jobs_within, slurm_settings
 from simulator.slurm.starting import begin_job
 from tests.simulator.slurm_site import SITE, columns_of, engine_of, no_decisions, queue_of
 from traces.cluster.accounts import Limit

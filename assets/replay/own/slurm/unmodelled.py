@@ -29,8 +29,8 @@ def unmodelled_by_slurm(cluster: ClusterDescription) -> list[str]:
 def _of_scheduler(cluster: ClusterDescription) -> Iterator[str]:
     values = dict(cluster.scheduler.values)
     for word in str(values.get("schedulerparameters", "")).split(","):
-        name, _, value = word.partition("=")
-        values.setdefault(name.strip().lower(), value or "1")
+        key, _, text = word.partition("=")
+        values.setdefault(key.strip().lower(), text or "1")
     for name, value in values.items():
         if name in WORD_LISTS:
             for word in filter(None, (each.strip() for each in str(value).lower().split(","))):
