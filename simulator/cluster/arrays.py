@@ -35,7 +35,7 @@ class ClusterArrays:
     partition_nodes: bool (partitions, nodes). tier, factor, max_time, most_nodes, least_nodes: (partitions,), UNBOUNDED for no limit.
     exclusive: (partitions,), 1 where jobs hold whole nodes. state: (partitions,), place in STATES.
     parent: (accounts,), NO_PARENT for those at the top. shares: (accounts,). member_account, member_shares: (members,).
-    qos_priority: (qualities,).
+    qos_priority: (qualities,). qos_flags: of each QOS.
     qos_usage: float64 (qualities,), of what its jobs add to usage. billing: float64 (partitions, 3 + types), what a CPU, a MiB, a node and
     a GPU of each type add to usage in a second.
     reservation_nodes: bool (reservations, nodes). reservation_times: (reservations, 3), begin, end, and when it was announced.
@@ -66,6 +66,7 @@ class ClusterArrays:
     member_priority: IntArray  # (members,)
     qos_priority: IntArray
     qos_usage: FloatArray
+    qos_flags: tuple[tuple[str, ...], ...]
     billing: FloatArray
     reservation_nodes: BoolArray
     reservation_times: IntArray
@@ -113,6 +114,7 @@ def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) ->
         member_shares=_column(member.shares for member in cluster.members),
         member_priority=_column(member.priority for member in cluster.members),
         qos_priority=_column(quality.priority for quality in cluster.qualities),
+        qos_flags=tuple(quality.flags for quality in cluster.qualities),
         qos_usage=np.array([quality.usage_factor for quality in cluster.qualities], dtype=np.float64),
         billing=np.array([_billing(partition, types) for partition in partitions], dtype=np.float64).reshape(
             len(partitions), -1

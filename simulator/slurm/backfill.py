@@ -21,6 +21,7 @@ from simulator.slurm.nodes.selection import choose_above, choose_later, choose_n
 from simulator.slurm.nodes.suspended import free_above, may_suspend
 from simulator.slurm.nodes.usable import copy_free, holds_whole_nodes, kept_shape, wants_gpus
 from simulator.slurm.preemption import may_preempt, preempt_for, release_candidates
+from simulator.slurm.rows import clear_counts, is_beyond, may_plan
 from simulator.slurm.starting import begin_job, hold, job_limit
 
 STARTED, PLANNED, NEITHER = range(3)
@@ -46,41 +47,22 @@ class Decisions(NamedTuple):
     nodes: NDArray[np.bool_]
 
 
-class WaitingRows(NamedTuple):
-    """The queue of a cycle, in order. next_task: the next waiting task of a job's array, NOT_GIVEN for none.
-    user_tests, partition_tests: room for counts."""
-
-    length: NDArray[np.int64]  # (1,)
-    job: NDArray[np.int64]  # (rows,)
-    partition: NDArray[np.int64]  # (rows,)
-    delay: NDArray[np.int64]  # (rows,), seconds that the cycle takes to come to the job
-    next_task: NDArray[np.int64]  # (jobs,)
-    user_tests: NDArray[np.int64]  # (users,)
-    partition_tests: NDArray[np.int64]  # (partitions,)
-
-
 @referring_apart
 def backfill_cycle(engine, waiting, decisions, now):
     """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards. Returns how many jobs it tested."""
     settings, jobs = engine.site.settings, engine.jobs
     begin_plans(engine.plans, now, settings)
     decisions.length[0] = 0
-    waiting.user_tests[:] = 0
-    waiting.partition_tests[:] = 0
-    tests = 0
+    clear_counts(waiting)
+    most_tests = min(settings.job_tests, waiting.most_tests[0])
+    tests, starts = 0, 0
     for row in range(waiting.length[0]):
         job, partition = waiting.job[row], waiting.partition[row]
-        if engine.running.start[job] >= 0:
-            continue
-        waiting.user_tests[jobs.user[job]] += 1
-        waiting.partition_tests[partition] += 1
-        if 0 < settings.user_jobs < waiting.user_tests[jobs.user[job]]:
-            continue
-        if 0 < settings.partition_jobs < waiting.partition_tests[partition]:
+        if engine.running.start[job] >= 0 or is_beyond(engine, waiting, row):
             continue
         plans = 0
         while job >= 0:
-            if tests >= settings.job_tests:
+            if tests >= most_tests:
                 return tests
             if engine.running.start[job] >= 0:  # in another of its partitions
                 job = waiting.next_task[job]
@@ -92,13 +74,19 @@ def backfill_cycle(engine, waiting, decisions, now):
                 break
             tests += 1
             is_full = engine.plans.rows[0] >= settings.table_rows
-            kind = consider(engine, decisions, job, partition, now + waiting.delay[row])
+            plannable = may_plan(settings, waiting, row, job)
+            kind = consider(engine, decisions, job, partition, now + waiting.delay[row], plannable)
             if kind == NEITHER:
                 break
             if kind == PLANNED:
                 if is_full:
                     return tests
+                waiting.planned[job] = True
                 plans += 1
+            else:
+                starts += 1
+                if 0 < settings.cycle_starts <= starts:
+                    return tests
             job = waiting.next_task[job]
             if plans >= settings.array_plans:
                 break
@@ -106,9 +94,9 @@ def backfill_cycle(engine, waiting, decisions, now):
 
 
 @referring_apart
-def consider(engine, decisions, job, partition, now):
-    """Starts one job, or plans it. Returns STARTED, PLANNED or NEITHER, which is also noted."""
-    kind, start, end, chosen = _place(engine, job, partition, now)
+def consider(engine, decisions, job, partition, now, plannable):
+    """Starts one job, or plans it if it is plannable. Returns STARTED, PLANNED or NEITHER, which is also noted."""
+    kind, start, end, chosen = _place(engine, job, partition, now, plannable)
     row = decisions.length[0]
     decisions.job[row] = job
     decisions.kind[row] = kind
@@ -123,7 +111,7 @@ def consider(engine, decisions, job, partition, now):
 
 
 @referring
-def _place(engine, job, partition, now):
+def _place(engine, job, partition, now, plannable):
     """What becomes of the job, when it starts, when its plan ends, and on how many nodes."""
     site, scratch, plans = engine.site, engine.scratch, engine.plans
     limit = job_limit(engine, job, partition)
@@ -154,7 +142,7 @@ def _place(engine, job, partition, now):
             if not may_pass_over or later == 0 or free_by(engine, shape, later) >= least_nodes:
                 start, chosen = earliest_by_limits(engine, job, partition, now)
         if chosen == 0:
-            if later == 0:
+            if later == 0 or not plannable:
                 return NEITHER, 0, 0, 0
             time = later
             continue
@@ -167,6 +155,8 @@ def _place(engine, job, partition, now):
             start, later = now + 1, 0
         if start <= now:
             return _start_now(engine, job, partition, now, limit)
+        if not plannable:
+            return NEITHER, 0, 0, 0
         if later > 0 and start > later:
             time = later
             continue
@@ -329,6 +319,7 @@ def _end_running(engine, job, partition, needed, now):
     running, released = engine.running, engine.preemption.released
     shape, least, preempts = needed
     base, width, batch = -1, WIDTH, 0
+    linear = engine.site.settings.linear_width
     last_end, chosen = now, 0
     for k in range(running.length[0]):
         other = running.job[k]
@@ -355,7 +346,7 @@ def _end_running(engine, job, partition, needed, now):
                 return _start_after(engine, last_end, now), chosen
             batch = 0
             while following > base + width:
-                width *= 2
+                width = width + linear if linear > 0 else 2 * width
     if batch > 0 and preempts:
         chosen = choose_nodes(engine, engine.scratch.trial, job, partition)
     elif batch > 0:

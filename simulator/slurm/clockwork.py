@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.slurm.backfill import Decisions, WaitingRows
+from simulator.slurm.backfill import Decisions
 from simulator.slurm.priority import FairShares, PriorityRules, StaticFactors
+from simulator.slurm.rows import WaitingRows
 from simulator.slurm.state import Engine
 
 IntArray = NDArray[np.int64]

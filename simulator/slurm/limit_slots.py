@@ -25,6 +25,7 @@ from simulator.slurm.limits import (
     TIME,
     USED,
 )
+from simulator.slurm.settings import enforces_limits
 from simulator.slurm.state import Limits
 from traces.cluster.accounts import ROOT_ACCOUNT, Limit
 from traces.cluster.description import ClusterDescription
@@ -54,7 +55,8 @@ class _Slots:
 
 
 def limits_of(cluster: ClusterDescription, jobs: Requests, gpu_types: tuple[str, ...]) -> Limits:
-    """The limits of a cluster as slots. Those that are not modelled are left out: `unmodelled_limits` names them."""
+    """The limits of a cluster as slots. Those that Slurm does not enforce are left out, and those that are not modelled, which
+    `unmodelled_limits` names."""
     return numbered_limits(cluster, jobs, gpu_types)[0]
 
 
@@ -64,7 +66,7 @@ def numbered_limits(
     """The limits of a cluster as slots, and of each slot the place of its limit in `cluster.limits`."""
     owned: dict[tuple[str, str], list[tuple[int, Limit]]] = {}
     for number, limit in enumerate(cluster.limits):
-        if _is_modelled(limit, gpu_types):
+        if _is_modelled(limit, gpu_types) and enforces_limits(cluster.scheduler):
             owned.setdefault((limit.owner, limit.owner_name), []).append((number, limit))
     slots = _Slots()
     first, entries = [0], []
@@ -93,8 +95,9 @@ def numbered_limits(
 
 
 def unmodelled_limits(cluster: ClusterDescription, gpu_types: tuple[str, ...]) -> tuple[Limit, ...]:
-    """Limits that this replay does not know, such as those on a node of a job."""
-    return tuple(limit for limit in cluster.limits if not _is_modelled(limit, gpu_types))
+    """Limits that Slurm enforces and this replay does not know, such as those on a node of a job."""
+    is_enforced = enforces_limits(cluster.scheduler)
+    return tuple(limit for limit in cluster.limits if is_enforced and not _is_modelled(limit, gpu_types))
 
 
 def _is_modelled(limit: Limit, gpu_types: tuple[str, ...]) -> bool:

@@ -54,6 +54,7 @@ from simulator.slurm.replays.changes import (
     purge_due,
     purge_ended,
     runs_scheduler,
+    tests_before_break,
     wake,
     whole_steps,
 )
@@ -229,7 +230,7 @@ def _priority(replay, job, partition, now):
         return replay.engine.jobs.priority[job]
     if replay.engine.site.settings.basic > 0:
         return FIRST_BASIC - replay.position[job]
-    since = replay.eligible[job]
+    since = replay.engine.jobs.submit[job] if replay.rules.accrues_always > 0 else replay.eligible[job]
     seconds = now - since if since >= 0 else 0
     return job_priority(replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds)
 
@@ -263,6 +264,8 @@ def renew_priorities(replay, now):
         job, partition = pending[k, 0], pending[k, 1]
         if replay.engine.site.settings.basic == 0:
             priority = _priority(replay, job, partition, now)
+            if replay.rules.only_rises > 0:
+                priority = max(priority, pending[k, 2])
             if priority != pending[k, 2]:
                 pending[k, 2] = priority
                 clock[LAST_CHANGE] = now
@@ -292,8 +295,9 @@ def _cycle(replay, now):
         clock[ASLEEP] = 1
         return
     fill_waiting(replay, replay.clock[PENDING], now)
-    tests = backfill_cycle(replay.engine, replay.waiting, replay.decisions, now)
-    spent = clock[CYCLE_US] + tests * replay.test_us
+    replay.waiting.most_tests[0] = tests_before_break(replay, now)
+    spent = backfill_cycle(replay.engine, replay.waiting, replay.decisions, now) * replay.test_us
+    spent += spent // settings.yield_us * settings.sleep_us + clock[CYCLE_US]
     clock[CYCLE_DUE] += spent // MILLION
     clock[CYCLE_US] = spent % MILLION
     has_changed = replay.engine.plans.changes[0] > 0 or clock[LAST_CHANGE] >= now + spent // MILLION

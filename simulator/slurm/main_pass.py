@@ -7,6 +7,7 @@ from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.nodes.reservations import covers_all
 from simulator.slurm.nodes.selection import choose_above, reset_weights
 from simulator.slurm.preemption import preempt_for
+from simulator.slurm.rows import LETS_ALL_PASS
 from simulator.slurm.starting import begin_job, job_limit
 
 STARTS, PASSED_OVER, BLOCKS = range(3)
@@ -17,7 +18,8 @@ STARTS, PASSED_OVER, BLOCKS = range(3)
 def main_pass(engine, waiting, depth, now):
     """Runs one pass over the queue at second `now`, down to `depth` jobs. Returns how many started. `scratch.open_nodes` and
     `scratch.failed` say what is closed."""
-    scratch, jobs = engine.scratch, engine.jobs
+    scratch, jobs, settings = engine.scratch, engine.jobs, engine.site.settings
+    waiting.partition_tests[:] = 0
     scratch.open_nodes[:] = True
     scratch.failed[:] = False
     scratch.failed_reservation[:] = False
@@ -33,6 +35,9 @@ def main_pass(engine, waiting, depth, now):
             if engine.running.start[job] >= 0:  # in another of its partitions
                 job = waiting.next_task[job]
                 continue
+            waiting.partition_tests[partition] += 1
+            if 0 < settings.partition_depth < waiting.partition_tests[partition]:
+                break
             looked_at += 1
             if looked_at > depth:
                 return started
@@ -42,9 +47,11 @@ def main_pass(engine, waiting, depth, now):
             outcome = _try_to_start(engine, job, partition, now)
             if outcome == STARTS:
                 started += 1
+                if 0 < settings.pass_starts <= started:
+                    return started
                 job = waiting.next_task[job]
                 continue
-            if outcome == BLOCKS:
+            if outcome == BLOCKS and waiting.reserves[row] != LETS_ALL_PASS:
                 close_partition(engine, own, partition)
             break
     return started

@@ -55,7 +55,7 @@ def preemption_of(cluster: ClusterDescription, num_jobs: int) -> Preemption:
         mode=np.array(modes, dtype=np.int64),
         grace_s=np.array([one.grace_s for _, one in parts], dtype=np.int64),
         exempt_s=np.array([max(int(float(values.get("preemptexempttime", 0))), 0)]),
-        youngest_first=np.array([int("preempt_youngest_first" in values)]),
+        youngest_first=np.array([int(_text(values.get("preempt_youngest_first", "no")) not in ("no", "0", "false"))]),
         length=np.zeros(1, dtype=np.int64),
         victims=np.zeros(num_jobs, dtype=np.int64),
         doomed=np.zeros(num_jobs, dtype=np.bool_),

@@ -22,7 +22,7 @@ FIRST_BASIC = 4294901760
 class PriorityRules(NamedTuple):
     """Weights and times of priority/multifactor. Times in seconds; half_life 0 for no decay. small_first: 1 where small jobs gain.
     dampening: of classic fair share, 0 for Fair Tree. bills_largest: 1 where a job is billed for its dearest resource on nodes alone
-    (MAX_TRES)."""
+    (MAX_TRES). accrues_always: 1 where jobs gather age before they are eligible. only_rises: 1 where no priority is lowered."""
 
     age: int
     fair_share: int
@@ -35,6 +35,8 @@ class PriorityRules(NamedTuple):
     small_first: int
     dampening: int
     bills_largest: int
+    accrues_always: int
+    only_rises: int
 
 
 class FairShares(NamedTuple):
@@ -58,11 +60,13 @@ class StaticFactors(NamedTuple):
     qos: NDArray[np.float64]  # (qualities,)
     association: NDArray[np.float64]  # (members,)
     resources: NDArray[np.float64]  # (partitions, 3 + types)
+    unplanned: NDArray[np.bool_]  # (qualities,), whose jobs have no plan
 
 
 def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
     """The weights with Slurm's defaults for what is not set. Times are in seconds."""
     values = scheduler.values
+    flags = str(values.get("priorityflags", "")).lower().split(",")
 
     def number(name: str, default: int = 0) -> int:
         return int(float(values.get(name, default)))
@@ -78,7 +82,9 @@ def priority_rules(scheduler: SchedulerSettings) -> PriorityRules:
         period=number("prioritycalcperiod", 300),
         small_first=int(str(values.get("priorityfavorsmall", "no")).lower() in ("yes", "true", "1")),
         dampening=max(number("fairsharedampeningfactor", 1), 1) if has_classic_shares(scheduler) else 0,
-        bills_largest=int("max_tres" in str(values.get("priorityflags", "")).lower().split(",")),
+        bills_largest=int("max_tres" in flags),
+        accrues_always=int("accrue_always" in flags),
+        only_rises=int("incr_only" in flags),
     )
 
 
@@ -121,6 +127,7 @@ def static_factors(arrays: ClusterArrays, scheduler: SchedulerSettings) -> Stati
         by_largest(arrays.qos_priority, "qos"),
         weight * by_largest(arrays.member_priority, "assoc"),
         _resource_weights(arrays, scheduler, by_total="no_normal_tres" not in flags and "no_normal_all" not in flags),
+        np.array(["noreserve" in each for each in arrays.qos_flags], dtype=np.bool_),
     )
 
 

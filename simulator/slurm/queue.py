@@ -9,6 +9,7 @@ import numpy as np
 
 from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
+from simulator.slurm.rows import HAS_NO_PLAN, LETS_ALL_PASS, RESERVES
 
 _AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
 
@@ -134,8 +135,19 @@ def fill_waiting(replay, length, now):
                 continue
         task = job
         waiting.next_task[job] = NOT_GIVEN
+        waiting.reserves[count] = _reserves(replay, k, now)
         waiting.job[count] = job
         waiting.partition[count] = partition
         count += 1
     waiting.length[0] = count
     return new
+
+
+@referring
+def _reserves(replay, place, now):
+    """What a row of the queue keeps from others."""
+    settings, job = replay.engine.site.settings, replay.pending[place, 0]
+    if replay.pending[place, 2] < settings.least_priority or now - replay.eligible[job] < settings.least_age:
+        return LETS_ALL_PASS
+    quality = replay.engine.jobs.qos[job]
+    return HAS_NO_PLAN if quality >= 0 and replay.statics.unplanned[quality] else RESERVES

@@ -15,7 +15,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
-from simulator.slurm.backfill import Decisions, WaitingRows
+from simulator.slurm.backfill import Decisions
 from simulator.slurm.clockwork import (
     BATCH_DUE,
     BEGIN,
@@ -35,7 +35,8 @@ from simulator.slurm.loop import run_replay
 from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
 from simulator.slurm.replays.changes import edges_of
-from simulator.slurm.settings import slurm_settings
+from simulator.slurm.rows import WaitingRows, waiting_rows
+from simulator.slurm.settings import jobs_within, slurm_settings
 from simulator.slurm.state import idle_engine, site_of
 from simulator.slurm.variants.orders import by_order, is_fixed_order, run_in_order
 from simulator.slurm.variants.warm import WarmStart, begin_warm
@@ -141,7 +142,7 @@ def new_replay(
     begins; None for none, and for the first submission."""
     settings = slurm_settings(description.scheduler)
     if phases.test_us > 0:
-        most_tests = settings.most_seconds * MILLION // phases.test_us
+        most_tests = jobs_within(settings, phases.test_us)
         settings = settings._replace(job_tests=max(1, min(settings.job_tests, most_tests)))
     jobs = Requests(*(np.ascontiguousarray(column) for column in requests))
     jobs = jobs._replace(begin=jobs.begin.copy())  # a job that is requeued begins later
@@ -190,19 +191,9 @@ def new_replay(
 
 
 def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests) -> WaitingRows:
-    def zeros(count: int) -> IntArray:
-        return np.zeros(count, dtype=np.int64)
-
-    users = int(jobs.user.max(initial=0)) + 1
-    return WaitingRows(
-        zeros(1),
-        zeros(rows),
-        zeros(rows),
-        zeros(rows),
-        zeros(len(jobs.submit)),
-        zeros(users),
-        zeros(len(arrays.max_time)),
-    )
+    nothing = np.zeros((3, rows), dtype=np.int64)
+    next_task = np.zeros(len(jobs.submit), dtype=np.int64)
+    return waiting_rows((nothing[0], nothing[1], nothing[2]), 0, next_task, jobs, len(arrays.max_time))
 
 
 def _decisions(rows: int, num_nodes: int) -> Decisions:

@@ -186,10 +186,11 @@ class Limits(NamedTuple):
 
 
 def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
-    """The site of a cluster."""
+    """The site of a cluster. Memory that jobs do not consume is 0, and so is the number of switches that nobody looks at."""
+    switches = slice(None) if settings.by_switch else slice(0)
     return Site(
         arrays.cpus,
-        arrays.memory,
+        arrays.memory if settings.counts_memory else np.zeros_like(arrays.memory),
         arrays.gpus,
         arrays.weight,
         arrays.feature_nodes,
@@ -199,8 +200,8 @@ def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
         arrays.max_time,
         arrays.reservation_nodes,
         arrays.reservation_times,
-        arrays.switch_nodes,
-        arrays.switch_level,
+        arrays.switch_nodes[switches],
+        arrays.switch_level[switches],
         arrays.licences,
         arrays.absences,
         int(arrays.cpus.sum()),

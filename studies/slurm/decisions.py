@@ -19,12 +19,13 @@ import numpy as np
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, request_arrays
 from simulator.jobs.cluster import FOREVER
-from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, WaitingRows, backfill_cycle
+from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, backfill_cycle
 from simulator.slurm.limit_slots import limits_of
 from simulator.slurm.limits import count_elapsed, count_past
 from simulator.slurm.nodes.selection import choose_above
 from simulator.slurm.preemption import preempt_for, preemption_of
 from simulator.slurm.priority import priority_rules
+from simulator.slurm.rows import WaitingRows, waiting_rows
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.starting import begin_job, end_earlier, end_job, move_end
 from simulator.slurm.state import Engine, idle_engine, site_of
@@ -178,15 +179,8 @@ class Follower:
                 jobs.append(self.by_label.get(test.label, self.by_raw.get(test.raw, NOT_GIVEN)))
             partitions.append(self.partition[test.partition])
             delays.append(int(test.time) - int(cycle.time))
-        return WaitingRows(
-            np.array([len(jobs)]),
-            np.array(jobs, dtype=np.int64),
-            np.array(partitions, dtype=np.int64),
-            np.array(delays, dtype=np.int64),
-            next_task,
-            np.zeros(int(self.requests.user.max()) + 1, dtype=np.int64),
-            np.zeros(len(self.partition), dtype=np.int64),
-        )
+        rows = tuple(np.array(column, dtype=np.int64) for column in (jobs, partitions, delays))
+        return waiting_rows((rows[0], rows[1], rows[2]), len(jobs), next_task, self.requests, len(self.partition))
 
     def _waiting_tasks(self, array: str, split: set[str]) -> list[int]:
         """Tasks of an array that wait as one record."""

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from simulator.cluster.requests import NOT_GIVEN
-from simulator.slurm.backfill import WaitingRows
 from simulator.slurm.loop import ALL
 from simulator.slurm.main_pass import main_pass
+from simulator.slurm.rows import waiting_rows
 from studies.slurm.decisions import Follower, copied, golden_folders
 from studies.slurm.golden_cluster import text_of
 from studies.slurm.golden_runs import Event, GoldenRun, read_golden_run
@@ -102,15 +102,8 @@ def _pass(follower: Follower, queue: _Queue, event: Event, ends: list[tuple[floa
             jobs.append(job)
             partitions.append(partition)
         last = (array, partition, job)
-    waiting = WaitingRows(
-        np.array([len(jobs)]),
-        np.array(jobs, dtype=np.int64),
-        np.array(partitions, dtype=np.int64),
-        np.zeros(len(jobs), dtype=np.int64),
-        next_task,
-        np.zeros(int(follower.requests.user.max()) + 1, dtype=np.int64),
-        np.zeros(len(follower.partition), dtype=np.int64),
-    )
+    rows = np.array(jobs, dtype=np.int64), np.array(partitions, dtype=np.int64), np.zeros(len(jobs), dtype=np.int64)
+    waiting = waiting_rows(rows, len(jobs), next_task, follower.requests, len(follower.partition))
     ran = set(engine.running.job[: engine.running.length[0]].tolist())
     depth = ALL if event.label == "full queue" else np.int64(engine.site.settings.depth + 1)
     main_pass(engine, waiting, depth, int(event.time))

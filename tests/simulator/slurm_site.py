@@ -9,9 +9,10 @@ import numpy as np
 
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Request, Requests, request_arrays
-from simulator.slurm.backfill import Decisions, WaitingRows
+from simulator.slurm.backfill import Decisions
 from simulator.slurm.limit_slots import limits_of
 from simulator.slurm.preemption import preemption_of
+from simulator.slurm.rows import WaitingRows, waiting_rows
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.state import Engine, idle_engine, site_of
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
@@ -63,15 +64,9 @@ def queue_of(engine: Engine, *rows: tuple[int, int]) -> WaitingRows:
     """A queue of jobs and partitions."""
     jobs = len(engine.jobs.submit)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
-    return WaitingRows(
-        np.array([len(rows)]),
-        columns[:, 0].copy(),
-        columns[:, 1].copy(),
-        np.zeros(len(rows), dtype=np.int64),
-        np.full(jobs, NOT_GIVEN, dtype=np.int64),
-        np.zeros(jobs, dtype=np.int64),
-        np.zeros(len(engine.site.max_time), dtype=np.int64),
-    )
+    mine = columns[:, 0].copy(), columns[:, 1].copy(), np.zeros(len(rows), dtype=np.int64)
+    next_task = np.full(jobs, NOT_GIVEN, dtype=np.int64)
+    return waiting_rows(mine, len(rows), next_task, engine.jobs, len(engine.site.max_time))
 
 
 def no_decisions(engine: Engine) -> Decisions:

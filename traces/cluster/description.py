@@ -41,7 +41,7 @@ class ClusterDescription:
     """Everything that a scheduler of this cluster decides by. valid_from_s: UTC second from which it holds, None for always.
 
     nodes are in the scheduler's order, which decides ties. licences: how many of each. switches: the network's tree, () where it does not
-    matter.
+    matter. left_out: what a reader of the configuration found and could not put here, each with what it would have changed.
 
     Raises ValueError where a name stands twice, or one part names another that is missing.
     """
@@ -59,6 +59,7 @@ class ClusterDescription:
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     switches: tuple[Switch, ...] = ()
     valid_from_s: int | None = None
+    left_out: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.nodes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from traces.cluster.description import ClusterDescription
 
@@ -15,6 +15,9 @@ ASSUMED = "assumed"
 REMARK_KINDS = (MODELLED, NOT_MODELLED, UNKNOWN_KEY, ASSUMED, NO_EFFECT)
 """modelled: it is in the description. not modelled: it changes schedules, and is left out. unknown: a key that no table of ours has.
 assumed: the files do not say, or are a template. no effect: it does not change schedules, or has the value that does not."""
+
+_MOST_LETTERS = 40
+"""Of a value in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,15 @@ class ConfigurationError(ValueError):
     def __init__(self, file: str, line: int, expected: str, remedy: str = "") -> None:
         where = f"{file}:{line}" if line else file
         super().__init__(f"{where}: expected {expected}" + (f". {remedy}" if remedy else ""))
+
+
+def with_left_out(described: DescribedCluster) -> DescribedCluster:
+    """The cluster, whose description names each key once that the remarks say is left out or unknown."""
+    words = [
+        f"{remark.key.split()[-1].lower()}={remark.value[:_MOST_LETTERS]}: {remark.effect}"
+        for remark in remarks_of(described.remarks, NOT_MODELLED, UNKNOWN_KEY)
+    ]
+    return replace(described, description=replace(described.description, left_out=tuple(dict.fromkeys(words))))
 
 
 def remarks_of(remarks: Iterable[Remark], *kinds: str) -> tuple[Remark, ...]:

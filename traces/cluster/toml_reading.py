@@ -17,7 +17,7 @@ from traces.cluster.description import ClusterDescription, SchedulerSettings
 from traces.cluster.files import read_text_file
 from traces.cluster.hostlists import expand_hostlist
 from traces.cluster.nodes import Absence, Node, Partition, Switch
-from traces.cluster.remarks import ConfigurationError, DescribedCluster, Remark
+from traces.cluster.remarks import ConfigurationError, DescribedCluster, Remark, with_left_out
 from traces.cluster.reservations import AdvanceReservation, Gate
 from traces.cluster.toml_writing import HOST_FIELDS
 
@@ -67,7 +67,7 @@ def parse_cluster_toml(text: str, file: str) -> DescribedCluster:
         description = ClusterDescription(**head_values, **parts)
     except ValueError as error:
         raise ConfigurationError(file, 0, f"parts that fit together, but {error}", "Correct the file") from error
-    return DescribedCluster(description, remarks)
+    return with_left_out(DescribedCluster(description, remarks))
 
 
 class _Reading:

@@ -35,7 +35,7 @@ from traces.slurm.configuration.parts import (
     slurm_key,
 )
 from traces.slurm.configuration.roles import slurm_role_of
-from traces.slurm.configuration.settings import scheduler_values
+from traces.slurm.configuration.settings import add_enforcement, scheduler_values
 from traces.slurm.configuration.shown import read_shown_reservations
 from traces.slurm.configuration.units import is_unset, tres_amounts
 
@@ -258,7 +258,10 @@ def changed_slurm_cluster(base: ClusterDescription, paths: Sequence[Path], time_
         others = (each for each in base.limits if each.owner != "qos")
         kept["limits"] = (*others, *(each for each in new.limits if each.owner == "qos"))
     scheduler = kept.get("scheduler", new.scheduler)
-    kept["scheduler"] = replace(scheduler, version=scheduler.version or base.scheduler.version)
+    values = dict(scheduler.values)
+    if kept.get("limits", new.limits) and "scheduler" not in kept:
+        add_enforcement(values, Notes(), "slurm.conf")
+    kept["scheduler"] = replace(scheduler, version=scheduler.version or base.scheduler.version, values=values)
     return replace(new, **kept)
 
 

@@ -18,11 +18,13 @@ from simulator.slurm.clockwork import (
     CYCLE_DUE,
     CYCLE_US,
     ENDED,
+    ENDING,
     FULL_DUE,
     LAST_CHANGE,
     LAST_EVENT,
     MILLION,
     NEXT_EDGE,
+    NEXT_SUBMIT,
     NODES_FREED,
     PENDING,
     PURGED,
@@ -126,3 +128,20 @@ def may_start_later(replay):
             clock[LAST_EVENT] = min(now, jobs.begin[replay.pending[k, 0]] + 1)
             return True
     return False
+
+
+@referring
+def tests_before_break(replay, now):
+    """Jobs that a cycle can test. It lets go of its locks at intervals, and without bf_continue it ends there once a job has been submitted
+    or has ended."""
+    clock, settings = replay.clock, replay.engine.site.settings
+    if settings.continues > 0 or replay.test_us <= 0:
+        return FOREVER
+    change = now + settings.most_seconds
+    if clock[NEXT_SUBMIT] < len(replay.order):
+        change = min(change, replay.engine.jobs.submit[replay.order[clock[NEXT_SUBMIT]]])
+    if clock[ENDING] > 0:
+        job = replay.ending[clock[ENDING] - 1]
+        change = min(change, replay.engine.running.start[job] + replay.runtime[job])
+    spells = (change - now) * MILLION // (settings.yield_us + settings.sleep_us) + 1
+    return max(spells * settings.yield_us // replay.test_us, 1)

@@ -304,6 +304,8 @@ def test_defaults_and_values_from_parameters() -> None:
 def test_defaults_by_version() -> None:
     old, new = (slurm_settings(SchedulerSettings("slurm", version)) for version in ("23.02.7", "23.11"))
     assert (old.basic, old.whole_nodes) == (1, 1) and (new.basic, new.whole_nodes) == (0, 0)
+    older, newer = (slurm_settings(SchedulerSettings("slurm", version)) for version in ("20.11.9", "21.08"))
+    assert (older.job_tests, newer.job_tests) == (100, 500)
 
 
 def test_a_value_that_is_no_number_is_refused() -> None:

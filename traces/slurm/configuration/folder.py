@@ -9,7 +9,7 @@ from traces.cluster.description import ClusterDescription, SchedulerSettings, Se
 from traces.cluster.files import TextFile, read_text_file
 from traces.cluster.nodes import Switch
 from traces.cluster.notes import Entry, Notes
-from traces.cluster.remarks import ASSUMED, NO_EFFECT, ConfigurationError, DescribedCluster, Remark
+from traces.cluster.remarks import ASSUMED, NO_EFFECT, ConfigurationError, DescribedCluster, Remark, with_left_out
 from traces.cluster.reservations import AdvanceReservation
 from traces.slurm.configuration import roles
 from traces.slurm.configuration.accounts.commands import read_sacctmgr_commands
@@ -21,7 +21,7 @@ from traces.slurm.configuration.nodes import nodes_of_parts
 from traces.slurm.configuration.partitions import partitions_of_parts
 from traces.slurm.configuration.parts import SlurmParts
 from traces.slurm.configuration.roles import slurm_files_by_role, slurm_role_of
-from traces.slurm.configuration.settings import assumed_settings, merged_settings, scheduler_values
+from traces.slurm.configuration.settings import add_enforcement, assumed_settings, merged_settings, scheduler_values
 from traces.slurm.configuration.shown import (
     add_shown_nodes,
     add_shown_partitions,
@@ -78,6 +78,8 @@ def read_slurm_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC")
     if roles.SHOWN_RESERVATIONS in by_role:
         reservations = read_shown_reservations(by_role[roles.SHOWN_RESERVATIONS], names, time_zone, notes)
     shared = _shared(by_role, notes)
+    if shared.limits and {roles.SLURM_CONF, roles.SHOWN_CONFIG} & by_role.keys():
+        add_enforcement(values, notes, "slurm.conf")
     own_name = parts.settings["clustername"].value if "clustername" in parts.settings else "slurm"
     try:
         description = ClusterDescription(
@@ -98,7 +100,7 @@ def read_slurm_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC")
             name or own_name, 0, f"files that fit together, but {error}", "Take all files from the same time"
         ) from error
     _note_missing(by_role, values, notes)
-    return DescribedCluster(description, _in_order(notes.remarks, by_role))
+    return with_left_out(DescribedCluster(description, _in_order(notes.remarks, by_role)))
 
 
 def _finder(files: Sequence[TextFile], paths: Sequence[Path]) -> Finder:

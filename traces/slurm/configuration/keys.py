@@ -29,18 +29,17 @@ def left_out(effects: dict[str, str], *harmless: str) -> dict[str, KnownKey]:
 GENERAL_KEYS = (
     in_description(
         "text",
-        "schedulertype selecttype prioritytype preempttype priorityusageresetperiod priorityweighttres enforcepartlimits "
-        "topologyplugin accountingstoragetres grestypes licenses schedulerparameters defmempercpu defmempernode defmempergpu "
-        "defcpupergpu maxmempercpu maxmempernode jobdefaults",
+        "schedulertype selecttype prioritytype preempttype priorityweighttres topologyplugin licenses schedulerparameters "
+        "preemptparameters defmempercpu defmempernode defmempergpu defcpupergpu maxmempercpu maxmempernode jobdefaults",
     )
     | in_description("words", "selecttypeparameters priorityflags preemptmode accountingstorageenforce topologyparam")
     | in_description(
         "int",
         "priorityweightage priorityweightassoc priorityweightfairshare priorityweightjobsize priorityweightpartition "
-        "priorityweightqos fairsharedampeningfactor maxarraysize maxjobcount",
+        "priorityweightqos fairsharedampeningfactor",
     )
-    | in_description("span", "prioritymaxage prioritydecayhalflife prioritycalcperiod overtimelimit preemptexempttime")
-    | in_description("seconds", "completewait killwait")
+    | in_description("span", "prioritymaxage prioritydecayhalflife prioritycalcperiod preemptexempttime")
+    | in_description("seconds", "killwait minjobage")
     | in_description("bool", "priorityfavorsmall jobrequeue")
     | left_out(
         {
@@ -50,6 +49,9 @@ GENERAL_KEYS = (
     )
     | left_out(
         {
+            "completewait": "no job would start while others have been completing for less than this",
+            "overtimelimit": "jobs may run over their limits by so much; run times are those of the log",
+            "priorityusageresetperiod": "usage would be cleared once a period",
             "suspendtime": "idle nodes would be switched off, and need time to boot before a job starts",
             "resvoverrun": "jobs of a reservation may run on after its end",
         },
@@ -103,7 +105,8 @@ GENERAL_KEYS = (
         "jobacctgatherparams jobcheckpointdir jobcomphost jobcomploc jobcompparams jobcomppass jobcompport jobcomptype jobcompuser "
         "jobcontainertype jobcredentialprivatekey jobcredentialpubliccertificate jobfileappend keepalivetime "
         "killonbadexit launchparameters launchtype logtimeformat mailprog maildomain maxdbdmsgs maxjobid maxnodecount maxstepcount "
-        "mcsparameters messagetimeout minjobage mpidefault mpiparams multiple_slurmd namespaceparameters next_job_id "
+        "accountingstoragetres enforcepartlimits grestypes maxarraysize maxjobcount "
+        "mcsparameters messagetimeout mpidefault mpiparams multiple_slurmd namespaceparameters next_job_id "
         "plugindir plugstackconfig powerparameters powerplugin prepparameters prepplugins privatedata proctracktype "
         "prologepilogtimeout prologflags prologtimeout propagateprioprocess propagateresourcelimits propagateresourcelimitsexcept "
         "reconfigflags resumefailprogram resumerate resumetimeout returntoservice sallocdefaultcommand "

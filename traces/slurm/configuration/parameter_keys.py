@@ -11,30 +11,26 @@ from traces.slurm.configuration.keys import in_description, left_out, without_ef
 SCHEDULER_PARAMETERS = (
     in_description(
         "int",
-        "batch_sched_delay bf_interval bf_max_job_array_resv bf_max_job_assoc bf_max_job_part bf_max_job_start bf_max_job_test "
-        "bf_max_job_user bf_max_job_user_part bf_max_time bf_min_age_reserve bf_min_prio_reserve bf_resolution bf_window "
-        "bf_yield_interval bf_yield_sleep default_queue_depth max_sched_time partition_job_depth sched_interval "
-        "sched_max_job_start sched_min_interval",
+        "batch_sched_delay bf_interval bf_job_part_count_reserve bf_max_job_array_resv bf_max_job_assoc bf_max_job_part "
+        "bf_max_job_start bf_max_job_test bf_max_job_user bf_max_job_user_part bf_max_time bf_min_age_reserve bf_min_prio_reserve "
+        "bf_node_space_size bf_resolution bf_window bf_window_linear bf_yield_interval bf_yield_sleep default_queue_depth "
+        "partition_job_depth sched_interval sched_max_job_start",
     )
-    | in_description("bool", "bf_continue bf_one_resv_per_job bf_busy_nodes assoc_limit_stop defer pack_serial_at_end")
+    | in_description("bool", "bf_continue bf_one_resv_per_job assoc_limit_stop preempt_youngest_first")
     | left_out(
         {
             "allow_zero_lic": "jobs may ask for more licences than there are, and wait",
             "bb_array_stage_cnt": "so many tasks of an array would stage data at once",
             "bf_allow_magnetic_slot": "backfill would use slots of magnetic reservations",
+            "bf_busy_nodes": "plans would take nodes that are in use first",
             "bf_hetjob_immediate": "parts of a heterogeneous job would be tried as soon as all can start",
             "bf_hetjob_prio": "parts of a heterogeneous job would share a priority",
-            "bf_ignore_newly_avail_nodes": "nodes that become free within a cycle would not be used in it",
-            "bf_job_part_count_reserve": "only so many jobs of a partition would get a plan",
             "bf_licenses": "plans would count licences",
-            "bf_node_space_size": "plans would end when there are so many slices",
             "bf_running_job_reserve": "running jobs would keep their whole nodes in plans",
             "bf_topopt_enable": "backfill would try later starts for a better place",
             "bf_topopt_iterations": "backfill would try so many later starts for a better place",
-            "bf_window_linear": "the steps of the search for an end would grow by a constant",
             "build_queue_timeout": "building the queue would end after this time",
             "correspond_after_task_cnt": "so many dependencies of array tasks would be kept",
-            "defer_batch": "batch jobs would not be tried when they are submitted",
             "delay_boot": "nodes that must be rebooted would be passed over for so long",
             "disable_hetjob_steps": "steps could not span parts of a heterogeneous job",
             "enable_hetjob_steps": "steps could span parts of a heterogeneous job",
@@ -43,15 +39,19 @@ SCHEDULER_PARAMETERS = (
             "kill_invalid_depend": "jobs whose dependency can never hold would be cancelled",
             "max_array_tasks": "longer arrays would be refused",
             "max_depend_depth": "a chain of dependencies would be looked at so far only",
+            "max_sched_time": "a pass of the main scheduler would end after so many seconds; ours take no time",
             "max_rpc_cnt": "scheduling would pause while so many requests are open",
             "max_switch_wait": "jobs may wait so long for few switches",
             "nohold_on_prolog_fail": "jobs whose prolog fails would not be held",
+            "pack_serial_at_end": "jobs of one CPU would be put on the last nodes",
             "permit_job_expansion": "jobs may take over nodes of others of the user",
             "preempt_reorder_count": "preempted jobs would be chosen again so many times",
             "preempt_strict_order": "jobs would be preempted in strict order of priority",
-            "preempt_youngest_first": "the youngest jobs would be preempted first",
+            "preempt_min_exempt_priority": "jobs from this priority on would not be preempted",
+            "preempt_reclaim_licenses": "jobs would be preempted for their licences, too",
             "reduce_completing_frag": "no job would start while jobs of fewer nodes are completing",
             "salloc_wait_nodes": "jobs begin when all nodes are ready",
+            "sched_min_interval": "the main scheduler would run at most once in so many microseconds",
             "sbatch_wait_nodes": "jobs begin when all nodes are ready",
             "spec_cores_first": "cores for the system would be the first ones",
             "time_min_as_soft_limit": "the least time of a job would be the limit for planning",
@@ -62,34 +62,53 @@ SCHEDULER_PARAMETERS = (
     | without_effect(
         "enable_job_state_cache enable_user_top ignore_constraint_validation ignore_prefer_validation inventory_interval "
         "max_script_size max_submit_line_size no_backup_scheduling no_env_cache requeue_setup_env_fail step_retry_count "
-        "step_retry_time disable_job_shrink"
+        "step_retry_time disable_job_shrink defer defer_batch bf_ignore_newly_avail_nodes preempt_send_user_signal "
+        "preempt_suspend_grace_time"
     )
 )
-"""Of SchedulerParameters."""
+"""Of SchedulerParameters. Words of PreemptParameters, where version 23.02 put them, begin with preempt_ here."""
 
 OLD_PARAMETERS = {"max_job_bf": "bf_max_job_test", "bf_max_job_count": "bf_max_job_test", "interval": "bf_interval"}
 """Parameter of older versions -> that of today."""
 
-SELECT_PARAMETERS = in_description(
-    "word",
-    "cr_cpu cr_cpu_memory cr_core cr_core_memory cr_socket cr_socket_memory cr_memory cr_one_task_per_core cr_lln "
-    "cr_pack_nodes cr_core_default_dist_block none",
-) | left_out(
-    {
-        "other_cons_res": "another way of choosing nodes would be used",
-        "other_cons_tres": "another way of choosing nodes would be used",
-        "multiple_sharing_gres_pj": "a job may use several shared GPUs of a node",
-        "enforce_binding_gres": "jobs would get cores next to their GPUs only",
-        "one_task_per_sharing_gres": "tasks would not share a GPU",
-        "ll_shared_gres": "shared GPUs would be filled evenly",
-    }
+SELECT_PARAMETERS = (
+    in_description(
+        "word",
+        "cr_cpu cr_cpu_memory cr_core cr_core_memory cr_socket cr_socket_memory cr_memory none",
+    )
+    | left_out(
+        {
+            "cr_lln": "jobs would be put on the nodes that are least loaded",
+            "cr_one_task_per_core": "each task would get a core",
+            "cr_pack_nodes": "tasks would be packed on as few nodes as they fit on",
+            "other_cons_res": "another way of choosing nodes would be used",
+            "other_cons_tres": "another way of choosing nodes would be used",
+            "multiple_sharing_gres_pj": "a job may use several shared GPUs of a node",
+            "enforce_binding_gres": "jobs would get cores next to their GPUs only",
+            "one_task_per_sharing_gres": "tasks would not share a GPU",
+            "ll_shared_gres": "shared GPUs would be filled evenly",
+        }
+    )
+    | without_effect("cr_core_default_dist_block")
 )
 """Of SelectTypeParameters."""
 
-PRIORITY_FLAGS = in_description(
-    "word", "accrue_always calculate_running depth_oblivious fair_tree no_fair_tree no_normal_all no_normal_assoc no_normal_part "
-    "no_normal_qos no_normal_tres small_relative_to_time max_tres max_tres_gres incr_only ticket_based",
-)  # fmt: skip
+PRIORITY_FLAGS = (
+    in_description(
+        "word",
+        "accrue_always fair_tree no_fair_tree no_normal_all no_normal_assoc no_normal_part no_normal_qos no_normal_tres "
+        "max_tres incr_only",
+    )
+    | left_out(
+        {
+            "depth_oblivious": "shares would count without the depth of accounts",
+            "max_tres_gres": "a job would be billed for its dearest resource and its GPUs",
+            "small_relative_to_time": "the size of a job would count by its time limit",
+            "ticket_based": "fair share would be given out as tickets",
+        }
+    )
+    | without_effect("calculate_running")
+)
 """Of PriorityFlags."""
 
 ENFORCED = in_description("word", "associations limits qos safe all none 0 1") | left_out(
@@ -101,9 +120,9 @@ ENFORCED = in_description("word", "associations limits qos safe all none 0 1") |
 )
 """Of AccountingStorageEnforce."""
 
-PREEMPT_MODES = in_description("word", "off cancel requeue suspend checkpoint") | left_out(
+PREEMPT_MODES = in_description("word", "off cancel requeue suspend gang") | left_out(
     {
-        "gang": "jobs would take turns on the same CPUs",
+        "checkpoint": "preempted jobs would go on from a checkpoint",
         "within": "jobs of one QOS or partition would preempt each other by priority",
         "priority": "only jobs of a lower priority would be preempted",
     }
@@ -123,10 +142,9 @@ TOPOLOGY_PARAMETERS = left_out(
 ) | without_effect("nosctrlinaddrany noctldinaddrany noinaddrany noinaddranyany blockaspoolrank none (null)")
 """Of TopologyParam."""
 
-QOS_FLAGS = in_description("word", "denyonlimit notset") | left_out(
+QOS_FLAGS = in_description("word", "denyonlimit noreserve notset") | left_out(
     {
         "enforceusagethreshold": "jobs under the threshold would wait",
-        "noreserve": "jobs would get no plan of backfill",
         "partitionmaxnodes": "jobs may go over the partition's most nodes",
         "partitionminnodes": "jobs may go under the partition's least nodes",
         "overpartqos": "limits would go before those of the partition's QOS",

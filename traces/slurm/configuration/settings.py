@@ -52,7 +52,7 @@ def scheduler_values(settings: Attributes, notes: Notes) -> tuple[dict[str, Sett
             notes.by_table(GENERAL_KEYS, entry, key)
         elif entry.value.strip().lower() in ("", "(null)", "n/a"):
             notes.add(entry, NO_EFFECT, "it is not set")
-        elif key == "schedulerparameters":
+        elif key in ("schedulerparameters", "preemptparameters"):
             _add_parameters(values, entry, notes)
         elif key == "licenses":
             licences = _licences(entry)
@@ -87,6 +87,8 @@ def _add_parameters(values: dict[str, Setting], entry: Entry, notes: Notes) -> N
     for word in words_of(text):
         name, equals, amount = word.partition("=")
         key = OLD_PARAMETERS.get(name.strip().lower(), name.strip().lower())
+        if entry.key.lower() == "preemptparameters":
+            key = f"preempt_{key}"
         single = Entry(entry.file, entry.line, f"{entry.key} {name.strip()}", amount.strip())
         row = SCHEDULER_PARAMETERS.get(key)
         if row is None or row.kind != MODELLED:
@@ -118,3 +120,13 @@ def assumed_settings(values: Mapping[str, Setting], notes: Notes, file: str) -> 
     for key in ("schedulertype", "selecttype", "prioritytype"):
         if key not in values:
             notes.add(Entry(file, 0, key, ""), ASSUMED, "no file says it, so the default of its version holds")
+
+
+def add_enforcement(values: dict[str, Setting], notes: Notes, file: str) -> None:
+    """Slurm enforces no limit where the configuration does not say so. A remark says that limits of the accounts do not hold."""
+    if "accountingstorageenforce" not in values:
+        values["accountingstorageenforce"] = "none"
+        effect = (
+            "no file says it, so limits of QOS and associations do not hold. Add limits to it in slurm.conf if they do"
+        )
+        notes.add(Entry(file, 0, "accountingstorageenforce", ""), ASSUMED, effect)

@@ -7,34 +7,46 @@ from collections.abc import Iterator
 from simulator.cluster.arrays import cluster_arrays
 from simulator.slurm.limit_slots import unmodelled_limits
 from simulator.slurm.preemption import unmodelled_preemption
+from simulator.slurm.settings import consumed_words, slurm_settings
 from traces.cluster.description import ClusterDescription
+from traces.cluster.notes import KnownKey
+from traces.cluster.remarks import NOT_MODELLED
+from traces.slurm.configuration.keys import GENERAL_KEYS
+from traces.slurm.configuration.parameter_keys import QOS_FLAGS, SCHEDULER_PARAMETERS, WORD_LISTS
 
-_VALUES = {
-    "bf_licenses": "plans would count licences",
-    "prioritysitefactorplugin": "priority would depend on the site's plug-in",
-    "jobsubmitplugins": "jobs would be changed on submission",
-}
-_HARMLESS = ("", "0", "none", "preempt/none", "(null)", "no")
+_KEYS = {**SCHEDULER_PARAMETERS, **GENERAL_KEYS}
+_TREES = ("", "topology/tree", "topology/none", "topology/default", "topology/flat")
+_RESERVED = ("maint", "ignore_jobs", "spec_nodes", "all_nodes", "part_nodes", "static_alloc", "no_hold_jobs_after_end")
+"""Flags of reservations that a replay has, or that change nothing in one."""
 
 
 def unmodelled_by_slurm(cluster: ClusterDescription) -> list[str]:
     """What a replay under SlurmReplayer leaves out, each with what it would have changed. Empty where it knows everything."""
-    return [*_of_scheduler(cluster), *_of_nodes(cluster), *_of_owners(cluster)]
+    rules = [*_of_scheduler(cluster), *_of_nodes(cluster), *_of_reservations(cluster), *_of_owners(cluster)]
+    return list(dict.fromkeys([*rules, *cluster.left_out]))
 
 
 def _of_scheduler(cluster: ClusterDescription) -> Iterator[str]:
     values = dict(cluster.scheduler.values)
     for word in str(values.get("schedulerparameters", "")).split(","):
-        name, _, value = word.partition("=")
-        values.setdefault(name.strip().lower(), value or "1")
-    for name, effect in _VALUES.items():
-        if str(values.get(name, "")).strip().lower() not in _HARMLESS:
-            yield f"{name}={values[name]}: {effect}"
+        key, _, text = word.partition("=")
+        values.setdefault(key.strip().lower(), text or "1")
+    for name, value in values.items():
+        if name in WORD_LISTS:
+            for word in filter(None, (each.strip() for each in str(value).lower().split(","))):
+                yield from _named(WORD_LISTS[name].get(word), name, word)
+        else:
+            yield from _named(_KEYS.get(name), name, str(value))
     if suspended := unmodelled_preemption(cluster.scheduler):
         yield f"preemptmode={suspended}: jobs would be suspended for others"
-    flags = str(values.get("priorityflags", "")).upper()
-    if "multifactor" in str(values.get("prioritytype", "")) and "DEPTH_OBLIVIOUS" in flags:
-        yield f"priorityflags={values['priorityflags']}: shares would count without the depth of accounts"
+    plugin = str(values.get("topologyplugin", "")).lower()
+    if plugin not in _TREES:
+        yield f"topologyplugin={plugin}: nodes would be chosen by its network"
+
+
+def _named(row: KnownKey | None, name: str, value: str) -> Iterator[str]:
+    if row is not None and row.kind == NOT_MODELLED and value.strip().lower() not in row.harmless:
+        yield f"{name}={value}: {row.effect}"
 
 
 def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
@@ -42,17 +54,47 @@ def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
         yield f"licences {', '.join(cluster.licences)}: jobs would wait for them, but the log does not say which"
     if cluster.gates:
         yield f"{len(cluster.gates)} hours in which no long or large job starts"
+    consumed = consumed_words(cluster.scheduler)
+    if any("socket" in word for word in consumed):
+        yield f"selecttypeparameters={','.join(consumed)}: jobs would get whole sockets"
+    elif any(node.cpus > node.cores for node in cluster.nodes) and _has_cores(cluster, consumed):
+        yield "nodes have several threads a core: jobs would get whole cores"
     for partition in cluster.partitions:
-        if partition.oversubscribe.lower() not in ("no", "exclusive", ""):
+        forced = partition.oversubscribe.lower()
+        alone = forced == "force" and partition.extra.get("oversubscribe_jobs") == 1
+        if forced not in ("no", "exclusive", "") and not alone:
             yield f"partition {partition.name} oversubscribes ({partition.oversubscribe}): jobs would share CPUs"
         if partition.max_cpus_per_node is not None:
             yield f"partition {partition.name} uses at most {partition.max_cpus_per_node} CPUs of a node"
+        if partition.state != "up":
+            yield f"partition {partition.name} is {partition.state}: its jobs would wait until it is up"
+
+
+def _has_cores(cluster: ClusterDescription, consumed: list[str]) -> bool:
+    """Whether cores are what jobs consume, which is Slurm's default since it counts memory by default."""
+    settings = slurm_settings(cluster.scheduler)
+    return any("core" in word for word in consumed) or (
+        not consumed and settings.counts_memory > 0 and settings.whole_nodes == 0
+    )
+
+
+def _of_reservations(cluster: ClusterDescription) -> Iterator[str]:
+    for reservation in cluster.reservations:
+        flags = [flag for flag in reservation.flags if flag not in _RESERVED and flag != reservation.repeats]
+        if flags:
+            yield f"reservation {reservation.name} has the flags {', '.join(flags)}, which change what may run there"
+        if reservation.repeats:
+            yield f"reservation {reservation.name} is there once, and would come back ({reservation.repeats})"
+        if reservation.cpus and not reservation.nodes:
+            yield f"reservation {reservation.name} is of {reservation.cpus} CPUs: which they are is not known"
 
 
 def _of_owners(cluster: ClusterDescription) -> Iterator[str]:
     for quality in cluster.qualities:
         if quality.usage_threshold is not None:
             yield f"QOS {quality.name} holds jobs of users below a fair-share factor of {quality.usage_threshold:g}"
+        for flag in quality.flags:
+            yield from _named(QOS_FLAGS.get(flag), "flags", flag)
     limits = unmodelled_limits(cluster, cluster_arrays(cluster).gpu_types)
     by_kind: dict[str, int] = {}
     for limit in limits:

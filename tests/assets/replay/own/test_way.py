@@ -113,7 +113,7 @@ def test_edits_of_the_configuration_are_scenarios(tmp_path: Path, monkeypatch: p
         {
             "memory": {"edits": ["node.n[1-2].RealMemory=2000"]},
             "nodes": {"edits": ["NodeName=n[3-4] CPUs=4 RealMemory=1000"]},
-            "unread": {"edits": ["MaxArraySize=77"]},
+            "unread": {"edits": ["bf_max_job_user=0"]},
             "typo": {"edits": ["node.n[1-2].RealMemor=1"]},
             "order": {"policy": "FCFS", "edits": ["PriorityWeightAge=1"]},
         },
@@ -126,7 +126,7 @@ def test_edits_of_the_configuration_are_scenarios(tmp_path: Path, monkeypatch: p
     assert "only a cluster's own scheduler" in rows["order"]["failed_because"]
     text = str(answer)
     assert "  ~ node n[1-2]: memory_mib: 1000 -> 2000" in text
-    assert "not in the replay of unread: maxarraysize=77" in text
+    assert "not in the replay of unread: bf_max_job_user=0" in text
     groups = answer.groups.filter(scenario="memory")
     assert {"account", "user", "size"} <= set(groups["grouped_by"])
     assert groups["within_spread"].to_list() == [False] * groups.height

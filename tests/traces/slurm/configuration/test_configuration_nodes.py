@@ -189,7 +189,7 @@ def test_values_and_remarks() -> None:
         ("SchedulerParameters=bf_colour=3", "unknown", "SchedulerParameters bf_colour"),
         ("SchedulerParameters==bf_interval=3", "assumed", "SchedulerParameters"),
         ("SelectTypeParameters=CR_Core,CR_Colour", "unknown", "SelectTypeParameters"),
-        ("PreemptMode=GANG,SUSPEND", "not modelled", "PreemptMode"),
+        ("PreemptMode=SUSPEND,WITHIN", "not modelled", "PreemptMode"),
         ("SuspendTime=-1", "no effect", "SuspendTime"),
         ("SuspendTime=300", "not modelled", "SuspendTime"),
         ("FastSchedule=0", "not modelled", "FastSchedule"),
