@@ -5,6 +5,7 @@ from __future__ import annotations
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.limiting import copy_use, count_limits, is_within
+from simulator.pbs.occurrences import latest_end, next_window
 from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes, find_own_nodes
 from simulator.pbs.state import BEGINS, CONFIRMED, ENDS
 
@@ -40,7 +41,7 @@ def plan_top_job(engine, job, now):
     while True:
         until = FOREVER
         while True:
-            moment = _next_moment(site, tops, running, when, ended, now)
+            moment = next_window(site, jobs.queue[job], when, _next_moment(site, tops, running, when, ended, now))
             if moment >= until:
                 break
             if until == FOREVER:
@@ -58,7 +59,7 @@ def plan_top_job(engine, job, now):
         if until == FOREVER:
             return False
         span = (when, when + jobs.wall[job])
-        if not is_within(limits, tops, limits.trial, job, span):
+        if span[1] > latest_end(site, jobs.queue[job], when) or not is_within(limits, tops, limits.trial, job, span):
             continue
         if engine.waiting.suspended[job]:
             rows = find_own_nodes(site, asks, tops, scratch, trial, running, (job, ask), span)
