@@ -307,13 +307,10 @@ def _note_ends(replay):
 def _stop_victims(replay):
     """Jobs that were preempted in this pass leave the list of ends. What they have run is behind them, unless they begin again. Those that
     were deleted are over."""
-    victims, clock, starts = replay.engine.victims, replay.clock, replay.engine.running.start
+    victims, clock = replay.engine.victims, replay.clock
     is_gone = replay.engine.settings.preempt_way == DELETED
     for k in range(victims.length[0]):
         job = victims.job[k]
-        if is_gone and replay.finished[job] == UNSET:  # it began in this pass
-            replay.first_start[job], replay.finished[job] = starts[job], starts[job]
-            replay.preempted[job] += 1
         if replay.finished[job] != STILL_RUNS:
             continue
         place = 0

@@ -24,6 +24,8 @@ _WORKING, _FREE = (0, 1, 2, 3, 4), (5, 6)
 _NAMED = {"daily": "FREQ=DAILY", "weekly": "FREQ=WEEKLY"}
 _ON = {"weekday": _WORKING, "weekend": _FREE}
 _Span = tuple[int, int]
+_WEEK_S = 8 * 86_400
+"""Long enough for any day of the week to come again."""
 
 
 class Occurrence(NamedTuple):
@@ -76,7 +78,7 @@ def queue_windows(
 
     clock_s: UTC second of second 0."""
     values, times = cluster.scheduler.values, (first_s, last_s, clock_s)
-    prime = prime_spans(values, *times)
+    prime = prime_spans(values, first_s, last_s + _WEEK_S, clock_s)  # the last border, too
     is_prime, is_other = (_has_prefix(queue, values, *pair) for pair in _PREFIXES)
     gates = [gate for gate in cluster.gates if gate.partition in (queue, "")]
     if prime is not None and (is_prime or is_other):
@@ -171,8 +173,11 @@ def _windows(shut: Sequence[_Span], borders: Sequence[dict[int, int]], last_s: i
             continue
         ahead = [(each, bisect_right(each, begin)) for each in seconds]
         latest = [borders[k][each[next_one]] for k, (each, next_one) in enumerate(ahead) if next_one < len(each)]
-        windows.append((begin, end, min(latest, default=FOREVER)))
-    return windows
+        until = min(latest, default=FOREVER)
+        if windows and windows[-1][1:] == (begin, until):
+            begin = windows.pop()[0]
+        windows.append((begin, end, until))
+    return windows or [(-FOREVER, -FOREVER, -FOREVER)]
 
 
 def _minute_s(day: date, minute: int, zone: ZoneInfo) -> int:
@@ -237,6 +242,25 @@ def latest_end(site, queue, when):
         if when < site.windows[row, 1]:
             return site.windows[row, 2] if when >= site.windows[row, 0] else UNSET
     return UNSET
+
+
+@referring
+def has_hours_for(site, queue, begin, wall):
+    """Whether there are hours of the queue from a second on that have room for so many seconds. Later calls are for later seconds."""
+    last = site.window_first[queue + 1]
+    while site.window_next[queue] < last and site.windows[site.window_next[queue], 1] <= begin:
+        site.window_next[queue] += 1
+    for row in range(site.window_next[queue], last):
+        if site.windows[row, 2] - max(site.windows[row, 0], begin) >= wall:
+            return True
+    return site.window_first[queue] == last
+
+
+@referring
+def rewind_windows(site):
+    """All windows are looked at again."""
+    for queue in range(len(site.window_next)):
+        site.window_next[queue] = site.window_first[queue]
 
 
 @referring

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.limiting import copy_use, count_limits, is_within
-from simulator.pbs.occurrences import latest_end, next_window
+from simulator.pbs.occurrences import has_hours_for, latest_end, next_window, rewind_windows
 from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes, find_own_nodes
 from simulator.pbs.state import BEGINS, CONFIRMED, ENDS
 
@@ -15,16 +15,22 @@ PLANNED_STEP_S = 60
 
 @referring_apart
 def mark_hopeless(engine):
-    """Notes the jobs that get no plan: they do not fit on an idle site, or a limit is below what they ask for."""
+    """Notes the jobs that get no plan: they do not fit on an idle site or in any hours, or a limit is below what they ask for."""
     site, asks, jobs, limits = engine.site, engine.asks, engine.jobs, engine.limits
     for ask in range(len(asks.chunks)):
         rows = find_nodes(site, asks, engine.tops, engine.scratch, engine.load, ask, (-FOREVER, -FOREVER))
         engine.scratch.failed_wall[ask] = rows
+    before = -FOREVER
     for job in range(len(jobs.ask)):
+        if jobs.submit[job] < before:
+            rewind_windows(site)
+        before = jobs.submit[job]
         hopeless = engine.scratch.failed_wall[jobs.ask[job]] == 0
         for entry in range(limits.first[job], limits.first[job + 1]):
             hopeless = hopeless or limits.amount[entry] > limits.bound[limits.slot[entry]]
-        engine.waiting.hopeless[job] = hopeless
+        has_hours = jobs.level[job] == 0 or has_hours_for(site, jobs.queue[job], before, jobs.wall[job])
+        engine.waiting.hopeless[job] = hopeless or not has_hours
+    rewind_windows(site)
 
 
 @referring_apart

@@ -51,7 +51,7 @@ def preempt_youngest(engine, job, now):
     copy_use(limits.used, limits.trial)
     count, rows = begin, 0
     while rows == 0:
-        victim = _youngest(engine, job, begin, count)
+        victim = _youngest(engine, job, now, count)
         if victim < 0:
             for k in range(begin, count):
                 _move(engine, victims.job[k], -1, now)
@@ -78,17 +78,21 @@ def preempt_youngest(engine, job, now):
 
 
 @referring
-def _youngest(engine, preemptor, begin, count):
+def _youngest(engine, preemptor, now, count):
     """Of the jobs that may be preempted and are no victims yet, the one of the lowest level that started last, -1 where there is none. Of
-    several that started in the same second, the one that was submitted first."""
+    several that started in the same second, the one that was submitted first. Those that started in this one are left alone."""
     running, jobs, victims = engine.running, engine.jobs, engine.victims
     best = -1
     for k in range(running.length[0]):
         job = running.job[k]
-        if jobs.level[job] <= jobs.level[preemptor] or engine.asks.reservation[jobs.ask[job]] >= 0:
+        if (
+            jobs.level[job] <= jobs.level[preemptor]
+            or running.start[job] == now
+            or engine.asks.reservation[jobs.ask[job]] >= 0
+        ):
             continue
         is_victim = False
-        for other in range(begin, count):
+        for other in range(count):
             is_victim = is_victim or victims.job[other] == job
         if is_victim:
             continue

@@ -139,7 +139,9 @@ def idle_pbs(
     limits = run_limits(description, asked)
     decay = int(submit.min(initial=1 << 61)) + (settings.decay_time if phases.decay_s is None else phases.decay_s)
     jobs, users = _queued_jobs(description, asked, submit, ask, settings)
-    num_jobs = len(asked)
+    num_jobs, soft = len(asked), _soft_limits(description, asked)
+    if not len(soft.bound):
+        settings = settings._replace(lowest=int(jobs.level.max(initial=0)))
     rows = asks.chunks[ask] if num_jobs else np.zeros(0, dtype=np.int64)
     arrays = int(jobs.array.max(initial=0)) + 1
     engine = PbsEngine(
@@ -152,7 +154,7 @@ def idle_pbs(
         tops=_top_jobs(description, site, asks, settings, len(limits.bound)),
         limits=limits,
         shares=pbs_share_tree(description, users, num_jobs, decay),
-        soft=_soft_limits(description, asked),
+        soft=soft,
         masks=np.array(preemption_levels(description.scheduler), dtype=np.int64),
         scratch=_scratch(site, asks, arrays),
         victims=Victims(_zeros(1), _zeros(num_jobs), _zeros(1), _zeros(num_jobs)),

@@ -244,6 +244,7 @@ def test_a_job_that_would_cross_into_other_hours_is_planned_for_them() -> None:
 def test_a_job_that_no_hours_have_room_for_never_starts() -> None:
     site = pbs_site(prime_time="MO,TU,WE,TH,FR,SA,SU 0002-0005", backfill_prime=True)
     assert starts_on(site, [asking(0, 1, None), asking(1, 4, 60)], [5, 5]) == [-1, 1]
+    assert starts_on(pbs_site(prime_time="", primetime_prefix="hi"), [asking(0, 1, 60, queue="high")], [5]) == [-1]
 
 
 def test_dedicated_time_is_for_its_queues_alone() -> None:

@@ -86,6 +86,6 @@ def _of_limits(cluster: ClusterDescription) -> Iterator[str]:
             words = f"{'soft ' if limit.is_soft else ''}{limit.resource}, {limit.counts}{each}"
             kinds[words] = kinds.get(words, 0) + 1
     if refusing := sum(map(is_queue_limit, cluster.limits)):
-        yield f"{refusing} {'limit' if refusing == 1 else 'limits'} on queued jobs: the log has only accepted jobs, so a replay refuses none"
+        yield f"{refusing} {'limit' if refusing == 1 else 'limits'} on queued jobs: the log has only accepted jobs, so none is refused"
     for words, count in kinds.items():
         yield f"{count} {'limit' if count == 1 else 'limits'} ({words}): jobs over them would wait or be refused"
