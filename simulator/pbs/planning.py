@@ -6,7 +6,7 @@ from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.limiting import copy_use, count_limits, is_within
 from simulator.pbs.occurrences import has_hours_for, latest_end, next_window, rewind_windows
-from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes, find_own_nodes
+from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes, find_rows
 from simulator.pbs.state import BEGINS, CONFIRMED, ENDS
 
 PLANNED_STEP_S = 60
@@ -39,8 +39,8 @@ def plan_top_job(engine, job, now):
 
     The plan is appended to `engine.tops`, and what it takes is taken from the plans that begin while it runs."""
     site, asks, jobs, tops = engine.site, engine.asks, engine.jobs, engine.tops
-    scratch, limits, running = engine.scratch, engine.limits, engine.running
-    trial, ask, phase = scratch.trial, jobs.ask[job], engine.settings.minute_phase
+    limits, running = engine.limits, engine.running
+    trial, phase = engine.scratch.trial, engine.settings.minute_phase
     copy_load(engine.load, trial)
     copy_use(limits.used, limits.trial)
     ended, when = 0, now
@@ -67,10 +67,7 @@ def plan_top_job(engine, job, now):
         span = (when, when + jobs.wall[job])
         if span[1] > latest_end(site, jobs.queue[job], when) or not is_within(limits, tops, limits.trial, job, span):
             continue
-        if engine.waiting.suspended[job]:
-            rows = find_own_nodes(site, asks, tops, scratch, trial, running, (job, ask), span)
-        else:
-            rows = find_nodes(site, asks, tops, scratch, trial, ask, span)
+        rows = find_rows(engine, trial, job, span)
         if rows > 0:
             _append(engine, job, when, rows)
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.pbs.limiting import copy_use, count_limits, is_within
-from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes
+from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_rows
 from simulator.pbs.settings import DELETED, EXPRESS, REQUEUED, SUSPENDED
 from simulator.pbs.starting import end_pbs_job
 
@@ -45,7 +45,7 @@ def preempt_youngest(engine, job, now):
 
     The victims are appended to `engine.victims`. They no longer run, and wait to go on, or to begin again."""
     scratch, victims, limits = engine.scratch, engine.victims, engine.limits
-    begin, ask = victims.length[0], engine.jobs.ask[job]
+    begin = victims.length[0]
     span = (now, now + engine.jobs.wall[job])
     copy_load(engine.load, scratch.trial)
     copy_use(limits.used, limits.trial)
@@ -60,13 +60,13 @@ def preempt_youngest(engine, job, now):
         count += 1
         _move(engine, victim, 1, now)
         if is_within(limits, engine.tops, limits.trial, job, span):
-            rows = find_nodes(engine.site, engine.asks, engine.tops, scratch, scratch.trial, ask, span)
+            rows = find_rows(engine, scratch.trial, job, span)
     kept = begin
     for k in range(begin, count):
         victim = victims.job[k]
         _move(engine, victim, -1, now)
         fits = is_within(limits, engine.tops, limits.trial, job, span)
-        if not fits or find_nodes(engine.site, engine.asks, engine.tops, scratch, scratch.trial, ask, span) == 0:
+        if not fits or find_rows(engine, scratch.trial, job, span) == 0:
             _move(engine, victim, 1, now)
             victims.job[kept] = victim
             kept += 1
@@ -74,7 +74,7 @@ def preempt_youngest(engine, job, now):
         _take_from(engine, victims.job[k], now)
     victims.length[0] = kept
     scratch.search[1] += 1  # jobs that did not fit may fit now
-    return find_nodes(engine.site, engine.asks, engine.tops, scratch, engine.load, ask, span)
+    return find_rows(engine, engine.load, job, span)
 
 
 @referring
