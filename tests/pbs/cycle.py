@@ -49,6 +49,7 @@ class _Task:
     eligible_at_start_s: int = 0
     end_s: int = 0
     nodes: dict[str, CycleAmounts] | None = None
+    last_nodes: dict[str, CycleAmounts] | None = None
 
     def eligible_s(self, now_s: int) -> int:
         return self.accrued_s + (now_s - self.since_s if self.accrues else 0)
@@ -72,7 +73,8 @@ class _TopJob:
 
 
 def cycle_starts(jobs: Sequence[CycleJob], site: CycleSite) -> tuple[CycleStart, ...]:
-    """The starts of all jobs that start, in order. jobs: in the order of their submission, those of one second as well."""
+    """The starts of all jobs that start, in order, with their last nodes. jobs: in the order of their submission, those of one second as
+    well."""
     cycle = _Cycle(jobs, site)
     cycle.run()
     return tuple(cycle.starts())
@@ -95,10 +97,11 @@ class _Cycle:
         self.openings = all_openings(site, self.last_pass_s, self.until_s + 2 * 86_400)
 
     def starts(self) -> Iterable[CycleStart]:
-        for task in sorted(self.over, key=lambda task: (task.start_s, task.rank)):
-            assert task.start_s is not None and task.nodes is not None
+        started = [task for task in self.tasks if task.start_s is not None]
+        for task in sorted(started, key=lambda task: (task.start_s, task.rank)):
+            assert task.start_s is not None and task.last_nodes is not None
             yield CycleStart(
-                task.job.name, task.start_s, task.nodes, task.eligible_at_start_s, task.end_s, task.suspended_s
+                task.job.name, task.start_s, task.last_nodes, task.eligible_at_start_s, task.end_s, task.suspended_s
             )
 
     # time
@@ -361,6 +364,7 @@ class _Cycle:
             task.suspended_s += now_s - task.preempted_at_s
             task.preempted_at_s = None
         task.nodes, task.resumed_s, task.end_s = nodes, now_s, now_s + task.left_s
+        task.last_nodes = nodes
         self.waiting.remove(task)
         self.running.append(task)
         self._add_request(task)
