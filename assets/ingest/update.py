@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 import duckdb
 
@@ -28,6 +28,25 @@ from traces.common.log import LARGEST_S, LogError
 from traces.formats import look_at_file
 from traces.swf.reader import header_value
 from warehouse import Warehouse, first_row
+
+_NEAR_S = 60
+"""A record of a submission is written within this time."""
+_MOST_STRANGE = 0.1
+"""Part of the days that may have another offset, such as those with many jobs that were moved between queues."""
+_OFFSETS = """
+    SELECT day, arg_max(offset_s, (jobs, -abs(offset_s))) AS offset_s, arg_max(ctime_s, (jobs, -abs(offset_s))) AS ctime_s
+    FROM (
+        SELECT ctime_s // 86400 AS day, round((logged_s - ctime_s) / 900)::BIGINT * 900 AS offset_s, count(*) AS jobs,
+            min(ctime_s) AS ctime_s
+        FROM raw.pbs_records
+        WHERE source = ? AND record_type = 'Q' AND ctime_s IS NOT NULL
+            AND abs(logged_s - ctime_s - round((logged_s - ctime_s) / 900) * 900) <= ?
+        GROUP BY ALL
+    )
+    WHERE abs(offset_s) <= 14 * 3600
+    GROUP BY day
+    ORDER BY day
+"""
 
 
 def update_raw_log(
@@ -183,6 +202,8 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader, default_
     zone_from = "header" if header_zone and not source.time_zone else "catalogue"
     if not source.time_zone and not header_zone and not default_is_given:
         zone_from = "assumed"
+        if source.format == "pbs":
+            time_zone = _zone_of_stamps(connection, source.name, time_zone)
     previous_row = first_row(
         connection,
         "SELECT cluster_procs, cluster_procs_from, origin_s, clock_zero, time_zone FROM core.sources WHERE source = ?",
@@ -215,6 +236,26 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader, default_
             reader.settings.key or None,
         ],
     )
+
+
+def _zone_of_stamps(connection: duckdb.DuckDBPyConnection, source: str, default: str) -> str:
+    """The time zone in which the stamps of a PBS log were written: the default where they agree with it or say nothing, else a constant
+    offset such as "Etc/GMT-1", else the first IANA name with the same changes of the clock, such as "Africa/Ceuta" for Madrid's time."""
+    days = [(ctime_s, offset_s) for _, offset_s, ctime_s in connection.execute(_OFFSETS, [source, _NEAR_S]).fetchall()]
+    hours = sorted({offset_s // 3600 for _, offset_s in days})
+    constant = [f"Etc/GMT{-hour:+d}" for hour in hours if -12 <= hour <= 14]
+    names = [default, *constant, *sorted(available_timezones())]
+    return next((name for name in names if _agrees(name, days)), default)
+
+
+def _agrees(name: str, days: Sequence[tuple[int, int]]) -> bool:
+    """Whether the clock of a time zone was so far ahead of UTC on nearly all of the days. days: second, and offset of the stamps."""
+    zone, strange = ZoneInfo(name), 0
+    for second, offset_s in days:
+        strange += datetime.fromtimestamp(second, UTC).astimezone(zone).utcoffset() != timedelta(seconds=offset_s)
+        if strange > _MOST_STRANGE * len(days):
+            return False
+    return True
 
 
 def _clock_zero(headers: list[tuple[str, str, str]], reader: Reader) -> datetime:

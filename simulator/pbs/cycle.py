@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.pbs.limiting import is_within
-from simulator.pbs.occurrences import end_of_held, is_queue_closed
+from simulator.pbs.occurrences import end_of_held, latest_end
 from simulator.pbs.placing import find_nodes, find_own_nodes
 from simulator.pbs.planning import plan_top_job
-from simulator.pbs.preempting import preempt_youngest
+from simulator.pbs.preempting import preempt_youngest, set_levels
 from simulator.pbs.queueing import join_pbs_queue, keep_eligible_time, score_queue, sort_pbs_queue
+from simulator.pbs.settings import DELETED
 from simulator.pbs.sharing import add_request, count_running, forget_requests
 from simulator.pbs.starting import start_pbs_job
 from simulator.pbs.state import BEGINS, ENDS, KEPT, OVER, UNSET
@@ -33,10 +34,13 @@ def run_pass(engine, now):
         tops.left[group] = tops.depth[group]
     _move_ends(engine.site.reservation_times, engine.site.reservation_first[0], now)
     has_shares, has_formula = settings.fair_share > 0, len(engine.formula.ops) > 0
-    looks_at_all = has_formula or len(engine.site.closed) > 0
+    has_levels = len(engine.soft.bound) > 0
+    looks_at_all = has_formula or len(engine.site.windows) > 0
     if has_shares:
         count_running(engine, now)
-    if has_shares or has_formula:
+    if has_levels:
+        set_levels(engine)
+    if has_shares or has_formula or has_levels:
         score_queue(engine, now)
         sort_pbs_queue(engine, 0)
     started, place = 0, 0
@@ -44,7 +48,7 @@ def run_pass(engine, now):
         job = queue.pending[place]
         place += 1
         outcome = BLOCKED
-        if looks_at_all or not _is_surely_blocked(jobs, queue, scratch, job):
+        if looks_at_all or not _is_surely_blocked(engine, job):
             is_limited = not is_within(limits, tops, limits.used, job, (now, now + jobs.wall[job]))
             keep_eligible_time(queue, job, is_limited, now)
             outcome = _consider(engine, job, is_limited, now)
@@ -60,6 +64,9 @@ def run_pass(engine, now):
             continue
         if has_shares:
             add_request(engine, job)
+        if has_levels:
+            set_levels(engine)
+        if has_shares or has_levels:
             sort_pbs_queue(engine, place)
     if has_shares:
         forget_requests(engine)
@@ -78,11 +85,19 @@ def _move_ends(times, first, now):
 
 
 @referring
-def _is_surely_blocked(jobs, queue, scratch, job):
+def _is_surely_blocked(engine, job):
     """Whether a job that asks for the same and runs no longer did not fit in this pass."""
+    jobs, scratch = engine.jobs, engine.scratch
     ask = jobs.ask[job]
     failed = scratch.failed_in[ask] == scratch.search[1] and scratch.failed_wall[ask] <= jobs.wall[job]
-    return failed and not jobs.express[job] and jobs.array[job] < 0 and not queue.suspended[job]
+    return failed and not _may_preempt(engine, job) and jobs.array[job] < 0 and not engine.waiting.suspended[job]
+
+
+@referring
+def _may_preempt(engine, job):
+    """Whether there is a level below that of the job, and none has preempted the job itself in this pass."""
+    is_victim = engine.waiting.preempted[job] == engine.scratch.search[2]
+    return 0 < engine.jobs.level[job] < engine.settings.lowest and not is_victim
 
 
 @referring
@@ -95,6 +110,8 @@ def _consider(engine, job, is_limited, now):
         outcome = CLOSED
     elif is_limited:
         outcome = LIMITED
+    elif not in_reservation and now + jobs.wall[job] > latest_end(engine.site, jobs.queue[job], now):
+        outcome = BLOCKED
     else:
         outcome = _try(engine, job, now)
         if outcome == BLOCKED and in_reservation:
@@ -119,7 +136,7 @@ def _may_start(engine, job, now):
     reservation = engine.asks.reservation[engine.jobs.ask[job]]
     if reservation >= 0:
         return end_of_held(engine.site, reservation, now) >= 0
-    return not is_queue_closed(engine.site, engine.jobs.queue[job], now)
+    return latest_end(engine.site, engine.jobs.queue[job], now) >= 0
 
 
 @referring
@@ -136,7 +153,7 @@ def _try(engine, job, now):
         if rows == 0:
             scratch.failed_in[ask] = scratch.search[1]
             scratch.failed_wall[ask] = wall
-    if rows == 0 and jobs.express[job]:
+    if rows == 0 and _may_preempt(engine, job):
         rows = preempt_youngest(engine, job, now)
     if rows > 0:
         start_pbs_job(engine, job, rows, now)
@@ -169,10 +186,11 @@ def _gets_plan(engine, job, now):
 
 @referring
 def _queue_victims(engine, place):
-    """Jobs that were preempted wait again, behind those that the pass has considered."""
+    """Jobs that were preempted wait again, behind those that the pass has considered. Those that were deleted do not."""
     victims = engine.victims
     while victims.queued[0] < victims.length[0]:
-        join_pbs_queue(engine, victims.job[victims.queued[0]], place)
+        if engine.settings.preempt_way != DELETED:
+            join_pbs_queue(engine, victims.job[victims.queued[0]], place)
         victims.queued[0] += 1
 
 

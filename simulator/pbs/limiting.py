@@ -1,13 +1,15 @@
-"""Limits on running jobs and on what they hold, of the server and its queues. Rules: docs/reference/pbs.md, "Limits"."""
+"""Limits of the server and its queues on what runs, soft ones too, and on what is in the queue. Rules: docs/reference/pbs.md, "Limits"."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simulator.compiled import referring, referring_apart
 from simulator.pbs.requests import PbsJob
+from simulator.pbs.settings import OVER_QUEUE, OVER_SERVER
 from simulator.pbs.state import RunLimits
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
@@ -16,14 +18,17 @@ _RESOURCES = {"cpu": "ncpus", "mem": "mem", "gpu": "ngpus"}
 _MIB = 1024
 
 
-def run_limits(cluster: ClusterDescription, asked: Sequence[PbsJob]) -> RunLimits:
-    """The limits that hold for each job. A limit of one name goes before that of all names. Jobs of reservations have none, and do not
-    count."""
-    limits = [limit for limit in cluster.limits if is_counted(limit)]
+def run_limits(
+    cluster: ClusterDescription, asked: Sequence[PbsJob], holds: Callable[[Limit], bool] | None = None
+) -> RunLimits:
+    """The limits that hold for each job, of those for which `holds` is true: by default hard ones on what runs. A limit of one name goes
+    before that of all names. Jobs of reservations have none, and do not count."""
+    limits = [limit for limit in cluster.limits if (holds or is_counted)(limit)]
     places: dict[tuple[str, str, str, str, str], int] = {}
     bound: list[int] = []
     slot: list[int] = []
     amount: list[int] = []
+    kind: list[int] = []
     first = [0]
     for one in asked:
         queue = "" if one.reservation else cluster.partition_named(one.queue).name
@@ -31,6 +36,7 @@ def run_limits(cluster: ClusterDescription, asked: Sequence[PbsJob]) -> RunLimit
             key = (limit.owner, limit.owner_name, limit.each, _whose(limit, one), limit.resource)
             if key not in places:
                 places[key] = len(bound)
+                kind.append(OVER_QUEUE if limit.owner == "partition" else OVER_SERVER)
                 bound.append(limit.bound * (_MIB if limit.resource == "mem" else 1))
             slot.append(places[key])
             amount.append(_amount(limit, one))
@@ -43,17 +49,50 @@ def run_limits(cluster: ClusterDescription, asked: Sequence[PbsJob]) -> RunLimit
         slots,
         np.zeros_like(slots),
         np.zeros_like(slots),
+        np.array(kind, dtype=np.int64),
     )
 
 
 def is_counted(limit: Limit) -> bool:
     """Whether the replay follows the limit: a hard one on what runs, of the server or a queue."""
-    return (
-        limit.counts == "running"
-        and not (limit.is_soft or limit.is_least)
-        and limit.owner in ("cluster", "partition")
-        and limit.each != "job"
-    )
+    return _is_ours(limit) and limit.counts == "running" and not limit.is_soft
+
+
+def is_soft_limit(limit: Limit) -> bool:
+    """Whether jobs whose owner is over the limit have a preemption level of their own."""
+    return _is_ours(limit) and limit.counts == "running" and limit.is_soft
+
+
+def is_queue_limit(limit: Limit) -> bool:
+    """Whether the limit is on all jobs in the queue, waiting or running. It refuses submissions."""
+    return _is_ours(limit) and limit.counts == "submitted"
+
+
+def _is_ours(limit: Limit) -> bool:
+    return not limit.is_least and limit.owner in ("cluster", "partition") and limit.each != "job"
+
+
+def refused_jobs(
+    cluster: ClusterDescription, asked: Sequence[PbsJob], submit: NDArray[np.int64], end: NDArray[np.int64]
+) -> int:
+    """How many jobs came while a limit on queued jobs was reached, and would have been refused. end: when each left, negative for never.
+
+    They count as being in the queue themselves, since a log has no jobs that were refused."""
+    limits = run_limits(cluster, asked, is_queue_limit)
+    if not len(limits.bound):
+        return 0
+    far = np.where(end < 0, np.iinfo(np.int64).max, end)
+    count = len(asked)
+    moments = np.lexsort((np.arange(2 * count) < count, np.concatenate([submit, far])))
+    used, over = limits.used.tolist(), 0
+    for event in moments.tolist():
+        job, is_over = event % count, False
+        for entry in range(limits.first[job], limits.first[job + 1]):
+            slot, amount = int(limits.slot[entry]), int(limits.amount[entry])
+            used[slot] += amount if event < count else -amount
+            is_over = is_over or used[slot] > limits.bound[slot]
+        over += event < count and is_over
+    return over
 
 
 def _of_job(limits: Sequence[Limit], one: PbsJob, queue: str) -> list[Limit]:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
-from simulator.pbs.occurrences import next_opening
+from simulator.pbs.occurrences import leave_windows, next_opening
 from simulator.pbs.queueing import join_pbs_queue
+from simulator.pbs.settings import DELETED
 from simulator.pbs.sharing import count_running
 from simulator.pbs.starting import end_pbs_job, expect_end
 from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET, PbsEngine
@@ -81,11 +82,10 @@ def run_pbs(replay):
             _pass(replay, now)
             is_quiet = False
         site = engine.site
-        opens = len(site.closed) > 0 and next_opening(site, clock[LAST_PASS], now + 1) <= now
+        opens = len(site.windows) > 0 and next_opening(site, clock[LAST_PASS], now + 1) <= now
         if is_quiet and (opens or now >= clock[LAST_PASS] + engine.settings.iteration):
             _pass(replay, now)
-        while site.closed_first[0] < len(site.closed) and site.closed[site.closed_first[0], 1] <= now:
-            site.closed_first[0] += 1
+        leave_windows(site, now)
 
 
 @referring
@@ -305,8 +305,10 @@ def _note_ends(replay):
 
 @referring
 def _stop_victims(replay):
-    """Jobs that were preempted in this pass leave the list of ends. What they have run is behind them, unless they begin again."""
+    """Jobs that were preempted in this pass leave the list of ends. What they have run is behind them, unless they begin again. Those that
+    were deleted are over."""
     victims, clock = replay.engine.victims, replay.clock
+    is_gone = replay.engine.settings.preempt_way == DELETED
     for k in range(victims.length[0]):
         job = victims.job[k]
         if replay.finished[job] != STILL_RUNS:
@@ -317,9 +319,9 @@ def _stop_victims(replay):
         for other in range(place, clock[ENDING] - 1):
             replay.ending[other] = replay.ending[other + 1]
         clock[ENDING] -= 1
-        replay.finished[job] = UNSET
-        replay.runtime[job] = max(replay.runtime[job] - victims.ran[job], 0)
         replay.preempted[job] += 1
+        replay.finished[job] = clock[LAST_PASS] if is_gone else UNSET
+        replay.runtime[job] = max(replay.runtime[job] - victims.ran[job], 0)
 
 
 @referring

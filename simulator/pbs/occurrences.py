@@ -1,20 +1,31 @@
-"""When reservations hold, and when queues are closed: again and again, at the same hour of their time zone."""
+"""When reservations hold, and when jobs of a queue may start: again and again, at the same hour of their time zone.
+
+Rules: docs/reference/pbs.md, "Reservations and hours".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from simulator.compiled import referring
-from simulator.pbs.state import BEGINS, OVER
+from simulator.jobs.cluster import FOREVER
+from simulator.pbs.settings import is_on, setting_seconds
+from simulator.pbs.state import BEGINS, OVER, UNSET
+from traces.cluster.description import ClusterDescription, Setting
 from traces.cluster.reservations import AdvanceReservation, Gate
 
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _WORKING, _FREE = (0, 1, 2, 3, 4), (5, 6)
 _NAMED = {"daily": "FREQ=DAILY", "weekly": "FREQ=WEEKLY"}
 _ON = {"weekday": _WORKING, "weekend": _FREE}
+_Span = tuple[int, int]
+_WEEK_S = 8 * 86_400
+"""Long enough for any day of the week to come again."""
 
 
 class Occurrence(NamedTuple):
@@ -57,6 +68,116 @@ def closed_spans(gates: Sequence[Gate], first_s: int, last_s: int, clock_s: int 
                 spans.append((begin, end, gate.partition))
             day += timedelta(days=1)
     return sorted(spans)
+
+
+def queue_windows(
+    cluster: ClusterDescription, queue: str, first_s: int, last_s: int, clock_s: int = 0
+) -> list[tuple[int, int, int]]:
+    """Begin, end and latest end of the spans between two seconds in which jobs of a queue may start, in order: those that start from the
+    begin to before the end have to be over, by what PBS plans, at the latest end. [] where they may always start.
+
+    clock_s: UTC second of second 0."""
+    values, times = cluster.scheduler.values, (first_s, last_s, clock_s)
+    prime = prime_spans(values, first_s, last_s + _WEEK_S, clock_s)  # the last border, too
+    is_prime, is_other = (_has_prefix(queue, values, *pair) for pair in _PREFIXES)
+    gates = [gate for gate in cluster.gates if gate.partition in (queue, "")]
+    if prime is not None and (is_prime or is_other):
+        gates = []  # the hours below also have holidays
+    shut = [(begin, end) for begin, end, _ in closed_spans(gates, *times)]
+    if prime is not None and (is_prime or is_other):
+        shut += prime if is_other else _between(prime)
+    borders: list[dict[int, int]] = []
+    if prime and not (is_on(values, "prime_exempt_anytime_queues", False) and not (is_prime or is_other)):
+        borders.append(_borders_of_prime_time(prime, values))
+    if dedicated := [one for one in cluster.reservations if is_dedicated(one)]:
+        own = _merged((one.begin_s, one.end_s) for one in dedicated if queue in one.partitions)
+        of_all = _merged((one.begin_s, one.end_s) for one in dedicated)
+        shut += _between(own) if own else of_all
+        borders.append({end: end for _, end in own} if own else {begin: begin for begin, _ in of_all})
+    return _windows(_merged(shut), borders, last_s)
+
+
+_PREFIXES = (("primetime_prefix", "p_"), ("nonprimetime_prefix", "np_"))
+
+
+def is_dedicated(one: AdvanceReservation) -> bool:
+    """Whether a reservation is dedicated time, in which jobs of its queues alone run."""
+    return "dedicated" in one.flags
+
+
+def prime_spans(values: Mapping[str, Setting], first_s: int, last_s: int, clock_s: int = 0) -> list[_Span] | None:
+    """The spans of prime time between two seconds, in order, without those that begin on a holiday. None where the settings have no hours.
+
+    They are in `prime_time`, such as `MO,TU 0600-1730; SA 0000-2400`, with `prime_time_zone`, and dates in `holidays`."""
+    if "prime_time" not in values:
+        return None
+    zone = str(values.get("prime_time_zone", "UTC"))
+    gates = []
+    for part in str(values["prime_time"]).split(";"):
+        days, _, hours = part.strip().partition(" ")
+        if hours:
+            begin, end = (int(text[:2]) * 60 + int(text[2:]) for text in hours.split("-"))
+            gates.append(Gate(tuple(_DAYS.index(day) for day in days.split(",")), begin, end, timezone=zone))
+    holidays = set(str(values.get("holidays", "")).replace(",", " ").split())
+    spans = [(begin, end) for begin, end, _ in closed_spans(gates, first_s, last_s, clock_s)]
+    local = ZoneInfo(zone)
+    return _merged(
+        span for span in spans if datetime.fromtimestamp(span[0] + clock_s, local).date().isoformat() not in holidays
+    )
+
+
+def _borders_of_prime_time(prime: Sequence[_Span], values: Mapping[str, Setting]) -> dict[int, int]:
+    """Where prime time begins and ends -> when jobs that started before have to be over, as far as `backfill_prime` holds then."""
+    ends: dict[int, int] = {}
+    for suffix, place in (("", 1), (".non_prime", 0)):
+        holds, spill = (
+            name + suffix if name + suffix in values else name for name in ("backfill_prime", "prime_spill")
+        )
+        if is_on(values, holds, False):
+            ends |= {span[place]: span[place] + setting_seconds(str(values.get(spill, 0))) for span in prime}
+    return dict(sorted(ends.items()))
+
+
+def _has_prefix(queue: str, values: Mapping[str, Setting], key: str, usual: str) -> bool:
+    prefix = str(values.get(key, usual))
+    return bool(prefix) and queue.startswith(prefix)
+
+
+def _merged(spans: Iterable[_Span]) -> list[_Span]:
+    """The spans in order, those that meet as one."""
+    merged: list[_Span] = []
+    for begin, end in sorted(spans):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def _between(spans: Sequence[_Span]) -> list[_Span]:
+    """All that is outside of spans."""
+    edges = [-FOREVER, *(second for span in spans for second in span), FOREVER]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _windows(shut: Sequence[_Span], borders: Sequence[dict[int, int]], last_s: int) -> list[tuple[int, int, int]]:
+    """The spans outside of `shut`, cut at borders. borders: second -> when jobs that start before it have to be over; of each list only the
+    next one counts. Nothing starts after last_s."""
+    edges = sorted({second for span in shut for second in span} | {second for each in borders for second in each})
+    if not edges:
+        return []
+    seconds, windows = [list(each) for each in borders], []
+    for begin, end in pairwise(sorted({-FOREVER, *edges, last_s})):
+        place = bisect_right(shut, (begin, FOREVER)) - 1
+        if begin >= last_s or (place >= 0 and begin < shut[place][1]):
+            continue
+        ahead = [(each, bisect_right(each, begin)) for each in seconds]
+        latest = [borders[k][each[next_one]] for k, (each, next_one) in enumerate(ahead) if next_one < len(each)]
+        until = min(latest, default=FOREVER)
+        if windows and windows[-1][1:] == (begin, until):
+            begin = windows.pop()[0]
+        windows.append((begin, end, until))
+    return windows or [(-FOREVER, -FOREVER, -FOREVER)]
 
 
 def _minute_s(day: date, minute: int, zone: ZoneInfo) -> int:
@@ -113,26 +234,59 @@ def _until_s(rule: dict[str, str], zone: ZoneInfo) -> int:
 
 
 @referring
-def is_queue_closed(site, queue, now):
-    """Whether these are hours in which no job of the queue starts."""
-    for row in range(site.closed_first[0], len(site.closed)):
-        span = site.closed[row]
-        if span[0] > now:
-            break
-        if now < span[1] and span[2] in (queue, -1):
+def latest_end(site, queue, when):
+    """When a job of the queue that starts then has to be over, UNSET where none starts then."""
+    if site.window_first[queue] == site.window_first[queue + 1]:
+        return FOREVER
+    for row in range(site.window_next[queue], site.window_first[queue + 1]):
+        if when < site.windows[row, 1]:
+            return site.windows[row, 2] if when >= site.windows[row, 0] else UNSET
+    return UNSET
+
+
+@referring
+def has_hours_for(site, queue, begin, wall):
+    """Whether there are hours of the queue from a second on that have room for so many seconds. Later calls are for later seconds."""
+    last = site.window_first[queue + 1]
+    while site.window_next[queue] < last and site.windows[site.window_next[queue], 1] <= begin:
+        site.window_next[queue] += 1
+    for row in range(site.window_next[queue], last):
+        if site.windows[row, 2] - max(site.windows[row, 0], begin) >= wall:
             return True
-    return False
+    return site.window_first[queue] == last
+
+
+@referring
+def rewind_windows(site):
+    """All windows are looked at again."""
+    for queue in range(len(site.window_next)):
+        site.window_next[queue] = site.window_first[queue]
+
+
+@referring
+def next_window(site, queue, after, moment):
+    """The first second after a second, and at most `moment`, in which a window of the queue begins."""
+    for row in range(site.window_next[queue], site.window_first[queue + 1]):
+        if site.windows[row, 0] > after:
+            return min(moment, site.windows[row, 0])
+    return moment
 
 
 @referring
 def next_opening(site, after, now):
-    """The first second after a second, and at most `now`, in which a queue opens."""
-    for row in range(site.closed_first[0], len(site.closed)):
-        if site.closed[row, 0] >= now:
-            break
-        if site.closed[row, 1] > after:
-            now = min(now, site.closed[row, 1])
+    """The first second after a second, and at most `now`, in which a window of any queue begins."""
+    for queue in range(len(site.window_next)):
+        now = next_window(site, queue, after, now)
     return now
+
+
+@referring
+def leave_windows(site, now):
+    """Windows that are over are not looked at any more."""
+    for queue in range(len(site.window_next)):
+        last = site.window_first[queue + 1]
+        while site.window_next[queue] < last and site.windows[site.window_next[queue], 1] <= now:
+            site.window_next[queue] += 1
 
 
 @referring

@@ -188,6 +188,15 @@ def find_own_nodes(site, asks, tops, scratch, load, running, whose, span):
     return count
 
 
+@referring
+def find_rows(engine, load, job, span):
+    """As `find_nodes` for a job, and as `find_own_nodes` for one that is suspended."""
+    site, asks, tops, scratch, ask = engine.site, engine.asks, engine.tops, engine.scratch, engine.jobs.ask[job]
+    if engine.waiting.suspended[job]:
+        return find_own_nodes(site, asks, tops, scratch, load, engine.running, (job, ask), span)
+    return find_nodes(site, asks, tops, scratch, load, ask, span)
+
+
 @referring_apart
 def add_rows(site, asks, load, ask, rows, sign):
     """A job of the ask takes rows (sign -1), or gives them back (1). rows: node and chunk of each, the first one, and how many."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.limiting import copy_use, count_limits, is_within
-from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes, find_own_nodes
+from simulator.pbs.occurrences import has_hours_for, latest_end, next_window, rewind_windows
+from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes, find_rows
 from simulator.pbs.state import BEGINS, CONFIRMED, ENDS
 
 PLANNED_STEP_S = 60
@@ -14,16 +15,22 @@ PLANNED_STEP_S = 60
 
 @referring_apart
 def mark_hopeless(engine):
-    """Notes the jobs that get no plan: they do not fit on an idle site, or a limit is below what they ask for."""
+    """Notes the jobs that get no plan: they do not fit on an idle site or in any hours, or a limit is below what they ask for."""
     site, asks, jobs, limits = engine.site, engine.asks, engine.jobs, engine.limits
     for ask in range(len(asks.chunks)):
         rows = find_nodes(site, asks, engine.tops, engine.scratch, engine.load, ask, (-FOREVER, -FOREVER))
         engine.scratch.failed_wall[ask] = rows
+    before = -FOREVER
     for job in range(len(jobs.ask)):
+        if jobs.submit[job] < before:
+            rewind_windows(site)
+        before = jobs.submit[job]
         hopeless = engine.scratch.failed_wall[jobs.ask[job]] == 0
         for entry in range(limits.first[job], limits.first[job + 1]):
             hopeless = hopeless or limits.amount[entry] > limits.bound[limits.slot[entry]]
-        engine.waiting.hopeless[job] = hopeless
+        has_hours = jobs.level[job] == 0 or has_hours_for(site, jobs.queue[job], before, jobs.wall[job])
+        engine.waiting.hopeless[job] = hopeless or not has_hours
+    rewind_windows(site)
 
 
 @referring_apart
@@ -32,15 +39,15 @@ def plan_top_job(engine, job, now):
 
     The plan is appended to `engine.tops`, and what it takes is taken from the plans that begin while it runs."""
     site, asks, jobs, tops = engine.site, engine.asks, engine.jobs, engine.tops
-    scratch, limits, running = engine.scratch, engine.limits, engine.running
-    trial, ask, phase = scratch.trial, jobs.ask[job], engine.settings.minute_phase
+    limits, running = engine.limits, engine.running
+    trial, phase = engine.scratch.trial, engine.settings.minute_phase
     copy_load(engine.load, trial)
     copy_use(limits.used, limits.trial)
     ended, when = 0, now
     while True:
         until = FOREVER
         while True:
-            moment = _next_moment(site, tops, running, when, ended, now)
+            moment = next_window(site, jobs.queue[job], when, _next_moment(site, tops, running, when, ended, now))
             if moment >= until:
                 break
             if until == FOREVER:
@@ -58,12 +65,9 @@ def plan_top_job(engine, job, now):
         if until == FOREVER:
             return False
         span = (when, when + jobs.wall[job])
-        if not is_within(limits, tops, limits.trial, job, span):
+        if span[1] > latest_end(site, jobs.queue[job], when) or not is_within(limits, tops, limits.trial, job, span):
             continue
-        if engine.waiting.suspended[job]:
-            rows = find_own_nodes(site, asks, tops, scratch, trial, running, (job, ask), span)
-        else:
-            rows = find_nodes(site, asks, tops, scratch, trial, ask, span)
+        rows = find_rows(engine, trial, job, span)
         if rows > 0:
             _append(engine, job, when, rows)
             return True

@@ -13,11 +13,21 @@ from simulator.formula.machine import NUM_SLOTS, STACK_SIZE, USER_SHARE
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
-from simulator.pbs.limiting import run_limits
+from simulator.pbs.limiting import is_soft_limit, refused_jobs, run_limits
 from simulator.pbs.loop import PbsReplay, run_pbs
 from simulator.pbs.planning import mark_hopeless
 from simulator.pbs.requests import PbsJob, site_and_asks
-from simulator.pbs.settings import CycleSettings, PbsPhases, cycle_settings, queue_depths, sort_formula
+from simulator.pbs.settings import (
+    DELETED,
+    EXPRESS,
+    CycleSettings,
+    PbsPhases,
+    cycle_settings,
+    preemption_levels,
+    queue_depths,
+    soft_limit_owners,
+    sort_formula,
+)
 from simulator.pbs.sharing import pbs_share_tree, usage_rate
 from simulator.pbs.state import (
     BEGINS,
@@ -32,6 +42,7 @@ from simulator.pbs.state import (
     PbsScratch,
     PbsSite,
     QueuedJobs,
+    RunLimits,
     TopJobs,
     Victims,
 )
@@ -79,7 +90,10 @@ class PbsReplayer:
         start[never] = CANCELLED
         counts = {"never started": int(never.sum())}
         if replay.preempted.any():
-            counts["preempted"] = int((replay.preempted > 0).sum())
+            is_gone = replay.engine.settings.preempt_way == DELETED
+            counts["deleted for others" if is_gone else "preempted"] = int((replay.preempted > 0).sum())
+        if refused := refused_jobs(self.description, self.asked, jobs.submit, replay.finished):
+            counts["over a limit on queued jobs"] = refused
         return Outcome(Schedule(start, np.zeros(len(start), dtype=np.bool_)), counts=counts)
 
 
@@ -125,7 +139,9 @@ def idle_pbs(
     limits = run_limits(description, asked)
     decay = int(submit.min(initial=1 << 61)) + (settings.decay_time if phases.decay_s is None else phases.decay_s)
     jobs, users = _queued_jobs(description, asked, submit, ask, settings)
-    num_jobs = len(asked)
+    num_jobs, soft = len(asked), _soft_limits(description, asked)
+    if not len(soft.bound):
+        settings = settings._replace(lowest=int(jobs.level.max(initial=0)))
     rows = asks.chunks[ask] if num_jobs else np.zeros(0, dtype=np.int64)
     arrays = int(jobs.array.max(initial=0)) + 1
     engine = PbsEngine(
@@ -138,6 +154,8 @@ def idle_pbs(
         tops=_top_jobs(description, site, asks, settings, len(limits.bound)),
         limits=limits,
         shares=pbs_share_tree(description, users, num_jobs, decay),
+        soft=soft,
+        masks=np.array(preemption_levels(description.scheduler), dtype=np.int64),
         scratch=_scratch(site, asks, arrays),
         victims=Victims(_zeros(1), _zeros(num_jobs), _zeros(1), _zeros(num_jobs)),
         waiting=_empty_queue(num_jobs),
@@ -145,6 +163,12 @@ def idle_pbs(
     )
     mark_hopeless(engine)
     return engine
+
+
+def _soft_limits(description: ClusterDescription, asked: Sequence[PbsJob]) -> RunLimits:
+    """The soft limits that preempt_prio has a level for."""
+    owners = soft_limit_owners(description.scheduler)
+    return run_limits(description, asked, lambda limit: is_soft_limit(limit) and limit.owner in owners)
 
 
 def _zeros(count: int) -> IntArray:
@@ -255,6 +279,8 @@ def _queued_jobs(
     own = np.array([one.priority for one in asked], dtype=np.int64)
     in_reservation = np.array([bool(one.reservation) for one in asked], dtype=np.bool_)
     express = (priority >= settings.express_priority) & bool(settings.preempts) & ~in_reservation
+    levels = preemption_levels(description.scheduler)
+    of_express = levels.index(EXPRESS if EXPRESS in levels else 0) + 1
     queues = sorted(range(len(description.partitions)), key=lambda k: -description.partitions[k].tier)
     turn = np.argsort(queues)[queue] if settings.by_queue and len(queue) else np.zeros(len(asked), dtype=np.int64)
     users = list(dict.fromkeys(one.user for one in asked))
@@ -273,7 +299,7 @@ def _queued_jobs(
         walltime=np.array([one.walltime_s or 0 for one in asked], dtype=np.int64),
         ask=ask,
         queue=queue,
-        level=np.where(in_reservation, 0, np.where(express, 1, 2)).astype(np.int64),
+        level=np.where(in_reservation, 0, np.where(express, of_express, levels.index(0) + 1)).astype(np.int64),
         turn=turn.astype(np.int64),
         static=static,
         number=np.argsort(np.argsort(submit, kind="stable")),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.pbs.occurrences import closed_spans, occurrences_between
+from simulator.pbs.occurrences import is_dedicated, occurrences_between, queue_windows
 from simulator.pbs.settings import FIVE_YEARS
 from simulator.pbs.state import EXCLUSIVE, SHARED, UNDECIDED, Asks, PbsSite
 from traces.cluster.description import ClusterDescription
@@ -135,8 +135,13 @@ def site_and_asks(
 
 def _groups(cluster: ClusterDescription) -> dict[str, int]:
     """The number of each reservation by its name and by the name of its queue."""
-    names = {name: k for k, name in enumerate(dict.fromkeys(each.name for each in cluster.reservations))}
-    return names | {each.queue: names[each.name] for each in cluster.reservations if each.queue}
+    names = {name: k for k, name in enumerate(dict.fromkeys(each.name for each in _held(cluster)))}
+    return names | {each.queue: names[each.name] for each in _held(cluster) if each.queue}
+
+
+def _held(cluster: ClusterDescription) -> list[AdvanceReservation]:
+    """The reservations of nodes."""
+    return [each for each in cluster.reservations if not is_dedicated(each)]
 
 
 def _resources(asked: Sequence[PbsJob]) -> tuple[str, ...]:
@@ -159,14 +164,15 @@ def _site(
     hosts = {name: k for k, name in enumerate(dict.fromkeys(node.host or node.name for node in nodes))}
     host = np.array([hosts[node.host or node.name] for node in nodes], dtype=np.int64)
     by_host = np.argsort(host, kind="stable")
-    groups, held = _groups(cluster), occurrences_between(cluster.reservations, *span)
-    queues = {queue.name: k for k, queue in enumerate(cluster.partitions)}
-    closed = [(begin, end, queues.get(queue, -1)) for begin, end, queue in closed_spans(cluster.gates, *span)]
-    times = [(begin, end, _announced_s(cluster.reservations[entry]), end + 1, end) for begin, end, entry in held]
+    groups, reservations = _groups(cluster), _held(cluster)
+    held = occurrences_between(reservations, *span)
+    windows = [queue_windows(cluster, queue.name, *span) for queue in cluster.partitions]
+    times = [(begin, end, _announced_s(reservations[entry]), end + 1, end) for begin, end, entry in held]
     reserved = [
         [not one.nodes or node.name in names for node in nodes]
-        for one, names in ((one, set(one.nodes)) for one in cluster.reservations)
+        for one, names in ((one, set(one.nodes)) for one in reservations)
     ]
+    first = np.cumsum([0, *map(len, windows)]).astype(np.int64)
     return PbsSite(
         amounts=np.array([[node_amount(node, name) for name in resources] for node in nodes], dtype=np.int64),
         host=host,
@@ -181,10 +187,11 @@ def _site(
         reservation_nodes=np.array(reserved, dtype=np.bool_).reshape(-1, len(nodes)),
         reservation_times=np.array(times, dtype=np.int64).reshape(-1, 5),
         reservation_entry=np.array([one.entry for one in held], dtype=np.int64),
-        reservation_group=np.array([groups[cluster.reservations[one.entry].name] for one in held], dtype=np.int64),
+        reservation_group=np.array([groups[reservations[one.entry].name] for one in held], dtype=np.int64),
         reservation_first=np.zeros(1, dtype=np.int64),
-        closed=np.array(closed, dtype=np.int64).reshape(-1, 3),
-        closed_first=np.zeros(1, dtype=np.int64),
+        windows=np.array([row for rows in windows for row in rows], dtype=np.int64).reshape(-1, 3),
+        window_first=first,
+        window_next=first[:-1].copy(),
     )
 
 

@@ -21,6 +21,7 @@ def start_pbs_job(engine, job, rows, now):
     running.count[job] = rows
     add_rows(site, asks, engine.load, ask, (running.node, running.chunk, first, rows), -1)
     count_limits(limits, limits.used, job, 1)
+    count_limits(engine.soft, engine.soft.used, job, 1)
     if jobs.array[job] >= 0:
         running.of_array[jobs.array[job]] += 1
     end = now + jobs.wall[job]
@@ -68,6 +69,7 @@ def end_pbs_job(engine, job):
     rows = (running.node, running.chunk, running.first[job], running.count[job])
     add_rows(engine.site, engine.asks, engine.load, jobs.ask[job], rows, 1)
     count_limits(engine.limits, engine.limits.used, job, -1)
+    count_limits(engine.soft, engine.soft.used, job, -1)
     if jobs.array[job] >= 0:
         running.of_array[jobs.array[job]] -= 1
     running.end[job] = UNSET

@@ -42,8 +42,9 @@ class PbsSite(NamedTuple):
     reservation_entry: IntArray  # (occurrences,), place in reservation_nodes
     reservation_group: IntArray  # (occurrences,), the same for all occurrences of a standing reservation
     reservation_first: IntArray  # (1,), the first occurrence that is not over for good
-    closed: IntArray  # (spans, 3), begin and end of hours in which no job of a queue starts, and the queue, -1 for all
-    closed_first: IntArray  # (1,), the first span that is not over
+    windows: IntArray  # (rows, 3), begin and end of hours in which jobs of a queue start, and when they have to be over
+    window_first: IntArray  # (queues + 1,), the rows of each queue, in order; a queue without any is always open
+    window_next: IntArray  # (queues,), the first row of each queue that is not over
 
 
 class Asks(NamedTuple):
@@ -68,11 +69,13 @@ class QueuedJobs(NamedTuple):
     walltime: IntArray  # what the job asked for, s, 0 for nothing
     ask: IntArray
     queue: IntArray
-    level: IntArray  # lower levels come first: jobs of reservations (0), jobs of express queues, others
+    level: (
+        IntArray  # lower ones come first: 0 for jobs of reservations, then those of preempt_prio; soft limits change it
+    )
     turn: IntArray  # place of its queue, 0 where all are one
     static: IntArray  # place in the order of sort keys and submissions, 0 first
     number: IntArray  # place in the order of submissions
-    express: BoolArray  # jobs of queues that preempt others
+    express: BoolArray  # jobs of express queues
     procs: IntArray
     entity: IntArray  # place among the entities of fair share
     rate: FloatArray  # what it adds to usage in a second
@@ -133,6 +136,7 @@ class RunLimits(NamedTuple):
     bound: IntArray  # (slots,)
     used: IntArray  # (slots,)
     trial: IntArray  # (slots,), to compute in
+    kind: IntArray  # (slots,), OVER_SERVER or OVER_QUEUE, by whose limit it is
 
 
 class Victims(NamedTuple):
@@ -205,6 +209,8 @@ class PbsEngine(NamedTuple):
     tops: TopJobs
     limits: RunLimits
     shares: PbsShareTree
+    soft: RunLimits  # soft limits, empty where preempt_prio has none
+    masks: IntArray  # (levels,), of preemption_levels
     scratch: PbsScratch
     victims: Victims
     waiting: PbsQueue

@@ -10,6 +10,8 @@ takes no time. What the description leaves open, and this oracle takes to be so:
 * A task that its array's own limit blocks takes no slot, and no task behind one that cannot start is looked at.
 * An express job takes the nodes of the youngest jobs until it fits, and then lets those go on that were not needed. Of those that
   started in one second, the one that was submitted first gives way first.
+* A job that hours keep from starting now may become a top job, but not in a queue that is closed. Nothing preempts in the pass in which
+  it was preempted itself, and nothing is preempted in the second in which it started.
 * Usage of fair share is what running jobs have used when a pass begins. It is added before it decays, and comes in steps, see
   `CycleShares`.
 """
@@ -20,9 +22,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 
+from tests.pbs.cycle_hours import all_openings, latest_end_s
 from tests.pbs.cycle_nodes import NOTHING, CycleHold, has_room, placed
-from tests.pbs.cycle_order import CycleCandidate, CycleUsage, comes_before, is_blocked, is_express
+from tests.pbs.cycle_order import CycleCandidate, CycleUsage, comes_before, is_blocked, level_of
 from tests.pbs.cycle_types import CycleAmounts, CycleJob, CycleNode, CycleReservation, CycleSite, CycleStart
+
+LASTS_S = 3 * 3600
+"""So long after the last submission the oracle goes on, where there are hours in which some jobs never start."""
 
 
 @dataclass
@@ -43,6 +49,7 @@ class _Task:
     eligible_at_start_s: int = 0
     end_s: int = 0
     nodes: dict[str, CycleAmounts] | None = None
+    last_nodes: dict[str, CycleAmounts] | None = None
 
     def eligible_s(self, now_s: int) -> int:
         return self.accrued_s + (now_s - self.since_s if self.accrues else 0)
@@ -66,7 +73,8 @@ class _TopJob:
 
 
 def cycle_starts(jobs: Sequence[CycleJob], site: CycleSite) -> tuple[CycleStart, ...]:
-    """The starts of all jobs that start, in order. jobs: in the order of their submission, those of one second as well."""
+    """The starts of all jobs that start, in order, with their last nodes. jobs: in the order of their submission, those of one second as
+    well."""
     cycle = _Cycle(jobs, site)
     cycle.run()
     return tuple(cycle.starts())
@@ -85,12 +93,15 @@ class _Cycle:
         self.usage = CycleUsage(site.settings.shares) if site.settings.shares else None
         self.usage_until_s = 0.0
         self.last_pass_s = min((task.job.submit_s for task in self.tasks), default=0)
+        self.until_s = max((task.job.submit_s for task in self.tasks), default=0) + LASTS_S
+        self.openings = all_openings(site, self.last_pass_s, self.until_s + 2 * 86_400)
 
     def starts(self) -> Iterable[CycleStart]:
-        for task in sorted(self.over, key=lambda task: (task.start_s, task.rank)):
-            assert task.start_s is not None and task.nodes is not None
+        started = [task for task in self.tasks if task.start_s is not None]
+        for task in sorted(started, key=lambda task: (task.start_s, task.rank)):
+            assert task.start_s is not None and task.last_nodes is not None
             yield CycleStart(
-                task.job.name, task.start_s, task.nodes, task.eligible_at_start_s, task.end_s, task.suspended_s
+                task.job.name, task.start_s, task.last_nodes, task.eligible_at_start_s, task.end_s, task.suspended_s
             )
 
     # time
@@ -100,7 +111,9 @@ class _Cycle:
         while True:
             times = [time for time, *_ in coming] + [task.end_s for task in self.running]
             times += [hold.end_s for hold in self.lingering]
-            if not times:
+            if self.waiting:
+                times += [second for second in set().union(*self.openings.values()) if second > self.last_pass_s]
+            if not times or min(times) > self.until_s:
                 return
             if self.waiting or self.usage:
                 times.append(self.last_pass_s + self.site.settings.iteration_s)
@@ -201,7 +214,8 @@ class _Cycle:
         eligible = {task.rank: task.eligible_s(now_s) for task in self.waiting}
         while left := [task for task in self.waiting if (task.rank, task.preempted_at_s) not in considered]:
             candidates = [
-                CycleCandidate(task.job, task.rank, eligible.get(task.rank, 0), task.preempted_at_s) for task in left
+                CycleCandidate(task.job, task.rank, eligible.get(task.rank, 0), task.preempted_at_s, self._level(task))
+                for task in left
             ]
             first = min(candidates, key=cmp_to_key(self._compare))
             task = next(task for task in left if task.rank == first.rank)
@@ -223,9 +237,14 @@ class _Cycle:
             task.set_accrues(not blocked, now_s)
         if job.array and (job.array in self.failed_arrays or self._is_array_full(job)):
             return True
-        if not blocked:
+        latest_s = latest_end_s(job.queue, now_s, self.site)
+        if latest_s is None:
+            if job.array:
+                self.failed_arrays.add(job.array)
+            return True
+        if not blocked and now_s + task.planned_s() <= latest_s:
             nodes = self._nodes_for(task, now_s, self._holds(now_s, top_jobs))
-            if nodes is None and is_express(job, self.site):
+            if nodes is None and task.preempted_at_s != now_s:
                 nodes = self._preempt_for(task, top_jobs, now_s)
             if nodes is not None:
                 self._start(task, nodes, now_s)
@@ -243,6 +262,9 @@ class _Cycle:
                 self.plans_left -= 1
                 self._add_request(task)
         return True
+
+    def _level(self, task: _Task) -> int:
+        return level_of(task.job, [other.job for other in self.running if other is not task], self.site)
 
     def _is_array_full(self, job: CycleJob) -> bool:
         running = sum(other.job.array == job.array for other in self.running)
@@ -289,23 +311,36 @@ class _Cycle:
     def _can_ever_run(self, task: _Task) -> bool:
         if is_blocked(task.job, [], self.site.limits):
             return False
-        return placed(task.job, (0, 1), self.nodes, []) is not None
+        begins = [
+            task.job.submit_s,
+            *(second for second in self.openings[task.job.queue] if second > task.job.submit_s),
+        ]
+        ends = [(second, latest_end_s(task.job.queue, second, self.site)) for second in begins]
+        has_hours = any(end is not None and end - begin >= task.planned_s() for begin, end in ends)
+        return has_hours and placed(task.job, (0, 1), self.nodes, []) is not None
 
     def _simulated_start(self, task: _Task, top_jobs: Sequence[_TopJob], now_s: int) -> CycleHold | None:
         """When and where it starts if all others end at their walltimes: at the last event of a minute of the clock."""
         holds = self._holds(now_s, top_jobs)
-        for moment in self._moments(holds, top_jobs, now_s):
-            if self._is_limited(task, moment, top_jobs, now_s):
+        for moment in self._moments(holds, top_jobs, self.openings[task.job.queue], now_s):
+            latest_s = latest_end_s(task.job.queue, moment, self.site)
+            if (
+                latest_s is None
+                or moment + task.planned_s() > latest_s
+                or self._is_limited(task, moment, top_jobs, now_s)
+            ):
                 continue
             nodes = self._nodes_for(task, moment, holds)
             if nodes is not None:
                 return CycleHold(moment, moment + task.planned_s(), nodes, task.job.is_exclusive)
         return None
 
-    def _moments(self, holds: Sequence[CycleHold], top_jobs: Sequence[_TopJob], now_s: int) -> list[int]:
-        """Seconds at which a planned job may start: the last of the ends and planned starts that come within one minute of the clock. A
-        full minute counts to the one before it."""
-        events = {hold.end_s for hold in holds} | {top.hold.begin_s for top in top_jobs}
+    def _moments(
+        self, holds: Sequence[CycleHold], top_jobs: Sequence[_TopJob], openings: Iterable[int], now_s: int
+    ) -> list[int]:
+        """Seconds at which a planned job may start: the last of the ends, openings and planned starts that come within one minute of the
+        clock. A full minute counts to the one before it."""
+        events = {hold.end_s for hold in holds} | {top.hold.begin_s for top in top_jobs} | set(openings)
         for task in self.running:
             if task.job.reservation:
                 events.add(min(task.expected_end_s(now_s), self._end_of(task.job.reservation)))
@@ -329,6 +364,7 @@ class _Cycle:
             task.suspended_s += now_s - task.preempted_at_s
             task.preempted_at_s = None
         task.nodes, task.resumed_s, task.end_s = nodes, now_s, now_s + task.left_s
+        task.last_nodes = nodes
         self.waiting.remove(task)
         self.running.append(task)
         self._add_request(task)
@@ -351,9 +387,11 @@ class _Cycle:
     # preemption
 
     def _preempt_for(self, task: _Task, top_jobs: Sequence[_TopJob], now_s: int) -> dict[str, CycleAmounts] | None:
-        """Preempts as few jobs as needed, the youngest first. Returns the nodes that the express job gets."""
-        lower = [other for other in self.running if not other.job.reservation and not is_express(other.job, self.site)]
-        lower.sort(key=lambda other: (-other.resumed_s, other.rank))
+        """Preempts as few jobs as needed, of the lowest level the youngest first. Returns the nodes that the job gets."""
+        mine, levels = self._level(task), {other.rank: self._level(other) for other in self.running}
+        lower = [other for other in self.running if not other.job.reservation and levels[other.rank] > mine]
+        lower = [other for other in lower if other.resumed_s < now_s]
+        lower.sort(key=lambda other: (-levels[other.rank], -other.resumed_s, other.rank))
         running, chosen = list(self.running), []
         for victim in lower:
             chosen.append(victim)
@@ -372,8 +410,12 @@ class _Cycle:
         return nodes
 
     def _stop(self, victim: _Task, now_s: int) -> None:
-        """It waits again: on its nodes (S), anywhere with the rest of its time (C), or with all of it (R)."""
+        """It waits again: on its nodes (S), anywhere with the rest of its time (C), or with all of it (R). Or it is over (D)."""
         way = self.site.settings.preempt_order[0]
+        if way == "D":
+            victim.end_s = now_s
+            self.over.append(victim)
+            return
         victim.left_s = victim.job.runtime_s if way == "R" else victim.end_s - now_s
         victim.used_s = 0 if way == "R" else victim.used_s + now_s - victim.resumed_s
         if way != "S":

@@ -9,7 +9,8 @@ from simulator.pbs.replaying import new_pbs_replay
 from simulator.pbs.requests import PbsJob, Piece
 from simulator.pbs.settings import PbsPhases
 from simulator.pbs.state import UNSET
-from tests.pbs.cycle_types import CycleAmounts, CycleJob, CycleLimit, CycleShares, CycleSite
+from tests.pbs.cycle import LASTS_S
+from tests.pbs.cycle_types import CycleAmounts, CycleHours, CycleJob, CycleLimit, CycleShares, CycleSite
 from traces.cluster.accounts import Account, AccountUser, Limit
 from traces.cluster.description import ClusterDescription, SchedulerSettings, Setting
 from traces.cluster.nodes import Node, Partition
@@ -21,7 +22,8 @@ _RESOURCES = {"": "jobs", "ncpus": "cpu", "memory": "mem", "gpus": "gpu"}
 
 
 def engine_starts(jobs: tuple[CycleJob, ...], site: CycleSite) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Second of the first start of each job that starts, and its last nodes. Arguments as those of `cycle_starts`."""
+    """Second of the first start of each job that starts while the oracle goes on, and its last nodes. Arguments as those of
+    `cycle_starts`."""
     cluster = described(site)
     arrays = {name: k for k, name in enumerate(dict.fromkeys(job.array for job in jobs if job.array))}
     asked = [_asked(job, arrays) for job in jobs]
@@ -39,7 +41,7 @@ def engine_starts(jobs: tuple[CycleJob, ...], site: CycleSite) -> dict[str, tupl
             tuple(sorted({order[n].name for n in running.node[running.first[k] :][: running.count[k]]})),
         )
         for k, job in enumerate(jobs)
-        if replay.first_start[k] != UNSET
+        if replay.first_start[k] != UNSET and replay.first_start[k] <= submit.max() + LASTS_S
     }
 
 
@@ -53,7 +55,8 @@ def described(site: CycleSite) -> ClusterDescription:
         "preemptive_sched": settings.preempts,
         "preempt_order": settings.preempt_order,
         "scheduler_iteration": settings.iteration_s,
-    }
+        "preempt_prio": ", ".join("+".join(words) for words in settings.levels),
+    } | _hours(site.hours)
     if settings.formula:
         values["job_sort_formula"] = settings.formula.text
     if settings.widest_first:
@@ -87,6 +90,10 @@ def described(site: CycleSite) -> ClusterDescription:
         reservations=tuple(
             AdvanceReservation(each.name, each.begin_s, each.end_s, each.announced_s, tuple(each.nodes))
             for each in site.reservations
+        )
+        + tuple(
+            AdvanceReservation(f"D{begin}", begin, end, flags=("dedicated",), partitions=_dedicated(site))
+            for begin, end in site.hours.dedicated
         ),
         scheduler=SchedulerSettings("pbs", "23.06", values),
     )
@@ -104,7 +111,32 @@ def _tree(shares: CycleShares) -> tuple[tuple[Account, ...], tuple[AccountUser, 
 
 def _limit(limit: CycleLimit) -> Limit:
     owner = "partition" if limit.owner else "cluster"
-    return Limit(owner, limit.owner, "running", limit.each, _RESOURCES[limit.resource], limit.bound, limit.who)
+    return Limit(
+        owner,
+        limit.owner,
+        "running",
+        limit.each,
+        _RESOURCES[limit.resource],
+        limit.bound,
+        limit.who,
+        is_soft=limit.is_soft,
+    )
+
+
+def _dedicated(site: CycleSite) -> tuple[str, ...]:
+    return tuple(queue.name for queue in site.queues if queue.hours == "ded")
+
+
+def _hours(hours: CycleHours) -> dict[str, Setting]:
+    days = "MO,TU,WE,TH,FR,SA,SU"
+    spans = [f"{days} {b // 60:02}{b % 60:02}-{e // 60:02}{e % 60:02}" for b, e in hours.prime]
+    return {
+        "prime_time": "; ".join(spans),
+        "backfill_prime": hours.stays,
+        "prime_spill": f"00:00:{hours.spill_s[0]:02}",
+        "prime_spill.non_prime": f"00:00:{hours.spill_s[1]:02}",
+        "prime_exempt_anytime_queues": hours.exempts,
+    }
 
 
 def _asked(job: CycleJob, arrays: dict[str, int]) -> PbsJob:

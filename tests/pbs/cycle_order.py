@@ -12,12 +12,26 @@ _UNKNOWN, _ROOT = "unknown", "root"
 
 def is_blocked(job: CycleJob, running: Iterable[CycleJob], limits: Iterable[CycleLimit]) -> bool:
     """Whether the job would break a limit beside those that run. Jobs in reservations neither count nor are limited."""
-    others, limits = [other for other in running if not other.reservation], list(limits)
+    others, limits = [other for other in running if not other.reservation], [one for one in limits if not one.is_soft]
     return any(
         _is_about(limit, job, limits)
         and sum(_amount(limit, each) for each in (job, *others) if _shares_limit(limit, job, each)) > limit.bound
         for limit in limits
     )
+
+
+def level_of(job: CycleJob, others: Iterable[CycleJob], site: CycleSite) -> int:
+    """The place of its level in preempt_prio, 0 for the highest one. others: what runs beside it, or would, when it runs."""
+    settings, others = site.settings, [other for other in others if not other.reservation]
+    soft = [limit for limit in site.limits if limit.is_soft]
+    reasons = {"express_queue"} if is_express(job, site) else set()
+    for limit in soft if settings.preempts and not job.reservation else ():
+        held = sum(_amount(limit, each) for each in (job, *others) if _shares_limit(limit, job, each))
+        if _is_about(limit, job, soft) and held > limit.bound:
+            reasons.add("queue_softlimits" if limit.owner else "server_softlimits")
+    names = [words for words in settings.levels if words != ("normal_jobs",)]
+    level = next((words for words in names if set(words) <= reasons), ("normal_jobs",))
+    return [*settings.levels, ("normal_jobs",)].index(level)
 
 
 def _is_about(limit: CycleLimit, job: CycleJob, limits: list[CycleLimit]) -> bool:
@@ -92,12 +106,14 @@ class CycleUsage:
 
 @dataclass(frozen=True)
 class CycleCandidate:
-    """A job that may start now, or go on. rank: its place in the order of submission. preempted_at_s: None if it was not."""
+    """A job that may start now, or go on. rank: its place in the order of submission. preempted_at_s: None if it was not. level: of
+    preemption, the highest is 0."""
 
     job: CycleJob
     rank: int
     eligible_s: int
     preempted_at_s: int | None = None
+    level: int = 0
 
 
 def is_express(job: CycleJob, site: CycleSite) -> bool:
@@ -126,7 +142,7 @@ def _first_keys(candidate: CycleCandidate, site: CycleSite) -> tuple[float, ...]
     place, queue = next((k, queue) for k, queue in enumerate(site.queues) if queue.name == job.queue or job.reservation)
     return (
         0 if job.reservation else 1,
-        0 if is_express(job, site) else 1,
+        candidate.level,
         float("inf") if preempted_at_s is None else preempted_at_s,
         *((-queue.priority, place) if settings.by_queue else ()),
         -settings.formula.value(job, candidate.eligible_s) if settings.formula else 0.0,

@@ -76,15 +76,19 @@ class CycleJob:
 
 @dataclass(frozen=True)
 class CycleQueue:
+    """hours: "" for any, "p_" for prime time, "np_" for other hours, "ded" for dedicated time. The name begins with it."""
+
     name: str
     priority: int = 0
+    hours: str = ""
 
 
 @dataclass(frozen=True)
 class CycleLimit:
     """max_run (resource "") or max_run_res, of the server (owner "") or a queue.
 
-    each: user, group, project or all. who: the name that it is for; "" is PBS_GENERIC, everybody without a limit of their own.
+    each: user, group, project or all. who: the name that it is for; "" is PBS_GENERIC, everybody without a limit of their own. is_soft:
+    jobs of who is over it have a preemption level of their own, and no job waits for it.
     """
 
     owner: str
@@ -92,6 +96,7 @@ class CycleLimit:
     bound: int
     who: str = ""
     resource: str = ""
+    is_soft: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,39 @@ class CycleShares:
 
 
 @dataclass(frozen=True)
+class CycleHours:
+    """When jobs may start. prime: minutes of each day from and to before which it is prime time, in order and apart.
+
+    stays: whether jobs have to be over when prime time begins or ends. spill_s: by how many seconds they may be over it, for those that
+    start in prime time and for others. exempts: whether this is for queues of prime time and of other hours alone. dedicated: spans of
+    dedicated time, in order and apart, in seconds. ends_s: from then on no job of a queue with hours starts.
+    """
+
+    prime: tuple[tuple[int, int], ...] = ()
+    stays: bool = False
+    spill_s: tuple[int, int] = (0, 0)
+    exempts: bool = False
+    ends_s: int = 1 << 60
+    dedicated: tuple[tuple[int, int], ...] = ()
+
+    def is_prime(self, second: int) -> bool:
+        return any(begin <= second % 86_400 // 60 < end for begin, end in self.prime)
+
+    def is_dedicated(self, second: int) -> bool:
+        return any(begin <= second < end for begin, end in self.dedicated)
+
+    def changes(self, begin_s: int, end_s: int) -> list[int]:
+        """Seconds from one to before another at which something begins or ends, in order."""
+        midnights = range(begin_s // 86_400 * 86_400, end_s, 86_400)
+        of_days = {midnight + 60 * minute for midnight in midnights for span in self.prime for minute in span}
+        return sorted(
+            second
+            for second in of_days | {each for span in self.dedicated for each in span}
+            if begin_s <= second < end_s
+        )
+
+
+@dataclass(frozen=True)
 class CycleFormula:
     """job_sort_formula: eligible time less a bounded product of walltime and the root of processors. No walltime is zero in it."""
 
@@ -143,7 +181,8 @@ class CycleSettings:
 
     merges_events: one pass for all events of a second, in place of one for each. linger_s: how long a reservation keeps its nodes that
     ends with a job in it. preempts: whether express jobs take nodes of others, in which way preempt_order says: it suspends (S),
-    checkpoints (C) or queues again (R). iteration_s: a pass comes at least so often while jobs wait.
+    checkpoints (C), queues again (R) or deletes (D). levels: preempt_prio, the highest level first, each of one or more words.
+    iteration_s: a pass comes at least so often while jobs wait.
     """
 
     strict_ordering: bool = False
@@ -154,6 +193,7 @@ class CycleSettings:
     shares: CycleShares | None = None
     preempts: bool = False
     preempt_order: str = "SCR"
+    levels: tuple[tuple[str, ...], ...] = (("express_queue",), ("normal_jobs",))
     iteration_s: int = 600
     merges_events: bool = False
     linger_s: int = 30
@@ -168,6 +208,7 @@ class CycleSite:
     limits: tuple[CycleLimit, ...] = ()
     reservations: tuple[CycleReservation, ...] = ()
     settings: CycleSettings = CycleSettings()
+    hours: CycleHours = CycleHours()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from tests.pbs.cycle_types import (
     CycleAmounts,
     CycleFormula,
+    CycleHours,
     CycleJob,
     CycleLimit,
     CycleNode,
@@ -24,6 +25,15 @@ SHARES = {"a": ("root", 61), "b": ("root", 37), "ann": ("a", 53), "bob": ("a", 2
 """Shares that make ties rare; dan is in no group."""
 
 
+LEVELS = (
+    (("express_queue",), ("normal_jobs",), ("server_softlimits",)),
+    (("express_queue",), ("normal_jobs",), ("queue_softlimits",), ("server_softlimits",)),
+    (("express_queue", "server_softlimits"), ("express_queue",), ("normal_jobs",), ("queue_softlimits",)),
+    (("express_queue",), ("queue_softlimits",), ("normal_jobs",)),
+)
+"""Of preempt_prio."""
+
+
 def cycle_workload(seed: int, jobs: int = 30) -> tuple[tuple[CycleJob, ...], CycleSite]:
     """Jobs in the order of their submission, and the site. About half of the seeds have each kind of rule."""
     rng = np.random.default_rng(seed)
@@ -32,13 +42,45 @@ def cycle_workload(seed: int, jobs: int = 30) -> tuple[tuple[CycleJob, ...], Cyc
     reservations = _reservations(rng, nodes) if rng.random() < 0.5 else ()
     limits = tuple(_limit(rng, queues) for _ in range(int(rng.integers(0, 4)))) if rng.random() < 0.5 else ()
     limits = tuple({(one.owner, one.each, one.who, one.resource): one for one in limits}.values())
-    site = CycleSite(nodes, queues, limits, reservations, _settings(rng))
+    site = _with_hours_and_levels(
+        np.random.default_rng((seed, 1)), CycleSite(nodes, queues, limits, reservations, _settings(rng))
+    )
     submit_s, listed = 0, []
     while len(listed) < jobs:
         submit_s += int(rng.choice((0, 0, 1, 7, 40)))
         job = _job(rng, f"j{len(listed)}", submit_s, site)
         listed += _tasks(rng, job) if rng.random() < 0.07 else [job]
-    return tuple(listed), site
+    return tuple(listed), replace(site, hours=replace(site.hours, ends_s=submit_s + 366 * 86_400))
+
+
+def _with_hours_and_levels(rng: np.random.Generator, site: CycleSite) -> CycleSite:
+    """The site with prime time and dedicated time in its first quarter of an hour, with soft limits, and with victims that are deleted."""
+    if rng.random() < 0.4:
+        minutes = sorted(rng.choice(15, size=4, replace=False).tolist())
+        prime = ((minutes[0], minutes[1]), (minutes[2], minutes[3]))[: int(rng.integers(0, 3))]
+        dedicated = (
+            tuple((int(begin), int(begin) + 80) for begin in rng.choice((90, 200, 431), size=1))
+            if rng.random() < 0.4
+            else ()
+        )
+        spill_s = (int(rng.choice((0, 30))), int(rng.choice((0, 10))))
+        hours = CycleHours(prime, bool(rng.random() < 0.7), spill_s, bool(rng.random() < 0.3), dedicated)
+        words = ["", "", *(("p_", "np_") if prime else ()), *(("ded",) if dedicated else ())]
+        queues = tuple(
+            replace(queue, name=f"{word}{queue.name}", hours=word)
+            for queue, word in zip(site.queues, rng.choice(words, size=len(site.queues)).tolist(), strict=True)
+        )
+        names = {old.name: new.name for old, new in zip(site.queues, queues, strict=True)} | {"": ""}
+        limits = tuple(replace(limit, owner=names[limit.owner]) for limit in site.limits)
+        site = replace(site, queues=queues, limits=limits, hours=hours)
+    if site.settings.preempts and rng.random() < 0.5:
+        soft = tuple(replace(_limit(rng, site.queues), is_soft=True) for _ in range(2))
+        soft = tuple({(one.owner, one.each, one.who, one.resource): one for one in soft}.values())
+        levels = LEVELS[int(rng.integers(len(LEVELS)))]
+        site = replace(site, limits=site.limits + soft, settings=replace(site.settings, levels=levels))
+    if rng.random() < 0.2:
+        site = replace(site, settings=replace(site.settings, preempt_order="D"))
+    return site
 
 
 def _tasks(rng: np.random.Generator, job: CycleJob) -> list[CycleJob]:

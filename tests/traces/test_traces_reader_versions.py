@@ -23,8 +23,8 @@ READERS = {
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (2, "267ca6cc9812"),
-    "slurm": (4, "07e51a50a30a"),
-    "pbs": (5, "16efa94a1ffb"),
+    "slurm": (4, "d570a83a3292"),
+    "pbs": (6, "73319e452b30"),
     "vasp": ("4", "d4880b4b1b17"),
 }
 """Version of each reader, and the hash of its code."""

@@ -26,11 +26,14 @@ PSEUDONYM_KINDS = {
 }
 """What can be replaced, and the columns of the records that contain it.
 
-A reservation is named after a project, a course or a person. The line of a submission and the comment of an administrator are free
-text with paths and names in it: as a whole they become one pseudonym, which says only whether two of them are alike.
+A reservation is named after a project, a course or a person. But PBS numbers them (R183.head), and these numbers stay. The line of a
+submission and the comment of an administrator are free text with paths and names in it: as a whole they become one pseudonym, which says
+only whether two of them are alike.
 """
 
 DEFAULT_KINDS = tuple(PSEUDONYM_KINDS)
+_NUMBERED = re.compile(r"[RSM][0-9]+\.[\w.-]+")
+"""PBS's own id of a reservation. Its records and queue have the same one."""
 _MOST_REMEMBERED = 200_000
 PSEUDONYM_LENGTH = 10
 """Characters of a pseudonym, with 5 bits each. Among a million names, the chance that two are alike is 1 in 2,000."""
@@ -76,22 +79,27 @@ def pseudonym_of(key: bytes, kind: str, name: str) -> str:
 
 
 class Renamed(dict[bytes, bytes]):
-    """Names (UTF-8) to their pseudonyms, made when they are first needed. An empty name stays empty."""
+    """Names (UTF-8) of a column to their pseudonyms, made when they are first needed. An empty name stays empty."""
 
-    def __init__(self, kind: str, key: bytes) -> None:
+    def __init__(self, kind: str, key: bytes, column: str = "") -> None:
         super().__init__()
-        self.kind, self.key = kind, key
+        self.kind, self.key, self.column = kind, key, column
 
     def __missing__(self, name: bytes) -> bytes:
         if len(self) >= _MOST_REMEMBERED:
             self.clear()
-        self[name] = new = pseudonym_of(self.key, self.kind, name.decode()).encode() if name else b""
+        stays = not name or _names_nobody(self.column, name.decode())
+        self[name] = new = name if stays else pseudonym_of(self.key, self.kind, name.decode()).encode()
         return new
+
+
+def _names_nobody(column: str, name: str) -> bool:
+    return column == "reservation" and _NUMBERED.fullmatch(name) is not None
 
 
 def renames(kinds: tuple[str, ...], key: bytes) -> dict[str, Renamed]:
     """Column -> what replaces the names in it."""
-    return {column: Renamed(kind, key) for kind in kinds for column in PSEUDONYM_KINDS[kind]}
+    return {column: Renamed(kind, key, column) for kind in kinds for column in PSEUDONYM_KINDS[kind]}
 
 
 def replace_names(
@@ -107,7 +115,9 @@ def replace_names(
                 names = records[column].unique()
                 kept = re.compile(f"{kind}-[a-z2-7]{{{PSEUDONYM_LENGTH}}}" if keep_pseudonyms else "")
                 new = [
-                    name if not name or kept.fullmatch(name) else pseudonym_of(key, kind, name)
+                    name
+                    if not name or kept.fullmatch(name) or _names_nobody(column, name)
+                    else pseudonym_of(key, kind, name)
                     for name in names.to_list()
                 ]
                 replaced = records[column].replace_strict(names, pl.Series(new, dtype=pl.Utf8), return_dtype=pl.Utf8)

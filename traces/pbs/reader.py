@@ -23,7 +23,7 @@ from traces.pbs.rules import ARRAY_END, END_RECORD, read_line
 from traces.pbs.scan import ARRAY_CODE, BLANK, KIND_AT, MESSAGE, ODD, Scan, scan
 from traces.pbs.values import MISSING, NUMBER_COLUMNS, STRINGS
 
-PBS_READER_VERSION = 5
+PBS_READER_VERSION = 6
 """Raise it when the same bytes of a log give other rows. Then each log of this format is read again."""
 
 PBS_RECORD_SCHEMA = {

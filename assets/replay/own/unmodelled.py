@@ -19,6 +19,16 @@ from traces.cluster.description import ClusterDescription
 _READ_AS_TEXT = (
     *("priorityweightassoc", "priorityweighttres", "priorityflags"),
     *("job_sort_formula", "job_sort_formula_threshold", "job_sort_key", "fairshare_usage_res", "unknown_shares"),
+    *(
+        "preempt_prio",
+        "prime_time",
+        "prime_time_zone",
+        "holidays",
+        "backfill_prime",
+        "backfill_prime.non_prime",
+        "prime_spill",
+    ),
+    *("prime_spill.non_prime", "prime_exempt_anytime_queues", "primetime_prefix", "nonprimetime_prefix"),
 )
 """Settings that a replay reads as they are written, of Slurm and of PBS."""
 _RULES = {"slurm": unmodelled_by_slurm, "pbs": unmodelled_by_pbs}

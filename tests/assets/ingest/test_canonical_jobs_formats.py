@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
@@ -17,9 +18,11 @@ from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.sharing.job_files import export_swf
 from tests.assets.ingest.incremental import Log, OpenWarehouse
+from tests.pipelines.command_line import use_home
 from tests.shared import shared_file
 from tests.tiny import swf_line
 from traces.catalogue.sources import Source
+from traces.common.pseudonyms import DEFAULT_KINDS
 from warehouse import Warehouse
 
 # canonical_jobs_pbs: Jobs of real PBS accounting logs whose history is more than queued, started and ended.
@@ -59,6 +62,48 @@ def test_every_history_gives_the_right_job(tmp_path: Path, case: str) -> None:
     with warehouse.read() as connection:
         for check in ("every_record_is_a_job", "times_are_ordered"):
             assert connection.execute(sql.load(f"checks.{check}"), {"source": "mine"}).fetchall() == []
+
+
+def test_reserved_jobs_keep_their_reservation_where_names_are_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_home(monkeypatch, tmp_path / "home")
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    log = shared_file("cases", "pbs", "reservation.log")
+    update_raw_log(warehouse, Source("mine", "pbs", log, 512, pseudonyms=DEFAULT_KINDS))
+    write_jobs(warehouse, "mine")
+    jobs = {job["job_id"]: job for job in rows(warehouse, "FROM core.jobs").to_dicts()}
+    assert all(job["user_name"].startswith("user-") for job in jobs.values())
+    assert {name: {key: jobs[name][key] for key in job} for name, job in CASES["reservation"].items()} == CASES[
+        "reservation"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "zone", "name"),
+    [
+        ("2026-01-12", "UTC", "UTC"),
+        ("2026-01-12", "Etc/GMT-1", "Etc/GMT-1"),
+        ("2026-03-26", "America/New_York", "Etc/GMT+4"),
+        ("2026-03-26", "Europe/Berlin", "Africa/Ceuta"),
+        ("2026-01-12", "Asia/Kolkata", "Asia/Calcutta"),
+    ],
+)
+def test_the_time_zone_is_read_off_the_stamps(tmp_path: Path, first: str, zone: str, name: str) -> None:
+    """A job of each of eight days is deleted after 70 s. On 29 March Berlin changes its clock. One job was moved, hours later."""
+    begin, lines = datetime.fromisoformat(f"{first}T12:00+00:00"), []
+    for day in range(8):
+        for kind, wait_s, more in (("Q", 0, 0), ("D", 70, 0), ("Q", 5000, 1)):
+            second = int(begin.timestamp()) + 86_400 * day
+            stamp = datetime.fromtimestamp(second + wait_s, ZoneInfo(zone)).strftime("%m/%d/%Y %H:%M:%S")
+            text = f"user=ann queue=q ctime={second} qtime={second} etime={second} Resource_List.ncpus=1"
+            lines.append(f"{stamp};{kind};{10 * day + more}.head;{text if kind == 'Q' else 'requestor=ann@head'}")
+    (tmp_path / "log").write_text("\n".join(lines) + "\n")
+    warehouse = load(tmp_path, tmp_path / "log", procs=8)
+    assert rows(warehouse, "SELECT time_zone, time_zone_from FROM core.sources").rows() == [(name, "assumed")]
+    assert set(rows(warehouse, "SELECT wait_s FROM core.jobs")["wait_s"]) == {70}
+    with warehouse.read() as connection:
+        assert connection.execute(sql.load("checks.times_are_ordered"), {"source": "mine"}).fetchall() == []
 
 
 ZERO = 1_772_366_400

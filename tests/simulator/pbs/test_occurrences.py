@@ -9,9 +9,9 @@ import pytest
 
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
-from simulator.pbs.limiting import is_counted, run_limits
+from simulator.pbs.limiting import is_counted, is_queue_limit, is_soft_limit, refused_jobs, run_limits
 from simulator.pbs.loop import KEPT_S
-from simulator.pbs.occurrences import closed_spans, occurrences_between
+from simulator.pbs.occurrences import closed_spans, occurrences_between, prime_spans, queue_windows
 from simulator.pbs.placing import find_nodes
 from simulator.pbs.planning import PLANNED_STEP_S
 from simulator.pbs.preempting import preempt_youngest
@@ -25,6 +25,7 @@ from simulator.pbs.settings import (
     PbsPhases,
     cycle_settings,
     formula_text,
+    preemption_levels,
     queue_depths,
     sort_formula,
     unmodelled_formula,
@@ -50,6 +51,15 @@ def test_a_limit_of_one_name_goes_before_that_of_all() -> None:
 def test_other_limits_do_not_count(kind: dict[str, object]) -> None:
     words = {"counts": "running", "each": "user"} | kind
     assert not is_counted(Limit("cluster", "", resource="jobs", bound=1, **words))  # type: ignore[arg-type]
+
+
+def test_what_a_limit_on_queued_jobs_would_have_refused_is_counted() -> None:
+    """Three of ann's jobs are in the queue at once, and the fourth one comes when two have gone."""
+    queued = Limit("cluster", "", "submitted", "user", "jobs", 2)
+    asked = [asking(0, 1, 60), asking(1, 1, 60), asking(2, 1, 60), asking(40, 1, 60), asking(3, 1, 60, user="bob")]
+    times = (np.array([0, 1, 2, 40, 3]), np.array([30, 40, -1, 60, 60]))
+    assert is_queue_limit(queued) and refused_jobs(pbs_site((queued,)), asked, *times) == 1
+    assert refused_jobs(pbs_site((PER_USER,)), asked, *times) == 0
 
 
 def test_limits_of_users_and_queues_keep_jobs() -> None:
@@ -192,6 +202,59 @@ def test_jobs_wait_until_their_queue_opens() -> None:
     assert starts_on(site, asked, [10, 10]) == [600, 6]
 
 
+PRIME = {"prime_time": "TH,FR 0002-0005", "holidays": "1970-01-02"}
+"""Second 0 is midnight on a Thursday, so prime time is from second 120 to 300 there, and on Friday, a holiday, there is none."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "queue", "walltime", "start"),
+    [
+        ({}, "work", 500, 10),
+        ({"backfill_prime": True}, "work", 110, 10),
+        ({"backfill_prime": True}, "work", 111, 120),
+        ({"backfill_prime": True}, "work", 181, 300),
+        ({"backfill_prime": True, "prime_spill": "00:01:00"}, "work", 170, 10),
+        ({"backfill_prime": True, "prime_spill": "00:01:00"}, "work", 171, 120),
+        ({"backfill_prime": True, "prime_spill": "00:01:00", "prime_spill.non_prime": "0"}, "work", 170, 120),
+        ({"backfill_prime": False, "backfill_prime.non_prime": True}, "work", 500, 120),
+        ({"backfill_prime": True, "prime_exempt_anytime_queues": True}, "work", 500, 10),
+        ({"primetime_prefix": "hi"}, "high", 500, 120),
+        ({"nonprimetime_prefix": "hi"}, "high", 500, 10),
+    ],
+)
+def test_jobs_keep_out_of_other_hours(settings: dict[str, str | bool], queue: str, walltime: int, start: int) -> None:
+    asked = [asking(10, 4, walltime, queue=queue)]
+    assert starts_on(pbs_site(**PRIME, **settings), asked, [5]) == [start]
+
+
+def test_a_queue_for_other_hours_is_open_on_a_holiday() -> None:
+    site = pbs_site(**PRIME, nonprimetime_prefix="hi", gates=(Gate((3, 4), 2, 5, partition="high"),))
+    asked = [asking(130, 4, 60, queue="high"), asking(DAY + 130, 4, 60, queue="high")]
+    assert starts_on(site, asked, [5, 5]) == [300, DAY + 130]
+    assert prime_spans(PRIME, 0, 2 * DAY) == [(120, 300)] and prime_spans({}, 0, DAY) is None
+
+
+def test_a_job_that_would_cross_into_other_hours_is_planned_for_them() -> None:
+    """The wide job is planned for second 120, so the last one, which would run until 121, stays behind it."""
+    asked = [asking(10, 4, 111), asking(11, 1, 109), asking(11, 1, 110, queue="high")]
+    site = pbs_site(**PRIME, backfill_prime=True, prime_exempt_anytime_queues=False, prime_spill="0")
+    assert starts_on(site, asked, [5, 5, 5]) == [120, 11, 125]
+
+
+def test_a_job_that_no_hours_have_room_for_never_starts() -> None:
+    site = pbs_site(prime_time="MO,TU,WE,TH,FR,SA,SU 0002-0005", backfill_prime=True)
+    assert starts_on(site, [asking(0, 1, None), asking(1, 4, 60)], [5, 5]) == [-1, 1]
+    assert starts_on(pbs_site(prime_time="", primetime_prefix="hi"), [asking(0, 1, 60, queue="high")], [5]) == [-1]
+
+
+def test_dedicated_time_is_for_its_queues_alone() -> None:
+    dedicated = AdvanceReservation("dedicated-1", 100, 200, flags=("dedicated",), partitions=("high",))
+    site = pbs_site(reservations=(dedicated,))
+    asked = [asking(0, 1, 100), asking(0, 1, 101), asking(0, 1, 100, queue="high"), asking(0, 1, 101, queue="high")]
+    assert starts_on(site, asked, [5, 5, 5, 5]) == [0, 200, 100, -1]
+    assert queue_windows(site, "high", 0, 1000) == [(100, 200, 200)]
+
+
 # placing: Which nodes jobs get.
 
 TWO_KINDS = PbsJob(0, (Piece(2, {"ncpus": 2}), Piece(1, {"ncpus": 1, "ngpus": 1})), 60)
@@ -299,6 +362,43 @@ def test_preempted_jobs_are_counted() -> None:
         Jobs(submit, ran, np.ones(5, dtype=np.int64), limit, limit), Cluster(16)
     )
     assert outcome.counts == {"never started": 0, "preempted": 2} and preempt_youngest is not None
+
+
+def test_jobs_that_gave_way_may_be_deleted() -> None:
+    """What waits for one of them goes on, and nothing of them comes back."""
+    asked = [asking(0, 4, 100), asking(10, 4, 20, queue="express"), asking(11, 4, 50, dependencies=(("afterany", 0),))]
+    submit, ran, limit = np.array([0, 10, 11]), np.array([40, 20, 10]), np.array([100, 20, 50])
+    outcome = PbsReplayer(pbs_site(preempt_order="D"), asked).replay(
+        Jobs(submit, ran, np.ones(3, int), limit, limit), Cluster(16)
+    )
+    assert outcome.schedule.start.tolist() == [0, 10, 30]
+    assert outcome.counts == {"never started": 0, "deleted for others": 1}
+
+
+SOFT = Limit("cluster", "", "running", "user", "cpu", 4, is_soft=True)
+
+
+@pytest.mark.parametrize(
+    ("preempt_prio", "starts"),
+    [
+        ("express_queue, normal_jobs", [0, 1, 90, 91]),
+        ("express_queue, normal_jobs, server_softlimits", [0, 1, 110, 10]),
+        ("express_queue, normal_jobs, queue_softlimits", [0, 1, 90, 91]),
+    ],
+)
+def test_who_is_over_a_soft_limit_gives_way(preempt_prio: str, starts: list[int]) -> None:
+    """Ann holds all nodes, twice what makes her jobs give way. Bob's job takes the youngest ones, and comes before ann's further one."""
+    asked = [asking(0, 2, 90), asking(1, 2, 90), asking(9, 4, 50), asking(10, 1, 20, user="bob")]
+    assert is_soft_limit(SOFT)
+    assert (
+        starts_on(pbs_site((SOFT,), preempt_prio=preempt_prio, strict_ordering=False), asked, [90, 90, 10, 10])
+        == starts
+    )
+
+
+def test_a_level_may_ask_for_two_reasons() -> None:
+    site = pbs_site(preempt_prio='"express_queue, express_queue+server_softlimits, queue_softlimits"')
+    assert preemption_levels(site.scheduler) == (1, 3, 4, 0) and cycle_settings(site.scheduler).lowest == 4
 
 
 def test_preempted_jobs_come_before_queues_in_the_order_of_their_preemption() -> None:

@@ -29,6 +29,7 @@ from traces.common.pseudonyms import (
     PseudonymError,
     pseudonym_of,
     read_key,
+    renames,
     replace_names,
 )
 
@@ -106,6 +107,11 @@ def test_columns_that_are_asked_for_are_replaced_and_nothing_else() -> None:
     groups = replace_names(records, DEFAULT_KINDS, KEY)["group_name"].to_list()
     assert groups[1] == "" and groups[2] == groups[3] != groups[0]
     assert replace_names(records, (), KEY).equals(records)
+    ids = pl.DataFrame({"reservation": ["R183.head", "course", "R2"], "project": ["R183.head", None, "x"]})
+    kept, course, plain = replace_names(ids, DEFAULT_KINDS, KEY)["reservation"]
+    assert (kept, course, plain) == ("R183.head", *(pseudonym_of(KEY, "project", name) for name in ("course", "R2")))
+    assert renames(DEFAULT_KINDS, KEY)["reservation"][b"R183.head"] == b"R183.head"
+    assert renames(DEFAULT_KINDS, KEY)["project"][b"R183.head"] == pseudonym_of(KEY, "project", "R183.head").encode()
     assert replace_names(pl.DataFrame(), DEFAULT_KINDS, KEY).is_empty()
 
 

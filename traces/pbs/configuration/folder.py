@@ -14,7 +14,6 @@ from traces.cluster.notes import Entry, KnownKey, Notes
 from traces.cluster.remarks import (
     ASSUMED,
     MODELLED,
-    NO_EFFECT,
     NOT_MODELLED,
     ConfigurationError,
     DescribedCluster,
@@ -23,7 +22,12 @@ from traces.cluster.remarks import (
 from traces.cluster.reservations import AdvanceReservation, Gate
 from traces.pbs.configuration import files as roles
 from traces.pbs.configuration.files import files_by_role
-from traces.pbs.configuration.hours import gates_of_prime_time, read_dedicated_time, read_prime_time
+from traces.pbs.configuration.hours import (
+    gates_of_prime_time,
+    prime_time_settings,
+    read_dedicated_time,
+    read_prime_time,
+)
 from traces.pbs.configuration.keys import LIMIT_ATTRIBUTES, SCHED_KEYS, SERVER_KEYS
 from traces.pbs.configuration.limits import attribute_limits, server_wide_limits
 from traces.pbs.configuration.maui import MauiConfiguration, read_maui
@@ -31,7 +35,7 @@ from traces.pbs.configuration.nodes import ListedNode, read_nodes, read_torque_n
 from traces.pbs.configuration.notes import RESOURCE_NAMES, entry_amount, setting_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState, read_qmgr
 from traces.pbs.configuration.queues import partitions_of_queues
-from traces.pbs.configuration.sched_config import NON_PRIME, read_sched_config
+from traces.pbs.configuration.sched_config import read_sched_config
 from traces.pbs.configuration.shares import read_shares
 
 _LEFT_OUT = {
@@ -70,7 +74,8 @@ def read_pbs_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC") -
     accounts, members = read_shares(by_role[roles.SHARES], notes) if roles.SHARES in by_role else ((), ())
     if roles.SCHED_CONFIG in by_role:
         _remark_unscheduled(by_role[roles.SCHED_CONFIG].name, values, nodes, notes)
-    gates, reservations = _hours(by_role, values, partitions, time_zone, notes)
+    gates, reservations, hours = _hours(by_role, values, partitions, time_zone, notes)
+    values |= hours
     in_order = _in_order(nodes, values, notes)
     maui = MauiConfiguration()
     if roles.MAUI in by_role:
@@ -185,24 +190,21 @@ def _hours(
     partitions: Sequence[Partition],
     time_zone: str,
     notes: Notes,
-) -> tuple[tuple[Gate, ...], tuple[AdvanceReservation, ...]]:
+) -> tuple[tuple[Gate, ...], tuple[AdvanceReservation, ...], dict[str, Setting]]:
+    """Hours in which queues are closed, dedicated time, and prime time as settings."""
     names = [partition.name for partition in partitions]
     gates: tuple[Gate, ...] = ()
+    hours: dict[str, Setting] = {}
     if roles.HOLIDAYS in by_role:
         spans, dates = read_prime_time(by_role[roles.HOLIDAYS], notes)
         gates = gates_of_prime_time(spans, values, names, time_zone)
-        matters = bool(gates) or any(key.endswith(f".{NON_PRIME}") for key in values)
-        for entry in dates:
-            if matters:
-                notes.unmodelled(entry, "prime time would be otherwise on this date")
-            else:
-                notes.add(entry, NO_EFFECT, "no queue and no setting depends on prime time")
+        hours = prime_time_settings(spans, dates, time_zone)
     reservations: tuple[AdvanceReservation, ...] = ()
     if roles.DEDICATED in by_role:
         prefix = str(values.get("dedicated_prefix", "ded"))
         queues = tuple(name for name in names if prefix and name.startswith(prefix))
         reservations = read_dedicated_time(by_role[roles.DEDICATED], queues, time_zone, notes)
-    return gates, reservations
+    return gates, reservations, hours
 
 
 def _version(by_role: Mapping[str, TextFile]) -> str:

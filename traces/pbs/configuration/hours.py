@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from traces.cluster.description import Setting
@@ -16,6 +16,7 @@ from traces.cluster.reservations import AdvanceReservation, Gate
 _DAYS = {"weekday": (0, 1, 2, 3, 4), "saturday": (5,), "sunday": (6,)} | {
     day: (k,) for k, day in enumerate(("monday", "tuesday", "wednesday", "thursday", "friday"))
 }
+_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _DAY = 1440
 _REMEDY = "Write lines such as `weekday 0600 1730`, `saturday none all`"
 _STAMPS = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d)\s+(\d\d/\d\d/\d{4} \d\d:\d\d)")
@@ -24,25 +25,55 @@ Span = tuple[tuple[int, ...], int, int]
 """Days, and minutes of a day from and to."""
 
 
-def read_prime_time(file: TextFile, notes: Notes) -> tuple[tuple[Span, ...], tuple[Entry, ...]]:
-    """The spans of prime time in a week, and the lines of single dates. Raises ConfigurationError for a line of another form."""
+def read_prime_time(file: TextFile, notes: Notes) -> tuple[tuple[Span, ...], tuple[str, ...]]:
+    """The spans of prime time in a week, and the ISO dates that have none. Raises ConfigurationError for a line of another form."""
     spans: dict[tuple[int, ...], Span | None] = {}
-    dates = []
+    dates: list[str] = []
+    year = 0
     for number, line in file.lines("*"):
         words = line.split()
         entry = Entry(file.name, number, words[0], " ".join(words[1:]))
         day = words[0].lower()
         if day == "year":
+            year = _year(entry)
             notes.add(entry, NO_EFFECT)
         elif day in _DAYS and len(words) == 3:
             spans[_DAYS[day]] = _span(_DAYS[day], words[1], words[2], entry)
             notes.modelled(entry, f"gates.{day}")
-        elif re.fullmatch(r"[0-9]{1,3}", day) and len(words) > 3:
-            dates.append(entry)
+        elif re.fullmatch(r"[0-9]{1,3}", day) and len(words) > 2:
+            dates += _date(year, int(day), entry, notes)
         else:
             expected = f"a day, and when prime time and non-prime time begin, found {line.strip()[:60]!r}"
             raise ConfigurationError(file.name, number, expected, _REMEDY)
     return tuple(span for span in spans.values() if span), tuple(dates)
+
+
+def prime_time_settings(spans: tuple[Span, ...], dates: tuple[str, ...], time_zone: str) -> dict[str, Setting]:
+    """Prime time as settings of the scheduler: `prime_time = "MO,TU 0600-1730; SA 0000-2400"`, dates without any, and their time zone."""
+    hours = [
+        f"{','.join(_NAMES[day] for day in days)} {begin // 60:02}{begin % 60:02}-{end // 60:02}{end % 60:02}"
+        for days, begin, end in spans
+    ]
+    settings: dict[str, Setting] = {"prime_time": "; ".join(hours), "prime_time_zone": time_zone}
+    return settings | ({"holidays": ", ".join(dates)} if dates else {})
+
+
+def _year(entry: Entry) -> int:
+    if not re.fullmatch(r"[0-9]{4}", entry.value):
+        raise ConfigurationError(entry.file, entry.line, f"a year such as 2026, found {entry.value[:60]!r}", _REMEDY)
+    return int(entry.value)
+
+
+def _date(year: int, day: int, entry: Entry, notes: Notes) -> list[str]:
+    """The date of a day of the year. Without a line of the year nobody knows which it is."""
+    if not year:
+        notes.unmodelled(entry, "this date would have no prime time, but no line `YEAR 2026` says of which year it is")
+        return []
+    holiday = date(year, 1, 1) + timedelta(days=day - 1)
+    if holiday.year != year:
+        raise ConfigurationError(entry.file, entry.line, f"a day of the year from 1 to 366, found {day}", _REMEDY)
+    notes.modelled(entry, "scheduler.holidays")
+    return [holiday.isoformat()]
 
 
 def gates_of_prime_time(

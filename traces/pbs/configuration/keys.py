@@ -160,20 +160,20 @@ SCHED_KEYS = (
 
 SCHED_CONFIG_KEYS = (
     _modelled(
-        "bool", "strict_ordering by_queue fair_share preemptive_sched backfill fairshare_enforce_no_shares strict_fifo"
+        "bool",
+        "strict_ordering by_queue fair_share preemptive_sched backfill fairshare_enforce_no_shares strict_fifo backfill_prime",
     )
+    | _modelled("bool", "prime_exempt_anytime_queues")
     | _modelled(
         "text", "job_sort_key node_sort_key fairshare_usage_res fairshare_entity resources preempt_prio preempt_order"
     )
     | _modelled("text", "preempt_sort primetime_prefix nonprimetime_prefix dedicated_prefix smp_cluster_dist")
-    | _modelled("duration", "fairshare_decay_time half_life")
+    | _modelled("duration", "fairshare_decay_time half_life prime_spill")
     | _modelled("number", "fairshare_decay_factor job_sort_formula_threshold")
     | _modelled("count", "unknown_shares preempt_queue_prio")
     | _left_out(
         {
             "round_robin": "the scheduler would take one job of each queue in turn",
-            "backfill_prime": "no job would run from prime time into non-prime time, or back",
-            "prime_exempt_anytime_queues": "queues without a prefix would be exempt from backfill_prime",
             "help_starving_jobs": "jobs that have waited for max_starve would come first and get a reservation",
             "load_balancing": "nodes under load would get no job",
             "load_balancing_rr": "nodes would get jobs in turn",
@@ -192,9 +192,6 @@ SCHED_CONFIG_KEYS = (
         },
         *_OFF,
         "",
-    )
-    | _left_out(
-        {"prime_spill": "jobs might run from prime time into non-prime time by so much"}, "0", "00:00:00", "0:00:00"
     )
     | _left_out(
         {

@@ -7,14 +7,19 @@ from collections.abc import Iterator
 import polars as pl
 
 from assets.replay.own.pbs.requests import without_reservation
-from simulator.pbs.limiting import is_counted
-from simulator.pbs.settings import cycle_settings, formula_text, queue_depths, unmodelled_formula
+from simulator.pbs.limiting import is_counted, is_queue_limit, is_soft_limit
+from simulator.pbs.settings import (
+    cycle_settings,
+    formula_text,
+    is_on,
+    queue_depths,
+    unmodelled_formula,
+    unmodelled_levels,
+)
 from traces.cluster.description import ClusterDescription
 
-_IN_USE = {
-    "backfill_prime": "no job would run from prime time into other hours, or back",
-    "round_robin": "queues would take turns",
-}
+_BOTH_HOURS = ("backfill_prime.non_prime", "prime_spill.non_prime")
+"""Settings for other hours than prime time that a replay follows."""
 
 
 def unmodelled_by_pbs(cluster: ClusterDescription) -> list[str]:
@@ -50,23 +55,23 @@ def places_of_held_jobs(cluster: ClusterDescription) -> list[str]:
 
 def _of_settings(cluster: ClusterDescription) -> Iterator[str]:
     values = cluster.scheduler.values
-    for name, effect in _IN_USE.items():
-        if str(values.get(name, "")).lower() in ("true", "1", "yes"):
-            yield f"{name}={values[name]}: {effect}"
+    if is_on(values, "round_robin", False):
+        yield f"round_robin={values['round_robin']}: queues would take turns"
+    if is_on(values, "backfill_prime", False) and "prime_time" not in values:
+        yield f"backfill_prime={values['backfill_prime']}: no file `holidays` says when prime time is"
     if why := unmodelled_formula(cluster.scheduler):
         yield f"job_sort_formula={formula_text(cluster.scheduler)}: jobs would come in its order ({why})"
-    if any(name.endswith(".non_prime") for name in values):
+    if any(name.endswith(".non_prime") and name not in _BOTH_HOURS for name in values):
         yield "settings for hours outside prime time: those of prime time hold all day"
-    order = str(values.get("preempt_order", "SCR")).strip('"').split()[0].upper()
-    if order.startswith("D"):
-        yield f"preempt_order={values['preempt_order']}: jobs would be deleted for others"
+    if len(str(values.get("preempt_order", "SCR")).split()) > 1:
+        yield f"preempt_order={values['preempt_order']}: jobs would give way otherwise near their end; the first letter holds all the time"
+    for level in unmodelled_levels(cluster.scheduler) if is_on(values, "preemptive_sched", True) else ():
+        yield f"preempt_prio: the level {level}"
 
 
 def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
     if cluster.licences:
         yield f"resources of the server {', '.join(cluster.licences)}: jobs would wait for them"
-    if dedicated := sum("dedicated" in each.flags for each in cluster.reservations):
-        yield f"{dedicated} dedicated times: only jobs of their queues would run then"
     away = sum(bool(node.absences) for node in cluster.nodes)
     if away:
         yield f"times in which {away} nodes were down or drained"
@@ -75,9 +80,12 @@ def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
 def _of_limits(cluster: ClusterDescription) -> Iterator[str]:
     kinds: dict[str, int] = {}
     for limit in cluster.limits:
-        if not is_counted(limit) or limit.each in ("group", "project"):
+        followed = is_counted(limit) or is_soft_limit(limit) or is_queue_limit(limit)
+        if not followed or limit.each in ("group", "project"):
             each = f" a {limit.each}" if limit.each in ("group", "project") else ""
             words = f"{'soft ' if limit.is_soft else ''}{limit.resource}, {limit.counts}{each}"
             kinds[words] = kinds.get(words, 0) + 1
+    if refusing := sum(map(is_queue_limit, cluster.limits)):
+        yield f"{refusing} {'limit' if refusing == 1 else 'limits'} on queued jobs: the log has only accepted jobs, so none is refused"
     for words, count in kinds.items():
         yield f"{count} {'limit' if count == 1 else 'limits'} ({words}): jobs over them would wait or be refused"

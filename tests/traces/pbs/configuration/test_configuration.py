@@ -111,13 +111,14 @@ def test_hours(tmp_path: Path) -> None:
         tmp_path,
         qmgr__txt=QMGR.replace("short", "np_short"),
         pbsnodes__txt=PBSNODES,
-        holidays="weekday 0600 1730\n1 Jan 1 none all New Year\n",
+        holidays="YEAR 2026\nweekday 0600 1730\n1 Jan 1 none all New Year\n",
         dedicated_time="12/24/2026 08:00 12/24/2026 20:00\n",
     )
     described = read_pbs_cluster(paths, "mine")
     assert [gate.partition for gate in described.description.gates] == ["np_short"]
     assert described.description.reservations[0].flags == ("dedicated",)
-    assert "1" in said(described.remarks, "not modelled")
+    values = described.description.scheduler.values
+    assert (values["prime_time"], values["holidays"]) == ("MO,TU,WE,TH,FR 0600-1730", "2026-01-01")
 
 
 def test_faults(tmp_path: Path) -> None:

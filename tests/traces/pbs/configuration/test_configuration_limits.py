@@ -14,7 +14,12 @@ from traces.cluster.notes import Entry, KnownKey, Notes
 from traces.cluster.remarks import NOT_MODELLED, ConfigurationError
 from traces.cluster.reservations import AdvanceReservation, Gate
 from traces.pbs.configuration import maui_keys
-from traces.pbs.configuration.hours import gates_of_prime_time, read_dedicated_time, read_prime_time
+from traces.pbs.configuration.hours import (
+    gates_of_prime_time,
+    prime_time_settings,
+    read_dedicated_time,
+    read_prime_time,
+)
 from traces.pbs.configuration.limits import attribute_limits, server_wide_limits
 from traces.pbs.configuration.maui import MauiConfiguration, read_maui
 from traces.pbs.configuration.nodes import ListedNode, read_nodes, read_torque_nodes
@@ -30,7 +35,12 @@ WORKDAYS = (0, 1, 2, 3, 4)
 
 def test_queues_are_closed_out_of_their_hours() -> None:
     spans, dates = read_prime_time(file_of("holidays", HOLIDAYS), Notes())
-    assert spans == ((WORKDAYS, 360, 1050), ((6,), 0, 1440)) and [entry.line for entry in dates] == [6]
+    assert spans == ((WORKDAYS, 360, 1050), ((6,), 0, 1440)) and dates == ("2026-01-01",)
+    assert prime_time_settings(spans, dates, "Europe/Berlin") == {
+        "prime_time": "MO,TU,WE,TH,FR 0600-1730; SU 0000-2400",
+        "prime_time_zone": "Europe/Berlin",
+        "holidays": "2026-01-01",
+    }
     gates = gates_of_prime_time(spans, {}, ("p_day", "np_night", "any"), "UTC")
     assert gates == (
         Gate(WORKDAYS, 0, 360, partition="p_day"),
@@ -48,7 +58,18 @@ def test_dedicated_time_is_a_reservation() -> None:
     assert reservation.partitions == ("ded1",)
 
 
-@pytest.mark.parametrize("line", ["weekday 0600", "someday 0600 1700", "weekday 0660 1700", "weekday early late"])
+def test_a_holiday_needs_a_year() -> None:
+    notes = Notes()
+    assert read_prime_time(file_of("holidays", "  60 Mar 1 Holi\n"), notes) == ((), ())
+    assert [remark.kind for remark in notes.remarks] == ["not modelled"]
+    assert read_prime_time(file_of("holidays", "YEAR 2024\n  60 Feb 29 Leap\n"), Notes())[1] == ("2024-02-29",)
+    with pytest.raises(ConfigurationError, match=r"holidays:2: expected a day of the year from 1 to 366, found 366"):
+        read_prime_time(file_of("holidays", "YEAR 2026\n 366 Dec 32 None\n"), Notes())
+
+
+@pytest.mark.parametrize(
+    "line", ["weekday 0600", "someday 0600 1700", "weekday 0660 1700", "weekday early late", "YEAR next"]
+)
 def test_faults(line: str) -> None:
     with pytest.raises(ConfigurationError, match=r"holidays:1: expected .*Write lines such as `weekday 0600 1730`"):
         read_prime_time(file_of("holidays", line), Notes())

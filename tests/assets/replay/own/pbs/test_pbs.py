@@ -88,8 +88,11 @@ def test_rules_without_a_model_are_named() -> None:
     site = pbs_site((QUEUED, COUNTED), backfill_prime=True, job_sort_formula="fairshare_perc", round_robin=False)
     words = "\n".join(unmodelled_by_pbs(site))
     assert "backfill_prime=True" in words and "job_sort_formula=fairshare_perc" in words
-    assert "1 limit (jobs, submitted)" in words and "round_robin" not in words
-    assert unmodelled_by_pbs(pbs_site((COUNTED,))) == []
+    assert "1 limit on queued jobs: the log has only accepted jobs" in words and "round_robin" not in words
+    soft = Limit("cluster", "", "running", "user", "jobs", 10, is_soft=True)
+    assert unmodelled_by_pbs(pbs_site((COUNTED, soft), backfill_prime=True, prime_time="MO 0600-1730")) == []
+    orders = pbs_site(preempt_order="SCR 80 S", preempt_prio="express_queue, fairshare+normal_jobs, normal_jobs")
+    assert [rule.partition(":")[0] for rule in unmodelled_by_pbs(orders)] == ["preempt_order=SCR 80 S", "preempt_prio"]
 
 
 def test_what_the_log_does_not_say_is_named() -> None:
