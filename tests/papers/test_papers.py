@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from papers.definitions import ASSETS_OF_PAPERS
 from papers.kept_files import kept_archive, members_of, short_floats, write_members
 from papers.markdown import markdown, print_cells, print_heading
 from studies.publishing.results import stored
+from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log
 
 # archive: Logs of the archive: where they are looked for, and what is said where they are not.
@@ -73,6 +75,47 @@ def test_short_floats_are_those_of_bfloat16() -> None:
     weights = np.random.default_rng(1).normal(size=(7, 5)).astype(np.float32)
     assert (short_floats(weights) == torch.from_numpy(weights).bfloat16().float().numpy()).all()
     assert (short_floats(short_floats(weights)) == short_floats(weights)).all()
+
+
+ARCHIVES = {
+    "rlscheduler": ("replay", "--rules", "rlscheduler", "--policy"),
+    "ddppo": ("replay", "--policy"),
+    "backfilling": ("replay", "--procs", "256", "--backfill"),
+    "repair": ("place", "--method", "nsa", "--policy"),
+    "rlschert": ("replay", "--policy"),
+}
+"""By archive: the command that takes its files."""
+
+
+def test_every_archive_has_a_command() -> None:
+    files = kept_archive("any").parent.glob(kept_archive("*").name)
+    assert {file.name for file in files} == {kept_archive(name).name for name in ARCHIVES}
+
+
+@pytest.mark.parametrize("archive_name", ARCHIVES)
+def test_commands_take_every_file_of_an_archive(
+    archive_name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """But RLSchert's, whose networks read a plan image of 16 processors, and that is what is said."""
+    use_home(monkeypatch, tmp_path)
+    command, *options = ARCHIVES[archive_name]
+    work, file = tmp_path / "work", tmp_path / "network.json"
+    if command == "place":
+        jobs = {"tree": "16x8x4", "idle": list(range(200)), "jobs": [2, 3]}
+        work.write_text(json.dumps(jobs))
+    else:
+        work = tmp_path / "busy.swf"
+        work.write_text(busy_log(60))
+    members = {
+        name: content for name, content in members_of(kept_archive(archive_name)).items() if name.endswith(".json")
+    }
+    assert members
+    for name, content in members.items():
+        file.write_bytes(content)
+        if archive_name == "rlschert":
+            assert "a plan image of 16 processors" in fail(command, work, *options, file), name
+        else:
+            assert succeed(command, work, *options, file), name
 
 
 # markdown: Tables that are printed row by row are tables.
