@@ -120,16 +120,17 @@ def train_as_published(training: PublishedTraining, folder: Path, device: str, e
 
 
 def keep_trainings(folder: Path, target: Path = KEPT_TRAININGS) -> None:
-    """Puts the policies and curves of the folder into the archive, in place of earlier ones of the same trainings."""
+    """Puts what was trained in the folder into the archive, in place of what it has of the same trainings: the curve, and the policies of
+    a training that has all its epochs."""
     members = members_of(target)
     lines = members[CURVE_FILE].decode().splitlines()
     for training in (*PUBLISHED_TRAININGS, *CURVE_TRAININGS):
-        curve = folder / f"{training.name}.csv"
-        if curve.exists():
-            others = [line for line in lines if not line.startswith(f"{training.name},")]
-            lines = [*others, *curve.read_text().splitlines()]
-            for which in ("last", "best"):
-                name = f"{training.name}-{which}.json"
+        file = folder / f"{training.name}.csv"
+        curve = file.read_text().splitlines() if file.exists() else []
+        if curve:
+            lines = [line for line in lines if not line.startswith(f"{training.name},")] + curve
+        if len(curve) == PAPER_PPO.epochs:
+            for name in (f"{training.name}-{which}.json" for which in ("last", "best")):
                 members[name] = (folder / name).read_bytes()
     members[CURVE_FILE] = "".join(f"{line}\r\n" for line in lines).encode()
     write_members(target, members)
