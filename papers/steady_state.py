@@ -1,9 +1,10 @@
 """What kept networks of the papers are worth in one continuous replay of each log: `python -m papers.steady_state [LOG]...`.
 
 Every log is replayed once from its first job, and the second half of the jobs judges, as in `python -m studies verdicts`: beside FCFS with
-EASY, and beside random orders. The networks are those of RLScheduler at their last epoch, of DD-PPO, and of Deep Back-Filling. Trainings of
-one paper on one log share a row, with the least and the most of them. The rules in the first rows are trained by nobody, but the searched
-key, which was searched on all logs but KTH-SP2. On a log of its own training, a network may have learned from the jobs that judge.
+EASY, and beside random orders. The networks are those of RLScheduler at their last epoch, of DD-PPO's page, and of Deep Back-Filling.
+Trainings of one kind, goal and log share a row, with the least and the most of them. Where no goal is named it is bounded slowdown. The
+rules in the first rows are trained by nobody, but the searched key, which was searched on all logs but KTH-SP2. On a log of its own
+training, a network may have learned from the jobs that judge.
 """
 
 from __future__ import annotations
@@ -42,30 +43,35 @@ SHOWN_RATIOS = {
     "max_wait": "longest wait",
 }
 
-DDPPO_NAMES = {"dd-ppo": "DD-PPO", "population": "our population"}
+DDPPO_NAMES = {"dd-ppo": "DD-PPO", "population": "our population", "ppo": "our PPO"}
+"""By the policy of the archive: its name on the page, where that differs."""
+GOAL_NAMES = {"bsld": "", "utilisation_as_coded": ", utilisation"}
 
 
 class LearnedGroup(NamedTuple):
-    """Trainings of one paper on one log. rules: one of each."""
+    """Trainings of one kind on one log. rules: one of each."""
 
-    paper: str
+    name: str
     trained_on: str
     rules: tuple[JudgedRule, ...]
 
 
 def learned_groups() -> list[LearnedGroup]:
-    """The kept networks that order a queue: RLScheduler's for bounded slowdown, and DD-PPO's."""
+    """The kept networks that order a queue: RLScheduler's, and those of DD-PPO's page."""
     members, groups = members_of(KEPT_TRAININGS), []
-    for log in dict.fromkeys(each.log for each in PUBLISHED_TRAININGS):
-        of_log = [each.name for each in PUBLISHED_TRAININGS if (each.log, each.goal) == (log, "bsld")]
-        groups.append(
-            LearnedGroup("RLScheduler", log, learned_rules({name: members[f"{name}-last.json"] for name in of_log}))
-        )
+    for goal, log in dict.fromkeys((each.goal, each.log) for each in PUBLISHED_TRAININGS):
+        files = {
+            each.name: members[f"{each.name}-last.json"]
+            for each in PUBLISHED_TRAININGS
+            if (each.goal, each.log) == (goal, log)
+        }
+        groups.append(LearnedGroup(f"RLScheduler{GOAL_NAMES[goal]}", log, learned_rules(files)))
     kept = members_of(KEPT_POLICIES)
-    rows = pl.read_csv(io.BytesIO(kept[POLICIES])).filter(pl.col("goal") == "bsld", pl.col("policy").is_in(DDPPO_NAMES))
-    for (policy, source), part in rows.group_by("policy", "source", maintain_order=True):
+    rows = pl.read_csv(io.BytesIO(kept[POLICIES]))
+    for (policy, goal, source), part in rows.group_by("policy", "goal", "source", maintain_order=True):
         rules = learned_rules({name: kept[name] for name in part["file"]})
-        groups.append(LearnedGroup(DDPPO_NAMES[str(policy)], str(source), rules))
+        name = f"{DDPPO_NAMES.get(str(policy), str(policy))}{GOAL_NAMES.get(str(goal), f', {goal}')}"
+        groups.append(LearnedGroup(name, str(source), rules))
     return groups
 
 
@@ -104,7 +110,7 @@ def judged_log(
     for rule in (*PLAIN_RIVALS, SEARCHED_KEY):
         yield rule.name, "", [corrected[rule.name]]
     for group in groups:
-        yield group.paper, group.trained_on, [corrected[rule.name] for rule in group.rules]
+        yield group.name, group.trained_on, [corrected[rule.name] for rule in group.rules]
     for name in list(corrected)[len(rules) :]:
         yield name, "Lublin-1", [corrected[name]]
 

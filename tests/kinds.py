@@ -113,6 +113,7 @@ THOROUGH = {
         "tests/models/remaining/*",
         "tests/models/scheduling/workers/*",
         "tests/papers/*/*",
+        "tests/papers/test_papers.py::test_commands*",
         "tests/papers/test_reproduce.py",
         "tests/tracehouse/cli/learning/test_learning.py",
         "tests/tracehouse/cli/predicting/test_vasp.py",

@@ -59,6 +59,11 @@ def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
         raise ValueError(f"not a policy file, or one that is cut short ({error})") from None
     if isinstance(document, dict) and str(document.get("format", "")).startswith(PLACING_KIND):
         raise ValueError("this is an agent of Deep Back-Filling, which decides all starts: give it to --backfill")
+    if isinstance(document, dict) and str(document.get("format", "")).startswith("tracehouse rlschert"):
+        raise ValueError(
+            "this is a network of RLSchert, which reads a plan image of 16 processors. No replay of a log has one: `python -m "
+            "papers.rlschert.study networks` lets it schedule its own sequences of jobs"
+        )
     if not isinstance(document, dict) or not str(document.get("format", "")).startswith("tracehouse kernel network"):
         raise ValueError(f"not a policy file (expected the format {FORMAT!r})")
     if document["format"] != FORMAT:

@@ -37,7 +37,7 @@ TABLES = (
         "dbf-figure3",
         _PAPER,
         "Figure 3, learning curve of one seed, 5,000 episodes",
-        "3.3 hours",
+        "7 hours",
         "deep_back_filling.study",
         "--train",
         "--checkpoints",

@@ -1,8 +1,8 @@
 """RLScheduler (Zhang et al., SC 2020): the rules of its code, its tables and figures.
 
 `rules.py` replays by them, with `loop.py`, `scores.py`, `windows.py` and `inspecting.py`; `way.py` is `--rules rlscheduler`. The assets are
-`published.py`, `transfer.py` and `curves.py`, on `ten_windows.py`. The studies are `study.py`, `goal_curves.py` and
-`as_published.py`, which trains on a GPU by `on_device.py`.
+`published.py`, `transfer.py` and `curves.py`, on `ten_windows.py`. The studies are `study.py` and `as_published.py`,
+which trains on a GPU by `on_device.py`.
 """
 
 from __future__ import annotations
@@ -79,17 +79,10 @@ TABLES = (
     printed_table(
         "as-published",
         _PAPER,
-        "Tables V and VI, column RL, and Figures 8 and 9, from kept policies that were trained with the paper's settings",
+        "Tables V and VI, column RL, and Figures 8 to 13, from kept trainings with the paper's settings",
         "1 minute",
         "rlscheduler.as_published",
     ),
     _figure("figure8", "Figure 8, networks", "8 minutes", "networks", {"filtering": False}),
     _figure("figure9", "Figure 9, with and without the filter", "not measured", "filtering", {"networks": []}),
-    printed_table(
-        "figures10-13",
-        _PAPER,
-        "Figures 10 to 13, training curves for four goals, 6 epochs",
-        "3 minutes",
-        "rlscheduler.goal_curves",
-    ),
 )

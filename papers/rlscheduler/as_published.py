@@ -1,13 +1,15 @@
 """RLScheduler trained with its own settings, from nothing, on the jobs that its tables judge: `python -m papers.rlscheduler.as_published`.
 
-Prints the column RL of Tables V and VI, and Figures 8 and 9, from the policies and curves of docs/results/rlscheduler-policies.tar.xz.
-They were trained on an NVIDIA H100, in 73 minutes of CPU time for 22 trainings. Each policy is replayed again. The windows that judge are
-among those that policies have learned from, as in the paper. So this shows what the paper's training does, and not what a policy is worth
-on later jobs.
+Prints the column RL of Tables V and VI, and Figures 8 to 13, from the policies and curves of docs/results/rlscheduler-policies.tar.xz.
+Those of the tables were trained on an NVIDIA H100, in 73 minutes of CPU time for 22 trainings. Each policy is replayed again. The windows
+that judge are among those that policies have learned from, as in the paper. So this shows what the paper's training does, and not what a
+policy is worth on later jobs.
 
-    python -m papers.rlscheduler.as_published --train FOLDER [--device cuda] [--only lublin-1]
+    python -m papers.rlscheduler.as_published --train FOLDER [--device cuda] [--only lublin-1] [--epochs 10]
+    python -m papers.rlscheduler.as_published --keep FOLDER
 
-trains what FOLDER lacks, one after the other, and goes on where it was interrupted. On a processor a training takes nearly an hour.
+train what FOLDER lacks, one after the other, from where it was interrupted, and put it into the archive. A training of 100 epochs takes
+half an hour on a processor, 19 seconds an epoch.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import argparse
 import csv
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -26,12 +29,13 @@ import numpy as np
 from assets.policies.training import PolicyTask, arena_of_task
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
-from models.scheduling.learning.ppo import train_by_ppo
+from models.scheduling.learning.checkpoint import TrainingProgress, read_checkpoint
+from models.scheduling.learning.ppo import Learner, train_by_ppo
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.options import PAPER_PPO
 from models.scheduling.policy_file import policy_from_bytes, policy_to_bytes
 from papers.archive import trace_of_log
-from papers.kept_files import kept_archive, members_of
+from papers.kept_files import kept_archive, members_of, write_members
 from papers.markdown import print_cells, print_heading
 from papers.rlscheduler.study import GOALS, PAPER_LOGS, PAPER_RL
 from papers.rlscheduler.ten_windows import BACKFILLINGS, PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
@@ -39,7 +43,8 @@ from simulator.policies.network import KernelWeights
 
 KEPT_TRAININGS = kept_archive("rlscheduler")
 CURVE_FILE, NETWORK_FILE = "curves.csv", "networks.csv"
-"""Members of KEPT_TRAININGS: the costs of every epoch. networks.csv has those of Figure 8. All others are policy files."""
+"""Members of KEPT_TRAININGS: training, epoch, cost of the sampled windows and of those that choose. networks.csv has those of Figure 8.
+All others are policy files."""
 FILTERED_EPOCHS = 50
 """Of a training with the trajectory filter: the first half."""
 TRAINED_SEEDS = (1, 2)
@@ -69,6 +74,14 @@ PUBLISHED_TRAININGS = tuple(
     for filtered in ((False, True) if goal == "bsld" else (False,))
     for seed in TRAINED_SEEDS
 )
+CURVE_TRAININGS = tuple(
+    PublishedTraining(log, goal, False, TRAINED_SEEDS[0]) for goal in ("slowdown", "wait") for log in PAPER_LOGS
+)
+"""Of Figures 12 and 13, as far as they are trained."""
+
+
+class _Paused(Exception):
+    """A training has as many epochs as were asked for."""
 
 
 @cache
@@ -78,39 +91,55 @@ def arena_of(log: str, goal: str, backfill: str) -> Arena:
     return replace(arena, jobs=arena.jobs.window(0, PUBLISHED_JOBS))
 
 
-def train_as_published(training: PublishedTraining, folder: Path, device: str) -> None:
-    """Trains one policy and writes it twice, as it was after the last epoch and after the best one, and the curve."""
+def train_as_published(training: PublishedTraining, folder: Path, device: str, epochs: int) -> None:
+    """Trains one policy up to so many epochs and writes it twice, as it was after the last one and after the best one, and the curve."""
     from papers.rlscheduler.on_device import DeviceLearner
 
     arena = replace(arena_of(training.log, training.goal, "none"), threads=1)
     lessons = published_split(PUBLISHED_JOBS, 256, seen=True).lessons(arena)
     options = PAPER_PPO.model_copy(update={"filtered_epochs": FILTERED_EPOCHS if training.filtered else 0})
-    learner = DeviceLearner(arena, options, training.seed, device)
-    curve: list[EpochReport] = []
+    seed, state = training.seed, folder / f"{training.name}.pt"
+    learner = Learner(arena, options, seed, None) if device == "cpu" else DeviceLearner(arena, options, seed, device)
 
     def on_epoch(report: EpochReport) -> None:
-        curve.append(report)
         print(f"{training.name}, epoch {report.epoch}: {report.validation_cost:.4g}", flush=True)
+        if report.epoch >= epochs:
+            raise _Paused
 
-    trained = train_by_ppo(
-        arena, lessons, options, training.seed, on_epoch, folder / f"{training.name}.pt", learner=learner
-    )
-    for which, weights in (("last", learner.weights()), ("best", trained.weights)):
-        (folder / f"{training.name}-{which}.json").write_bytes(
-            policy_to_bytes(weights, published_card(training, which, trained.best_epoch))
-        )
+    with suppress(_Paused):
+        train_by_ppo(arena, lessons, options, seed, on_epoch, state, learner=learner)
+    kept = read_checkpoint(state)
+    assert kept is not None
+    progress = TrainingProgress.from_state(kept["state"]["progress"])
+    curve = progress.curve
+    for which, weights, epoch in (("last", learner.weights(), len(curve)), ("best", progress.weights, progress.epoch)):
+        card = published_card(training, epoch)
+        (folder / f"{training.name}-{which}.json").write_bytes(policy_to_bytes(weights, card))
     with (folder / f"{training.name}.csv").open("w", newline="") as file:
         csv.writer(file).writerows([training.name, r.epoch, r.sampled_cost, r.validation_cost] for r in curve)
 
 
-def published_card(training: PublishedTraining, which: str, best_epoch: int) -> dict[str, object]:
-    """What a policy file says of itself. which: last or best epoch."""
+def keep_trainings(folder: Path, target: Path = KEPT_TRAININGS) -> None:
+    """Puts what was trained in the folder into the archive, in place of what it has of the same trainings: the curve, and the policies of
+    a training that has all its epochs."""
+    members = members_of(target)
+    lines = members[CURVE_FILE].decode().splitlines()
+    for training in (*PUBLISHED_TRAININGS, *CURVE_TRAININGS):
+        file = folder / f"{training.name}.csv"
+        curve = file.read_text().splitlines() if file.exists() else []
+        if curve:
+            lines = [line for line in lines if not line.startswith(f"{training.name},")] + curve
+        if len(curve) == PAPER_PPO.epochs:
+            for name in (f"{training.name}-{which}.json" for which in ("last", "best")):
+                members[name] = (folder / name).read_bytes()
+    members[CURVE_FILE] = "".join(f"{line}\r\n" for line in lines).encode()
+    write_members(target, members)
+
+
+def published_card(training: PublishedTraining, epoch: int) -> dict[str, object]:
+    """What a policy file says of itself. epoch: after which it was as it is."""
     task = {"goal": training.goal, "backfill": "none", "estimates": "requested", "rules": "rlscheduler", "agent": None}
-    learned = {
-        "seed": training.seed,
-        "epochs": PAPER_PPO.epochs,
-        "epoch": PAPER_PPO.epochs if which == "last" else best_epoch,
-    }
+    learned = {"seed": training.seed, "epochs": PAPER_PPO.epochs, "epoch": epoch}
     return {"source": training.log, "trained_jobs": PUBLISHED_JOBS, **task, "filtered": training.filtered, **learned}
 
 
@@ -186,12 +215,17 @@ def main() -> None:
     parser.add_argument("--train", type=Path, metavar="FOLDER", help="train what this folder lacks")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--only", default="", help="trainings whose name begins so")
+    parser.add_argument("--epochs", type=int, default=PAPER_PPO.epochs, help="stop each training after so many")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="put what was trained there into the archive")
     given = parser.parse_args()
     if given.train:
         given.train.mkdir(parents=True, exist_ok=True)
-        for training in PUBLISHED_TRAININGS:
-            if training.name.startswith(given.only) and not (given.train / f"{training.name}.csv").exists():
-                train_as_published(training, given.train, given.device)
+        for training in (*PUBLISHED_TRAININGS, *CURVE_TRAININGS):
+            if training.name.startswith(given.only):
+                train_as_published(training, given.train, given.device, given.epochs)
+    if given.keep:
+        keep_trainings(given.keep)
+    if given.train or given.keep:
         return
     members = members_of(KEPT_TRAININGS)
     for goal, title in PAPER_GOALS.items():

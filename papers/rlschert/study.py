@@ -2,7 +2,7 @@
 
 training: until learned killing has converged, a quarter of an hour. completion: the curve of RLSchert without killing for completion
 time. table_3: what an iteration of the paper's networks on state images takes. networks: Table 3 itself, with the paper's settings and
-one seed, and DeepRM, from docs/results/rlschert-policies.tar.xz. All on synthetic jobs, in CPU time of one process.
+one seed, DeepRM, and the network that kills, from docs/results/rlschert-policies.tar.xz. All on synthetic jobs, in CPU time of one process.
 
     python -m papers.rlschert.study --train FOLDER
     python -m papers.rlschert.study --keep FOLDER
@@ -21,6 +21,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ from papers.rlschert.cluster import Setting, run_heuristic_on
 from papers.rlschert.networks import new_rlschert_network
 from papers.rlschert.options import PAPER_OPTIONS, RLSchertOptions
 from papers.rlschert.plan import NETWORKS_TRIED, TEST_SEED
-from papers.rlschert.training import IterationReport, RLSchertPolicy, train_rlschert, train_selecting
+from papers.rlschert.training import IterationReport, RLSchertPolicy, train_rlschert
 from papers.rlschert.view import HEURISTICS, WHOLE_QUEUE_HEURISTICS
 from papers.rlschert.workload import Workload, draw_sequences
 
@@ -111,18 +112,21 @@ def table_3() -> None:
 
 class ImageTraining(NamedTuple):
     """A network on state images, as the paper trains it. algorithm, network: as RLSchertOptions has them. with_remaining: whether estimates
-    follow the predictions while jobs run. printed: the slowdown in Table 3, or in Table 7 for DeepRM."""
+    follow the predictions while jobs run. printed: the slowdown in Table 3, or in Table 7 for DeepRM and where it kills. kills: whether it
+    learns to, with the dense network of PPO as its teacher."""
 
     name: str
     algorithm: str
     network: str
     with_remaining: bool
     printed: float
+    kills: bool = False
 
     @property
     def file(self) -> str:
         """Of what is kept."""
-        return f"{'rlschert' if self.with_remaining else 'deeprm'}-{self.algorithm}-{self.network}-1"
+        who = "kills" if self.kills else "rlschert" if self.with_remaining else "deeprm"
+        return f"{who}-{self.algorithm}-{self.network}-1"
 
     @property
     def setting(self) -> Setting:
@@ -134,28 +138,43 @@ IMAGES_TRAINED = (
     ImageTraining("policy gradient, dense", "pg", "image_mlp", True, 7.16),
     ImageTraining("PPO, dense", "ppo", "image_mlp", True, 7.03),
     ImageTraining("PPO, dense, first predictions", "ppo", "image_mlp", False, 9.63),
+    ImageTraining("PPO, dense, learned killing", "ppo", "image_mlp", True, 8.32, kills=True),
     ImageTraining("PPO, convolutions", "ppo", "image_cnn", True, 7.59),
 )
+TEACHER = IMAGES_TRAINED[1]
+"""Whose selections a network that kills imitates."""
 KEPT_NETWORKS = kept_archive("rlschert")
 NETWORK_FORMAT = "tracehouse rlschert network 1"
 CURVES = "curves.csv"
 """Of the archive: file, iteration, mean slowdown of the sampled sequences, and on the validation sequences where it was measured."""
 
 
-def train_networks(folder: Path, iterations: int = PAPER_OPTIONS.iterations) -> None:
-    """Trains what the folder lacks, one after the other: Table 3, and a network that sees first predictions alone, as DeepRM does. None
-    kills. An interrupted training goes on from its file."""
+def train_networks(folder: Path, iterations: int = PAPER_OPTIONS.iterations, only: str = "") -> None:
+    """Trains what the folder lacks, one after the other: Table 3, a network that sees first predictions alone, as DeepRM does, and one that
+    kills. Its teacher is the kept one. An interrupted training goes on from its file. only: how names of files begin."""
     pool, validation = (draw_sequences(Workload(), count, draw) for draw, count in ((1, PAPER_OPTIONS.pool), (2, 32)))
-    for image in IMAGES_TRAINED:
+    for image in (each for each in IMAGES_TRAINED if each.file.startswith(only)):
         changed = {"network": image.network, "algorithm": image.algorithm, "iterations": iterations}
         options, begin = PAPER_OPTIONS.model_copy(update=changed), time.process_time()
-        train_selecting(pool, validation, image.setting, options, 1, folder / f"{image.file}.pt")
-        print(f"{image.name}: {time.process_time() - begin:.0f} CPU-s now", flush=True)
+        teacher = network_from_bytes(members_of(KEPT_NETWORKS)[f"{TEACHER.file}.json"])[0] if image.kills else None
+
+        def show(report: IterationReport, name: str = image.name, begin: float = begin) -> None:
+            if report.validation is not None:
+                spent = time.process_time() - begin
+                print(f"{name}, iteration {report.iteration}: {report.validation:.2f}, {spent:.0f} CPU-s", flush=True)
+
+        file = folder / f"{image.file}.pt"
+        train_rlschert(pool, validation, image.setting, options, 1, image.kills, teacher, show, file)
 
 
 def keep_networks(folder: Path, target: Path = KEPT_NETWORKS) -> None:
-    """Writes the policies and curves of the folder into the archive. A training that has not ended is kept as it is."""
-    members, rows = {}, io.StringIO()
+    """Writes the policies and curves of the folder into the archive, which keeps those that the folder lacks. A training that has not
+    ended is kept as it is."""
+    members = members_of(target)
+    curves = {
+        name: list(of)
+        for name, of in groupby(members.pop(CURVES, b"").decode().splitlines(), lambda line: line.partition(",")[0])
+    }
     for image in IMAGES_TRAINED:
         if not (folder / f"{image.file}.pt").exists():
             continue
@@ -164,14 +183,14 @@ def keep_networks(folder: Path, target: Path = KEPT_NETWORKS) -> None:
         network.load_state_dict(state["networks"]["kept"])
         curve = [IterationReport(**report) for report in state["curve"]]
         card = {"name": image.name, "seed": 1, "iterations": len(curve), "of": PAPER_OPTIONS.iterations}
-        policy = RLSchertPolicy(network, image.network, False)
+        policy = RLSchertPolicy(network, image.network, image.kills)
         members[f"{image.file}.json"] = network_to_bytes(policy, Setting().procs, card)
-        for report in curve:
-            shown = "" if report.validation is None else f"{report.validation:.3f}"
-            csv.writer(rows, lineterminator="\n").writerow(
-                [image.file, report.iteration, f"{report.sampled:.3f}", shown]
-            )
-    write_members(target, members | {CURVES: rows.getvalue().encode()})
+        curves[image.file] = [
+            f"{image.file},{report.iteration},{report.sampled:.3f},{'' if report.validation is None else f'{report.validation:.3f}'}"
+            for report in curve
+        ]
+    rows = "".join(f"{line}\n" for of in curves.values() for line in of)
+    write_members(target, members | {CURVES: rows.encode()})
 
 
 def networks() -> None:
@@ -268,10 +287,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m papers.rlschert.study")
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--train", type=Path, metavar="FOLDER", help="train the networks of Table 3 that it lacks")
+    parser.add_argument("--only", default="", help="of them those whose files begin so: rlschert, deeprm or kills")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write what was trained there into the archive")
     arguments = parser.parse_args()
+    if arguments.train:
+        train_networks(arguments.train, only=arguments.only)
+    if arguments.keep:
+        keep_networks(arguments.keep)
     if arguments.train or arguments.keep:
-        (train_networks if arguments.train else keep_networks)(arguments.train or arguments.keep)
         return
     parts: dict[str, Callable[[], None]] = {"training": training, "completion": completion_curve, "table_3": table_3}
     parts["networks"] = networks

@@ -84,28 +84,15 @@ def train_rlschert(
     kills: bool = False,
     teacher: RLSchertPolicy | None = None,
     on_iteration: Callable[[IterationReport], None] = lambda report: None,
+    checkpoint: Path | None = None,
 ) -> tuple[RLSchertPolicy, list[IterationReport]]:
     """Trains one policy on sequences drawn from `pool`, and keeps the one with the best validation.
 
     kills: whether it may kill. teacher: the policy whose selections are imitated first, together with the rule that kills. Without
     one there is no imitation. What is tried on `validation`, and kept, is an average of the network's weights over the last
-    iterations. The same arguments and seed give the same policy.
+    iterations. The same arguments and seed give the same policy. checkpoint: a file that an interrupted training goes on from.
     """
-    learner = _Learner(pool, validation, setting, options, seed, kills, teacher)
-    return learner.trained(None, on_iteration)
-
-
-def train_selecting(
-    pool: Sequences,
-    validation: Sequences,
-    setting: Setting,
-    options: RLSchertOptions,
-    seed: int,
-    checkpoint: Path | None,
-    on_iteration: Callable[[IterationReport], None] = lambda report: None,
-) -> tuple[RLSchertPolicy, list[IterationReport]]:
-    """As `train_rlschert`, of a policy that only selects. checkpoint: a file that an interrupted training goes on from."""
-    return _Learner(pool, validation, setting, options, seed, False, None).trained(checkpoint, on_iteration)
+    return _Learner(pool, validation, setting, options, seed, kills, teacher).trained(checkpoint, on_iteration)
 
 
 class _Learner:
@@ -140,7 +127,7 @@ class _Learner:
     ) -> tuple[RLSchertPolicy, list[IterationReport]]:
         """The policy that is kept, and the curve, after all iterations. Raises ValueError where no sequence came to its end."""
         options = self._options
-        file = Checkpoint(checkpoint, _training_of(self._pool, self._setting, options, self._seed))
+        file = Checkpoint(checkpoint, self._training())
         train_epochs(self, options.iterations, file, on_iteration)
         if not np.isfinite(self.best):
             raise ValueError(
@@ -148,6 +135,15 @@ class _Learner:
                 "jobs or a higher job_rate"
             )
         return self.kept, self.curve
+
+    def _training(self) -> str:
+        """Which training this is: a hash of all that it depends on."""
+        digest = hashlib.sha256(b"".join(np.ascontiguousarray(column).tobytes() for column in self._pool))
+        for weights in self._teacher.network.state_dict().values() if self._teacher else ():
+            digest.update(weights.numpy().tobytes())
+        settings = [asdict(self._setting), self._options.model_dump(), self._seed, self._policy.kills]
+        digest.update(json.dumps(settings, sort_keys=True).encode())
+        return digest.hexdigest()
 
     def begin(self) -> None:
         """Nothing comes before the first iteration."""
@@ -196,14 +192,6 @@ class _Learner:
         self._rng.bit_generator.state = json.loads(state["draws"])
         self.best = state["best"]
         self.curve = [IterationReport(**report) for report in state["curve"]]
-
-
-def _training_of(pool: Sequences, setting: Setting, options: RLSchertOptions, seed: int) -> str:
-    """Which training this is: a hash of all that it depends on."""
-    digest = hashlib.sha256(b"".join(np.ascontiguousarray(column).tobytes() for column in pool))
-    settings = [asdict(setting), options.model_dump(), seed]
-    digest.update(json.dumps(settings, sort_keys=True).encode())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ PAGES = (
     *sorted(page for page in (PROJECT / "docs").rglob("*.md") if page.parent.name != "tables"),
 )
 PRINTED = (
-    "verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "goal_curves", "uses",
+    "verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "uses",
     "deep_back_filling", "split_windows", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",
     "prediction waits", "vasp table_3", "vasp completion", "vasp networks", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "neural_annealing exact",
@@ -59,7 +59,6 @@ OF_PAPERS = {
     "closed_loop": "neural_annealing.closed_loop",
     "dbf_as_published": "deep_back_filling.as_published",
     "deep_back_filling": "deep_back_filling.study",
-    "goal_curves": "rlscheduler.goal_curves",
     "inspector": "schedinspector.study",
     "integer_program": "neural_annealing.integer_program",
     "neural_annealing": "neural_annealing.study",

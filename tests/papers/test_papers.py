@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -15,12 +16,13 @@ import simulator
 from compilation import source_hash
 from models.judging.judge import Judgement
 from papers import archive, steady_state
-from papers.archive import ARCHIVE_LOGS, LOGS, jobs_of_file, log_file, trace_of_log
+from papers.archive import LOGS, jobs_of_file, log_file, trace_of_log
 from papers.compiled import RULES_HASH
 from papers.definitions import ASSETS_OF_PAPERS
 from papers.kept_files import kept_archive, members_of, short_floats, write_members
 from papers.markdown import markdown, print_cells, print_heading
 from studies.publishing.results import stored
+from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log
 
 # archive: Logs of the archive: where they are looked for, and what is said where they are not.
@@ -75,6 +77,47 @@ def test_short_floats_are_those_of_bfloat16() -> None:
     assert (short_floats(short_floats(weights)) == short_floats(weights)).all()
 
 
+ARCHIVES = {
+    "rlscheduler": ("replay", "--rules", "rlscheduler", "--policy"),
+    "ddppo": ("replay", "--policy"),
+    "backfilling": ("replay", "--procs", "256", "--backfill"),
+    "repair": ("place", "--method", "nsa", "--policy"),
+    "rlschert": ("replay", "--policy"),
+}
+"""By archive: the command that takes its files."""
+
+
+def test_every_archive_has_a_command() -> None:
+    files = kept_archive("any").parent.glob(kept_archive("*").name)
+    assert {file.name for file in files} == {kept_archive(name).name for name in ARCHIVES}
+
+
+@pytest.mark.parametrize("archive_name", ARCHIVES)
+def test_commands_take_every_file_of_an_archive(
+    archive_name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """But RLSchert's, whose networks read a plan image of 16 processors, and that is what is said."""
+    use_home(monkeypatch, tmp_path)
+    command, *options = ARCHIVES[archive_name]
+    work, file = tmp_path / "work", tmp_path / "network.json"
+    if command == "place":
+        jobs = {"tree": "16x8x4", "idle": list(range(200)), "jobs": [2, 3]}
+        work.write_text(json.dumps(jobs))
+    else:
+        work = tmp_path / "busy.swf"
+        work.write_text(busy_log(60))
+    members = {
+        name: content for name, content in members_of(kept_archive(archive_name)).items() if name.endswith(".json")
+    }
+    assert members
+    for name, content in members.items():
+        file.write_bytes(content)
+        if archive_name == "rlschert":
+            assert "a plan image of 16 processors" in fail(command, work, *options, file), name
+        else:
+            assert succeed(command, work, *options, file), name
+
+
 # markdown: Tables that are printed row by row are tables.
 
 
@@ -90,10 +133,13 @@ def test_rows_one_by_one_are_the_whole_table(capsys: pytest.CaptureFixture[str])
 
 def test_groups_are_the_trainings_that_were_kept() -> None:
     groups = steady_state.learned_groups()
-    assert [group.trained_on for group in groups if group.paper == "RLScheduler"] == [
+    assert [group.trained_on for group in groups if group.name == "RLScheduler"] == [
         "Lublin-1", "SDSC-SP2", "HPC2N", "Lublin-2",
     ]  # fmt: skip
-    assert all(len(group.rules) == 4 for group in groups if group.paper == "RLScheduler")
+    assert all(len(group.rules) == 4 for group in groups if group.name == "RLScheduler")
+    assert {"DD-PPO", "our PPO", "our population, wait", "without FT", "RLScheduler, utilisation"} <= {
+        g.name for g in groups
+    }
     assert all(rule.weights is not None for group in groups for rule in group.rules)
 
 
@@ -103,11 +149,17 @@ def test_every_log_has_its_table_and_no_row_of_a_paper_dominates_where_nothing_c
         for name, table in stored().items()
         if name.startswith("steady_state, ")
     }
-    assert set(tables) <= set(LOGS) and set(ARCHIVE_LOGS) <= set(tables)
-    for table in tables.values():
+    assert set(tables) == set(LOGS)
+    groups = steady_state.learned_groups()
+    for log, table in tables.items():
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.lines[2:]]
         assert rows[0][0].startswith("random orders") and rows[0][6].endswith("dominate")
-        assert {row[0] for row in rows} >= {"SAF", "searched-key", "RLScheduler"}
+        names = (
+            {group.name for group in groups}
+            if log in ("KTH-SP2", "CTC-SP2", "SDSC-SP2", "Lublin-1")
+            else {"RLScheduler"}
+        )
+        assert {row[0] for row in rows} >= names | {"SAF", "searched-key"}
         assert all(row[7].endswith("%") for row in rows[1:])
 
 

@@ -12,7 +12,7 @@ from papers.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
 from papers.rlschert.networks import new_rlschert_network
 from papers.rlschert.options import PAPER_OPTIONS, RLSCHERT_NETWORKS, RLSchertOptions
 from papers.rlschert.rules import ACTIONS, HORIZON, KILLABLE, SLOTS, Sequences
-from papers.rlschert.training import IterationReport, RLSchertPolicy, train_rlschert, train_selecting
+from papers.rlschert.training import IterationReport, RLSchertPolicy, train_rlschert
 from papers.rlschert.view import FUTURE, IMAGE_COLUMNS_BESIDE, KILL_FACTS, SIGHT_FACTS, SLOT_FACTS, teacher_kills
 from papers.rlschert.workload import Workload, draw_sequences
 from tests.papers.rlschert.examples import A, B, C, D, E, after, cluster
@@ -288,15 +288,15 @@ def test_a_training_as_published_goes_on_from_its_file(tmp_path: Path) -> None:
     changed = {"iterations": 4, "sequences": 4, "pool": 4, "validate_every": 2}
     options, setting = PAPER_OPTIONS.model_copy(update=changed), Setting(printed_reward=True)
     file = tmp_path / "network.pt"
-    whole, curve = train_selecting(pool, validation, setting, options, 1, None)
+    whole, curve = train_rlschert(pool, validation, setting, options, 1)
 
     def stop(report: IterationReport) -> None:
         if report.iteration == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_selecting(pool, validation, setting, options, 1, file, stop)
-    same, again = train_selecting(pool, validation, setting, options, 1, file)
+        train_rlschert(pool, validation, setting, options, 1, on_iteration=stop, checkpoint=file)
+    same, again = train_rlschert(pool, validation, setting, options, 1, checkpoint=file)
     assert again == curve and len(curve) == 4
     states = [policy.network.state_dict() for policy in (whole, same)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])

@@ -316,18 +316,29 @@ def test_networks_that_are_trained_as_published_stand_beside_the_rules(
     changed = {"pool": 1, "sequences": 1, "iterations": 1, "validate_every": 1, "passes": 1}
     monkeypatch.setattr(study, "PAPER_OPTIONS", PAPER_OPTIONS.model_copy(update=changed))
     monkeypatch.setattr(study, "Workload", lambda: Workload(jobs=6))
-    monkeypatch.setattr(study, "IMAGES_TRAINED", study.IMAGES_TRAINED[1:3])
+    monkeypatch.setattr(study, "IMAGES_TRAINED", study.IMAGES_TRAINED[1:4])
     monkeypatch.setattr(study, "KEPT_NETWORKS", tmp_path / "kept.tar.xz")
-    study.train_networks(tmp_path, 1)
-    study.keep_networks(tmp_path, study.KEPT_NETWORKS)
+    for folder, only in (
+        ("first", "rlschert"),
+        ("second", "kills"),
+        ("third", "deeprm"),
+    ):  # the archive keeps what a folder lacks
+        study.train_networks(tmp_path / folder, 1, only)
+        study.keep_networks(tmp_path / folder, study.KEPT_NETWORKS)
     capsys.readouterr()
     study.networks()
     printed, curves = capsys.readouterr().out.split("by iteration")
     assert "| PPO, dense |" in curves
     rows = {line.split(" | ")[0].strip("| "): line for line in printed.splitlines() if line.startswith("| ")}
-    assert {"SAF", "SJF, whole queue", "PPO, dense", "PPO, dense, first predictions"} <= set(rows)
+    assert {
+        "SAF",
+        "SJF, whole queue",
+        "PPO, dense",
+        "PPO, dense, first predictions",
+        "PPO, dense, learned killing",
+    } <= set(rows)
     assert rows["PPO, dense"].endswith("| 1 of 1 | 7.03 |") and " to " in rows["SAF"]
-    kept = {"rlschert-ppo-image_mlp-1.json", "deeprm-ppo-image_mlp-1.json", study.CURVES}
+    kept = {f"{who}-ppo-image_mlp-1.json" for who in ("rlschert", "deeprm", "kills")} | {study.CURVES}
     assert set(members_of(study.KEPT_NETWORKS)) == kept
 
 

@@ -1,40 +1,15 @@
-"""Tests of papers/rlscheduler: goal_curves, ten_windows, windows."""
+"""Tests of papers/rlscheduler: ten_windows, windows."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-import tracehouse
-from papers.rlscheduler.goal_curves import FIGURES, goal_curve, shown_cost
 from papers.rlscheduler.rules import replay_rlscheduler, rlscheduler_inputs
 from papers.rlscheduler.ten_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
 from papers.rlscheduler.windows import replay_range
 from simulator.policies.sampling import no_recorder
-from tests.shared import shared_file
 from tests.simulator.busy import PROCS, busy_jobs
-
-# goal_curves: The curves of each goal, on a log small enough for a test.
-
-
-def test_costs_are_shown_as_their_metric() -> None:
-    assert [
-        shown_cost(goal, cost) for goal, cost in (("bsld", 12.34), ("wait", 1234.5), ("utilisation_as_coded", -0.5))
-    ] == [
-        "12.3",
-        "1,234",
-        "0.500",
-    ]
-
-
-@pytest.mark.parametrize("goal", ["bsld", "utilisation_as_coded"])
-def test_there_is_a_cost_for_every_epoch(goal: str) -> None:
-    assert goal in FIGURES
-    trace = tracehouse.load_log(shared_file("traces", "swf", "lublin_256.swf.gz"), procs=256).trace()
-    curve, shortest_first = goal_curve(trace, goal, epochs=2, trajectories=2)
-    assert sorted(curve) == [1, 2]
-    assert (shortest_first < 0) == all(cost < 0 for cost in curve.values()) == goal.startswith("utilisation")
-
 
 # ten_windows: The ten published windows judge alone.
 
