@@ -44,6 +44,7 @@ STUDIES = {
     "results": "publishing.results",
     "search_policies": "judging.search_policies",
     "searched": "judging.searched",
+    "searched_orders": "slurm.searched_orders",
     "slurm_decisions": "slurm.decisions",
     "slurm_free_runs": "slurm.free_runs",
     "slurm_hpc_week": "slurm.hpc_week",

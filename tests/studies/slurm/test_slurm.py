@@ -1,5 +1,5 @@
 """Tests of studies/slurm: decisions, events, free_runs, golden_cluster, golden_runs, hpc_week, micro_cluster, passes,
-priorities, reasons, repeats, usage, waits_by_group.
+priorities, reasons, repeats, searched_orders, usage, waits_by_group.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from studies.slurm.passes import judge_passes
 from studies.slurm.priorities import compare_priorities
 from studies.slurm.reasons import compare_reasons
 from studies.slurm.repeats import groups_of, runs_of_scenarios, starts_in, worst_ratio
+from studies.slurm.searched_orders import Beside, judged, lottery_of, micro_site, recorded_pbs, summary, table_of
 from studies.slurm.usage import compare_usage
 from studies.slurm.waits_by_group import rows_by_group
 from tests.shared import shared_file
@@ -211,3 +212,41 @@ def test_each_group_has_its_mean_over_replays_and_a_kind_of_one_group_has_no_row
     ours = [np.array([10, 0, 20, 7]), np.array([30, 0, 40, 7])]
     rows = list(rows_by_group(groups, np.array([10, 0, 40, 7]), ours))
     assert rows == ["partition | a | 2 | 25 | 25 | 1.00", "partition | b | 1 | 0 | 0 | "]
+
+
+# searched_orders: Searched policies in the place of the priorities of Slurm and PBS.
+
+
+def test_an_order_in_place_of_the_own_priority_is_compared_in_every_phase() -> None:
+    shared_file("golden", "pbs", "P1")
+    site = recorded_pbs("P1")
+    own = [site.replayed(None, number) for number in range(2)]
+    assert own[0].panel().wait_s == pytest.approx(0.59 * 3600, rel=0.02)
+    lottery = lottery_of(site, own[0])
+    policies = {each.policy: each for each in judged(site, own, lottery)}
+    # P1 runs jobs in the order of submission, so that an order by submission changes nothing
+    assert policies["FCFS"].wait == pytest.approx(1, abs=0.01)
+    assert policies["SAF"].wait < 0.7
+    assert policies["SAF"].guard > 1.1
+    assert policies["SAF"].of_guard == "p99"
+    assert "40 random orders" in table_of(site, own, lottery, list(policies.values()))
+
+
+def test_jobs_of_the_micro_cluster_have_the_processors_that_they_asked_for() -> None:
+    shared_file("traces", "clusters", "ub-micro")
+    site = micro_site()
+    assert len(site.jobs) == 500
+    assert (site.jobs.procs > 1).mean() > 0.2
+    assert site.cluster.procs >= site.jobs.procs.max()
+
+
+def test_what_dominates_is_counted_by_kind_of_workload() -> None:
+    rows = [
+        Beside(name, 0.5, wait, guard, "p99", "", as_good)
+        for name in ("searched:cautious", "searched:balanced", "searched:fast")
+        for wait, guard, as_good in ((0.5, 1.0, 0.02), (2.0, 1.0, 0.02), (0.5, 1.2, 0.02), (0.5, 1.0, 0.2))
+    ]
+    rows += [Beside(name, 1, 1, 1, "p95", "", 1) for name in ("FCFS", "bounded-key:factor=1", "SJF", "SAF")]
+    lines = summary({"some": rows}).splitlines()
+    assert lines[2] == "| some | searched:cautious | 0.50 | 0.71 | 1.20 (p99) | 1 of 4 |"
+    assert lines[-1].endswith("| 0 of 1 |")
