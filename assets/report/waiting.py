@@ -20,17 +20,26 @@ FEWEST_SHARE = 0.005
 """Causes of less than this part of all waiting are left out of the picture."""
 
 
-def waiting_section(warehouse: Warehouse, source: str) -> Section | None:
-    """None for a source whose cluster nobody has described, where nobody has waited, and for a very long log."""
+def causes_of_log(warehouse: Warehouse, source: str) -> WaitCauses | str | None:
+    """What kept the jobs of a source, or why nobody can say it. None for a source whose cluster nobody has described, and for a very long
+    log."""
     with warehouse.read() as connection:
         jobs = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
     if jobs is None or not 0 < jobs[0] <= LONGEST_EXPLAINED or described_cluster(warehouse, source) is None:
         return None
     try:
-        causes = wait_causes(warehouse, source)
+        return wait_causes(warehouse, source)
     except ValueError as error:
-        return Section("Why jobs waited", [f"Nobody can say it: {error}."])
-    return Section("Why jobs waited", waiting_blocks(causes)) if causes.jobs["wait_s"].sum() else None
+        return str(error)
+
+
+def waiting_section(causes: WaitCauses | str | None) -> Section | None:
+    """None where nothing can be said, and where nobody has waited. causes: of `causes_of_log`."""
+    if isinstance(causes, str):
+        return Section("Why jobs waited", [f"Nobody can say it: {causes}."])
+    if causes is None or not causes.jobs["wait_s"].sum():
+        return None
+    return Section("Why jobs waited", waiting_blocks(causes))
 
 
 def waiting_blocks(causes: WaitCauses) -> list[Block]:

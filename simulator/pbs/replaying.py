@@ -80,7 +80,16 @@ class PbsReplayer:
         counts = {"never started": int(never.sum())}
         if replay.preempted.any():
             counts["preempted"] = int((replay.preempted > 0).sum())
-        return Outcome(Schedule(start, np.zeros(len(start), dtype=np.bool_)), counts=counts)
+        return Outcome(
+            Schedule(start, np.zeros(len(start), dtype=np.bool_), suspensions(replay, jobs.runtime)), counts=counts
+        )
+
+
+def suspensions(replay: PbsReplay, runtime: IntArray) -> tuple[IntArray, IntArray] | None:
+    """When each job of a replay that has ended was suspended and for how many seconds, as a Schedule has it. None where none was. runtime:
+    of the jobs, int64 (jobs,)."""
+    seconds = np.where(replay.preempted > 0, replay.finished - replay.first_start - runtime, 0)
+    return (replay.engine.running.start - seconds, seconds) if seconds.any() else None
 
 
 def new_pbs_replay(
