@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from assets.replay.own.alternatives import (
@@ -86,14 +87,10 @@ def rule_lines(source: str) -> list[Line]:
     return [("Rules", f"{text}.")]
 
 
-def rule_words(rules: Any) -> str:
+def rule_words(rules: Iterable[Limit | Gate]) -> str:
     """Limits and gates in words."""
-    words = [
-        limit_words(each) if isinstance(each, Limit) else gate_words(each)
-        for each in rules
-        if isinstance(each, Limit | Gate)
-    ]
-    return "; ".join(words)
+    words = [limit_words(each) if isinstance(each, Limit) else gate_words(each) for each in rules]
+    return "; ".join(f"{text[0].lower()}{text[1:]}".removesuffix(" (cluster)") for text in words)
 
 
 def changes_lines(comparison: Comparison, alternatives: Alternatives | None, advice: str) -> list[Line]:

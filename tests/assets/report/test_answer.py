@@ -56,7 +56,7 @@ def test_rules_in_words() -> None:
     assert rule_words([LARCH.limit]) == "at most 16 running jobs of a user (qos normal)"
     gate = Gate((0, 1, 2, 3, 4), 480, 1020, partition="long", timezone="America/Denver")
     assert rule_words([gate]) == (
-        "No job of queue long starts from 08:00 to 17:00 on Monday to Friday (America/Denver)"
+        "no job of queue long starts from 08:00 to 17:00 on Monday to Friday (America/Denver)"
     )
 
 
