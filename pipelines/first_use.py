@@ -12,19 +12,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 TINY_SOURCES = """
-[sources.tiny-swf]
-format = "swf"
-procs = 256
-generator = { jobs = 1500, seed = 2003, offered_load = 0.85, users = 8 }
-
-[sources.tiny-pbs]
+[sources.tiny-birch]
 format = "pbs"
-procs = 512
-time_zone = "America/Denver"
-generator = { jobs = 400, seed = 2025, offered_load = 0.80, users = 12, job_class = "interactive", start_date = "2026-03-01" }
+cluster = "birch"
+generator = { site = "birch", seed = 4, jobs = 1500 }
+
+[sources.tiny-larch]
+format = "slurm"
+cluster = "larch"
+generator = { site = "larch", seed = 1, jobs = 400 }
 """
-FIRST_COMMANDS = (("run", "tiny-swf"), ("run", "tiny-pbs", "--job", "ingest"))
-"""Beside each other. The second one adds the reader of PBS logs."""
+FIRST_COMMANDS = (("run", "tiny-birch"), ("run", "tiny-larch", "--job", "ingest"))
+"""Beside each other. The second one adds the reader of Slurm's logs, and Slurm itself, which starts the jobs of that log."""
 
 
 def compile_for_first_use(commands: Sequence[Sequence[str]] = FIRST_COMMANDS) -> list[str]:

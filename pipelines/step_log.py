@@ -18,9 +18,9 @@ SILENT_S = 9.0
 KNOWN_AFTER = 0.05
 """Of the expected time that must be over before the time left is estimated where the same run has not been seen."""
 TYPICAL_S = {
-    **{"raw/log": 10, "features/job_features": 4, "features/similar_jobs": 2, "predictions/runtime_evaluation": 20},
-    **{"predictions/runtime_model": 3, "replay/runs": 50, "policies/priority_key": 10, "predictions/wait_times": 5},
-    **{"policies/scheduling_policy": 30, "replay/evaluation": 3},
+    **{"core/jobs": 2, "replay/fidelity": 4, "predictions/runtime_evaluation": 5, "predictions/runtime_model": 2},
+    **{"replay/runs": 6, "policies/priority_key": 5, "predictions/wait_times": 5, "policies/scheduling_policy": 20},
+    **{"replay/evaluation": 4, "marts/report": 25},
 }
 """Seconds of the slow assets for a bundled source: how a first run divides its time. All others take about one."""
 
@@ -65,18 +65,26 @@ class StepWatch:
         if not self.running:
             return f"starting: {rest}"
         name, began = max(self.running.items(), key=lambda item: item[1])
+        pace = self.pace(now)
+        if left_s is not None and pace is not None and now - began > pace * self.left.get(name, 0.0):
+            rest = f"{step}, longer than expected, and then about {time_left_text(left_s)}"
         return f"{name} has been running for {time_left_text(now - began)}: {rest}"
+
+    def pace(self, now: float) -> float | None:
+        """How many times as long as expected the steps take, None where nothing can be said."""
+        if self.is_same:
+            return 1.0
+        done = self.expected - sum(self.left.values())
+        if done < KNOWN_AFTER * self.expected:
+            return None
+        in_progress = now - min(self.running.values(), default=now)
+        return max(now - self.begun - in_progress, 0.0) / done
 
     def left_s(self, now: float) -> float | None:
         """Seconds until the run ends, None where nothing can be said."""
-        done = self.expected - sum(self.left.values())
-        if self.is_same:
-            pace = 1.0
-        elif done < KNOWN_AFTER * self.expected:
+        pace = self.pace(now)
+        if pace is None:
             return None
-        else:
-            in_progress = now - min(self.running.values(), default=now)
-            pace = max(now - self.begun - in_progress, 0.0) / done
         return sum(
             max(pace * seconds - (now - self.running.get(name, now)), 0.0) for name, seconds in self.left.items()
         )

@@ -1,6 +1,6 @@
 """The documents' examples work: every SQL block and every `tracehouse` command of README and docs is run.
 
-They run on a tiny trace under the name of a bundled source, in a home in which every run that the documents save is saved, and the
+They run on tiny traces under the names of bundled sources, in a home in which every run that the documents save is saved, and the
 experiment that needs no source has run with few jobs.
 Files that a document shows under their name are there. Of a run of the whole pipeline, which has made that home with quick
 settings, options and settings are checked. Trainings are of one epoch where they do not say how
@@ -28,6 +28,13 @@ from tests.tiny import SOURCE, Home
 from tracehouse.cli.main import load_command
 from traces.common.pseudonyms import read_key
 
+FEW_JOBS_OF_LARCH = """
+[sources.larch]
+format = "slurm"
+cluster = "larch"
+generator = { site = "larch", seed = 1, jobs = 400 }
+"""
+"""In place of the bundled source, for commands that need nothing trained."""
 PROJECT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ["README.md", *sorted(str(path.relative_to(PROJECT)) for path in (PROJECT / "docs").rglob("*.md"))]
 
@@ -76,8 +83,12 @@ def home(finished: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
     shutil.copytree(finished.folder, folder / "home")
     own = Home(folder / "home")
     read_key(own.folder / "pseudonym.key")  # as if a PBS log had been loaded
+    with (own.folder / "sources.toml").open("a") as catalogue:
+        catalogue.write(FEW_JOBS_OF_LARCH)
     write_shown_files(folder)
     with pytest.MonkeyPatch.context() as patch:
+        done = run_in(own, folder, ["run", "larch", "--job", "ingest"], patch)
+        assert done.exit_code == 0, done.stderr
         for document, command in commands():
             if saves_runs(command):
                 done = run_in(own, folder, shlex.split(command)[1:], patch)
@@ -189,7 +200,7 @@ def test_the_readme_is_short_and_begins_with_a_result() -> None:
     assert len(text.split()) <= 700
     assert "<!-- results:" not in text, "tables of results are in docs/results"
     shown = [command for document, command in commands() if document == "README.md"]
-    assert shown[:3] == ["tracehouse replay lublin-256 --policy SAF", "make run", "make ui"]
+    assert shown[:3] == ["make run", "tracehouse why larch --user u01 --by queue", "make ui"]
     first_output = text[: text.index("```text")]
     assert len(first_output.splitlines()) <= 15
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +41,8 @@ LEAST_LOAD, MOST_LOAD = 0.01, 100.0
 
 class Asked(NamedTuple):
     """One replay. rows: of Trace.rows, those of its jobs in their order. ground: its nodes, None where jobs are not placed. ahead: for a
-    warm start the rows before it, and the second of the log's clock at which it begins."""
+    warm start the rows before it, and the second of the log's clock at which it begins. own_runs: of a scheduler that is not
+    deterministic, None for as many as are usual."""
 
     trace: Trace
     settings: RunSettings
@@ -49,6 +51,7 @@ class Asked(NamedTuple):
     cluster: Cluster
     ground: Ground | None = None
     ahead: tuple[pl.DataFrame, int] | None = None
+    own_runs: int | None = None
 
 
 class Way(NamedTuple):
@@ -217,12 +220,14 @@ def _live(asked: Asked) -> LiveReplayer:
 
 def _pbs(asked: Asked) -> PbsRuns:
     cluster = sized_cluster(asked.trace, asked.rows, asked.settings, asked.cluster.procs)
-    return pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy)
+    runs = pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy)
+    return replace(runs, runs=asked.own_runs or runs.runs)
 
 
 def _slurm(asked: Asked) -> SlurmRuns:
     cluster = sized_cluster(asked.trace, asked.rows, asked.settings, asked.cluster.procs)
-    return slurm_runs(cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead)
+    runs = slurm_runs(cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead)
+    return replace(runs, runs=asked.own_runs or runs.runs)
 
 
 def _limited(asked: Asked) -> LimitedReplayer:

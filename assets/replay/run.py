@@ -68,8 +68,7 @@ class ReplayRun:
     @cached_property
     def schedule(self) -> Schedule:
         """Of the jobs of `rows`."""
-        asked = slice(self.cluster.waiting, None)
-        return Schedule(self.all_starts.start[asked], self.all_starts.backfilled[asked])
+        return self.all_starts.part(slice(self.cluster.waiting, None))
 
     @property
     def mean_waits_s(self) -> list[float]:
@@ -150,9 +149,14 @@ def engine_version() -> str:
 
 
 def replay_run(
-    trace: Trace, settings: RunSettings, policy: ChosenPolicy, nodes: NodeSettings | None = None
+    trace: Trace,
+    settings: RunSettings,
+    policy: ChosenPolicy,
+    nodes: NodeSettings | None = None,
+    own_runs: int | None = None,
 ) -> ReplayRun:
     """Replays a trace. trace: loaded with the cancelled jobs if the settings want them. nodes: where jobs are placed, if they are.
+    own_runs: of a scheduler that is not deterministic, None for as many as are usual.
 
     Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
     """
@@ -197,7 +201,7 @@ def replay_run(
         counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
     ground = None if nodes is None else ground_of(nodes, cluster_procs, trace.procs_per_node)
     before = (ahead, begin) if settings.warm_start else None
-    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before), jobs)
+    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before, own_runs), jobs)
     counts |= outcome.counts
     return ReplayRun(
         *(settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts, ground),

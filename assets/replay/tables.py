@@ -90,7 +90,7 @@ def run_jobs(name: str, run: ReplayRun) -> pl.DataFrame:
         pl.lit(name).alias("run"),
         "job_index",
         start_time=zero + pl.duration(seconds=start),
-        end_time=zero + pl.duration(seconds=start + pl.col("runtime_s")),
+        end_time=zero + pl.duration(seconds=start + pl.col("runtime_s") + pl.Series(run.schedule.suspended_s)),
         wait_s=start - pl.col("submit_s"),
         procs="procs",
         backfilled=pl.Series(run.schedule.backfilled),
@@ -117,14 +117,17 @@ def series_of(run: ReplayRun) -> pl.DataFrame:
     running, asked = run.cluster.running, slice(run.cluster.waiting, None)
     leaves = np.where(started, start, jobs.cancel)  # the queue
     begin = int(run.jobs.submit[0])
-    completion = (start + jobs.runtime)[asked][started[asked]]
+    ends = start + jobs.runtime + run.all_starts.suspended_s
+    completion = ends[asked][started[asked]]
     end = max(int(leaves[asked].max()), int(completion.max(initial=begin)), begin + 1)
     step = step_for(end - begin)
     edges = np.arange(begin // step, -(-end // step) + 1) * step
+    paused, paused_s = run.all_starts.suspended or (np.zeros(0, np.int64), np.zeros(0, np.int64))
+    is_paused = paused_s > 0
     held = (
-        np.concatenate([running.start, start[started]]),
-        np.concatenate([running.start + running.runtime, (start + jobs.runtime)[started]]),
-        np.concatenate([running.procs, jobs.procs[started]]),
+        np.concatenate([running.start, start[started], paused[is_paused]]),
+        np.concatenate([running.start + running.runtime, ends[started], (paused + paused_s)[is_paused]]),
+        np.concatenate([running.procs, jobs.procs[started], -jobs.procs[: len(is_paused)][is_paused]]),
     )
     return pl.DataFrame(
         {

@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from assets.replay.own.alternatives import RANDOM_SETTING, Alternatives
+from assets.replay.settings import OWN_SCHEDULERS
 from assets.report.changes import (
     base_words,
     direction,
@@ -24,9 +26,10 @@ from assets.report.happened import size_rows
 from assets.report.logged import LoggedSystem
 from assets.report.page import Bullets, Callout, Section
 from assets.report.words import FEW_JOBS, amount, count, duration_text, instead, jobs_of, sentence_list, share
-from models.judging.verdict import DOMINATES, TRADES
+from models.judging.verdict import DOMINATES, TRADES, payers_text
 from traces.common.ends import FAULTS
 
+MOST_PAYERS = 2
 CLEAR_SHARE = 0.01
 """Jobs that ended in one way, below this share of all, are not worth a sentence."""
 _FAULT_WORDS = {
@@ -58,10 +61,13 @@ class Summary:
         return [self.headline, self.advice, *self.happened, self.trust]
 
 
-def summarise(logged: LoggedSystem, comparison: Comparison) -> Summary:
-    """The sentences, from the numbers."""
-    headline, advice = _recommendation(comparison, logged.extent.cluster_procs)
-    sentences = [_extent(logged), *_waits(logged), *_use(logged), *_ends(logged)]
+def summarise(logged: LoggedSystem, comparison: Comparison, alternatives: Alternatives | None = None) -> Summary:
+    """The sentences, from the numbers. alternatives: on the cluster's own nodes, which are what to recommend where there are any."""
+    if alternatives is not None and comparison.has_figures:
+        headline, advice = _settings_advice(alternatives)
+    else:
+        headline, advice = _recommendation(comparison, logged.extent.cluster_procs)
+    sentences = [_extent(logged), *waits_sentences(logged), *_use(logged), *_ends(logged)]
     if comparison.baseline is not None:
         sentences.insert(0, f"Baseline: {base_words(comparison)}.")
     if comparison.left_out:
@@ -114,7 +120,8 @@ def _extent(logged: LoggedSystem) -> str:
     return f"{_upper(extent.called)} has {count(extent.jobs, 'job')}, submitted {extent.submitted}, on {extent.cluster_procs:,} processors."
 
 
-def _waits(logged: LoggedSystem) -> list[str]:
+def waits_sentences(logged: LoggedSystem) -> list[str]:
+    """How long jobs waited, and which jobs longest."""
     waits = logged.all_waits
     if waits is None:
         return ["It does not say when jobs started, so nobody knows how long they waited."]
@@ -203,6 +210,31 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
     chance = "" if certain else " With so many schedulers tried, this may be chance."
     verb = "Adopt" if certain and grade.letter in ("A", "B") else "Try"
     return f"{verb} {name}.", f"{_upper(name)}: {effect}{chance} {_grade_word(comparison)}{rough}"
+
+
+def _settings_advice(alternatives: Alternatives) -> tuple[str, str]:
+    """A headline and its reasons, from what other settings would do."""
+    best, scheduler = alternatives.best_setting, OWN_SCHEDULERS[alternatives.scheduler]
+    randoms = alternatives.of(RANDOM_SETTING)
+    spread = f"{duration_text(randoms[0].wait_s)} to {duration_text(randoms[-1].wait_s)}" if randoms else ""
+    lots = f" {len(randoms)} random settings give {spread}." if randoms else ""
+    if best is None:
+        text = (
+            f"None of the usual changes of {scheduler}'s settings is better than the present ones without doing harm."
+        )
+        return "Keep the settings.", f"{text}{lots}"
+    pays = payers_text(best.judgement.verdict.payers, MOST_PAYERS)
+    lots = (
+        f" Of {len(randoms)} random settings ({spread}), {alternatives.as_good(best, RANDOM_SETTING)} do as well."
+        if randoms
+        else ""
+    )
+    text = (
+        f"{best.name} ({', '.join(best.edits)}): mean wait {instead(best.wait_s, alternatives.present_s)}. Verdict: "
+        f"{best.judgement.verdict}. Who pays: {pays}.{lots}"
+    )
+    verb = "Try" if best.word == DOMINATES else "A trade"
+    return f"{verb}: {best.name}.", text[0].upper() + text[1:]
 
 
 def _effect(best: Scheduler, baseline: Scheduler, cluster_procs: int) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from assets.evaluation.job_wait_causes import stored_causes
+from assets.evaluation.job_wait_causes import MOST_EXPLAINED_JOBS, stored_causes
 from assets.operations.cluster_check import described_cluster
 from assets.replay.own.over_asking import over_asking
-from assets.replay.own.wait_causes import WaitCauses
+from assets.replay.own.wait_causes import WaitCauses, wait_causes
 from assets.report.look import charts
 from assets.report.page import Block, Chart, Heading, Section, Table, unique_labels
 from assets.report.words import duration_text, share
@@ -17,20 +17,33 @@ LONGEST_REPLAYED = 20_000
 MOST_EXPLAINED = 8
 FEWEST_SHARE = 0.005
 """Causes of less than this part of all waiting are left out of the picture."""
+_COUNTED = "SELECT count(*), count(*) FILTER (wait_s > 0) FROM core.jobs WHERE source = ?"
 
 
-def waiting_section(warehouse: Warehouse, source: str) -> Section | None:
-    """None for a source whose cluster nobody has described, and where nobody has waited."""
+def causes_of_log(warehouse: Warehouse, source: str) -> WaitCauses | str | None:
+    """What kept the jobs of a source, as it is stored, or found now before that, or why nobody can say it. None for a source whose cluster
+    nobody has described, and where nobody has waited."""
     with warehouse.read() as connection:
-        waited = first_row(connection, "SELECT 1 FROM core.jobs WHERE source = ? AND wait_s > 0 LIMIT 1", [source])
-    if waited is None or described_cluster(warehouse, source) is None:
+        jobs, waited = first_row(connection, _COUNTED, [source]) or (0, 0)
+    if not waited or described_cluster(warehouse, source) is None:
         return None
-    causes = stored_causes(warehouse, source)
+    stored = stored_causes(warehouse, source)
+    if stored is not None:
+        return stored
+    if jobs > MOST_EXPLAINED_JOBS:
+        return f"No causes are stored of so long a log: `tracehouse why {source}` finds them."
+    try:
+        return wait_causes(warehouse, source)
+    except ValueError as error:
+        return f"Nobody can say it: {error}."
+
+
+def waiting_section(causes: WaitCauses | str | None) -> Section | None:
+    """None where nothing can be said. causes: of `causes_of_log`."""
     if causes is None:
-        return Section(
-            "Why jobs waited",
-            [f"No causes are stored of this log: `tracehouse why {source}` finds them, or says why not."],
-        )
+        return None
+    if isinstance(causes, str):
+        return Section("Why jobs waited", [causes])
     return Section("Why jobs waited", waiting_blocks(causes))
 
 

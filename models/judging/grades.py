@@ -59,6 +59,12 @@ def times_off(logged_s: float, replayed_s: float) -> float:
     return max(ratio, 1 / ratio)
 
 
+def change_error(true_s: tuple[float, float], predicted_s: tuple[float, float]) -> float:
+    """The factor by which the change of a figure from before to after is off, 1 for not at all. Each: the figure before and after."""
+    true, predicted = ((after + OFFSET_S) / (before + OFFSET_S) for before, after in (true_s, predicted_s))
+    return max(true / predicted, predicted / true)
+
+
 def letter_of(figure: str, waits_s: tuple[float, float], rank: float | None, distance: float) -> str:
     """The letter of one of WAIT_FIGURES. waits_s: it in the log and in the replay. rank, distance: of the waits."""
     off = times_off(*waits_s)

@@ -18,10 +18,23 @@ class Schedule:
     """start: start time of each job, seconds in the log's clock, or CANCELLED, int64 (num_jobs,).
 
     backfilled: True where the job started while one ahead of it in the queue stayed waiting, bool (num_jobs,).
+    suspended: when each job was suspended and for how many seconds, int64 (num_jobs,) both; 0 seconds for never. A job that was suspended
+    more than once is as if it had been once, until it went on for the last time. None where the scheduler suspends none.
     """
 
     start: NDArray[np.int64]
     backfilled: NDArray[np.bool_]
+    suspended: tuple[IntArray, IntArray] | None = None
+
+    def part(self, jobs: slice) -> Schedule:
+        """Of some of the jobs."""
+        suspended = None if self.suspended is None else (self.suspended[0][jobs], self.suspended[1][jobs])
+        return Schedule(self.start[jobs], self.backfilled[jobs], suspended)
+
+    @property
+    def suspended_s(self) -> IntArray:
+        """Seconds between start and end of each job in which it had no processors, int64 (num_jobs,)."""
+        return np.zeros(len(self.start), dtype=np.int64) if self.suspended is None else self.suspended[1]
 
     @property
     def started(self) -> NDArray[np.bool_]:

@@ -94,7 +94,16 @@ class PbsReplayer:
             counts["deleted for others" if is_gone else "preempted"] = int((replay.preempted > 0).sum())
         if refused := refused_jobs(self.description, self.asked, jobs.submit, replay.finished):
             counts["over a limit on queued jobs"] = refused
-        return Outcome(Schedule(start, np.zeros(len(start), dtype=np.bool_)), counts=counts)
+        return Outcome(
+            Schedule(start, np.zeros(len(start), dtype=np.bool_), suspensions(replay, jobs.runtime)), counts=counts
+        )
+
+
+def suspensions(replay: PbsReplay, runtime: IntArray) -> tuple[IntArray, IntArray] | None:
+    """When each job of a replay that has ended was suspended and for how many seconds, as a Schedule has it. None where none was. runtime:
+    of the jobs, int64 (jobs,)."""
+    seconds = np.where(replay.preempted > 0, replay.finished - replay.first_start - runtime, 0)
+    return (replay.engine.running.start - seconds, seconds) if seconds.any() else None
 
 
 def new_pbs_replay(

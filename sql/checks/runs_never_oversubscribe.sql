@@ -1,8 +1,15 @@
--- Saved replays that use more processors than their cluster has at any time, or start a job before its submission.
+-- Saved replays that use more processors than their cluster has at any time, or start a job before its submission. A job that lasts longer
+-- than it runs was suspended meanwhile, nobody has stored when, and its processors do not count.
 WITH schedules AS (
-    SELECT run, start_time, end_time, procs, wait_s
-    FROM replay.run_jobs
-    WHERE source = $source AND start_time IS NOT NULL
+    SELECT
+        run_jobs.run,
+        run_jobs.start_time,
+        run_jobs.end_time,
+        run_jobs.wait_s,
+        if(epoch(run_jobs.end_time - run_jobs.start_time) > jobs.runtime_s, 0, run_jobs.procs) AS procs
+    FROM replay.run_jobs AS run_jobs
+    LEFT JOIN core.jobs AS jobs ON run_jobs.source = jobs.source AND run_jobs.job_index = jobs.job_index
+    WHERE run_jobs.source = $source AND run_jobs.start_time IS NOT NULL
 ),
 
 changes AS (

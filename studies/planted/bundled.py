@@ -18,18 +18,19 @@ import numpy as np
 import polars as pl
 
 import tracehouse
-from assets.ingest.sites.site_logs import ruled_cluster, with_starts
-from models.judging.grades import WITHIN, times_off
+from assets.ingest.sites.site_logs import mean_wait_s, ruled_cluster
+from models.judging.grades import WITHIN, change_error, times_off
 from papers.archive import SHARED
 from papers.markdown import markdown
 from traces.catalogue.bundled import bundled_cluster
 from traces.catalogue.catalogue import read_catalogue
 from traces.catalogue.found_rules import load_found
+from traces.catalogue.places import PROJECT
 from traces.cluster.description import ClusterDescription, Setting
 from traces.synthetic.campaigns import site_submissions
 from traces.synthetic.sites import BundledSite, SiteOptions
 
-CATALOGUE = Path(__file__).with_name("bundled.toml")
+CATALOGUE = PROJECT / "sources.toml"
 HOUR_S, DAY_S = 3600.0, 86_400.0
 ROUND_REQUESTS = 5
 """So many most frequent requests are the modal ones."""
@@ -164,11 +165,7 @@ class TrueEffect:
     @property
     def error(self) -> float:
         """The factor by which the predicted change is off, 1 for not at all."""
-        true, said = (
-            (after + 60) / (now + 60)
-            for after, now in ((self.true_s, self.logged_s), (self.predicted_s, self.replayed_s))
-        )
-        return max(true / said, said / true)
+        return change_error((self.logged_s, self.true_s), (self.replayed_s, self.predicted_s))
 
 
 def changes_of(site: BundledSite) -> dict[str, dict[str, Setting]]:
@@ -203,13 +200,6 @@ def changed_cluster(cluster: ClusterDescription, change: Mapping[str, Setting]) 
         return replace(cluster, nodes=(*cluster.nodes, *more), partitions=near)
     scheduler = replace(cluster.scheduler, values={**cluster.scheduler.values, **change})
     return replace(cluster, scheduler=scheduler)
-
-
-def mean_wait_s(site: BundledSite, cluster: ClusterDescription, jobs: pl.DataFrame) -> float:
-    """The mean wait of the later half of the jobs, of those that started, seconds."""
-    ran = with_starts(site, cluster, jobs).filter(pl.col("start_s").is_not_null())
-    later = ran.filter(pl.col("submit_s") > ran["submit_s"].median())
-    return float((later["start_s"] - later["submit_s"]).mean())  # type: ignore[arg-type]
 
 
 def true_effects(options: SiteOptions, described: ClusterDescription) -> list[TrueEffect]:

@@ -159,8 +159,8 @@ def test_a_silent_run_says_what_runs_and_how_long_the_rest_takes() -> None:
     watch.finish("raw/log", 15)
     watch.start("core/jobs", 15)
     assert watch.line(16) is None
-    assert watch.line(45) == "core/jobs has been running for 30 s: step 2 of 3, about 30 s left", (
-        "late, but not more than that"
+    assert watch.line(45) == (
+        "core/jobs has been running for 30 s: step 2 of 3, longer than expected, and then about 30 s"
     )
 
 
@@ -170,7 +170,7 @@ def test_a_first_run_estimates_by_what_is_done() -> None:
     assert watch.line(10) == "raw/log has been running for 10 s: step 1 of 3"
     watch.finish("raw/log", 20)
     watch.start("predictions/runtime_evaluation", 20)
-    assert watch.line(30) == "predictions/runtime_evaluation has been running for 10 s: step 2 of 3, about 32 s left"
+    assert watch.line(30) == "predictions/runtime_evaluation has been running for 10 s: step 2 of 3, about 2 min left"
 
 
 def test_steps_of_parts_are_of_their_asset() -> None:

@@ -109,7 +109,7 @@ def test_the_tiny_logs_are_sources_of_the_commands(tmp_path: Path, monkeypatch: 
     sources = load_catalogue().sources
 
     assert {command[1] for command in FIRST_COMMANDS} == {name for name in sources if name.startswith("tiny")}
-    assert {sources[command[1]].format for command in FIRST_COMMANDS} == {"swf", "pbs"}
+    assert {sources[command[1]].format for command in FIRST_COMMANDS} == {"slurm", "pbs"}
 
 
 def test_a_failed_command_is_reported_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_afterwards_the_pipeline_compiles_nothing(tmp_path: Path, monkeypatch: p
     assert compile_for_first_use() == []
     files = {path for path in tmp_path.rglob("*") if path.is_file()}
 
-    assert compile_for_first_use([("run", "campus-pbs"), ("replay", "lublin-256", "--policy", "WFP3")]) == []
+    assert compile_for_first_use([("run", "birch"), ("run", "larch")]) == []
 
     assert files
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == files
@@ -174,8 +174,8 @@ def test_every_night_every_source_is_retrained(inbox: Path) -> None:
     with dg.instance_for_test() as instance:
         context = dg.build_schedule_context(instance=instance, scheduled_execution_time=night)
         requests = nightly_schedule()(context)
-    assert {request.partition_key for request in requests} == {"lublin-256", "campus-pbs"}
-    assert len({request.run_key for request in requests}) == 2
+    assert {request.partition_key for request in requests} == {"birch", "larch", "lublin-256", "campus-pbs"}
+    assert len({request.run_key for request in requests}) == 4
 
 
 def test_a_night_leaves_what_has_not_changed(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def test_a_night_leaves_what_has_not_changed(inbox: Path, monkeypatch: pytest.Mo
 
     with dg.instance_for_test() as instance:
         instance.add_dynamic_partitions("sources", ["a"])
-        everything = dict.fromkeys(("lublin-256", "campus-pbs", "a"), True)
+        everything = dict.fromkeys(("birch", "larch", "lublin-256", "campus-pbs", "a"), True)
         nothing = dict.fromkeys(everything, False)
         assert nights(0) == everything
         assert nights(1) == nights(2) == nothing

@@ -1,5 +1,7 @@
 """The commands `tracehouse run` and `tracehouse report`."""
 
+import textwrap
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, report_path, write_whole
+from assets.replay.loading import is_loaded
 from assets.report.index import index_path, read_summary
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.names import complete_assets
@@ -16,6 +20,7 @@ from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.jobs import raise_failures
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue
+from traces.catalogue.found_rules import load_found
 
 JOBS_OF_SOURCES = (
     *(
@@ -37,13 +42,11 @@ PIPE_WIDTH = 110
 PRINTED_COLUMNS = (
     TableColumn("mean wait"),
     TableColumn("change"),
-    TableColumn("started within 1 h", last=1),
-    TableColumn("grade", last=2),
-    TableColumn("random orders as good", last=3),
-    TableColumn("verdict"),
+    TableColumn("verdict", right=False),
     TableColumn("scheduler", right=False),
 )
-"""Columns of the comparison of schedulers that are printed. The last one may be long."""
+"""Columns of the best schedulers. The last one may be long."""
+LABEL_WIDTH = 11
 
 
 @click.command()
@@ -83,11 +86,35 @@ def run(names: tuple[str, ...], job: str, selections: tuple[str, ...], config: P
         raise_failures(run_job(job, [job], read_config(config), partitions=None))
         return
     chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
-    failures = run_job(job, chosen, read_config(config))
+    new = [] if job != "everything" or config is not None else [name for name in chosen if not is_loaded(name)]
+    failures = _first_looks(catalogue, new)
+    failures |= run_job(job, [name for name in chosen if name not in failures], read_config(config))
     done = [name for name in chosen if name not in failures]
     if done and job in ("evaluate", "everything"):
-        _print_results(done)
+        _print_results(done, new)
     raise_failures(failures)
+
+
+def _first_looks(catalogue: Catalogue, names: list[str]) -> dict[str, str]:
+    """Reads logs that are new, and prints what they say before anything is trained or replayed. Returns what went wrong by source.
+
+    The rules that a bundled log shows are made part of its cluster at once. Of another log that is for its owner to decide."""
+    from assets.report.render import first_answer
+    from pipelines.running import run_job
+    from tracehouse.identifying.log_rules import adopt_rules, identify_cluster
+
+    failures = run_job("ingest", names) if names else {}
+    for name in (name for name in names if name not in failures):
+        if "site" in catalogue.source(name).generator and load_found(name) is None:
+            with say_if_slow(f"looking for rules of {name} that no file names"):
+                rules = identify_cluster(name).identification.rules
+            if rules:
+                adopt_rules(name)
+        click.secho(f"\n{name}", bold=True)
+        for label, text in first_answer(open_warehouse(), name):
+            print_line(label, text, terminal_width() or PIPE_WIDTH)
+        click.echo()
+    return failures
 
 
 def run_selection(
@@ -164,36 +191,39 @@ def _report_period(name: str, part: dict[str, str]) -> str:
     return called
 
 
-def _print_summaries(names: list[str]) -> None:
-    """What the report of each source says in short: sentences, and the schedulers in hours."""
-    width = terminal_width()
+def print_answer(name: str, happened_too: bool = True) -> None:
+    """What the report of a source says, in at most 25 lines of a usual terminal. happened_too: else what the log says is left out."""
+    summary = read_summary(name)
+    if summary is None:
+        return
+    width = terminal_width() or PIPE_WIDTH
+    click.secho(f"\n{name}", bold=True)
+    for label, text in [*(summary["happened"] if happened_too else []), *summary["changes"]]:
+        print_line(label, text, width)
+    if summary["best"]:
+        click.echo(folded(f"  {summary['best']['about']}", width))
+        for line in fitted_table(PRINTED_COLUMNS, summary["best"]["rows"], width, "  "):
+            click.echo(line)
+    if summary["note"]:
+        print_line("Learning", summary["note"], width)
+
+
+def print_line(label: str, text: str, width: int) -> None:
+    """A line with its label, folded below itself."""
+    rest = textwrap.wrap(text, max(width - LABEL_WIDTH, 40), break_on_hyphens=False)
+    for number, part in enumerate(rest):
+        click.echo(f"{'' if number else '  ' + label:<{LABEL_WIDTH}}{part}")
+
+
+def _print_results(names: list[str], shown: Collection[str] = ()) -> None:
+    """The answers of the sources, and where results lie. shown: sources of which the first lines were printed before."""
     for name in names:
-        summary = read_summary(name)
-        if summary is None:
-            continue
-        click.echo(f"\n{name}")
-        for sentence in summary["sentences"]:
-            click.echo(folded(f"  {sentence}", width or PIPE_WIDTH))
-        if summary["schedulers"]:
-            click.echo(f"\n  {summary['schedulers'].get('about', '')}".rstrip())
-            _print_schedulers(summary["schedulers"], width)
-        if summary["note"]:
-            click.echo(folded(f"\n  {summary['note']}", width or PIPE_WIDTH))
-
-
-def _print_schedulers(table: dict[str, Any], width: int | None) -> None:
-    """The columns of PRINTED_COLUMNS, and then the name of the scheduler, which may be long."""
-    places = [table["columns"].index(column.title) for column in PRINTED_COLUMNS]
-    rows = [[row[k] for k in places] for row in table["rows"]]
-    for line in fitted_table(PRINTED_COLUMNS, rows, width, "  "):
-        click.echo(line)
-
-
-def _print_results(names: list[str]) -> None:
-    """The summaries of the sources, and where results lie."""
-    _print_summaries(names)
+        print_answer(name, name not in shown)
     click.echo(f"\nwarehouse    {open_warehouse().name}")
     for name in names:
         click.echo(f"report       {report_path(name)}")
     click.echo(f"all sources  {index_path()}")
-    click.echo('\nNext: tracehouse sql "FROM marts.leaderboard"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine')
+    first = names[0].partition("@")[0]
+    click.echo(
+        f"\nNext: tracehouse why {first}  |  tracehouse what-if {first} --set KEY=VALUE  |  make ui  |  tracehouse ingest YOUR_LOG"
+    )

@@ -50,7 +50,8 @@ def identify_cluster(log: str | Path, procs: int | None = None, budget: int = BU
     if loaded.in_catalogue:
         file = found_path(loaded.name)
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_output(file, cluster_toml(found_cluster(trace, identification)).encode())
+        by_queue = declared is not None and declared.scheduler.name == "pbs"
+        write_output(file, cluster_toml(found_cluster(trace, identification, by_queue)).encode())
     return IdentifiedLog(trace, identification, file)
 
 

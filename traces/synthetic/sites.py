@@ -5,7 +5,7 @@ Birch runs PBS, larch runs Slurm. Their configurations, as their administrators 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date
 
 from traces.cluster.accounts import Limit
@@ -88,9 +88,12 @@ class SiteOptions:
 
     site: str  # birch or larch
     seed: int  # the same options and seed give the same log
+    jobs: int = 10_000  # of fewer jobs there are fewer days
 
     def __post_init__(self) -> None:
-        for option, kind, word in zip(fields(self), (str, int), ("a text", "a whole number"), strict=True):
+        for option, kind, word in zip(
+            fields(self), (str, int, int), ("a text", "a whole number", "a whole number"), strict=True
+        ):
             value = getattr(self, option.name)
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise ValueError(f"{option.name} is {value!r}: use {word}")
@@ -98,8 +101,12 @@ class SiteOptions:
             raise ValueError(f"site is {self.site!r}: choose one of {', '.join(SITES)}")
         if self.seed < 0:
             raise ValueError(f"seed is {self.seed!r}: use a whole number from 0")
+        if self.jobs < 1:
+            raise ValueError(f"jobs is {self.jobs!r}: use a whole number from 1")
 
     @property
     def bundled(self) -> BundledSite:
-        """The site."""
-        return SITES[self.site]
+        """The site, with so many jobs on so many days that it is as busy."""
+        site = SITES[self.site]
+        days = max(round(site.work.days * self.jobs / site.work.jobs), 1)
+        return replace(site, work=replace(site.work, jobs=self.jobs, days=days))

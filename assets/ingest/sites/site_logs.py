@@ -16,7 +16,7 @@ import polars as pl
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request, request_arrays
 from simulator.pbs.loop import run_pbs
-from simulator.pbs.replaying import new_pbs_replay
+from simulator.pbs.replaying import new_pbs_replay, suspensions
 from simulator.pbs.requests import PbsJob, Piece
 from simulator.pbs.settings import PbsPhases
 from simulator.slurm.loop import run_replay
@@ -34,11 +34,12 @@ KIB_PER_GIB, MIB_PER_GIB = 1 << 20, 1000
 
 
 class Ran(NamedTuple):
-    """start, end: seconds of the log's clock, int64 (jobs,). suspended: seconds between them without processors. nodes: names of each
-    job's nodes."""
+    """start, end: seconds of the log's clock, int64 (jobs,). suspended_from, suspended: when each job was suspended, and for how many
+    seconds, 0 for never. nodes: names of each job's nodes."""
 
     start: IntArray
     end: IntArray
+    suspended_from: IntArray
     suspended: IntArray
     nodes: list[list[str]]
 
@@ -89,7 +90,7 @@ def with_starts(site: BundledSite, cluster: ClusterDescription, jobs: pl.DataFra
     sent = sent.with_columns(
         pl.Series("start_s", ran.start),
         pl.Series("end_s", ran.end),
-        _suspensions(sent, ran),
+        pl.Series("suspend_s", ran.suspended_from).set(pl.Series(ran.suspended == 0), None),
         pl.Series("suspended_s", ran.suspended),
         pl.Series("node_names", ran.nodes),
     )
@@ -102,6 +103,13 @@ def with_starts(site: BundledSite, cluster: ClusterDescription, jobs: pl.DataFra
     new[old[old >= 0]] = np.flatnonzero(old >= 0)
     first = both["attempt_of"].to_numpy()
     return both.drop("row").with_columns(pl.Series("attempt_of", np.where(first >= 0, new[first], -1)))
+
+
+def mean_wait_s(site: BundledSite, cluster: ClusterDescription, jobs: pl.DataFrame) -> float:
+    """The mean wait of the later half of the jobs, of those that started, seconds."""
+    ran = with_starts(site, cluster, jobs).filter(pl.col("start_s").is_not_null())
+    later = ran.filter(pl.col("submit_s") > ran["submit_s"].median())
+    return float((later["start_s"] - later["submit_s"]).mean())  # type: ignore[arg-type]
 
 
 def _withdrawn(jobs: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
@@ -117,23 +125,6 @@ def _withdrawn(jobs: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
         pl.lit(None, dtype=pl.List(pl.Utf8)).alias("node_names"),
         pl.lit("cancelled").alias("status"),
     )
-
-
-def _suspensions(sent: pl.DataFrame, ran: Ran) -> pl.Series:
-    """When jobs were suspended: at the first start on one of their nodes of a job that did it. A job that was suspended again is as if it
-    had been once for the whole time."""
-    suspended = np.flatnonzero(ran.suspended > 0)
-    express = np.flatnonzero((sent["queue"] == "express").to_numpy())
-    express = express[np.argsort(ran.start[express], kind="stable")]
-    starts = ran.start[express]
-    moments: list[int | None] = [None] * sent.height
-    for job in suspended:
-        last = ran.end[job] - ran.suspended[job]
-        span = slice(np.searchsorted(starts, ran.start[job] + 1), np.searchsorted(starts, last))
-        mine = set(ran.nodes[job])
-        near = (starts[k] for k in range(*span.indices(len(starts))) if mine & set(ran.nodes[express[k]]))
-        moments[job] = int(next(near, (ran.start[job] + last) // 2))
-    return pl.Series("suspend_s", moments, dtype=pl.Int64)
 
 
 def _run_pbs(cluster: ClusterDescription, rows: Sequence[dict[str, Any]], zero_s: int) -> Ran:
@@ -162,8 +153,10 @@ def _run_pbs(cluster: ClusterDescription, rows: Sequence[dict[str, Any]], zero_s
         [names[k] for k in running.node[first : first + count]]
         for first, count in zip(running.first, running.count, strict=False)
     ]
-    start, end = replay.first_start.copy(), replay.finished.copy()
-    return Ran(start, end, np.where(start >= 0, end - start - runtime, 0), held)
+    never = np.zeros(len(rows), dtype=np.int64)
+    return Ran(
+        replay.first_start.copy(), replay.finished.copy(), *(suspensions(replay, runtime) or (never, never)), held
+    )
 
 
 def _run_slurm(cluster: ClusterDescription, rows: Sequence[dict[str, Any]], zero_s: int) -> Ran:
@@ -198,4 +191,5 @@ def _run_slurm(cluster: ClusterDescription, rows: Sequence[dict[str, Any]], zero
         [names[k] for k in running.node[first : first + count]]
         for first, count in zip(running.first, running.nodes, strict=False)
     ]
-    return Ran(running.start.copy(), running.start + runtime, np.zeros(len(rows), dtype=np.int64), held)
+    never = np.zeros(len(rows), dtype=np.int64)
+    return Ran(running.start.copy(), running.start + runtime, never, never, held)

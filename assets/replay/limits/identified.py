@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC
 
 import numpy as np
@@ -18,6 +19,7 @@ from models.identification.logged_jobs import Holders, StartedJobs
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node
 from traces.cluster.remarks import DescribedCluster
+from traces.cluster.reservations import Gate
 
 SCOPE_COLUMNS = {"user": "user_name", "account": "account", "group": "group_name", "queue": "queue"}
 """Scopes of rules, and their columns of core.jobs."""
@@ -74,14 +76,36 @@ def found_rules(trace: Trace, identification: Identification) -> DescribedRules:
     return described_rules(identification.rules, clock_zero_s(trace), int(trace.rows["submit_s"][0]))
 
 
-def found_cluster(trace: Trace, identification: Identification) -> DescribedCluster:
-    """A cluster of one node with all processors, under the found rules alone."""
+def found_cluster(trace: Trace, identification: Identification, by_queue: bool = False) -> DescribedCluster:
+    """A cluster of one node with all processors, under the found rules alone. by_queue: as `gates_of_queues`, for schedulers that know no
+    other gates. trace: with the columns of SCOPE_COLUMNS."""
     rules = found_rules(trace, identification)
     description = ClusterDescription(
         trace.source,
         (Node("all", identification.procs),),
         limits=rules.limits,
-        gates=rules.gates,
+        gates=tuple(gates_of_queues(trace, rules.gates)) if by_queue else rules.gates,
         reservations=rules.reservations,
     )
     return DescribedCluster(description, ())
+
+
+def gates_of_queues(trace: Trace, gates: Iterable[Gate]) -> Iterator[Gate]:
+    """The gates, and in place of one that holds long or wide jobs one of each queue that these are in, where no job of such a queue starts
+    in its hours. trace: with queues."""
+    starts = pl.lit(trace.clock_zero) + pl.duration(seconds="start_s")
+    for gate in gates:
+        local = starts.dt.replace_time_zone("UTC").dt.convert_time_zone(gate.timezone)
+        minute = local.dt.hour().cast(pl.Int32) * 60 + local.dt.minute()
+        is_closed = (local.dt.weekday() - 1).is_in(gate.days) & minute.is_between(
+            gate.begin_minute, gate.end_minute, closed="left"
+        )
+        is_held = pl.lit(True)
+        for column, amount in (("requested_walltime_s", gate.over_time_s), ("procs", gate.over_cpus)):
+            is_held &= pl.lit(True) if amount is None else pl.col(column) > amount
+        queues = trace.rows.filter(is_held)["queue"].unique().sort().to_list()
+        inside = trace.rows.filter(pl.col("queue").is_in([queue for queue in queues if queue]), is_closed)
+        if gate.partition or gate.end_minute <= gate.begin_minute or None in queues or not queues or inside.height:
+            yield gate
+        else:
+            yield from (replace(gate, over_time_s=None, over_cpus=None, partition=queue) for queue in queues)

@@ -220,3 +220,9 @@ def test_the_check_finds_what_cannot_be(tmp_path: Path) -> None:
     with warehouse.write() as connection:
         connection.execute("UPDATE replay.run_jobs SET procs = 17 WHERE run = 'b' AND job_index = 3")
     assert [row["run"] for row in broken_rows(warehouse, "checks.runs_never_oversubscribe", "mine")] == ["a", "b"]
+    with warehouse.write() as connection:
+        connection.execute(
+            "UPDATE replay.run_jobs SET end_time = end_time + INTERVAL 1 SECOND WHERE run = 'b' AND job_index = 3"
+        )
+    suspended = [row["run"] for row in broken_rows(warehouse, "checks.runs_never_oversubscribe", "mine")]
+    assert suspended == ["a"], "a job that was suspended holds no processors for a while"

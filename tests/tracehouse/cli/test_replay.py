@@ -422,7 +422,7 @@ def test_replay_of_a_path_with_predictions_tells_how_to_get_them(catalogue: Path
 
 def test_replay_of_what_is_not_there(catalogue: Path) -> None:
     assert "no such log file" in fail("replay", "no/such.swf")
-    assert "unknown source 'nosuch'; known sources: lublin-256, campus-pbs." in fail("replay", "nosuch")
+    assert "unknown source 'nosuch'; known sources: birch, larch, lublin-256, campus-pbs." in fail("replay", "nosuch")
     assert "`tracehouse run lublin-256`" in fail("replay", "lublin-256", "--estimates", "predicted")
 
 

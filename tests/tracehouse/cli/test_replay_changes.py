@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 import tracehouse
+from assets.replay.changes.configuration import edited_cluster
 from assets.replay.scenarios import results
-from assets.replay.scenarios.scenario_file import scenarios_of
+from assets.replay.scenarios.scenario_file import read_scenarios, scenarios_of
 from models.allocation.methods import PLACE_METHODS
 from models.allocation.neural.repair_policy import repair_to_bytes
 from models.allocation.window import Window
@@ -29,6 +29,7 @@ from tests.pipelines.command_line import call, fail, succeed, told_of
 from tracehouse.cli.main import main
 from tracehouse.cli.place import METHOD_WORDS
 from tracehouse.scenarios import merged_part
+from traces.catalogue.bundled import bundled_cluster
 from traces.catalogue.catalogue import read_catalogue
 from traces.catalogue.places import PROJECT
 
@@ -410,10 +411,9 @@ def test_what_is_wrong_is_said_before_the_work(busy: Path, monkeypatch: pytest.M
     assert fail("what-if", "s.toml").startswith("s.toml: no source: give --source NAME, or write source")
 
 
-def test_make_run_answers_the_bundled_questions_first(busy: Path) -> None:
-    """On another log here, which is quick: the file names a bundled source, and that is there."""
-    questions = PROJECT / "scenarios.toml"
-    assert tomllib.loads(questions.read_text())["source"] in read_catalogue(PROJECT / "sources.toml").sources
-    text = succeed("what-if", str(questions), "--source", "mine.swf")
-    for line in ("short jobs pass first  ", "smallest area first  ", "10 % more processors  "):
-        assert f"\n{line}" in text
+def test_the_bundled_questions_are_of_a_bundled_cluster() -> None:
+    questions = read_scenarios(PROJECT / "scenarios.toml")
+    cluster = bundled_cluster(str(questions.source)).description
+    assert questions.source in read_catalogue(PROJECT / "sources.toml").sources
+    for changes in questions.scenarios.values():
+        assert "policy" in changes or edited_cluster(cluster, changes["edits"]) != cluster

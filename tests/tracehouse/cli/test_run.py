@@ -15,7 +15,7 @@ from tests.tiny import SOURCE, Home
 
 
 def test_run_with_faults(catalogue: Path, tmp_path: Path) -> None:
-    assert "unknown source 'nosuch'; known sources: lublin-256, campus-pbs." in fail("run", "nosuch")
+    assert "unknown source 'nosuch'; known sources: birch, larch, lublin-256, campus-pbs." in fail("run", "nosuch")
     assert "'nothing' is not one of" in fail("run", "--job", "nothing")
     assert "none.yaml' does not exist" in fail("run", "--config", tmp_path / "none.yaml")
     config = tmp_path / "config.yaml"

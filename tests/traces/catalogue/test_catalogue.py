@@ -80,7 +80,7 @@ def test_an_unknown_source_is_told_with_the_known_ones(catalogue: Path) -> None:
     catalogue.write_text(GOOD)
     with pytest.raises(
         CatalogueError,
-        match=r"unknown source 'goood'; did you mean 'good'\? known sources: lublin-256, campus-pbs, good\.",
+        match=r"unknown source 'goood'; did you mean 'good'\? known sources: birch, larch, lublin-256, campus-pbs, good\.",
     ):
         load_catalogue().source("goood")
     with pytest.raises(CatalogueError, match=r"unknown source 'GOOD'; did you mean 'good'\?"):

@@ -70,8 +70,14 @@ def test_the_files_are_those_that_an_administrator_collects(tmp_path) -> None:
         ({"site": "birch", "seed": -1}, "seed is -1: use a whole number from 0"),
         ({"site": "birch", "seed": True}, "seed is True: use a whole number"),
         ({"site": 3, "seed": 1}, "site is 3: use a text"),
+        ({"site": "birch", "seed": 1, "jobs": 0}, "jobs is 0: use a whole number from 1"),
     ],
 )
 def test_options_that_cannot_be(given, says) -> None:
     with pytest.raises(ValueError, match=says):
         SiteOptions(**given)
+
+
+def test_fewer_jobs_come_on_fewer_days() -> None:
+    few = SiteOptions("birch", 4, jobs=1000).bundled.work
+    assert (few.jobs, few.days) == (1000, 4) and SiteOptions("birch", 4).bundled == BIRCH

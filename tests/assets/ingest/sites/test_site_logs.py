@@ -36,11 +36,14 @@ def test_jobs_run_on_the_nodes_of_the_cluster_and_never_on_more(ran) -> None:
     )
     assert (started["node_names"].list.n_unique() <= started["nodes"]).all()
     cores = (started["nodes"] * started["cores"]).to_numpy()
-    edges = np.concatenate([started["start_s"].to_numpy(), started["end_s"].to_numpy()])
-    moved = np.concatenate([cores, -cores])
+    paused = started["suspended_s"].to_numpy() > 0
+    begun = started["suspend_s"].to_numpy()[paused].astype(np.int64)
+    assert (begun > started["start_s"].to_numpy()[paused]).all()
+    again = begun + started["suspended_s"].to_numpy()[paused]
+    edges = np.concatenate([started["start_s"].to_numpy(), started["end_s"].to_numpy(), begun, again])
+    moved = np.concatenate([cores, -cores, -cores[paused], cores[paused]])
     order = np.lexsort((moved, edges))
-    suspended = int((started["suspended_s"] * cores).sum() > 0)
-    assert suspended or np.cumsum(moved[order]).max() <= site.work.cores
+    assert np.cumsum(moved[order]).max() <= site.work.cores
     second = jobs.with_row_index("row").filter(pl.col("attempt_of") >= 0)
     assert (second["start_s"] >= jobs["end_s"].gather(second["attempt_of"])).all()
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import polars as pl
 import pytest
 
 from assets.common.trace import Trace
-from assets.replay.limits.identified import found_cluster, logged_jobs, rules_of_trace
+from assets.replay.limits.identified import found_cluster, gates_of_queues, logged_jobs, rules_of_trace
 from models.identification.rules import RUNNING_JOBS, IdentifiedRule
 from tests.models.identification.hidden import PROCS, hidden_log
 from traces.cluster.accounts import FOUND, Limit
+from traces.cluster.reservations import Gate
 
 
 def hidden_trace(count: int = 2400) -> Trace:
@@ -60,3 +62,18 @@ def test_found_rules_are_limits_of_a_cluster() -> None:
     sentence = identification.rules[0].sentence
     assert limit == Limit("cluster", "", "running", "user", "jobs", 3, source=sentence, origin=FOUND)
     assert description.num_cpus == PROCS
+
+
+def test_a_gate_for_long_jobs_becomes_one_of_their_queue_where_that_stands_still() -> None:
+    day_s, gate = 86_400, Gate((0, 1, 2, 3, 4), 480, 1020, over_time_s=3600, timezone="UTC")
+    trace = hidden_trace(400)
+    rows = trace.rows.head(4).with_columns(
+        queue=pl.Series(["long", "long", "day", "day"]),
+        requested_walltime_s=pl.Series([7200, 3600, 3600, 60]),
+        start_s=pl.Series([3600, 18 * 3600, 9 * 3600, 5 * day_s + 9 * 3600]),  # from a Monday on
+    )
+    (moved,) = gates_of_queues(replace(trace, rows=rows), [gate])
+    assert moved == replace(gate, over_time_s=None, partition="long")
+    inside = rows.with_columns(start_s=pl.Series([3600, 9 * 3600, 9 * 3600, 0]))
+    assert list(gates_of_queues(replace(trace, rows=inside), [gate])) == [gate]
+    assert list(gates_of_queues(replace(trace, rows=rows), [moved])) == [moved]

@@ -19,7 +19,7 @@ from tests.tracehouse.conftest import REJECTED
 def test_sources(catalogue: Path) -> None:
     catalogue.write_text('[sources.mine]\nformat = "pbs"\npath = "logs"\nprocs = 12\ndescription = "ours"\n')
     lines = succeed("sources").splitlines()
-    assert [line.split()[0] for line in lines if line] == ["lublin-256", "campus-pbs", "mine"]
+    assert [line.split()[0] for line in lines if line] == ["birch", "larch", "lublin-256", "campus-pbs", "mine"]
     assert re.fullmatch(r"mine +pbs +12 procs +ours", lines[2])
     rows = json.loads(succeed("sources", "--json"))
     assert rows[2] == {

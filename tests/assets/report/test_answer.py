@@ -1,0 +1,74 @@
+"""The answer of a run in a few lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from assets.common.storage import open_warehouse
+from assets.report.answer import answer, happened_lines, rule_lines, rule_words
+from assets.report.comparison import read_comparison
+from assets.report.logged import read_logged
+from assets.report.render import first_answer
+from assets.report.summary import summarise, waits_sentences
+from assets.report.waiting import causes_of_log
+from tests.assets.replay.own.homes import own_home
+from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
+from traces.catalogue.found_rules import found_path
+from traces.cluster.accounts import Limit
+from traces.cluster.description import ClusterDescription
+from traces.cluster.nodes import Node
+from traces.cluster.remarks import DescribedCluster
+from traces.cluster.reservations import Gate
+from traces.cluster.toml_writing import cluster_toml
+from traces.synthetic.sites import BIRCH, LARCH
+from warehouse import Warehouse
+
+
+def test_a_log_is_answered_before_anything_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    lines = dict(first_answer(open_warehouse(), "mine"))
+    assert list(lines) == ["Log", "Waits", "Why", "Rules"]
+    assert lines["Why"].startswith("memory is missing ") and "User ann waited most" in lines["Why"]
+    assert lines["Rules"].endswith("tracehouse cluster identify mine")
+
+
+def test_found_rules_are_said_and_those_of_a_bundled_log_beside_the_truth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", "")
+    found = ClusterDescription(
+        "larch", (Node("all", 8),), limits=(Limit("cluster", "", "running", "user", "jobs", 16),)
+    )
+    found_path("larch").parent.mkdir(parents=True)
+    found_path("larch").write_text(cluster_toml(DescribedCluster(found, ())), encoding="utf-8")
+    ((label, text),) = rule_lines("larch")
+    assert label == "Rules" and text.count("at most 16 running jobs of a user") == 2
+    assert "The generator's hidden rule" in text
+    found_path("larch").write_text(cluster_toml(DescribedCluster(ClusterDescription("x", (Node("all", 8),)), ())))
+    assert rule_lines("larch")[0][1].startswith("none was found")
+
+
+def test_rules_in_words() -> None:
+    assert LARCH.limit is not None and BIRCH.gate is not None
+    assert rule_words([LARCH.limit]) == "at most 16 running jobs of a user (qos normal)"
+    gate = Gate((0, 1, 2, 3, 4), 480, 1020, partition="long", timezone="America/Denver")
+    assert rule_words([gate]) == (
+        "no job of queue long starts from 08:00 to 17:00 on Monday to Friday (America/Denver)"
+    )
+
+
+def test_a_source_without_a_cluster_has_the_orders_of_the_leaderboard(graded: Warehouse) -> None:
+    logged, compared = read_logged(graded, "mine"), read_comparison(graded, "mine")
+    data = answer(logged, compared, summarise(logged, compared), causes_of_log(graded, "mine"), None)
+    assert [label for label, _ in data["happened"]] == ["Log", "Waits", "Rules"]
+    assert data["happened"] == happened_lines(logged, waits_sentences(logged), None)
+    (_, grade), (_, change) = data["changes"]
+    assert (
+        grade.startswith("B: ")
+        and "off by 30 % at most" in grade
+        and change.startswith(("Adopt", "Try", "A trade", "Keep"))
+    )
+    assert data["best"]["rows"][0][2] == "baseline" and len(data["best"]["rows"]) <= 7
