@@ -121,8 +121,8 @@ def _place(engine, job, partition, now, plannable):
     least_nodes = engine.jobs.min_nodes[job]
     shape = kept_shape(engine, job, partition)
     # a job that may preempt others can start before any job ends, and a test for GPUs leaves its marks
-    may_pass_over = wants_gpus(engine.jobs, job) == 0 and not may_preempt(engine, job, partition)
-    may_pass_over = may_pass_over and not may_suspend(engine, partition)
+    may_free = may_preempt(engine, job, partition) or may_suspend(engine, partition)
+    may_pass_over = wants_gpus(engine.jobs, job) == 0 and not may_free
     time = now
     while True:
         if time == now or len(site.reservation_times) > 0:
@@ -160,11 +160,9 @@ def _place(engine, job, partition, now, plannable):
         if later > 0 and start > later:
             time = later
             continue
-        begin = start - start % step
-        end = start + limit - (start + limit) % step
         if start > now + site.settings.window:
             return NEITHER, 0, 0, 0
-        if not is_free(plans, scratch.chosen, chosen, begin, end):
+        if not is_free(plans, scratch.chosen, chosen, start - start % step, start + limit - (start + limit) % step):
             time = start
             continue
         if site.settings.stops_at_limit == 0 and over_limit(engine, job, chosen):

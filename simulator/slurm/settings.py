@@ -11,7 +11,7 @@ DEFAULTS_OF_2021, DEFAULTS_OF_2023 = (21, 8), (23, 11)
 """Versions from which on settings have other defaults: bf_max_job_test and SelectTypeParameters, then SelectType and PriorityType."""
 CONSUMED = ("cr_cpu", "cr_core", "cr_socket", "cr_memory")
 """How words of SelectTypeParameters begin that say what jobs consume."""
-NEVER = 1 << 40
+NO_END_S = 1 << 40
 """Seconds until what does not happen."""
 _OFF = ("no", "0", "false")
 
@@ -68,69 +68,83 @@ class Settings(NamedTuple):
     by_switch: int
 
 
+class _Values(NamedTuple):
+    """Settings by name, those of SchedulerParameters among them."""
+
+    by_name: Mapping[str, Setting]
+
+    def number(self, name: str, default: int = 0) -> int:
+        """A number, NO_END_S for one without end."""
+        return _number(self.by_name, name, default)
+
+    def seconds(self, name: str, default: int) -> int:
+        """NO_END_S, for a time that is none."""
+        value = self.number(name, default)
+        return value if value > 0 else NO_END_S
+
+    def has(self, name: str) -> int:
+        """1 where it is on."""
+        return int(str(self.by_name.get(name, "no")).lower() not in _OFF)
+
+
 def slurm_settings(scheduler: SchedulerSettings) -> Settings:
     """The settings with Slurm's defaults for what is not set, which depend on its version. Raises ValueError for a value that is no number
     where one is needed."""
-    values = dict(scheduler.values)
-    for word in str(values.get("schedulerparameters", "")).split(","):
+    given = dict(scheduler.values)
+    for word in str(given.get("schedulerparameters", "")).split(","):
         name, _, value = word.partition("=")
         if name:
-            values.setdefault(name.strip().lower(), value or "1")
-
-    def number(name: str, default: int) -> int:
-        return _number(values, name, default)
-
-    def seconds(name: str, default: int) -> int:
-        """Never, for a time that is none."""
-        value = number(name, default)
-        return value if value > 0 else NEVER
-
-    def has(name: str) -> int:
-        return int(str(values.get(name, "no")).lower() not in _OFF)
-
-    version = slurm_version(scheduler)
-    is_old = version < DEFAULTS_OF_2023
-    interval = seconds("bf_interval", 30)
-    enforced = str(values.get("accountingstorageenforce", "")).lower()
-    job_tests = number("bf_max_job_test", 100 if version < DEFAULTS_OF_2021 else 500)
-    whole_nodes = int("linear" in str(values.get("selecttype", "linear" if is_old else "cons_tres")))
+            given.setdefault(name.strip().lower(), value or "1")
+    values = _Values(given)
+    is_old = slurm_version(scheduler) < DEFAULTS_OF_2023
+    interval = values.seconds("bf_interval", 30)
+    enforced = str(given.get("accountingstorageenforce", "")).lower()
+    whole_nodes = int("linear" in str(given.get("selecttype", "linear" if is_old else "cons_tres")))
     return Settings(
-        backfills=int("builtin" not in str(values.get("schedulertype", "sched/backfill")) and interval < NEVER),
+        backfills=int("builtin" not in str(given.get("schedulertype", "sched/backfill")) and interval < NO_END_S),
         interval=interval,
-        window=number("bf_window", 1440) * 60,
-        resolution=max(number("bf_resolution", 60), 1),
-        most_seconds=number("bf_max_time", interval),
-        job_tests=job_tests,
-        table_rows=number("bf_node_space_size", job_tests),
-        user_jobs=number("bf_max_job_user", 0),
-        partition_jobs=number("bf_max_job_part", 0),
-        array_plans=number("bf_max_job_array_resv", 20),
-        depth=number("default_queue_depth", 100),
-        full_interval=seconds("sched_interval", 60),
-        batch_delay=number("batch_sched_delay", 3),
-        kill_wait=number("killwait", 30),
-        stops_at_limit=has("assoc_limit_stop"),
+        window=values.number("bf_window", 1440) * 60,
+        resolution=max(values.number("bf_resolution", 60), 1),
+        most_seconds=values.number("bf_max_time", interval),
+        full_interval=values.seconds("sched_interval", 60),
+        batch_delay=values.number("batch_sched_delay", 3),
+        kill_wait=values.number("killwait", 30),
+        stops_at_limit=values.has("assoc_limit_stop"),
         safe=int("safe" in enforced or "all" in enforced.split(",")),
-        basic=int("multifactor" not in str(values.get("prioritytype", "basic" if is_old else "multifactor"))),
+        basic=int("multifactor" not in str(given.get("prioritytype", "basic" if is_old else "multifactor"))),
         whole_nodes=whole_nodes,
         requeues=int(requeues_jobs(scheduler)),
-        min_age=seconds("minjobage", 300),
-        member_jobs=number("bf_max_job_assoc", 0),
-        user_partition_jobs=number("bf_max_job_user_part", 0),
-        cycle_starts=number("bf_max_job_start", 0),
-        pass_starts=number("sched_max_job_start", 0),
-        partition_depth=number("partition_job_depth", 0),
-        partition_plans=number("bf_job_part_count_reserve", 0),
-        plans_once=has("bf_one_resv_per_job"),
-        least_age=number("bf_min_age_reserve", 0),
-        least_priority=number("bf_min_prio_reserve", 0),
-        linear_width=number("bf_window_linear", 0),
-        continues=has("bf_continue"),
-        yield_us=max(number("bf_yield_interval", 2_000_000), 1),
-        sleep_us=number("bf_yield_sleep", 500_000),
+        min_age=values.seconds("minjobage", 300),
+        plans_once=values.has("bf_one_resv_per_job"),
+        least_age=values.number("bf_min_age_reserve"),
+        least_priority=values.number("bf_min_prio_reserve"),
+        linear_width=values.number("bf_window_linear"),
+        continues=values.has("bf_continue"),
+        yield_us=max(values.number("bf_yield_interval", 2_000_000), 1),
+        sleep_us=values.number("bf_yield_sleep", 500_000),
         counts_memory=int(counts_memory(scheduler, bool(whole_nodes))),
-        by_switch=int("topologyplugin" not in values or "tree" in str(values["topologyplugin"])),
+        by_switch=int("topologyplugin" not in given or "tree" in str(given["topologyplugin"])),
+        **_depths(values, slurm_version(scheduler)),
     )
+
+
+def _depths(values: _Values, version: tuple[int, int]) -> dict[str, int]:
+    """How many jobs, plans and starts a cycle or a pass looks at."""
+    job_tests = values.number("bf_max_job_test", 100 if version < DEFAULTS_OF_2021 else 500)
+    return {
+        "job_tests": job_tests,
+        "table_rows": values.number("bf_node_space_size", job_tests),
+        "user_jobs": values.number("bf_max_job_user"),
+        "partition_jobs": values.number("bf_max_job_part"),
+        "array_plans": values.number("bf_max_job_array_resv", 20),
+        "depth": values.number("default_queue_depth", 100),
+        "member_jobs": values.number("bf_max_job_assoc"),
+        "user_partition_jobs": values.number("bf_max_job_user_part"),
+        "cycle_starts": values.number("bf_max_job_start"),
+        "pass_starts": values.number("sched_max_job_start"),
+        "partition_depth": values.number("partition_job_depth"),
+        "partition_plans": values.number("bf_job_part_count_reserve"),
+    }
 
 
 def counts_memory(scheduler: SchedulerSettings, is_linear: bool) -> bool:
@@ -174,7 +188,7 @@ def enforces_limits(scheduler: SchedulerSettings) -> bool:
 def _number(values: Mapping[str, Setting], name: str, default: int) -> int:
     value = str(values.get(name, default)).strip().lower().removesuffix(" sec")
     if value in ("unlimited", "infinite"):
-        return NEVER
+        return NO_END_S
     try:
         return int(float(value))
     except ValueError:

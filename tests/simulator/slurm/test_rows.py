@@ -1,4 +1,4 @@
-"""Tests of simulator/slurm: rows. And of rules that a setting of slurm.conf switches on."""
+"""Tests of simulator/slurm/rows, and of rules that a setting of slurm.conf switches on."""
 
 from __future__ import annotations
 
