@@ -125,12 +125,17 @@ def prime_spans(values: Mapping[str, Setting], first_s: int, last_s: int, clock_
         if parts:
             begin, end = (int(text[:2]) * 60 + int(text[2:]) for text in parts.groups()[1:])
             gates.append(Gate(tuple(_DAYS.index(day) for day in parts[1].split(",")), begin, end, timezone=zone))
-    holidays = set(str(values.get("holidays", "")).replace(",", " ").split())
+    holidays = {_holiday(text) for text in str(values.get("holidays", "")).replace(",", " ").split()}
     spans = [(begin, end) for begin, end, _ in closed_spans(gates, first_s, last_s, clock_s)]
     local = ZoneInfo(zone)
-    return _merged(
-        span for span in spans if datetime.fromtimestamp(span[0] + clock_s, local).date().isoformat() not in holidays
-    )
+    return _merged(span for span in spans if datetime.fromtimestamp(span[0] + clock_s, local).date() not in holidays)
+
+
+def _holiday(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"holidays: expected dates such as 2026-12-25, got {text!r}") from None
 
 
 def _borders_of_prime_time(prime: Sequence[_Span], values: Mapping[str, Setting]) -> dict[int, int]:
@@ -173,7 +178,8 @@ def _windows(shut: Sequence[_Span], borders: Sequence[dict[int, int]], last_s: i
     edges = sorted({second for span in shut for second in span} | {second for each in borders for second in each})
     if not edges:
         return []
-    seconds, windows = [list(each) for each in borders], []
+    seconds = [list(each) for each in borders]
+    windows: list[tuple[int, int, int]] = []
     for begin, end in pairwise(sorted({-FOREVER, *edges, last_s})):
         place = bisect_right(shut, (begin, FOREVER)) - 1
         if begin >= last_s or (place >= 0 and begin < shut[place][1]):
