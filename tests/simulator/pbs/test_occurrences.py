@@ -236,7 +236,7 @@ def test_a_queue_for_other_hours_is_open_on_a_holiday() -> None:
         ValueError, match="prime_time: expected days and hours such as `MO,TU 0600-1730`, got 'MO 6-17'"
     ):
         prime_spans({"prime_time": "MO 6-17"}, 0, DAY)
-    with pytest.raises(ValueError, match="holidays: expected dates such as 2026-12-25, got '25.12'"):
+    with pytest.raises(ValueError, match=r"holidays: expected dates such as 2026-12-25, got '25\.12'"):
         prime_spans({"prime_time": "MO 0600-1700", "holidays": "2026-01-01, 25.12"}, 0, DAY)
 
 
