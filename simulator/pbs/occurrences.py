@@ -5,6 +5,7 @@ Rules: docs/reference/pbs.md, "Reservations and hours".
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -23,6 +24,9 @@ _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _WORKING, _FREE = (0, 1, 2, 3, 4), (5, 6)
 _NAMED = {"daily": "FREQ=DAILY", "weekly": "FREQ=WEEKLY"}
 _ON = {"weekday": _WORKING, "weekend": _FREE}
+_PRIME = re.compile(
+    r"((?:MO|TU|WE|TH|FR|SA|SU)(?:,(?:MO|TU|WE|TH|FR|SA|SU))*) +([01][0-9][0-5][0-9]|2[0-3][0-5][0-9])-([0-2][0-9][0-5][0-9])"
+)
 _Span = tuple[int, int]
 _WEEK_S = 8 * 86_400
 """Long enough for any day of the week to come again."""
@@ -108,22 +112,30 @@ def is_dedicated(one: AdvanceReservation) -> bool:
 def prime_spans(values: Mapping[str, Setting], first_s: int, last_s: int, clock_s: int = 0) -> list[_Span] | None:
     """The spans of prime time between two seconds, in order, without those that begin on a holiday. None where the settings have no hours.
 
-    They are in `prime_time`, such as `MO,TU 0600-1730; SA 0000-2400`, with `prime_time_zone`, and dates in `holidays`."""
+    They are in `prime_time`, such as `MO,TU 0600-1730; SA 0000-2400`, with `prime_time_zone`, and dates in `holidays`.
+    Raises ValueError for hours in another form."""
     if "prime_time" not in values:
         return None
     zone = str(values.get("prime_time_zone", "UTC"))
     gates = []
     for part in str(values["prime_time"]).split(";"):
-        days, _, hours = part.strip().partition(" ")
-        if hours:
-            begin, end = (int(text[:2]) * 60 + int(text[2:]) for text in hours.split("-"))
-            gates.append(Gate(tuple(_DAYS.index(day) for day in days.split(",")), begin, end, timezone=zone))
-    holidays = set(str(values.get("holidays", "")).replace(",", " ").split())
+        parts = _PRIME.fullmatch(part.strip())
+        if parts is None and part.strip():
+            raise ValueError(f"prime_time: expected days and hours such as `MO,TU 0600-1730`, got {part.strip()!r}")
+        if parts:
+            begin, end = (int(text[:2]) * 60 + int(text[2:]) for text in parts.groups()[1:])
+            gates.append(Gate(tuple(_DAYS.index(day) for day in parts[1].split(",")), begin, end, timezone=zone))
+    holidays = {_holiday(text) for text in str(values.get("holidays", "")).replace(",", " ").split()}
     spans = [(begin, end) for begin, end, _ in closed_spans(gates, first_s, last_s, clock_s)]
     local = ZoneInfo(zone)
-    return _merged(
-        span for span in spans if datetime.fromtimestamp(span[0] + clock_s, local).date().isoformat() not in holidays
-    )
+    return _merged(span for span in spans if datetime.fromtimestamp(span[0] + clock_s, local).date() not in holidays)
+
+
+def _holiday(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"holidays: expected dates such as 2026-12-25, got {text!r}") from None
 
 
 def _borders_of_prime_time(prime: Sequence[_Span], values: Mapping[str, Setting]) -> dict[int, int]:
@@ -166,7 +178,8 @@ def _windows(shut: Sequence[_Span], borders: Sequence[dict[int, int]], last_s: i
     edges = sorted({second for span in shut for second in span} | {second for each in borders for second in each})
     if not edges:
         return []
-    seconds, windows = [list(each) for each in borders], []
+    seconds = [list(each) for each in borders]
+    windows: list[tuple[int, int, int]] = []
     for begin, end in pairwise(sorted({-FOREVER, *edges, last_s})):
         place = bisect_right(shut, (begin, FOREVER)) - 1
         if begin >= last_s or (place >= 0 and begin < shut[place][1]):

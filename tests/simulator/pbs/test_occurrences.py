@@ -232,6 +232,12 @@ def test_a_queue_for_other_hours_is_open_on_a_holiday() -> None:
     asked = [asking(130, 4, 60, queue="high"), asking(DAY + 130, 4, 60, queue="high")]
     assert starts_on(site, asked, [5, 5]) == [300, DAY + 130]
     assert prime_spans(PRIME, 0, 2 * DAY) == [(120, 300)] and prime_spans({}, 0, DAY) is None
+    with pytest.raises(
+        ValueError, match="prime_time: expected days and hours such as `MO,TU 0600-1730`, got 'MO 6-17'"
+    ):
+        prime_spans({"prime_time": "MO 6-17"}, 0, DAY)
+    with pytest.raises(ValueError, match=r"holidays: expected dates such as 2026-12-25, got '25\.12'"):
+        prime_spans({"prime_time": "MO 0600-1700", "holidays": "2026-01-01, 25.12"}, 0, DAY)
 
 
 def test_a_job_that_would_cross_into_other_hours_is_planned_for_them() -> None:

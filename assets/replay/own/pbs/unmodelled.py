@@ -72,9 +72,18 @@ def _of_settings(cluster: ClusterDescription) -> Iterator[str]:
 def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
     if cluster.licences:
         yield f"resources of the server {', '.join(cluster.licences)}: jobs would wait for them"
+    if any(len(key.split()) > 2 and key.split()[2].lower() != "total" for key in _node_keys(cluster)):
+        yield f"node_sort_key={cluster.scheduler.values['node_sort_key']}: nodes would come by what is free or used at the moment"
+    hosts = len({node.host or node.name for node in cluster.nodes})
+    if hosts < len(cluster.nodes):
+        yield f"{len(cluster.nodes)} vnodes of {hosts} hosts: a chunk that fits on none of them alone would be broken over those of a host"
     away = sum(bool(node.absences) for node in cluster.nodes)
     if away:
         yield f"times in which {away} nodes were down or drained"
+
+
+def _node_keys(cluster: ClusterDescription) -> list[str]:
+    return str(cluster.scheduler.values.get("node_sort_key", "")).strip('"').split(",")
 
 
 def _of_limits(cluster: ClusterDescription) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,12 @@ def test_rules_without_a_model_are_named() -> None:
     assert "1 limit on queued jobs: the log has only accepted jobs" in words and "round_robin" not in words
     soft = Limit("cluster", "", "running", "user", "jobs", 10, is_soft=True)
     assert unmodelled_by_pbs(pbs_site((COUNTED, soft), backfill_prime=True, prime_time="MO 0600-1730")) == []
+    plain = pbs_site(node_sort_key='"ncpus HIGH unused"')
+    parts = replace(plain, nodes=tuple(replace(node, host="h") for node in plain.nodes))
+    assert [rule.partition(":")[0].partition("=")[0] for rule in unmodelled_by_pbs(parts)] == [
+        "node_sort_key",
+        "4 vnodes of 1 hosts",
+    ]
     orders = pbs_site(preempt_order="SCR 80 S", preempt_prio="express_queue, fairshare+normal_jobs, normal_jobs")
     assert [rule.partition(":")[0] for rule in unmodelled_by_pbs(orders)] == ["preempt_order=SCR 80 S", "preempt_prio"]
 
