@@ -26,18 +26,16 @@ from papers.markdown import markdown
 from simulator.cluster.requests import Request
 from simulator.metrics.metrics import SIZE_CLASSES, size_classes
 from simulator.slurm.replaying import Phases
-from studies.judging.limited import HOUR_S, RULED_LOGS, SHARED, RuledLog, trace_of
+from studies.judging.limited import RULED_LOGS, SHARED, RuledLog, trace_of
 from studies.slurm.micro_cluster import micro_groups, micro_requests, replay_micro
 
 SEARCHED_LOGS = (*RULED_LOGS, RuledLog("CTC-SP2", "swf/CTC-SP2-1996-3.1-cln.swf.gz", 338, ""))
 LETTERS_HEADING = ("log", "part", "jobs", "rank", "mean / log", *WAIT_FIGURES)
-RULES_HEADING = ("log", "replay", "rank", "mean wait, h", "mean / log", "p95, h", "p95 / log", "grade")
+RULES_HEADING = ("log", "replay", "rank", "mean / log", "p95 / log", "grade")
 
 
 def rows_of_rules(name: str, identification: Identification) -> Iterator[list[str]]:
-    """The rows of a log: what users waited, and the replays."""
-    logged = identification.before
-    yield [name, "*the log*", "", _hours(logged.logged_wait_s), "", _hours(logged.logged_p95_wait_s), "", ""]
+    """The rows of a log: its replays."""
     yield [name, "no rules", *_agreement_cells(identification.before)]
     if identification.rules:
         yield [name, "rules", *_agreement_cells(identification.after)]
@@ -92,29 +90,25 @@ def _submission(pair: tuple[Request, tuple[int, int]]) -> int:
 
 
 def best_rows(rows: list[list[str]]) -> Iterator[list[str]]:
-    """A row for each log and figure: the letter of all jobs, the best one of a part, and the parts that have it."""
+    """A row for each log: the best letter of all its parts by figure, and the parts with an A or a B."""
     for name in dict.fromkeys(row[0] for row in rows):
-        own = [row for row in rows if row[0] == name]
+        best, having = [], []
         for place, figure in enumerate(WAIT_FIGURES, len(LETTERS_HEADING) - len(WAIT_FIGURES)):
-            best = min((row[place] for row in own), key=GRADES.index)
-            having = [row[1] for row in own if row[place] == best] if best in GRADES[:2] else []
-            yield [name, figure, own[0][place], best, ", ".join(having)]
+            own = {row[1]: row[place] for row in rows if row[0] == name}
+            best.append(min(own.values(), key=GRADES.index))
+            good = [part for part, letter in own.items() if letter in GRADES[:2]]
+            having += [f"{figure}: {', '.join(good)}"] if good else []
+        yield [name, *best, "; ".join(having)]
 
 
 def _agreement_cells(agreement: Agreement) -> list[str]:
     rank = agreement.rank_correlation
     return [
         "" if rank is None else f"{rank:.2f}",
-        _hours(agreement.replayed_wait_s),
         f"{agreement.replayed_wait_s / agreement.logged_wait_s:.2f}",
-        _hours(agreement.replayed_p95_wait_s),
         f"{agreement.replayed_p95_wait_s / agreement.logged_p95_wait_s:.2f}",
         agreement.grade or "none",
     ]
-
-
-def _hours(seconds: float) -> str:
-    return f"{seconds / HOUR_S:.1f}"
 
 
 def main() -> None:
@@ -141,7 +135,7 @@ def main() -> None:
     micro = SHARED.parent / "clusters" / "ub-micro"
     letters += micro_rows(micro) if micro.exists() else ()
     print("\nbest letters\n")
-    print(markdown(["log", "figure", "all jobs", "best part", "parts with A or B"], best_rows(letters)))
+    print(markdown(["log", *WAIT_FIGURES, "parts with A or B"], best_rows(letters)))
     print("\nletters\n")
     print(markdown(list(LETTERS_HEADING), letters))
     print("\ncost\n")
