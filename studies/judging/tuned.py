@@ -1,7 +1,7 @@
 """What `tracehouse tune` finds: `python -m studies tuned [PART]`.
 
-real: a week of UB-HPC under its own Slurm, and IU Mason with a limit of ten running jobs a user. planted: made-up clusters with one bad
-setting each, of which the better one is known. Without PART all. Every replay is stored, so that a killed study goes on where it was.
+mason: IU Mason with a limit of ten running jobs a user. ub_hpc: a week of UB-HPC under its own Slurm. planted: made-up clusters with one
+bad setting each, of which the better one is known. Every replay is stored, so that a killed study goes on where it was.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +55,8 @@ PLANTED_JOBS, PLANTED_LIMIT = 800, 2
 BETTER = (f"qos.{QOS}.maxjobspu=8",)
 """The better setting that is known."""
 RUNS_HERE = 3
+COST = "cost"
+"""The title of the table of what a replay takes."""
 UB_SETTINGS = {
     "no QOS has a priority": tuple(
         f"qos.{name}.Priority=0" for name in ("supporters", "priority", "priority-supporters")
@@ -201,7 +203,7 @@ def planted_rows() -> Iterator[list[str]]:
     yield ["all", "", "", "", f"{reached} of {len(SEEDS)} reach it", ""]
 
 
-def real_rows(tunable: Tunable, knobs: tuple[Knob, ...], known: dict[str, Edits]) -> Iterator[list[str]]:
+def real_rows(tunable: Tunable, knobs: tuple[Knob, ...], settings: Mapping[str, Edits]) -> Iterator[list[str]]:
     """What was searched on a log, random settings, and settings that are known."""
     replays, tuned = searched(tunable, knobs)
     for part, compared in (("first half", tuned.first), ("later half", tuned.later)):
@@ -215,7 +217,7 @@ def real_rows(tunable: Tunable, knobs: tuple[Knob, ...], known: dict[str, Edits]
         kept = f"{tuned.random.keep_guards:.0%} keep all"
         words = [" ".join((f"{middle:.2f}", f"({low:.2f} to {high:.2f})")) for low, middle, high in spreads]
         yield [tunable.name, "random settings, later half", *words, kept, f"{tuned.share_as_good:.0%} as good"]
-    for name, edits in known.items():
+    for name, edits in settings.items():
         yield [tunable.name, f"{name}, later half", *_figures(on_later_half(replays, edits, 1)), ""]
     for edit in tuned.edits:
         yield [tunable.name, f"`{edit}`", "", "", "", ""]
@@ -244,22 +246,24 @@ def cost_row(tunable: Tunable) -> list[str]:
 
 def main() -> None:
     """Prints the tables of all parts, or of those that are named."""
-    parts = sys.argv[1:] or ["real", "planted"]
-    if "real" in parts:
-        if not (SHARED / "traces" / "clusters").exists():
-            sys.exit(
-                f"{SHARED / 'traces' / 'clusters'}: the logs are not there; name the folder with TRACEHOUSE_SHARED"
-            )
-        lines, costs = [], []
-        for made, known in ((iu_mason(), {}), (ub_hpc_week(), UB_SETTINGS)):
-            lines += real_rows(*made, known)
-            costs.append(cost_row(made[0]))
-        print(markdown(list(REAL_HEADING), lines))
-        print("\ncost\n")
-        print(markdown(["log", "jobs", "CPU-seconds of the first half", "of the whole log"], costs), flush=True)
-    if "planted" in parts:
-        print("\nplanted\n")
-        print(markdown(list(PLANTED_HEADING), list(planted_rows())))
+    parts = sys.argv[1:] or ["mason", "ub_hpc", "planted"]
+    logs = {"mason": (iu_mason, {}), "ub_hpc": (ub_hpc_week, UB_SETTINGS)}
+    if not (SHARED / "traces" / "clusters").exists() and set(parts) & set(logs):
+        sys.exit(f"{SHARED / 'traces' / 'clusters'}: the logs are not there; name the folder with TRACEHOUSE_SHARED")
+    for part in parts:
+        if len(parts) > 1:
+            print(f"\n{part}\n")
+        if part == "planted":
+            print(markdown(list(PLANTED_HEADING), list(planted_rows())))
+            continue
+        make, settings = logs[part]
+        tunable, knobs = make()
+        print(markdown(list(REAL_HEADING), list(real_rows(tunable, knobs, settings))))
+        print(f"\n{COST}\n")
+        print(
+            markdown(["log", "jobs", "CPU-seconds of the first half", "of the whole log"], [cost_row(tunable)]),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ PRINTED = (
     "repositories", "confirmed", "agreement", "engine", "identified", "limited", "planted_grades", "planted_rules",
     "pbs_decisions", "pbs_free_replays", "searched",
     "slurm_decisions", "slurm_passes", "slurm_priorities", "slurm_reasons", "slurm_free_runs", "slurm_repeats",
-    "slurm_micro_cluster", "slurm_hpc_week", "what_if_changes", "start_times", "tuned real", "tuned planted",
+    "slurm_micro_cluster", "slurm_hpc_week", "what_if_changes", "start_times", "tuned mason", "tuned planted", "tuned ub_hpc",
 )  # fmt: skip
 """Those whose printed tables are published, the fault campaign and the speed of replays. A second word is a part of a study."""
 OF_PAPERS = {
