@@ -197,10 +197,8 @@ def chosen_waits(
         rows = rows.filter(pl.col("submit_s") >= bounds[0], pl.col("submit_s") < bounds[1])
         words.append(of_period)
     if rows.is_empty():
-        first, last = (
-            datetime.fromtimestamp(each, UTC).date()
-            for each in (causes.jobs["submit_s"].min(), causes.jobs["submit_s"].max())
-        )
+        seconds = causes.jobs["submit_s"].to_numpy()
+        first, last = (datetime.fromtimestamp(int(each), UTC).date() for each in (seconds.min(), seconds.max()))
         raise ValueError(f"no such job of {source!r} was submitted in {of_period}: the log is of {first} to {last}")
     return rows, ", ".join(words)
 
