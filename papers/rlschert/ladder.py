@@ -51,10 +51,9 @@ def train_ladder(task: LadderTask, on_iteration: Callable[[IterationReport], Non
     policies: dict[Scheduler, RLSchertPolicy] = {}
     trained = []
     for (name, kill), setting in task.settings.items():
-        kills = kill == "learned"
-        teacher = policies["RLSchert", "none"] if kills else None
+        teacher = policies["RLSchert", "none"] if kill == "learned" else None
         policy, curve = train_rlschert(
-            task.pool, task.validation, setting, task.options, task.seed, kills, teacher, on_iteration
+            task.pool, task.validation, setting, task.options, task.seed, teacher, on_iteration
         )
         policies[name, kill] = policy
         trained.append(TrainedScheduler(task.experiment, name, kill, task.seed, policy, curve))

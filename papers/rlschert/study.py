@@ -54,16 +54,14 @@ def training() -> None:
     print(
         f"\n{'RLSchert, training':<20}{'iterations':>12}{'CPU-s':>8}{'validated slowdown':>20}{'within 5 % after, CPU-s':>26}"
     )
-    for name, kills in (("without killing", False), ("learned killing", True)):
+    for name in ("without killing", "learned killing"):
         begin, validated = time.process_time(), list[tuple[float, float]]()
 
         def keep(report: IterationReport, begin: float = begin, kept: list[tuple[float, float]] = validated) -> None:
             if report.validation is not None:
                 kept.append((time.process_time() - begin, report.validation))
 
-        teacher, _ = train_rlschert(
-            pool, validation, Setting(), options, 1, kills=kills, teacher=teacher, on_iteration=keep
-        )
+        teacher, _ = train_rlschert(pool, validation, Setting(), options, 1, teacher, keep)
         best = min(cost for _, cost in validated)
         soon = next(seconds for seconds, cost in validated if cost <= 1.05 * best)
         print(f"{name:<20}{options.iterations:>12}{validated[-1][0]:>8.0f}{best:>20.2f}{soon:>26.0f}")
@@ -79,7 +77,7 @@ def completion_curve() -> None:
         if report.validation is not None:
             curve[report.iteration] = report.validation
 
-    train_rlschert(pool, validation, setting, options, 1, kills=False, on_iteration=keep)
+    train_rlschert(pool, validation, setting, options, 1, on_iteration=keep)
     rules = {name: run_heuristic_on(validation, setting, name).completions().mean() for name in HEURISTICS}
     shown = [iteration for iteration in SHOWN_ITERATIONS if iteration in curve]
     cells = [f"{value:.1f}" for value in (*(curve[iteration] for iteration in shown), *rules.values())]
@@ -103,7 +101,7 @@ def table_3() -> None:
         def keep(report: IterationReport, ends: list[float] = ends) -> None:
             ends.append(time.process_time())
 
-        train_rlschert(pool, validation, Setting(), options, 1, kills=False, on_iteration=keep)
+        train_rlschert(pool, validation, Setting(), options, 1, on_iteration=keep)
         one = float(np.median(np.diff(ends)))
         lines.append([f"{ALGORITHMS[algorithm]}, {LAYERS[network]}", f"{one:.1f}", f"{one * 250 / 3600:.2f}"])
     titles = ["network", "CPU-seconds an iteration", "CPU-hours for 250 iterations, one seed"]
@@ -164,7 +162,7 @@ def train_networks(folder: Path, iterations: int = PAPER_OPTIONS.iterations, onl
                 print(f"{name}, iteration {report.iteration}: {report.validation:.2f}, {spent:.0f} CPU-s", flush=True)
 
         file = folder / f"{image.file}.pt"
-        train_rlschert(pool, validation, image.setting, options, 1, image.kills, teacher, show, file)
+        train_rlschert(pool, validation, image.setting, options, 1, teacher, show, file)
 
 
 def keep_networks(folder: Path, target: Path = KEPT_NETWORKS) -> None:

@@ -81,18 +81,17 @@ def train_rlschert(
     setting: Setting,
     options: RLSchertOptions,
     seed: int,
-    kills: bool = False,
     teacher: RLSchertPolicy | None = None,
     on_iteration: Callable[[IterationReport], None] = lambda report: None,
     checkpoint: Path | None = None,
 ) -> tuple[RLSchertPolicy, list[IterationReport]]:
     """Trains one policy on sequences drawn from `pool`, and keeps the one with the best validation.
 
-    kills: whether it may kill. teacher: the policy whose selections are imitated first, together with the rule that kills. Without
-    one there is no imitation. What is tried on `validation`, and kept, is an average of the network's weights over the last
+    teacher: the policy whose selections are imitated first, together with the rule that kills. Without one there is no imitation, and the
+    policy only selects. What is tried on `validation`, and kept, is an average of the network's weights over the last
     iterations. The same arguments and seed give the same policy. checkpoint: a file that an interrupted training goes on from.
     """
-    return _Learner(pool, validation, setting, options, seed, kills, teacher).trained(checkpoint, on_iteration)
+    return _Learner(pool, validation, setting, options, seed, teacher).trained(checkpoint, on_iteration)
 
 
 class _Learner:
@@ -105,9 +104,9 @@ class _Learner:
         setting: Setting,
         options: RLSchertOptions,
         seed: int,
-        kills: bool,
         teacher: RLSchertPolicy | None,
     ) -> None:
+        kills = teacher is not None
         torch.set_num_threads(1)
         self._pool, self._validation, self._setting = pool, validation, setting
         self._options, self._teacher, self._seed = options, teacher, seed
@@ -141,7 +140,7 @@ class _Learner:
         digest = hashlib.sha256(b"".join(np.ascontiguousarray(column).tobytes() for column in self._pool))
         for weights in self._teacher.network.state_dict().values() if self._teacher else ():
             digest.update(weights.numpy().tobytes())
-        settings = [asdict(self._setting), self._options.model_dump(), self._seed, self._policy.kills]
+        settings = [asdict(self._setting), self._options.model_dump(), self._seed]
         digest.update(json.dumps(settings, sort_keys=True).encode())
         return digest.hexdigest()
 

@@ -353,7 +353,7 @@ def test_only_a_policy_that_may_kill_kills_and_teachers_are_followed(taught: Tau
     pool, validation, teacher = taught
     assert teacher.run(validation, Setting()).kills.sum() == 0
     options = SMALL.model_copy(update={"iterations": 6, "teacher_iterations": 4, "rate": 1e-2, "teacher_weight": 5.0})
-    policy, curve = train_rlschert(pool, validation, Setting(), options, 1, kills=True, teacher=teacher)
+    policy, curve = train_rlschert(pool, validation, Setting(), options, 1, teacher)
     assert [report.teacher_weight for report in curve] == pytest.approx([5.0, 3.75, 2.5, 1.25, 0, 0])
     assert policy.kills
     assert policy.run(validation, Setting()).over.all()
@@ -363,9 +363,7 @@ def test_imitation_brings_a_policy_to_its_teachers(taught: Taught) -> None:
     """On what it sees itself; random choices agree in less than half of the decisions."""
     pool, validation, teacher = taught
     told = {"iterations": 15, "teacher_iterations": 1000, "rate": 1e-2, "teacher_weight": 50.0, "validate_every": 15}
-    policy, _ = train_rlschert(
-        pool, validation, Setting(), SMALL.model_copy(update=told), 1, kills=True, teacher=teacher
-    )
+    policy, _ = train_rlschert(pool, validation, Setting(), SMALL.model_copy(update=told), 1, teacher)
     cluster = SlotCluster(validation, Setting())
     cluster.begin()
     agreed, shown = [], np.zeros((8, KILLABLE), dtype=np.bool_)
