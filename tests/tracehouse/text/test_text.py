@@ -58,7 +58,7 @@ def test_declared_found_and_unknown_are_told_apart() -> None:
     assert lines[1] == "  1. Each user has at most 10 running jobs: seen for 31 of 34 that could have had more."
     text = "\n".join(lines)
     assert "declared  hours" in text and "found     1 above" in text
-    assert "unknown   size, order, backfilling (nothing better than what replays assume); memory" in text
+    assert "unknown   size, order, backfilling, cycle (nothing better than what replays assume); memory" in text
     assert "search    7 of at most 400 replays, 1 candidates rejected" in text and "neighbouring months" in text
     assert "Jobs start in the order of SJF. Rejected: the waits fit no better." in identification_text(
         "mine", RESULT, True, None
