@@ -85,6 +85,11 @@ def report_path(source: str) -> Path:
     return data_folder() / "reports" / f"{source}.html"
 
 
+def tuning_folder(source: str) -> Path:
+    """Where the replays of a search for settings are stored."""
+    return data_folder() / "tuning" / source
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file that appears complete or not at all, whatever other processes do, and whether or not the disk is full.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 import sql
-from assets.common.storage import artefacts_folder, data_folder, report_path
+from assets.common.storage import artefacts_folder, data_folder, report_path, tuning_folder
 from assets.ingest.ledger import read_ledger
 from assets.ingest.reading import Reader
 from assets.ingest.rows import remove_file
@@ -48,6 +48,7 @@ def source_files(source: str, with_history: bool) -> list[Path]:
     A log and a folder of VASP runs of one name share them.
     """
     paths = [report_path(source), *sorted(report_path(source).parent.glob(f"{glob.escape(source)}@*.html"))]
+    paths.append(tuning_folder(source))
     paths += [
         path
         for path in sorted((data_folder() / "logs").glob("*"))

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from assets.common.progress import say_if_slow
+from assets.common.storage import tuning_folder
 from assets.replay.loading import is_path
 from assets.replay.scenarios.base_configuration import base_configuration
 from assets.replay.tuning.guards import Guards
 from assets.replay.tuning.knobs import knobs_text, read_knobs
 from assets.replay.tuning.source_replays import tunable_source
-from assets.replay.tuning.tunable import StoredReplays, tuning_folder
+from assets.replay.tuning.tunable import StoredReplays
 from assets.replay.tuning.tuned import TRIALS, TunedSettings, tuned_settings
 from tracehouse.text.tuning_text import headline, tuned_text
 

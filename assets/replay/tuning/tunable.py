@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assets.common.storage import data_folder, write_whole
+from assets.common.storage import write_whole
 from models.runtime.scores import USER_CLASSES, user_classes
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
@@ -95,11 +95,6 @@ class StoredReplays:
         packed = io.BytesIO()
         np.savez_compressed(packed, wait_s=waits)
         write_whole(self.folder / f"{name}.npz", packed.getvalue())
-
-
-def tuning_folder(source: str) -> Path:
-    """Where the replays of a source are stored."""
-    return data_folder() / "tuning" / source
 
 
 def classes_of(rows: pl.DataFrame, user: IntArray, procs: IntArray, cluster_procs: int) -> dict[str, Classes]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sql
-from assets.common.storage import data_folder, report_path
+from assets.common.storage import data_folder, report_path, tuning_folder
 from assets.ingest.reading import reader_of
 from assets.ingest.removal import (
     HISTORIES,
@@ -37,6 +37,7 @@ def test_files_are_those_of_the_source_alone(tmp_path: Path, monkeypatch: pytest
     ours = [
         report_path("a"),
         report_path("a@2026-01"),
+        tuning_folder("a") / "replay.npz",
         data_folder() / "logs/a-0123456789ab/log.swf",
         data_folder() / "models" / "a" / "m.json",
     ]
@@ -44,8 +45,8 @@ def test_files_are_those_of_the_source_alone(tmp_path: Path, monkeypatch: pytest
     for path in ours + others:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    assert source_files("a", with_history=False) == [*ours[:2], ours[2].parent]
-    assert source_files("a", with_history=True) == [*ours[:2], ours[2].parent, ours[3].parent]
+    assert source_files("a", with_history=False) == [*ours[:2], ours[2].parent, ours[3].parent]
+    assert source_files("a", with_history=True) == [*ours[:2], *(path.parent for path in ours[2:])]
 
 
 def test_rows_of_a_source_go_and_others_stay(tmp_path: Path) -> None:
