@@ -9,6 +9,7 @@ by the spread of our replays over their phases, or as far as two real runs of th
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +19,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.replay.changes.configuration import edited_cluster
-from simulator.slurm.replaying import Phases
-from simulator.slurm.settings import slurm_settings
 from studies.pbs.free_replays import replay_recorded
 from studies.pbs.recorded_runs import read_recorded_run
 from studies.planted.golden_pairs import PBS_RUNS, PBS_SECOND_S, SLURM_RUNS
@@ -82,14 +81,16 @@ SCHEMA_OF_CHANGES = {
 @dataclass(frozen=True)
 class RecordedSide:
     """One recorded run. groups: by kind, the group of each job. real: waits, seconds, NaN for a job that never started. replays: the waits
-    under a cluster in each phase, (phases, jobs). files: its configuration."""
+    under a cluster in each phase, (phases, jobs), with the first cycle of backfilling so many seconds after the first job. files: its
+    configuration. first_cycle_s: when that cycle came in the run, which depends on when its controller was started, and on no setting."""
 
     name: str
     cluster: ClusterDescription
     groups: Mapping[str, NDArray[np.str_]]
     real: FloatArray
-    replays: Callable[[ClusterDescription], FloatArray]
+    replays: Callable[[ClusterDescription, int], FloatArray]
     files: Sequence[Path]
+    first_cycle_s: int = 1
 
 
 def slurm_side(name: str) -> RecordedSide:
@@ -99,14 +100,9 @@ def slurm_side(name: str) -> RecordedSide:
     submit = np.array([job.request.submit_s for job in run.jobs], dtype=np.float64)
     nodes = np.array([max(job.request.min_nodes, 1) for job in run.jobs])
 
-    def replays(cluster: ClusterDescription) -> FloatArray:
+    def replays(cluster: ClusterDescription, first_cycle_s: int) -> FloatArray:
         asked = replace(run, cluster=cluster)
-        interval_s = slurm_settings(cluster.scheduler).interval
-        # nobody knows when the first cycle of backfilling comes: it is drawn, as `tracehouse what-if` does
-        phases = [
-            replace(phases_of(run, seed), cycle_s=max(1, Phases.drawn(seed, interval_s).cycle_s))
-            for seed in range(PHASES)
-        ]
+        phases = [replace(phases_of(run, seed), cycle_s=first_cycle_s) for seed in range(PHASES)]
         starts = np.stack([replay_golden(asked, each) for each in phases])
         return np.where(starts >= 0, starts - submit, np.nan)
 
@@ -118,8 +114,11 @@ def slurm_side(name: str) -> RecordedSide:
         "size": _sizes(nodes),
     }
     real = np.array([np.nan if job.start_s is None else job.start_s for job in run.jobs]) - submit
+    cycles = [event.cycle.time - submit.min() for event in run.events if event.cycle is not None]
+    first_cycle_s = next((max(1, math.ceil(after)) for after in cycles if after >= 0), 1)
     files = [path for each in CONFIGURATION if (path := folder / f"{each}.gz").exists()]
-    return RecordedSide(name, run.cluster, {k: np.array(v) for k, v in groups.items()}, real, replays, files)
+    named = {kind: np.array(names) for kind, names in groups.items()}
+    return RecordedSide(name, run.cluster, named, real, replays, files, first_cycle_s)
 
 
 def pbs_side(name: str) -> RecordedSide:
@@ -128,7 +127,7 @@ def pbs_side(name: str) -> RecordedSide:
     run = read_recorded_run(folder)
     submit = np.array([each.job.submit_s for each in run.jobs], dtype=np.float64)
 
-    def replays(cluster: ClusterDescription) -> FloatArray:
+    def replays(cluster: ClusterDescription, _first_cycle_s: int) -> FloatArray:
         asked = replace(run, cluster=cluster)
         starts = np.stack([replay_recorded(asked, seed) for seed in range(PHASES)])
         return np.where(starts >= 0, starts - submit, np.nan) * PBS_SECOND_S
@@ -160,7 +159,7 @@ def what_if_changes(sides: Sequence[RecordedSide], scheduler: str) -> pl.DataFra
 def _rows(before: RecordedSide, after: RecordedSide, scheduler: str) -> Iterator[tuple[object, ...]]:
     cluster = edited_cluster(before.cluster, [str(path) for path in after.files])
     changes = changed_values(before.cluster, cluster)
-    now, then = before.replays(before.cluster), before.replays(cluster)
+    now, then = before.replays(before.cluster, before.first_cycle_s), before.replays(cluster, after.first_cycle_s)
     both = ~(np.isnan(before.real) | np.isnan(after.real) | np.isnan(now).any(axis=0) | np.isnan(then).any(axis=0))
     everybody = {"all": np.full(len(both), "all")}
     for kind, names in {**everybody, **before.groups}.items():

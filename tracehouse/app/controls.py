@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from assets.replay.loading import catalogue_source
@@ -135,7 +136,7 @@ def _slurm_controls(cluster: ClusterDescription) -> Iterator[Control]:
         for key, (written, label) in WEIGHTS.items():
             now = values.get(key)
             if isinstance(now, int) and now > 0:
-                yield _amount(key, label, now, lambda value, written=written: f"{written}={value}")
+                yield _amount(key, label, now, partial("{}={}".format, written))
         half_life = values.get("prioritydecayhalflife", 7 * _DAY_S)
         if isinstance(half_life, int) and half_life >= _DAY_S:
             days = half_life // _DAY_S
@@ -153,7 +154,7 @@ def _slurm_controls(cluster: ClusterDescription) -> Iterator[Control]:
     ):
         now = values.get(key, usual)
         if isinstance(now, int) and now > 0 and values.get("schedulertype") != "sched/builtin":
-            yield _amount(key, label, now, lambda value, key=key: f"{key}={value}", unit, 1)
+            yield _amount(key, label, now, partial("{}={}".format, key), unit, 1)
     yield _nodes(cluster, _slurm_nodes)
     forms = {
         (form.counts, form.each, form.resource): option for option, form in LIMIT_FORMS.items() if not form.is_least
@@ -165,9 +166,7 @@ def _slurm_controls(cluster: ClusterDescription) -> Iterator[Control]:
             start = f"{limit.owner}.{limit.owner_name}.{option}=" + (
                 "" if of_jobs else f"{_SLURM_AMOUNTS[limit.resource]}="
             )
-            yield _amount(
-                f"limit{number}", _limit_label(limit), limit.bound, lambda value, start=start: f"{start}{value}", "", 1
-            )
+            yield _amount(f"limit{number}", _limit_label(limit), limit.bound, partial("{}{}".format, start), "", 1)
 
 
 def _pbs_controls(cluster: ClusterDescription) -> Iterator[Control]:
@@ -207,9 +206,7 @@ def _pbs_controls(cluster: ClusterDescription) -> Iterator[Control]:
         ):  # the line would change the others, too
             place = f"queue.{limit.owner_name}" if limit.owner == "partition" else "server"
             start = f"{place}.{attribute}=[{_PBS_EACH[limit.each]}="
-            yield _amount(
-                f"limit{number}", _limit_label(limit), limit.bound, lambda value, start=start: f"{start}{value}]", "", 1
-            )
+            yield _amount(f"limit{number}", _limit_label(limit), limit.bound, partial("{}{}]".format, start), "", 1)
 
 
 def _limits(cluster: ClusterDescription, owners: tuple[str, ...], resources: Collection[str]) -> list[Limit]:
