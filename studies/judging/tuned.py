@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,8 +52,8 @@ SEARCHED = 40
 """Candidates of each search."""
 ENOUGH = 0.9
 """Of the gain of the better setting that is known, so much has to be reached, both as logarithms."""
-PLANTED_JOBS, PLANTED_LIMIT = 800, 2
-"""Jobs of a made-up cluster, and how many of them a user may run at a time."""
+PLANTED_JOBS, PLANTED_LIMIT, PLANTED_SPREAD = 800, 2, 8
+"""Jobs of a made-up cluster, how many of them a user may run at a time, and how many times as far apart they are submitted."""
 BETTER = (f"qos.{QOS}.maxjobspu=8",)
 """The better setting that is known."""
 RUNS_HERE = 3
@@ -151,6 +152,7 @@ def planted_tunable(seed: int) -> tuple[Tunable, tuple[Knob, ...]]:
     """A made-up cluster of Slurm whose users may run too few jobs at a time, and what is searched."""
     workload = planted_workload(seed)
     rows, jobs = workload.rows[:PLANTED_JOBS], workload.jobs.window(0, PLANTED_JOBS)
+    jobs = replace(jobs, submit=jobs.submit * PLANTED_SPREAD)  # there is room, so that the limit alone makes them wait
     members = rows.select("user_name", "account").unique(maintain_order=True)
     values = {"selecttype": "select/cons_tres", "prioritytype": "priority/multifactor", "priorityweightage": 1000}
     values |= {"priorityweightfairshare": 10_000, "bf_continue": True, "bf_window": 4320, "bf_interval": 60}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -87,6 +87,12 @@ class ScoredRuns:
         submit = self.tunable.jobs.submit[: len(self.scored)]
         return np.stack([np.where(each.started, each.start - submit, 0) for each in self.schedules])
 
+    @cached_property
+    def utilisations(self) -> list[float]:
+        """Of each run, from the first submission of all jobs to the last. Better settings leave less work to a later part."""
+        everyone = np.arange(len(self.scored)) < len(self.scored) - 1
+        return [replace(each, scored=everyone).metrics[UTILISATION] for each in self.replayed]
+
     @property
     def mean_waits_s(self) -> list[float]:
         """Mean wait of the scored jobs in each run."""
@@ -157,9 +163,8 @@ def _guarded(
         yield f"{name.replace('_', ' ')} of all jobs", sum(values) / len(values) / limit
     lost = sum(each.lost_capacity for each in ratios) / len(ratios)
     yield "capacity lost while jobs wait", 1 + max(0.0, lost - MOST_LOST)
-    used = [[each.metrics[UTILISATION] for each in runs.replayed] for runs in (ours, base)]
-    least = guards.utilisation * min(used[1]) * (1 - NOISE_OF_USE)
-    yield UTILISATION, least / max(sum(used[0]) / len(used[0]), 1e-9)
+    least = guards.utilisation * min(base.utilisations) * (1 - NOISE_OF_USE)
+    yield UTILISATION, least / max(sum(ours.utilisations) / len(ours.utilisations), 1e-9)
     for kind, limit in guards.classes.items():
         classes = base.tunable.classes.get(kind, Classes((), np.zeros(0, dtype=np.int64)))
         for number, name in enumerate(classes.names):
