@@ -247,8 +247,8 @@ def print_tables(rows: pl.DataFrame) -> None:
     )
     for name, setting in SETTINGS.items():
         some = rows.filter((pl.col("before") == name) | (pl.col("after") == name))
-        whole, judged = some.filter(pl.col("before") == name, pl.col("kind") == "all"), judged_changes(some)
-        real, ours = whole["real_before_s"][0], whole["replayed_before_s"][0]
+        own, judged = some.filter(pl.col("before") == name, pl.col("kind") == "all"), judged_changes(some)
+        real, ours = own["real_before_s"][0], own["replayed_before_s"][0]
         pairs = some.select("before", "after").n_unique()
         off = f"{100 * (ours / real - 1):+.0f} %"
         print(
