@@ -30,7 +30,7 @@ def test_a_log_is_answered_before_anything_is_replayed(tmp_path: Path, monkeypat
     own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
     lines = dict(first_answer(open_warehouse(), "mine"))
     assert list(lines) == ["Log", "Waits", "Why", "Rules"]
-    assert lines["Why"].startswith("memory is missing ") and "User ann waited most" in lines["Why"]
+    assert lines["Why"].startswith("memory is missing ") and " waited most, 100 %" in lines["Why"]
     assert lines["Rules"].endswith("tracehouse cluster identify mine")
 
 
