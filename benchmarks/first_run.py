@@ -20,7 +20,7 @@ STEPS = {
     "make setup": ["make", "setup"],
     "make run, the first time": ["make", "run"],
     "make run, again": ["make", "run"],
-    "tracehouse replay lublin-256 --policy SAF": [".venv/bin/tracehouse", "replay", "lublin-256", "--policy", "SAF"],
+    "tracehouse why larch": [".venv/bin/tracehouse", "why", "larch"],
 }
 
 
