@@ -12,17 +12,17 @@ from assets.replay.own.wait_causes import CAUSE_COLUMNS, WaitCauses, wait_causes
 from simulator.slurm.waiting.words import CAUSES
 from warehouse import Warehouse, first_row, replace_partitions
 
-TABLE = "marts.job_wait_causes"
+CAUSES_TABLE = "marts.job_wait_causes"
 MOST_EXPLAINED_JOBS = 500_000
 """Longer logs have no rows, since they would take many minutes: `tracehouse why` has them."""
 _STORED = f"""
 SELECT causes.*, jobs.user_name AS user, jobs.account, jobs.queue, jobs.qos
-FROM {TABLE} AS causes INNER JOIN core.jobs AS jobs USING (source, job_index)
+FROM {CAUSES_TABLE} AS causes INNER JOIN core.jobs AS jobs USING (source, job_index)
 WHERE source = $source AND starts = 'log'
 """
 
 
-@asset(TABLE, deps=[jobs], kinds={"numba", "duckdb"})
+@asset(CAUSES_TABLE, deps=[jobs], kinds={"numba", "duckdb"})
 def job_wait_causes(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """What kept each job waiting: a limit, a reservation, a resource, or jobs of higher priority, and by which factor. A source with a
     cluster of Slurm has the rows of a replay, too. The view marts.waits_by_cause adds them up."""
@@ -36,7 +36,7 @@ def job_wait_causes(context: dg.AssetExecutionContext, warehouse: dg.ResourcePar
     rows = pl.concat(
         [cause_rows(causes).with_columns(starts=pl.lit(starts)) for starts, causes in parts.items()] or [pl.DataFrame()]
     )
-    replace_partitions(warehouse, source, {TABLE: rows})
+    replace_partitions(warehouse, source, {CAUSES_TABLE: rows})
     if why_not:
         context.log.info(why_not)
         return dg.MaterializeResult(metadata=passed_over(why_not))

@@ -18,7 +18,7 @@ from assets.report.changes import lot_name, lot_range
 from assets.report.comparison import Comparison, Scheduler
 from assets.report.logged import LoggedSystem
 from assets.report.page import Block, Section, Table
-from assets.report.summary import Summary, waits_sentences
+from assets.report.summary import MOST_NAMED, Summary, waits_sentences
 from assets.report.words import change_text, count, duration_text, share
 from models.identification.sentences import gate_words
 from models.judging.grades import FIGURE_WORDS, WITHIN
@@ -30,7 +30,7 @@ from traces.cluster.accounts import Limit
 from traces.cluster.reservations import Gate
 from traces.synthetic.sites import SITES
 
-MOST_CAUSES, MOST_SCHEDULERS, MOST_PAYERS = 4, 5, 2
+MOST_CAUSES, MOST_SCHEDULERS = 4, 5
 ALTERNATIVE_COLUMNS = ("mean wait", "change", "verdict", "scheduler")
 Line = tuple[str, str]
 """What it is about, in a word, and what is said."""
@@ -200,7 +200,7 @@ def alternatives_section(alternatives: Alternatives) -> Section:
                     duration_text(each.wait_s),
                     change_text(each.wait_s, alternatives.present_s),
                     "" if is_random else _verdict(each),
-                    "" if is_random else payers_text(each.judgement.verdict.payers, MOST_PAYERS),
+                    "" if is_random else payers_text(each.judgement.verdict.payers, MOST_NAMED),
                     " ".join(each.edits),
                 ]
             )

@@ -17,7 +17,7 @@ from traces.slurm.configuration.accounts.options import LIMIT_FORMS
 
 AS_TODAY = ""
 """The choice that changes nothing."""
-ORDERS = {
+ORDERS_TO_CHOOSE = {
     "FCFS": "first come, first served",
     "SJF": "shortest requested time first",
     "SAF": "smallest area first (time x processors)",
@@ -103,7 +103,7 @@ def controls_of(source: str) -> tuple[Control, ...]:
     load = _percent("load", "Work submitted in the same time", lambda value: {"load": f"{value:+}%"})
     if cluster is None:
         return (
-            _choice("policy", "Who goes first", ORDERS, lambda value: {"policy": value}),
+            _choice("policy", "Who goes first", ORDERS_TO_CHOOSE, lambda value: {"policy": value}),
             _choice("backfill", "Who may pass", BACKFILLING, lambda value: {"backfill": value}),
             _percent("procs", "Processors", lambda value: {"procs": f"{value:+}%"}),
             load,
@@ -130,7 +130,7 @@ def _amount(name: str, label: str, now: int, edit: Callable[[int], str], unit: s
 
 def _slurm_controls(cluster: ClusterDescription) -> Iterator[Control]:
     values = cluster.scheduler.values
-    orders = {f"slurm:{order}": words for order, words in ORDERS.items() if ":" not in order}
+    orders = {f"slurm:{order}": words for order, words in ORDERS_TO_CHOOSE.items() if ":" not in order}
     yield _choice("policy", "Who goes first", orders, lambda value: {"policy": value})
     if values.get("prioritytype") == "priority/multifactor":
         for key, (written, label) in WEIGHTS.items():
@@ -171,7 +171,7 @@ def _slurm_controls(cluster: ClusterDescription) -> Iterator[Control]:
 
 def _pbs_controls(cluster: ClusterDescription) -> Iterator[Control]:
     values = cluster.scheduler.values
-    orders = {f"pbs:{order}": words for order, words in ORDERS.items() if ":" not in order}
+    orders = {f"pbs:{order}": words for order, words in ORDERS_TO_CHOOSE.items() if ":" not in order}
     yield _choice("policy", "Who goes first", orders, lambda value: {"policy": value})
     depth = values.get("backfill_depth", 1)
     if isinstance(depth, int):

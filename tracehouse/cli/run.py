@@ -11,7 +11,6 @@ from click.core import ParameterSource
 
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, report_path, write_whole
-from assets.replay.loading import is_loaded
 from assets.report.index import index_path, read_summary
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.names import complete_assets
@@ -74,6 +73,7 @@ LABEL_WIDTH = 11
 @plain_errors
 def run(names: tuple[str, ...], job: str, selections: tuple[str, ...], config: Path | None) -> None:
     """Materialize the pipeline, raw log to report, and print what the reports say in short. Without SOURCE: of all sources."""
+    from assets.replay.loading import is_loaded
     from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()

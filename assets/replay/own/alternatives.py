@@ -37,7 +37,7 @@ LONGEST_LOG = 20_000
 """Jobs of a log whose alternatives the report waits for."""
 RANDOM_SETTINGS, RANDOM_TIMES = 8, 10.0
 """Random settings, and the factor by which each of their numbers is at most changed, up or down."""
-ORDERS = {
+FIXED_ORDERS = {
     "FCFS": "First come, first served",
     "SJF": "Shortest job first",
     "SAF": "Smallest area first",
@@ -137,7 +137,7 @@ def alternatives_of(warehouse: Warehouse, source: str) -> Alternatives | None:
     names = [(name, SETTING, edits) for name, edits in usual_changes(cluster)]
     names += [(f"random {k}", RANDOM_SETTING, edits) for k, edits in enumerate(random_settings(cluster))]
     runs = [(name, kind, edits, run) for name, kind, edits in names if (run := replays.run_if_possible(edits))]
-    runs += [(words, ORDER, (), replays.run((), order)) for order, words in ORDERS.items()]
+    runs += [(words, ORDER, (), replays.run((), order)) for order, words in FIXED_ORDERS.items()]
     runs += [(str(cap), RANDOM_ORDER, (), replays.run((), RandomOrder(cap, 0))) for cap in CAPS_S]
     counted = replays.counted(base, [run for *_, run in runs])
     judged = [judge([_replayed(run, counted)], [_replayed(base, counted)]) for *_, run in runs]

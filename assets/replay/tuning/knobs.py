@@ -12,7 +12,7 @@ import numpy as np
 
 OPEN = "{}"
 """In an edit: a value that is left open."""
-TABLE = "settings"
+SETTINGS_TABLE = "settings"
 """The table of a file of knobs."""
 LOG_FROM = 8.0
 """Bounds whose ratio is larger are searched by their logarithm."""
@@ -95,7 +95,7 @@ def edits_of(knobs: Iterable[Knob], candidate: Candidate) -> tuple[str, ...]:
 
 def knobs_text(knobs: Iterable[Knob]) -> str:
     """The file that lists these knobs."""
-    return "\n".join([f"[{TABLE}]", *(knob.line for knob in knobs)]) + "\n"
+    return "\n".join([f"[{SETTINGS_TABLE}]", *(knob.line for knob in knobs)]) + "\n"
 
 
 def read_knobs(path: Path) -> tuple[Knob, ...]:
@@ -105,15 +105,15 @@ def read_knobs(path: Path) -> tuple[Knob, ...]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(
-            f"{path}: {error}; expected a table [{TABLE}] of lines such as 'bf_interval={OPEN}' = [30, 300]"
+            f"{path}: {error}; expected a table [{SETTINGS_TABLE}] of lines such as 'bf_interval={OPEN}' = [30, 300]"
         ) from None
-    if set(table) != {TABLE} or not isinstance(table[TABLE], dict) or not table[TABLE]:
+    if set(table) != {SETTINGS_TABLE} or not isinstance(table[SETTINGS_TABLE], dict) or not table[SETTINGS_TABLE]:
         raise ValueError(
-            f"{path}: expected one table [{TABLE}] with at least one line such as 'bf_interval={OPEN}' = [30, 300]"
+            f"{path}: expected one table [{SETTINGS_TABLE}] with at least one line such as 'bf_interval={OPEN}' = [30, 300]"
         )
     lines = text.splitlines()
     knobs = []
-    for template, bounds in table[TABLE].items():
+    for template, bounds in table[SETTINGS_TABLE].items():
         line = next((number for number, each in enumerate(lines, 1) if template in each), 1)
         try:
             knobs.append(_knob_of(template, bounds))

@@ -13,7 +13,7 @@ from assets.ingest.update import update_raw_log
 from assets.replay.own.alternatives import (
     LONGEST_LOG,
     ORDER,
-    ORDERS,
+    FIXED_ORDERS,
     RANDOM_ORDER,
     RANDOM_SETTING,
     RANDOM_SETTINGS,
@@ -58,7 +58,7 @@ def tried(request, tmp_path_factory) -> tuple[ReplayRun, Alternatives]:
 def test_every_kind_is_tried_on_the_same_jobs(tried: tuple[ReplayRun, Alternatives]) -> None:
     _, made = tried
     kinds = [each.kind for each in made.tried]
-    assert kinds.count(ORDER) == len(ORDERS) and kinds.count(RANDOM_ORDER) == len(CAPS_S)
+    assert kinds.count(ORDER) == len(FIXED_ORDERS) and kinds.count(RANDOM_ORDER) == len(CAPS_S)
     assert kinds.count(RANDOM_SETTING) == RANDOM_SETTINGS and kinds.count(SETTING) >= 3
     waits = [each.wait_s for each in made.of(ORDER)]
     assert waits == sorted(waits) and len(set(waits)) > 1
