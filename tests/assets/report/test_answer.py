@@ -1,4 +1,4 @@
-"""The answer of a run in a few lines."""
+"""Tests of assets/report: render."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.report.answer import answer, happened_lines, rule_lines, rule_words
 from assets.report.comparison import read_comparison
 from assets.report.logged import read_logged
-from assets.report.render import first_answer
+from assets.report.render import answer, first_answer, happened_lines, rule_lines, rule_words
 from assets.report.summary import summarise, waits_sentences
 from assets.report.waiting import causes_of_log
 from tests.assets.replay.own.homes import own_home

@@ -1,4 +1,4 @@
-"""Tests of assets/report: happened, index, page, render, scenario_page."""
+"""Tests of assets/report: happened, index, page, scenario_page."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from assets.replay.own.alternatives import (
 )
 from assets.replay.run import ReplayRun
 from assets.replay.tables import run_jobs, series_of
-from assets.report.answer import alternatives_section, schedulers_data
 from assets.report.comparison import Comparison, Grade
+from assets.report.render import alternatives_section, schedulers_data
 from models.judging.chance import CAPS_S
 from models.judging.grades import change_error
 from tests.tiny import busy_log, warehouse_of
