@@ -25,7 +25,7 @@ from assets.report.logged import LoggedSystem, read_logged
 from assets.report.nodes import nodes_section
 from assets.report.page import Block, Section, Table, page
 from assets.report.period import ReportPeriod, logged_in_period
-from assets.report.summary import Summary, as_data, summarise, waits_sentences
+from assets.report.summary import MOST_NAMED, Summary, as_data, summarise, waits_sentences
 from assets.report.waiting import causes_of_log, requests_section, waiting_section
 from assets.report.words import change_text, count, duration_text, share
 from models.identification.sentences import gate_words
@@ -39,7 +39,7 @@ from traces.cluster.reservations import Gate
 from traces.synthetic.sites import SITES
 from warehouse import Warehouse
 
-MOST_CAUSES, MOST_SCHEDULERS, MOST_PAYERS = 4, 5, 2
+MOST_CAUSES, MOST_SCHEDULERS = 4, 5
 ALTERNATIVE_COLUMNS = ("mean wait", "change", "verdict", "scheduler")
 Line = tuple[str, str]
 """What it is about, in a word, and what is said."""
@@ -243,7 +243,7 @@ def alternatives_section(alternatives: Alternatives) -> Section:
                     duration_text(each.wait_s),
                     change_text(each.wait_s, alternatives.present_s),
                     "" if is_random else _verdict(each),
-                    "" if is_random else payers_text(each.judgement.verdict.payers, MOST_PAYERS),
+                    "" if is_random else payers_text(each.judgement.verdict.payers, MOST_NAMED),
                     " ".join(each.edits),
                 ]
             )

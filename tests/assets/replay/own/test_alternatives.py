@@ -11,9 +11,9 @@ from assets.common.storage import open_warehouse
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.replay.own.alternatives import (
+    FIXED_ORDERS,
     LONGEST_LOG,
     ORDER,
-    FIXED_ORDERS,
     RANDOM_ORDER,
     RANDOM_SETTING,
     RANDOM_SETTINGS,
