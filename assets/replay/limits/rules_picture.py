@@ -45,10 +45,10 @@ def rules_figure(log: StartedJobs, identification: Identification, title: str) -
 
 
 def _draw_levels(panel: Axes, pressure: Pressure, rule: IdentifiedRule) -> None:
-    """Levels behind starts while more jobs wait, with the bound; over time where bounds change."""
+    """Levels behind starts while more jobs wait, with the common bound, or those of each holder over time."""
     unit = HOUR_S if rule.kind == OUTSTANDING_CPU else 1
     after = pressure.after[rule.kind] / unit
-    if not rule.bounds:
+    if rule.value:
         panel.hist(after, bins=min(int(after.max()) + 1, MOST_BARS), color=COLOUR)
         panel.axvline(rule.value / unit + (0.5 if unit == 1 else 0), color=WITH, lw=2)
         panel.set_xlabel(
