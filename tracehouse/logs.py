@@ -172,7 +172,7 @@ def sources() -> pl.DataFrame:
     --------
     >>> import tracehouse
     >>> tracehouse.sources().select("name", "format", "procs").rows()
-    [('lublin-256', 'swf', 256), ('campus-pbs', 'pbs', 512)]
+    [('birch', 'pbs', 960), ('larch', 'slurm', 1280), ('lublin-256', 'swf', 256), ('campus-pbs', 'pbs', 512)]
     """
     rows = [source_row(source) for source in load_catalogue().sources.values()]
     return pl.DataFrame(rows, schema=SOURCE_COLUMNS)

@@ -239,8 +239,9 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader, default_
 
 
 def _zone_of_stamps(connection: duckdb.DuckDBPyConnection, source: str, default: str) -> str:
-    """The time zone in which the stamps of a PBS log were written: the default where they agree with it or say nothing, else a constant
-    offset such as "Etc/GMT-1", else the first IANA name with the same changes of the clock, such as "Africa/Ceuta" for Madrid's time."""
+    """The time zone in which the stamps of a PBS log were written. It is the default where they agree with it or say nothing.
+
+    Else it is a constant offset such as "Etc/GMT-1", or the first IANA name with the same changes of the clock."""
     days = [(ctime_s, offset_s) for _, offset_s, ctime_s in connection.execute(_OFFSETS, [source, _NEAR_S]).fetchall()]
     hours = sorted({offset_s // 3600 for _, offset_s in days})
     constant = [f"Etc/GMT{-hour:+d}" for hour in hours if -12 <= hour <= 14]

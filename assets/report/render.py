@@ -25,7 +25,7 @@ from assets.report.logged import LoggedSystem, read_logged
 from assets.report.nodes import nodes_section
 from assets.report.page import Block, Section, Table, page
 from assets.report.period import ReportPeriod, logged_in_period
-from assets.report.summary import MOST_NAMED, Summary, as_data, summarise, waits_sentences
+from assets.report.summary import MOST_PAYERS_NAMED, Summary, as_data, summarise, waits_sentences
 from assets.report.waiting import causes_of_log, requests_section, waiting_section
 from assets.report.words import change_text, count, duration_text, share
 from models.identification.sentences import gate_words
@@ -243,7 +243,7 @@ def alternatives_section(alternatives: Alternatives) -> Section:
                     duration_text(each.wait_s),
                     change_text(each.wait_s, alternatives.present_s),
                     "" if is_random else _verdict(each),
-                    "" if is_random else payers_text(each.judgement.verdict.payers, MOST_NAMED),
+                    "" if is_random else payers_text(each.judgement.verdict.payers, MOST_PAYERS_NAMED),
                     " ".join(each.edits),
                 ]
             )

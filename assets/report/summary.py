@@ -29,7 +29,7 @@ from assets.report.words import FEW_JOBS, amount, count, duration_text, instead,
 from models.judging.verdict import DOMINATES, TRADES, payers_text
 from traces.common.ends import FAULTS
 
-MOST_NAMED = 2
+MOST_PAYERS_NAMED = 2
 CLEAR_SHARE = 0.01
 """Jobs that ended in one way, below this share of all, are not worth a sentence."""
 _FAULT_WORDS = {
@@ -223,7 +223,7 @@ def _settings_advice(alternatives: Alternatives) -> tuple[str, str]:
             f"None of the usual changes of {scheduler}'s settings is better than the present ones without doing harm."
         )
         return "Keep the settings.", f"{text}{lots}"
-    pays = payers_text(best.judgement.verdict.payers, MOST_NAMED)
+    pays = payers_text(best.judgement.verdict.payers, MOST_PAYERS_NAMED)
     lots = (
         f" Of {len(randoms)} random settings ({spread}), {alternatives.as_good(best, RANDOM_SETTING)} do as well."
         if randoms

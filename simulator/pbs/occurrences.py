@@ -77,8 +77,8 @@ def closed_spans(gates: Sequence[Gate], first_s: int, last_s: int, clock_s: int 
 def queue_windows(
     cluster: ClusterDescription, queue: str, first_s: int, last_s: int, clock_s: int = 0
 ) -> list[tuple[int, int, int]]:
-    """Begin, end and latest end of the spans between two seconds in which jobs of a queue may start, in order: those that start from the
-    begin to before the end have to be over, by what PBS plans, at the latest end. [] where they may always start.
+    """Begin, end and latest end of the spans between two seconds in which jobs of a queue may start, in order. Those that start in a span
+    have to be over at its latest end, by what PBS plans. [] where they may always start.
 
     clock_s: UTC second of second 0."""
     values, times = cluster.scheduler.values, (first_s, last_s, clock_s)

@@ -69,9 +69,7 @@ class QueuedJobs(NamedTuple):
     walltime: IntArray  # what the job asked for, s, 0 for nothing
     ask: IntArray
     queue: IntArray
-    level: (
-        IntArray  # lower ones come first: 0 for jobs of reservations, then those of preempt_prio; soft limits change it
-    )
+    level: IntArray  # lower ones come first. 0 for jobs of reservations, then those of preempt_prio and soft limits
     turn: IntArray  # place of its queue, 0 where all are one
     static: IntArray  # place in the order of sort keys and submissions, 0 first
     number: IntArray  # place in the order of submissions

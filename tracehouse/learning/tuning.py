@@ -109,6 +109,12 @@ def tune(
     ------
     LogError, CatalogueError, ValueError
         There is no such source, nothing of it can be searched, or Optuna is not installed.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> tracehouse.tune("lublin-256", policy="searched:balanced", trials=3).summary["candidates"]
+    3
     """
     name = str(source)
     guarded = Guards.of(guards)

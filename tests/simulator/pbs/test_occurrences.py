@@ -387,13 +387,14 @@ SOFT = Limit("cluster", "", "running", "user", "cpu", 4, is_soft=True)
 @pytest.mark.parametrize(
     ("preempt_prio", "starts"),
     [
-        ("express_queue, normal_jobs", [0, 1, 90, 91]),
-        ("express_queue, normal_jobs, server_softlimits", [0, 1, 110, 10]),
-        ("express_queue, normal_jobs, queue_softlimits", [0, 1, 90, 91]),
+        ("express_queue, normal_jobs", [0, 1, 100, 90]),
+        ("express_queue, normal_jobs, server_softlimits", [0, 1, 101, 10]),
+        ("express_queue, normal_jobs, queue_softlimits", [0, 1, 100, 90]),
     ],
 )
 def test_who_is_over_a_soft_limit_gives_way(preempt_prio: str, starts: list[int]) -> None:
-    """Ann holds all nodes, twice what makes her jobs give way. Bob's job takes the youngest ones, and comes before ann's further one."""
+    """Ann holds all nodes, more than what makes her jobs give way. Bob's job takes those of the younger one for ten seconds, by which that
+    one ends later, and ann's further job starts. Else it starts where the first nodes are free."""
     asked = [asking(0, 2, 90), asking(1, 2, 90), asking(9, 4, 50), asking(10, 1, 20, user="bob")]
     assert is_soft_limit(SOFT)
     assert (

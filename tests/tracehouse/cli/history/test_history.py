@@ -109,4 +109,4 @@ def test_what_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
     assert "no job '9'" in fail("why", "mine", "9")
     assert "most are of user-" in fail("why", "mine", "--user", "bob")
-    assert "no job of 'mine' was submitted" in fail("why", "mine", "--period", "2023-01")
+    assert "no such job of 'mine' was submitted" in fail("why", "mine", "--period", "2023-01")
