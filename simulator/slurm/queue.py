@@ -147,7 +147,7 @@ def fill_waiting(replay, length, now):
 def _reserves(replay, place, now):
     """What a row of the queue keeps from others."""
     settings, job = replay.engine.site.settings, replay.pending[place, 0]
-    is_low = 0 < settings.least_priority and replay.pending[place, 2] < settings.least_priority
+    is_low = settings.least_priority > 0 and replay.pending[place, 2] < settings.least_priority
     if is_low or now - replay.eligible[job] < settings.least_age:
         return LETS_ALL_PASS
     quality = replay.engine.jobs.qos[job]
