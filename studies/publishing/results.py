@@ -45,7 +45,7 @@ PRINTED = (
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "annealing_steps exact", "best_repair",
     "fidelity", "walltimes", "more_data", "as_published", "dbf_as_published", "steady_state",
     "repositories", "confirmed", "agreement", "engine", "identified", "limited", "planted_grades", "planted_rules",
-    "pbs_decisions", "pbs_free_replays", "searched",
+    "pbs_decisions", "pbs_free_replays", "searched", "searched_orders",
     "slurm_decisions", "slurm_passes", "slurm_priorities", "slurm_reasons", "slurm_free_runs", "slurm_repeats",
     "slurm_micro_cluster", "slurm_hpc_week", "what_if_changes", "start_times", "tuned mason", "tuned planted", "tuned ub_hpc",
 )  # fmt: skip
@@ -163,7 +163,9 @@ def tables_page(page: Path, tables: dict[str, PublishedTable]) -> tuple[Path, st
     title = text.partition("\n")[0].lstrip("# ").partition(":")[0]
     parts = [f"# Tables: {title}", f"The numbers behind [the page](../{page.name})."]
     for name in names:
-        parts += [f"## {heading_of(name)}", "\n".join(table_of_place(name, tables).lines)]
+        table = table_of_place(name, tables)
+        by = [f"Made by `{table.command}` on {table.made}."] if table.command else []
+        parts += [f"## {heading_of(name)}", *by, "\n".join(table.lines)]
     return page.parent / "tables" / page.name, "\n\n".join(parts) + "\n"
 
 

@@ -229,17 +229,19 @@ def table_of(site: Site, own: Sequence[Replayed], lottery: Sequence[Ratios], pol
 
 
 def summary(policies: Mapping[str, Sequence[Beside]]) -> str:
-    """A row for each kind of workload and policy. policies: of the sites of each kind."""
+    """A row for each policy, with bounded slowdown, mean wait and largest guard of each kind of workload. policies: of the sites of each
+    kind."""
     lines = []
-    for kind, each in policies.items():
-        for name in (*SEARCHED, *RIVALS):
+    every = [one for each in policies.values() for one in each]
+    for name in (*SEARCHED, *RIVALS):
+        cells = []
+        for each in policies.values():
             mine = [one for one in each if one.policy == name]
             averages = [geometric_mean([getattr(one, of) for one in mine]) for of in ("slowdown", "wait")]
-            worst = max(mine, key=lambda one: one.guard)
-            guard = f"{worst.guard:.2f} ({worst.of_guard})"
-            dominates = f"{sum(one.dominates for one in mine)} of {len(mine)}"
-            lines.append([kind, name, *(f"{value:.2f}" for value in averages), guard, dominates])
-    return markdown(["workload", "policy", "bounded slowdown", "mean wait", "largest guard", "dominates"], lines)
+            cells.append(", ".join(f"{value:.2f}" for value in (*averages, max(one.guard for one in mine))))
+        mine = [one for one in every if one.policy == name]
+        lines.append([name, *cells, f"{sum(one.dominates for one in mine)} of {len(mine)}"])
+    return markdown(["policy", *policies, "dominates"], lines)
 
 
 def sites() -> Iterator[tuple[str, Callable[[], Site]]]:

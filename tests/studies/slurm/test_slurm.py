@@ -247,6 +247,7 @@ def test_what_dominates_is_counted_by_kind_of_workload() -> None:
         for wait, guard, as_good in ((0.5, 1.0, 0.02), (2.0, 1.0, 0.02), (0.5, 1.2, 0.02), (0.5, 1.0, 0.2))
     ]
     rows += [Beside(name, 1, 1, 1, "p95", "", 1) for name in ("FCFS", "bounded-key:factor=1", "SJF", "SAF")]
-    lines = summary({"some": rows}).splitlines()
-    assert lines[2] == "| some | searched:cautious | 0.50 | 0.71 | 1.20 (p99) | 1 of 4 |"
-    assert lines[-1].endswith("| 0 of 1 |")
+    lines = summary({"some": rows, "others": rows[:1] * 6 + rows}).splitlines()
+    assert lines[0] == "| policy | some | others | dominates |"
+    assert lines[2] == "| searched:cautious | 0.50, 0.71, 1.20 | 0.50, 0.57, 1.20 | 8 of 14 |"
+    assert lines[-1].endswith("| 0 of 2 |")
