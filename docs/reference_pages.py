@@ -48,6 +48,7 @@ PYTHON_MODULES = {
     "predictions": "Predictions",
     "learning.environments": "Learning",
     "learning.training": "Training",
+    "learning.tuning": "Tuning settings",
     "policies": "Policies of your own",
     "queries": "The warehouse",
 }
