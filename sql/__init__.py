@@ -1,8 +1,8 @@
-"""Every statement of tracehouse, one per file, read by name: `sql.load("core.jobs")` is the text of `tables/core/jobs.sql`.
+"""Every statement of tracehouse, read by name: `sql.load("core.jobs")` is what stands below the line `-- [jobs]` of `tables/core.sql`.
 
-`tables/` and `views/` make what is in the warehouse, `queries/` read and fill it, `checks/` must return no row. A line
-`{{ name }}` of a statement is replaced by the lines of `fragments/name.sql`, which several statements share. `migrations/` brings the
-tables of older warehouses up to date.
+`tables/` and `views/` make what is in the warehouse, with a file for each schema. `queries/` read and fill it, and a schema with many has
+a folder there. `checks/` must return no row. A line `{{ name }}` of a statement is replaced by the lines of that name in `fragments.sql`,
+which several statements share. `migrations/` brings the tables of older warehouses up to date.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ STATEMENT_KINDS = ("tables", "views", "queries", "checks")
 @cache
 def load(name: str) -> str:
     """The statement `schema.name`, or `checks.name`. Raises FileNotFoundError."""
-    if name not in _files():
+    if name not in _statements():
         raise FileNotFoundError(f"no statement {name!r} below {ROOT}")
-    return re.sub(r"^\{\{ (\w+) \}\}\n", _fragment, _files()[name].read_text(), flags=re.MULTILINE)
+    return re.sub(r"^\{\{ (\w+) \}\}\n", _fragment, _statements()[name][1], flags=re.MULTILINE)
 
 
 @cache
 def names(kind: str | None = None) -> tuple[str, ...]:
     """All statements, or those of one of STATEMENT_KINDS, sorted."""
-    return tuple(sorted(name for name, file in _files().items() if kind in (None, file.relative_to(ROOT).parts[0])))
+    return tuple(sorted(name for name, (own_kind, _) in _statements().items() if kind in (None, own_kind)))
 
 
 @cache
@@ -36,17 +36,24 @@ def migrations() -> dict[int, str]:
 
 
 def _fragment(line: re.Match[str]) -> str:
-    return (ROOT / "fragments" / f"{line.group(1)}.sql").read_text()
+    return _named_parts(ROOT / "fragments.sql")[line.group(1)]
 
 
 @cache
-def _files() -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for file in sorted(ROOT.rglob("*.sql")):
-        kind, *place = file.relative_to(ROOT).with_suffix("").parts
-        if kind in ("fragments", "migrations"):
-            continue
-        name = ".".join([kind, *place] if kind == "checks" else place)
-        assert name not in files, f"{file} and {files[name]} have one name"
-        files[name] = file
-    return files
+def _statements() -> dict[str, tuple[str, str]]:
+    """Name of a statement -> its kind and its text."""
+    statements: dict[str, tuple[str, str]] = {}
+    for file in sorted(file for kind in STATEMENT_KINDS for file in (ROOT / kind).rglob("*.sql")):
+        kind, first, *_ = file.relative_to(ROOT).with_suffix("").parts
+        schema = kind if kind == "checks" else first
+        for name, text in _named_parts(file).items():
+            assert f"{schema}.{name}" not in statements, f"two statements have the name {schema}.{name}"
+            statements[f"{schema}.{name}"] = kind, text
+    return statements
+
+
+@cache
+def _named_parts(file: Path) -> dict[str, str]:
+    """By name, what stands below a line `-- [name]` up to the next."""
+    _, *parts = re.split(r"^-- \[(\w+)\]\n", file.read_text(), flags=re.MULTILINE)
+    return {name: text.rstrip("\n") + "\n" for name, text in zip(parts[::2], parts[1::2], strict=True)}

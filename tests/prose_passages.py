@@ -151,6 +151,8 @@ def passages_of_statement(text: str) -> list[Passage]:
     pending: list[tuple[int, str]] = []
     for number, line in enumerate([*text.split("\n"), ""], start=1):
         code, _, comment = re.sub(r"'[^']*'", "''", line).partition("--")
+        if re.fullmatch(r" \[\w+\]", comment):  # the name of the statement
+            comment = ""
         if pending and (code.strip() or not comment):
             passages.append(_joined(pending))
             pending = []

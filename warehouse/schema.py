@@ -1,8 +1,7 @@
 """Creates the warehouse's tables and views from `sql/`, and writes their comments into the database.
 
-A table is one file `sql/tables/<schema>/<table>.sql`, a view one of `sql/views/`. The comment lines above its statement
-become the comment of the table or view, the comment behind a column becomes that column's, so that `DESCRIBE` and the
-catalogue teach.
+A table is a part of `sql/tables/<schema>.sql`, a view one of `sql/views/<schema>.sql`. The comment lines above its statement become the
+comment of the table or view, the comment behind a column becomes that column's, so that `DESCRIBE` and the catalogue teach.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def relations() -> list[str]:
 
 
 def relation_comment(statement: str) -> str:
-    """The comment lines at the head of the file, joined."""
+    """The comment lines at the head of a statement, joined."""
     head = []
     for line in statement.splitlines():
         if not line.startswith("--"):

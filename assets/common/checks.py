@@ -20,7 +20,7 @@ def row_check(
     warns: bool = False,
     partitions: dg.PartitionsDefinition = SOURCES,
 ) -> dg.AssetChecksDefinition:
-    """A check that runs `sql/checks/<statement>.sql` for one source: it passes when the statement gives no row. warns: what it
+    """A check that runs a statement of `sql/checks/` for one source: it passes when the statement gives no row. warns: what it
     finds is to be known, but stops nothing."""
     name = statement.removeprefix("checks.")
 

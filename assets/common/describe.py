@@ -22,7 +22,7 @@ _MARKUP = re.compile(r"[\\`*\[\]<>|&~!]")
 
 
 def table_metadata(table: str) -> dict[str, Any]:
-    """Name and column schema of a warehouse table, as its `.sql` file says."""
+    """Name and column schema of a warehouse table, as its statement below sql/ says."""
     statement = sql.load(table)
     types = dict(table_columns(statement))
     columns = [

@@ -41,7 +41,7 @@ TRACE_MEMORY = "512MiB"
 class Trace:
     """What a replay needs to know of a source.
 
-    rows: replayable jobs in replay order (sql/queries/core/replayable_jobs.sql). cluster_procs: processors of the cluster.
+    rows: replayable jobs in replay order (`core.replayable_jobs` in sql/queries/core/jobs.sql). cluster_procs: processors of the cluster.
     cluster_procs_from: where that number comes from. origin: see simulator.jobs.jobs.Jobs. jobs_left_out: canonical jobs that are not
     in `rows`.
     test_position: position of the first held-out job, among the rows that were not cancelled. None before

@@ -130,7 +130,7 @@ def core_hours_by_account(core_hours: pl.DataFrame, partial: pl.Series) -> Figur
 
 
 def walltime_used(share: pl.DataFrame) -> Figure:
-    """share: share_from, jobs and median of each step, as sql/queries/marts/walltime_used.sql has them."""
+    """share: share_from, jobs and median of each step, as the query marts.walltime_used has them."""
     canvas, (ax,) = figure(height=2.8)
     if jobs := share["jobs"].sum():
         ax.bar(share["share_from"], share["jobs"] * 100 / jobs, width=0.025, align="edge", color=BLUE)

@@ -28,7 +28,7 @@ class ChangedParts:
     """The parts of a source that are written again, from the first one that may have changed.
 
     features: name of the table in the schema `features`. code: modules, and names of statements, that decide its rows. first: the first
-    part that is written. inputs: sql/queries/features/part_inputs.sql, a row for each part. heights: rows of each part in the table.
+    part that is written. inputs: of the query features.part_inputs, a row for each part. heights: rows of each part in the table.
     """
 
     features: str

@@ -43,7 +43,7 @@ def load_walltime_jobs(
     """(jobs that ran, number of the user, number of the executable) of a source. Raises ValueError for names that none of them
     has."""
     rows = load_trace(warehouse, source).rows
-    if rows["start_s"].null_count() == rows.height:  # one time for each job: sql/fragments/timed_jobs.sql
+    if rows["start_s"].null_count() == rows.height:  # one time for each job: timed_jobs in sql/fragments.sql
         rows = rows.with_columns(start_s=pl.col("submit_s"))
     rows = rows.filter(pl.col("start_s").is_not_null())
     user_number = user_number_in(rows, source, user)

@@ -21,7 +21,7 @@ MONTH_FIGURES = {
     "started_within_1h": ("started_within_1h_ratio", f"Share of the jobs {MONTH} that waited no longer than an hour."),
     "covered_share": ("covered_ratio", "Share of that month that the log covers."),
 }
-"""Columns of sql/queries/marts/month_figures.sql, and what their gauges are called."""
+"""Columns of the query marts.month_figures, and what their gauges are called."""
 SOURCE_FIGURES = {
     "jobs": ("jobs", "Jobs in the warehouse."),
     "rejected_lines": ("rejected_lines", "Lines of the log that should have held a record and do not."),
@@ -42,7 +42,7 @@ SOURCE_FIGURES = {
     ),
     "grade": ("fidelity_grade", "How far replays can be trusted, 1 (grade A) to 4 (grade D)."),
 }
-"""Columns of sql/queries/marts/source_figures.sql, and what their gauges are called."""
+"""Columns of the query marts.source_figures, and what their gauges are called."""
 
 
 class Gauge(NamedTuple):

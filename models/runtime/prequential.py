@@ -67,7 +67,7 @@ def prequential(
     A predictor that needs a fit leaves its first periods to FALLBACK, and `fallback_jobs` says which jobs these are. Every other one
     predicts by itself from the first job on.
 
-    rows: all jobs of a trace (sql/queries/features/runtime_rows.sql), in order of submission. Periods do not depend on each other, so
+    rows: all jobs of a trace (the query features.runtime_rows), in order of submission. Periods do not depend on each other, so
     `threads` of them are computed at once. done: called after each period. Quantiles are not calibrated yet, see
     models/runtime/calibration.py. Raises ValueError for an unknown name.
     """

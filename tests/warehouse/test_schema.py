@@ -53,7 +53,7 @@ def test_a_changed_comment_or_view_is_taken_up(warehouse: Warehouse) -> None:
     assert row == (0,)
 
 
-def test_every_file_is_one_commented_statement() -> None:
+def test_every_name_has_one_commented_statement() -> None:
     for name in sql.names():
         statement = sql.load(name)
         assert relation_comment(statement), f"{name} does not begin with a comment"

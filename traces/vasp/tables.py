@@ -46,7 +46,7 @@ RUN_SCHEMA: dict[str, Any] = {
     "residuals_told": pl.Int64,
     "outcar_bytes": pl.Int64,
 }
-"""One row per launch; see sql/tables/raw/vasp_runs.sql for units."""
+"""One row per launch; see `raw.vasp_runs` in sql/tables/raw.sql for units."""
 LAUNCH_KEY = {"folder": pl.String, "outcar": pl.String, "launch": pl.Int64}
 ELECTRONIC_SCHEMA: dict[str, Any] = LAUNCH_KEY | {
     "position": pl.Int64,

@@ -36,7 +36,7 @@ class Lessons:
 
 @dataclass(frozen=True)
 class EpochReport:
-    """One row of the training curve; sql/tables/policies/training_curve.sql has the units.
+    """One row of the training curve; `policies.training_curve` in sql/tables/policies.sql has the units.
 
     validation_cost: None where it was not measured.
     """

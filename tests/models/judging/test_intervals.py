@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import sql
 from models.judging.intervals import (
     LEAST_EFFECTIVE_SIZE,
     WAIT_OFFSET_S,
@@ -384,7 +384,7 @@ def test_those_that_dominate_are_ranked_by_both_gains() -> None:
 
 def test_every_verdict_has_a_place_and_a_meaning() -> None:
     assert {plain_word(text) for text in VERDICT_MEANING} == set(BEST_FIRST)
-    check = (Path(__file__).parents[3] / "sql" / "checks" / "ranks_follow_verdicts.sql").read_text()
+    check = sql.load("checks.ranks_follow_verdicts")
     assert ", ".join(f"'{word}'" for word in BEST_FIRST) in check
 
 

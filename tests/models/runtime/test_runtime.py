@@ -167,7 +167,7 @@ def test_the_hash_of_jobs_changes_with_them(rows: pl.DataFrame) -> None:
 # drift: The population stability index by hand.
 
 SHIFTED = 0.25
-"""From here on sql/checks/inputs_are_stable.sql warns."""
+"""From here on the check inputs_are_stable warns."""
 
 
 def test_two_bins_by_hand() -> None:
