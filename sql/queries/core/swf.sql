@@ -1,6 +1,6 @@
 -- [jobs_from_swf]
--- Canonical jobs of one SWF source, submitted from $from_s and before $to_s, seconds of the log's clock, whose second 0 is
--- $clock_zero in UTC; the first has the index $first_index.
+-- Canonical jobs of one SWF source, submitted from $from_s and before $to_s, seconds of the log's clock. Its second 0 is
+-- $clock_zero in UTC. The first job has the index $first_index.
 -- held_nodes is no column of core.jobs: core.job_nodes is made of it.
 WITH swf AS (
     SELECT jobs.*
@@ -57,7 +57,7 @@ final AS (
 SELECT * FROM final
 
 -- [partial_swf]
--- Lines of one SWF source that tell of a part of a job's run (status 2 to 4), where the same file has a line of the job as a whole.
+-- Lines of one SWF source about a part of a job's run (status 2 to 4). The same file has a line of the job as a whole.
 WITH parts AS (
     SELECT file, line, job_number FROM raw.swf_jobs WHERE source = $source AND status IN (2, 3, 4)
 ),
@@ -74,9 +74,9 @@ FROM parts
 SEMI JOIN wholes ON parts.file = wholes.file AND parts.job_number = wholes.job_number
 
 -- [repeats_swf]
--- Lines of one SWF source, of jobs submitted from $from_s and before $to_s, that are no job of their own: parts of a job's run
--- (`partial_lines` is core.partial_swf), and lines that an earlier file tells too. Within one file nothing is taken for a duplicate:
--- the archive's logs are as their makers left them.
+-- Lines of one SWF source, of jobs submitted from $from_s and before $to_s, that are no job of their own.
+-- They are parts of a job's run (`partial_lines` is core.partial_swf), and lines that an earlier file has too. Within one file nothing is
+-- taken for a duplicate: the archive's logs are as their makers left them.
 WITH here AS (
     SELECT * FROM raw.swf_jobs WHERE source = $source AND submit_s >= $from_s AND submit_s < $to_s
 ),
