@@ -32,8 +32,7 @@ from models.scheduling.workers.groups import LoneWorker, connected_workers
 from models.scheduling.workers.launching import train_on_workers
 from models.scheduling.workers.rollouts import share_of
 from models.scheduling.workers.worker_learner import Lesson, WorkerLearner
-from tests.models.scheduling.workers.processes import send
-from tests.models.scheduling.workers.threads import on_threads
+from tests.models.scheduling.workers.processes import on_threads, send
 
 TRAJECTORIES = 2048
 MINIBATCHES = (4096, 32_768)

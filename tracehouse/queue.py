@@ -19,8 +19,7 @@ from assets.predictions.waits import load_wait_source
 from assets.replay.grade import grade_of
 from assets.replay.replayers import usual_backfill
 from assets.replay.scenarios.base_scheduler import base_scheduler, stored_header
-from models.waits.answers import QueueReplays
-from models.waits.queue_starts import Correction, correction_of, queue_quantiles
+from models.waits.answers import Correction, QueueReplays, correction_of, queue_quantiles
 from models.waits.replays import queue_start_times
 from simulator.jobs.words import partitions_text
 from tracehouse.text.tables import duration

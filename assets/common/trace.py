@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 import sql
 from models.runtime.estimates import Estimates
-from models.waits.clock import LogClock
-from models.waits.periods import complete_from
+from models.waits.clock import LogClock, complete_from
 from simulator.jobs.cluster import RunningJobs
 from simulator.jobs.jobs import NEVER, Jobs, LazyFacts, jobs_from_log
 from simulator.policies.observation import log_seconds

@@ -28,10 +28,8 @@ from models.judging.configurations import (
     replays_of_search,
     search_configuration,
 )
-from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, agreement_of, error_of, waited_with_room_s
-from models.judging.grades import promise_of
-from models.judging.machine import Machine
-from models.judging.size_over_time import in_use, sizes_in_use
+from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, agreement_of, error_of, promise_of, waited_with_room_s
+from models.judging.machine import Machine, in_use, sizes_in_use
 from models.runtime.scores import USER_CLASSES, user_classes
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs

@@ -8,8 +8,7 @@ import polars as pl
 
 import sql
 from assets.common.trace import load_clock, load_extent
-from models.waits.clock import LogClock
-from models.waits.periods import DAY_S, partial_text, period_span, span_before
+from models.waits.clock import DAY_S, LogClock, partial_text, period_span, span_before
 from traces.common.ends import FAULTS
 from warehouse import Warehouse, first_row
 
@@ -60,7 +59,7 @@ def compare_periods(
     """What changed from the earlier period to the later one.
 
     earlier: by default the month before, or as many days before. Raises ValueError for a period without jobs with a known wait, for periods
-    that overlap, and as models.waits.periods.period_span.
+    that overlap, and as models.waits.clock.period_span.
     """
     clock = load_clock(warehouse, source)
     with warehouse.read() as connection:

@@ -10,7 +10,7 @@ import polars as pl
 
 import sql
 from assets.common.trace import load_clock
-from models.waits.periods import period_span
+from models.waits.clock import period_span
 from warehouse import Warehouse, first_row
 
 KINDS = ("user", "account", "queue")
@@ -66,9 +66,9 @@ class WaitsAndWaste:
 
 
 def waits_and_waste(warehouse: Warehouse, source: str, period: str | None = None) -> WaitsAndWaste:
-    """Waits and waste of a source, or of the jobs that were submitted in a period (models.waits.periods.PERIODS).
+    """Waits and waste of a source, or of the jobs that were submitted in a period (models.waits.clock.PERIODS).
 
-    Raises ValueError where there is no such job, and as models.waits.periods.period_span.
+    Raises ValueError where there is no such job, and as models.waits.clock.period_span.
     """
     begin, end, words = submitted_in(warehouse, source, period)
     parameters = {"source": source, "begin": begin, "end": end}
@@ -83,7 +83,7 @@ def waits_and_waste(warehouse: Warehouse, source: str, period: str | None = None
 
 def submitted_in(warehouse: Warehouse, source: str, period: str | None) -> tuple[datetime | None, datetime | None, str]:
     """Begin and end (exclusive) of a period of a source in UTC without zone, and the period in words. Both are None without a period, and
-    for a source without jobs. Raises as models.waits.periods.period_span."""
+    for a source without jobs. Raises as models.waits.clock.period_span."""
     if period is None:
         return None, None, ""
     clock = load_clock(warehouse, source)

@@ -9,8 +9,7 @@ import duckdb
 import polars as pl
 
 from assets.common.storage import artefacts_folder, read_model, remove_unused_models, store_model
-from models.runtime.challenge import Challenge, Verdict, line_of_champions, new_challenge
-from models.runtime.drift import champion_drift
+from models.runtime.challenge import Challenge, Verdict, champion_drift, line_of_champions, new_challenge
 from models.runtime.named import predictor_from_bytes, predictor_to_bytes
 from models.runtime.predictor import Predictor
 from warehouse import Warehouse, first_row, replace_partitions

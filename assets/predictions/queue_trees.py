@@ -11,8 +11,16 @@ import polars as pl
 from assets.common.trace import load_clock
 from models.runtime.predictor import FloatArray
 from models.waits.clock import LogClock
-from models.waits.queue_features import QUEUE_COLUMNS, AgePart, queue_at
-from models.waits.start_trees import REMEMBERED_QUEUES, SHORT_S, IntervalsOverTime, PastQueue, StartTrees
+from models.waits.start_trees import (
+    QUEUE_COLUMNS,
+    REMEMBERED_QUEUES,
+    SHORT_S,
+    AgePart,
+    IntervalsOverTime,
+    PastQueue,
+    StartTrees,
+    queue_at,
+)
 from simulator.slurm.priority import priority_rules
 from traces.cluster.description import ClusterDescription
 from traces.common.queue import RUNNING, WAITING, QueueSnapshot

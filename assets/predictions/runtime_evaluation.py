@@ -14,8 +14,16 @@ from assets.predictions.similar_jobs import similar_jobs
 from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS, SERVING, make_predictor
 from models.runtime.predictor import Prediction, runtimes
-from models.runtime.prequential import FALLBACK, fallback_jobs, periods_of, prequential
-from models.runtime.score_tables import BASELINE, period_scores_of_predictors, prediction_rows, user_class_scores
+from models.runtime.prequential import (
+    BASELINE,
+    FALLBACK,
+    fallback_jobs,
+    period_scores_of_predictors,
+    periods_of,
+    prediction_rows,
+    prequential,
+    user_class_scores,
+)
 from warehouse import Warehouse, replace_partitions
 
 SHOWN_BY_CLASS = (

@@ -18,7 +18,7 @@ from assets.predictions.runtime_model import runtime_model
 from assets.predictions.similar_jobs import similar_jobs
 from models.runtime.calibration import calibrated
 from models.runtime.predictor import runtimes
-from models.runtime.score_tables import first_then, prediction_of_rows, prediction_rows
+from models.runtime.prequential import first_then, prediction_of_rows, prediction_rows
 from models.runtime.scores import score
 from warehouse import Warehouse, first_row, replace_partition
 

@@ -6,9 +6,8 @@ import polars as pl
 
 from assets.common.trace import load_trace
 from models.runtime.predictor import QUANTILE_COLUMNS
-from models.waits.history import history_of
+from models.waits.history import WaitSource, history_of, user_number_in
 from models.waits.scoring import WaitsUnknown
-from models.waits.source import WaitSource, user_number_in
 from models.waits.walltime_advice import EndedJobs, ended_jobs_of, executable_number
 from warehouse import Warehouse
 

@@ -9,8 +9,7 @@ import polars as pl
 
 import sql
 from assets.replay.on_nodes import PLACEMENT_METRICS
-from models.judging.blocks import cut_into_blocks
-from models.judging.intervals import HOP_OFFSET, WAIT_OFFSET_S, ratio_interval
+from models.judging.intervals import HOP_OFFSET, WAIT_OFFSET_S, cut_into_blocks, ratio_interval
 from warehouse import Warehouse
 
 WAITS = ("average_wait_s", "p99_wait_s", "max_wait_s", "average_bounded_slowdown")

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from assets.replay.limits.origins import origins_text
 from assets.replay.settings import OWN_SCHEDULERS, own_policy_of
-from models.judging.grades import WAIT_FIGURES, letter_of, promise_of
-from models.judging.machine import Machine
-from models.judging.size_over_time import parse_size_over_time
+from models.judging.fidelity import WAIT_FIGURES, letter_of, promise_of
+from models.judging.machine import Machine, parse_size_over_time
 from simulator.jobs.words import partitions_text
 from warehouse import Warehouse, first_row
 
@@ -43,7 +42,7 @@ class SourceGrade(NamedTuple):
 
     @property
     def letters(self) -> dict[str, str]:
-        """The letter of each figure of models.judging.grades.WAIT_FIGURES that has one."""
+        """The letter of each figure of models.judging.fidelity.WAIT_FIGURES that has one."""
         letters = zip(WAIT_FIGURES, (self.grade, self.median, self.p95), strict=True)
         return {figure: letter for figure, letter in letters if letter is not None}
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from models.runtime.scores import USER_CLASSES, user_classes
-from models.waits.clock import LogClock
-from models.waits.periods import PERIODS, complete_from, partial_text, period_span, second_in_log
+from models.waits.clock import PERIODS, LogClock, complete_from, partial_text, period_span, second_in_log
 
 LABELS = {"queue": "queue", "user": "user_name", "account": "account"}
 """Options, and the columns of the jobs that they choose by."""

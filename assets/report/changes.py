@@ -24,7 +24,7 @@ from assets.report.words import (
     share,
     size_names,
 )
-from models.judging.grades import promise_of
+from models.judging.fidelity import promise_of
 from models.judging.verdict import BASELINE_ROW
 
 TITLE = "What would change"

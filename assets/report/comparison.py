@@ -28,14 +28,13 @@ from assets.replay.scenarios.base_scheduler import BaseScheduler, base_scheduler
 from assets.replay.scenarios.left_out import left_out_text
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
-from models.judging.blocks import BLOCKS, cut_into_blocks
 from models.judging.chance import ChanceCloud
 from models.judging.configurations import SchedulerConfiguration
-from models.judging.grades import NO_FIGURES
+from models.judging.fidelity import NO_FIGURES
+from models.judging.intervals import BLOCKS, cut_into_blocks
 from models.judging.judge import Judgement, corrected_for_many
 from models.judging.machine import Machine
-from models.judging.panel import Panel, panel_of
-from models.judging.payers import paid_by
+from models.judging.panel import Panel, paid_by, panel_of
 from models.judging.verdict import DOMINATES, TRADES, plain_word, typical_block, verdict_of
 from models.scheduling.options import STARTED_FROM
 from simulator.engine.replay import NeverStarts

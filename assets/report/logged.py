@@ -15,8 +15,7 @@ import polars as pl
 import sql
 from assets.operations.waits_and_waste import WaitsAndWaste, waits_and_waste
 from assets.report.words import DAY_S, HOUR_S, MINUTE_S, duration_text
-from models.waits.clock import LogClock
-from models.waits.periods import complete_from
+from models.waits.clock import LogClock, complete_from
 from traces.common.ends import FAULTS
 from warehouse import Warehouse, first_row
 

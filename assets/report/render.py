@@ -28,8 +28,8 @@ from assets.report.period import ReportPeriod, logged_in_period
 from assets.report.summary import MOST_PAYERS_NAMED, Summary, as_data, summarise, waits_sentences
 from assets.report.waiting import causes_of_log, requests_section, waiting_section
 from assets.report.words import change_text, count, duration_text, share
-from models.identification.sentences import gate_words
-from models.judging.grades import FIGURE_WORDS, WITHIN
+from models.identification.rules import gate_words
+from models.judging.fidelity import FIGURE_WORDS, WITHIN
 from models.judging.verdict import payers_text
 from simulator.slurm.waiting.words import CAUSE_WORDS
 from traces.catalogue.catalogue import load_catalogue

@@ -12,8 +12,7 @@ from assets.common.partitions import VASP
 from assets.common.storage import remove_unused_models, store_model
 from assets.vasp.runs import PREDICTORS_HELP, load_runs
 from assets.vasp.vasp_runs import vasp_runs
-from models.remaining.evaluation import REMAINING_PREDICTORS, finished
-from models.remaining.model_file import remaining_to_bytes
+from models.remaining.evaluation import REMAINING_PREDICTORS, finished, remaining_to_bytes
 from warehouse import Warehouse, replace_partitions
 
 

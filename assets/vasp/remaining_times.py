@@ -9,8 +9,8 @@ from assets.common.storage import read_model
 from assets.vasp.remaining_time_model import remaining_time_model
 from assets.vasp.runs import load_open_runs
 from assets.vasp.vasp_runs import vasp_runs
-from models.remaining.model_file import OtherVersion, remaining_from_bytes
-from models.remaining.open_runs import QUANTILES, remaining_time_rows
+from models.remaining.evaluation import OtherVersion, remaining_from_bytes
+from models.remaining.score_tables import QUANTILES, remaining_time_rows
 from warehouse import Warehouse, first_row, replace_partitions
 
 

@@ -80,7 +80,7 @@ def _frames(connection: duckdb.DuckDBPyConnection, source: str, condition: str) 
 
 
 def load_open_runs(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, Runs]:
-    """Launches without an end, with the columns that `models.remaining.open_runs` wants, and their runs in the same order. Both
+    """Launches without an end, with the columns that `models.remaining.score_tables` wants, and their runs in the same order. Both
     are of one moment, since runs may be read meanwhile.
 
     is_last: no launch stands behind it in its file, and none of another file of its folder began later. Launches that have ended

@@ -17,8 +17,7 @@ import numpy as np
 
 from models.allocation.compiled import compiled, lean
 from models.allocation.leaves import IdleLeaves, idle_leaves
-from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Allocation, FloatArray, Window, cost_of_hops
+from models.allocation.window import Allocation, FloatArray, Window, cost_of_hops, sequential_allocation
 
 _TRIES = 16
 """Random entries of all idle nodes that are tried before the free ones are counted."""

@@ -19,8 +19,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.allocation.best_set import put_cheapest, set_tables
 from models.allocation.compiled import compiled, lean
+from models.allocation.leaves import put_cheapest, set_tables
 from models.allocation.window import FloatArray, IntArray
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs

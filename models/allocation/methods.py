@@ -14,8 +14,7 @@ from models.allocation.exact import flow_allocation
 from models.allocation.free import free_allocation, least_costs
 from models.allocation.leaves import idle_leaves
 from models.allocation.scas import MOST_SCAS_CELLS, scas_allocation, scas_cells
-from models.allocation.sequential import best_fit_allocation, greedy_allocation
-from models.allocation.window import Allocation, Window
+from models.allocation.window import Allocation, Window, best_fit_allocation, greedy_allocation
 from simulator.jobs.words import one_of
 from simulator.topology.tree import regular_tree
 

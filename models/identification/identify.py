@@ -7,15 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.identification.boundaries import boundaries_seen, closures_seen
-from models.identification.closed_hours import gates_seen
-from models.identification.descriptions import declared_rules
-from models.identification.levels import HeldMoments, held_moments
-from models.identification.logged_jobs import StartedJobs
+from models.identification.closed_hours import boundaries_seen, closures_seen, gates_seen
+from models.identification.logged_jobs import HeldMoments, StartedJobs, held_moments
 from models.identification.orders import OrderEvidence, order_evidence
-from models.identification.own_bounds import FEW_BOUNDS, BoundReading, excepted_limits, own_limits, readings_for
-from models.identification.plateaus import Pressure, common_limits, pressure_of
-from models.identification.replaying import FAIRSHARE, QUEUE_ORDER, RuledCluster
+from models.identification.plateaus import (
+    FEW_BOUNDS,
+    BoundReading,
+    Pressure,
+    common_limits,
+    excepted_limits,
+    own_limits,
+    pressure_of,
+    readings_for,
+)
+from models.identification.replaying import FAIRSHARE, QUEUE_ORDER, RuledCluster, declared_rules
 from models.identification.rules import (
     BACKFILL,
     CYCLE,
@@ -27,11 +32,11 @@ from models.identification.rules import (
     Evidence,
     IdentifiedRule,
     RejectedRule,
+    sentence_of,
 )
 from models.identification.search import Advance, RuleSearch, as_rejected, rule_slot
-from models.identification.sentences import sentence_of
 from models.judging.fidelity import Agreement, agreement_of
-from models.judging.size_over_time import SizeOverTime, in_use, sizes_in_use
+from models.judging.machine import SizeOverTime, in_use, sizes_in_use
 from traces.cluster.description import ClusterDescription
 
 FEWEST_IN_A_LOG = 200

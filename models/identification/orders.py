@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.identification.levels import HeldMoments
-from models.identification.logged_jobs import StartedJobs
+from models.identification.logged_jobs import HeldMoments, StartedJobs
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
 from simulator.policies.scoring import FIXED

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.identification.closed_hours import gate_evidence, stopped_words
-from models.identification.levels import held_moments
-from models.identification.logged_jobs import StartedJobs
-from models.identification.own_bounds import FEW_BOUNDS
+from models.identification.logged_jobs import StartedJobs, held_moments
+from models.identification.plateaus import FEW_BOUNDS
 from models.identification.replaying import FAIRSHARE, RuledCluster
 from models.identification.rules import (
     BACKFILL,

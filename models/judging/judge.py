@@ -7,11 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from models.judging.blocks import BLOCKS, cut_into_blocks, started_everywhere
 from models.judging.chance import ChanceCloud
-from models.judging.intervals import CERTAINTY, RatioInterval, holm_adjusted
-from models.judging.panel import Panel, Replayed
-from models.judging.payers import WhoPays, payers_between
+from models.judging.intervals import (
+    BLOCKS,
+    CERTAINTY,
+    RatioInterval,
+    cut_into_blocks,
+    holm_adjusted,
+    started_everywhere,
+)
+from models.judging.panel import Panel, Replayed, WhoPays, payers_between
 from models.judging.verdict import (
     DOMINATES,
     TRADES,

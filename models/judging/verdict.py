@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from models.judging.blocks import Blocks
-from models.judging.intervals import WAIT_OFFSET_S, RatioInterval, ratio_interval
+from models.judging.intervals import WAIT_OFFSET_S, Blocks, RatioInterval, ratio_interval
 from models.judging.panel import Panel
 from simulator.metrics.metrics import bounded_slowdown
 

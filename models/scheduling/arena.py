@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from models.judging.blocks import BLOCKS
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
+from models.judging.intervals import BLOCKS
 from models.judging.panel import Replayed, scored_after
 from models.scheduling.goals import Goal, WindowColumns
 from models.scheduling.options import PolicyRules

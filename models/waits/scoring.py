@@ -21,11 +21,11 @@ import polars as pl
 
 from models.runtime.predictor import FloatArray
 from models.waits.history import NEVER_STARTED, History, IntArray
-from models.waits.interval_ends import IntervalEnds
 from models.waits.neighbours import (
     FOLLOWED_JOBS,
     LEAST_NEIGHBOURS,
     POINTS,
+    IntervalEnds,
     Pool,
     expected_wait,
     pool_of,

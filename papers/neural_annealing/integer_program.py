@@ -21,8 +21,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from models.allocation.exact import flow_allocation
 from models.allocation.scas import ring_costs, ring_nodes, scas_allocation
-from models.allocation.sequential import sequential_allocation
-from models.allocation.window import TOLERANCE, Allocation, IntArray, Window
+from models.allocation.window import TOLERANCE, Allocation, IntArray, Window, sequential_allocation
 from papers.markdown import markdown
 from papers.neural_annealing.protocol import HOP_COST
 from papers.neural_annealing.single_windows import EPOCHS, WINDOW_CLUSTERS, WINDOWS, windows_of

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from models.allocation.exact import flow_allocation
 from models.allocation.scas import MOST_SCAS_CELLS, scas_allocation, scas_cells
-from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Allocation, Window
+from models.allocation.window import Allocation, Window, sequential_allocation
 from papers.markdown import markdown
 from papers.neural_annealing.protocol import HOP_COST
 from simulator.engine.replay import replay

@@ -18,8 +18,7 @@ from models.allocation.annealing import PAPERS_ANNEALING, PUBLISHED_ANNEALING, a
 from models.allocation.exact import flow_allocation
 from models.allocation.free import free_allocation
 from models.allocation.scas import scas_allocation
-from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Allocation, Window
+from models.allocation.window import Allocation, Window, sequential_allocation
 from papers.neural_annealing.protocol import PUBLISHED_CLUSTERS, PublishedCluster, allocated, published_windows
 from simulator.topology.tree import regular_tree
 

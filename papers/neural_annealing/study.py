@@ -29,8 +29,7 @@ from models.allocation.neural.repair_networks import PRINTED_WEIGHTS, REPAIR_NET
 from models.allocation.neural.repair_policy import RepairPolicy, repair_to_bytes
 from models.allocation.neural.repairing import LARGEST_JOB
 from models.allocation.scas import scas_allocation
-from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Allocation, Window
+from models.allocation.window import Allocation, Window, sequential_allocation
 from papers.neural_annealing.exact_training import ExactLearner, ExactPass, train_on_values
 from papers.neural_annealing.options import RepairOptions
 from papers.neural_annealing.protocol import HOP_COST

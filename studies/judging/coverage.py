@@ -22,8 +22,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.judging.blocks import BLOCKS, block_edges
-from models.judging.intervals import HOP_OFFSET, WAIT_OFFSET_S, estimate_mean, log_ratios, plain_estimate
+from models.judging.intervals import (
+    BLOCKS,
+    HOP_OFFSET,
+    WAIT_OFFSET_S,
+    block_edges,
+    estimate_mean,
+    log_ratios,
+    plain_estimate,
+)
 from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown
 from simulator.engine.replay import replay

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from assets.replay.limits.identified import logged_jobs, rules_of_trace
 from models.identification.identify import Identification
 from models.identification.logged_jobs import StartedJobs
-from models.judging.fidelity import Agreement, agreement_of
-from models.judging.grades import GRADES, WAIT_FIGURES
+from models.judging.fidelity import GRADES, WAIT_FIGURES, Agreement, agreement_of
 from models.runtime.scores import USER_CLASSES, user_classes
 from papers.markdown import markdown
 from simulator.cluster.requests import Request

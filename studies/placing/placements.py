@@ -15,8 +15,7 @@ import numpy as np
 
 from assets.replay.on_nodes import Ground, ground_of, placement_metrics
 from assets.replay.settings import NodeSettings
-from models.judging.blocks import cut_into_blocks
-from models.judging.intervals import HOP_OFFSET, ratio_interval
+from models.judging.intervals import HOP_OFFSET, cut_into_blocks, ratio_interval
 from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown
 from simulator.engine.replay import OrderReplayer, replay

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.allocation.best_set import put_cheapest, set_tables
 from models.allocation.compiled import compiled
+from models.allocation.leaves import put_cheapest, set_tables
 from models.allocation.window import FloatArray, IntArray
 from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown

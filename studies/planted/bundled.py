@@ -19,7 +19,7 @@ import polars as pl
 
 import tracehouse
 from assets.ingest.sites.site_logs import mean_wait_s, ruled_cluster
-from models.judging.grades import WITHIN, change_error, times_off
+from models.judging.fidelity import WITHIN, change_error, times_off
 from papers.archive import SHARED
 from papers.markdown import markdown
 from traces.catalogue.bundled import bundled_cluster

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.grades import KEPT_SHARE, OFFSET_S, WITHIN, LetterRule, letter_of, times_off
+from models.judging.fidelity import KEPT_SHARE, OFFSET_S, WITHIN, LetterRule, letter_of, times_off
 from studies.planted.keeping import PlantedResult
 
 OFFS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)

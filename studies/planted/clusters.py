@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from assets.replay.limits.holds import job_limits, missing_processors, start_gates
 from assets.replay.limits.shares import share_tree
-from models.judging.machine import partitions_of
-from models.judging.size_over_time import SizeOverTime
+from models.judging.machine import SizeOverTime, partitions_of
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request, request_arrays
 from simulator.engine.replay import OrderReplayer

@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, agreement_of
-from models.judging.grades import WAIT_FIGURES, figure_of
+from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, WAIT_FIGURES, agreement_of, figure_of
 from models.runtime.scores import USER_CLASSES, user_classes
 from simulator.metrics.metrics import SIZE_CLASSES, size_classes
 from studies.planted.changes import ClusterChange, changes_of

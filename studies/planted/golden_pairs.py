@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.fidelity import agreement_of
-from models.judging.grades import WAIT_FIGURES, figure_of
+from models.judging.fidelity import WAIT_FIGURES, agreement_of, figure_of
 from studies.pbs.free_replays import replay_recorded
 from studies.pbs.recorded_runs import read_recorded_run
 from studies.planted.effects import SCHEMA

@@ -22,7 +22,7 @@ from models.identification.rules import (
     Edge,
     IdentifiedRule,
 )
-from models.judging.size_over_time import SizeOverTime
+from models.judging.machine import SizeOverTime
 from studies.planted.changes import BACKFILLING, MORE, RAISED, ClusterChange, more_procs, raised
 from studies.planted.changes import ORDER as ANOTHER_ORDER
 from studies.planted.clusters import PlantedCluster

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from models.judging.grades import FIGURE_WORDS, GRADES, LETTER_RULES, WITHIN
+from models.judging.fidelity import FIGURE_WORDS, GRADES, LETTER_RULES, WITHIN
 from papers.markdown import markdown
 from studies.planted.calibration import cases_of, fitted_rules, rows_by_letter, with_errors
 from studies.planted.golden_pairs import golden_cases

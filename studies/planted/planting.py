@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.size_over_time import SizeOverTime
+from models.judging.machine import SizeOverTime
 from studies.planted.clusters import ORDERS, PBS, SLURM, PlantedCluster, starts_on
 from studies.planted.workloads import CORES, Workload, planted_workload
 from traces.cluster.accounts import Limit

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.waits.periods import DAY_S
+from models.waits.clock import DAY_S
 from simulator.policies.registry import parse_policy
 from studies.planted.clusters import PlantedCluster
 from studies.planted.planting import CLASSES, HOURS, LIMIT, NONE, RESERVED, SHARES, SIZES, PlantedLog

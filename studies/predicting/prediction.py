@@ -28,8 +28,7 @@ from models.runtime import search
 from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS, SERVING, make_predictor
 from models.runtime.predictor import runtimes
-from models.runtime.prequential import fallback_jobs, periods_of, prequential
-from models.runtime.score_tables import prediction_rows
+from models.runtime.prequential import fallback_jobs, periods_of, prediction_rows, prequential
 from models.runtime.scores import gain_interval, score
 from models.waits.scoring import predict_history
 from simulator.engine.replay import replay

@@ -17,10 +17,9 @@ import numpy as np
 from assets.common.storage import open_warehouse
 from assets.predictions.waits import load_wait_source
 from assets.replay.grade import grade_of
-from models.waits.history import History, IntArray, State, state_at
-from models.waits.queue_starts import correction_of, queue_quantiles
+from models.waits.answers import correction_of, queue_quantiles
+from models.waits.history import History, IntArray, State, WaitSource, state_at
 from models.waits.replays import queue_start_times
-from models.waits.source import WaitSource
 from traces.common.queue import RUNNING, WAITING
 from traces.queues import parse_queue
 

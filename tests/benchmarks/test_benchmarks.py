@@ -27,7 +27,7 @@ from models.scheduling.workers.groups import LoneWorker
 from models.scheduling.workers.task_folder import write_task
 from models.scheduling.workers.worker_learner import WorkerLearner, add_window_gradients
 from simulator.jobs.jobs import jobs_from_log
-from tests.models.scheduling.workers.quick import QUICK
+from tests.models.scheduling.workers.processes import QUICK
 from traces.synthetic.centre import CENTRES
 from traces.synthetic.workload import WorkloadOptions, generate_workload
 

@@ -1,4 +1,7 @@
-"""Work in several processes: order, reports, errors, and processes that end early."""
+"""Tests of models: compiled, side_by_side. Compiled functions of this room are compiled again when the simulator's change, too.
+
+Work in several processes: order, reports, errors, and processes that end early.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,20 @@ from collections.abc import Callable
 
 import pytest
 
+from models import compiled as module
 from models.side_by_side import ONE_THREAD, ProcessLost, work_side_by_side
+
+
+def test_functions_compute_what_they_say_compiled_or_not() -> None:
+    @module.compiled
+    def doubled(x):
+        return 2 * x
+
+    assert doubled(21) == doubled.py_func(21) == 42
+
+
+# --- side by side
+
 
 PREPARED = "TRACEHOUSE_TEST_PREPARED"
 

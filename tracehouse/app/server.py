@@ -13,7 +13,7 @@ from assets.replay.scenarios.fate import most_changed
 from assets.replay.scenarios.scenario_file import BASE
 from assets.report.look.templates import fill
 from assets.report.scenario_page import scenario_page
-from models.judging.grades import FIGURE_WORDS, NO_FIGURES, promise_of
+from models.judging.fidelity import FIGURE_WORDS, NO_FIGURES, promise_of
 from pipelines.web.guard import Guard
 from pipelines.web.headers import AllowedNames
 from tracehouse.app.controls import controls_of, scenario_of

@@ -13,9 +13,8 @@ from simulator.policies.observation import AGENT_LAYOUTS, LAYOUTS, Layout
 from tracehouse.logs import Log, load_log
 
 if TYPE_CHECKING:
-    from models.scheduling.agent_environment import AgentEnv, AgentVectorEnv
     from models.scheduling.arena import Arena
-    from models.scheduling.environment import SchedulingEnv, SchedulingVectorEnv
+    from models.scheduling.environment import AgentEnv, AgentVectorEnv, SchedulingEnv, SchedulingVectorEnv
 
 PARTS = ("learn", "choose", "judge")
 
@@ -196,7 +195,6 @@ def _environments(task: PolicyTask) -> tuple[Any, Any]:
         import gymnasium  # noqa: F401
     except ModuleNotFoundError:
         raise ImportError("environments need Gymnasium: pip install 'tracehouse[gym]'") from None
-    from models.scheduling.agent_environment import AgentEnv, AgentVectorEnv
-    from models.scheduling.environment import SchedulingEnv, SchedulingVectorEnv
+    from models.scheduling.environment import AgentEnv, AgentVectorEnv, SchedulingEnv, SchedulingVectorEnv
 
     return (SchedulingEnv, SchedulingVectorEnv) if task.agent is None else (AgentEnv, AgentVectorEnv)

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from models.identification.identify import Identification
-from models.identification.rules import IdentifiedRule, RejectedRule
-from models.identification.sentences import sentence_of
+from models.identification.rules import IdentifiedRule, RejectedRule, sentence_of
 from models.judging.fidelity import Agreement
 from tracehouse.text.tables import TableColumn, fitted_table, folded
 

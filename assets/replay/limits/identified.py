@@ -13,9 +13,9 @@ import polars as pl
 from assets.common.progress import progress_bar
 from assets.common.trace import Trace
 from assets.replay.limits.named import clock_zero_s
-from models.identification.descriptions import DescribedRules, described_rules
 from models.identification.identify import Advance, Identification, identify_rules
 from models.identification.logged_jobs import Holders, StartedJobs
+from models.identification.replaying import DescribedRules, described_rules
 from traces.cluster.description import ClusterDescription
 from traces.cluster.nodes import Node
 from traces.cluster.remarks import DescribedCluster

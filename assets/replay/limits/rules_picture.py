@@ -9,11 +9,9 @@ import numpy as np
 from assets.common.plots import INK, figure
 from models.identification.closed_hours import DAY_STEPS, STEP_MINUTES
 from models.identification.identify import Identification
-from models.identification.levels import held_moments
-from models.identification.logged_jobs import StartedJobs
+from models.identification.logged_jobs import StartedJobs, held_moments
 from models.identification.plateaus import Pressure, pressure_of
-from models.identification.rules import BOUNDARY, HOURS, LIMIT_KINDS, OUTSTANDING_CPU, IdentifiedRule
-from models.identification.sentences import AMOUNT_NAMES
+from models.identification.rules import AMOUNT_NAMES, BOUNDARY, HOURS, LIMIT_KINDS, OUTSTANDING_CPU, IdentifiedRule
 from simulator.limits.hours import wall_clock
 
 if TYPE_CHECKING:

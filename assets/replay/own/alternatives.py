@@ -21,7 +21,7 @@ from assets.replay.policies import ChosenPolicy
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.settings import REQUEST_LABELS, RunSettings
 from models.judging.chance import CAPS_S, RandomOrder
-from models.judging.grades import change_error
+from models.judging.fidelity import change_error
 from models.judging.judge import Judgement, corrected_for_many, judge
 from models.judging.panel import Replayed
 from models.judging.verdict import DOMINATES, TRADES

@@ -21,7 +21,7 @@ from assets.replay.scenarios.base_scheduler import (
     stored_header,
 )
 from assets.replay.settings import OWN_SCHEDULERS, RunSettings
-from models.judging.grades import NO_FIGURES
+from models.judging.fidelity import NO_FIGURES
 from traces.common.blocks import first_bytes
 from traces.common.log import log_files
 

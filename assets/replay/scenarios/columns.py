@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from assets.replay.scenarios.scenario_file import BASE
-from models.judging.grades import NO_FIGURES
+from models.judging.fidelity import NO_FIGURES
 from models.judging.verdict import BASELINE_ROW
 
 RANDOM_ORDER = "random order"

@@ -11,10 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.replay.run import ReplayRun
-from models.judging.blocks import cut_into_blocks
+from models.judging.intervals import cut_into_blocks
 from models.judging.judge import Judgement
-from models.judging.panel import panel_of
-from models.judging.payers import paid_by
+from models.judging.panel import paid_by, panel_of
 from models.judging.verdict import HARDLY, typical_block, verdict_of
 
 SECONDS_PER_HOUR = 3600

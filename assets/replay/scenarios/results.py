@@ -34,7 +34,7 @@ from models.judging.judge import Judgement, beside_cloud, corrected_for_many
 from models.judging.panel import Replayed
 from models.judging.verdict import HARMS, NO_DIFFERENCE, TRADES, payers_text, plain_word, verdict_text
 from models.runtime.estimates import Estimates
-from models.waits.periods import DAY_S
+from models.waits.clock import DAY_S
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.words import partitions_text
 from simulator.metrics.metrics import SEMANTICS, metrics

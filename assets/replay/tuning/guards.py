@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assets.replay.tuning.tunable import Classes, Tunable
-from models.judging.panel import Replayed
-from models.judging.payers import FEWEST_JOBS_OF_A_CLASS, USERS_LEAST_S
+from models.judging.panel import FEWEST_JOBS_OF_A_CLASS, USERS_LEAST_S, Replayed
 from models.judging.verdict import MOST_LOST, MOST_OF_A_GUARD, Ratios, ratios_of
 from simulator.jobs.schedule import Schedule
 

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.judging.intervals import WAIT_OFFSET_S
-from models.judging.panel import WIDE_SHARE
-from models.judging.payers import (
+from models.judging.panel import (
     FEWEST_JOBS_OF_A_CLASS,
     FEWEST_JOBS_OF_A_USER,
     SMALL_SHARE,
     TIME_EDGES_S,
     USERS_LEAST_S,
     USERS_SHARE,
+    WIDE_SHARE,
 )
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from models.judging.verdict import MOST_LOST, Ratios, ratios_of
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.options import KeySearchOptions
-from models.scheduling.search.constants import tuned_constants
+from models.scheduling.search.evolution import tuned_constants
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
 from simulator.policies.scoring import FIXED

@@ -27,9 +27,8 @@ from models.scheduling.learning.checkpoint import (
 from models.scheduling.learning.ppo import rewards_of
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import PopulationOptions, PPOOptions, WorkerOptions
-from models.scheduling.workers.beginnings import Beginnings
 from models.scheduling.workers.groups import Workers
-from models.scheduling.workers.rollouts import Share, roll_out, share_of
+from models.scheduling.workers.rollouts import Beginnings, Share, roll_out, share_of
 from models.scheduling.workers.worker_learner import Lesson, WorkerLearner, rounded
 from simulator.policies.network import KernelWeights
 

@@ -10,7 +10,7 @@ import polars.selectors as cs
 import pytest
 
 from assets.common.trace import Trace, load_clock, load_trace, trace_sha256, waiting_at
-from models.judging.size_over_time import in_use
+from models.judging.machine import in_use
 from simulator.jobs.jobs import NEVER
 from tests.assets.ingest.test_canonical_jobs_formats import load
 from tests.shared import shared_file

@@ -16,8 +16,7 @@ from assets.common.trace import load_trace
 from assets.evaluation import fidelity as judging
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from models.judging.machine import Machine, partitions_of
-from models.judging.size_over_time import SizeOverTime
+from models.judging.machine import Machine, SizeOverTime, partitions_of
 from simulator.engine.replay import OrderReplayer, replay
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import jobs_from_log

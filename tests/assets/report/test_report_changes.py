@@ -29,8 +29,7 @@ from assets.report.page import Block, Bullets, Chart, Table
 from assets.report.period import ReportPeriod, jobs_of_period, logged_in_period, period_of
 from assets.report.render import render_report
 from models.judging.configurations import SchedulerConfiguration
-from models.judging.machine import Machine
-from models.judging.size_over_time import SizeOverTime
+from models.judging.machine import Machine, SizeOverTime
 from models.judging.verdict import BASELINE_ROW
 from tests.assets.report.conftest import RULES, fcfs_without_backfilling, grade_source, idle_log, judge_source
 from tests.tiny import busy_log, swf_line, warehouse_of

@@ -12,7 +12,7 @@ from assets.common.storage import data_folder, read_model, store_model
 from assets.vasp.remaining_time_evaluation import error_by_progress, remaining_time_evaluation
 from assets.vasp.remaining_time_model import remaining_time_model
 from assets.vasp.remaining_times import remaining_times
-from models.remaining.model_file import remaining_from_bytes
+from models.remaining.evaluation import remaining_from_bytes
 from tests.assets.vasp.remaining import OPEN, RUNS, SOURCE, materialized
 from warehouse import Warehouse
 

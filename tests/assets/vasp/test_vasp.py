@@ -20,7 +20,7 @@ from assets.vasp import folders
 from assets.vasp.folders import runs_folder, update_vasp_log
 from assets.vasp.runs import load_open_runs, load_runs
 from assets.vasp.vasp_runs import vasp_runs
-from models.remaining.open_runs import used_seconds
+from models.remaining.score_tables import used_seconds
 from tests.assets.ingest.incremental import OpenWarehouse
 from tests.assets.vasp.remaining import OPEN, RUNS, SOURCE, restarted_run
 from tests.clocks import clock_ahead

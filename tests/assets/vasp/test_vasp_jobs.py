@@ -13,7 +13,7 @@ from assets.vasp.folders import update_vasp_log
 from assets.vasp.runs import load_open_runs
 from assets.vasp.vasp_jobs import vasp_jobs
 from assets.vasp.vasp_runs import vasp_runs
-from models.remaining.open_runs import used_seconds
+from models.remaining.score_tables import used_seconds
 from tests.assets.vasp.remaining import BEGIN, SOURCE, restarted_run
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse

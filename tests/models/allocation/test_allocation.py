@@ -1,4 +1,4 @@
-"""Tests of models/allocation: annealing, best_set, leaves, scas, sequential."""
+"""Tests of models/allocation: annealing, leaves, scas, window."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ from models.allocation.annealing import (
     annealed_allocation,
     annealing_path,
 )
-from models.allocation.best_set import least_cost_set, put_cheapest, set_tables
 from models.allocation.free import free_allocation
-from models.allocation.leaves import hops_of_counts, idle_leaves
+from models.allocation.leaves import hops_of_counts, idle_leaves, least_cost_set, put_cheapest, set_tables
 from models.allocation.scas import MOST_SCAS_CELLS, least_starts, scas_allocation, scas_cells
-from models.allocation.sequential import best_fit_allocation, greedy_allocation, sequential_allocation
-from models.allocation.window import FloatArray, IntArray, Window
+from models.allocation.window import (
+    FloatArray,
+    IntArray,
+    Window,
+    best_fit_allocation,
+    greedy_allocation,
+    sequential_allocation,
+)
 from simulator.topology.hops import hop_cost, pair_hops
 from simulator.topology.tree import SwitchTree, fat_tree, regular_tree
 from tests.models.allocation.windows import (

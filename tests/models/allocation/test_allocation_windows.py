@@ -1,4 +1,4 @@
-"""Tests of models/allocation: columns, compiled, exact, window, window_file."""
+"""Tests of models/allocation: free, compiled, exact, window, window_file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from scipy.optimize import linprog
 
 from compilation import source_hash
 from models.allocation import compiled as module
-from models.allocation.columns import COLUMN_GAP, column_bound
 from models.allocation.exact import flow_allocation, improved_starts, relaxed_arcs
-from models.allocation.free import counts_of_nodes, free_allocation
+from models.allocation.free import COLUMN_GAP, column_bound, counts_of_nodes, free_allocation
 from models.allocation.leaves import hops_of_counts, idle_leaves
 from models.allocation.scas import ring_costs, scas_allocation
-from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Window, cost_of_hops
+from models.allocation.window import Window, cost_of_hops, sequential_allocation
 from models.allocation.window_file import read_window, window_of_json
 from simulator.topology.hops import hop_cost, pair_hops
 from simulator.topology.tree import fat_tree

@@ -13,8 +13,7 @@ from models.judging.configurations import (
     search_configuration,
 )
 from models.judging.fidelity import agreement_of
-from models.judging.machine import Machine
-from models.judging.size_over_time import SizeOverTime, sizes_in_use
+from models.judging.machine import Machine, SizeOverTime, sizes_in_use
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster, Outages
 from simulator.jobs.jobs import Jobs, jobs_from_log

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.judging.fidelity import FEWEST_WAITING, agreement_of, error_of, waited_with_room_s
-from models.judging.grades import GRADES, WAIT_FIGURES
+from models.judging.fidelity import FEWEST_WAITING, GRADES, WAIT_FIGURES, agreement_of, error_of, waited_with_room_s
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import jobs_from_log
 

@@ -1,4 +1,4 @@
-"""Tests of models/judging: grades, judge."""
+"""Tests of models/judging: fidelity, judge."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from models.judging.blocks import block_edges
-from models.judging.grades import (
+from models.judging.fidelity import (
     GRADES,
     LETTER_RULES,
     WAIT_FIGURES,
@@ -19,10 +18,9 @@ from models.judging.grades import (
     promise_of,
     times_off,
 )
-from models.judging.intervals import ratio_interval
+from models.judging.intervals import block_edges, ratio_interval
 from models.judging.judge import Judgement, block_intervals, corrected_for_many, judge, takes_over
-from models.judging.panel import Replayed, scored_after
-from models.judging.payers import WhoPays
+from models.judging.panel import Replayed, WhoPays, scored_after
 from models.judging.verdict import DOMINATES, NO_DIFFERENCE, PolicyVerdict
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import bounded_slowdown

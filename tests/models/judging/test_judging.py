@@ -1,4 +1,4 @@
-"""Tests of models/judging: blocks, chance, machine, panel, payers, size_over_time."""
+"""Tests of models/judging: intervals, chance, machine, panel."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.judging.blocks import BLOCKS, Blocks, block_edges, cut_into_blocks, started_everywhere
 from models.judging.chance import CAPS_S, ORDERS_OF_A_CAP, ChanceCloud, RandomOrder, cloud_around, random_orders
+from models.judging.intervals import BLOCKS, Blocks, block_edges, cut_into_blocks, started_everywhere
 from models.judging.judge import beside_cloud, judge, takes_over
-from models.judging.machine import Machine, partitions_of
-from models.judging.panel import Replayed, panel_of, scored_after, wide_jobs
-from models.judging.payers import paid_by
-from models.judging.size_over_time import SizeOverTime, in_use, parse_size_over_time, sizes_in_use
+from models.judging.machine import Machine, SizeOverTime, in_use, parse_size_over_time, partitions_of, sizes_in_use
+from models.judging.panel import Replayed, paid_by, panel_of, scored_after, wide_jobs
 from models.judging.verdict import DOMINATES, LIKE_CHANCE
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import FOREVER

@@ -1,4 +1,4 @@
-"""Tests of models/remaining: evaluation, model_file, multimodal, open_runs, predictors, score_tables."""
+"""Tests of models/remaining: evaluation, multimodal, score_tables, predictors."""
 
 from __future__ import annotations
 
@@ -17,16 +17,26 @@ from models.remaining.evaluation import (
     EndsNow,
     HeldOutTrial,
     MedianWhole,
+    OtherVersion,
     SameShare,
     finished,
+    remaining_from_bytes,
+    remaining_to_bytes,
     try_out,
 )
-from models.remaining.model_file import OtherVersion, remaining_from_bytes, remaining_to_bytes
 from models.remaining.multimodal import CHANNELS, SERIES, _series
-from models.remaining.open_runs import QUANTILES, remaining_time_rows, used_seconds
 from models.remaining.predictors import ProgressTrees, RemainingPredictor, held_out_groups
 from models.remaining.runs import Runs
-from models.remaining.score_tables import rows_before_the_start, systems_of, transfer_scores, trial_rows, trial_scores
+from models.remaining.score_tables import (
+    QUANTILES,
+    remaining_time_rows,
+    rows_before_the_start,
+    systems_of,
+    transfer_scores,
+    trial_rows,
+    trial_scores,
+    used_seconds,
+)
 from models.remaining.snapshots import MEDIAN_LEVEL, PROGRESS_SHARES, REMAINING_LEVELS, Moments, at_shares, snapshots_at
 from tests.models.remaining.synthetic import relaxation, runs_in
 from traces.vasp.synthetic import write_run

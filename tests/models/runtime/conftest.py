@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from models.runtime.named import PREDICTORS
-from tests.models.runtime.rows import Chain, odd_log
-from tests.models.runtime.trials import Trial
+from tests.models.runtime.rows import Chain, Trial, odd_log
 
 
 @pytest.fixture(scope="session")

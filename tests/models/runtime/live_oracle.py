@@ -13,7 +13,7 @@ from models.runtime.live import LiveSettings
 from models.runtime.past.similar import DOUBT, RECENCY
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.jobs.schedule import CANCELLED, Schedule
-from tests.models.runtime.plain import ladder, quantile, sample_of
+from tests.models.runtime.rows import ladder, quantile, sample_of
 from tests.simulator.oracle_types import Job, RunningJob
 
 POLICIES = ("FCFS", "SJF", "SAF")

@@ -1,16 +1,26 @@
-"""Rows of run-time predictors, made as the warehouse makes them: a busy random log, its features by SQL, its similar jobs."""
+"""Rows of run-time predictors, made as the warehouse makes them: a busy random log, its features by SQL, its similar jobs.
+
+Similar jobs in plain Python: classes are keys of a dictionary, which holds the run times of each, the latest last.
+
+Every predictor, fitted once on the rows of the random log: what the tests of predictors share.
+"""
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 from assets.predictions.features import runtime_rows, write_job_features, write_similar_jobs
+from models.runtime.named import PREDICTORS, make_predictor, predictor_to_bytes
+from models.runtime.predictor import Prediction
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from tests.tiny import warehouse_of
@@ -93,3 +103,70 @@ def telling_moments(jobs: pl.DataFrame, rng: random.Random, count: int) -> list[
         last = late["submit_time"][-1]
         found.append(rng.choice([time for time in times if time <= last]) + timedelta(seconds=rng.choice([0, 0, 1])))
     return found
+
+
+# --- plain
+
+
+def ladder(job: dict[str, Any]) -> list[tuple[Any, ...]]:
+    user, executable = job["user_name"], job["executable"]
+    request = -1 if job["requested_walltime_s"] is None else job["requested_walltime_s"]
+    procs = -1 if job["requested_procs"] is None else job["requested_procs"]
+    about = round(2 * math.log2(max(request, 1))) if request > 0 else -1
+    size = math.ceil(math.log2(max(procs, 1)))
+    return [
+        (0, user, executable, request, procs), (1, user, executable, request), (2, user, request), (3, user, executable),
+        (4, user), (5, about, size), (6, about),
+    ]  # fmt: skip
+
+
+def sample_of(
+    job: dict[str, Any], lists: dict[tuple[Any, ...], list[float]], recency: float, doubt: Sequence[float]
+) -> list[tuple[float, float]]:
+    """((run time, weight), ...) of what is known."""
+    request = job["requested_walltime_s"] or math.inf
+    left, sample = 1.0, []
+    for rung, key in enumerate(ladder(job)):
+        latest_first = lists[key][::-1][:12]
+        total = sum(recency**age for age in range(len(latest_first)))
+        taken = left * total / (total + doubt[rung])
+        for age, runtime in enumerate(latest_first):
+            sample.append((min(runtime, request), taken * recency**age / total))
+        left -= taken
+    sample.append((request / 4 if request < math.inf else 3600.0, left))
+    return sample
+
+
+def quantile(sample: list[tuple[float, float]], level: float) -> float:
+    """Piecewise linear through (sum of the weights below + half of its own, value), flat beyond the ends."""
+    ordered = sorted(sample, key=lambda pair: pair[0])
+    middles, below = [], 0.0
+    for _, weight in ordered:
+        middles.append(below + weight / 2)
+        below += weight
+    return float(np.interp(level, middles, [value for value, _ in ordered]))
+
+
+# --- trials
+
+
+ONLINE = ("online_regression", "online_squared")
+FITTED = 250
+
+every_predictor = pytest.mark.parametrize("name", PREDICTORS)
+
+
+class Trial:
+    """A fitted predictor and what it says of later rows."""
+
+    def __init__(self, name: str, rows: pl.DataFrame) -> None:
+        self.fitted, self.later = rows[:FITTED], rows[FITTED:]
+        self.predictor = make_predictor(name)
+        self.predictor.fit(self.fitted)
+        self.content = predictor_to_bytes(self.predictor)
+        self.found = self.predictor.predict(self.later)
+
+
+def assert_same(found: Prediction, expected: Prediction) -> None:
+    np.testing.assert_array_equal(found.point, expected.point)
+    np.testing.assert_array_equal(found.quantiles, expected.quantiles)

@@ -1,4 +1,4 @@
-"""Tests of models/runtime: calibration, estimates, live_agents, score_tables, scores."""
+"""Tests of models/runtime: calibration, estimates, live_agents, prequential, scores."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from models.runtime.calibration import calibrated
 from models.runtime.estimates import AS_LOGGED, LIVE_STATISTICS, Estimates
 from models.runtime.live import LiveReplay, LiveSettings, replay_live
 from models.runtime.predictor import LEVELS, PERCENTS, Prediction
-from models.runtime.prequential import Period
-from models.runtime.score_tables import (
+from models.runtime.prequential import (
     BASELINE,
+    Period,
     first_then,
     period_scores_of_predictors,
     prediction_of_rows,

@@ -1,4 +1,4 @@
-"""Tests of models/runtime: challenge, drift, named, predictor."""
+"""Tests of models/runtime: challenge, named, predictor."""
 
 from __future__ import annotations
 
@@ -16,8 +16,16 @@ import polars as pl
 import pytest
 
 from models.runtime import challenge
-from models.runtime.challenge import LEAST_TESTED, judge_predictor, rows_sha256, train_challenger
-from models.runtime.drift import LEAST_SHARE, input_drift, population_stability, usual_stability
+from models.runtime.challenge import (
+    LEAST_SHARE,
+    LEAST_TESTED,
+    input_drift,
+    judge_predictor,
+    population_stability,
+    rows_sha256,
+    train_challenger,
+    usual_stability,
+)
 from models.runtime.named import PREDICTORS, SERVING, make_predictor, predictor_from_bytes, predictor_to_bytes
 from models.runtime.predictor import (
     LEVELS,
@@ -32,7 +40,7 @@ from models.runtime.predictor import (
     runtimes,
     within_request,
 )
-from tests.models.runtime.trials import Trial, assert_same, every_predictor
+from tests.models.runtime.rows import Trial, assert_same, every_predictor
 
 # challenge: Champion and challenger: which jobs are kept for the test, and who wins.
 

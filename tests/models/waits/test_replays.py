@@ -1,4 +1,4 @@
-"""Tests of models/waits: neighbours, replays, source."""
+"""Tests of models/waits: neighbours, replays, history."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from models.runtime.predictor import LEVELS
 from models.waits import replays
 from models.waits.clock import LogClock
-from models.waits.history import JobSet, State, history_of, state_at, submission_state
-from models.waits.interval_ends import IntervalEnds
+from models.waits.history import JobSet, State, WaitSource, history_of, state_at, submission_state
 from models.waits.neighbours import (
     FEATURES,
     POINTS,
+    IntervalEnds,
     PastWaits,
     Pool,
     distribution,
@@ -29,7 +29,6 @@ from models.waits.neighbours import (
     waits_of_survivors,
 )
 from models.waits.replays import TIMELESS, draw_runtimes, start_times
-from models.waits.source import WaitSource
 from tests.models.waits.states import job_set, rows_of
 
 # neighbours: Waits of the past: what may be known of them, and whom a job is compared with.

@@ -1,4 +1,4 @@
-"""Tests of models/waits: queue_features, start_trees."""
+"""Tests of models/waits: start_trees."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import polars as pl
 import pytest
 
 from models.waits.clock import LogClock
-from models.waits.queue_features import QUEUE_COLUMNS, AgePart, queue_at
 from models.waits.start_trees import (
     OWN_FEATURES,
+    QUEUE_COLUMNS,
     SHORT_S,
     STATE_FEATURES,
+    AgePart,
     IntervalsOverTime,
     PastQueue,
     StartTrees,
+    queue_at,
 )
 
 CLOCK = LogClock(datetime(2026, 3, 2), "Europe/Berlin")  # a Monday

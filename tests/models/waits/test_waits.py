@@ -1,4 +1,4 @@
-"""Tests of models/waits: answers, clock, history, interval_ends, periods, queue_starts, walltime_advice."""
+"""Tests of models/waits: answers, clock, history, neighbours, walltime_advice."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
-from models.waits.clock import LogClock
+from models.waits.answers import Correction, QueueReplays, correction_of, new_job_wait, queue_quantiles, queued_job_wait
+from models.waits.clock import DAY_S, LogClock, period_span, second_in_log, span_before
 from models.waits.history import NEVER_STARTED, History, State, history_of, state_at
-from models.waits.interval_ends import LARGEST_MOVE, IntervalEnds
-from models.waits.neighbours import FEATURES, LEAST_NEIGHBOURS, POINTS, Pool
-from models.waits.periods import DAY_S, period_span, second_in_log, span_before
-from models.waits.queue_starts import Correction, correction_of, queue_quantiles
+from models.waits.neighbours import FEATURES, LARGEST_MOVE, LEAST_NEIGHBOURS, POINTS, IntervalEnds, Pool
 from models.waits.replays import queue_start_times, start_times
 from models.waits.scoring import BOUNDED, ClassBound, binomial_bounds, upper_ranks
 from models.waits.walltime_advice import MARGIN, EndedJobs, advise, bound, try_on_history

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.allocation.sequential import sequential_allocation
+from models.allocation.window import sequential_allocation
 from papers.neural_annealing.periods import PERIODS_S, by_periods, exact_or_flow, one_by_one, period_table
 from simulator.topology.closed_loop import published_jobs
 from simulator.topology.tree import regular_tree

@@ -14,8 +14,7 @@ import torch
 from models.allocation.neural.repair_networks import RepairActorCritic
 from models.allocation.neural.repairing import FEATURES, RepairBatch
 from models.allocation.scas import scas_allocation
-from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Window
+from models.allocation.window import Window, sequential_allocation
 from papers.neural_annealing import training
 from papers.neural_annealing.integer_program import (
     ROWS_OF_TABLE_4,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.judging.blocks import cut_into_blocks
+from models.judging.intervals import cut_into_blocks
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
 from simulator.jobs.jobs import jobs_from_log

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.judging.grades import LETTER_RULES
+from models.judging.fidelity import LETTER_RULES
 from studies.planted.calibration import fitted_rules, rows_by_letter, with_errors
 from studies.planted.effects import SCHEMA
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from models.judging.size_over_time import SizeOverTime
+from models.judging.machine import SizeOverTime
 from studies.planted.changes import MORE, ORDER, RAISED, ClusterChange, changes_of
 from studies.planted.clusters import PBS, SLURM, PlantedCluster
 from studies.planted.planting import HOURS, LIMIT, NONE, SHARES

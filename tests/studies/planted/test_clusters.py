@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.judging.size_over_time import SizeOverTime
+from models.judging.machine import SizeOverTime
 from studies.planted.clusters import PBS, PlantedCluster, rule_words, starts_on
 from tests.studies.planted.examples import FOUR_RUNNING, PROCS, small_planted, small_workload
 from traces.cluster.reservations import AdvanceReservation, Gate

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from models.judging.size_over_time import SizeOverTime
+from models.judging.machine import SizeOverTime
 from studies.planted.clusters import PlantedCluster
 from studies.planted.planting import CLASSES, HOURS, LIMIT, NONE, RESERVED, SHARES, SIZES
 from studies.planted.recovery import recovery_of, signatures

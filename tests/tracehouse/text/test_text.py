@@ -13,8 +13,16 @@ from assets.policies.verdicts import JudgedRules
 from assets.replay.scenarios.results import ScenarioResults
 from models.identification.identify import Identification
 from models.identification.orders import OrderEvidence
-from models.identification.rules import HOURS, ORDER, RUNNING_JOBS, Bound, Evidence, IdentifiedRule, RejectedRule
-from models.identification.sentences import sentence_of
+from models.identification.rules import (
+    HOURS,
+    ORDER,
+    RUNNING_JOBS,
+    Bound,
+    Evidence,
+    IdentifiedRule,
+    RejectedRule,
+    sentence_of,
+)
 from models.judging.chance import cloud_around, random_orders
 from models.judging.fidelity import agreement_of
 from models.judging.judge import judge

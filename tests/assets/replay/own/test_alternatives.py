@@ -28,7 +28,7 @@ from assets.replay.tables import run_jobs, series_of
 from assets.report.comparison import Comparison, Grade
 from assets.report.render import alternatives_section, schedulers_data
 from models.judging.chance import CAPS_S
-from models.judging.grades import change_error
+from models.judging.fidelity import change_error
 from tests.tiny import busy_log, warehouse_of
 from traces.catalogue.bundled import bundled_cluster
 from traces.catalogue.catalogue import load_catalogue

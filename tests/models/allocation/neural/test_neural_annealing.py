@@ -14,8 +14,7 @@ from models.allocation.neural.neural_annealing import NeuralAnnealer, bend, choo
 from models.allocation.neural.repair_networks import REPAIR_NETWORKS, RepairNetworkName, repair_layers
 from models.allocation.neural.repair_policy import RepairPolicy
 from models.allocation.neural.repairing import FEATURES, RepairView
-from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Window
+from models.allocation.window import Window, sequential_allocation
 from simulator.topology.tree import regular_tree
 from tests.models.allocation.neural.slow_repairing import SlowRepair, random_windows, small_policy
 from tests.models.allocation.windows import check_allocation, small_window, window_of_papers_size

@@ -19,7 +19,7 @@ from models.runtime.past.histories import HISTORY_COLUMNS, LAST_JOBS, histories
 from models.runtime.past.past_jobs import numbers_of_names
 from models.runtime.past.similar import SIMILAR_FEATURES, similar_job_features, similar_jobs_in_parts
 from models.runtime.predictor import LEVELS
-from tests.models.runtime.plain import ladder, quantile, sample_of
+from tests.models.runtime.rows import ladder, quantile, sample_of
 
 # histories: Histories at submission: neither parts nor what comes later matter; the last ten jobs; numbers of
 # pairs.

@@ -19,7 +19,7 @@ from models.runtime.past.past_jobs import (
     numbers_of_names,
 )
 from models.runtime.past.similar import no_memory
-from tests.models.runtime.plain import ladder
+from tests.models.runtime.rows import ladder
 
 # past_jobs: Jobs of a log as arrays: numbers of pairs, and the order of moments.
 

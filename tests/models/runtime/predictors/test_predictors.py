@@ -1,4 +1,4 @@
-"""Tests of models/runtime/predictors: columns, encoding, online, predictors, stack, tree_arrays, trees."""
+"""Tests of models/runtime/predictors: columns, encoding, online, predictors, stack, trees."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from models.runtime.predictors.columns import ColumnPredictor
 from models.runtime.predictors.encoding import MOST_WORDS, encoding_of
 from models.runtime.predictors.online import COUNT_FEATURES, TIME_FEATURES, OnlineRegression
 from models.runtime.predictors.stack import Stack, _greedy_shares
-from models.runtime.predictors.tree_arrays import LEAF, TreeArrays, trees_of_sklearn, trees_of_state
-from tests.models.runtime.trials import ONLINE, Trial, assert_same, every_predictor
+from models.runtime.predictors.trees import LEAF, TreeArrays, trees_of_sklearn, trees_of_state
+from tests.models.runtime.rows import ONLINE, Trial, assert_same, every_predictor
 
 # columns: Predictors that read their point from a column, by hand.
 

@@ -1,4 +1,4 @@
-"""Tests of models/scheduling/search: constants, evolution, learning_logs, programs."""
+"""Tests of models/scheduling/search: evolution, learning_logs, programs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.judging.panel import Replayed
-from models.judging.payers import payers_between
+from models.judging.panel import Replayed, payers_between
 from models.judging.verdict import ratios_of
-from models.scheduling.search.constants import tuned_constants
 from models.scheduling.search.evolution import (
     CLASS_LIMIT,
     FAILED_OUTCOME,
@@ -23,6 +21,7 @@ from models.scheduling.search.evolution import (
     Search,
     SearchOptions,
     log_value,
+    tuned_constants,
 )
 from models.scheduling.search.learning_logs import LearningLog, ProgramOutcome, perturbed_copies, with_submissions
 from models.scheduling.search.programs import (

@@ -8,7 +8,7 @@ from models.scheduling.arena import Arena
 from models.scheduling.learning.training import Lessons, TrainedPolicy
 from models.scheduling.workers.decentralised_ppo import WorkerTask, train_by_ddppo
 from models.scheduling.workers.groups import LoneWorker
-from tests.models.scheduling.workers.quick import QUICK
+from tests.models.scheduling.workers.processes import QUICK
 
 
 @pytest.fixture(scope="session")

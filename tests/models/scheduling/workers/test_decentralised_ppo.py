@@ -23,8 +23,7 @@ from models.scheduling.workers.task_folder import TASK_FILE, map_jobs, read_task
 from models.scheduling.workers.worker_learner import Lesson, WorkerLearner
 from simulator.agents.trajectories import join_trajectories
 from simulator.policies.registry import parse_policy
-from tests.models.scheduling.workers.quick import QUICK, same
-from tests.models.scheduling.workers.threads import on_threads
+from tests.models.scheduling.workers.processes import QUICK, on_threads, same
 
 # decentralised_ppo: Decentralised PPO: however many workers there are, they learn what one would.
 

@@ -28,8 +28,7 @@ from models.scheduling.workers.launching import (
     train_on_workers,
 )
 from models.scheduling.workers.task_folder import CHECKPOINT, PROGRESS, read_task
-from tests.models.scheduling.workers.processes import processes_of
-from tests.models.scheduling.workers.quick import QUICK, same
+from tests.models.scheduling.workers.processes import QUICK, processes_of, same
 
 
 @pytest.mark.launchers

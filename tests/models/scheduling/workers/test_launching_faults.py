@@ -20,8 +20,7 @@ from models.scheduling.workers.decentralised_ppo import WorkerTask, train_by_ddp
 from models.scheduling.workers.groups import LoneWorker
 from models.scheduling.workers.launching import read_progress, run_here, train_on_workers
 from models.scheduling.workers.task_folder import CHECKPOINT
-from tests.models.scheduling.workers.processes import processes_of, send, wait_until
-from tests.models.scheduling.workers.quick import QUICK, same
+from tests.models.scheduling.workers.processes import QUICK, processes_of, same, send, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")
 

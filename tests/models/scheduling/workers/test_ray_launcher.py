@@ -15,8 +15,7 @@ from models.scheduling.options import WorkerOptions
 from models.scheduling.workers.decentralised_ppo import WorkerTask
 from models.scheduling.workers.launching import train_on_workers
 from models.scheduling.workers.ray_launcher import SETTINGS, check_ray, run_on_ray
-from tests.models.scheduling.workers.processes import processes_of
-from tests.models.scheduling.workers.quick import same
+from tests.models.scheduling.workers.processes import processes_of, same
 
 
 @pytest.mark.launchers

@@ -19,8 +19,7 @@ from assets.policies.workers import WorkersConfig, on_workers
 from models.scheduling.learning.training import TrainedPolicy
 from models.scheduling.workers.decentralised_ppo import WorkerTask
 from models.scheduling.workers.ray_launcher import SETTINGS
-from tests.models.scheduling.workers.processes import processes_of, wait_until
-from tests.models.scheduling.workers.quick import same
+from tests.models.scheduling.workers.processes import processes_of, same, wait_until
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("dagster_ray") is None, reason="needs the extra cluster")
 ROOT = Path(__file__).parents[4]

@@ -22,7 +22,7 @@ from models.scheduling.workers.groups import WorkersLost
 from models.scheduling.workers.launching import read_progress, result_of
 from models.scheduling.workers.task_folder import CHECKPOINT, FAILURE, HEARTBEAT, write_task
 from models.scheduling.workers.worker import die_with_run, note_failure, raise_failure, work
-from tests.models.scheduling.workers.quick import QUICK, same
+from tests.models.scheduling.workers.processes import QUICK, same
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Tests of models/scheduling/workers: beginnings, groups, rollouts, worker_learner."""
+"""Tests of models/scheduling/workers: rollouts, groups, worker_learner."""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ from models.scheduling.arena import Arena, Windows
 from models.scheduling.learning.evolution import flatten
 from models.scheduling.learning.kernel_pass import ClippedLoss, recorded_choices
 from models.scheduling.options import WorkerOptions
-from models.scheduling.workers.beginnings import EPOCHS_AHEAD, Beginnings
 from models.scheduling.workers.decentralised_ppo import WorkerTask, train_by_ddppo
 from models.scheduling.workers.groups import LoneWorker, WorkersLost, connected_workers
-from models.scheduling.workers.rollouts import is_to_stop, roll_out, share_of
+from models.scheduling.workers.rollouts import EPOCHS_AHEAD, Beginnings, is_to_stop, roll_out, share_of
 from models.scheduling.workers.worker_learner import GRID, Lesson, WorkerLearner, add_window_gradients, rounded
 from simulator.agents.trajectories import Trajectories
 from simulator.policies.network import KernelWeights
-from tests.models.scheduling.workers.quick import QUICK, same
-from tests.models.scheduling.workers.threads import on_threads
+from tests.models.scheduling.workers.processes import QUICK, on_threads, same
 
 # beginnings: Windows begin with the backlogs of one replay, in every epoch or in many at once.
 
