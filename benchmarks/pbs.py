@@ -21,8 +21,7 @@ from simulator.pbs.replaying import new_pbs_replay
 from simulator.pbs.requests import PbsJob, Piece
 from simulator.pbs.settings import PbsPhases
 from traces.cluster.accounts import Account, AccountUser, Limit
-from traces.cluster.description import ClusterDescription, SchedulerSettings, Setting
-from traces.cluster.nodes import Node, Partition
+from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings, Setting
 
 VNODES, CORES, USERS, LOAD = 500, 16, 60, 0.85
 PRIORITIES = {"high": 100, "normal": 50, "low": 10}

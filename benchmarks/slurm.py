@@ -20,8 +20,7 @@ from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.slurm.replaying import SlurmReplayer
 from traces.cluster.accounts import Account, AccountUser
-from traces.cluster.description import ClusterDescription, SchedulerSettings
-from traces.cluster.nodes import Node, Partition
+from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
 
 NODES, CORES, MEMORY_MIB = 1_000, 32, 128_000
 ACCOUNTS, USERS = 40, 400

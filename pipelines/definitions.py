@@ -16,9 +16,8 @@ from papers.definitions import ASSETS_OF_PAPERS
 from pipelines.automation import inbox_sensor, readers_sensor, vasp_sensor
 from pipelines.executors import wanted_executor
 from pipelines.jobs import JOBS
-from pipelines.nights import ROOTS, code_of, freshness, nightly_schedule, nightly_vasp_schedule
+from pipelines.nights import ROOTS, code_of, freshness, nightly_schedule, nightly_vasp_schedule, upkeep_schedules
 from pipelines.step_log import step_logger
-from pipelines.upkeep import upkeep_schedules
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, confined
 

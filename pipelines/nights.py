@@ -1,7 +1,8 @@
 """What runs every night: a source whose log, entry or code has changed is read, learned from and judged again. Of the others the log
-is looked at, and that is all."""
+is looked at, and that is all.
 
-from __future__ import annotations
+The upkeep of a lake, every night. A warehouse that is a file needs none.
+"""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -14,13 +15,15 @@ from typing import Any
 import dagster as dg
 from dagster._utils.schedules import cron_string_iterator  # not exported
 
-from assets.common.storage import artefacts_folder, file_time
+from assets.common.storage import artefacts_folder, data_folder, file_time, open_warehouse
 from pipelines.jobs import everything, vasp
 from traces.catalogue.catalogue import VaspSource, load_catalogue
 from traces.catalogue.clusters import cluster_path
 from traces.catalogue.places import inbox
 from traces.catalogue.sources import Source
 from traces.vasp.folders import find_runs
+from warehouse import lake_of_environment
+from warehouse.upkeep import tidy_tables
 
 LATE, TICKS = timedelta(hours=2), 100
 """How long a nightly run may take, and how many ticks of a schedule show its longest pause."""
@@ -154,3 +157,38 @@ def register_sources(instance: dg.DagsterInstance, names: list[str], partitions:
     missing = [name for name in names if name not in registered]
     if missing:
         instance.add_dynamic_partitions(partitions, missing)
+
+
+# --- upkeep
+
+
+AT_NIGHT = "15 4 * * *"
+"""Cron of the upkeep, in the time zone of the catalogue."""
+
+
+@dg.op
+def tidy_lake(context: dg.OpExecutionContext) -> None:
+    """Merges small files of the lake, and removes old snapshots and what killed runs have left."""
+    context.log.info(str(tidy_tables(open_warehouse())))
+
+
+@dg.job
+def lake_upkeep() -> None:
+    """Tidies the lake while nobody writes."""
+    tidy_lake()
+
+
+def upkeep_schedules() -> list[dg.ScheduleDefinition]:
+    """The schedule of `lake_upkeep`, which is on where the warehouse is a lake. None where it is a file."""
+    if lake_of_environment(data_folder()) is None:
+        return []
+    return [
+        dg.ScheduleDefinition(
+            name="lake_upkeep",
+            job=lake_upkeep,
+            cron_schedule=AT_NIGHT,
+            execution_timezone=load_catalogue().time_zone,
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+            description="Merges small files of the lake and removes old snapshots, every night",
+        )
+    ]

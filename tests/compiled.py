@@ -26,10 +26,10 @@ from simulator.jobs.jobs import jobs_from_log
 from simulator.policies.agents import Agent, parse_inspecting
 from simulator.policies.observation import LAYOUTS, blank_network
 from simulator.policies.registry import assisted
+from simulator.topology.choosing import node_units
 from simulator.topology.placement import place_schedule
 from simulator.topology.switches import Switches, SwitchReplayer
 from simulator.topology.tree import regular_tree
-from simulator.topology.units import node_units
 from traces.pbs.scan import scan
 from traces.swf.scan import scan_swf
 from warehouse import file_lock

@@ -21,10 +21,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.prose_numbers import numbers
 from tests.prose_passages import (
     Passage,
     cleaned,
+    numbers,
     passages_of_module,
     passages_of_page,
     passages_of_statement,

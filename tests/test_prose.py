@@ -10,10 +10,10 @@ import pytest
 
 from tests import prose
 from tests.prose import Fault, Term
-from tests.prose_numbers import numbers
 from tests.prose_passages import (
     Passage,
     cleaned,
+    numbers,
     passages_of_module,
     passages_of_page,
     passages_of_statement,

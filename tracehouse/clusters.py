@@ -14,7 +14,7 @@ from traces.catalogue.clusters import cluster_path, load_cluster
 from traces.catalogue.editing import name_clusters
 from traces.catalogue.places import home
 from traces.cluster.differing import changed_values
-from traces.cluster.remarks import NOT_MODELLED, UNKNOWN_KEY, DescribedCluster, remarks_of
+from traces.cluster.notes import NOT_MODELLED, UNKNOWN_KEY, DescribedCluster, remarks_of
 from traces.cluster.toml_writing import cluster_toml
 from traces.collector.archive import CollectedSite, unpack_collection
 from traces.pbs.configuration.folder import is_pbs_configuration, read_pbs_cluster

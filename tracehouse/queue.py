@@ -13,8 +13,7 @@ import polars as pl
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.operations.cluster_check import described_cluster
-from assets.predictions.queue_now import QueueNow, load_queue_now, snapshot_moment
-from assets.predictions.queue_trees import TreeStarts, tree_starts
+from assets.predictions.queue_now import QueueNow, TreeStarts, load_queue_now, snapshot_moment, tree_starts
 from assets.predictions.waits import load_wait_source
 from assets.replay.grade import grade_of
 from assets.replay.replayers import usual_backfill

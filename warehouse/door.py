@@ -24,8 +24,7 @@ from warehouse.errors import NotCommitted, NoWarehouse, WarehouseError
 from warehouse.file_door import FileDoor
 from warehouse.lake_door import LakeDoor
 from warehouse.lake_place import LakePlace
-from warehouse.migrations import CURRENT_VERSION, Stored, stored_version
-from warehouse.schema import create_schema, wanted
+from warehouse.schema import CURRENT_VERSION, Stored, create_schema, stored_version, wanted
 from warehouse.waiting import timeout_from_environment
 
 ATTEMPTS = 12

@@ -34,7 +34,7 @@ from assets.common.writing.outputs import refuse_own
 from traces.catalogue.places import clusters_folder, local_catalogue_path, pseudonym_key_path
 from warehouse import Warehouse, file_lock
 from warehouse.copying import copy_rows
-from warehouse.migrations import CURRENT_VERSION
+from warehouse.schema import CURRENT_VERSION
 
 BACKUP_LOCK = ".backup.lock"
 IN_USE = (

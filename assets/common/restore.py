@@ -27,7 +27,7 @@ from assets.common.transfer import copy_models
 from traces.catalogue.places import clusters_folder, home, local_catalogue_path, pseudonym_key_path
 from warehouse import Warehouse, WarehouseError, file_lock
 from warehouse.copying import copy_rows
-from warehouse.migrations import CURRENT_VERSION
+from warehouse.schema import CURRENT_VERSION
 
 
 def restore_backup(archive: Path, replace: bool = False) -> Manifest:

@@ -21,7 +21,7 @@ from traces.common.pseudonyms import DEFAULT_KINDS, fingerprint_of, replace_name
 from warehouse import NoWarehouse, Warehouse, WarehouseError
 from warehouse.copying import copied_tables, copy_rows
 from warehouse.lake_place import PREFIX, lake_of_text
-from warehouse.migrations import table_columns
+from warehouse.schema import table_columns
 
 STORAGE = "v1.0.0"
 """Of DuckDB's file format, for plug-ins and wheels that have older versions of DuckDB than tracehouse has."""

@@ -1,16 +1,19 @@
-"""What the experiments on agents share: rules that have the same view, rules that have any, and one way to judge them all."""
+"""What the experiments on agents share: rules that have the same view, rules that have any, and one way to judge them all.
+
+Configuration that the experiments on policies share.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import dagster as dg
 import polars as pl
 from pydantic import Field
 
 from assets.common.describe import table
 from assets.common.trace import Trace
-from assets.experiments.config import LearningConfig
 from assets.experiments.tables import (
     ExperimentEntry,
     comparisons,
@@ -19,10 +22,10 @@ from assets.experiments.tables import (
     verdicts_on,
     write_results,
 )
-from assets.policies.config import PPOConfig, text_field
+from assets.policies.config import EvolutionConfig, HindsightConfig, KeyConfig, PPOConfig, text_field
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from assets.policies.verdicts import BOUNDED_KEY, JudgedRule
-from models.scheduling.options import AGENT_PPO, Recipe
+from models.scheduling.options import AGENT_PPO, ImitationOptions, InputLayout, Recipe
 from models.scheduling.search.priority_key import search_guarded_key, searched_jobs
 from simulator.policies.agents import PICKING_RULES, Agent, agent_text, parse_agent
 from simulator.policies.registry import assisted
@@ -30,6 +33,32 @@ from warehouse import Warehouse
 
 if TYPE_CHECKING:
     import dagster as dg
+
+
+class LearningConfig(dg.Config):
+    methods: list[str] = Field(default=["ppo", "evolution", "imitation"], description="Ways of training")
+    start: str = text_field(Recipe, "start")
+    cautious: bool = Field(
+        default=True, description="Keep what it starts from unless the policy is significantly better"
+    )
+    seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
+    ppo: PPOConfig = PPOConfig(layout="informed")
+    evolution: EvolutionConfig = EvolutionConfig()
+    hindsight: HindsightConfig = HindsightConfig()
+    key: KeyConfig = KeyConfig()
+
+    def recipe(self, method: str, layout: InputLayout | None = None) -> Recipe:
+        """How a policy is learned. layout: instead of the one in `ppo`. Raises ValueError for another method."""
+        names = {"start", "cautious", "ppo", "evolution", "hindsight", "key"}
+        settings = self.model_dump(include=names)
+        recipe = Recipe.model_validate({"method": method, "imitation": ImitationOptions(passes=10), **settings})
+        if layout is None:
+            return recipe
+        return recipe.model_copy(update={"ppo": recipe.ppo.model_copy(update={"layout": layout})})
+
+
+# --- agents
+
 
 SAME_VIEW = ("oldest", "shortest", "narrowest", "smallest")
 KEPT_FREE = (1 / 16, 1 / 4, 3 / 8)

@@ -14,7 +14,7 @@ from assets.common.describe import table
 from assets.common.parts import asset_of_parts
 from assets.common.storage import read_model
 from assets.common.trace import Trace, load_trace
-from assets.experiments.config import LearningConfig
+from assets.experiments.agents import LearningConfig
 from assets.experiments.tables import (
     ExperimentEntry,
     comparisons,

@@ -6,8 +6,7 @@ import sql
 from assets.common import plots
 from assets.common.asset import asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table
-from assets.common.lineage import lineage_metadata
+from assets.common.describe import lineage_metadata, plot, table
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.raw_log import raw_log
 from warehouse import Warehouse, first_row

@@ -12,7 +12,7 @@ import polars as pl
 from assets.ingest.ledger import LedgerRow, corrected_settings, mark_changed, outdated_text
 from assets.ingest.reading import Reader
 from assets.ingest.rows import RECORDS, Corrected
-from assets.ingest.settings import ReadingSettings
+from assets.ingest.versions import ReadingSettings
 from traces.common.log import LogError
 from traces.common.pseudonyms import replace_names
 from traces.slurm.clock import LOCAL_TIMES, with_settled_times

@@ -18,7 +18,7 @@ import polars as pl
 
 from assets.common.storage import data_folder
 from assets.common.trace import JOB_COLUMNS
-from assets.ingest.sites.site_logs import write_bundled_log
+from assets.ingest.site_logs import write_bundled_log
 from simulator.engine.replay import StoppableReplay, replay
 from simulator.jobs.cluster import Cluster, RunningJobs
 from simulator.jobs.jobs import jobs_from_log

@@ -8,8 +8,7 @@ from pathlib import Path
 import duckdb
 
 from assets.ingest.reading import Reader, is_at_rest
-from assets.ingest.settings import ReadingSettings, recorded_settings
-from assets.ingest.versions import CodeVersion, recorded_version
+from assets.ingest.versions import CodeVersion, ReadingSettings, recorded_settings, recorded_version
 from traces.common.blocks import UNFINISHED, LogStream, Seen
 from traces.common.log import LogError, file_name
 from warehouse import first_row

@@ -15,8 +15,7 @@ from threading import Event, Thread
 import polars as pl
 
 from assets.ingest.generated import generated_log
-from assets.ingest.settings import ReadingSettings, hashed_settings, reading_settings
-from assets.ingest.versions import CodeVersion, current_version
+from assets.ingest.versions import CodeVersion, ReadingSettings, current_version, hashed_settings, reading_settings
 from traces.catalogue.places import pseudonym_key_path
 from traces.catalogue.sources import Source
 from traces.common.blocks import LogStream, Parse, Seen, first_bytes, parse_block

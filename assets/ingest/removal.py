@@ -17,7 +17,7 @@ from assets.ingest.rows import remove_file
 from assets.ingest.staging import source_lock
 from traces.common.log import file_name
 from warehouse import Warehouse, first_row
-from warehouse.migrations import table_columns
+from warehouse.schema import table_columns
 
 HISTORIES = (
     "predictions.model_versions",

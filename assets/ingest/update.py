@@ -13,11 +13,10 @@ import duckdb
 
 from assets.common.progress import progress_bar
 from assets.common.storage import pseudonym_key
-from assets.ingest.cluster_rows import write_cluster_rows
 from assets.ingest.corrections import correct_rows
 from assets.ingest.ledger import LedgerRow, adopt_statements, mark_changed, plan_reading, read_ledger
 from assets.ingest.reading import Reader, parsed_files, reader_of
-from assets.ingest.rows import MEMORY_LIMIT, Ingested, RawRows
+from assets.ingest.rows import MEMORY_LIMIT, Ingested, RawRows, write_cluster_rows
 from assets.ingest.staging import StagedRows, source_lock, staging_folder
 from traces.catalogue.clusters import clusters_of_source
 from traces.catalogue.sources import Source

@@ -6,8 +6,7 @@ import polars as pl
 import sql
 from assets.common.asset import asset
 from assets.common.checks import row_check
-from assets.common.describe import plot, table
-from assets.common.lineage import lineage_metadata
+from assets.common.describe import lineage_metadata, plot, table
 from assets.ingest.core_jobs import jobs
 from assets.ingest.staging import FIGURES_MEMORY
 from assets.operations import plots

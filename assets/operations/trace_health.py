@@ -4,8 +4,7 @@ import dagster as dg
 
 import sql
 from assets.common.asset import asset
-from assets.common.describe import plot, table
-from assets.common.lineage import lineage_metadata
+from assets.common.describe import lineage_metadata, plot, table
 from assets.ingest.core_jobs import jobs
 from assets.ingest.staging import replace_rows_of_query
 from assets.operations import plots

@@ -4,8 +4,7 @@ import dagster as dg
 import polars as pl
 
 from assets.common.asset import asset
-from assets.common.describe import plot, table
-from assets.common.lineage import lineage_metadata
+from assets.common.describe import lineage_metadata, plot, table
 from assets.predictions import plots
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from warehouse import Warehouse

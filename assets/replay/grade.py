@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from assets.replay.limits.origins import origins_text
+from assets.replay.limits.unhonoured import origins_text
 from assets.replay.settings import OWN_SCHEDULERS, own_policy_of
 from models.judging.fidelity import WAIT_FIGURES, letter_of, promise_of
 from models.judging.machine import Machine, parse_size_over_time

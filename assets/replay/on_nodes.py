@@ -20,11 +20,11 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
 from simulator.jobs.words import PLACES, TOGETHER
 from simulator.replayer import Outcome, Replayer
+from simulator.topology.choosing import Units, units_of
+from simulator.topology.closed_loop import in_periods, in_whole_nodes
 from simulator.topology.placement import PLACE_RULES, Solver, compact_hop_cost, place_schedule
-from simulator.topology.rounding import in_periods, in_whole_nodes
 from simulator.topology.slurm_tree import read_topology
 from simulator.topology.tree import IntArray, SwitchTree, fit_tree, parse_tree, with_hops
-from simulator.topology.units import Units, units_of
 from traces.catalogue.sources import Source
 from traces.cluster.hostlists import HostNames
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from assets.common.trace import Trace
-from assets.replay.limits.named import clock_zero_s
-from assets.replay.limits.way import limited_replayer
+from assets.replay.limits.way import clock_zero_s, limited_replayer
 from assets.replay.on_nodes import Ground, NodeReplayer, tree_of
 from assets.replay.own.pbs.way import PbsRuns, pbs_runs
 from assets.replay.own.slurm.way import SlurmRuns, slurm_runs

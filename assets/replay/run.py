@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.replay.changes.outages import outages_of
 from assets.replay.limits.holds import missing_processors
-from assets.replay.limits.named import clock_zero_s, named_cluster
+from assets.replay.limits.way import clock_zero_s, named_cluster
 from assets.replay.on_nodes import Ground, ground_of, placement_metrics
 from assets.replay.own.clusters import own_cluster
 from assets.replay.policies import ChosenPolicy
@@ -27,7 +27,7 @@ from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs, joined_outages
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
-from simulator.limits.hours import KNOWN_AFTER_S
+from simulator.limits.rules import KNOWN_AFTER_S
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
 from simulator.partitions import shares_of

@@ -15,8 +15,7 @@ from assets.common.writing.options import Option, options_of
 from assets.replay.changes.outages import Outage, read_outages
 from assets.replay.changes.sizes import parse_load
 from models.runtime.estimates import AS_LOGGED, Estimates
-from simulator.jobs.amounts import parse_duration
-from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS
+from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, parse_duration
 
 MOST_WALLTIME_FACTOR = 100.0
 TEXT = "a text in quotes"

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from assets.replay.limits.origins import origin_words
+from assets.replay.limits.unhonoured import origin_words
 from assets.report.changes import full_name, lot_name, lot_range
 from assets.report.comparison import Comparison
 from assets.report.logged import LoggedSystem

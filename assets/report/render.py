@@ -33,9 +33,9 @@ from models.judging.fidelity import FIGURE_WORDS, WITHIN
 from models.judging.verdict import payers_text
 from simulator.slurm.waiting.words import CAUSE_WORDS
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.found_rules import load_found
+from traces.catalogue.clusters import load_found
 from traces.cluster.accounts import Limit
-from traces.cluster.reservations import Gate
+from traces.cluster.description import Gate
 from traces.synthetic.sites import SITES
 from warehouse import Warehouse
 

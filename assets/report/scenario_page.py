@@ -12,7 +12,7 @@ from assets.replay.scenarios.columns import (
     wait_columns,
     with_random_orders,
 )
-from assets.replay.scenarios.fate import most_changed
+from assets.replay.scenarios.pairing import most_changed
 from assets.replay.scenarios.results import ScenarioResults
 from assets.report.look.templates import fill
 from simulator.metrics.metrics import SEMANTICS

@@ -5,7 +5,7 @@ import dagster as dg
 import sql
 from assets.common.asset import asset
 from assets.common.checks import row_check
-from assets.common.lineage import lineage_metadata
+from assets.common.describe import lineage_metadata
 from assets.common.partitions import VASP
 from assets.ingest.core_jobs import jobs
 from assets.vasp.vasp_runs import vasp_runs

@@ -20,7 +20,7 @@ import assets.ingest.reading
 import assets.ingest.removal
 import assets.ingest.rows
 import assets.ingest.update
-import warehouse.migrations
+import warehouse.schema
 from warehouse import Warehouse
 
 
@@ -119,14 +119,14 @@ def _backup_in_place() -> None:
 
 
 def _forgetful_upgrade() -> None:
-    adopt = warehouse.migrations._adopt_definition
+    adopt = warehouse.schema._adopt_definition
 
     def forget(connection: Any, name: str, statement: str) -> None:
         adopt(connection, name, statement)
         if name == "core.jobs":
             connection.execute("DELETE FROM core.jobs WHERE job_index = 1")
 
-    warehouse.migrations._adopt_definition = forget
+    warehouse.schema._adopt_definition = forget
 
 
 PLANTS = {

@@ -14,9 +14,9 @@ from benchmarks.faults.kills import database_of
 from benchmarks.faults.results import Difference, Result, compare_tables
 from benchmarks.faults.workers import Worker
 from tests.warehouse.released import make_warehouse, versions
-from tests.warehouse.test_migrations import OWN, SOURCES, ingest, tables
+from tests.warehouse.test_schema_migrations import OWN, SOURCES, ingest, tables
 from warehouse import Warehouse
-from warehouse.migrations import CURRENT_VERSION
+from warehouse.schema import CURRENT_VERSION
 
 
 def _rows(frame: pl.DataFrame, columns: list[str]) -> Counter[str]:

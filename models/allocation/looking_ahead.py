@@ -26,11 +26,10 @@ from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.replayer import Outcome
+from simulator.topology.choosing import Units
 from simulator.topology.closed_loop import NodeJobs, PeriodScheduler, PeriodState, run_closed_loop
-from simulator.topology.hops import hop_cost
 from simulator.topology.placement import place_schedule
-from simulator.topology.tree import SwitchTree
-from simulator.topology.units import Units
+from simulator.topology.tree import SwitchTree, hop_cost
 
 _WORK = 100_000
 """Placements times leaves with idle nodes that a period may take: where many jobs wait, fewer orders are tried, so that it stays short."""

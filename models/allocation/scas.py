@@ -15,7 +15,7 @@ import numpy as np
 
 from models.allocation.compiled import compiled, lean
 from models.allocation.window import Allocation, IntArray, Window, cost_of_hops
-from simulator.topology.hops import ring_hops
+from simulator.topology.tree import ring_hops
 
 MOST_SCAS_CELLS = 1 << 24
 """Most cells in the table of the dynamic programme, which is 128 MB. It is just enough for 12 jobs of different sizes on thousands of

@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.allocation.compiled import lean
-from simulator.topology.choosing import choose_tree
-from simulator.topology.hops import pair_hops, ring_hops
-from simulator.topology.tree import SwitchTree
-from simulator.topology.units import all_idle, change_idle, node_units
+from simulator.topology.choosing import all_idle, change_idle, choose_tree, node_units
+from simulator.topology.tree import SwitchTree, pair_hops, ring_hops
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

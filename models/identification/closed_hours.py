@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from models.identification.logged_jobs import HeldMoments, StartedJobs
 from models.identification.rules import BOUNDARY, HOURS, Edge, Evidence, IdentifiedRule
-from simulator.limits.hours import DAY_MINUTES, wall_clock
-from traces.cluster.reservations import Gate
+from simulator.limits.rules import DAY_MINUTES, wall_clock
+from traces.cluster.description import Gate
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

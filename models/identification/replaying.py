@@ -35,14 +35,12 @@ from simulator.jobs.cluster import FOREVER, Cluster, Outages
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.limits import rules as simulated
-from simulator.limits.hours import gate_changes, wall_clock
 from simulator.limits.replaying import LimitedReplayer
-from simulator.limits.rules import BOUNDLESS, NO_KEY, JobLimit, StartGate
+from simulator.limits.rules import BOUNDLESS, NO_KEY, JobLimit, StartGate, gate_changes, wall_clock
 from simulator.limits.shares import ShareTree
 from simulator.policies.registry import Policy
 from traces.cluster.accounts import FOUND, Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate
 
 IntArray = NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traces.cluster.reservations import Gate
+from traces.cluster.description import Gate
 
 RUNNING_JOBS, RUNNING_CPU, OUTSTANDING_CPU = "running jobs", "running cpu", "outstanding cpu"
 HOURS, BOUNDARY, SIZE, ORDER, BACKFILL, CYCLE = "hours", "boundary", "size", "order", "backfill", "cycle"

@@ -25,7 +25,7 @@ from models.identification.rules import (
     RejectedRule,
 )
 from models.judging.fidelity import OFFSET_S
-from simulator.limits.hours import DAY_MINUTES
+from simulator.limits.rules import DAY_MINUTES
 
 FloatArray = NDArray[np.float64]
 

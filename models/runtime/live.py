@@ -36,10 +36,9 @@ from models.runtime.past.similar import (
     usual_blend,
 )
 from simulator.engine import episode as at
-from simulator.engine.episode import new_episode
+from simulator.engine.episode import DONE, RESERVE, WANT_ESTIMATES, new_episode
 from simulator.engine.general import advance
 from simulator.engine.replay import OrderReplayer, check_outcome, inputs_of, notes_of, rules_for, scoring_of
-from simulator.engine.rules import DONE, RESERVE, WANT_ESTIMATES
 from simulator.engine.states import ReplayState, keep_state, take_up
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs, column_of

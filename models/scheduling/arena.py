@@ -12,8 +12,8 @@ from models.judging.intervals import BLOCKS
 from models.judging.panel import Replayed, scored_after
 from models.scheduling.goals import Goal, WindowColumns
 from models.scheduling.options import PolicyRules
-from simulator.agents.backlogs import Backlogs, keep_backlogs
 from simulator.agents.batch import WindowRules, replay_windows
+from simulator.agents.episodes import Backlogs, keep_backlogs
 from simulator.agents.trajectories import Trajectories, sample_windows
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule

@@ -20,10 +20,9 @@ from models.scheduling.goals import GoalTerms, UserSums, WindowColumns, user_sum
 from models.scheduling.options import HindsightOptions
 from simulator.agents.episodes import Threads, check_windows
 from simulator.engine import episode as at
-from simulator.engine.episode import Episode, new_episode
+from simulator.engine.episode import RESERVE, Episode, new_episode
 from simulator.engine.general import advance
 from simulator.engine.replay import no_recorder, rules_of, scoring_of
-from simulator.engine.rules import RESERVE
 from simulator.engine.states import empty_state, take_up
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.schedule import CANCELLED

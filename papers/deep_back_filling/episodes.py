@@ -16,9 +16,9 @@ from papers.compiled import inlined, lean
 from papers.deep_back_filling.protocol import LATER_JOBS, PLACED_JOBS
 from simulator.agents.episodes import Threads, begin_some_anew, check_windows, episode_of, many, window_of
 from simulator.engine import episode as at
+from simulator.engine.episode import WANT_PICK, Rules
 from simulator.engine.general import advance
 from simulator.engine.replay import rules_of, scoring_of
-from simulator.engine.rules import WANT_PICK, Rules
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.tasks import Tasks, tasks_of

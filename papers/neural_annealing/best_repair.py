@@ -34,10 +34,9 @@ from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
 from papers.kept_files import kept_archive, members_of
 from papers.markdown import markdown
-from papers.neural_annealing.options import RepairOptions
 from papers.neural_annealing.protocol import HOP_COST
 from papers.neural_annealing.study import SOFTER, TRAINED_CLUSTERS
-from papers.neural_annealing.training import TEST_STREAM, epoch_seed, epoch_windows
+from papers.neural_annealing.training import TEST_STREAM, RepairOptions, epoch_seed, epoch_windows
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

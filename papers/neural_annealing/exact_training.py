@@ -23,8 +23,7 @@ from models.allocation.neural.repair_networks import RepairActorCritic
 from models.allocation.neural.repairing import FEATURES, RepairBatch
 from models.scheduling.learning.adam import Adam
 from models.scheduling.learning.checkpoint import Checkpoint, train_epochs
-from papers.neural_annealing.options import RepairOptions
-from papers.neural_annealing.training import TEST_STREAM, TRAINING_STREAM, epoch_seed, epoch_windows
+from papers.neural_annealing.training import TEST_STREAM, TRAINING_STREAM, RepairOptions, epoch_seed, epoch_windows
 from simulator.topology.tree import SwitchTree
 
 STATE_EPOCHS, TRIED_EPOCHS, STATES_OF_A_WINDOW = 200, 3, 4

@@ -19,11 +19,10 @@ from papers.markdown import markdown
 from papers.neural_annealing.protocol import HOP_COST
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
+from simulator.topology.choosing import node_units
 from simulator.topology.closed_loop import NodeJobs, published_jobs, run_closed_loop, selecting
-from simulator.topology.hops import hop_cost
 from simulator.topology.placement import place_schedule
-from simulator.topology.tree import IntArray, SwitchTree, regular_tree
-from simulator.topology.units import node_units
+from simulator.topology.tree import IntArray, SwitchTree, hop_cost, regular_tree
 
 TREE = regular_tree((10, 10, 10))
 EPOCHS, JOBS = 10, 300

@@ -19,8 +19,7 @@ from models.allocation.free import free_allocation
 from models.allocation.scas import MOST_SCAS_CELLS, scas_allocation, scas_cells
 from models.allocation.window import Allocation, Window, best_fit_allocation, greedy_allocation, sequential_allocation
 from simulator.topology.closed_loop import PERIOD_S, PeriodScheduler, published_jobs, run_closed_loop, selecting
-from simulator.topology.hops import pair_hops
-from simulator.topology.tree import IntArray, SwitchTree, fat_tree, regular_tree
+from simulator.topology.tree import IntArray, SwitchTree, fat_tree, pair_hops, regular_tree
 
 HOP_COST = 1000
 """c of Table I."""

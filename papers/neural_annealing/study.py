@@ -31,11 +31,11 @@ from models.allocation.neural.repairing import LARGEST_JOB
 from models.allocation.scas import scas_allocation
 from models.allocation.window import Allocation, Window, sequential_allocation
 from papers.neural_annealing.exact_training import ExactLearner, ExactPass, train_on_values
-from papers.neural_annealing.options import RepairOptions
 from papers.neural_annealing.protocol import HOP_COST
 from papers.neural_annealing.training import (
     EPOCH_JOBS,
     TEST_STREAM,
+    RepairOptions,
     RepairUpdate,
     TrainedRepair,
     epoch_seed,

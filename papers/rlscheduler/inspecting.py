@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.compiled import compiled, inlined
-from simulator.policies.agent_sight import observe_pick
 from simulator.policies.agents import ASKED, NETWORK, NO_ONE, REJECT, UNFIT
+from simulator.policies.observation import observe_pick
 from simulator.policies.registry import Policy, parse_policy
 from simulator.policies.sampling import choose_row
 
@@ -91,7 +91,7 @@ class Rejections(NamedTuple):
 
 
 def inspector_of(policy: str | Policy, sample: int, protocol: InspectorProtocol) -> Inspector | None:
-    """Who inspects this policy's decisions under the RLScheduler rules, None for nobody. sample: see simulator/policies/sampling.py.
+    """Who inspects this policy's decisions under the RLScheduler rules, None for nobody. sample: see simulator/policies/network.py.
 
     Raises ValueError where the policy's agent does what these rules cannot.
     """

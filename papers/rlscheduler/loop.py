@@ -43,7 +43,7 @@ class RLSchedulerRules(NamedTuple):
     """What is the same for every job of a replay. policy: a number of papers/rlscheduler/scores.py.
 
     true_wait: scores are computed again at each decision, with the true wait. Otherwise once, with a wait of -1 - submit. sample: how a
-    network's choices are made, see simulator/policies/sampling.py. origin: the time from which scores count submissions, seconds in
+    network's choices are made, see simulator/policies/network.py. origin: the time from which scores count submissions, seconds in
     the log's clock. weights: of the network that orders or inspects.
     """
 

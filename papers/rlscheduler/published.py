@@ -7,7 +7,7 @@ from pydantic import Field
 from assets.common.asset import asset
 from assets.common.describe import table
 from assets.common.trace import load_trace
-from assets.experiments.config import LearningConfig
+from assets.experiments.agents import LearningConfig
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries, write_results
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import EvolutionConfig, PPOConfig, text_field

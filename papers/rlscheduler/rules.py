@@ -96,7 +96,7 @@ def rlscheduler_inputs(
 ) -> tuple[RLSchedulerRules, RLSchedulerJobs, Inspector | None]:
     """What the event loop takes. The arguments and errors are those of `replay_rlscheduler`.
 
-    sample: how a network's choices are made, see simulator/policies/sampling.py. For FOLLOW, `policy.fixed` is the teacher.
+    sample: how a network's choices are made, see simulator/policies/network.py. For FOLLOW, `policy.fixed` is the teacher.
     """
     number, given = _number_and_scores(jobs, cluster_procs, policy, sample)
     inspector = inspector_of(policy, sample, protocol)

@@ -10,9 +10,8 @@ from papers.compiled import compiled
 from papers.rlscheduler.inspecting import USUAL_PROTOCOL, Inspector
 from papers.rlscheduler.loop import RLSchedulerJobs, RLSchedulerRules, replay_jobs
 from papers.rlscheduler.rules import check_widths, rlscheduler_inputs
-from simulator.agents.backlogs import WindowSchedules
 from simulator.agents.batch import WindowRules
-from simulator.agents.episodes import Threads
+from simulator.agents.episodes import Threads, WindowSchedules
 from simulator.agents.trajectories import Sampled
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
@@ -37,7 +36,7 @@ def replay_published_windows(
 def sampled_windows(
     jobs: Jobs, cluster_procs: int, sampled: Sampled, policy: Policy, rules: WindowRules, sample: int
 ) -> Callable[[Recorder, int, int], tuple[int, int]]:
-    """What fills a recorder with the windows from one to before another. sample: see simulator/policies/sampling.py. Raises ValueError
+    """What fills a recorder with the windows from one to before another. sample: see simulator/policies/network.py. Raises ValueError
     as `rlscheduler_inputs` does."""
     inputs = _inputs(jobs, cluster_procs, policy, rules, sample)
 

@@ -12,12 +12,10 @@ from assets.common.partitions import VASP
 from assets.common.plots import BLUE, GREY, INK, ORANGE, figure
 from assets.common.progress import progress_bar
 from assets.vasp.remaining_time_evaluation import remaining_time_evaluation
-from papers.rlschert.ladder import train_side_by_side
 from papers.rlschert.measured import errors_of, observed_jobs
-from papers.rlschert.options import RLSchertOptions
-from papers.rlschert.plan import RLSchertPlan, count_iterations, ladder_tasks
+from papers.rlschert.plan import RLSchertOptions, RLSchertPlan, count_iterations, ladder_tasks
 from papers.rlschert.tables import RLSchertTables, make_tables
-from papers.rlschert.trials import try_everything
+from papers.rlschert.trials import train_side_by_side, try_everything
 from papers.rlschert.workload import Workload
 from warehouse import Warehouse, replace_partitions
 

@@ -34,8 +34,7 @@ from papers.kept_files import kept_archive, members_of, short_floats, write_memb
 from papers.markdown import markdown
 from papers.rlschert.cluster import Setting, run_heuristic_on
 from papers.rlschert.networks import new_rlschert_network
-from papers.rlschert.options import PAPER_OPTIONS, RLSchertOptions
-from papers.rlschert.plan import NETWORKS_TRIED, TEST_SEED
+from papers.rlschert.plan import NETWORKS_TRIED, PAPER_OPTIONS, TEST_SEED, RLSchertOptions
 from papers.rlschert.training import IterationReport, RLSchertPolicy, train_rlschert
 from papers.rlschert.view import HEURISTICS, WHOLE_QUEUE_HEURISTICS
 from papers.rlschert.workload import Workload, draw_sequences

@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from papers.rlschert.cluster import SlotOutcome
-from papers.rlschert.ladder import TrainedScheduler
 from papers.rlschert.plan import RLSchertPlan, Scheduler
-from papers.rlschert.trials import Trials, compare_schedulers
+from papers.rlschert.trials import TrainedScheduler, Trials, compare_schedulers
 from papers.rlschert.view import HEURISTICS, WHOLE_QUEUE_HEURISTICS
 
 SHOWN_SEQUENCES = 4

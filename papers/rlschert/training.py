@@ -21,7 +21,7 @@ from models.scheduling.learning.checkpoint import Checkpoint, train_epochs
 from models.scheduling.learning.choices import clipped_choices
 from papers.rlschert.cluster import Setting, SlotCluster, SlotOutcome, cost_of, take_sequences
 from papers.rlschert.networks import Facts, Image, new_rlschert_network, without_kills
-from papers.rlschert.options import RLSchertOptions
+from papers.rlschert.plan import RLSchertOptions
 from papers.rlschert.rules import KILLABLE, SLOTS, Sequences
 from papers.rlschert.view import teacher_kills
 

@@ -11,8 +11,7 @@ from typing import Any
 from dagster_webserver import cli
 from dagster_webserver.app import create_app_from_workspace_process_context
 
-from pipelines.web.guard import Guard
-from pipelines.web.headers import HOSTS_VARIABLE, AllowedNames
+from pipelines.web.guard import HOSTS_VARIABLE, AllowedNames, Guard
 
 
 def guarded_application(*arguments: Any, **options: Any) -> Guard:

@@ -12,14 +12,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.agents.backlogs import Backlogs, WindowSchedules, check_backlogs, replay_from_backlogs
-from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
+from simulator.agents.episodes import (
+    Backlogs,
+    Threads,
+    WindowSchedules,
+    begin_anew,
+    check_backlogs,
+    check_windows,
+    episode_of,
+    many,
+    replay_from_backlogs,
+    window_of,
+)
 from simulator.compiled import lean
 from simulator.engine import episode as at
-from simulator.engine.episode import Episode, moment_of
+from simulator.engine.episode import DONE, RESERVE, WANT_CHOICE, Episode, Rules, moment_of
 from simulator.engine.general import advance
 from simulator.engine.replay import check_outcome, inputs_of, replay, rules_for, rules_of, scoring_of
-from simulator.engine.rules import DONE, RESERVE, WANT_CHOICE, Rules
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs, column_of
 from simulator.jobs.tasks import Tasks, tasks_of

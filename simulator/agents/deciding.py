@@ -16,18 +16,16 @@ from simulator.agents.batch import USUAL_RULES, WindowRules
 from simulator.agents.episodes import Threads, begin_some_anew, check_windows, episode_of, many, window_of
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
-from simulator.engine.episode import Episode, moment_of
+from simulator.engine.episode import DONE, WANT_PICK, WANT_VERDICT, Episode, Rules, moment_of
 from simulator.engine.general import advance
 from simulator.engine.picking import see_candidates, slot_of_row
 from simulator.engine.replay import check_outcome, rules_for, scoring_of
-from simulator.engine.rules import DONE, WANT_PICK, WANT_VERDICT, Rules
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.tasks import Tasks, tasks_of
-from simulator.policies.agent_sight import observe_pick
 from simulator.policies.agents import NO_ONE, Agent
 from simulator.policies.network import NetworkInputs
-from simulator.policies.observation import AGENT_LAYOUTS, Layout, blank_network
+from simulator.policies.observation import AGENT_LAYOUTS, Layout, blank_network, observe_pick
 from simulator.policies.registry import Policy, assisted, parse_policy
 from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import Scoring

@@ -1,6 +1,6 @@
 """Windows of a trace replayed under Slurm on its nodes, under one policy, or by a network that learns.
 
-A window begins with the state in which a replay of the whole trace was when its first job came, as in simulator/agents/backlogs.py: what
+A window begins with the state in which a replay of the whole trace was when its first job came, as in simulator/agents/episodes.py: what
 ran on which nodes, who waited since when, and what accounts had used. It ends when its own jobs have started.
 """
 
@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.agents.backlogs import Backlogs
-from simulator.agents.episodes import Threads, check_windows
+from simulator.agents.episodes import Backlogs, Threads, check_windows
 from simulator.agents.trajectories import DECISIONS_PER_JOB, ROWS_PER_JOB, Trajectories, join_trajectories, window_seeds
 from simulator.cluster.requests import Requests, some_requests
 from simulator.engine.replay import inputs_of

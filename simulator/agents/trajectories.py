@@ -9,14 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.agents.backlogs import Backlogs, check_backlogs
 from simulator.agents.batch import USUAL_RULES, WindowRules
-from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
+from simulator.agents.episodes import (
+    Backlogs,
+    Threads,
+    begin_anew,
+    check_backlogs,
+    check_windows,
+    episode_of,
+    many,
+    window_of,
+)
 from simulator.compiled import lean
-from simulator.engine.episode import Episode, new_episode
+from simulator.engine.episode import RECORDER_FULL, RESERVE, Episode, Rules, new_episode
 from simulator.engine.general import advance
 from simulator.engine.replay import inputs_of, notes_of, rules_for, scoring_of
-from simulator.engine.rules import RECORDER_FULL, RESERVE, Rules
 from simulator.engine.states import take_up
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs, column_of

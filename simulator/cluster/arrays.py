@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traces.cluster.accounts import ROOT_ACCOUNT
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Partition
+from traces.cluster.description import ClusterDescription, Partition
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]

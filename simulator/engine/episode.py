@@ -1,4 +1,7 @@
-"""The state of one replay in the general engine: arrays that it fills, so that it can stop, get an answer, and continue."""
+"""The state of one replay in the general engine: arrays that it fills, so that it can stop, get an answer, and continue.
+
+The rules of one replay as the compiled engines take them, and why an engine stops.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from simulator.compiled import inlined
 from simulator.formula import machine as formula_machine
 from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import Tasks
+from simulator.policies.agents import Inspecting, Picking
 from simulator.policies.moment import Moment
 from simulator.policies.network import VISIBLE_JOBS
 from simulator.policies.scoring import Scratch
@@ -62,7 +66,7 @@ class Episode(NamedTuple):
     promised: IntArray  # (tasks,) if the rules want it: shadow time when the job was first a blocked head, -1 for never
     plan_time: IntArray  # (most steps,), see simulator/engine/plan.py
     plan_room: IntArray  # (most steps,)
-    usage: FloatArray  # (users + 1,), see simulator/policies/moment.py
+    usage: FloatArray  # (users + 1,), see simulator/policies/scoring.py
     rate: FloatArray  # (users + 1,)
     since: IntArray  # (users + 1,)
     slots: FloatArray  # this and the next four: see simulator.policies.scoring.Scratch
@@ -156,3 +160,37 @@ def moment_of(tasks, rules, scoring, episode):
 def scratch_of(episode):
     """Where scores are computed."""
     return Scratch(episode.slots, episode.stack, episode.rows, episode.outputs, episode.room)
+
+
+# --- rules
+
+
+DONE, STUCK, WANT_SCORES, WANT_CHOICE, FORMULA_FAILED, RECORDER_FULL, WANT_ESTIMATES, PAUSED = range(8)
+WANT_PICK, WANT_VERDICT = 8, 9
+"""Why an engine stops: it has finished, outages leave a job that can never start, it needs an answer, a failure, or a pause."""
+GO_ON = -1
+"""The engine does not stop."""
+
+EVENTS, ORDER, CHOOSE, FILL, RENEW = range(5)
+"""What comes next in the general engine: the next event, ordering the queue, starting the first of the order, or filling behind
+the blocked head. RENEW gets new estimates, where the rules want them."""
+INSPECT, INSPECTED, PICK, PICKED = range(5, 9)
+"""INSPECT waits for the verdict on the first of the order, INSPECTED continues with it. PICK waits for the job that starts past
+others, PICKED continues with that job."""
+
+NO_BACKFILL, EASY, EASY_SJBF, RESERVE, ANY = range(5)
+
+
+class Rules(NamedTuple):
+    """The cluster's size and the rules of backfilling, of estimates and of choices."""
+
+    cluster_procs: int
+    backfill: int  # above. RESERVE is conservative and selective, ANY lets all jobs pass the head
+    threshold: float  # under RESERVE: the expansion factor from which a job holds a reservation
+    correction: int  # see simulator/engine/running.py
+    planned: bool  # outages are announced before they start, so starts must be checked against a plan
+    sample: int  # how a network chooses, see simulator/policies/network.py
+    live: bool  # get new estimates of the waiting jobs before every pass
+    promises: bool  # note what blocked heads are promised
+    picking: Picking  # who picks what starts past others, if an agent does
+    inspecting: Inspecting  # who accepts what the policy picks, if an agent does

@@ -9,8 +9,8 @@ import numpy as np
 
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
+from simulator.engine.episode import RESERVE
 from simulator.engine.plan import begin_plan, change_plan, forget_past
-from simulator.engine.rules import RESERVE
 from simulator.engine.running import correct_first, corrected_end, end_first, enter_running
 from simulator.jobs.cluster import FOREVER
 from simulator.jobs.schedule import CANCELLED

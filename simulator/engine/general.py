@@ -13,24 +13,7 @@ import numpy as np
 from compilation.apart import apart
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
-from simulator.engine.episode import moment_of
-from simulator.engine.events import (
-    announce_outages,
-    any_fits,
-    begin_replay,
-    cancel_jobs,
-    correct_estimates,
-    end_jobs,
-    needs_pass,
-    next_event,
-    plan_outages,
-    start_outages,
-    submit_jobs,
-)
-from simulator.engine.picking import begin_picking, pick_jobs
-from simulator.engine.plan import plan_fits_now
-from simulator.engine.reserving import reserve, start_reserved
-from simulator.engine.rules import (
+from simulator.engine.episode import (
     CHOOSE,
     DONE,
     EVENTS,
@@ -48,11 +31,28 @@ from simulator.engine.rules import (
     STUCK,
     WANT_ESTIMATES,
     WANT_VERDICT,
+    moment_of,
 )
+from simulator.engine.events import (
+    announce_outages,
+    any_fits,
+    begin_replay,
+    cancel_jobs,
+    correct_estimates,
+    end_jobs,
+    needs_pass,
+    next_event,
+    plan_outages,
+    start_outages,
+    submit_jobs,
+)
+from simulator.engine.picking import begin_picking, pick_jobs
+from simulator.engine.plan import plan_fits_now
+from simulator.engine.reserving import reserve, start_reserved
 from simulator.engine.starting import first_of_order, order_queue, start_behind, start_front
-from simulator.policies.agent_sight import observe_pick
 from simulator.policies.agents import ASKED, NETWORK, NO_ONE, REJECT, UNFIT
 from simulator.policies.network import NetworkInputs
+from simulator.policies.observation import observe_pick
 from simulator.policies.sampling import choose_row
 
 REJECTED, ACCEPTED = 0, 1
@@ -123,7 +123,7 @@ def end_rejection(rules, episode):
 @apart
 @lean
 def advance(tasks, rules, scoring, episode, recorder, choice):
-    """Continues until the replay is done or needs an answer. Returns why it stops (simulator/engine/rules.py).
+    """Continues until the replay is done or needs an answer. Returns why it stops (simulator/engine/episode.py).
 
     After WANT_ESTIMATES the caller may change tasks.estimate and tasks.hold of waiting jobs; episode.ended says which jobs have
     ended. After WANT_SCORES the caller fills episode.score (by place in the queue) and calls again. After WANT_CHOICE it calls

@@ -10,16 +10,15 @@ import numpy as np
 
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
-from simulator.engine.episode import moment_of
+from simulator.engine.episode import EVENTS, GO_ON, ORDER, PICK, PICKED, RECORDER_FULL, WANT_PICK, moment_of
 from simulator.engine.events import leave_queue, time_of_next_event
 from simulator.engine.plan import fits_now
 from simulator.engine.reserving import order_places
-from simulator.engine.rules import EVENTS, GO_ON, ORDER, PICK, PICKED, RECORDER_FULL, WANT_PICK
 from simulator.engine.starting import head_reservation, plan_head, start_job
 from simulator.jobs.cluster import FOREVER
-from simulator.policies.agent_sight import Sight, observe_candidates
 from simulator.policies.agents import ASKED, FIRST, NARROWEST, NETWORK, SHORTEST, SMALLEST
 from simulator.policies.network import NetworkInputs
+from simulator.policies.observation import Sight, observe_candidates
 from simulator.policies.sampling import choose_row
 
 NONE, NO_ROOM = -1, -2

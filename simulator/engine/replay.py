@@ -10,10 +10,7 @@ import numpy as np
 
 from simulator.compiled import compiled
 from simulator.engine import episode as at
-from simulator.engine.episode import Episode, new_episode
-from simulator.engine.general import advance
-from simulator.engine.queue_tree import MOST_PROCS, queue_by
-from simulator.engine.rules import (
+from simulator.engine.episode import (
     ANY,
     DONE,
     EASY,
@@ -25,8 +22,12 @@ from simulator.engine.rules import (
     WANT_PICK,
     WANT_SCORES,
     WANT_VERDICT,
+    Episode,
     Rules,
+    new_episode,
 )
+from simulator.engine.general import advance
+from simulator.engine.queue_tree import MOST_PROCS, queue_by
 from simulator.engine.running import CORRECTION_IDS
 from simulator.engine.states import (
     ReplayState,
@@ -36,8 +37,7 @@ from simulator.engine.states import (
     take_up_static,
     waiting_state,
 )
-from simulator.engine.static import run_static
-from simulator.engine.static_queue import Queues, StaticEpisode, new_static_episode
+from simulator.engine.static import Queues, StaticEpisode, new_static_episode, run_static
 from simulator.formula.parsing import explain_failure
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import NEVER, Jobs

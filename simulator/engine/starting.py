@@ -9,10 +9,7 @@ import numpy as np
 
 from simulator.compiled import inlined, inlined_late, lean
 from simulator.engine import episode as at
-from simulator.engine.episode import moment_of, scratch_of
-from simulator.engine.events import any_fits, change_usage, leave_queue
-from simulator.engine.plan import change_plan, earliest_in_plan, fits_now, plan_fits_now
-from simulator.engine.rules import (
+from simulator.engine.episode import (
     ANY,
     EASY_SJBF,
     EVENTS,
@@ -23,7 +20,11 @@ from simulator.engine.rules import (
     ORDER,
     WANT_CHOICE,
     WANT_SCORES,
+    moment_of,
+    scratch_of,
 )
+from simulator.engine.events import any_fits, change_usage, leave_queue
+from simulator.engine.plan import change_plan, earliest_in_plan, fits_now, plan_fits_now
 from simulator.engine.running import enter_running, reservation
 from simulator.jobs.cluster import FOREVER
 from simulator.policies.agents import NO_ONE

@@ -16,7 +16,7 @@ from simulator.engine import episode as at
 from simulator.engine.episode import UNPROTECTED, Episode
 from simulator.engine.plan import begin_plan, change
 from simulator.engine.queue_tree import NOTHING, Queue, next_in_tree
-from simulator.engine.static_queue import DEEP, HEAD, Queues, StaticEpisode, join_queue
+from simulator.engine.static import DEEP, HEAD, Queues, StaticEpisode, join_queue
 from simulator.jobs.cluster import FOREVER
 from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import Tasks
@@ -47,7 +47,7 @@ class ReplayState(NamedTuple):
     plan_time: IntArray  # (steps,), see simulator/engine/plan.py
     plan_room: IntArray  # (steps,)
     plan_news: IntArray  # (4,), by PLAN_NEWS
-    usage: FloatArray  # (users + 1,), see simulator/policies/moment.py, or (1,) where nothing asks for usage
+    usage: FloatArray  # (users + 1,), see simulator/policies/scoring.py, or (1,) where nothing asks for usage
     rate: FloatArray  # (users + 1,)
     counted_to: IntArray  # (users + 1,)
     rejected: IntArray  # (queued,) if somebody inspects, else (0,): how often each job was rejected

@@ -2,6 +2,8 @@
 
 `parse_formula` turns a Python expression over the attributes of a waiting job into a program for a small stack machine.
 `evaluate` runs such a program inside compiled loops; nothing is compiled per formula. Rules: docs/reference/semantics.md.
+
+Scores of formulas that do not change while a job waits: one number per job, computed before the replay.
 """
 
 from __future__ import annotations
@@ -13,10 +15,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.compiled import compiled
+from simulator.formula import machine
 from simulator.formula.language import ATTRIBUTES, STATIC_SLOTS
-from simulator.formula.machine import FREE, LOAD
+from simulator.formula.machine import FREE, LOAD, evaluate
 from simulator.formula.program import arrays_of, blamed_column, compile_formula, describe_failure
 from simulator.formula.text import FormulaError, check_characters, syntax_tree
+from simulator.jobs.jobs import Jobs
 
 
 @dataclass(frozen=True)
@@ -74,3 +79,33 @@ def explain_failure(formula: Formula, failed_op: int, slots: NDArray[np.float64]
     }
     values = ", ".join(f"{name} = {slots[ATTRIBUTES[name]]:g}" for name in sorted(names))
     return FormulaError(formula.text, int(formula.columns[failed_op]), problem, f"For this job, {values}. {remedy}")
+
+
+# --- fixed
+
+
+def formula_scores(formula: Formula, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
+    """Minus the formula's value per job, float64 (num_jobs,): the highest value goes first. Raises FormulaError."""
+    slots = np.zeros(machine.NUM_SLOTS)
+    slots[machine.CLUSTER] = cluster_procs
+    score = np.empty(len(jobs))
+    stack = np.empty(machine.STACK_SIZE)
+    since_origin = jobs.submit - jobs.origin
+    failed = _fill(formula.ops, formula.constants, slots, stack, since_origin, jobs.estimate, jobs.procs, score)
+    if failed >= 0:
+        raise explain_failure(formula, failed, slots)
+    return score
+
+
+@compiled
+def _fill(ops, constants, slots, stack, submit, estimate, procs, score):
+    for job in range(len(procs)):
+        slots[machine.SUBMIT] = submit[job]
+        slots[machine.ESTIMATE] = estimate[job]
+        slots[machine.PROCS] = procs[job]
+        slots[machine.AREA] = float(estimate[job]) * float(procs[job])
+        value, failed = evaluate(ops, constants, slots, stack)
+        if failed >= 0:
+            return failed
+        score[job] = -value
+    return -1

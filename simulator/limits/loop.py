@@ -10,6 +10,7 @@ import numpy as np
 
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
+from simulator.engine.episode import ANY, DONE, NO_BACKFILL, STUCK
 from simulator.engine.events import (
     announce_outages,
     correct_estimates,
@@ -18,7 +19,6 @@ from simulator.engine.events import (
     time_of_next_event,
 )
 from simulator.engine.plan import change_plan, earliest_in_plan, plan_fits_now
-from simulator.engine.rules import ANY, DONE, NO_BACKFILL, STUCK
 from simulator.engine.running import end_first, enter_running, reservation
 from simulator.engine.starting import may_start
 from simulator.jobs.cluster import FOREVER

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from simulator.engine.episode import EASY_SJBF, RESERVE, Rules
 from simulator.engine.queue_tree import order_of
 from simulator.engine.replay import OrderReplayer, rules_of
-from simulator.engine.rules import EASY_SJBF, RESERVE, Rules
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule

@@ -34,7 +34,7 @@ class ShareTree:
 
 
 class Sharing(NamedTuple):
-    """The tree as the loop takes it, with what has been used of each account and user; see simulator/policies/moment.py."""
+    """The tree as the loop takes it, with what has been used of each account and user; see simulator/policies/scoring.py."""
 
     path: IntArray  # (groups, floors)
     shares: FloatArray  # (accounts and users,)

@@ -8,9 +8,16 @@ from simulator.pbs.occurrences import end_of_held, latest_end
 from simulator.pbs.placing import find_nodes, find_own_nodes
 from simulator.pbs.planning import plan_top_job
 from simulator.pbs.preempting import preempt_youngest, set_levels
-from simulator.pbs.queueing import join_pbs_queue, keep_eligible_time, score_queue, sort_pbs_queue
+from simulator.pbs.queueing import (
+    add_request,
+    count_running,
+    forget_requests,
+    join_pbs_queue,
+    keep_eligible_time,
+    score_queue,
+    sort_pbs_queue,
+)
 from simulator.pbs.settings import DELETED
-from simulator.pbs.sharing import add_request, count_running, forget_requests
 from simulator.pbs.starting import start_pbs_job
 from simulator.pbs.state import BEGINS, ENDS, KEPT, OVER, UNSET
 

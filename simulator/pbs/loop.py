@@ -12,9 +12,8 @@ from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
 from simulator.pbs.occurrences import leave_windows, next_opening
-from simulator.pbs.queueing import join_pbs_queue
+from simulator.pbs.queueing import count_running, join_pbs_queue
 from simulator.pbs.settings import DELETED
-from simulator.pbs.sharing import count_running
 from simulator.pbs.starting import end_pbs_job, expect_end
 from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET, PbsEngine
 

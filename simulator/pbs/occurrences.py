@@ -17,8 +17,7 @@ from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.settings import is_on, setting_seconds
 from simulator.pbs.state import BEGINS, OVER, UNSET
-from traces.cluster.description import ClusterDescription, Setting
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate, Setting
 
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _WORKING, _FREE = (0, 1, 2, 3, 4), (5, 6)

@@ -16,6 +16,7 @@ from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.pbs.limiting import is_soft_limit, refused_jobs, run_limits
 from simulator.pbs.loop import PbsReplay, run_pbs
 from simulator.pbs.planning import mark_hopeless
+from simulator.pbs.queueing import pbs_share_tree, usage_rate
 from simulator.pbs.requests import PbsJob, site_and_asks
 from simulator.pbs.settings import (
     DELETED,
@@ -28,7 +29,6 @@ from simulator.pbs.settings import (
     soft_limit_owners,
     sort_formula,
 )
-from simulator.pbs.sharing import pbs_share_tree, usage_rate
 from simulator.pbs.state import (
     BEGINS,
     CONFIRMED,

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from simulator.pbs.occurrences import is_dedicated, occurrences_between, queue_windows
 from simulator.pbs.settings import FIVE_YEARS
 from simulator.pbs.state import EXCLUSIVE, SHARED, UNDECIDED, Asks, PbsSite
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node
-from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Node
 
 IntArray = NDArray[np.int64]
 

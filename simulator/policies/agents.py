@@ -47,7 +47,7 @@ class Picking(NamedTuple):
     keep_free: int  # processors that jobs longer than keep_over_s leave free
     keep_over_s: int
     every_event: bool  # asks after every event, and jobs of one second arrive one by one
-    sample: int  # how a network picks, see simulator/policies/sampling.py
+    sample: int  # how a network picks, see simulator/policies/network.py
 
 
 class Inspecting(NamedTuple):
@@ -105,7 +105,7 @@ class Agent:
         )
 
     def sampling(self, sample: int) -> Agent:
-        """A copy of the agent in which choices are made in this way (simulator/policies/sampling.py)."""
+        """A copy of the agent in which choices are made in this way (simulator/policies/network.py)."""
         picking, inspecting = self.picking._replace(sample=sample), self.inspecting._replace(sample=sample)
         return replace(self, picking=picking, inspecting=inspecting)
 

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled
-from simulator.formula.fixed import formula_scores
 from simulator.formula.machine import USAGE, USER_SHARE
-from simulator.formula.parsing import Formula, parse_formula
+from simulator.formula.parsing import Formula, formula_scores, parse_formula
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.words import unknown_word
 from simulator.policies import network, scoring

@@ -15,8 +15,7 @@ from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
-from simulator.slurm.nodes.plans import begin_plans, is_free, narrow, take_nodes
-from simulator.slurm.nodes.reservations import narrow_to_reservations
+from simulator.slurm.nodes.plans import begin_plans, is_free, narrow, narrow_to_reservations, take_nodes
 from simulator.slurm.nodes.selection import choose_above, choose_later, choose_nodes, reset_weights
 from simulator.slurm.nodes.suspended import free_above, may_suspend
 from simulator.slurm.nodes.usable import copy_free, holds_whole_nodes, kept_shape, wants_gpus

@@ -41,7 +41,7 @@ MILLION = 1_000_000
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
 change. CYCLE_US: what is left of the time that cycles took, below a second. BEGIN: the first second; jobs that were submitted before wait
 already. NOW: the second of the last events. NODES_FREED: 1 where an epilog has ended then. STOPS: of the next three.
-LAST_CHANGE, ENDED, PURGED, NEXT_EDGE: see simulator/slurm/replays/changes.py."""
+LAST_CHANGE, ENDED, PURGED, NEXT_EDGE: see simulator/slurm/changes.py."""
 NEVER_STOPS, STOPS_TO_ORDER, HAS_STOPPED = range(3)
 """Whether the loop stops before schedulers run, so that somebody else orders the queue."""
 ALL_DONE, WANT_ORDER = range(2)

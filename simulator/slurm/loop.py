@@ -11,6 +11,18 @@ from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import STARTED, backfill_cycle
+from simulator.slurm.changes import (
+    may_start_later,
+    next_run,
+    note_ended,
+    pass_edges,
+    purge_due,
+    purge_ended,
+    runs_scheduler,
+    tests_before_break,
+    wake,
+    whole_steps,
+)
 from simulator.slurm.clockwork import (
     ALL_DONE,
     ASLEEP,
@@ -39,25 +51,12 @@ from simulator.slurm.clockwork import (
     STOPS_TO_ORDER,
     WANT_ORDER,
 )
-from simulator.slurm.fair_tree import decay_of
 from simulator.slurm.limits import count_elapsed, count_past, count_submitted, may_be_submitted
 from simulator.slurm.main_pass import main_pass
 from simulator.slurm.nodes.suspended import CANCEL, REQUEUE, SUSPEND, may_resume
 from simulator.slurm.preemption import REQUEUE_DELAY, group_of
-from simulator.slurm.priority import FIRST_BASIC, count_job, count_usage, job_priority
+from simulator.slurm.priority import FIRST_BASIC, count_job, count_usage, decay_of, job_priority
 from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
-from simulator.slurm.replays.changes import (
-    may_start_later,
-    next_run,
-    note_ended,
-    pass_edges,
-    purge_due,
-    purge_ended,
-    runs_scheduler,
-    tests_before_break,
-    wake,
-    whole_steps,
-)
 from simulator.slurm.starting import end_earlier, end_job, leave_node, move_end
 
 ALL = np.int64(1 << 40)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
-from simulator.slurm.nodes.reservations import covers_all
+from simulator.slurm.nodes.plans import covers_all
 from simulator.slurm.nodes.selection import choose_above, reset_weights
 from simulator.slurm.preemption import preempt_for
 from simulator.slurm.rows import LETS_ALL_PASS

@@ -13,8 +13,7 @@ from simulator.slurm.settings import requeues_jobs
 from simulator.slurm.starting import hold
 from simulator.slurm.state import Preemption
 from traces.cluster.accounts import ServiceQuality
-from traces.cluster.description import ClusterDescription, SchedulerSettings
-from traces.cluster.nodes import Partition
+from traces.cluster.description import ClusterDescription, Partition, SchedulerSettings
 
 NOBODY, BY_QOS, BY_PARTITION = range(3)
 """Whose jobs may preempt others."""

@@ -16,6 +16,7 @@ from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
 from simulator.slurm.backfill import Decisions
+from simulator.slurm.changes import edges_of
 from simulator.slurm.clockwork import (
     BATCH_DUE,
     BEGIN,
@@ -30,11 +31,10 @@ from simulator.slurm.clockwork import (
     PERIOD_DUE,
     Replay,
 )
-from simulator.slurm.limit_slots import limits_of
+from simulator.slurm.limits import limits_of
 from simulator.slurm.loop import run_replay
 from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
-from simulator.slurm.replays.changes import edges_of
 from simulator.slurm.rows import WaitingRows, waiting_rows
 from simulator.slurm.settings import jobs_within, slurm_settings
 from simulator.slurm.state import idle_engine, site_of

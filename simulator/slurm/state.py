@@ -85,7 +85,7 @@ class Plans(NamedTuple):
     edge: IntArray  # (most,), times at which a plan begins or ends, ascending
     at_edge: IntArray  # (most,), how many do
     rows: IntArray  # (1,), of the controller's table of slices, in which equal neighbours stay apart
-    changes: IntArray  # (1,), what the cycle itself has changed: see simulator/slurm/replays/changes.py
+    changes: IntArray  # (1,), what the cycle itself has changed: see simulator/slurm/changes.py
 
 
 class Shapes(NamedTuple):

@@ -11,8 +11,7 @@ from simulator.jobs.cluster import FOREVER, Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
 from simulator.jobs.words import one_of
-from simulator.topology.choosing import ASKED_UNITS, PLACE_NUMBERS, choose_units
-from simulator.topology.units import Units, all_idle
+from simulator.topology.choosing import ASKED_UNITS, PLACE_NUMBERS, Units, all_idle, choose_units
 from simulator.topology.walk import ASKS, GROUP, GROUP_END, OVERFULL, Walk, WalkTimes, new_walk, place_on
 
 IntArray = NDArray[np.int64]

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import inlined, lean
-from simulator.topology.choosing import ASKED_UNITS, DCAS, choose_units
-from simulator.topology.units import Units, change_idle
+from simulator.topology.choosing import ASKED_UNITS, DCAS, Units, change_idle, choose_units
 
 IntArray = NDArray[np.int64]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from papers.archive import LOGS, SHARED, jobs_of_file
-from simulator.agents.backlogs import keep_backlogs
 from simulator.agents.batch import WindowRules, replay_windows
+from simulator.agents.episodes import keep_backlogs
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import bounded_slowdown

@@ -29,9 +29,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.replayer import Replayer
 from studies.slurm.micro_cluster import rank_correlation, share_alike
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node
-from traces.cluster.reservations import Gate
+from traces.cluster.description import ClusterDescription, Gate, Node
 
 HOUR_S = 3600
 OUTSTANDING_H = 1250

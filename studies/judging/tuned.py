@@ -38,14 +38,12 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.slurm.replaying import SlurmReplayer
 from studies.judging.limited import RULED_LOGS, trace_of
-from studies.planted.clusters import QOS
-from studies.planted.workloads import CORES, planted_workload
+from studies.planted.clusters import CORES, QOS, planted_workload
 from studies.slurm.decisions import SHARED
 from studies.slurm.hpc_week import hpc_week
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
-from traces.cluster.description import ClusterDescription, SchedulerSettings
+from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
 from traces.cluster.differing import changed_values
-from traces.cluster.nodes import Node, Partition
 
 SEEDS = range(10)
 SEARCHED = 40

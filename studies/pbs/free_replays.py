@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from papers.markdown import markdown
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
+from simulator.pbs.queueing import ASKED_EVERY_S
 from simulator.pbs.replaying import PbsReplayer
 from simulator.pbs.settings import PbsPhases
-from simulator.pbs.sharing import ASKED_EVERY_S
 from studies.pbs.recorded_runs import RecordedRun, read_recorded_run, recorded_folders
 from studies.pbs.timing import logged_run_times, seen_times
 

@@ -20,10 +20,10 @@ from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
+from simulator.topology.choosing import units_of
+from simulator.topology.closed_loop import in_whole_nodes
 from simulator.topology.placement import compact_hop_cost, place_schedule
-from simulator.topology.rounding import in_whole_nodes
 from simulator.topology.tree import SwitchTree, first_nodes, parse_tree
-from simulator.topology.units import units_of
 from studies.placing.placements import LOGS
 
 BLOCKS = 16

@@ -18,13 +18,12 @@ import numpy as np
 import polars as pl
 
 import tracehouse
-from assets.ingest.sites.site_logs import mean_wait_s, ruled_cluster
+from assets.ingest.site_logs import mean_wait_s, ruled_cluster
 from models.judging.fidelity import WITHIN, change_error, times_off
 from papers.archive import SHARED
 from papers.markdown import markdown
-from traces.catalogue.bundled import bundled_cluster
 from traces.catalogue.catalogue import read_catalogue
-from traces.catalogue.found_rules import load_found
+from traces.catalogue.clusters import bundled_cluster, load_found
 from traces.catalogue.places import PROJECT
 from traces.cluster.description import ClusterDescription, Setting
 from traces.synthetic.campaigns import site_submissions

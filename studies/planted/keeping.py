@@ -21,9 +21,8 @@ from assets.common.storage import data_folder, write_whole
 from simulator.compiled import SOURCE_HASH
 from studies.planted.clusters import PlantedCluster, rule_words
 from studies.planted.effects import effect_rows, predictor_of
-from studies.planted.identified import cluster_of, identified
+from studies.planted.identified import cluster_of, identified, recovery_of
 from studies.planted.planting import planted_log
-from studies.planted.recovery import recovery_of
 
 CODE = Path(__file__).parent
 SOURCES = (CODE, CODE.parents[1] / "models" / "identification", CODE.parents[1] / "traces" / "synthetic")

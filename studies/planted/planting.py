@@ -12,10 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.judging.machine import SizeOverTime
-from studies.planted.clusters import ORDERS, PBS, SLURM, PlantedCluster, starts_on
-from studies.planted.workloads import CORES, Workload, planted_workload
+from studies.planted.clusters import CORES, ORDERS, PBS, SLURM, PlantedCluster, Workload, planted_workload, starts_on
 from traces.cluster.accounts import Limit
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.description import AdvanceReservation, Gate
 
 IntArray = NDArray[np.int64]
 Plant = Callable[[np.random.Generator, Workload, PlantedCluster], Iterator[tuple[PlantedCluster, Workload]]]

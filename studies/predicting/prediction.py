@@ -38,10 +38,11 @@ from studies.judging.agreement import SHARED
 from studies.predicting.prediction_tables import (
     FIRST_FIVE,
     chosen_uses_table,
+    every_wait_table,
     predictors_table,
     uses_table,
+    waits_table,
 )
-from studies.predicting.wait_tables import every_wait_table, waits_table
 from traces.catalogue.sources import Source
 from warehouse import Warehouse, replace_partitions
 

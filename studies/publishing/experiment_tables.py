@@ -1,10 +1,17 @@
-"""The published tables of the experiments that follow RLScheduler's paper: learned policies, transfer and training curves."""
+"""The published tables of decentralised PPO: policies of large logs on logs that they have not seen (Sgambati et al. 2025).
+
+The published tables of the experiments that follow RLScheduler's paper: learned policies, transfer and training curves.
+"""
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 from duckdb import DuckDBPyConnection
 
+from models.scheduling.arena import Windows
+from models.scheduling.comparison import paired_difference
+from papers.ddppo.plots import SHOWN_NAMES
 from papers.markdown import markdown
 
 GOALS = {
@@ -99,3 +106,132 @@ def curves_table(rows: pl.DataFrame, epochs: tuple[int, ...]) -> str:
         for variant in rows["variant"].unique(maintain_order=True)
     ]
     return markdown(["epoch", *map(str, shown)], lines)
+
+
+# --- ddppo tables
+
+
+METRICS = {
+    "bsld": ("bounded slowdown", ".1f"),
+    "wait": ("wait, s", ",.0f"),
+    "turnaround": ("turnaround, s", ",.0f"),
+    "utilisation": ("utilisation", ".3f"),
+}
+"""What is judged: its heading, and how its figures are written."""
+FINER = {"utilisation": ".4f"}
+"""How differences are written, where that is not as the figures: some intervals end just beside 0."""
+RIVALS = {"FCFS": "FCFS", "SAF": "SAF", "bounded-key": "bounded key", "ppo": "our PPO"}
+LEARNED_NAMES = SHOWN_NAMES | {"bounded-key": "bounded key"}
+VERDICT_COLUMNS = {
+    "average_bounded_slowdown": ("bounded slowdown", ".1f"),
+    "wait_h": ("mean wait, h", ".2f"),
+    "p99_wait_h": ("p99 wait, h", ".1f"),
+    "max_wait_d": ("longest wait, days", ".1f"),
+    "verdict": ("verdict", ""),
+}
+
+
+def ddppo_tables(connection: DuckDBPyConnection) -> Tables:
+    """By name: the command that makes a table, and the table. Nothing where the experiment was not made."""
+    costs = connection.sql(
+        "SELECT source, goal, policy, trained_on, seed, window_number, first_position, window_jobs, "
+        "CASE goal WHEN 'utilisation' THEN -cost ELSE cost END AS cost FROM experiments.window_costs "
+        "WHERE experiment = 'ddppo' AND (seed IS NULL OR policy LIKE '%, for ' || goal) ORDER BY ALL"
+    ).pl()
+    differences = connection.sql(
+        "SELECT * FROM experiments.comparisons WHERE experiment = 'ddppo' "
+        "AND (trained_on IS NULL OR policy LIKE '%, for ' || goal) ORDER BY source, trained_on NULLS FIRST, cost, policy"
+    ).pl()
+    verdicts = connection.sql(
+        f"{VERDICTS} WHERE experiment = 'ddppo' AND goal = 'bsld' AND policy NOT LIKE 'without %' "
+        "ORDER BY source, average_bounded_slowdown, policy, seed"
+    ).pl()
+    tables: Tables = {}
+    for (source,), part in costs.group_by("source", maintain_order=True):
+        command = f"tracehouse run {source} --job ddppo_transfer"
+        of_source = differences.filter(source=source)
+        tables[f"ddppo, {source}"] = (command, windows_table(part))
+        tables[f"ddppo differences, {source}"] = (command, differences_table(of_source))
+        tables[f"ddppo verdicts, {source}"] = (command, verdicts_table(verdicts.filter(source=source)))
+    if costs["trained_on"].n_unique() > 2:
+        sizes = costs.filter(pl.col("policy") == "population, for bsld")
+        jobs = dict(connection.execute("SELECT source, count(*) FROM core.jobs GROUP BY ALL").fetchall())
+        logs = sorted(sizes["trained_on"].unique(), key=lambda log: (jobs.get(log, 0), log))
+        tables["ddppo by training log"] = ("tracehouse run NAME --job ddppo_transfer", sizes_table(sizes, logs))
+    return tables
+
+
+def named(policy: str, trained_on: str | None) -> str:
+    """A policy's name without what it is for, and the log that it learned from."""
+    name, comma, log = policy.partition(", for ")[0].partition(", ")
+    name = f"{LEARNED_NAMES.get(name, name)}{comma}{log}"
+    return name if trained_on is None else f"{name}, {trained_on}"
+
+
+def windows_table(costs: pl.DataFrame) -> str:
+    """Mean and deviation over the ten windows, as the paper has it; a learned policy is that for the metric, mean of its seeds.
+
+    costs: of one log; goal, policy, trained_on, seed, window_number, cost.
+    """
+    cells: dict[str, dict[str, str]] = {}
+    order = costs.with_columns(pl.col("trained_on").fill_null("")).sort("trained_on", maintain_order=True)
+    for (trained_on, policy, goal), part in order.group_by("trained_on", "policy", "goal", maintain_order=True):
+        windows = part.group_by("window_number").agg(pl.col("cost").mean())["cost"]
+        style = METRICS[str(goal)][1]
+        of_policy = cells.setdefault(named(str(policy), str(trained_on) or None), {})
+        of_policy[str(goal)] = f"{windows.mean():{style}} ± {windows.std():{style}}"
+    lines = [[name, *(of.get(goal, "") for goal in METRICS)] for name, of in cells.items()]
+    return markdown(["policy", *(label for label, _ in METRICS.values())], lines)
+
+
+def differences_table(rows: pl.DataFrame) -> str:
+    """What each learned policy costs less than a rival on the same windows, with its 95 % interval over windows and seeds.
+
+    rows: of experiments.comparisons of one log. PPO is that from the same log.
+    """
+    cells: dict[tuple[str, str, str], dict[str, str]] = {}
+    learned = rows.filter(pl.col("trained_on").is_not_null())
+    for row in learned.to_dicts():
+        label, style = METRICS[row["goal"]]
+        style = FINER.get(row["goal"], style)
+        rival = row["rival"].removesuffix(", requested").partition(", for ")[0]
+        sign = -1.0 if row["goal"] == "utilisation" else 1.0
+        low, high = sorted((sign * row["difference_low"], sign * row["difference_high"]))
+        key = (label, named(row["policy"], row["trained_on"]), str(row["seeds"]))
+        cells.setdefault(key, {})[rival] = f"{sign * row['difference']:+{style}} [{low:+{style}}, {high:+{style}}]"
+    lines = [[*key, *(of.get(rival, "") for rival in RIVALS)] for key, of in sorted(cells.items())]
+    return markdown(["metric", "policy", "seeds", *(f"minus {name}'s" for name in RIVALS.values())], lines)
+
+
+def verdicts_table(rows: pl.DataFrame) -> str:
+    """One continuous replay of the whole log for each rule, and for each seed of our population and our PPO."""
+    lines = []
+    for row in rows.to_dicts():
+        seed = "" if row["seed"] is None else f", seed {row['seed']}"
+        cells = [f"{row[name]:{style}}" for name, (_, style) in VERDICT_COLUMNS.items()]
+        lines.append([f"{named(row['policy'], None)}{seed}", row["estimates"], *cells])
+    return markdown(["policy", "estimates", *(label for label, _ in VERDICT_COLUMNS.values())], lines)
+
+
+def sizes_table(costs: pl.DataFrame, logs: list[str]) -> str:
+    """Bounded slowdowns by the log that was learned from, and how each differs from the first, with a 95 % interval.
+
+    costs: of our population for bounded slowdown; source, trained_on, seed, window_number, first_position, window_jobs, cost. logs: that
+    were learned from, in their order in the table.
+    """
+    lines = []
+    for (source,), part in costs.group_by("source", maintain_order=True):
+        windows = Windows(part["first_position"].unique().sort().to_numpy(), int(part["window_jobs"][0]))
+        of = {log: _by_seed(part.filter(trained_on=log)) for log in logs}
+        cells = [str(source), *(f"{of[log].mean():.1f}" for log in logs)]
+        for log in logs[1:]:
+            gap = paired_difference(of[log], of[logs[0]], windows, 1)
+            cells.append(f"{gap.mean:+.1f} [{gap.low:+.1f}, {gap.high:+.1f}]")
+        lines.append(cells)
+    return markdown(["judged on", *logs, *(f"{log} minus {logs[0]}" for log in logs[1:])], lines)
+
+
+def _by_seed(costs: pl.DataFrame) -> np.ndarray:
+    """float64 (seeds, windows)."""
+    ordered = costs.sort("seed", "window_number")
+    return ordered["cost"].to_numpy().reshape(ordered["seed"].n_unique(), -1)

@@ -12,8 +12,7 @@ from assets.common.storage import read_model
 from models.scheduling.policy_file import policy_from_bytes
 from papers.markdown import markdown
 from studies.predicting.vasp_tables import vasp_tables
-from studies.publishing.ddppo_tables import ddppo_tables
-from studies.publishing.experiment_tables import VERDICTS, experiment_tables
+from studies.publishing.experiment_tables import VERDICTS, ddppo_tables, experiment_tables
 from warehouse import Warehouse
 
 RATIOS = {

@@ -20,8 +20,7 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, request_arrays
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, Decisions, backfill_cycle
-from simulator.slurm.limit_slots import limits_of
-from simulator.slurm.limits import count_elapsed, count_past
+from simulator.slurm.limits import count_elapsed, count_past, limits_of
 from simulator.slurm.nodes.selection import choose_above
 from simulator.slurm.preemption import preempt_for, preemption_of
 from simulator.slurm.priority import priority_rules

@@ -8,9 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from traces.cluster.description import ClusterDescription
+from traces.cluster.description import AdvanceReservation, ClusterDescription
 from traces.cluster.hostlists import expand_hostlist
-from traces.cluster.reservations import AdvanceReservation
 from traces.slurm.configuration.folder import read_slurm_cluster
 
 CONFIGURATION = ("slurm.conf", "gres.conf", "config.txt", "sacctmgr.dump", "qos.txt", "assoc.txt", "topology.conf")

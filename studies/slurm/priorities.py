@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from simulator.slurm.fair_tree import classic_factors, fair_tree_factors
 from simulator.slurm.priority import (
     PriorityRules,
+    classic_factors,
     fair_shares,
+    fair_tree_factors,
     priority_rules,
     resource_priority,
     size_factor,

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.slurm.fair_tree import decay_of
-from simulator.slurm.priority import PriorityRules, priority_rules
+from simulator.slurm.priority import PriorityRules, decay_of, priority_rules
 from studies.slurm.decisions import golden_folders
 from studies.slurm.golden_cluster import golden_cluster, text_of
 

@@ -21,7 +21,7 @@ from benchmarks.faults.pairs import Pairs
 from benchmarks.faults.results import Result, compare_tables
 from benchmarks.faults.workers import Ended, Worker
 from tests.warehouse.released import make_warehouse, versions
-from warehouse.migrations import CURRENT_VERSION
+from warehouse.schema import CURRENT_VERSION
 
 
 def test_rows_that_differ_are_lost_doubled_or_wrong() -> None:

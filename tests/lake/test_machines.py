@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(server_of_tests() is None, reason="needs PostgreSQL: make test-lake runs it"),
 ]
 
-from tests.deploy.test_machines import SOUTH, kill_and_compare  # noqa: E402
+from tests.deploy.test_files import SOUTH, kill_and_compare  # noqa: E402
 
 JOBS = 3_000
 

@@ -22,9 +22,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 
-from tests.pbs.cycle_hours import all_openings, latest_end_s
-from tests.pbs.cycle_nodes import NOTHING, CycleHold, has_room, placed
-from tests.pbs.cycle_order import CycleCandidate, CycleUsage, comes_before, is_blocked, level_of
+from tests.pbs.cycle_order import (
+    NOTHING,
+    CycleCandidate,
+    CycleHold,
+    CycleUsage,
+    all_openings,
+    comes_before,
+    has_room,
+    is_blocked,
+    latest_end_s,
+    level_of,
+    placed,
+)
 from tests.pbs.cycle_types import CycleAmounts, CycleJob, CycleNode, CycleReservation, CycleSite, CycleStart
 
 LASTS_S = 3 * 3600

@@ -12,9 +12,14 @@ from simulator.pbs.state import UNSET
 from tests.pbs.cycle import LASTS_S
 from tests.pbs.cycle_types import CycleAmounts, CycleHours, CycleJob, CycleLimit, CycleShares, CycleSite
 from traces.cluster.accounts import Account, AccountUser, Limit
-from traces.cluster.description import ClusterDescription, SchedulerSettings, Setting
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.description import (
+    AdvanceReservation,
+    ClusterDescription,
+    Node,
+    Partition,
+    SchedulerSettings,
+    Setting,
+)
 
 _KIB = 1024
 """The oracle's memory is in MiB here, and the engine's requests in KiB."""

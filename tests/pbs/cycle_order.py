@@ -1,11 +1,140 @@
-"""In which order the oracle of PBS's cycle considers jobs, and which of them a limit blocks."""
+"""Which nodes a job gets in the oracle of PBS's cycle: chunk by chunk, the first node in order with room for as long as the job may run.
+
+Hours in the oracle of PBS's cycle: may a job of a queue start in a second, and when does it have to be over?
+
+In which order the oracle of PBS's cycle considers jobs, and which of them a limit blocks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from tests.pbs.cycle_types import EXPRESS_PRIORITY, CycleJob, CycleLimit, CycleShares, CycleSite
+from tests.pbs.cycle_types import (
+    EXPRESS_PRIORITY,
+    CycleAmounts,
+    CycleJob,
+    CycleLimit,
+    CycleNode,
+    CycleShares,
+    CycleSite,
+)
+
+NOTHING = CycleAmounts(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class CycleHold:
+    """Parts of nodes from begin_s to before end_s: of a job that runs, of a top job, of a reservation. is_exclusive: nobody else may use
+    these nodes."""
+
+    begin_s: int
+    end_s: int
+    nodes: Mapping[str, CycleAmounts]
+    is_exclusive: bool = False
+
+
+def has_room(
+    node: CycleNode, needs: CycleAmounts, is_exclusive: bool, span: tuple[int, int], holds: Iterable[CycleHold]
+) -> bool:
+    """Whether the node can give `needs` in the whole span, beside what the holds have of it."""
+    beside = [hold for hold in holds if node.name in hold.nodes and hold.begin_s < span[1] and hold.end_s > span[0]]
+    if any(hold.is_exclusive for hold in beside) or (is_exclusive and beside):
+        return False
+    for moment in {span[0], *(hold.begin_s for hold in beside if hold.begin_s > span[0])}:
+        total = needs
+        for hold in beside:
+            if hold.begin_s <= moment < hold.end_s:
+                total = total.plus(hold.nodes[node.name])
+        if not total.fits_in(node.has):
+            return False
+    return needs.fits_in(node.has)
+
+
+def placed(
+    job: CycleJob, span: tuple[int, int], nodes: Sequence[CycleNode], holds: Sequence[CycleHold]
+) -> dict[str, CycleAmounts] | None:
+    """What the job takes of each node if it runs in this span; None where it does not fit."""
+    if job.arrangement == "pack":
+        for host in dict.fromkeys(node.host or node.name for node in nodes):
+            of_host = [node for node in nodes if (node.host or node.name) == host]
+            if taken := _first_fit(job, span, of_host, holds):
+                return taken
+        return None
+    return _first_fit(job, span, nodes, holds)
+
+
+def _first_fit(
+    job: CycleJob, span: tuple[int, int], nodes: Sequence[CycleNode], holds: Sequence[CycleHold]
+) -> dict[str, CycleAmounts] | None:
+    taken: dict[str, CycleAmounts] = {}
+    hosts: set[str] = set()
+    for chunk in job.chunks:
+        for node in nodes:
+            host = node.host or node.name
+            if job.arrangement == "scatter" and host in hosts:
+                continue
+            needs = taken.get(node.name, NOTHING).plus(chunk)
+            if has_room(node, needs, job.is_exclusive, span, holds):
+                taken[node.name] = needs
+                hosts.add(host)
+                break
+        else:
+            return None
+    return taken
+
+
+# --- cycle hours
+
+
+NEVER_S = 1 << 50
+"""Later than anything."""
+
+
+def latest_end_s(queue: str, second: int, site: CycleSite) -> int | None:
+    """When a job that starts in a second has to be over by its walltime, None where none of the queue starts then."""
+    hours, of_queue = site.hours, next(each.hours for each in site.queues if each.name == queue)
+    is_prime = hours.is_prime(second)
+    keeps_prime = bool(hours.stays and hours.prime and not (hours.exempts and of_queue in ("", "ded")))
+    if second >= hours.ends_s and (hours.dedicated or keeps_prime or of_queue in ("p_", "np_")):
+        return None
+    if of_queue in ("p_", "np_") and is_prime != (of_queue == "p_"):
+        return None
+    if hours.dedicated and hours.is_dedicated(second) != (of_queue == "ded"):
+        return None
+    ends = [NEVER_S]
+    if hours.dedicated:
+        ends += [each for span in hours.dedicated for each in span if each > second][:1]
+    if keeps_prime:
+        minutes = _until_change(hours.prime, second % 86_400 // 60)
+        ends.append((second // 60 + minutes) * 60 + hours.spill_s[0 if is_prime else 1])
+    return min(ends)
+
+
+@cache
+def _until_change(prime: tuple[tuple[int, int], ...], minute: int) -> int:
+    """Minutes from a minute of the day to the one in which prime time begins or ends. It is neither never nor always prime time."""
+    in_prime = [any(begin <= each % 1440 < end for begin, end in prime) for each in range(minute, minute + 1441)]
+    return in_prime.index(not in_prime[0])
+
+
+def all_openings(site: CycleSite, begin_s: int, end_s: int) -> dict[str, list[int]]:
+    """Of each queue, the seconds between two from which on its jobs may start, or may run until another second than before."""
+    changes = site.hours.changes(begin_s, end_s)
+    return {
+        queue.name: [
+            second
+            for second in changes
+            if (latest_s := latest_end_s(queue.name, second, site)) is not None
+            and latest_s != latest_end_s(queue.name, second - 1, site)
+        ]
+        for queue in site.queues
+    }
+
+
+# --- cycle order
+
 
 _UNKNOWN, _ROOT = "unknown", "root"
 

@@ -22,7 +22,7 @@ from tests.pbs.cycle_types import (
     CycleShares,
     CycleSite,
 )
-from tests.traces.pbs.pbs_goldens import records
+from tests.traces.pbs.pbs_lines import records
 
 _KB = {"": 1 / 1024, "k": 1, "m": 1 << 10, "g": 1 << 20}
 _LIMIT = re.compile(r"set (server|queue (\w+)) max_run(?:_res\.(\w+))? = \[([^\]]*)\]")

@@ -13,7 +13,7 @@ from tests.pbs.cycle_order import CycleCandidate, comes_before
 from tests.pbs.cycle_recorded import recorded_jobs, recorded_passes, recorded_site, recorded_starts
 from tests.pbs.cycle_types import CycleAmounts, CycleJob, CycleNode, CycleQueue, CycleSettings, CycleSite
 from tests.pbs.cycle_workloads import cycle_workload
-from tests.traces.pbs.pbs_goldens import golden_folder
+from tests.traces.pbs.pbs_lines import golden_folder
 
 # cycle: The oracle of PBS's cycle: real runs of single rules come out to the second, and on random sites nothing is
 # given twice.

@@ -22,9 +22,9 @@ from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.partitions import PartitionReplayer, shares_of
 from simulator.published import paper_part
 from simulator.replayer import BY_ORDER, Outcome, Replayer
+from simulator.topology.choosing import node_units
 from simulator.topology.switches import Switches, SwitchReplayer
 from simulator.topology.tree import regular_tree
-from simulator.topology.units import node_units
 from tests.simulator.busy import PROCS, busy_jobs
 
 # compiled: The room's compiler: its key is what saved runs store.

@@ -13,22 +13,23 @@ from hypothesis import strategies as st
 
 from tests.random_size import size
 from tests.shared import shared_file
-from tests.simulator import oracle_cases, oracle_cases_plans, oracle_cases_policies
+from tests.simulator import oracle_cases, oracle_cases_policies
 from tests.simulator.oracle import BACKFILLS, OracleRun, Replay, oracle_run
 from tests.simulator.oracle_cases import Case
-from tests.simulator.oracle_invariants import (
+from tests.simulator.oracle_metrics import (
     backfilling_leaves_room_for_heads,
     compression_never_delays,
     heads_start_by_shadow_time,
     never_oversubscribes,
     no_start_after_first_reservation,
+    oracle_metrics,
+    percentile,
     procs_in_use,
     shadow_times_never_move_back,
     starts_at_events,
     starts_in_order,
     waits_within_bounds,
 )
-from tests.simulator.oracle_metrics import oracle_metrics, percentile
 from tests.simulator.oracle_policies import (
     DAY_S,
     POLICIES,
@@ -42,7 +43,7 @@ from tests.simulator.oracle_policies import (
 from tests.simulator.oracle_types import CORRECTIONS, HOUR_S, MINUTE_S, Job, RunningJob, Workload, workload_of
 from tests.simulator.oracle_workloads import read_swf, workloads
 
-CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES, *oracle_cases_plans.CASES]
+CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES]
 
 any_policy = st.sampled_from(POLICIES)
 any_correction = st.sampled_from(CORRECTIONS)

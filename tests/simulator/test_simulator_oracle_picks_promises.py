@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simulator.oracle import OracleRun, oracle_run
-from tests.simulator.oracle_invariants import heads_start_by_shadow_time, never_oversubscribes, waits_within_bounds
+from tests.simulator.oracle_metrics import heads_start_by_shadow_time, never_oversubscribes, waits_within_bounds
 from tests.simulator.oracle_picks import Ask, Picks, oracle_inspected, oracle_picks
 from tests.simulator.oracle_policies import LOOKS_AT_FREE, POLICIES
 from tests.simulator.oracle_types import Workload

@@ -15,8 +15,14 @@ from simulator.topology.tree import fat_tree, regular_tree
 from tests.simulator.oracle import CANCELLED, oracle_run
 from tests.simulator.oracle_cases import Case, Row
 from tests.simulator.oracle_machine import Machine, in_whole_nodes, machine_of
-from tests.simulator.oracle_placing import LEAVES_NO_CHOICE, Placement, check_placement, oracle_place
-from tests.simulator.oracle_placing_cases import PlacingCase, random_placing_case
+from tests.simulator.oracle_placing import (
+    LEAVES_NO_CHOICE,
+    Placement,
+    PlacingCase,
+    check_placement,
+    oracle_place,
+    random_placing_case,
+)
 from tests.simulator.oracle_rules_of_placing import (
     arc,
     blocks,

@@ -13,16 +13,15 @@ import pytest
 from simulator.topology.tree import regular_tree
 from tests.simulator.oracle import CANCELLED, oracle_run
 from tests.simulator.oracle_cases import Case, Row
-from tests.simulator.oracle_invariants import never_oversubscribes
 from tests.simulator.oracle_machine import machine_of
-from tests.simulator.oracle_periods import (
+from tests.simulator.oracle_metrics import (
     BACKFILLS_WITH_PERIODS,
     POLICIES_WITH_PERIODS,
     in_periods,
+    never_oversubscribes,
     oracle_periods,
 )
-from tests.simulator.oracle_placing import Placement, check_placement
-from tests.simulator.oracle_placing_cases import random_placing_case
+from tests.simulator.oracle_placing import Placement, check_placement, random_placing_case
 from tests.simulator.oracle_switches import BACKFILLS_WITH_SWITCHES, Switches, SwitchesRun, oracle_switches
 from tests.simulator.oracle_types import Job, Workload
 

@@ -9,6 +9,7 @@ from simulator.cluster.requests import Request
 from simulator.slurm.limits import over_limit, too_many_jobs
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.starting import begin_job
+from tests.simulator.busy import engine_of
 from tests.simulator.oracle_slurm import (
     FreeNode,
     Use,
@@ -18,10 +19,8 @@ from tests.simulator.oracle_slurm import (
     nodes_by_hand,
     over_by_hand,
 )
-from tests.simulator.slurm_site import engine_of
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
-from traces.cluster.description import ClusterDescription, SchedulerSettings
-from traces.cluster.nodes import Node, Partition
+from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
 
 CUT, ALL = range(300), range(5000)
 """Cases of `make test`, and of `make test-all`."""

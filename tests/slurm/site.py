@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.lake.server import free_port
-from tests.slurm.clock import FastClock
+from tests.slurm.recording import FastClock
 from tests.slurm.scenario import FIRST_UID, USERS, Scenario
 
 PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "sacctmgr", "mariadbd", "mariadb-install-db", "mariadb", "faketime")

@@ -19,7 +19,7 @@ from tests.slurm.recording import record
 from tests.slurm.scenario import Scenario, drawn_scenario
 from tests.slurm.site import NoSlurm, require_slurm
 from traces.cluster.differing import changed_values
-from traces.cluster.remarks import UNKNOWN_KEY, remarks_of
+from traces.cluster.notes import UNKNOWN_KEY, remarks_of
 from traces.common.described_names import with_pseudonyms
 from traces.common.pseudonyms import DEFAULT_KINDS, replace_names
 from traces.slurm.configuration.folder import read_slurm_cluster

@@ -10,7 +10,7 @@ from tests.traces.pbs.configuration.configurations import PBSNODES, QMGR
 from tests.traces.slurm.configuration.slurm_configurations import written
 from tracehouse import clusters
 from traces.catalogue.clusters import cluster_names, load_cluster
-from traces.cluster.remarks import ConfigurationError
+from traces.cluster.notes import ConfigurationError
 
 
 @pytest.fixture(autouse=True)

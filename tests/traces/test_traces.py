@@ -1,4 +1,4 @@
-"""Tests of traces: foreign, formats, queues."""
+"""Tests of traces: formats, queues."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from tests.traces.slurm.slurm_lines import document, job_line
 from traces.catalogue.sources import Source
 from traces.common.log import LogError
 from traces.common.queue import HELD, RUNNING, WAITING
-from traces.foreign import _NO_TEXT, foreign_format, no_text
-from traces.formats import guess_format, look_at_log, shown
+from traces.formats import _NO_TEXT, foreign_format, guess_format, look_at_log, no_text, shown
 from traces.queues import parse_queue, run_queue_command
 
 # foreign: Logs of other systems are known by their first lines, and what is no text by its first bytes.

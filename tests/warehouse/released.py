@@ -2,7 +2,7 @@
 file of each table that is not empty. `logs/` beside them has the logs that were ingested.
 
 A new version is written with `python -m tests.warehouse.released HOME/warehouse/data/tracehouse.duckdb`, from a home in which the
-tiny source has run, and the logs of `logs/` were ingested, as tests/warehouse/test_migrations.py tells.
+tiny source has run, and the logs of `logs/` were ingested, as tests/warehouse/test_schema_migrations.py tells.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from warehouse import (
     replace_partition,
     waiting,
 )
-from warehouse.migrations import CURRENT_VERSION
+from warehouse.schema import CURRENT_VERSION
 
 COUNTS = pl.DataFrame({"file": ["f"], "outcome": ["accepted"], "reason": ["job"], "lines": [3]})
 

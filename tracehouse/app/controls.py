@@ -10,9 +10,8 @@ from typing import Any
 from assets.replay.loading import catalogue_source
 from assets.replay.own.clusters import own_cluster_of
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription
+from traces.cluster.description import ClusterDescription, Node
 from traces.cluster.hostlists import compress_names
-from traces.cluster.nodes import Node
 from traces.slurm.configuration.accounts.options import LIMIT_FORMS
 
 AS_TODAY = ""

@@ -9,13 +9,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from assets.replay.scenarios.columns import RANKS_ALONE, hours, percent
-from assets.replay.scenarios.fate import most_changed
+from assets.replay.scenarios.pairing import most_changed
 from assets.replay.scenarios.scenario_file import BASE
 from assets.report.look.templates import fill
 from assets.report.scenario_page import scenario_page
 from models.judging.fidelity import FIGURE_WORDS, NO_FIGURES, promise_of
-from pipelines.web.guard import Guard
-from pipelines.web.headers import AllowedNames
+from pipelines.web.guard import AllowedNames, Guard
 from tracehouse.app.controls import controls_of, scenario_of
 from tracehouse.scenarios import WhatIf, what_if
 

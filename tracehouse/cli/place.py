@@ -124,7 +124,7 @@ def placed_json(window: "Window", method: str, allocation: "Allocation") -> dict
 
 def placed_text(window: "Window", method: str, allocation: "Allocation") -> str:
     """A table of the jobs in the order given, and a line on all of them."""
-    from simulator.topology.hops import hop_cost
+    from simulator.topology.tree import hop_cost
 
     lines = []
     if allocation.nodes:

@@ -19,7 +19,7 @@ from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.jobs import raise_failures
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue
-from traces.catalogue.found_rules import load_found
+from traces.catalogue.clusters import load_found
 
 JOBS_OF_SOURCES = (
     *(

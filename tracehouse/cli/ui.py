@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pipelines.web.headers import HOSTS_VARIABLE, AllowedNames
+from pipelines.web.guard import HOSTS_VARIABLE, AllowedNames
 from tracehouse.cli.errors import plain_errors
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import inbox

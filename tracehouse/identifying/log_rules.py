@@ -14,13 +14,20 @@ from assets.replay.settings import LIMIT_LABELS
 from models.identification.identify import BUDGET, Identification
 from tracehouse.logs import load_log
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import cluster_path, clusters_of_source, load_cluster
+from traces.catalogue.clusters import (
+    adopted_text,
+    cluster_path,
+    clusters_of_source,
+    found_path,
+    load_cluster,
+    load_found,
+    rule_counts,
+    without_found,
+)
 from traces.catalogue.editing import declared_source, name_clusters
-from traces.catalogue.found_rules import adopted_text, found_path, load_found, rule_counts, without_found
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node
-from traces.cluster.remarks import DescribedCluster
+from traces.cluster.description import ClusterDescription, Node
+from traces.cluster.notes import DescribedCluster
 from traces.cluster.toml_writing import cluster_toml, rules_toml
 
 

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tracehouse.text.tables import TableColumn, fitted_table, folded
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.remarks import (
+from traces.cluster.description import ClusterDescription, Node, Partition
+from traces.cluster.notes import (
     ASSUMED,
     MODELLED,
     NO_EFFECT,

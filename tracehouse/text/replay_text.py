@@ -210,7 +210,7 @@ def _compared(title: str, last: str) -> list[TableColumn]:
 
 
 def _verdict_lines(verdict: dict[str, Any], which: str, width: int | None) -> list[str]:
-    """verdict: what assets.replay.judged.verdict_of_runs returns. which: jobs these are, such as "the later"."""
+    """verdict: what assets.replay.compare.verdict_of_runs returns. which: jobs these are, such as "the later"."""
     if "why_none" in verdict:
         return [f"no verdict: {verdict['why_none']}"]
     word = verdict_text(verdict["word"], verdict["is_certain"])

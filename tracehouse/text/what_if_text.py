@@ -74,7 +74,7 @@ def _table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], heading: s
 
 
 def _fate(results: ScenarioResults, width: int | None, top: int) -> list[str]:
-    from assets.replay.scenarios.fate import most_changed
+    from assets.replay.scenarios.pairing import most_changed
 
     names = results.groups["scenario"].unique(maintain_order=True).to_list()
     changed = {name: most_changed(results.groups.filter(scenario=name), top) for name in names}

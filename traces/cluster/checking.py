@@ -12,10 +12,8 @@ from typing import Any
 import polars as pl
 
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Partition
+from traces.cluster.description import ClusterDescription, Gate, Partition
 from traces.cluster.peaks import SUSPENSIONS, SUSPENSIONS_TYPE, held_spans, outstanding_over, peaks_over
-from traces.cluster.reservations import Gate
 
 LOG_COLUMNS: dict[str, Any] = {
     "job_id": pl.Utf8,

@@ -9,12 +9,9 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
-from traces.cluster.description import ClusterDescription, Setting
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Node, Partition, Setting
 from traces.cluster.hostlists import expand_hostlist
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.notes import Entry
-from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED, UNKNOWN_KEY, Remark
-from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.notes import MODELLED, NO_EFFECT, NOT_MODELLED, UNKNOWN_KEY, Entry, Remark
 
 EDIT = "edit"
 """The file of which edits are lines, as remarks and errors name it."""

@@ -1,20 +1,103 @@
-"""Keys of configurations with their values and places, and remarks as they are collected while a configuration is read."""
+"""Keys of configurations with their values and places, and remarks as they are collected while a configuration is read.
+
+What a reader of configuration says about each key: where it went, or what it would have changed.
+
+The text of a configuration file, plain or packed.
+"""
 
 from __future__ import annotations
 
+import gzip
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from traces.cluster.remarks import (
-    ASSUMED,
-    MODELLED,
-    NO_EFFECT,
-    NOT_MODELLED,
-    UNKNOWN_KEY,
-    ConfigurationError,
-    Remark,
-)
+from traces.cluster.description import ClusterDescription
+
+MODELLED = "modelled"
+NOT_MODELLED = "not modelled"
+NO_EFFECT = "no effect"
+UNKNOWN_KEY = "unknown"
+ASSUMED = "assumed"
+REMARK_KINDS = (MODELLED, NOT_MODELLED, UNKNOWN_KEY, ASSUMED, NO_EFFECT)
+"""modelled: it is in the description. not modelled: it changes schedules, and is left out. unknown: a key that no table of ours has.
+assumed: the files do not say, or are a template. no effect: it does not change schedules, or has the value that does not."""
+
+_MOST_LETTERS = 40
+"""Of a value in a sentence."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One key of one file. kind: one of REMARK_KINDS. line: from 1, 0 where the format has none (JSON).
+
+    effect: what the key would have changed (not modelled), what was taken instead (assumed), "" where nothing is to be said.
+    place: of a modelled key, where it went in the description, as a dotted path: `partitions.high.tier`, `scheduler.backfill_depth`.
+
+    Raises ValueError for another kind.
+    """
+
+    file: str
+    line: int
+    key: str
+    value: str
+    kind: str
+    effect: str = ""
+    place: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in REMARK_KINDS:
+            raise ValueError(f"expected a kind of {', '.join(REMARK_KINDS)}, got {self.kind!r}")
+
+    @property
+    def where(self) -> str:
+        """File and line, such as `slurm.conf:12`."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def __str__(self) -> str:
+        said = f"{self.where}: {self.key}={self.value}" if self.value else f"{self.where}: {self.key}"
+        return f"{said}: {self.effect}" if self.effect else said
+
+
+@dataclass(frozen=True)
+class DescribedCluster:
+    """A cluster as its configuration has it, and a remark for each key that was read, in the order of files and lines."""
+
+    description: ClusterDescription
+    remarks: tuple[Remark, ...]
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used. The message has the file, the line, what was expected, and what to do."""
+
+    def __init__(self, file: str, line: int, expected: str, remedy: str = "") -> None:
+        where = f"{file}:{line}" if line else file
+        super().__init__(f"{where}: expected {expected}" + (f". {remedy}" if remedy else ""))
+
+
+def with_left_out(described: DescribedCluster) -> DescribedCluster:
+    """The cluster, whose description names each key once that the remarks say is left out or unknown."""
+    words = [
+        f"{remark.key.split()[-1].lower()}={remark.value[:_MOST_LETTERS]}: {remark.effect}"
+        for remark in remarks_of(described.remarks, NOT_MODELLED, UNKNOWN_KEY)
+    ]
+    return replace(described, description=replace(described.description, left_out=tuple(dict.fromkeys(words))))
+
+
+def remarks_of(remarks: Iterable[Remark], *kinds: str) -> tuple[Remark, ...]:
+    """The remarks of these kinds, in the same order."""
+    return tuple(remark for remark in remarks if remark.kind in kinds)
+
+
+def sources_by_place(remarks: Iterable[Remark]) -> dict[str, str]:
+    """`slurm.conf:12` for each dotted place of the description that a file says. The last one counts, as it does for the schedulers."""
+    return {remark.place: remark.where for remark in remarks if remark.kind == MODELLED and remark.place}
+
+
+# --- notes
+
 
 _TRUE, _FALSE = ("true", "t", "yes", "y", "on", "1"), ("false", "f", "no", "n", "off", "0")
 
@@ -100,3 +183,32 @@ def integer_of(entry: Entry, least: int | None = 0) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,18}", text) or (least is not None and int(text) < least):
         raise entry.refuse("a whole number" if least is None else f"a whole number from {least}")
     return int(text)
+
+
+# --- files
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """name: as messages say it. text: its content."""
+
+    name: str
+    text: str
+
+    def lines(self, comment: str = "#") -> Iterable[tuple[int, str]]:
+        """Number, from 1, and text of each line that is not blank and does not begin with `comment`."""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            stripped = line.strip()
+            if stripped and not stripped.startswith(comment):
+                yield number, line.rstrip()
+
+
+def read_text_file(path: Path) -> TextFile:
+    """A file of text, plain or packed with gzip. Raises ConfigurationError where it cannot be read."""
+    try:
+        content = path.read_bytes()
+        if content[:2] == b"\x1f\x8b":
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ConfigurationError(path.name, 0, f"a file that can be read, but: {error}", "Copy it again") from error
+    return TextFile(path.name.removesuffix(".gz"), content.decode("utf-8-sig", errors="replace"))

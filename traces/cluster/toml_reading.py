@@ -13,12 +13,18 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
-from traces.cluster.description import ClusterDescription, SchedulerSettings
-from traces.cluster.files import read_text_file
+from traces.cluster.description import (
+    Absence,
+    AdvanceReservation,
+    ClusterDescription,
+    Gate,
+    Node,
+    Partition,
+    SchedulerSettings,
+    Switch,
+)
 from traces.cluster.hostlists import expand_hostlist
-from traces.cluster.nodes import Absence, Node, Partition, Switch
-from traces.cluster.remarks import ConfigurationError, DescribedCluster, Remark, with_left_out
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.notes import ConfigurationError, DescribedCluster, Remark, read_text_file, with_left_out
 from traces.cluster.toml_writing import HOST_FIELDS
 
 _SECTIONS: dict[str, type] = {

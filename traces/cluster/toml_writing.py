@@ -15,10 +15,9 @@ from itertools import groupby
 from typing import Any
 
 from traces.cluster.accounts import AccountUser, Limit
-from traces.cluster.description import ClusterDescription
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate, Node
 from traces.cluster.hostlists import compress_names, expand_hostlist
-from traces.cluster.nodes import Node
-from traces.cluster.remarks import (
+from traces.cluster.notes import (
     ASSUMED,
     MODELLED,
     NO_EFFECT,
@@ -28,7 +27,6 @@ from traces.cluster.remarks import (
     Remark,
     sources_by_place,
 )
-from traces.cluster.reservations import AdvanceReservation, Gate
 
 LEFT_OUT_KINDS = (NOT_MODELLED, UNKNOWN_KEY, ASSUMED)
 """Kinds of remarks that are in the file."""

@@ -1,10 +1,14 @@
-"""What `collect.sh` has packed: a log by day, the scheduler's configuration, and a manifest."""
+"""What `collect.sh` has packed: a log by day, the scheduler's configuration, and a manifest.
+
+The collector: a shell script for a login node, which needs nothing of tracehouse there.
+"""
 
 from __future__ import annotations
 
 import tarfile
 import zlib
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 _MANIFEST = "MANIFEST"
@@ -82,3 +86,14 @@ def read_collection(folder: Path) -> CollectedSite:
     missing = tuple(line for line in lines[1:] if line.startswith(("missing ", "left out ")))
     scheduler, version, time_zone, first_day, last_day, key = (facts[name] for name in _FACTS)
     return CollectedSite(folder, scheduler, version, time_zone, first_day, last_day, key, missing)
+
+
+# --- script
+
+
+COLLECTOR_FILE = "collect.sh"
+
+
+def collector_script() -> str:
+    """The text of the script. Its first lines say how it is used."""
+    return files("traces.collector").joinpath(COLLECTOR_FILE).read_text(encoding="utf-8")

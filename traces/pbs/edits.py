@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription, Setting
+from traces.cluster.description import ClusterDescription, Node, Partition, Setting
 from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, with_read_parts
-from traces.cluster.files import TextFile, read_text_file
 from traces.cluster.hostlists import expand_hostlist
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.notes import Entry, Notes
+from traces.cluster.notes import Entry, Notes, TextFile, read_text_file
 from traces.pbs.configuration import files as roles
 from traces.pbs.configuration.files import role_of
 from traces.pbs.configuration.folder import read_pbs_cluster, sched_settings, server_settings
@@ -30,7 +28,7 @@ from traces.pbs.configuration.keys import (
 from traces.pbs.configuration.nodes import read_nodes
 from traces.pbs.configuration.qmgr import ServerState
 from traces.pbs.configuration.queues import partitions_of_queues
-from traces.pbs.configuration.sched_config import NON_PRIME, read_sched_config
+from traces.pbs.configuration.scheduler_files import NON_PRIME, read_sched_config
 
 _DOTTED = re.compile(r"(?:(server|sched)|(queue|node)\.([^.]+))\.(.+)")
 _ALL_KEYS = frozenset((*SERVER_KEYS, *QUEUE_KEYS, *SCHED_KEYS, *SCHED_CONFIG_KEYS, *VNODE_KEYS))

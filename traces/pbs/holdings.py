@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traces.cluster.nodes import Node
+from traces.cluster.description import Node
 from traces.pbs.requests import JobPlacement, place_of, placed_chunks
 
 _WHOLE_NODE = ("excl", "exclhost")

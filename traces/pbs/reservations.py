@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from traces.cluster.remarks import ASSUMED, MODELLED, DescribedCluster, Remark
-from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.description import AdvanceReservation
+from traces.cluster.notes import ASSUMED, MODELLED, DescribedCluster, Remark
 from traces.common.blocks import LogStream, first_bytes
 from traces.common.log import LogError
 from traces.pbs.requests import placed_chunks

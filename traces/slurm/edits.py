@@ -12,18 +12,15 @@ from typing import Any
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, with_read_parts
-from traces.cluster.files import TextFile, read_text_file
 from traces.cluster.hostlists import compress_names, expand_hostlist
-from traces.cluster.notes import Entry, Notes
-from traces.slurm.configuration import roles
+from traces.cluster.notes import Entry, Notes, TextFile, read_text_file
+from traces.slurm.configuration import folder
 from traces.slurm.configuration.accounts.options import LIMIT_FORMS, QOS_KEYS, Options, option_of
 from traces.slurm.configuration.accounts.tree import AccountTree, shared_cluster
-from traces.slurm.configuration.folder import read_slurm_cluster
-from traces.slurm.configuration.gres import GresLines
+from traces.slurm.configuration.folder import read_slurm_cluster, slurm_role_of
 from traces.slurm.configuration.keys import GENERAL_KEYS, PARTITION_KEYS, SLURM_NODE_KEYS
 from traces.slurm.configuration.lines import conf_lines
-from traces.slurm.configuration.nodes import NODE_FIELDS, nodes_of_parts
-from traces.slurm.configuration.parameter_keys import OLD_PARAMETERS, SCHEDULER_PARAMETERS
+from traces.slurm.configuration.nodes import NODE_FIELDS, GresLines, nodes_of_parts
 from traces.slurm.configuration.partitions import PARTITION_FIELDS, partitions_of_parts
 from traces.slurm.configuration.parts import (
     Attributes,
@@ -34,8 +31,7 @@ from traces.slurm.configuration.parts import (
     note_line,
     slurm_key,
 )
-from traces.slurm.configuration.roles import slurm_role_of
-from traces.slurm.configuration.settings import add_enforcement, scheduler_values
+from traces.slurm.configuration.settings import OLD_PARAMETERS, SCHEDULER_PARAMETERS, add_enforcement, scheduler_values
 from traces.slurm.configuration.shown import read_shown_reservations
 from traces.slurm.configuration.units import is_unset, tres_amounts
 
@@ -238,9 +234,9 @@ def changed_slurm_cluster(base: ClusterDescription, paths: Sequence[Path], time_
         raise ValueError(
             f"{paths[0]}: no configuration of Slurm; expected slurm.conf, a sacctmgr dump, or what scontrol shows"
         )
-    of_nodes = given & {roles.SLURM_CONF, roles.SHOWN_NODES}
-    with tempfile.TemporaryDirectory() as folder:
-        usual = Path(folder) / "slurm.conf"
+    of_nodes = given & {folder.SLURM_CONF, folder.SHOWN_NODES}
+    with tempfile.TemporaryDirectory() as place:
+        usual = Path(place) / "slurm.conf"
         usual.write_text(_usual_conf(base))
         new = read_slurm_cluster([*paths, *([] if of_nodes else [usual])], base.name, time_zone).description
     kept: dict[str, Any] = {"valid_from_s": base.valid_from_s}
@@ -251,10 +247,10 @@ def changed_slurm_cluster(base: ClusterDescription, paths: Sequence[Path], time_
             for node in new.nodes
         )
     kept |= {name: getattr(base, name) for names, said_by in _SAID_BY for name in names if not given & set(said_by)}
-    if roles.QOS_TABLE not in given and not new.qualities:
+    if folder.QOS_TABLE not in given and not new.qualities:
         kept["qualities"] = base.qualities
         kept.setdefault("limits", (*(each for each in base.limits if each.owner == "qos"), *new.limits))
-    if roles.QOS_TABLE in given and not given & _OF_ACCOUNTS:
+    if folder.QOS_TABLE in given and not given & _OF_ACCOUNTS:
         others = (each for each in base.limits if each.owner != "qos")
         kept["limits"] = (*others, *(each for each in new.limits if each.owner == "qos"))
     scheduler = kept.get("scheduler", new.scheduler)
@@ -265,16 +261,16 @@ def changed_slurm_cluster(base: ClusterDescription, paths: Sequence[Path], time_
     return replace(new, **kept)
 
 
-_OF_ACCOUNTS = {roles.ACCOUNTS_DUMP, roles.ASSOC_TABLE, roles.SACCTMGR_COMMANDS}
+_OF_ACCOUNTS = {folder.ACCOUNTS_DUMP, folder.ASSOC_TABLE, folder.SACCTMGR_COMMANDS}
 _SAID_BY: tuple[tuple[tuple[str, ...], Collection[str]], ...] = (
-    (("nodes",), (roles.SLURM_CONF, roles.SHOWN_NODES)),
-    (("partitions",), (roles.SLURM_CONF, roles.SHOWN_PARTITIONS)),
-    (("scheduler", "licences"), (roles.SLURM_CONF, roles.SHOWN_CONFIG)),
+    (("nodes",), (folder.SLURM_CONF, folder.SHOWN_NODES)),
+    (("partitions",), (folder.SLURM_CONF, folder.SHOWN_PARTITIONS)),
+    (("scheduler", "licences"), (folder.SLURM_CONF, folder.SHOWN_CONFIG)),
     (("accounts", "members"), _OF_ACCOUNTS),
-    (("limits",), (*_OF_ACCOUNTS, roles.QOS_TABLE)),
-    (("qualities",), (roles.QOS_TABLE, roles.SACCTMGR_COMMANDS)),
-    (("reservations",), (roles.SHOWN_RESERVATIONS,)),
-    (("switches",), (roles.TOPOLOGY_CONF,)),
+    (("limits",), (*_OF_ACCOUNTS, folder.QOS_TABLE)),
+    (("qualities",), (folder.QOS_TABLE, folder.SACCTMGR_COMMANDS)),
+    (("reservations",), (folder.SHOWN_RESERVATIONS,)),
+    (("switches",), (folder.TOPOLOGY_CONF,)),
 )
 """Parts of a description, and the files that say them."""
 

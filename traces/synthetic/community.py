@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.synthetic.centre import Centre
-from traces.synthetic.estimates import ROUND_ESTIMATES_S, ROUND_POPULARITY, user_menus
-from traces.synthetic.users import user_activity
+from traces.synthetic.users import ROUND_ESTIMATES_S, ROUND_POPULARITY, user_activity, user_menus
 from traces.synthetic.workload import USERS_PER_GROUP
 
 FloatArray = npt.NDArray[np.float64]

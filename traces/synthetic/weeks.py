@@ -17,7 +17,7 @@ import polars as pl
 
 from traces.synthetic.centre import DAYS_A_WEEK, Centre, CentreOptions
 from traces.synthetic.community import ONE_NODE, SEVERAL_NODES, Community, new_community
-from traces.synthetic.estimates import LEAST_PATIENCE, SMALLEST_USED_SHARE
+from traces.synthetic.users import LEAST_PATIENCE, SMALLEST_USED_SHARE
 from traces.synthetic.workload import NORMAL_QUEUE_S, SHORT_QUEUE_S
 
 FloatArray = npt.NDArray[np.float64]

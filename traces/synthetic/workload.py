@@ -1,7 +1,7 @@
 """A complete synthetic workload: jobs of a published model, submitted by users in sessions, at a chosen offered load.
 
 Sizes, run times and arrivals follow Lublin and Feitelson (`traces.synthetic.lublin`), users and batches Zakay and Feitelson
-(`traces.synthetic.users`), requested walltimes Tsafrir, Etsion and Feitelson (`traces.synthetic.estimates`).
+(`traces.synthetic.users`), requested walltimes Tsafrir, Etsion and Feitelson (`traces.synthetic.users`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traces.synthetic.estimates import assign_estimates
 from traces.synthetic.lublin import JOB_CLASSES, DailyCycle, arrival_points, job_sizes, run_times
 from traces.synthetic.users import (
+    assign_estimates,
     assign_executables,
     assign_users,
     batch_lengths,

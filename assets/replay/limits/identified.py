@@ -12,14 +12,12 @@ import polars as pl
 
 from assets.common.progress import progress_bar
 from assets.common.trace import Trace
-from assets.replay.limits.named import clock_zero_s
+from assets.replay.limits.way import clock_zero_s
 from models.identification.identify import Advance, Identification, identify_rules
 from models.identification.logged_jobs import Holders, StartedJobs
 from models.identification.replaying import DescribedRules, described_rules
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node
-from traces.cluster.remarks import DescribedCluster
-from traces.cluster.reservations import Gate
+from traces.cluster.description import ClusterDescription, Gate, Node
+from traces.cluster.notes import DescribedCluster
 
 SCOPE_COLUMNS = {"user": "user_name", "account": "account", "group": "group_name", "queue": "queue"}
 """Scopes of rules, and their columns of core.jobs."""

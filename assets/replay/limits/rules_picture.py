@@ -12,7 +12,7 @@ from models.identification.identify import Identification
 from models.identification.logged_jobs import StartedJobs, held_moments
 from models.identification.plateaus import Pressure, pressure_of
 from models.identification.rules import AMOUNT_NAMES, BOUNDARY, HOURS, LIMIT_KINDS, OUTSTANDING_CPU, IdentifiedRule
-from simulator.limits.hours import wall_clock
+from simulator.limits.rules import wall_clock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

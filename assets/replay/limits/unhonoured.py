@@ -1,16 +1,18 @@
-"""What of a described cluster a replay by an order honours, and what it does not, in words for the first lines of an answer."""
+"""What of a described cluster a replay by an order honours, and what it does not, in words for the first lines of an answer.
+
+Of a source's rules, which are declared, which were found in its log, and what nobody knows, in words.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from assets.replay.limits.holds import is_honoured, takes_processors
-from assets.replay.limits.shares import follows_shares
+from assets.replay.limits.holds import follows_shares, is_honoured, takes_processors
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import clusters_of_source, load_found, rule_counts
 from traces.cluster.accounts import FOUND, Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Partition
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate, Partition
 
 IN_THE_LOG = ", found in the log"
 """Of rules that no configuration declares."""
@@ -125,3 +127,29 @@ def _kind(limit: Limit) -> str:
 
 def _counted(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+# --- origins
+
+
+def origins_text(source: str) -> str:
+    """Such as "rules: 3 declared, 1 found in the log and adopted". "" where nobody has looked for rules in the log."""
+    return "" if load_found(source) is None else f"rules: {origin_words(source)}"
+
+
+def origin_words(source: str) -> str:
+    """Such as "3 declared, 1 found in the log and adopted"."""
+    entry = load_catalogue(may_be_missing=True).sources.get(source)
+    clusters = () if entry is None else clusters_of_source(entry)
+    seen = load_found(source)
+    declared, adopted = rule_counts(clusters[-1]) if clusters else (0, 0)
+    words = [f"{declared:,} declared" if clusters else "none declared"]
+    if adopted:
+        words.append(f"{adopted:,} found in the log and adopted")
+    elif seen is None:
+        words.append(f"others unknown, since nobody looked for them in the log (tracehouse cluster identify {source})")
+    elif rule_counts(seen)[1]:
+        words.append(f"{rule_counts(seen)[1]:,} found in the log and not adopted (tracehouse cluster adopt {source})")
+    else:
+        words.append("none found in the log, what else held jobs back is unknown")
+    return ", ".join(words)

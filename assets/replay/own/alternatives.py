@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assets.common.trace import Trace, load_trace
-from assets.ingest.sites.site_logs import mean_wait_s, ruled_cluster
+from assets.ingest.site_logs import mean_wait_s, ruled_cluster
 from assets.replay.changes.configuration import edited_cluster
 from assets.replay.own.clusters import own_cluster_of_log
 from assets.replay.policies import ChosenPolicy

@@ -22,15 +22,14 @@ from models.waits.clock import LogClock
 from simulator.cluster.arrays import ClusterArrays, cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, request_arrays
 from simulator.jobs.cluster import FOREVER
-from simulator.limits.hours import gate_changes
-from simulator.slurm.limit_slots import numbered_limits
+from simulator.limits.rules import gate_changes
+from simulator.slurm.limits import numbered_limits
 from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
 from simulator.slurm.waiting.words import CAUSES
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription, SchedulerSettings
-from traces.cluster.nodes import Node, Partition
+from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
 from warehouse import Warehouse, first_row
 
 IntArray = NDArray[np.int64]

@@ -1,4 +1,7 @@
-"""From a file of scenarios to replays that can run: everything is checked before anything is replayed."""
+"""From a file of scenarios to replays that can run: everything is checked before anything is replayed.
+
+The settings of one planned replay in a line.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from assets.common.trace import Trace
 from assets.common.writing.options import options_of
 from assets.replay.changes.outages import outages_of, read_outages
 from assets.replay.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
-from assets.replay.limits.named import named_cluster
+from assets.replay.limits.way import named_cluster
 from assets.replay.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
 from assets.replay.own.clusters import own_cluster, policy_on
 from assets.replay.policies import ChosenPolicy
@@ -25,6 +28,7 @@ from assets.replay.scenarios.base_configuration import BaseConfiguration, base_c
 from assets.replay.scenarios.scenario_file import BASE, Changes, ScenarioFile
 from assets.replay.scored_part import PartOptions, graded_part, part_of
 from assets.replay.settings import REFUSABLE, RunSettings
+from simulator.jobs.words import partitions_text
 from traces.catalogue.clusters import load_cluster
 from traces.cluster.differing import changed_values
 
@@ -262,3 +266,24 @@ def _ready(
     outages_of(settings.outages, procs)
     of_nodes = (size.node_procs or node_procs) if size is not None and size.in_nodes else None
     return PlannedReplay(asked.path[-1], settings, asked.policy, asked.path, of_nodes)
+
+
+# --- replay words
+
+
+def replay_words(planned: PlannedReplay, procs: bool) -> str:
+    """Order, backfilling and estimates of a replay, and other settings that are not the usual ones. procs: whether its size is said."""
+    settings = planned.settings
+    words = [planned.policy.text]
+    words += [] if settings.is_on_cluster else [f"backfilling {settings.backfill}", f"{settings.estimates} times"]
+    words += [f"{planned.procs:,} processors"] if procs else []
+    of = "of" if settings.is_on_cluster else "under the limits of"
+    words += [f"{of} the cluster {settings.cluster}"] if settings.cluster else []
+    words += ["its configuration edited"] if settings.edits else []
+    words += ["fewer processors for a while"] if settings.outages else []
+    words += [f"load {settings.load:g}"] if settings.load != 1 else []
+    words += [f"without queue {', '.join(settings.without_queue)}"] if settings.without_queue else []
+    words += [f"queues that own processors: {partitions_text(settings.partitions)}"] if settings.partitions else []
+    words += [f"requests rounded up to {settings.round_walltimes}"] if settings.round_walltimes else []
+    words += [f"inspector {settings.inspector}"] if settings.inspector else []
+    return ", ".join(words)

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from assets.common.progress import progress
 from assets.common.writing.outputs import output_beside
 from assets.replay.run import ReplayRun, engine_version, replay_run
-from assets.replay.scenarios.fate import fate_of_groups, labelled_jobs
 from assets.replay.scenarios.left_out import left_out_text
 from assets.replay.scenarios.pairing import (
     SECONDS_PER_HOUR,
     PairedJobs,
+    fate_of_groups,
     judge_pair,
+    labelled_jobs,
     pair_jobs,
     paired_waits,
     ranked_rows,
     waits_of_runs,
 )
-from assets.replay.scenarios.planning import PlannedReplay, ScenarioPlan
-from assets.replay.scenarios.replay_words import replay_words
+from assets.replay.scenarios.planning import PlannedReplay, ScenarioPlan, replay_words
 from assets.replay.scenarios.scenario_file import BASE, LOG
 from assets.replay.scenarios.unchanged import why_like_itself, why_no_verdict, why_unchanged
 from models.judging.chance import ChanceCloud, cloud_around, random_orders

@@ -13,8 +13,7 @@ from assets.common.progress import warn
 from assets.common.trace import Trace, trace_sha256
 from assets.replay.changes.configuration import NothingChanges, edited_cluster
 from assets.replay.limits.holds import missing_processors
-from assets.replay.limits.named import clock_zero_s, named_cluster
-from assets.replay.limits.way import replayer_under
+from assets.replay.limits.way import clock_zero_s, named_cluster, replayer_under
 from assets.replay.loading import catalogue_source, is_path, load_any_trace, log_source
 from assets.replay.own.clusters import own_cluster, policy_on, usual_on_cluster
 from assets.replay.own.pbs.way import PbsRuns, pbs_runs
@@ -29,7 +28,7 @@ from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
-from simulator.limits.hours import KNOWN_AFTER_S
+from simulator.limits.rules import KNOWN_AFTER_S
 from simulator.metrics.metrics import SEMANTICS
 from simulator.policies.registry import SEARCHED, Policy, parse_policy
 from traces.catalogue.clusters import load_cluster

@@ -17,7 +17,7 @@ from models.allocation.compiled import compiled, lean
 from models.allocation.neural.neural_annealing import draw_removed
 from models.allocation.neural.repairing import RepairBatch, RepairProblem, idle_queue, place_job
 from models.allocation.window import cost_of_hops
-from simulator.topology.hops import change_of_hops, count_node
+from simulator.topology.tree import change_of_hops, count_node
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

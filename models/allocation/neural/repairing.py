@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from models.allocation.compiled import compiled, lean
 from models.allocation.neural.repair_networks import SEEN_NODES
 from models.allocation.window import cost_of_hops
-from simulator.topology.hops import change_of_hops, count_node
-from simulator.topology.tree import SwitchTree
+from simulator.topology.tree import SwitchTree, change_of_hops, count_node
 
 IntArray = NDArray[np.int64]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.learning.training import Lessons
 from models.scheduling.workers.groups import Workers
-from simulator.agents.backlogs import Backlogs
+from simulator.agents.episodes import Backlogs
 from simulator.agents.trajectories import Trajectories, join_trajectories, window_seeds
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy, parse_policy

@@ -16,11 +16,11 @@ from simulator.policies.moment import LOG_2, Moment, usage_at
 from simulator.policies.network import VISIBLE_JOBS
 from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
 from simulator.policies.scoring import ASKED_SCORES, FIXED, Scoring, Scratch, fill_scores, score_blocks
+from simulator.slurm.changes import wake
 from simulator.slurm.clockwork import ENDING, NEXT_SUBMIT, NOW, PENDING, WANT_ORDER
 from simulator.slurm.loop import run_replay
 from simulator.slurm.preemption import REQUEUE_DELAY
 from simulator.slurm.queue import eligible_from, sort_queue
-from simulator.slurm.replays.changes import wake
 
 refer: Any = typed_refer  # numba gives it its context
 IntArray = NDArray[np.int64]
@@ -58,11 +58,11 @@ class OrderedQueue(NamedTuple):
     counted: IntArray  # (jobs,)
     began: IntArray  # (jobs,), seconds
     seen: IntArray  # (4,)
-    usage: FloatArray  # this and the next two: see simulator/policies/moment.py
+    usage: FloatArray  # this and the next two: see simulator/policies/scoring.py
     rate: FloatArray
     since: IntArray
     scratch: Scratch
-    sample: int  # how a network decides, see simulator/policies/sampling.py
+    sample: int  # how a network decides, see simulator/policies/network.py
 
 
 @lean

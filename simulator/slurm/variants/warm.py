@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from simulator.cluster.requests import Requests, joined_requests
 from simulator.compiled import referring
 from simulator.slurm.clockwork import BEGIN, PERIOD_DUE, Replay
-from simulator.slurm.fair_tree import add_usage
-from simulator.slurm.limit_slots import limits_of
-from simulator.slurm.limits import CPUS, GPUS, JOBS, MEMORY, NODES, TIME, USED, count_submitted
+from simulator.slurm.limits import CPUS, GPUS, JOBS, MEMORY, NODES, TIME, USED, count_submitted, limits_of
 from simulator.slurm.loop import note_end
 from simulator.slurm.nodes.selection import choose_now, reset_weights
-from simulator.slurm.priority import PriorityRules
+from simulator.slurm.priority import PriorityRules, add_usage
 from simulator.slurm.starting import begin_job
 from simulator.slurm.state import Limits
 from traces.cluster.description import ClusterDescription

@@ -18,8 +18,7 @@ from simulator.slurm.main_pass import close_partition, reservations_allow
 from simulator.slurm.nodes.selection import choose_now, reset_weights
 from simulator.slurm.queue import fill_waiting
 from simulator.slurm.starting import job_limit
-from simulator.slurm.waiting.ahead import EARLIER, leading_factor
-from simulator.slurm.waiting.missing import CORES, missing_resource
+from simulator.slurm.waiting.missing import CORES, EARLIER, leading_factor, missing_resource
 
 IntArray = NDArray[np.int64]
 (
@@ -36,7 +35,7 @@ IntArray = NDArray[np.int64]
     PACE,
     UNKNOWN,
 ) = range(12)
-"""What keeps a job. Behind them are the resources of simulator/slurm/waiting/missing.py, and behind these the factors of ahead.py, by which
+"""What keeps a job. Behind them are the resources of simulator/slurm/waiting/words.py, and behind these the factors of ahead.py, by which
 jobs of higher priority are ahead. PACE and UNKNOWN: nothing keeps the job, for a while, and longer than any scheduler takes."""
 FIRST_RESOURCE = UNKNOWN + 1
 FIRST_FACTOR = FIRST_RESOURCE + CORES + 1

@@ -1,4 +1,4 @@
-"""Tests of assets/common: asset, checks_statements, describe, lineage, partitions, plots, progress."""
+"""Tests of assets/common: asset, checks_statements, describe, partitions, plots, progress."""
 
 import time
 from pathlib import Path
@@ -15,8 +15,7 @@ from assets.common import asset as assets
 from assets.common import progress as module
 from assets.common.asset import FROM_COMMAND_LINE, LEAST_JOBS, PASSED_OVER, asset
 from assets.common.checks import broken_rows
-from assets.common.describe import plot, table, table_metadata
-from assets.common.lineage import ASSETS, column_lineage, lineage_metadata
+from assets.common.describe import ASSETS, column_lineage, lineage_metadata, plot, table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES, VASP
 from assets.common.plots import BLUE, daily_load, figure, gantt, log_axis
 from assets.common.progress import LoggedBar, progress, progress_bar, say_if_slow
@@ -24,8 +23,7 @@ from pipelines.definitions import build_definitions
 from tests.tiny import busy_log, warehouse_of
 from traces.common.log import LogError
 from warehouse import Warehouse, WarehouseBusy, replace_partition
-from warehouse.migrations import table_columns
-from warehouse.schema import column_comments
+from warehouse.schema import column_comments, table_columns
 
 # asset: What our assets do besides Dagster's own: plain failures, another try where the warehouse is busy, small
 # sources.

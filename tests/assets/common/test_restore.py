@@ -28,7 +28,7 @@ from tests.random_size import size
 from tests.warehouse.released import make_warehouse
 from traces.catalogue.places import clusters_folder, local_catalogue_path, pseudonym_key_path
 from warehouse import WarehouseBusy, file_lock
-from warehouse.migrations import CURRENT_VERSION
+from warehouse.schema import CURRENT_VERSION
 
 
 @pytest.fixture(scope="module")

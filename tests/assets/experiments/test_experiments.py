@@ -1,4 +1,4 @@
-"""Tests of assets/experiments: agents, config, held_out, tables."""
+"""Tests of assets/experiments: agents, held_out, tables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from assets.common.trace import load_trace
-from assets.experiments.agents import rules_with_any_view, rules_with_the_view, unlearned
-from assets.experiments.config import LearningConfig
+from assets.experiments.agents import LearningConfig, rules_with_any_view, rules_with_the_view, unlearned
 from assets.experiments.held_out import held_out
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, verdicts_on, write_results
 from assets.policies.verdicts import JudgedRule

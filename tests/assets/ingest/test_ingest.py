@@ -1,4 +1,4 @@
-"""Tests of assets/ingest: cluster_rows, core_jobs, job_nodes, ledger, reading, settings."""
+"""Tests of assets/ingest: rows, core_jobs, canonical_jobs, ledger, reading."""
 
 from __future__ import annotations
 
@@ -11,24 +11,21 @@ import duckdb
 import polars as pl
 import pytest
 
-from assets.ingest.cluster_rows import CLUSTER_TABLES, write_cluster_rows
+from assets.ingest.canonical_jobs import write_job_nodes
 from assets.ingest.core_jobs import CHECKS, jobs
-from assets.ingest.job_nodes import write_job_nodes
 from assets.ingest.ledger import LedgerRow, plan_reading
 from assets.ingest.raw_log import raw_log
 from assets.ingest.reading import Reader, parsed_files, reader_of
-from assets.ingest.settings import ReadingSettings, reading_settings, recorded_settings
+from assets.ingest.rows import CLUSTER_TABLES, write_cluster_rows
 from assets.ingest.update import update_raw_log
-from assets.ingest.versions import CodeVersion
+from assets.ingest.versions import CodeVersion, ReadingSettings, reading_settings, recorded_settings
 from tests.assets.ingest.incremental import Log, OpenWarehouse, ended, new_time
 from tests.tiny import swf_line
 from tests.traces.slurm.slurm_lines import document, job_line
 from traces.catalogue.sources import Source
 from traces.cluster.accounts import Account, Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.remarks import DescribedCluster
-from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Node, Partition
+from traces.cluster.notes import DescribedCluster
 from traces.cluster.toml_writing import cluster_toml
 from traces.common import blocks
 from traces.common.blocks import LogStream, Seen

@@ -1,13 +1,26 @@
-"""Removing a source: which rows and files are its own. The command is tested in tests/tracehouse/cli/keeping/test_keeping.py."""
+"""Tests of assets/ingest: raw_log, removal, rows.
+
+Rows of the raw tables: written many at a time, and counted.
+
+The assets raw/log and core/jobs by themselves: what they write and say. What they write is tested with their functions.
+
+Removing a source: which rows and files are its own. The command is tested in tests/tracehouse/cli/keeping/test_keeping.py.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import dagster as dg
+import polars as pl
 import pytest
 
 import sql
 from assets.common.storage import data_folder, report_path, tuning_folder
+from assets.ingest import rows, staging
+from assets.ingest.core_jobs import jobs
+from assets.ingest.ledger import mark_changed
+from assets.ingest.raw_log import raw_log
 from assets.ingest.reading import reader_of
 from assets.ingest.removal import (
     HISTORIES,
@@ -17,8 +30,103 @@ from assets.ingest.removal import (
     source_files,
     source_rows,
 )
-from tests.assets.ingest.incremental import Log, OpenWarehouse, ended
+from assets.ingest.rows import Ingested
+from tests.assets.ingest.incremental import Log, OpenWarehouse, ended, queued
 from tests.tiny import assert_same_tables
+from traces.common.log import LARGEST_S, ParsedLines
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> OpenWarehouse:
+    return OpenWarehouse(tmp_path_factory.mktemp("warehouse"))
+
+
+def test_rows_do_not_depend_on_how_many_are_written_at_once(
+    warehouse: OpenWarehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(warehouse, tmp_path)
+    for day in range(4):
+        lines = [queued(job, day * 1000) + ended(job, day * 1000, day * 1000 + 10, 90_000) for job in range(5)]
+        log.write(f"{day}", *lines)
+    log.ingest()
+    monkeypatch.setattr(staging, "SPILL_ROWS", 3)
+    monkeypatch.setattr(rows, "COMMIT_BYTES", 1)
+    log.assert_like_fresh()
+    log.forget()
+
+
+def test_outcomes_are_counted_over_all_reasons(tmp_path: Path) -> None:
+    log = Log(OpenWarehouse(tmp_path), tmp_path)
+    log.write("1", ended(1, 0, 10, 20))
+    done = Ingested(reader_of(log.source))
+    done.lines.update({("rejected", "a"): 2, ("rejected", "b"): 3, ("accepted", "job"): 1})
+    assert [done.outcome(outcome) for outcome in ("rejected", "accepted", "kept")] == [5, 1, 0]
+
+
+def test_changes_are_marked_from_a_second_on(warehouse: OpenWarehouse) -> None:
+    with warehouse.write() as connection:
+        for from_s in (70, 50):
+            mark_changed(connection, "marked", "file", from_s)
+        row = connection.execute("SELECT min(from_s) FROM core.changed_files WHERE source = 'marked'").fetchall()
+        connection.execute("DELETE FROM core.changed_files WHERE source = 'marked'")
+    assert row == [(50,)]
+
+
+@pytest.mark.parametrize(
+    ("log_format", "records", "events", "first_s"),
+    [
+        ("swf", {"submit_s": [70, 50]}, {}, 50),
+        ("pbs", {"ctime_s": [500]}, {}, 500 - rows.QUEUED_BEFORE_S),
+        ("pbs", {"ctime_s": [500]}, {"ctime_s": [300], "logged_s": [200_000]}, 300),
+        ("pbs", {"ctime_s": []}, {"ctime_s": [None], "logged_s": [200_000]}, 200_000 - rows.CLOCKS_DIFFER_S),
+        ("swf", {"submit_s": []}, {}, LARGEST_S),
+    ],
+)
+def test_the_earliest_submission_that_lines_are_about(
+    log_format: str, records: dict[str, list[int]], events: dict[str, list[int]], first_s: int
+) -> None:
+    frames = [pl.DataFrame(each, schema=dict.fromkeys(each, pl.Int64)) for each in (records, events)]
+    assert rows._first_s(ParsedLines(2, frames[0], events=frames[1]), log_format) == first_s
+
+
+# --- raw log
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The log of a source of the catalogue."""
+    catalogue = tmp_path / "mine.toml"
+    catalogue.write_text('[sources.mine]\nformat = "pbs"\npath = "log"\nprocs = 8\npseudonyms = []\n')
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", str(catalogue))
+    return tmp_path / "log"
+
+
+def metadata(asset: dg.AssetsDefinition, warehouse: Warehouse) -> dict[str, object]:
+    context = dg.build_asset_context(partition_key="mine", resources={"warehouse": warehouse})
+    result = asset(context)
+    assert isinstance(result, dg.MaterializeResult) and result.metadata is not None
+    return dict(result.metadata)
+
+
+def test_what_an_ingest_says(log: Path, tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    log.write_text(queued(1, 0) + ended(1, 0, 10, 20) + "rubbish\n")
+    said = metadata(raw_log, warehouse)
+    counts = [said[name] for name in ("dagster/row_count", "lines", "accepted", "kept", "rejected", "new_lines")]
+    assert counts == [1, 3, 1, 1, 1, 3]
+    assert said["files_now"] == "1 read" and said["new_bytes"] == log.stat().st_size
+    assert metadata(jobs, warehouse)["dagster/row_count"] == 1
+    assert metadata(raw_log, warehouse)["files_now"] == "1 unchanged"
+    with log.open("a") as file:
+        file.write("more rubbish\n")
+    with pytest.raises(dg.Failure, match=r"log:4: .*No new line of the log is a job in the pbs format"):
+        metadata(raw_log, warehouse)
+    assert metadata(raw_log, warehouse)["rejected"] == 2  # it was taken in, and is counted once
+
+
+# --- removal
 
 
 def test_every_history_is_a_table_that_says_so() -> None:

@@ -22,8 +22,7 @@ from tests.shared import shared_file
 from tests.tiny import swf_line, warehouse_of
 from traces.catalogue.sources import Source
 from traces.cluster.accounts import Account, AccountUser, Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node, Partition
+from traces.cluster.description import ClusterDescription, Node, Partition
 from traces.common.pseudonyms import pseudonym_of, read_key
 from warehouse import Warehouse
 

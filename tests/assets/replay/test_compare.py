@@ -1,4 +1,4 @@
-"""Tests of assets/replay: compare, compare_placements, judged, replay_placement."""
+"""Tests of assets/replay: compare, compare_placements, replay_placement."""
 
 from __future__ import annotations
 

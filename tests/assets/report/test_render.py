@@ -14,12 +14,10 @@ from assets.report.summary import summarise, waits_sentences
 from assets.report.waiting import causes_of_log
 from tests.assets.replay.own.homes import own_home
 from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
-from traces.catalogue.found_rules import found_path
+from traces.catalogue.clusters import found_path
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node
-from traces.cluster.remarks import DescribedCluster
-from traces.cluster.reservations import Gate
+from traces.cluster.description import ClusterDescription, Gate, Node
+from traces.cluster.notes import DescribedCluster
 from traces.cluster.toml_writing import cluster_toml
 from traces.synthetic.sites import BIRCH, LARCH
 from warehouse import Warehouse

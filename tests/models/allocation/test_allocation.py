@@ -26,8 +26,7 @@ from models.allocation.window import (
     greedy_allocation,
     sequential_allocation,
 )
-from simulator.topology.hops import hop_cost, pair_hops
-from simulator.topology.tree import SwitchTree, fat_tree, regular_tree
+from simulator.topology.tree import SwitchTree, fat_tree, hop_cost, pair_hops, regular_tree
 from tests.models.allocation.windows import (
     PAPERS_TREE,
     SMALL_TREES,

@@ -20,8 +20,7 @@ from models.allocation.leaves import hops_of_counts, idle_leaves
 from models.allocation.scas import ring_costs, scas_allocation
 from models.allocation.window import Window, cost_of_hops, sequential_allocation
 from models.allocation.window_file import read_window, window_of_json
-from simulator.topology.hops import hop_cost, pair_hops
-from simulator.topology.tree import fat_tree
+from simulator.topology.tree import fat_tree, hop_cost, pair_hops
 from tests.models.allocation.windows import (
     PAPERS_TREE,
     check_allocation,

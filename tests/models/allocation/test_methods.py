@@ -26,11 +26,9 @@ from models.allocation.scas import MOST_SCAS_CELLS, scas_allocation, scas_cells
 from models.allocation.window import Allocation, Window
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
-from simulator.topology.closed_loop import NodeJobs, PeriodState, published_jobs, run_closed_loop
-from simulator.topology.hops import hop_cost
-from simulator.topology.rounding import in_periods
-from simulator.topology.tree import fat_tree, regular_tree
-from simulator.topology.units import node_units, units_of
+from simulator.topology.choosing import node_units, units_of
+from simulator.topology.closed_loop import NodeJobs, PeriodState, in_periods, published_jobs, run_closed_loop
+from simulator.topology.tree import fat_tree, hop_cost, regular_tree
 from tests.models.allocation.neural.slow_repairing import small_policy
 from tests.models.allocation.test_allocation import costs_by_pairs, is_static, least_of_all_assignments
 from tests.models.allocation.windows import (

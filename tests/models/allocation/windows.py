@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from models.allocation.window import TOLERANCE, Allocation, IntArray, Window
-from simulator.topology.hops import pair_hops
-from simulator.topology.tree import SwitchTree, fat_tree, regular_tree
+from simulator.topology.tree import SwitchTree, fat_tree, pair_hops, regular_tree
 
 UNEVEN = SwitchTree(np.array([[0, 0, 0, 1, 2, 2, 3, 3], [0, 0, 0, 0, 1, 1, 1, 1], [0] * 8]), np.array([1, 3, 8]))
 SMALL_TREES = (

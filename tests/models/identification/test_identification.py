@@ -54,7 +54,7 @@ from models.identification.rules import (
     sentence_of,
 )
 from tests.models.identification.hidden import PROCS, USERS, hidden_log
-from traces.cluster.reservations import Gate
+from traces.cluster.description import Gate
 
 
 def test_the_first_jobs_keep_their_names_and_columns_have_one_length() -> None:

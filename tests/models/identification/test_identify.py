@@ -45,9 +45,7 @@ from models.identification.search import (
 )
 from tests.models.identification.hidden import DAY_S, PROCS, ZERO_S, hidden_log
 from traces.cluster.accounts import FOUND, Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node
-from traces.cluster.reservations import Gate
+from traces.cluster.description import ClusterDescription, Gate, Node
 
 
 def test_a_limit_of_users_is_found_and_graded() -> None:

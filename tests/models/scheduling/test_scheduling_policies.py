@@ -1,4 +1,7 @@
-"""Tests of models/scheduling: policy_file, rewards, trajectory_filter."""
+"""Tests of models/scheduling: policy_file, rewards, slurm_arena, trajectory_filter.
+
+Policies on the nodes of a Slurm.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,56 @@ import pytest
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
-from models.scheduling.learning.recipes import rule_network
+from models.scheduling.learning.recipes import rule_network, smallest_area_first
 from models.scheduling.policy_file import load_policy, policy_from_bytes, policy_to_bytes
 from models.scheduling.rewards import discounts, rewards_on_the_way, waited_so_far, waited_until, waiting_weights
+from models.scheduling.slurm_arena import OWN, SlurmArena, few_random_orders
 from models.scheduling.trajectory_filter import filter_trajectories, sample_positions
 from simulator.jobs.schedule import CANCELLED
 from simulator.policies.agents import parse_agent
 from simulator.policies.observation import FACTS, LAYOUTS, layout_named
 from tests.models.scheduling.conftest import PROCS as ARENA_PROCS
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
+from tests.simulator.slurm.variants.test_variants import JOBS, crowded_jobs
+
+WINDOWS = Windows(np.array([20, 50]), 40)
+
+
+@pytest.fixture(scope="module")
+def slurm_arena() -> SlurmArena:
+    replayer, jobs = crowded_jobs()
+    return SlurmArena(jobs, 16, parse_goal("wait"), threads=1, replayer=replayer)
+
+
+def test_orders_and_networks_cost_what_their_replays_do(slurm_arena: SlurmArena) -> None:
+    network = smallest_area_first(LAYOUTS["plain"], 40.0, 1)
+    blocks = Windows.blocks(60, JOBS, 3)
+    costs = {
+        name: slurm_arena.costs(policy, blocks).mean()
+        for name, policy in {OWN: OWN, "SAF": "SAF", "us": network}.items()
+    }
+    assert costs["SAF"] < costs[OWN] and costs["us"] < costs[OWN]
+    replayed = slurm_arena.replayed("SAF", blocks.scored)
+    assert slurm_arena.cost_of(replayed) == pytest.approx(costs["SAF"])
+    with_backlog = slurm_arena.with_backlogs("SAF", WINDOWS, 20)
+    assert slurm_arena.costs("SAF", with_backlog).mean() > slurm_arena.costs("SAF", WINDOWS).mean()
+    drawn = slurm_arena.sample(network, with_backlog.taken(np.array([1, 1])), 1)
+    assert drawn.start.shape == (2, 40) and drawn.decisions > 0
+
+
+def test_what_is_tried_often_is_tried_on_processors(slurm_arena: SlurmArena) -> None:
+    assert type(slurm_arena.on_processors).__name__ == "Arena" and slurm_arena.on_processors.cluster_procs == 16
+    assert len(few_random_orders()) == 21 and slurm_arena.ground.startswith("small ")
+
+
+def test_a_job_that_never_starts_costs_nothing(slurm_arena: SlurmArena) -> None:
+    start = np.array([[-1] + [10**6] * 39, [10**6] * 40])
+    counted = slurm_arena._counted(start, WINDOWS)
+    assert counted[0, 0] == slurm_arena.jobs.submit[20] and (counted[1] == 10**6).all()
+
+
+# --- scheduling policies
+
 
 # policy_file: Policy files: what is written comes back, and whatever else is refused with a reason.
 

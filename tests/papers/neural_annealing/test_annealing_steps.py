@@ -1,5 +1,9 @@
-"""Tests of papers/neural_annealing: annealing_steps, best_repair, closed_loop, options, single_windows, study,
-topology_plots.
+"""Tests of papers/neural_annealing: annealing_steps, best_repair, closed_loop, exact_training, periods, single_windows,
+study, topology, training.
+
+A repair step that learns from the exact cost of every choice.
+
+Cost and wait by the length of the period, at a small scale.
 """
 
 from __future__ import annotations
@@ -16,8 +20,9 @@ from pydantic import ValidationError
 
 from models.allocation.neural.repair_networks import repair_layers
 from models.allocation.neural.repair_policy import RepairPolicy, load_repair_policy, repair_to_bytes
+from models.allocation.window import sequential_allocation
 from papers.neural_annealing import annealing_steps as benchmark
-from papers.neural_annealing import best_repair, study
+from papers.neural_annealing import best_repair, exact_training, study
 from papers.neural_annealing import study as benchmark_of_study
 from papers.neural_annealing.annealing_steps import (
     COSTS_OF_FIGURE_5,
@@ -39,7 +44,8 @@ from papers.neural_annealing.closed_loop import (
     panel_table,
     reproduction_table,
 )
-from papers.neural_annealing.options import RepairOptions
+from papers.neural_annealing.exact_training import ExactPass, train_on_values
+from papers.neural_annealing.periods import PERIODS_S, by_periods, exact_or_flow, one_by_one, period_table
 from papers.neural_annealing.protocol import allocated, live, solving
 from papers.neural_annealing.single_windows import (
     BIG_IDLE,
@@ -52,9 +58,9 @@ from papers.neural_annealing.single_windows import (
     windows_of,
 )
 from papers.neural_annealing.topology import PRINTED_SHARES, allocation_costs
-from papers.neural_annealing.training import TEST_STREAM, epoch_seed, epoch_windows
-from simulator.topology.hops import hop_cost
-from simulator.topology.tree import fat_tree, regular_tree
+from papers.neural_annealing.training import TEST_STREAM, RepairOptions, epoch_seed, epoch_windows
+from simulator.topology.closed_loop import published_jobs
+from simulator.topology.tree import fat_tree, hop_cost, regular_tree
 from studies.publishing.results import stored, tables_of
 from tests.models.allocation.windows import check_allocation
 
@@ -293,3 +299,68 @@ def test_a_panel_has_epochs_means_and_printed_numbers() -> None:
 def test_one_protocol_is_one_panel() -> None:
     (only,) = allocation_costs(ROWS.filter(protocol="closed_loop", tree="paper")).axes
     assert only.get_title() == "each method in a cluster of its own"
+
+
+# --- exact training
+
+
+TREE = regular_tree((4, 3, 5))
+OPTIONS = RepairOptions(network="FCN-1", seen_nodes=20, largest=10, window_jobs=3)
+
+
+@pytest.fixture(autouse=True)
+def few_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One epoch tries, and each window has one repair."""
+    monkeypatch.setattr(exact_training, "TRIED_EPOCHS", 1)
+    monkeypatch.setattr(exact_training, "STATES_OF_A_WINDOW", 1)
+    monkeypatch.setattr(exact_training, "EXACT_BATCH", 32)
+
+
+def test_choices_get_cheaper_than_random_ones() -> None:
+    learner = train_on_values(TREE, OPTIONS, 1, None, 12, 4)
+    learned, tried = learner.decisions
+    shares = [report.share for report in learner.curve]
+    assert shares[-1] < min(0.99, shares[0])
+    assert tried.least < shares[-1] and learned.least < 1
+    even = torch.where(learned.legal, learned.above, 0).sum(dim=1)
+    assert even.abs().max() < 1e-3 * learned.mean.max()  # over all choices the gain is none
+
+
+def test_an_interrupted_training_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "exact.pt"
+    whole = train_on_values(TREE, OPTIONS, 3, None, 7, 1)
+
+    def stop(report: ExactPass) -> None:
+        if report.number == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_on_values(TREE, OPTIONS, 3, file, 7, 1, stop)
+    passes: list[int] = []
+    again = train_on_values(TREE, OPTIONS, 3, file, 7, 1, lambda report: passes.append(report.number))
+    assert again.curve == whole.curve and passes == list(range(1, 8))
+    states = [learner.network.actor.state_dict() for learner in (whole, again)]
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+# --- periods
+
+
+PERIODS_TREE = regular_tree((10, 5, 2))
+
+
+def test_the_table_has_a_row_for_each_way() -> None:
+    lines = period_table(1, 40, PERIODS_TREE).splitlines()
+    assert len(lines) == 2 + 2 + len(PERIODS_S)
+    assert lines[2].startswith("| FCFS, job by job |") and lines[-1].startswith("| every 60 s |")
+
+
+def test_placing_moves_no_wait_of_one_by_one_and_periods_add_waits() -> None:
+    work = published_jobs(60, 1, sizes=(2, 20))
+    first, ring = (one_by_one(PERIODS_TREE, work, "none", place) for place in ("first", "ring"))
+    assert np.array_equal(first[1], ring[1]) and ring[0].sum() < first[0].sum()
+    sequence, optimum = (
+        by_periods(PERIODS_TREE, work, 30, solver) for solver in (sequential_allocation, exact_or_flow)
+    )
+    assert np.array_equal(sequence[1], optimum[1]) and optimum[0].sum() < sequence[0].sum()
+    assert (sequence[1] >= 0).all()

@@ -23,7 +23,6 @@ from papers.neural_annealing.integer_program import (
     program_allocation,
     program_table,
 )
-from papers.neural_annealing.options import RepairOptions
 from papers.neural_annealing.protocol import (
     ALLOCATION_METHODS,
     ANNEALERS,
@@ -41,6 +40,7 @@ from papers.neural_annealing.training import (
     TEST_STREAM,
     TRAINING_STREAM,
     RepairLearner,
+    RepairOptions,
     RepairUpdate,
     TrainedRepair,
     epoch_seed,
@@ -50,8 +50,7 @@ from papers.neural_annealing.training import (
     train_repair,
 )
 from simulator.topology.closed_loop import published_jobs, run_closed_loop, selecting
-from simulator.topology.hops import hop_cost
-from simulator.topology.tree import regular_tree
+from simulator.topology.tree import hop_cost, regular_tree
 from tests.assets.experiments.runs import rows
 from tests.models.allocation.windows import check_allocation
 from warehouse import Warehouse

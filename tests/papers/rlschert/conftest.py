@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from papers.rlschert.ladder import TrainedScheduler, train_ladder
 from papers.rlschert.plan import ladder_tasks
-from papers.rlschert.trials import Trials, try_everything
-from tests.papers.rlschert.tiny_plan import PLAN
+from papers.rlschert.trials import TrainedScheduler, Trials, train_ladder, try_everything
+from tests.papers.rlschert.examples import PLAN
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Tests of papers/rlschert: ladder, options, rlschert."""
+"""Tests of papers/rlschert: plan, rlschert, trials."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from papers.rlschert import rlschert
-from papers.rlschert.ladder import TrainedScheduler, train_side_by_side
-from papers.rlschert.options import PAPER_OPTIONS, RLSchertOptions
+from papers.rlschert.plan import PAPER_OPTIONS, RLSchertOptions
 from papers.rlschert.rlschert import RLSchertConfig, RLSchertTraining
 from papers.rlschert.rules import ACTIONS, KILLABLE, SLOTS
+from papers.rlschert.trials import TrainedScheduler, train_side_by_side
 from papers.rlschert.workload import PAPER_ERRORS, Workload
 from warehouse import Warehouse
 

@@ -10,7 +10,7 @@ import torch
 
 from papers.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
 from papers.rlschert.networks import new_rlschert_network
-from papers.rlschert.options import PAPER_OPTIONS, RLSCHERT_NETWORKS, RLSchertOptions
+from papers.rlschert.plan import PAPER_OPTIONS, RLSCHERT_NETWORKS, RLSchertOptions
 from papers.rlschert.rules import ACTIONS, HORIZON, KILLABLE, SLOTS, Sequences
 from papers.rlschert.training import IterationReport, RLSchertPolicy, train_rlschert
 from papers.rlschert.view import FUTURE, IMAGE_COLUMNS_BESIDE, KILL_FACTS, SIGHT_FACTS, SLOT_FACTS, teacher_kills

@@ -14,18 +14,16 @@ import torch
 from papers.kept_files import kept_archive, members_of, short_floats
 from papers.rlschert import study
 from papers.rlschert.cluster import Setting, SlotCluster, take_sequences
-from papers.rlschert.ladder import TrainedScheduler
 from papers.rlschert.measured import errors_of, errors_of_scores, jobs_of_runs, observed_jobs
 from papers.rlschert.networks import new_rlschert_network
-from papers.rlschert.options import PAPER_OPTIONS
-from papers.rlschert.plan import count_iterations, ladder_tasks
+from papers.rlschert.plan import PAPER_OPTIONS, count_iterations, ladder_tasks
 from papers.rlschert.rlschert import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
 from papers.rlschert.rules import HORIZON, LONGEST, SLOTS, WAIT, Sequences
 from papers.rlschert.tables import RLSchertTables, make_tables
 from papers.rlschert.training import RLSchertPolicy
-from papers.rlschert.trials import Trials
+from papers.rlschert.trials import TrainedScheduler, Trials
 from papers.rlschert.workload import PAPER_ERRORS, Workload, draw_sequences
-from tests.papers.rlschert.tiny_plan import PLAN, tiny_plan
+from tests.papers.rlschert.examples import PLAN, tiny_plan
 from warehouse import Warehouse
 
 # cluster: Sequences stepped side by side: what a critic sees, and what comes out.

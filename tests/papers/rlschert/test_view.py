@@ -12,7 +12,7 @@ from papers.rlschert.trials import STOPPED_HEURISTICS, Trials, compare_scheduler
 from papers.rlschert.view import HEURISTICS, WHOLE_QUEUE_HEURISTICS
 from papers.rlschert.workload import PAPER_ERRORS, Errors, Workload, draw_sequences
 from papers.rlschert.workload import Sequences as SequencesOfWorkload
-from tests.papers.rlschert.tiny_plan import PLAN, tiny_plan
+from tests.papers.rlschert.examples import PLAN, tiny_plan
 from tests.simulator.oracle_rlschert import OracleCluster, pick_saf, pick_sjf, pick_tetris, run, run_whole_queue
 
 # rules: The compiled cluster of RLSchert against the slow one, action by action, and its heuristics.

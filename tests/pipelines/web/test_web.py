@@ -1,4 +1,4 @@
-"""Tests of pipelines/web: guard, headers, server."""
+"""Tests of pipelines/web: guard, server."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 from dagster_webserver import cli
 
 from pipelines.web import server
-from pipelines.web.guard import START_PAGE, Guard, only_reads
-from pipelines.web.headers import HOSTS_VARIABLE, AllowedNames, Headers, refused_fetch
+from pipelines.web.guard import HOSTS_VARIABLE, START_PAGE, AllowedNames, Guard, Headers, only_reads, refused_fetch
 
 # guard: Requests at the guard, without a server behind it.
 

@@ -1,4 +1,4 @@
-"""Tests of simulator/agents: backlogs, batch_replay_windows, episodes, trajectories."""
+"""Tests of simulator/agents: episodes, batch_replay_windows, trajectories."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from simulator.agents.backlogs import Backlogs, keep_backlogs
 from simulator.agents.batch import Batch, WindowRules, replay_windows
-from simulator.agents.episodes import Threads, begin_anew, many
+from simulator.agents.episodes import Backlogs, Threads, begin_anew, keep_backlogs, many
 from simulator.agents.trajectories import sample_windows
 from simulator.engine.replay import replay, rules_of
 from simulator.jobs.schedule import CANCELLED

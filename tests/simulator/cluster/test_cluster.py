@@ -8,9 +8,7 @@ import pytest
 from simulator.cluster.arrays import NO_PARENT, UNBOUNDED, cluster_arrays, has_features
 from simulator.cluster.requests import NOT_GIVEN, UNLIMITED, Request, joined_requests, request_arrays, some_requests
 from traces.cluster.accounts import Account, AccountUser, ServiceQuality
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Node, Partition
 
 # arrays: A described cluster as arrays.
 

@@ -1,4 +1,4 @@
-"""Tests of simulator/engine: episode, events, plan, reserving, rules, running, starting, static_queue."""
+"""Tests of simulator/engine: episode, events, plan, reserving, running, starting, static."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from simulator.engine import episode as at
-from simulator.engine.episode import NUM_COUNTERS, UNPROTECTED, new_episode
+from simulator.engine.episode import ANY, EASY, EASY_SJBF, NO_BACKFILL, NUM_COUNTERS, RESERVE, UNPROTECTED, new_episode
 from simulator.engine.events import close_gap
 from simulator.engine.plan import begin_plan, change, earlier_start, earliest_start, fits_now, forget_past
 from simulator.engine.queue_tree import BACK, SHORT, queue_by
 from simulator.engine.replay import BACKFILLING, replay, rules_of
 from simulator.engine.reserving import expansion_factor_reached, sort_places
-from simulator.engine.rules import ANY, EASY, EASY_SJBF, NO_BACKFILL, RESERVE
 from simulator.engine.running import (
     CORRECTION_IDS,
     corrected_end,
@@ -25,7 +24,7 @@ from simulator.engine.running import (
     remove_running,
     reservation,
 )
-from simulator.engine.static_queue import DEEP, HEAD, Queues, join_queue, leave_queues, new_static_episode
+from simulator.engine.static import DEEP, HEAD, Queues, join_queue, leave_queues, new_static_episode
 from simulator.jobs.cluster import FOREVER, Cluster, Outages, RunningJobs
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED

@@ -8,10 +8,9 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from simulator.engine import episode as at
-from simulator.engine.episode import Episode, new_episode
+from simulator.engine.episode import DONE, STUCK, WANT_ESTIMATES, WANT_SCORES, Episode, new_episode
 from simulator.engine.general import advance
 from simulator.engine.replay import StoppableReplay, replay, rules_of, scoring_of
-from simulator.engine.rules import DONE, STUCK, WANT_ESTIMATES, WANT_SCORES
 from simulator.jobs.cluster import FOREVER, Cluster, Outages
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.tasks import tasks_of

@@ -19,7 +19,7 @@ from simulator.policies.observation import blank_network, layout_named
 from simulator.policies.registry import assisted
 from tests.random_size import size
 from tests.shared import shared_file
-from tests.simulator import oracle_cases, oracle_cases_plans, oracle_cases_policies
+from tests.simulator import oracle_cases, oracle_cases_policies
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.oracle import BACKFILLS, OracleRun, oracle_run
 from tests.simulator.oracle_cases import Case
@@ -32,7 +32,7 @@ from tests.simulator.oracle_workloads import FEATURES, read_swf, workloads
 # engine_against_oracle: The fast engine gives exactly the oracle's schedule, for every policy, backfilling rule and
 # correction.
 
-CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES, *oracle_cases_plans.CASES]
+CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES]
 
 # 15 pairs of backfilling and correction share 3,750 workloads: 750 for each backfilling. Every run draws others.
 WORKLOADS_PER_PAIR = size(160, 2500)

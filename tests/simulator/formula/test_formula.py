@@ -1,4 +1,4 @@
-"""Tests of simulator/formula: fixed, language, machine, parsing, program, text."""
+"""Tests of simulator/formula: parsing, language, machine, program, text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.formula.fixed import formula_scores
 from simulator.formula.language import ATTRIBUTES, PBS_ONLY
 from simulator.formula.machine import FREE, NUM_SLOTS, STACK_SIZE, USER_SHARE, WAIT, evaluate
 from simulator.formula.machine import PROCS as MACHINE_PROCS
 from simulator.formula.machine import PROCS as PARSING_PROCS
-from simulator.formula.parsing import explain_failure, parse_formula
+from simulator.formula.parsing import explain_failure, formula_scores, parse_formula
 from simulator.formula.text import MAX_LENGTH, FormulaError
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.formula.formulas import SLOTS, failure, run, value

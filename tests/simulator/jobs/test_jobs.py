@@ -1,4 +1,4 @@
-"""Tests of simulator/jobs: amounts, cluster, jobs, schedule, tasks, words."""
+"""Tests of simulator/jobs: words, cluster, jobs, schedule, tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from simulator.engine.replay import rules_of
-from simulator.jobs.amounts import parse_duration, parse_share
 from simulator.jobs.cluster import Cluster, Outages, RunningJobs, joined_outages
 from simulator.jobs.jobs import NEVER, Jobs, LazyFacts, jobs_from_log
 from simulator.jobs.schedule import CANCELLED, Schedule
@@ -19,6 +18,8 @@ from simulator.jobs.words import (
     POLICY_WORDS,
     RULE_SETS,
     one_of,
+    parse_duration,
+    parse_share,
     partitions_text,
     unknown_word,
 )

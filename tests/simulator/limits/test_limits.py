@@ -1,4 +1,4 @@
-"""Tests of simulator/limits: hours, lines, loop, replaying, rules, shares."""
+"""Tests of simulator/limits: rules, lines, loop, replaying, shares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from simulator.jobs.cluster import FOREVER, Cluster, RunningJobs
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import tasks_of
-from simulator.limits.hours import gate_changes, occurrences, second_of_day, wall_clock
 from simulator.limits.lines import (
     ACTIVE,
     Orders,
@@ -39,15 +38,19 @@ from simulator.limits.rules import (
     USED,
     JobLimit,
     StartGate,
+    gate_changes,
+    occurrences,
+    second_of_day,
     slots_of_limits,
+    wall_clock,
 )
 from simulator.limits.shares import ShareTree, change_use, sharing_of, stands_before, take_standing
 from tests.random_size import size
 from tests.simulator.oracle import OracleRun
-from tests.simulator.oracle_limits import OracleGate, OracleLimit, OracleRules, OracleShares, limited_oracle_run
+from tests.simulator.oracle_machine import OracleGate, OracleLimit, OracleRules, OracleShares, limited_oracle_run
 from tests.simulator.oracle_types import CORRECTIONS, Job, Workload
 from tests.simulator.oracle_workloads import workloads
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.description import AdvanceReservation, Gate
 
 # hours: The clock on the wall; tests/assets/replay/limits/test_limits.py has gates and reservations in a replay.
 

@@ -31,9 +31,9 @@ from simulator.pbs.settings import (
     unmodelled_formula,
 )
 from simulator.pbs.starting import start_pbs_job
-from tests.simulator.pbs_site import asking, pbs_site, starts_on
+from tests.simulator.busy import asking, pbs_site, starts_on
 from traces.cluster.accounts import Limit
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.description import AdvanceReservation, Gate
 
 # limiting: Limits on what runs.
 

@@ -1,4 +1,4 @@
-"""Tests of simulator/policies: agent_sight, agents, moment, network, observation, sampling, scoring."""
+"""Tests of simulator/policies: observation, agents, moment, sampling, scoring, network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from simulator.formula.machine import NUM_SLOTS, STACK_SIZE
 from simulator.jobs.cluster import FOREVER
 from simulator.jobs.jobs import Jobs, column_of
 from simulator.policies import scoring
-from simulator.policies.agent_sight import Sight, observe_candidates, observe_pick
 from simulator.policies.agents import (
     ASKED,
     EVERY_SLOT,
@@ -44,12 +43,15 @@ from simulator.policies.observation import (
     FACTS,
     LAYOUTS,
     Layout,
+    Sight,
     blank_network,
     facts_of,
     layout_named,
     layout_of,
     log_seconds,
     no_weights,
+    observe_candidates,
+    observe_pick,
 )
 from simulator.policies.registry import assisted, network_policy
 from simulator.policies.sampling import DECISIONS, ROWS, draw_choice, new_recorder, record_choice, seed_draws

@@ -20,10 +20,9 @@ from simulator.slurm.starting import begin_job
 from studies.slurm.decisions import judge
 from studies.slurm.golden_runs import read_golden_run
 from tests.shared import shared_file
-from tests.simulator.slurm_site import SITE, columns_of, engine_of, no_decisions, queue_of, with_reservation
+from tests.simulator.busy import SITE, columns_of, engine_of, no_decisions, queue_of, with_reservation
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Absence
+from traces.cluster.description import Absence, ClusterDescription
 
 # backfill: The backfill cycle: on small cases, and on recorded cycles of the real one.
 

@@ -10,7 +10,7 @@ import pytest
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
 from simulator.slurm.backfill import NEITHER, PLANNED, STARTED, backfill_cycle
-from simulator.slurm.limit_slots import limits_of, unmodelled_limits
+from simulator.slurm.limits import limits_of, unmodelled_limits
 from simulator.slurm.loop import run_replay
 from simulator.slurm.main_pass import main_pass
 from simulator.slurm.nodes.selection import choose_nodes
@@ -18,7 +18,7 @@ from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.rows import HAS_NO_PLAN, LETS_ALL_PASS
 from simulator.slurm.settings import jobs_within, slurm_settings
 from simulator.slurm.starting import begin_job
-from tests.simulator.slurm_site import SITE, columns_of, engine_of, no_decisions, queue_of
+from tests.simulator.busy import SITE, columns_of, engine_of, no_decisions, queue_of
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription, SchedulerSettings
 

@@ -1,6 +1,4 @@
-"""Tests of simulator/slurm: clockwork, fair_tree, limit_slots, limits, preemption, priority, queue, settings,
-starting, state.
-"""
+"""Tests of simulator/slurm: clockwork, priority, limits, preemption, queue, settings, starting, state."""
 
 from __future__ import annotations
 
@@ -12,23 +10,27 @@ import pytest
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
 from simulator.slurm.clockwork import BEGIN, NEVER_STOPS, NEXT_EDGE, NEXT_SUBMIT, STOPS
-from simulator.slurm.fair_tree import add_usage, classic_factors, decay_of, fair_tree_factors
-from simulator.slurm.limit_slots import limits_of, unmodelled_limits
 from simulator.slurm.limits import (
     count_elapsed,
     count_submitted,
     lacks_licences,
+    limits_of,
     may_be_submitted,
     over_limit,
     too_many_jobs,
+    unmodelled_limits,
 )
 from simulator.slurm.loop import run_replay
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.preemption import unmodelled_preemption
 from simulator.slurm.priority import (
+    add_usage,
     billed,
+    classic_factors,
     count_usage,
+    decay_of,
     fair_shares,
+    fair_tree_factors,
     has_classic_shares,
     job_priority,
     priority_rules,
@@ -38,7 +40,7 @@ from simulator.slurm.queue import enqueue, sort_queue
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.starting import begin_job, end_job
-from tests.simulator.slurm_site import SITE, columns_of, engine_of
+from tests.simulator.busy import SITE, columns_of, engine_of
 from traces.cluster.accounts import Limit, ServiceQuality
 from traces.cluster.description import ClusterDescription, SchedulerSettings
 

@@ -10,15 +10,13 @@ import pytest
 from simulator.engine.replay import NeverStarts, replay
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.schedule import Placement, Schedule
-from simulator.topology.hops import hop_cost
+from simulator.topology.choosing import Units, node_units, units_of
 from simulator.topology.placement import PLACE_RULES, compact_hop_cost, place_schedule
-from simulator.topology.tree import IntArray, first_nodes, regular_tree
-from simulator.topology.units import Units, node_units, units_of
+from simulator.topology.tree import IntArray, first_nodes, hop_cost, regular_tree
 from tests.random_size import size
 from tests.simulator import oracle_placing
 from tests.simulator.busy import PROCS, busy_jobs
-from tests.simulator.oracle_placing import check_placement, oracle_place
-from tests.simulator.oracle_placing_cases import PlacingCase, random_placing_case
+from tests.simulator.oracle_placing import PlacingCase, check_placement, oracle_place, random_placing_case
 
 CASES = size(3000, 30_000)
 DETERMINISTIC = [rule for rule in PLACE_RULES if rule != "random"]

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.topology.hops import pair_hops
 from simulator.topology.slurm_tree import read_topology
-from simulator.topology.tree import SwitchTree, regular_tree
+from simulator.topology.tree import SwitchTree, pair_hops, regular_tree
 
 # slurm_tree: Slurm's topology.conf: examples of its manual, forms that Slurm reads, and every fault with its
 # message.

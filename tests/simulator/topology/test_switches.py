@@ -1,4 +1,4 @@
-"""Tests of simulator/topology: switch_graph, switch_loop, switches."""
+"""Tests of simulator/topology: switch_graph, switches."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from simulator.engine.replay import NeverStarts, OrderReplayer, replay
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
+from simulator.topology.choosing import Units, node_units
 from simulator.topology.placement import place_schedule
 from simulator.topology.slurm_tree import CONF_WORDS
 from simulator.topology.switch_graph import Faults, SwitchDefinition, switch_definition, tree_of_switches
 from simulator.topology.switches import Switches, SwitchReplayer, least_leaves, parse_switches
 from simulator.topology.tree import SwitchTree, regular_tree
-from simulator.topology.units import Units, node_units
 from tests.random_size import size
 from tests.simulator.busy import PROCS, busy_jobs
-from tests.simulator.oracle_placing_cases import random_placing_case
+from tests.simulator.oracle_placing import random_placing_case
 from tests.simulator.oracle_switches import oracle_switches
 from tests.simulator.topology.test_placement import as_lists, units_of_case
 

@@ -1,4 +1,4 @@
-"""Tests of simulator/topology: choosing, closed_loop, hops, rounding, units, walk."""
+"""Tests of simulator/topology: choosing, closed_loop, tree, walk."""
 
 from __future__ import annotations
 
@@ -13,17 +13,32 @@ import pytest
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import FOREVER, Cluster, Outages, RunningJobs
 from simulator.jobs.jobs import NEVER
-from simulator.topology.choosing import PLACE_NUMBERS, choose_units, random_below
-from simulator.topology.closed_loop import NodeJobs, PeriodState, published_jobs, run_closed_loop, selecting
-from simulator.topology.hops import hop_cost, pair_hops, ring_hops
-from simulator.topology.rounding import in_periods, in_whole_nodes
-from simulator.topology.tree import IntArray, SwitchTree, fat_tree, regular_tree
-from simulator.topology.units import Idle, Units, all_idle, change_idle, node_units, units_of
+from simulator.topology.choosing import (
+    PLACE_NUMBERS,
+    Idle,
+    Units,
+    all_idle,
+    change_idle,
+    choose_units,
+    node_units,
+    random_below,
+    units_of,
+)
+from simulator.topology.closed_loop import (
+    NodeJobs,
+    PeriodState,
+    in_periods,
+    in_whole_nodes,
+    published_jobs,
+    run_closed_loop,
+    selecting,
+)
+from simulator.topology.tree import IntArray, SwitchTree, fat_tree, hop_cost, pair_hops, regular_tree, ring_hops
 from simulator.topology.walk import ASKS, OVERFULL, PLACED, Walk, WalkTimes, new_walk, place_on
 from tests.models.allocation.windows import integer_hop_cost
 from tests.simulator.busy import PROCS, busy_jobs
-from tests.simulator.oracle_periods import BACKFILLS_WITH_PERIODS, POLICIES_WITH_PERIODS, oracle_periods
-from tests.simulator.oracle_placing_cases import random_placing_case
+from tests.simulator.oracle_metrics import BACKFILLS_WITH_PERIODS, POLICIES_WITH_PERIODS, oracle_periods
+from tests.simulator.oracle_placing import random_placing_case
 from tests.simulator.topology.slurm_tree_cases import CASES, SlurmTreeCase, nodes_of
 
 # choosing: Slurm's best fit by hand, and what the rules choose on small machines.

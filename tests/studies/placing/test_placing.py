@@ -8,10 +8,10 @@ import pytest
 from benchmarks.logs import REAL_LOGS
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs, jobs_from_log
+from simulator.topology.choosing import units_of
 from simulator.topology.closed_loop import published_jobs
 from simulator.topology.placement import place_schedule
 from simulator.topology.tree import parse_tree, regular_tree
-from simulator.topology.units import units_of
 from studies.placing import placements
 from studies.placing.hop_sensitivity import GROWTHS, extra_hops, saved_share, sensitivity_rows, yearly_node_hours
 from studies.placing.looking_ahead import GUARDS, rows_of_log

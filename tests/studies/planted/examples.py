@@ -7,9 +7,8 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from studies.planted.clusters import PlantedCluster, starts_on
+from studies.planted.clusters import PlantedCluster, Workload, starts_on
 from studies.planted.planting import LIMIT, PlantedLog
-from studies.planted.workloads import Workload
 from traces.cluster.accounts import Limit
 
 PROCS, JOBS = 64, 800

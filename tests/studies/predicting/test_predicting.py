@@ -1,5 +1,4 @@
-"""Tests of studies/predicting: prediction_tables, queue_snapshot, repositories, uses, vasp_tables, wait_tables,
-walltimes."""
+"""Tests of studies/predicting: prediction_tables, queue_snapshot, repositories, uses, vasp_tables, walltimes."""
 
 from __future__ import annotations
 
@@ -17,7 +16,16 @@ from models.runtime.search import Configuration, ReplayOutcome, TriedUse
 from models.waits.history import history_of, state_at
 from models.waits.walltime_advice import AdviceTrial
 from studies.predicting import walltimes
-from studies.predicting.prediction_tables import FIRST_FIVE, chosen_uses_table, predictors_table, uses_table
+from studies.predicting.prediction_tables import (
+    FIRST_FIVE,
+    chosen_uses_table,
+    comparisons,
+    every_wait_table,
+    predictors_table,
+    share_interval,
+    uses_table,
+    waits_table,
+)
 from studies.predicting.queue_snapshot import _number, queue_moments
 from studies.predicting.repositories import (
     PREDICTORS,
@@ -33,7 +41,6 @@ from studies.predicting.repositories import (
 )
 from studies.predicting.uses import chosen_elsewhere
 from studies.predicting.vasp_tables import remaining_table, seen_table
-from studies.predicting.wait_tables import comparisons, every_wait_table, share_interval, waits_table
 from studies.publishing.results import stored
 from studies.publishing.warehouse_tables import warehouse_tables
 from tests.models.remaining.synthetic import runs_in

@@ -1,4 +1,4 @@
-"""Tests of studies/publishing: confirmed, ddppo_tables, experiment_tables, results."""
+"""Tests of studies/publishing: confirmed, experiment_tables, results."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from assets.replay import grade, loading
 from assets.replay.scored_part import PartOptions
-from pipelines.web.headers import HOSTS_VARIABLE
+from pipelines.web.guard import HOSTS_VARIABLE
 from simulator.policies.plugins import FOLDER_VARIABLE
 from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.settings_way import WAYS, functions_passed, modules_of

@@ -21,16 +21,15 @@ from assets.replay.scenarios.scenario_file import read_scenarios, scenarios_of
 from models.allocation.methods import PLACE_METHODS
 from models.allocation.neural.repair_policy import repair_to_bytes
 from models.allocation.window import Window
-from simulator.topology.hops import hop_cost
-from simulator.topology.tree import regular_tree
+from simulator.topology.tree import hop_cost, regular_tree
 from tests.assets.replay.scenarios.examples import busy_home
 from tests.models.allocation.neural.slow_repairing import small_policy
 from tests.pipelines.command_line import call, fail, succeed, told_of
 from tracehouse.cli.main import main
 from tracehouse.cli.place import METHOD_WORDS
 from tracehouse.scenarios import merged_part
-from traces.catalogue.bundled import bundled_cluster
 from traces.catalogue.catalogue import read_catalogue
+from traces.catalogue.clusters import bundled_cluster
 from traces.catalogue.places import PROJECT
 
 # place: `tracehouse place`: one window from a file or from standard input, its nodes as a table or as JSON.

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from tracehouse.identifying.log_rules import adopt_rules
-from traces.catalogue.clusters import load_cluster
-from traces.catalogue.found_rules import found_path, rule_counts
+from traces.catalogue.clusters import found_path, load_cluster, rule_counts
 from traces.cluster.accounts import FOUND, Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node
-from traces.cluster.remarks import DescribedCluster
+from traces.cluster.description import ClusterDescription, Node
+from traces.cluster.notes import DescribedCluster
 from traces.cluster.toml_writing import cluster_toml
 
 LIMIT = Limit("cluster", "", "running", "user", "jobs", 5, origin=FOUND)

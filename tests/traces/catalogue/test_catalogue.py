@@ -1,4 +1,4 @@
-"""Tests of traces/catalogue: catalogue, checking, clusters, found_rules, places, sources."""
+"""Tests of traces/catalogue: catalogue, checking, clusters, places, sources."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from tests.traces.catalogue.catalogues import BUNDLED, GOOD, fault
 from tests.traces.cluster.clusters import CLUSTER
 from traces.catalogue.catalogue import Readers, inbox_name, load_catalogue
 from traces.catalogue.checking import Checker
-from traces.catalogue.clusters import cluster_names, cluster_path, clusters_of_source, load_cluster
-from traces.catalogue.found_rules import (
+from traces.catalogue.clusters import (
     BEGIN,
     adopted_text,
+    cluster_names,
+    cluster_path,
+    clusters_of_source,
     found_path,
+    load_cluster,
     load_found,
     rule_counts,
     with_found,
@@ -25,10 +28,8 @@ from traces.catalogue.found_rules import (
 from traces.catalogue.places import PROJECT, home, inbox, local_catalogue_path, pseudonym_key_path
 from traces.catalogue.sources import FORMATS, NAME, CatalogueError, Source
 from traces.cluster.accounts import FOUND, Limit
-from traces.cluster.description import ClusterDescription, description_at
-from traces.cluster.nodes import Node
-from traces.cluster.remarks import ConfigurationError, DescribedCluster
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate, Node, description_at
+from traces.cluster.notes import ConfigurationError, DescribedCluster
 from traces.cluster.toml_reading import parse_cluster_toml
 from traces.cluster.toml_writing import cluster_toml, rules_toml
 

@@ -1,4 +1,7 @@
-"""Faults in the tables of logs have file, line and remedy."""
+"""Tests of traces/catalogue: clusters, logs.
+
+Faults in the tables of logs have file, line and remedy.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 
 from tests.traces.catalogue.catalogues import GENERATED, GOOD, fault
 from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import bundled_cluster, load_cluster
 
 # Faults: the text after GOOD and a blank line (it starts on line 7), the line of the fault, what the message says.
 
@@ -214,3 +218,16 @@ def test_a_model_tells_its_cluster(catalogue: Path) -> None:
     source = load_catalogue().source("large")
     assert (source.procs, source.nodes, source.time_zone) == (20_160, 504, "America/Boise")
     assert source.path is None and source.generator == {"model": "lemhi", "seed": 1, "jobs": 9}
+
+
+# --- bundled
+
+
+def test_a_bundled_cluster_comes_into_the_home_when_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    assert load_cluster("birch").description == bundled_cluster("birch").description
+    assert (tmp_path / "clusters" / "birch" / "qmgr.txt").exists() and (tmp_path / "clusters" / "birch.toml").exists()
+    with pytest.raises(ValueError, match="unknown cluster 'oak', the home has birch"):
+        load_cluster("oak")

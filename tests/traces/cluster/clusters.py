@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
-from traces.cluster.description import ClusterDescription, SchedulerSettings
-from traces.cluster.nodes import Absence, Node, Partition, Switch
-from traces.cluster.remarks import ASSUMED, MODELLED, NO_EFFECT, NOT_MODELLED, DescribedCluster, Remark
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.description import (
+    Absence,
+    AdvanceReservation,
+    ClusterDescription,
+    Gate,
+    Node,
+    Partition,
+    SchedulerSettings,
+    Switch,
+)
+from traces.cluster.notes import ASSUMED, MODELLED, NO_EFFECT, NOT_MODELLED, DescribedCluster, Remark
 
 THIN = {"cores": 16, "memory_mib": 64000, "features": ("ib",)}
 CLUSTER = ClusterDescription(

@@ -1,4 +1,4 @@
-"""Tests of traces/cluster: accounts, description, differing, editing, files, nodes, notes, peaks, remarks, reservations."""
+"""Tests of traces/cluster: accounts, description, differing, editing, notes, peaks."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ import pytest
 
 from tests.traces.pbs.configuration.configurations import said
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
-from traces.cluster.description import ClusterDescription, SchedulerSettings
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate, Node, Partition, SchedulerSettings
 from traces.cluster.differing import ChangedValue, changed_values
-from traces.cluster.files import read_text_file
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.notes import Entry, KnownKey, Notes, boolean_of, integer_of
-from traces.cluster.peaks import SUSPENSIONS_TYPE, held_spans, outstanding_over, peaks_over
-from traces.cluster.remarks import (
+from traces.cluster.notes import (
     MODELLED,
     NOT_MODELLED,
     UNKNOWN_KEY,
     ConfigurationError,
+    Entry,
+    KnownKey,
+    Notes,
     Remark,
+    boolean_of,
+    integer_of,
+    read_text_file,
     remarks_of,
     sources_by_place,
 )
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.peaks import SUSPENSIONS_TYPE, held_spans, outstanding_over, peaks_over
 
 # accounts: Limits and accounts are in tests/traces/cluster/test_cluster.py; here is what a limit refuses by
 # itself.

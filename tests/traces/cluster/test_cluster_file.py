@@ -12,14 +12,12 @@ import pytest
 
 from tests.traces.cluster.clusters import CLUSTER as TOML_READING_CLUSTER
 from tests.traces.cluster.clusters import DESCRIBED, REMARKS
-from tests.traces.pbs.pbs_goldens import golden_folder
+from tests.traces.pbs.pbs_lines import golden_folder
 from traces.cluster import toml_writing
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
 from traces.cluster.checking import contradictions_with_log
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Absence, Node, Partition
-from traces.cluster.remarks import ConfigurationError
-from traces.cluster.reservations import Gate
+from traces.cluster.description import Absence, ClusterDescription, Gate, Node, Partition
+from traces.cluster.notes import ConfigurationError
 from traces.cluster.toml_reading import parse_cluster_toml, read_cluster_file
 from traces.cluster.toml_writing import LEFT_OUT_KINDS, cluster_toml
 from traces.pbs.configuration.folder import read_pbs_cluster

@@ -1,4 +1,4 @@
-"""Tests of traces/collector: archive, script."""
+"""Tests of traces/collector: archive."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ import pytest
 
 from tests.shared import shared_file
 from tests.traces.collector.sites import SHELL, collect, program, sacct_program
-from tests.traces.pbs.pbs_goldens import golden_folder, jobs_of_qstat
-from traces.collector.archive import is_collection, read_collection, unpack_collection
-from traces.collector.script import collector_script
+from tests.traces.pbs.pbs_lines import golden_folder, jobs_of_qstat
+from traces.collector.archive import collector_script, is_collection, read_collection, unpack_collection
 from traces.common.pseudonyms import DEFAULT_KINDS, fingerprint_of, pseudonym_of, replace_names
 from traces.pbs.configuration.folder import read_pbs_cluster
 from traces.pbs.reader import read_pbs

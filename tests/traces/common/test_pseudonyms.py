@@ -19,9 +19,7 @@ from tests.tiny import swf_line
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import CatalogueError
 from traces.cluster.accounts import Account, AccountUser, Limit
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Node, Partition
 from traces.common.described_names import with_pseudonyms
 from traces.common.pseudonyms import (
     DEFAULT_KINDS,

@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.traces.pbs.pbs_goldens import each_golden, golden_folder, records
-from traces.cluster.nodes import Node
-from traces.cluster.reservations import AdvanceReservation
+from tests.traces.pbs.pbs_lines import each_golden, golden_folder, records
+from traces.cluster.description import AdvanceReservation, Node
 from traces.pbs.holdings import HeldNode, held_nodes, host_slots, pbs_nodes_held
 from traces.pbs.lists import (
     GPUS,

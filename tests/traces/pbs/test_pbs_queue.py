@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.traces.pbs.pbs_goldens import each_golden, golden_folder, jobs_of_qstat, records, submissions
+from tests.traces.pbs.pbs_lines import each_golden, golden_folder, jobs_of_qstat, records, submissions
 from traces.common.log import LogError
 from traces.common.queue import HELD, RUNNING, WAITING
 from traces.pbs.queue import jobs_of_document, read_pbs_queue

@@ -13,9 +13,9 @@ import pytest
 from tests.traces.slurm.slurm_lines import RECORD, read
 from traces.common.log import LogError
 from traces.formats import guess_format
+from traces.slurm.columns import field_of
 from traces.slurm.document import document_lines, is_document
 from traces.slurm.document_jobs import DOCUMENT_COLUMNS, job_lines
-from traces.slurm.fields import field_of
 
 # document: `sacct --json` and slurmrestd's answer give the records that `sacct -P` gives.
 

@@ -1,15 +1,21 @@
-"""Edits of a described cluster of Slurm are what the import of the same configuration with these lines would have."""
+"""Tests of traces/slurm: edits, writer.
+
+Edits of a described cluster of Slurm are what the import of the same configuration with these lines would have.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from traces.cluster.description import ClusterDescription
 from traces.cluster.differing import changed_values
 from traces.slurm.configuration.folder import read_slurm_cluster
 from traces.slurm.edits import changed_slurm_cluster, edited_slurm_cluster
+from traces.slurm.reader import read_slurm
+from traces.slurm.writer import write_sacct
 
 CONF = """
 ClusterName=small
@@ -150,3 +156,21 @@ def test_a_node_of_no_partition_is_refused(tmp_path: Path) -> None:
     base = cluster(tmp_path / "now", CONF.replace("Nodes=ALL", "Nodes=g1"))
     with pytest.raises(ValueError, match=r"node x1 is in no partition: add partition.NAME.Nodes\+=x1"):
         edited_slurm_cluster(base, ["NodeName=x1 CPUs=1 RealMemory=1"], "UTC")
+
+
+# --- writer
+
+
+JOB = {
+    "submit_s": 1_770_000_000, "start_s": 1_770_000_060, "end_s": 1_770_093_660, "requested_s": 172_800, "user": "u", "group": "g",
+    "program": "p", "queue": "gpu", "quality": "", "nodes": 2, "cores": 8, "gpus": 1, "memory_gb": 4, "array": -1, "task": -1,
+    "status": "completed", "attempt_of": -1, "node_names": ["g01", "g02"],
+}  # fmt: skip
+
+
+def test_a_job_of_two_nodes_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = write_sacct(pl.DataFrame([JOB]), tmp_path, "Europe/Stockholm", "larch")[0]
+    row = read_slurm(path, "Europe/Stockholm").records.row(0, named=True)
+    assert (row["procs"], row["gpus"], row["nodes"]) == (16, 2, 2)
+    assert row["start_s"] == JOB["start_s"] and row["time_limit_s"] == JOB["requested_s"]
+    assert row["node_list"] == "g[01-02]" and row["qos"] == "normal"

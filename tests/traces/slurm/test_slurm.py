@@ -1,4 +1,4 @@
-"""Tests of traces/slurm: clock, columns, fields, held_nodes, queue, records."""
+"""Tests of traces/slurm: clock, columns, held_nodes, queue, records."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from traces.common.log import LogError
 from traces.common.queue import HELD, RUNNING, WAITING
 from traces.slurm.columns import (
     SACCT_COLUMNS,
+    SACCT_FIELDS,
     SacctColumns,
     columns_of,
+    delimiter_of,
+    field_of,
     first_lines,
     is_header_line,
     looks_like_sacct,
     text_lines,
 )
-from traces.slurm.fields import SACCT_FIELDS, delimiter_of, field_of
 from traces.slurm.held_nodes import MOST_NODES_HELD, slurm_nodes_held
 from traces.slurm.queue import read_slurm_queue, slurm_number
 from traces.slurm.records import READ_COLUMNS, SLURM_RECORD_SCHEMA

@@ -1,4 +1,4 @@
-"""Tests of traces/synthetic: campaigns, sites, site_files."""
+"""Tests of traces/synthetic: campaigns, sites."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from traces.catalogue.bundled import bundled_cluster, write_site_files
-from traces.cluster.remarks import NOT_MODELLED, UNKNOWN_KEY
+from traces.catalogue.clusters import bundled_cluster, write_site_files
+from traces.cluster.notes import NOT_MODELLED, UNKNOWN_KEY
 from traces.synthetic.campaigns import site_submissions
-from traces.synthetic.site_files import site_files
-from traces.synthetic.sites import BIRCH, LARCH, SITES, SiteOptions
+from traces.synthetic.sites import BIRCH, LARCH, SITES, SiteOptions, site_files
 
 
 @pytest.mark.parametrize("site", SITES.values(), ids=list(SITES))

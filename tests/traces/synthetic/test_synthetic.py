@@ -1,4 +1,4 @@
-"""Tests of traces/synthetic: centre, community, estimates, users, workload."""
+"""Tests of traces/synthetic: centre, community, users, workload."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ from traces.synthetic.community import (
     Community,
     new_community,
 )
-from traces.synthetic.estimates import AssignedEstimates, assign_estimates, user_menus
 from traces.synthetic.lublin import JOB_CLASSES, DailyCycle, job_sizes, run_times
 from traces.synthetic.users import (
     MAX_BATCH_JOBS,
+    AssignedEstimates,
+    assign_estimates,
     assign_executables,
     assign_users,
     batch_lengths,
     cut_batches,
     submission_order,
     user_activity,
+    user_menus,
 )
 from traces.synthetic.workload import WorkloadOptions, generate_workload
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from traces.collector.script import collector_script
+from traces.collector.archive import collector_script
 
 
 @click.command()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from simulator.jobs.amounts import parse_duration, parse_share
+from simulator.jobs.words import parse_duration, parse_share
 
 
 class DurationType(click.ParamType):

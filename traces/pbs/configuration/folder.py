@@ -7,36 +7,43 @@ from dataclasses import replace
 from pathlib import Path
 
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription, SchedulerSettings, Setting
-from traces.cluster.files import TextFile, read_text_file
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.notes import Entry, KnownKey, Notes
-from traces.cluster.remarks import (
+from traces.cluster.description import (
+    AdvanceReservation,
+    ClusterDescription,
+    Gate,
+    Node,
+    Partition,
+    SchedulerSettings,
+    Setting,
+)
+from traces.cluster.notes import (
     ASSUMED,
     MODELLED,
     NOT_MODELLED,
     ConfigurationError,
     DescribedCluster,
+    Entry,
+    KnownKey,
+    Notes,
     Remark,
+    TextFile,
+    read_text_file,
 )
-from traces.cluster.reservations import AdvanceReservation, Gate
 from traces.pbs.configuration import files as roles
-from traces.pbs.configuration.files import files_by_role
-from traces.pbs.configuration.hours import (
+from traces.pbs.configuration.files import RESOURCE_NAMES, entry_amount, files_by_role, setting_of
+from traces.pbs.configuration.keys import LIMIT_ATTRIBUTES, SCHED_KEYS, SERVER_KEYS
+from traces.pbs.configuration.maui import MauiConfiguration, read_maui
+from traces.pbs.configuration.nodes import ListedNode, read_nodes, read_torque_nodes
+from traces.pbs.configuration.qmgr import Attributes, ServerState, read_qmgr
+from traces.pbs.configuration.queues import attribute_limits, partitions_of_queues, server_wide_limits
+from traces.pbs.configuration.scheduler_files import (
     gates_of_prime_time,
     prime_time_settings,
     read_dedicated_time,
     read_prime_time,
+    read_sched_config,
+    read_shares,
 )
-from traces.pbs.configuration.keys import LIMIT_ATTRIBUTES, SCHED_KEYS, SERVER_KEYS
-from traces.pbs.configuration.limits import attribute_limits, server_wide_limits
-from traces.pbs.configuration.maui import MauiConfiguration, read_maui
-from traces.pbs.configuration.nodes import ListedNode, read_nodes, read_torque_nodes
-from traces.pbs.configuration.notes import RESOURCE_NAMES, entry_amount, setting_of
-from traces.pbs.configuration.qmgr import Attributes, ServerState, read_qmgr
-from traces.pbs.configuration.queues import partitions_of_queues
-from traces.pbs.configuration.sched_config import read_sched_config
-from traces.pbs.configuration.shares import read_shares
 
 _LEFT_OUT = {
     roles.SERVER: 'queues and limits. Run `qmgr -c "print server" > qmgr.txt`',

@@ -8,8 +8,7 @@ parameters" of the Torque Administrator Guide.
 
 from __future__ import annotations
 
-from traces.cluster.notes import KnownKey
-from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED
+from traces.cluster.notes import MODELLED, NO_EFFECT, NOT_MODELLED, KnownKey
 
 _OFF = ("false", "no", "0", "off")
 
@@ -47,7 +46,7 @@ LIMIT_ATTRIBUTES = (
     "resources_max",
     "resources_min",
 )
-"""Of servers and queues, read by `traces.pbs.configuration.limits`."""
+"""Of servers and queues, read by `traces.pbs.configuration.queues`."""
 
 _SERVER_AND_QUEUE = _modelled("text", " ".join(LIMIT_ATTRIBUTES)) | _left_out(
     {

@@ -5,8 +5,7 @@ Names are without case in Maui; here they are in capitals.
 
 from __future__ import annotations
 
-from traces.cluster.notes import KnownKey
-from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED
+from traces.cluster.notes import MODELLED, NO_EFFECT, NOT_MODELLED, KnownKey
 
 _OLD_RESERVATION = (
     "SRACCESS SRACCOUNTLIST SRCHARGEACCOUNT SRCLASSLIST SRDAYS SRDEPTH SRENDTIME SRFEATURES SRFLAGS SRGROUPLIST SRHOSTLIST SRMAXTIME "

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from traces.cluster.files import TextFile
-from traces.cluster.nodes import Absence, Node
-from traces.cluster.notes import Entry, Notes, integer_of
-from traces.cluster.remarks import MODELLED, ConfigurationError
+from traces.cluster.description import Absence, Node
+from traces.cluster.notes import MODELLED, ConfigurationError, Entry, Notes, TextFile, integer_of
+from traces.pbs.configuration.files import entry_amount, kib_of
 from traces.pbs.configuration.keys import VNODE_KEYS
-from traces.pbs.configuration.notes import entry_amount, kib_of
 from traces.pbs.configuration.qmgr import Attributes, ServerState
 from traces.pbs.requests import flat_attributes
 

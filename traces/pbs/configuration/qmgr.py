@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from traces.cluster.files import TextFile
-from traces.cluster.notes import Entry, Notes
-from traces.cluster.remarks import UNKNOWN_KEY, ConfigurationError
+from traces.cluster.notes import UNKNOWN_KEY, ConfigurationError, Entry, Notes, TextFile
 
 Attributes = dict[str, Entry]
 """Entries by attribute, as `max_run_res.ncpus`. What `+=` adds stands behind a comma."""

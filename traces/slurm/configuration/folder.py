@@ -1,26 +1,34 @@
-"""A folder of files of a Slurm cluster as one cluster description."""
+"""A folder of files of a Slurm cluster as one cluster description.
+
+The files of a Slurm configuration: which is which, by name or by what is in it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from traces.cluster.description import ClusterDescription, SchedulerSettings, Setting
-from traces.cluster.files import TextFile, read_text_file
-from traces.cluster.nodes import Switch
-from traces.cluster.notes import Entry, Notes
-from traces.cluster.remarks import ASSUMED, NO_EFFECT, ConfigurationError, DescribedCluster, Remark, with_left_out
-from traces.cluster.reservations import AdvanceReservation
-from traces.slurm.configuration import roles
+from traces.cluster.description import AdvanceReservation, ClusterDescription, SchedulerSettings, Setting, Switch
+from traces.cluster.notes import (
+    ASSUMED,
+    NO_EFFECT,
+    ConfigurationError,
+    DescribedCluster,
+    Entry,
+    Notes,
+    Remark,
+    TextFile,
+    read_text_file,
+    with_left_out,
+)
 from traces.slurm.configuration.accounts.commands import read_sacctmgr_commands
 from traces.slurm.configuration.accounts.saved import read_accounts_dump, read_assoc_table, read_qos_table
 from traces.slurm.configuration.accounts.tree import AccountTree, SharedCluster, shared_cluster
-from traces.slurm.configuration.gres import GresLines, read_gres_conf
 from traces.slurm.configuration.lines import Finder
-from traces.slurm.configuration.nodes import nodes_of_parts
+from traces.slurm.configuration.nodes import GresLines, nodes_of_parts, read_gres_conf
 from traces.slurm.configuration.partitions import partitions_of_parts
 from traces.slurm.configuration.parts import SlurmParts
-from traces.slurm.configuration.roles import slurm_files_by_role, slurm_role_of
 from traces.slurm.configuration.settings import add_enforcement, assumed_settings, merged_settings, scheduler_values
 from traces.slurm.configuration.shown import (
     add_shown_nodes,
@@ -28,8 +36,92 @@ from traces.slurm.configuration.shown import (
     read_shown_config,
     read_shown_reservations,
 )
-from traces.slurm.configuration.slurm_conf import read_slurm_conf
-from traces.slurm.configuration.switches import read_topology_conf
+from traces.slurm.configuration.slurm_conf import read_slurm_conf, read_topology_conf
+
+SLURM_CONF, GRES_CONF, TOPOLOGY_CONF = "slurm.conf", "gres.conf", "topology.conf"
+SHOWN_CONFIG, SHOWN_PARTITIONS, SHOWN_NODES = "show config", "show partition", "show node"
+SHOWN_RESERVATIONS = "show reservation"
+ACCOUNTS_DUMP, QOS_TABLE, ASSOC_TABLE = "sacctmgr dump", "sacctmgr show qos", "sacctmgr show assoc"
+SACCTMGR_COMMANDS = "sacctmgr commands"
+
+_BY_NAME = {
+    SLURM_CONF: r"slurm\.conf",
+    GRES_CONF: r"gres\.conf",
+    TOPOLOGY_CONF: r"topology\.conf",
+    SHOWN_CONFIG: r"(?:scontrol[-_.])?(?:show[-_.])?config\.txt",
+    SHOWN_PARTITIONS: r"(?:scontrol[-_.])?(?:show[-_.])?partitions?\.txt",
+    SHOWN_NODES: r"(?:scontrol[-_.])?(?:show[-_.])?nodes?\.txt",
+    SHOWN_RESERVATIONS: r"(?:scontrol[-_.])?(?:show[-_.])?reservations?\.txt",
+    ACCOUNTS_DUMP: r"sacctmgr\.dump",
+    QOS_TABLE: r"(?:sacctmgr[-_.])?(?:show[-_.])?qos\.(?:txt|psv)",
+    ASSOC_TABLE: r"(?:sacctmgr[-_.])?(?:show[-_.])?assoc(?:iation)?s?\.(?:txt|psv)",
+    SACCTMGR_COMMANDS: r"sacctmgr\.script",
+}
+"""The usual names. Where another file is of the same kind too, the one with the usual name is taken."""
+_BY_CONTENT = {
+    ACCOUNTS_DUMP: r"(?m)^(?:Cluster|Parent|Account) - '",
+    QOS_TABLE: r"\AName\|Priority\|",
+    ASSOC_TABLE: r"\ACluster\|Account\|User\|",
+    SHOWN_CONFIG: r"\A\s*Configuration data as of",
+    SHOWN_NODES: r"(?m)\A\s*NodeName=\S+ Arch=",
+    SHOWN_PARTITIONS: r"(?m)\A\s*PartitionName=\S+\s+AllowGroups=",
+    SHOWN_RESERVATIONS: r"\A\s*(?:ReservationName=\S+\s+StartTime=|No reservations in the system)",
+    SACCTMGR_COMMANDS: r"(?im)^\s*(?:sacctmgr\s+(?:-\w+\s+)*)?(?:add|create|modify)\s+(?:user|account|qos|cluster)\b",
+    TOPOLOGY_CONF: r"(?im)^\s*SwitchName=",
+    GRES_CONF: r"(?im)^\s*(?:NodeName=\S+\s+)?Name=(?:gpu|mps|shard|nic)\b",
+    SLURM_CONF: r"(?im)^\s*(?:ClusterName|SlurmctldHost|ControlMachine|SelectType|PartitionName|NodeName)\s*=",
+}
+
+
+def slurm_role_of(file: TextFile) -> str | None:
+    """What a file is, such as "slurm.conf", by its name, else by what is in it. None for a file that is no configuration of Slurm."""
+    for role, pattern in _BY_NAME.items():
+        if re.fullmatch(pattern, file.name):
+            return role
+    if re.search(r"\.(?:log|json|psv|csv|events|trace|key|lua|py|sh)$", file.name):
+        return None
+    return next((role for role, pattern in _BY_CONTENT.items() if re.search(pattern, file.text)), None)
+
+
+def slurm_files_by_role(files: Iterable[TextFile], notes: Notes) -> dict[str, TextFile]:
+    """The files by their role. Those that are included or no configuration are left out, with a remark on each of the latter.
+
+    Raises ConfigurationError where two files have the same role, and none of them the usual name of it."""
+    files = list(files)
+    included = _included(files)
+    candidates: dict[str, list[TextFile]] = {}
+    for file in files:
+        role = slurm_role_of(file)
+        if file.name in included and role in (SLURM_CONF, None):
+            continue
+        if role is None:
+            effect = "the file was not read: it is no configuration that this reader knows"
+            notes.add(Entry(file.name, 0, "file", ""), NO_EFFECT, effect)
+        else:
+            candidates.setdefault(role, []).append(file)
+    return {role: _chosen(role, of_role, notes) for role, of_role in candidates.items()}
+
+
+def _chosen(role: str, files: Sequence[TextFile], notes: Notes) -> TextFile:
+    usual = [file for file in files if re.fullmatch(_BY_NAME[role], file.name)]
+    if len(files) > 1 and len(usual) != 1:
+        names = " and ".join(file.name for file in files)
+        raise ConfigurationError(files[1].name, 0, f"one file of {role}, found {names}", "Leave one of them out")
+    chosen = usual[0] if len(files) > 1 else files[0]
+    for file in files:
+        if file is not chosen:
+            effect = f"the file was not read, since {chosen.name} is of the same kind. Name the files one by one to take this one"
+            notes.add(Entry(file.name, 0, "file", ""), ASSUMED, effect)
+    return chosen
+
+
+def _included(files: Iterable[TextFile]) -> set[str]:
+    """Last parts of the paths that some file includes."""
+    return {match.rpartition("/")[2] for file in files for match in re.findall(r"(?im)^\s*include\s+(\S+)", file.text)}
+
+
+# --- folder
+
 
 _ACCOUNTS_MISSING = (
     "no file has accounts and their limits. Run `sacctmgr dump CLUSTER file=sacctmgr.dump` and "
@@ -37,8 +129,8 @@ _ACCOUNTS_MISSING = (
 )
 _QOS_MISSING = "no file has the QOS and their limits. Run `sacctmgr show qos -P > qos.txt`"
 _ORDER = (
-    roles.SHOWN_CONFIG, roles.SHOWN_PARTITIONS, roles.SHOWN_NODES, roles.SLURM_CONF, roles.GRES_CONF, roles.TOPOLOGY_CONF,
-    roles.ASSOC_TABLE, roles.SACCTMGR_COMMANDS, roles.ACCOUNTS_DUMP, roles.QOS_TABLE, roles.SHOWN_RESERVATIONS,
+    SHOWN_CONFIG, SHOWN_PARTITIONS, SHOWN_NODES, SLURM_CONF, GRES_CONF, TOPOLOGY_CONF,
+    ASSOC_TABLE, SACCTMGR_COMMANDS, ACCOUNTS_DUMP, QOS_TABLE, SHOWN_RESERVATIONS,
 )  # fmt: skip
 """Of remarks. Of two files that say the same, the second one is the source."""
 
@@ -49,7 +141,7 @@ def is_slurm_configuration(paths: Iterable[Path]) -> bool:
 
 
 def read_slurm_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC") -> DescribedCluster:
-    """The cluster of these files, plain or packed, each known by its name or by what is in it (`traces.slurm.configuration.roles`).
+    """The cluster of these files, plain or packed, each known by its name or by what is in it (`traces.slurm.configuration.folder`).
 
     name: of the description, "" for the cluster's own. time_zone: of the cluster (an IANA name), in which its files write dates.
     Raises ConfigurationError, with file, line, what was expected and what to do, where a file cannot be used or no file has nodes.
@@ -60,10 +152,10 @@ def read_slurm_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC")
     finder = _finder(files, paths)
     by_role = slurm_files_by_role(files, notes)
     parts, version = _parts(by_role, finder, notes)
-    gres = read_gres_conf(by_role[roles.GRES_CONF], finder, notes) if roles.GRES_CONF in by_role else GresLines()
+    gres = read_gres_conf(by_role[GRES_CONF], finder, notes) if GRES_CONF in by_role else GresLines()
     nodes = nodes_of_parts(parts, gres, time_zone, notes)
     if not nodes:
-        file = by_role[roles.SLURM_CONF].name if roles.SLURM_CONF in by_role else "slurm.conf"
+        file = by_role[SLURM_CONF].name if SLURM_CONF in by_role else "slurm.conf"
         raise ConfigurationError(
             file, 0, "a file with the nodes, found none", "Copy slurm.conf, or run `scontrol show node > nodes.txt`"
         )
@@ -72,13 +164,13 @@ def read_slurm_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC")
     values, licences = scheduler_values(parts.settings, notes)
     assumed_settings(values, notes, "slurm.conf")
     switches: tuple[Switch, ...] = ()
-    if roles.TOPOLOGY_CONF in by_role:
-        switches = read_topology_conf(by_role[roles.TOPOLOGY_CONF], names, finder, notes)
+    if TOPOLOGY_CONF in by_role:
+        switches = read_topology_conf(by_role[TOPOLOGY_CONF], names, finder, notes)
     reservations: tuple[AdvanceReservation, ...] = ()
-    if roles.SHOWN_RESERVATIONS in by_role:
-        reservations = read_shown_reservations(by_role[roles.SHOWN_RESERVATIONS], names, time_zone, notes)
+    if SHOWN_RESERVATIONS in by_role:
+        reservations = read_shown_reservations(by_role[SHOWN_RESERVATIONS], names, time_zone, notes)
     shared = _shared(by_role, notes)
-    if shared.limits and {roles.SLURM_CONF, roles.SHOWN_CONFIG} & by_role.keys():
+    if shared.limits and {SLURM_CONF, SHOWN_CONFIG} & by_role.keys():
         add_enforcement(values, notes, "slurm.conf")
     own_name = parts.settings["clustername"].value if "clustername" in parts.settings else "slurm"
     try:
@@ -124,30 +216,30 @@ def _finder(files: Sequence[TextFile], paths: Sequence[Path]) -> Finder:
 def _parts(by_role: Mapping[str, TextFile], finder: Finder, notes: Notes) -> tuple[SlurmParts, str]:
     """Nodes, partitions and settings of slurm.conf and of what scontrol shows, and Slurm's version."""
     parts, version = SlurmParts(), ""
-    if roles.SLURM_CONF in by_role:
-        parts = read_slurm_conf(by_role[roles.SLURM_CONF], finder, notes)
-    if roles.SHOWN_CONFIG in by_role:
-        shown, version = read_shown_config(by_role[roles.SHOWN_CONFIG])
+    if SLURM_CONF in by_role:
+        parts = read_slurm_conf(by_role[SLURM_CONF], finder, notes)
+    if SHOWN_CONFIG in by_role:
+        shown, version = read_shown_config(by_role[SHOWN_CONFIG])
         parts.settings = merged_settings(parts.settings, shown, notes)
-    if roles.SHOWN_NODES in by_role:
-        add_shown_nodes(parts, by_role[roles.SHOWN_NODES], notes)
-    if roles.SHOWN_PARTITIONS in by_role:
-        add_shown_partitions(parts, by_role[roles.SHOWN_PARTITIONS], notes)
+    if SHOWN_NODES in by_role:
+        add_shown_nodes(parts, by_role[SHOWN_NODES], notes)
+    if SHOWN_PARTITIONS in by_role:
+        add_shown_partitions(parts, by_role[SHOWN_PARTITIONS], notes)
     return parts, version
 
 
 def _shared(by_role: Mapping[str, TextFile], notes: Notes) -> SharedCluster:
     """Accounts, users, QOS and limits. A dump counts more than commands, and these more than a table of associations."""
     trees: dict[str, AccountTree] = {}
-    if roles.ACCOUNTS_DUMP in by_role:
-        trees[roles.ACCOUNTS_DUMP] = read_accounts_dump(by_role[roles.ACCOUNTS_DUMP], notes)
-    if roles.SACCTMGR_COMMANDS in by_role:
-        trees[roles.SACCTMGR_COMMANDS] = read_sacctmgr_commands(by_role[roles.SACCTMGR_COMMANDS], notes)
-    if roles.ASSOC_TABLE in by_role:
-        trees[roles.ASSOC_TABLE] = read_assoc_table(by_role[roles.ASSOC_TABLE], Notes() if trees else notes)
+    if ACCOUNTS_DUMP in by_role:
+        trees[ACCOUNTS_DUMP] = read_accounts_dump(by_role[ACCOUNTS_DUMP], notes)
+    if SACCTMGR_COMMANDS in by_role:
+        trees[SACCTMGR_COMMANDS] = read_sacctmgr_commands(by_role[SACCTMGR_COMMANDS], notes)
+    if ASSOC_TABLE in by_role:
+        trees[ASSOC_TABLE] = read_assoc_table(by_role[ASSOC_TABLE], Notes() if trees else notes)
     tree = next(iter(trees.values()), AccountTree())
-    if roles.QOS_TABLE in by_role:
-        read_qos_table(by_role[roles.QOS_TABLE], tree)
+    if QOS_TABLE in by_role:
+        read_qos_table(by_role[QOS_TABLE], tree)
     shared = shared_cluster(tree, notes)
     for role, other in list(trees.items())[1:]:
         _note_differences(by_role[role].name, shared, shared_cluster(other, Notes()), notes)
@@ -171,11 +263,11 @@ def _note_differences(file: str, taken: SharedCluster, other: SharedCluster, not
 
 def _note_missing(by_role: Mapping[str, TextFile], values: Mapping[str, Setting], notes: Notes) -> None:
     """Remarks on files that are missing, and on what holds without them."""
-    if not {roles.ACCOUNTS_DUMP, roles.ASSOC_TABLE, roles.SACCTMGR_COMMANDS} & by_role.keys():
+    if not {ACCOUNTS_DUMP, ASSOC_TABLE, SACCTMGR_COMMANDS} & by_role.keys():
         notes.add(Entry("sacctmgr.dump", 0, "accounts", ""), ASSUMED, _ACCOUNTS_MISSING)
-    elif not {roles.QOS_TABLE, roles.SACCTMGR_COMMANDS} & by_role.keys():
+    elif not {QOS_TABLE, SACCTMGR_COMMANDS} & by_role.keys():
         notes.add(Entry("qos.txt", 0, "QOS", ""), ASSUMED, _QOS_MISSING)
-    if values.get("topologyplugin") == "topology/tree" and roles.TOPOLOGY_CONF not in by_role:
+    if values.get("topologyplugin") == "topology/tree" and TOPOLOGY_CONF not in by_role:
         effect = "no file has the switches, so all nodes are alike. Copy topology.conf"
         notes.add(Entry("topology.conf", 0, "switches", ""), ASSUMED, effect)
 

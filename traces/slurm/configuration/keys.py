@@ -5,8 +5,7 @@ The facts are from the man page slurm.conf(5), of versions 2.6 to 24.05. Keys ar
 
 from __future__ import annotations
 
-from traces.cluster.notes import KnownKey
-from traces.cluster.remarks import MODELLED, NO_EFFECT, NOT_MODELLED
+from traces.cluster.notes import MODELLED, NO_EFFECT, NOT_MODELLED, KnownKey
 
 UNSET_VALUES = ("", "(null)", "n/a", "none", "no", "0", "off", "false")
 

@@ -9,9 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from traces.cluster.files import TextFile
-from traces.cluster.notes import Entry
-from traces.cluster.remarks import ConfigurationError
+from traces.cluster.notes import ConfigurationError, Entry, TextFile
 
 _COMMENT = re.compile(r"(?<!\\)#.*")
 _INCLUDE = re.compile(r"\s*include\s+(\S+)\s*", re.IGNORECASE)

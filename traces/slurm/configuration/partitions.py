@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from traces.cluster.description import Setting
+from traces.cluster.description import Node, Partition, Setting
 from traces.cluster.hostlists import compress_names
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.notes import Entry, Notes, integer_of
-from traces.cluster.remarks import NOT_MODELLED
+from traces.cluster.notes import NOT_MODELLED, Entry, Notes, integer_of
 from traces.slurm.configuration.parts import Attributes, SlurmParts, named_hosts
 from traces.slurm.configuration.units import is_unset, mib_of, plain_seconds, span_s, tres_weights, words_of, yes_or_no
 

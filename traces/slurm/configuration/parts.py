@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from traces.cluster.hostlists import compress_names, expand_hostlist
-from traces.cluster.notes import Entry, KnownKey, Notes
-from traces.cluster.remarks import MODELLED, NO_EFFECT
+from traces.cluster.notes import MODELLED, NO_EFFECT, Entry, KnownKey, Notes
 from traces.slurm.configuration.keys import OLD_SPELLINGS
 
 Attributes = dict[str, Entry]

@@ -1,16 +1,181 @@
-"""Settings of slurm.conf and of `scontrol show config` as the scheduler's settings of a description."""
+"""Settings of slurm.conf and of `scontrol show config` as the scheduler's settings of a description.
+
+What each word of SchedulerParameters, SelectTypeParameters and other lists of slurm.conf does to a schedule.
+
+The facts are from the man page slurm.conf(5), of versions 2.6 to 24.05. Words are in lower case.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from traces.cluster.description import Setting
-from traces.cluster.notes import Entry, KnownKey, Notes
-from traces.cluster.remarks import ASSUMED, MODELLED, NO_EFFECT, NOT_MODELLED
-from traces.slurm.configuration.keys import GENERAL_KEYS
-from traces.slurm.configuration.parameter_keys import OLD_PARAMETERS, SCHEDULER_PARAMETERS, WORD_LISTS
+from traces.cluster.notes import ASSUMED, MODELLED, NO_EFFECT, NOT_MODELLED, Entry, KnownKey, Notes
+from traces.slurm.configuration.keys import GENERAL_KEYS, in_description, left_out, without_effect
 from traces.slurm.configuration.parts import Attributes
 from traces.slurm.configuration.units import counted, is_unset, mib_of, slurm_setting, words_of
+
+SCHEDULER_PARAMETERS = (
+    in_description(
+        "int",
+        "batch_sched_delay bf_interval bf_job_part_count_reserve bf_max_job_array_resv bf_max_job_assoc bf_max_job_part "
+        "bf_max_job_start bf_max_job_test bf_max_job_user bf_max_job_user_part bf_max_time bf_min_age_reserve bf_min_prio_reserve "
+        "bf_node_space_size bf_resolution bf_window bf_window_linear bf_yield_interval bf_yield_sleep default_queue_depth "
+        "partition_job_depth sched_interval sched_max_job_start",
+    )
+    | in_description("bool", "bf_continue bf_one_resv_per_job assoc_limit_stop preempt_youngest_first")
+    | left_out(
+        {
+            "allow_zero_lic": "jobs may ask for more licences than there are, and wait",
+            "bb_array_stage_cnt": "so many tasks of an array would stage data at once",
+            "bf_allow_magnetic_slot": "backfill would use slots of magnetic reservations",
+            "bf_busy_nodes": "plans would take nodes that are in use first",
+            "bf_hetjob_immediate": "parts of a heterogeneous job would be tried as soon as all can start",
+            "bf_hetjob_prio": "parts of a heterogeneous job would share a priority",
+            "bf_licenses": "plans would count licences",
+            "bf_running_job_reserve": "running jobs would keep their whole nodes in plans",
+            "bf_topopt_enable": "backfill would try later starts for a better place",
+            "bf_topopt_iterations": "backfill would try so many later starts for a better place",
+            "build_queue_timeout": "building the queue would end after this time",
+            "correspond_after_task_cnt": "so many dependencies of array tasks would be kept",
+            "delay_boot": "nodes that must be rebooted would be passed over for so long",
+            "disable_hetjob_steps": "steps could not span parts of a heterogeneous job",
+            "enable_hetjob_steps": "steps could span parts of a heterogeneous job",
+            "extra_constraints": "jobs may filter nodes by their extra text",
+            "ignore_numa": "NUMA nodes of a socket would not count",
+            "kill_invalid_depend": "jobs whose dependency can never hold would be cancelled",
+            "max_array_tasks": "longer arrays would be refused",
+            "max_depend_depth": "a chain of dependencies would be looked at so far only",
+            "max_sched_time": "a pass of the main scheduler would end after so many seconds; ours take no time",
+            "max_rpc_cnt": "scheduling would pause while so many requests are open",
+            "max_switch_wait": "jobs may wait so long for few switches",
+            "nohold_on_prolog_fail": "jobs whose prolog fails would not be held",
+            "pack_serial_at_end": "jobs of one CPU would be put on the last nodes",
+            "permit_job_expansion": "jobs may take over nodes of others of the user",
+            "preempt_reorder_count": "preempted jobs would be chosen again so many times",
+            "preempt_strict_order": "jobs would be preempted in strict order of priority",
+            "preempt_min_exempt_priority": "jobs from this priority on would not be preempted",
+            "preempt_reclaim_licenses": "jobs would be preempted for their licences, too",
+            "reduce_completing_frag": "no job would start while jobs of fewer nodes are completing",
+            "salloc_wait_nodes": "jobs begin when all nodes are ready",
+            "sched_min_interval": "the main scheduler would run at most once in so many microseconds",
+            "sbatch_wait_nodes": "jobs begin when all nodes are ready",
+            "spec_cores_first": "cores for the system would be the first ones",
+            "time_min_as_soft_limit": "the least time of a job would be the limit for planning",
+            "whole_hetjob": "a fault of a part would end the whole heterogeneous job",
+            "whole_pack": "a fault of a part would end the whole heterogeneous job",
+        },
+    )
+    | without_effect(
+        "enable_job_state_cache enable_user_top ignore_constraint_validation ignore_prefer_validation inventory_interval "
+        "max_script_size max_submit_line_size no_backup_scheduling no_env_cache requeue_setup_env_fail step_retry_count "
+        "step_retry_time disable_job_shrink defer defer_batch bf_ignore_newly_avail_nodes preempt_send_user_signal "
+        "preempt_suspend_grace_time"
+    )
+)
+"""Of SchedulerParameters. Words of PreemptParameters, where version 23.02 put them, begin with preempt_ here."""
+
+OLD_PARAMETERS = {"max_job_bf": "bf_max_job_test", "bf_max_job_count": "bf_max_job_test", "interval": "bf_interval"}
+"""Parameter of older versions -> that of today."""
+
+SELECT_PARAMETERS = (
+    in_description(
+        "word",
+        "cr_cpu cr_cpu_memory cr_core cr_core_memory cr_socket cr_socket_memory cr_memory none",
+    )
+    | left_out(
+        {
+            "cr_lln": "jobs would be put on the nodes that are least loaded",
+            "cr_one_task_per_core": "each task would get a core",
+            "cr_pack_nodes": "tasks would be packed on as few nodes as they fit on",
+            "other_cons_res": "another way of choosing nodes would be used",
+            "other_cons_tres": "another way of choosing nodes would be used",
+            "multiple_sharing_gres_pj": "a job may use several shared GPUs of a node",
+            "enforce_binding_gres": "jobs would get cores next to their GPUs only",
+            "one_task_per_sharing_gres": "tasks would not share a GPU",
+            "ll_shared_gres": "shared GPUs would be filled evenly",
+        }
+    )
+    | without_effect("cr_core_default_dist_block")
+)
+"""Of SelectTypeParameters."""
+
+PRIORITY_FLAGS = (
+    in_description(
+        "word",
+        "accrue_always fair_tree no_fair_tree no_normal_all no_normal_assoc no_normal_part no_normal_qos no_normal_tres "
+        "max_tres incr_only",
+    )
+    | left_out(
+        {
+            "depth_oblivious": "shares would count without the depth of accounts",
+            "max_tres_gres": "a job would be billed for its dearest resource and its GPUs",
+            "small_relative_to_time": "the size of a job would count by its time limit",
+            "ticket_based": "fair share would be given out as tickets",
+        }
+    )
+    | without_effect("calculate_running")
+)
+"""Of PriorityFlags."""
+
+ENFORCED = in_description("word", "associations limits qos safe all none 0 1") | left_out(
+    {
+        "nojobs": "jobs would not be in the accounting",
+        "nosteps": "steps would not be in the accounting",
+        "wckeys": "jobs without a known workload key would be refused",
+    }
+)
+"""Of AccountingStorageEnforce."""
+
+PREEMPT_MODES = in_description("word", "off cancel requeue suspend gang") | left_out(
+    {
+        "checkpoint": "preempted jobs would go on from a checkpoint",
+        "within": "jobs of one QOS or partition would preempt each other by priority",
+        "priority": "only jobs of a lower priority would be preempted",
+    }
+)
+"""Of PreemptMode."""
+
+TOPOLOGY_PARAMETERS = left_out(
+    {
+        "dragonfly": "the tree would be a dragonfly network",
+        "toponoptional": "jobs would be placed by switches only where they ask for it",
+        "topooptional": "jobs would be placed by switches only where they ask for it",
+        "routepart": "messages would go by partition",
+        "routetree": "messages would go by the tree",
+        "switchasnoderank": "nodes would be in the order of switches",
+        "topomaxsizeunroll": "blocks may be split up to this size",
+    }
+) | without_effect("nosctrlinaddrany noctldinaddrany noinaddrany noinaddranyany blockaspoolrank none (null)")
+"""Of TopologyParam."""
+
+QOS_FLAGS = in_description("word", "denyonlimit noreserve notset") | left_out(
+    {
+        "enforceusagethreshold": "jobs under the threshold would wait",
+        "partitionmaxnodes": "jobs may go over the partition's most nodes",
+        "partitionminnodes": "jobs may go under the partition's least nodes",
+        "overpartqos": "limits would go before those of the partition's QOS",
+        "partitiontimelimit": "jobs may go over the partition's time limit",
+        "requiresreservation": "jobs need a reservation",
+        "nodecay": "usage would never decay",
+        "usagefactorsafe": "limits would count with the usage factor",
+        "relative": "limits would be percentages of the cluster",
+    }
+)
+"""Of a QOS."""
+
+WORD_LISTS: dict[str, dict[str, KnownKey]] = {
+    "selecttypeparameters": SELECT_PARAMETERS,
+    "priorityflags": PRIORITY_FLAGS,
+    "accountingstorageenforce": ENFORCED,
+    "preemptmode": PREEMPT_MODES,
+    "topologyparam": TOPOLOGY_PARAMETERS,
+}
+"""Key of slurm.conf -> its words."""
+
+
+# --- settings
+
 
 _OF_PARTITIONS = (
     "defmempercpu", "defmempernode", "defmempergpu", "defcpupergpu", "maxmempercpu", "maxmempernode", "jobdefaults",

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from traces.cluster.files import TextFile
-from traces.cluster.notes import Entry, Notes
-from traces.cluster.remarks import NO_EFFECT, NOT_MODELLED, ConfigurationError
-from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.description import AdvanceReservation
+from traces.cluster.notes import NO_EFFECT, NOT_MODELLED, ConfigurationError, Entry, Notes, TextFile
 from traces.slurm.configuration.keys import PARTITION_KEYS, SLURM_NODE_KEYS, left_out, without_effect
 from traces.slurm.configuration.nodes import NODE_FIELDS, local_second
 from traces.slurm.configuration.partitions import PARTITION_FIELDS

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simulator.cluster.arrays import cluster_arrays
-from simulator.slurm.limit_slots import unmodelled_limits
+from simulator.slurm.limits import unmodelled_limits
 from simulator.slurm.preemption import unmodelled_preemption
 from simulator.slurm.settings import consumed_words, slurm_settings
 from traces.cluster.description import ClusterDescription
-from traces.cluster.notes import KnownKey
-from traces.cluster.remarks import NOT_MODELLED
+from traces.cluster.notes import NOT_MODELLED, KnownKey
 from traces.slurm.configuration.keys import GENERAL_KEYS
-from traces.slurm.configuration.parameter_keys import QOS_FLAGS, SCHEDULER_PARAMETERS, WORD_LISTS
+from traces.slurm.configuration.settings import QOS_FLAGS, SCHEDULER_PARAMETERS, WORD_LISTS
 
 _KEYS = {**SCHEDULER_PARAMETERS, **GENERAL_KEYS}
 _TREES = ("", "topology/tree", "topology/none", "topology/default", "topology/flat")

@@ -1,19 +1,26 @@
-"""A trace as the search takes it, and what it finds as a cluster file."""
+"""Tests of assets/replay/limits: identified, unhonoured.
+
+A trace as the search takes it, and what it finds as a cluster file.
+
+Declared, found and unknown rules of a source, in words.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from assets.common.trace import Trace
 from assets.replay.limits.identified import found_cluster, gates_of_queues, logged_jobs, rules_of_trace
+from assets.replay.limits.unhonoured import origin_words, origins_text
 from models.identification.rules import RUNNING_JOBS, IdentifiedRule
 from tests.models.identification.hidden import PROCS, hidden_log
 from traces.cluster.accounts import FOUND, Limit
-from traces.cluster.reservations import Gate
+from traces.cluster.description import Gate
 
 
 def hidden_trace(count: int = 2400) -> Trace:
@@ -77,3 +84,44 @@ def test_a_gate_for_long_jobs_becomes_one_of_their_queue_where_that_stands_still
     inside = rows.with_columns(start_s=pl.Series([3600, 9 * 3600, 9 * 3600, 0]))
     assert list(gates_of_queues(replace(trace, rows=inside), [gate])) == [gate]
     assert list(gates_of_queues(replace(trace, rows=rows), [moved])) == [moved]
+
+
+# --- origins
+
+
+HEAD = 'name = "mine"\n[[nodes]]\nnames = "n1"\ncores = 4\n'
+LIMIT = (
+    '[[limits]]\nowner = "cluster"\nowner_name = ""\ncounts = "running"\neach = "user"\nresource = "jobs"\nbound = 5\n'
+)
+FOUND_LIMIT = LIMIT + 'origin = "found"\n'
+
+
+@pytest.mark.parametrize(
+    ("declared", "seen", "words"),
+    [
+        (LIMIT, None, ""),
+        (
+            LIMIT,
+            FOUND_LIMIT,
+            "rules: 1 declared, 1 found in the log and not adopted (tracehouse cluster adopt log)",
+        ),
+        (LIMIT + FOUND_LIMIT, FOUND_LIMIT, "rules: 1 declared, 1 found in the log and adopted"),
+        (None, "", "rules: none declared, none found in the log, what else held jobs back is unknown"),
+    ],
+)
+def test_words(
+    declared: str | None, seen: str | None, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", "")
+    (tmp_path / "clusters" / "found").mkdir(parents=True)
+    cluster = "" if declared is None else 'cluster = "mine"\n'
+    (tmp_path / "sources.local.toml").write_text(f'[sources.log]\nformat = "swf"\npath = "a.swf"\n{cluster}')
+    if declared is not None:
+        (tmp_path / "clusters" / "mine.toml").write_text(HEAD + declared)
+    if seen is not None:
+        (tmp_path / "clusters" / "found" / "log.toml").write_text(HEAD + seen)
+    assert origins_text("log") == words
+    assert origin_words("log") == words.removeprefix("rules: ") or (
+        seen is None and origin_words("log").startswith("1 declared, others unknown, since nobody looked")
+    )

@@ -1,4 +1,4 @@
-"""Tests of assets/replay/limits: holds, named, rules_picture, shares, unhonoured, way."""
+"""Tests of assets/replay/limits: holds, way, rules_picture, unhonoured."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import polars as pl
 import pytest
 
 import tracehouse
-from assets.replay.limits.holds import job_limits, missing_processors, start_gates
-from assets.replay.limits.named import named_cluster
+from assets.replay.limits.holds import follows_shares, job_limits, missing_processors, share_tree, start_gates
 from assets.replay.limits.rules_picture import rules_figure
-from assets.replay.limits.shares import follows_shares, share_tree
 from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
+from assets.replay.limits.way import named_cluster
 from models.identification.identify import Identification
 from models.identification.orders import OrderEvidence
 from models.identification.rules import BOUNDARY, HOURS, ORDER, Bound, Edge, IdentifiedRule
@@ -30,9 +29,15 @@ from tests.tiny import swf_line
 from tests.traces.cluster.clusters import CLUSTER as RICH
 from tracehouse.replaying import asked_settings
 from traces.cluster.accounts import Account, AccountUser, Limit
-from traces.cluster.description import ClusterDescription, SchedulerSettings
-from traces.cluster.nodes import Absence, Node, Partition
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.description import (
+    Absence,
+    AdvanceReservation,
+    ClusterDescription,
+    Gate,
+    Node,
+    Partition,
+    SchedulerSettings,
+)
 
 # holds: Limits, gates, reservations and absences of a description as arrays of a replay.
 

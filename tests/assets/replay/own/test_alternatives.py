@@ -30,8 +30,8 @@ from assets.report.render import alternatives_section, schedulers_data
 from models.judging.chance import CAPS_S
 from models.judging.fidelity import change_error
 from tests.tiny import busy_log, warehouse_of
-from traces.catalogue.bundled import bundled_cluster
 from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import bundled_cluster
 
 
 @pytest.fixture(scope="module", params=["birch", "larch"])

@@ -18,10 +18,10 @@ from assets.replay.own.clusters import (
     usual_on_cluster,
 )
 from tests.assets.replay.own.homes import BEHIND, CLUSTER, PBS_CLUSTER, own_home
-from tests.simulator.slurm_site import SITE
+from tests.simulator.busy import SITE
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
-from traces.cluster.nodes import Absence
+from traces.cluster.description import Absence
 
 
 def test_times_of_a_description_are_of_the_logs_clock() -> None:

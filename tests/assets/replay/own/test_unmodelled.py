@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assets.replay.own.unmodelled import unmodelled_rules
-from tests.simulator.slurm_site import SITE
+from tests.simulator.busy import SITE
 from traces.cluster.description import SchedulerSettings
 
 

@@ -1,4 +1,4 @@
-"""Tests of assets/replay/scenarios: planning, replay_words, scenario_file."""
+"""Tests of assets/replay/scenarios: planning, scenario_file."""
 
 from __future__ import annotations
 

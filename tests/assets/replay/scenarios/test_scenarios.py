@@ -1,4 +1,4 @@
-"""Tests of assets/replay/scenarios: columns, fate, left_out, pairing, unchanged."""
+"""Tests of assets/replay/scenarios: columns, pairing, left_out, unchanged."""
 
 from __future__ import annotations
 
@@ -13,9 +13,18 @@ from assets.common.trace import Trace, load_trace
 from assets.replay.replayers import check_settings, choose_policy
 from assets.replay.run import ReplayRun, replay_run
 from assets.replay.scenarios.columns import hours, percent, typical_change, verdict_cell
-from assets.replay.scenarios.fate import GROUP_SCHEMA, NONE, fate_of_groups, labelled_jobs, most_changed
 from assets.replay.scenarios.left_out import left_out_text
-from assets.replay.scenarios.pairing import judge_pair, pair_jobs, paired_waits, ranked_rows
+from assets.replay.scenarios.pairing import (
+    GROUP_SCHEMA,
+    NONE,
+    fate_of_groups,
+    judge_pair,
+    labelled_jobs,
+    most_changed,
+    pair_jobs,
+    paired_waits,
+    ranked_rows,
+)
 from assets.replay.settings import RunSettings
 from models.judging.judge import judge
 from models.judging.panel import Replayed

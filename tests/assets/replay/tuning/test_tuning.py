@@ -27,8 +27,7 @@ from simulator.policies.registry import SEARCHED, parse_policy
 from tests.assets.replay.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
 from tests.pipelines.command_line import fail, succeed
 from traces.cluster.accounts import Account, Limit, ServiceQuality
-from traces.cluster.description import ClusterDescription, SchedulerSettings
-from traces.cluster.nodes import Node, Partition
+from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
 
 JOBS = 400
 DELAY = Knob("delay={}", (OpenValue(0, 1000),))

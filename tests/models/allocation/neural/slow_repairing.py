@@ -1,4 +1,4 @@
-"""Repairing in plain Python, from the paper's text and from simulator/topology/hops.py alone, and windows to try it on."""
+"""Repairing in plain Python, from the paper's text and from simulator/topology/tree.py alone, and windows to try it on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from models.allocation.neural.repair_networks import RepairNetworkName, repair_layers
 from models.allocation.neural.repair_policy import RepairPolicy
 from models.allocation.neural.repairing import FEATURES, RepairView
-from simulator.topology.hops import hop_cost
-from simulator.topology.tree import SwitchTree
+from simulator.topology.tree import SwitchTree, hop_cost
 from tests.models.allocation.windows import integer_hop_cost
 
 IntArray = NDArray[np.int64]

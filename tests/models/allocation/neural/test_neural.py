@@ -25,8 +25,7 @@ from models.allocation.neural.repair_networks import (
 )
 from models.allocation.neural.repair_policy import RepairPolicy, load_repair_policy, repair_from_bytes, repair_to_bytes
 from models.allocation.neural.repairing import RepairBatch, RepairView, repair_problem
-from simulator.topology.hops import hop_cost
-from simulator.topology.tree import fat_tree, regular_tree
+from simulator.topology.tree import fat_tree, hop_cost, regular_tree
 from tests.models.allocation.neural.slow_repairing import SlowRepair, random_windows, small_policy
 from tests.models.allocation.windows import integer_hop_cost
 

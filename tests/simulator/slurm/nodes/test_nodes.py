@@ -1,4 +1,4 @@
-"""Tests of simulator/slurm/nodes: leaves, plans, reservations, selection, suspended, usable."""
+"""Tests of simulator/slurm/nodes: selection, plans, suspended, usable."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Request
 from simulator.jobs.cluster import FOREVER
 from simulator.slurm.loop import run_replay
-from simulator.slurm.nodes.plans import begin_plans, is_free, narrow, take_nodes
-from simulator.slurm.nodes.reservations import narrow_to_reservations
+from simulator.slurm.nodes.plans import begin_plans, is_free, narrow, narrow_to_reservations, take_nodes
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.nodes.usable import holds_whole_nodes, kept_shape, usable_cpus
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.starting import begin_job, end_job, hold
 from simulator.slurm.state import Engine
+from tests.simulator.busy import SITE, columns_of, engine_of, with_reservation
 from tests.simulator.slurm.test_slurm import LONG, WHOLE, site
 from tests.simulator.slurm.test_slurm import Request as RequestOfSuspended
-from tests.simulator.slurm_site import SITE, columns_of, engine_of, with_reservation
-from traces.cluster.nodes import Switch
+from traces.cluster.description import Switch
 
 # leaves: Which nodes a job gets below switches.
 

@@ -32,8 +32,8 @@ from simulator.slurm.variants.orders import by_order, ordered_queue
 from simulator.slurm.variants.warm import HeldNodes, RanBefore, WarmStart, decayed_seconds, decayed_share, no_nodes
 from studies.slurm.golden_runs import read_golden_run
 from tests.shared import shared_file
+from tests.simulator.busy import SITE, columns_of
 from tests.simulator.slurm.variants.golden_halves import SecondHalf
-from tests.simulator.slurm_site import SITE, columns_of
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 

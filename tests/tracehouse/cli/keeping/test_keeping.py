@@ -26,11 +26,10 @@ from tracehouse.cli.keeping.collect import collect
 from tracehouse.cli.main import main
 from tracehouse.identifying.log_rules import AdoptedRules, IdentifiedLog
 from traces.cluster.checking import Contradiction
-from traces.cluster.description import ClusterDescription, SchedulerSettings
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.remarks import DescribedCluster
+from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
+from traces.cluster.notes import DescribedCluster
 from traces.cluster.toml_writing import cluster_toml
-from traces.collector.script import collector_script
+from traces.collector.archive import collector_script
 from warehouse import Warehouse
 
 # cluster_rules: `tracehouse cluster identify` and `adopt`: what they are given, and what comes next.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traces.cluster.files import TextFile
-from traces.cluster.notes import Notes
-from traces.cluster.remarks import Remark
+from traces.cluster.notes import Notes, Remark, TextFile
 from traces.pbs.configuration.qmgr import ServerState, read_qmgr
 
 QMGR = """\

@@ -1,4 +1,4 @@
-"""Tests of traces/pbs/configuration: files, folder, keys, notes, qmgr, queues, sched_config."""
+"""Tests of traces/pbs/configuration: files, folder, keys, qmgr, queues, scheduler_files."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ from tests.traces.pbs.configuration.configurations import (
     state_of,
     write_configuration,
 )
-from tests.traces.pbs.pbs_goldens import each_golden, golden_folder
-from traces.cluster.nodes import Node, Partition
-from traces.cluster.notes import Entry, KnownKey, Notes
-from traces.cluster.remarks import NOT_MODELLED, ConfigurationError
+from tests.traces.pbs.pbs_lines import each_golden, golden_folder
+from traces.cluster.description import Node, Partition
+from traces.cluster.notes import NOT_MODELLED, ConfigurationError, Entry, KnownKey, Notes
 from traces.pbs.configuration import keys
-from traces.pbs.configuration.files import files_by_role, role_of
+from traces.pbs.configuration.files import entry_amount, files_by_role, role_of, setting_of
 from traces.pbs.configuration.folder import is_pbs_configuration, read_pbs_cluster
 from traces.pbs.configuration.nodes import ListedNode
-from traces.pbs.configuration.notes import entry_amount, setting_of
 from traces.pbs.configuration.queues import partitions_of_queues
-from traces.pbs.configuration.sched_config import read_sched_config
+from traces.pbs.configuration.scheduler_files import read_sched_config
 
 # files: Files are known by their name or by what is in them.
 

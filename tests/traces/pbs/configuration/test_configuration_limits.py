@@ -1,4 +1,4 @@
-"""Tests of traces/pbs/configuration: hours, limits, maui, maui_keys, nodes, shares, standing."""
+"""Tests of traces/pbs/configuration: scheduler_files, queues, maui, maui_keys, nodes."""
 
 from __future__ import annotations
 
@@ -9,23 +9,20 @@ import pytest
 
 from tests.traces.pbs.configuration.configurations import MAUI, PBSNODES, QMGR, file_of, said, state_of
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
-from traces.cluster.nodes import Absence, Node
-from traces.cluster.notes import Entry, KnownKey, Notes
-from traces.cluster.remarks import NOT_MODELLED, ConfigurationError
-from traces.cluster.reservations import AdvanceReservation, Gate
+from traces.cluster.description import Absence, AdvanceReservation, Gate, Node
+from traces.cluster.notes import NOT_MODELLED, ConfigurationError, Entry, KnownKey, Notes
 from traces.pbs.configuration import maui_keys
-from traces.pbs.configuration.hours import (
+from traces.pbs.configuration.maui import MauiConfiguration, read_maui, standing_reservation
+from traces.pbs.configuration.nodes import ListedNode, read_nodes, read_torque_nodes
+from traces.pbs.configuration.qmgr import ServerState
+from traces.pbs.configuration.queues import attribute_limits, server_wide_limits
+from traces.pbs.configuration.scheduler_files import (
     gates_of_prime_time,
     prime_time_settings,
     read_dedicated_time,
     read_prime_time,
+    read_shares,
 )
-from traces.pbs.configuration.limits import attribute_limits, server_wide_limits
-from traces.pbs.configuration.maui import MauiConfiguration, read_maui
-from traces.pbs.configuration.nodes import ListedNode, read_nodes, read_torque_nodes
-from traces.pbs.configuration.qmgr import ServerState
-from traces.pbs.configuration.shares import read_shares
-from traces.pbs.configuration.standing import standing_reservation
 
 # hours: Prime time and dedicated time.
 

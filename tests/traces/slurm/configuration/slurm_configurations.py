@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.shared import shared_file
-from traces.cluster.files import TextFile
-from traces.cluster.remarks import Remark
+from traces.cluster.notes import Remark, TextFile
 
 SLURM_CONF = """\
 ClusterName=small   # its name

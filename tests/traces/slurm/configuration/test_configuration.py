@@ -1,5 +1,4 @@
-"""Tests of traces/slurm/configuration: gres, keys, lines, parameter_keys, parts, roles, slurm_conf, switches,
-units."""
+"""Tests of traces/slurm/configuration: nodes, keys, lines, settings, parts, folder, slurm_conf, units."""
 
 from __future__ import annotations
 
@@ -16,14 +15,12 @@ from tests.traces.slurm.configuration.slurm_configurations import (
     kinds_of,
     text_file,
 )
-from traces.cluster.nodes import Node, Switch
-from traces.cluster.notes import Entry, Notes
-from traces.cluster.remarks import MODELLED, NOT_MODELLED, ConfigurationError
-from traces.slurm.configuration import keys, parameter_keys, roles, units
-from traces.slurm.configuration.gres import GresLines, read_gres_conf
+from traces.cluster.description import Node, Switch
+from traces.cluster.notes import MODELLED, NOT_MODELLED, ConfigurationError, Entry, Notes
+from traces.slurm.configuration import folder, keys, settings, units
 from traces.slurm.configuration.keys import GENERAL_KEYS, SLURM_NODE_KEYS
 from traces.slurm.configuration.lines import conf_lines
-from traces.slurm.configuration.nodes import NODE_FIELDS
+from traces.slurm.configuration.nodes import NODE_FIELDS, GresLines, read_gres_conf
 from traces.slurm.configuration.partitions import PARTITION_FIELDS
 from traces.slurm.configuration.parts import (
     NodeGroup,
@@ -34,8 +31,7 @@ from traces.slurm.configuration.parts import (
     note_unused,
     slurm_key,
 )
-from traces.slurm.configuration.slurm_conf import read_slurm_conf
-from traces.slurm.configuration.switches import read_topology_conf
+from traces.slurm.configuration.slurm_conf import read_slurm_conf, read_topology_conf
 
 # gres: gres.conf gives GPUs their types; the line of nodes says how many there are.
 
@@ -134,12 +130,12 @@ def test_faults_have_file_and_line(text: str, message: str) -> None:
 
 
 def test_rows_of_words() -> None:
-    tables = [parameter_keys.SCHEDULER_PARAMETERS, parameter_keys.QOS_FLAGS, *parameter_keys.WORD_LISTS.values()]
+    tables = [settings.SCHEDULER_PARAMETERS, settings.QOS_FLAGS, *settings.WORD_LISTS.values()]
     for table in tables:
         assert all(name == name.lower() and (row.effect or row.kind != NOT_MODELLED) for name, row in table.items())
-    assert parameter_keys.WORD_LISTS.keys() <= GENERAL_KEYS.keys()
-    assert set(parameter_keys.OLD_PARAMETERS.values()) <= parameter_keys.SCHEDULER_PARAMETERS.keys()
-    assert "bf_interval" in parameter_keys.SCHEDULER_PARAMETERS
+    assert settings.WORD_LISTS.keys() <= GENERAL_KEYS.keys()
+    assert set(settings.OLD_PARAMETERS.values()) <= settings.SCHEDULER_PARAMETERS.keys()
+    assert "bf_interval" in settings.SCHEDULER_PARAMETERS
 
 
 # parts: What scontrol shows of a node counts more than its line, and splits the group of the line.
@@ -182,22 +178,22 @@ def test_names_and_remarks() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "role"),
     [
-        ("config.txt", "", roles.SHOWN_CONFIG),
-        ("scontrol_show_nodes.txt", "", roles.SHOWN_NODES),
-        ("my-cluster.conf", SLURM_CONF, roles.SLURM_CONF),
-        ("accounts", DUMP, roles.ACCOUNTS_DUMP),
-        ("limits", QOS, roles.QOS_TABLE),
-        ("g", FILES["gres.conf"], roles.GRES_CONF),
-        ("t", FILES["topology.conf"], roles.TOPOLOGY_CONF),
-        ("r", FILES["reservations.txt"], roles.SHOWN_RESERVATIONS),
-        ("users", "add account a\n", roles.SACCTMGR_COMMANDS),
-        ("p", "PartitionName=a\n   AllowGroups=ALL\n", roles.SHOWN_PARTITIONS),
+        ("config.txt", "", folder.SHOWN_CONFIG),
+        ("scontrol_show_nodes.txt", "", folder.SHOWN_NODES),
+        ("my-cluster.conf", SLURM_CONF, folder.SLURM_CONF),
+        ("accounts", DUMP, folder.ACCOUNTS_DUMP),
+        ("limits", QOS, folder.QOS_TABLE),
+        ("g", FILES["gres.conf"], folder.GRES_CONF),
+        ("t", FILES["topology.conf"], folder.TOPOLOGY_CONF),
+        ("r", FILES["reservations.txt"], folder.SHOWN_RESERVATIONS),
+        ("users", "add account a\n", folder.SACCTMGR_COMMANDS),
+        ("p", "PartitionName=a\n   AllowGroups=ALL\n", folder.SHOWN_PARTITIONS),
         ("ctld.log", "NodeName=n1", None),
         ("README", "hello", None),
     ],
 )
 def test_slurm_roles(name: str, text: str, role: str | None) -> None:
-    assert roles.slurm_role_of(text_file(name, text)) == role
+    assert folder.slurm_role_of(text_file(name, text)) == role
 
 
 def test_one_file_of_a_kind_is_taken() -> None:
@@ -207,12 +203,12 @@ def test_one_file_of_a_kind_is_taken() -> None:
         text_file("slurm.conf", SLURM_CONF),
         text_file("nodes.conf", FILES["nodes.conf"]),
     ]
-    by_role = roles.slurm_files_by_role([*files, text_file("README", "hello")], notes)
-    assert by_role == {roles.SLURM_CONF: files[1]}
+    by_role = folder.slurm_files_by_role([*files, text_file("README", "hello")], notes)
+    assert by_role == {folder.SLURM_CONF: files[1]}
     assert "of the same kind" in kinds_of(notes.remarks, "assumed")["file"]
     assert [remark.file for remark in notes.remarks] == ["README", "old.conf"]
     with pytest.raises(ConfigurationError, match=r"b.conf: expected one file of slurm.conf, found a.conf and b.conf"):
-        roles.slurm_files_by_role([text_file("a.conf", SLURM_CONF), text_file("b.conf", SLURM_CONF)], Notes())
+        folder.slurm_files_by_role([text_file("a.conf", SLURM_CONF), text_file("b.conf", SLURM_CONF)], Notes())
 
 
 # slurm_conf: slurm.conf with DEFAULT lines, sets of nodes and included files.

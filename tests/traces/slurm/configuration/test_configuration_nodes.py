@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 
 from tests.traces.slurm.configuration.slurm_configurations import RESERVATIONS, SLURM_CONF, kinds_of, text_file
-from traces.cluster.description import Setting
-from traces.cluster.nodes import Absence, Node, Partition
-from traces.cluster.notes import Entry, Notes
-from traces.cluster.remarks import ConfigurationError
+from traces.cluster.description import Absence, Node, Partition, Setting
+from traces.cluster.notes import ConfigurationError, Entry, Notes
 from traces.slurm.configuration import shown
-from traces.slurm.configuration.gres import GresLines
 from traces.slurm.configuration.lines import conf_lines
-from traces.slurm.configuration.nodes import local_second, nodes_of_parts
+from traces.slurm.configuration.nodes import GresLines, local_second, nodes_of_parts
 from traces.slurm.configuration.partitions import partitions_of_parts
 from traces.slurm.configuration.parts import Attributes, SlurmParts, slurm_key
 from traces.slurm.configuration.settings import assumed_settings, merged_settings, scheduler_values

@@ -20,8 +20,7 @@ from tests.traces.slurm.configuration.slurm_configurations import (
     written,
 )  # fmt: skip
 from traces.cluster.description import ClusterDescription
-from traces.cluster.notes import Notes
-from traces.cluster.remarks import ConfigurationError, DescribedCluster
+from traces.cluster.notes import ConfigurationError, DescribedCluster, Notes
 from traces.cluster.toml_reading import parse_cluster_toml
 from traces.cluster.toml_writing import cluster_toml
 from traces.slurm.configuration.accounts.commands import read_sacctmgr_commands

@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from traces.cluster.accounts import ROOT_ACCOUNT
-from traces.cluster.files import TextFile
-from traces.cluster.notes import Entry, Notes
-from traces.cluster.remarks import NO_EFFECT, UNKNOWN_KEY, ConfigurationError
+from traces.cluster.notes import NO_EFFECT, UNKNOWN_KEY, ConfigurationError, Entry, Notes, TextFile
 from traces.slurm.configuration.accounts.options import Options, option_of
 from traces.slurm.configuration.accounts.tree import AccountTree, UserKey
 from traces.slurm.configuration.units import words_of

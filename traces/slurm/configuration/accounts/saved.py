@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 
 from traces.cluster.accounts import ROOT_ACCOUNT
-from traces.cluster.files import TextFile
-from traces.cluster.notes import Entry, Notes
-from traces.cluster.remarks import NO_EFFECT, ConfigurationError
+from traces.cluster.notes import NO_EFFECT, ConfigurationError, Entry, Notes, TextFile
 from traces.slurm.configuration.accounts.options import Options, option_of
 from traces.slurm.configuration.accounts.tree import AccountTree
 

@@ -16,7 +16,7 @@ from traces.slurm.configuration.accounts.options import (
     limits_of_options,
     note_options,
 )
-from traces.slurm.configuration.parameter_keys import QOS_FLAGS
+from traces.slurm.configuration.settings import QOS_FLAGS
 from traces.slurm.configuration.units import is_unset, plain_seconds, slurm_setting, words_of
 
 UserKey = tuple[str, str, str]

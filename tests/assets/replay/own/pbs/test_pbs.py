@@ -23,7 +23,7 @@ from simulator.jobs.cluster import Cluster
 from simulator.pbs.requests import Piece
 from tests.assets.replay.own.homes import BEHIND, PBS_CLUSTER, own_home
 from tests.shared import shared_file
-from tests.simulator.pbs_site import pbs_site
+from tests.simulator.busy import pbs_site
 from tracehouse.clusters import import_cluster
 from traces.cluster.accounts import Limit
 from traces.pbs.requests import pbs_request_of

@@ -13,9 +13,9 @@ from assets.common.trace import load_trace
 from assets.replay.own.slurm.ahead import counts_use, jobs_ahead, nodes_held
 from assets.replay.settings import REQUEST_LABELS
 from tests.assets.replay.own.homes import CLUSTER, LARGE, SMALL, own_home
-from tests.simulator.slurm_site import SITE
+from tests.simulator.busy import SITE
 from traces.cluster.accounts import Limit
-from traces.cluster.nodes import Node
+from traces.cluster.description import Node
 
 LOG = [(0, 0, 2000, LARGE), (50, 60, 400, SMALL), (100, 2000, 2300, LARGE), (500, 2300, 2600, LARGE)]
 """At second 500 the first job runs on n1, the second has ended, and the third waits."""

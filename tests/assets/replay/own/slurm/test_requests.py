@@ -10,7 +10,7 @@ import pytest
 
 from assets.replay.own.slurm.requests import gpus_by_type, requests_of_rows
 from assets.replay.settings import REQUEST_LABELS
-from tests.simulator.slurm_site import SITE
+from tests.simulator.busy import SITE
 
 NOON = datetime(2024, 1, 1, 12)
 ROW: dict[str, Any] = dict.fromkeys(REQUEST_LABELS) | {

@@ -14,17 +14,15 @@ from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import priority_rules, static_factors
 from simulator.slurm.settings import enforces_limits, slurm_settings
 from simulator.slurm.state import site_of
-from tests.simulator.slurm_site import SITE
+from tests.simulator.busy import SITE
 from traces.cluster.accounts import Limit, ServiceQuality
-from traces.cluster.description import ClusterDescription
-from traces.cluster.nodes import Partition
-from traces.cluster.remarks import NO_EFFECT, NOT_MODELLED, DescribedCluster
-from traces.cluster.reservations import AdvanceReservation
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Partition
+from traces.cluster.notes import NO_EFFECT, NOT_MODELLED, DescribedCluster
 from traces.cluster.toml_reading import parse_cluster_toml
 from traces.cluster.toml_writing import cluster_toml
 from traces.slurm.configuration.folder import read_slurm_cluster
 from traces.slurm.configuration.keys import GENERAL_KEYS, PARTITION_KEYS, SLURM_NODE_KEYS
-from traces.slurm.configuration.parameter_keys import QOS_FLAGS, SCHEDULER_PARAMETERS, WORD_LISTS
+from traces.slurm.configuration.settings import QOS_FLAGS, SCHEDULER_PARAMETERS, WORD_LISTS
 
 
 def with_values(**values: str | int) -> ClusterDescription:

@@ -13,7 +13,7 @@ from models.scheduling.learning.recipes import smallest_area_first
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import LAYOUTS
 from tests.assets.replay.own.homes import LARGE, SMALL, own_home
-from tests.simulator.slurm_site import SITE
+from tests.simulator.busy import SITE
 
 
 def test_a_learned_policy_orders_the_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from tests.traces.slurm.configuration.slurm_configurations import DUMP, QOS, kinds_of, text_file
 from traces.cluster.accounts import PARENTS_SHARE, Account, AccountUser, ServiceQuality
-from traces.cluster.notes import Entry, Notes
-from traces.cluster.remarks import ConfigurationError
+from traces.cluster.notes import ConfigurationError, Entry, Notes
 from traces.slurm.configuration.accounts import options as of
 from traces.slurm.configuration.accounts.commands import read_sacctmgr_commands
 from traces.slurm.configuration.accounts.saved import read_accounts_dump, read_assoc_table, read_qos_table

@@ -1,1 +1,0 @@
-"""What the loop of a replay needs beside the state, in files of its own."""
