@@ -1,7 +1,4 @@
-"""Minutes past which no job runs, and hours in which none does, read off a log.
-
-Hours in which some jobs never start, read off a log.
-"""
+"""Minutes past which no job runs, and hours in which none runs or none starts, read off a log."""
 
 from __future__ import annotations
 

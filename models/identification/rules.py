@@ -1,7 +1,4 @@
-"""A rule that a log shows, with the evidence for it and a sentence that an operator can confirm or deny.
-
-Rules in sentences that an operator can confirm or deny.
-"""
+"""A rule that a log shows, with the evidence for it and a sentence that an operator can confirm or deny."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ The trees learn from the queues of the past: what each waiting job asked for, wh
 how fast jobs like it had started of late. Nothing is used that was not known at the moment of a queue, and a job that had not started
 by the moment of the prediction counts for as long as it had waited.
 
-What can be seen of each waiting job in the state of a queue: the features of models/waits/start_trees.py, from the jobs of a log.
+What can be seen of each waiting job in the state of a queue: the features of the trees, from the jobs of a log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Training of the repair operator by PPO (Lan et al., 2023, section V-B5). Where the paper is silent: repair_options.py.
+"""Training of the repair operator by PPO (Lan et al., 2023, section V-B5). Where the paper is silent: the options below.
 
 Hyper-parameters of the repair operator's training, and how the paper is read where it leaves something open.
 """

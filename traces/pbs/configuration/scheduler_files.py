@@ -1,4 +1,6 @@
-"""Hours that are not like others: PBS's `holidays` (prime time) and `dedicated_time`.
+"""Files of PBS's own scheduler beside `qmgr`: its settings, its hours and its tree of shares.
+
+Hours that are not like others: PBS's `holidays` (prime time) and `dedicated_time`.
 
 PBS's `sched_config`: `name: value prime|non_prime|all`, the file of the scheduler's own settings.
 
