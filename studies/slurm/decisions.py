@@ -129,9 +129,10 @@ class Follower:
         scratch = self.engine.scratch
         places = sorted(self.node[name] for name in nodes)
         partition = self.partition[self.run.jobs[job].partition]
+        # a choice among these nodes alone may share their CPUs in another way
         scratch.allowed[:] = self.engine.site.partition_nodes[partition]
         chosen = choose_above(self.engine, job, partition)
-        if sorted(scratch.chosen[:chosen].tolist()) != places:  # a choice among these alone may share CPUs in another way
+        if sorted(scratch.chosen[:chosen].tolist()) != places:
             scratch.allowed[:] = False
             scratch.allowed[places] = True
             chosen = choose_above(self.engine, job, partition)
