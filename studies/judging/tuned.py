@@ -45,12 +45,12 @@ from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
 from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
 from traces.cluster.differing import changed_values
 
-SEEDS = range(10)
+SEEDS = range(20, 30)
 SEARCHED = 40
 """Candidates of each search."""
 ENOUGH = 0.9
 """Of the gain of the better setting that is known, so much has to be reached, both as logarithms."""
-PLANTED_JOBS, PLANTED_LIMIT, PLANTED_SPREAD = 800, 2, 8
+PLANTED_JOBS, PLANTED_LIMIT, PLANTED_SPREAD = 2400, 2, 8
 """Jobs of a made-up cluster, how many of them a user may run at a time, and how many times as far apart they are submitted."""
 BETTER = (f"qos.{QOS}.maxjobspu=8",)
 """The better setting that is known."""

@@ -128,9 +128,13 @@ class Follower:
         scratch = self.engine.scratch
         places = sorted(self.node[name] for name in nodes)
         partition = self.partition[self.run.jobs[job].partition]
-        scratch.allowed[:] = False
-        scratch.allowed[places] = True
+        # a choice among these nodes alone may share their CPUs in another way
+        scratch.allowed[:] = self.engine.site.partition_nodes[partition]
         chosen = choose_above(self.engine, job, partition)
+        if sorted(scratch.chosen[:chosen].tolist()) != places:
+            scratch.allowed[:] = False
+            scratch.allowed[places] = True
+            chosen = choose_above(self.engine, job, partition)
         if chosen != len(places):
             self.odd_layouts += 1
             scratch.chosen[: len(places)] = places
@@ -193,7 +197,7 @@ class Follower:
     def decide(self, cycle: Cycle) -> Decisions:
         """What the engine decides in the state of the log. The state stays."""
         period = priority_rules(self.run.cluster.scheduler).period
-        count_elapsed(self.engine, int(cycle.time) - (int(cycle.time) - self.run.controller_s) % period)
+        count_elapsed(self.engine, int(cycle.time) - (int(cycle.time) - self.run.counting_s) % period)
         engine = copied(self.engine)
         rows = len(self.run.jobs) + len(cycle.tests) + 1
         decisions = Decisions(

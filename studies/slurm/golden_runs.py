@@ -16,6 +16,7 @@ from traces.cluster.description import ClusterDescription
 from traces.cluster.hostlists import expand_hostlist
 
 _TIME = re.compile(r"^\[([0-9T:.-]+)\] (.*)$")
+_LOADED = re.compile(r"^\[([0-9T:.-]+)\] .*priority/\w+: init: Priority", re.MULTILINE)
 _TEST = re.compile(r"BACKFILL: test for JobId=(\S+) Prio=([0-9]+) Partition=(\S+)")
 _PLAN = re.compile(r"_dump_job_sched: JobId=\S+ to start at ([0-9]+), end at ([0-9]+) on nodes (\S+)")
 _BACKFILLED = re.compile(r"_start_job: Started JobId=(\S+) in \S+ on (\S+)")
@@ -90,10 +91,10 @@ class Event:
 
 @dataclass(frozen=True)
 class GoldenRun:
-    """One recorded run. controller_s: when its controller started, from which on it counts usage once a period."""
+    """One recorded run. counting_s: when the controller loaded its priorities, from which on it counts usage once a period."""
 
     name: str
-    controller_s: int
+    counting_s: int
     cluster: ClusterDescription
     jobs: list[GoldenJob]
     events: list[Event]
@@ -104,7 +105,8 @@ def read_golden_run(folder: Path) -> GoldenRun:
     cluster = golden_cluster(folder)
     jobs = _jobs(text_of(folder, "sacct.psv"))
     began = _began_by_snapshots(text_of(folder, "snapshots.txt"))
-    events = list(_events(text_of(folder, "ctld.log")))
+    log = text_of(folder, "ctld.log")
+    events = list(_events(log))
     shortened = {event.raw for event in events if event.kind in ("warn", "requeue", "failed", "suspend")}
     for job in jobs:
         # accounting has the second at which the batch script began, the controller counts from the decision
@@ -118,8 +120,10 @@ def read_golden_run(folder: Path) -> GoldenRun:
         for job in jobs
         if job.end_s is not None and job.start_s is not None and job.raw not in ended
     ]
-    controller_s = int(json.loads(text_of(folder, "meta.json"))["ctld_start"])
-    return GoldenRun(folder.parent.name, controller_s, cluster, jobs, sorted(events, key=lambda event: event.time))
+    loaded = _LOADED.search(log)
+    started_s = float(json.loads(text_of(folder, "meta.json"))["ctld_start"])
+    counting_s = int(started_s if loaded is None else _stamp_s(loaded[1]))
+    return GoldenRun(folder.parent.name, counting_s, cluster, jobs, sorted(events, key=lambda event: event.time))
 
 
 def _began_by_snapshots(text: str) -> dict[int | str, int]:
@@ -241,13 +245,17 @@ def _raw_of(word: str) -> tuple[str, int]:
     return label, int(label) if label.isdigit() else NOT_GIVEN
 
 
+def _stamp_s(text: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
 def _events(text: str) -> Iterator[Event]:
     cycle: Cycle | None = None
     for line in text.splitlines():
         stamped = _TIME.match(line)
         if not stamped:
             continue
-        time = datetime.fromisoformat(stamped[1]).replace(tzinfo=UTC).timestamp()
+        time = _stamp_s(stamped[1])
         said = stamped[2]
         if said.endswith("_attempt_backfill: beginning"):
             cycle = Cycle(time)

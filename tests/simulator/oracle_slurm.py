@@ -102,6 +102,8 @@ def _by_runs(usable: Mapping[int, int], weights: list[tuple[int, int]], wish: Wi
                 break
             if len(taken) >= wish.max_nodes:
                 return {}
+            if place > best[0] and nodes_left == 1 and usable[place] < cpus_left:
+                break
             kept = max(nodes_left - 1, 0)
             taken[place] = usable[place] if wish.exclusive else min(usable[place], max(cpus_left - kept, 1))
             nodes_left -= 1

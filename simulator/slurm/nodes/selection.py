@@ -261,6 +261,9 @@ def _take_runs(jobs, scratch, count, job, whole):
                 break
             if chosen >= jobs.max_nodes[job]:
                 return 0
+            # one further node may be enough, and then it need not be the next one
+            if k > begin and nodes_left == 1 and usable[listed[k]] < cpus_left:
+                break
             cut = usable[listed[k]]
             if not whole:
                 cut = min(cut, max(cpus_left - max(nodes_left - 1, 0), 1))

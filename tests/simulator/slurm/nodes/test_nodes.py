@@ -174,6 +174,19 @@ def test_nodes_of_a_job(case: str) -> None:
         assert engine.scratch.cpus[:chosen].tolist() == cpus
 
 
+def test_the_rest_goes_to_the_one_node_that_suffices() -> None:
+    """Recorded of a real Slurm: nodes have 1, 3 and 4 free CPUs, and 5 are wanted on two of them."""
+    asked = [Request(1, limit_s=60, min_nodes=2, max_nodes=2, tasks=5)]
+    engine = engine_of([*asked, *(Request(0, limit_s=60, tasks=tasks) for tasks in (4, 3, 1))])
+    for other, node in ((1, 0), (2, 1), (3, 2)):
+        engine.scratch.allowed[:] = np.arange(4) == node
+        begin_job(engine, other, 0, choose_nodes(engine, engine.free, other, 0), 0)
+    engine.scratch.allowed[:] = True
+    chosen = choose_nodes(engine, engine.free, 0, 0)
+    assert engine.scratch.chosen[:chosen].tolist() == [1, 3]
+    assert engine.scratch.cpus[:chosen].tolist() == [1, 4]
+
+
 # suspended: Jobs that are suspended for others.
 
 
