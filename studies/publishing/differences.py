@@ -67,7 +67,9 @@ def differences_table(system: PaperSystem) -> str:
     rows = [[part.part, part.paper, part.here] for part in system.parts if not part.same]
     equal = [part for part in system.parts if part.same]
     lines = [f"* {part.part}: {part.paper}" + ("" if part.here == "the same" else f". {part.here}") for part in equal]
-    return "\n".join([markdown(["part", "the paper", "here"], rows), *(["", "As the paper:", "", *lines] if lines else [])])
+    return "\n".join(
+        [markdown(["part", "the paper", "here"], rows), *(["", "As the paper:", "", *lines] if lines else [])]
+    )
 
 
 def with_differences(page: str, systems: list[PaperSystem]) -> str:
