@@ -21,7 +21,6 @@ AGAIN = "## Errors"
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<printed>.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
-
 def run_cell(code: str, namespace: dict[str, Any]) -> tuple[str, str | None]:
     """(what is printed, the value of a last line that is an expression, as a notebook shows it)."""
     tree = ast.parse(code)
