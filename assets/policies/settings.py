@@ -63,7 +63,7 @@ class TrainingSettings(BaseModel):
     cluster: Annotated[str | None, Option(metavar="NAME")] = Field(
         default=None,
         description="Train and judge an order under Slurm, in the place of its priority, on the nodes of this cluster "
-        "(clusters/NAME.toml, docs/guides/your-slurm.md). It takes longer.",
+        "(clusters/NAME.toml, docs/guides/your-scheduler.md). It takes longer.",
     )
     window_jobs: Annotated[int, Option(least=8, default="512")] = Field(
         default=512,

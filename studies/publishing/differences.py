@@ -63,9 +63,13 @@ def value_at(path: str) -> Any:
 
 
 def differences_table(system: PaperSystem) -> str:
-    """The table of a system."""
-    rows = [[part.part, part.paper, part.here, "no" if part.same else "yes"] for part in system.parts]
-    return markdown(["part", "the paper", "here", "differs"], rows)
+    """The table of what differs, and a list of what does not."""
+    rows = [[part.part, part.paper, part.here] for part in system.parts if not part.same]
+    equal = [part for part in system.parts if part.same]
+    lines = [f"* {part.part}: {part.paper}" + ("" if part.here == "the same" else f". {part.here}") for part in equal]
+    return "\n".join(
+        [markdown(["part", "the paper", "here"], rows), *(["", "As the paper:", "", *lines] if lines else [])]
+    )
 
 
 def with_differences(page: str, systems: list[PaperSystem]) -> str:

@@ -8,7 +8,6 @@ import contextlib
 import io
 import json
 import re
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,6 @@ NEEDS_MODELS = "## Ask the warehouse"
 AGAIN = "## Errors"
 """From this one on, not any more."""
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<printed>.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-
-
-OPTIONAL = ("pandas", "sb3_contrib")
-"""Packages that a block may import and an installation may lack."""
-
-
-def needs(code: str) -> list[str]:
-    """Of these packages those that a block imports."""
-    return [name for name in OPTIONAL if re.search(rf"^(?:import|from) {name}\b", code, re.MULTILINE)]
 
 
 def run_cell(code: str, namespace: dict[str, Any]) -> tuple[str, str | None]:
@@ -68,8 +58,6 @@ def write_guide() -> None:
     namespace: dict[str, Any] = {}
 
     def with_output(match: re.Match[str]) -> str:
-        if any(find_spec(name) is None for name in needs(match["code"])):
-            return match[0]
         printed, _ = run_cell(match["code"], namespace)
         return f"```python\n{match['code']}```\n" + (f"\n```text\n{printed}```\n" if printed else "")
 

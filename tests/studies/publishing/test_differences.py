@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from studies.publishing.differences import (
@@ -43,9 +45,11 @@ def test_the_page_has_the_lines_of_the_file() -> None:
         assert with_differences(text, SYSTEMS) == text, f"{page.name}: python -m studies results --pages writes it"
 
 
-def test_a_part_that_differs_is_said_to() -> None:
+def test_a_part_that_differs_is_in_the_table_and_another_in_the_list() -> None:
     system = SYSTEMS[0]
-    rows = differences_table(system).splitlines()[2:]
-    assert [row.rstrip("| ").endswith("no") for row in rows] == [part.same for part in system.parts]
+    table, _, equal = differences_table(system).partition("As the paper:")
+    named = [row.split(" | ")[0].strip("| ") for row in table.strip().splitlines()[2:]]
+    assert named == [part.part for part in system.parts if not part.same]
+    assert re.findall(r"^\* (.+?): ", equal, re.MULTILINE) == [part.part for part in system.parts if part.same]
     with pytest.raises(KeyError):
         with_differences("<!-- differences: DeepRM -->\n\n<!-- end -->", SYSTEMS)
