@@ -1,4 +1,4 @@
-"""Tests of assets/policies: plots, population, population_plots, priority_key, training, trajectory_filter,
+"""Tests of assets/policies: held_out, plots, population, priority_key, training, trajectory_filter,
 verdicts."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from assets.policies.population import (
     population,
     stop_rows,
 )
-from assets.policies.population_plots import lineage
+from assets.policies.plots import lineage
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from assets.policies.verdicts import (
     BOUNDED_KEY,
@@ -141,7 +141,7 @@ def test_stops_of_workers_are_rows() -> None:
     assert stop_rows("mine", {}).height == 0
 
 
-# population_plots: The tree of a population is drawn as its rows say.
+# plots: The tree of a population is drawn as its rows say.
 
 
 def test_a_population_of_which_nobody_was_chosen_is_drawn() -> None:
