@@ -81,7 +81,7 @@ def seen_learning(setup: TrainingSetup, curves: HeldOutCurves, policies: list[Ju
         windows,
         {name: setup.arena.costs(name, windows) for name in ("FCFS", *FIXED)},
         {policy.seed: policy.costs for policy in policies},
-        {policy.seed: curves.of_kept(policy.trained, policy.seed) for policy in policies},
+        {policy.seed: curves.means(policy.seed) for policy in policies},
     )
 
 

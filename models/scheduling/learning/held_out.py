@@ -20,38 +20,44 @@ FloatArray = NDArray[np.float64]
 
 
 class WatchedLearner(Learner):
-    """A learner that also replays held-out windows. costs: of each window, from before the first epoch on, float64 (windows,) each."""
+    """A learner that replays held-out windows before the first epoch, and whenever its policy becomes the one to keep.
+
+    costs: what each window costs under the policy that would be kept, from epoch 0 on, float64 (windows,) each.
+    """
 
     def __init__(
         self, arena: Arena, options: PPOOptions, seed: int, start: KernelWeights | None, held_out: Windows
     ) -> None:
         super().__init__(arena, options, seed, start)
-        self._held_out = held_out
+        self._held_out, self._least = held_out, np.inf
         # what is learned before is validated before the first epoch, too
         self.costs: list[FloatArray] = [] if start is not None else [super().validate(held_out)]
 
     def validate(self, windows: Windows) -> FloatArray:
-        """As that of a learner. Replays the held-out windows, too."""
-        self.costs.append(super().validate(self._held_out))
-        return super().validate(windows)
+        """As that of a learner."""
+        chosen_by = super().validate(windows)
+        cost = float(chosen_by.mean())
+        self.costs.append(super().validate(self._held_out) if cost < self._least else self.costs[-1])
+        self._least = min(cost, self._least)
+        return chosen_by
 
     def to_state(self) -> dict[str, Any]:
         """As that of a learner, with the costs so far."""
         import torch
 
-        return super().to_state() | {"held_out": torch.from_numpy(np.array(self.costs))}
+        return super().to_state() | {"held_out": torch.from_numpy(np.array(self.costs)), "least": self._least}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """The inverse of `to_state`."""
         super().load_state(state)
-        self.costs = list(state["held_out"].numpy())
+        self.costs, self._least = list(state["held_out"].numpy()), state["least"]
 
 
 @dataclass(frozen=True)
 class HeldOutCurves:
     """Trains by PPO, as models.scheduling.learning.recipes.PPOTraining does, and keeps what each seed costs on the held-out windows.
 
-    costs: by seed, from epoch 0 on, what each window costs with the best choice every time, float64 (windows,) each.
+    costs: by seed, as those of a WatchedLearner.
     """
 
     held_out: Windows
@@ -72,14 +78,6 @@ class HeldOutCurves:
         self.costs[seed] = learner.costs
         return trained
 
-    def of_kept(self, policy: TrainedPolicy, seed: int) -> list[float]:
+    def means(self, seed: int) -> list[float]:
         """Mean cost of the policy that would be kept if training ended after each epoch, from epoch 0 on. Empty where it was not PPO."""
-        if seed not in self.costs:
-            return []
-        means = [float(costs.mean()) for costs in self.costs[seed]]
-        kept, least = [means[0]], np.inf
-        for report in policy.curve:
-            cost = np.inf if report.validation_cost is None else report.validation_cost
-            is_better, least = cost < least, min(cost, least)
-            kept.append(means[report.epoch] if is_better else kept[-1])
-        return kept
+        return [float(costs.mean()) for costs in self.costs.get(seed, ())]
