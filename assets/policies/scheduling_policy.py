@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -31,8 +32,21 @@ from assets.policies.trajectory_filter import trajectory_filter
 from models.scheduling.learning.held_out import HeldOutCurves
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.learning.training_run import JudgedPolicy
-from models.scheduling.options import PIPELINE_PPO, Recipe
+from models.scheduling.options import PIPELINE_PPO, PPOOptions, Recipe
 from warehouse import Warehouse
+
+
+def _usual(name: str) -> Any:
+    """A field of PPO with the value that the pipeline trains with."""
+    return Field(default=getattr(PIPELINE_PPO, name), description=PPOOptions.model_fields[name].description)
+
+
+class PipelinePPOConfig(PPOConfig):
+    epochs: int = _usual("epochs")
+    filtered_epochs: int = _usual("filtered_epochs")
+    trajectories: int = _usual("trajectories")
+    siblings: int = _usual("siblings")
+    policy_rate: float = _usual("policy_rate")
 
 
 class SchedulingPolicyConfig(TaskConfig):
@@ -43,7 +57,7 @@ class SchedulingPolicyConfig(TaskConfig):
     start: str = text_field(Recipe, "start", default="nothing")
     cautious: bool = Field(default=True, description="Keep what it starts from unless the best epoch dominates it")
     accept_trade: bool = Field(default=False, description="Also take a policy that trades, against start and champion")
-    ppo: PPOConfig = PPOConfig(**PIPELINE_PPO.model_dump())
+    ppo: PipelinePPOConfig = PipelinePPOConfig()
     evolution: EvolutionConfig = EvolutionConfig()
     imitation: ImitationConfig = ImitationConfig()
     hindsight: HindsightConfig = HindsightConfig()

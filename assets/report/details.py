@@ -172,11 +172,11 @@ def learning_section(warehouse: Warehouse, source: str) -> Section | None:
     seen = read_seen(warehouse, source)
     if seen is None:
         return None
-    columns = ("order", f"mean {seen.goal}", "minus FCFS", f"minus {seen.best_fixed}, the best heuristic")
+    columns = ("order", _goal(seen), "minus FCFS", f"minus {seen.best_fixed}, the best heuristic")
     rows = [[f"learned, seed {seed}", *_beside(seen, costs)] for seed, costs in seen.learned.items()]
     rows.append(["learned, all seeds", *_beside(seen, seen.all_seeds)])
     rows += [[name, *_beside(seen, costs)] for name, costs in seen.fixed.items()]
-    blocks: list[Block] = [learning_sentences(seen, source), *_learning_chart(seen)]
+    blocks: list[Block] = [learning_sentences(seen), *_learning_chart(seen)]
     blocks.append(Table("On the held-out windows, with 95 % intervals of the differences", columns, rows))
     steady = steady_sentences(warehouse, source)
     return Section("How a policy was learned", [*blocks, *([steady] if steady else [])])
@@ -185,21 +185,23 @@ def learning_section(warehouse: Warehouse, source: str) -> Section | None:
 def learning_note(warehouse: Warehouse, source: str) -> str | None:
     """The section in a few lines, for the command line."""
     seen = read_seen(warehouse, source)
-    return None if seen is None else f"{learning_sentences(seen, source)} {steady_sentences(warehouse, source)}".strip()
+    return None if seen is None else f"{learning_sentences(seen)} {steady_sentences(warehouse, source)}".strip()
 
 
-def learning_sentences(seen: SeenLearning, source: str) -> str:
-    """What was trained, and how far it came on the held-out windows."""
-    best, seeds = seen.best_fixed, len(seen.learned)
-    fixed = {name: float(seen.fixed[name].mean()) for name in ("FCFS", best)}
+def learning_sentences(seen: SeenLearning) -> str:
+    """How far the training came on the held-out windows."""
+    best, seeds, goal = seen.best_fixed, len(seen.learned), _goal(seen)
     begun = [curve[0] for curve in seen.curves.values() if curve]
-    came = f"from {np.mean(begun):.1f} to " if begun else "to "
+    came = f"{np.mean(begun):.1f} with random weights, " if begun else ""
     return (
-        f"{seen.method.upper()} learned an order on {seeds} seeds, and every window began on an empty cluster. On {len(seen.windows)} windows "
-        f"of later jobs its {seen.goal} went {came}{seen.all_seeds.mean():.1f}. FCFS has {fixed['FCFS']:.1f}, and the best heuristic, "
-        f"{best}, has {fixed[best]:.1f}. {len(seen.better_than_fcfs)} of {seeds} seeds are better than FCFS, and "
-        f"{len(seen.reaching_best)} of {seeds} have no significant difference from {best}, or are better."
+        f"{goal} on {len(seen.windows)} windows of later jobs: {came}{seen.all_seeds.mean():.1f} after training ({seen.method.upper()}), "
+        f"FCFS {seen.fixed['FCFS'].mean():.1f}, best heuristic {seen.fixed[best].mean():.1f} ({best}). Of {seeds} seeds, "
+        f"{len(seen.better_than_fcfs)} are better than FCFS, and {len(seen.reaching_best)} are not worse than {best}, with 95 % intervals."
     )
+
+
+def _goal(seen: SeenLearning) -> str:
+    return "Bounded slowdown" if seen.goal == "bsld" else f"The goal {seen.goal}"
 
 
 def steady_sentences(warehouse: Warehouse, source: str) -> str:
@@ -214,15 +216,15 @@ def steady_sentences(warehouse: Warehouse, source: str) -> str:
     by_lot = row["random_orders_as_good"]
     chance = "" if by_lot is None else f" {share(by_lot)} of random orders do as well."
     text = (
-        f"In the steady state, a replay of the whole log, the champion's verdict over FCFS with EASY is: {row['verdict']}. "
-        f"Bounded slowdown is {row['bounded_slowdown_ratio']:.2f} of that of FCFS, and mean wait {row['wait_ratio']:.2f}.{chance}"
+        f"In the steady state, a replay of the whole log: {row['verdict']} over FCFS with EASY. "
+        f"Bounded slowdown {row['bounded_slowdown_ratio']:.2f} and mean wait {row['wait_ratio']:.2f} of those of FCFS.{chance}"
     )
     if plain_word(row["verdict"]) == DOMINATES:
         return text
     low, high = row["typical_slowdown_low"], row["typical_slowdown_high"]
     if low is not None and high is not None:
-        text += f" In the typical block of jobs, a gain of {share(1 - math.sqrt(low / high))} would have been confirmed."
-    return f"{text} To try: a longer log, or `tracehouse train {source}`, which learns in the steady state."
+        text += f" A gain of {share(1 - math.sqrt(low / high))} in the typical block would have been confirmed."
+    return f"{text} To try: a longer log, or tracehouse train {source}, which learns in the steady state."
 
 
 def _beside(seen: SeenLearning, costs: FloatArray) -> list[str]:
@@ -247,5 +249,7 @@ def _learning_chart(seen: SeenLearning) -> list[Block]:
     }
     for name in ("FCFS", seen.best_fixed):
         lines[name] = [float(seen.fixed[name].mean())] * curves.shape[1]
-    caption = "What the policy costs on held-out windows that would be kept if training ended after an epoch. Less is better"
-    return [Chart("learning", caption, charts.by_epoch(lines, f"mean {seen.goal}"))]
+    caption = (
+        "What the policy costs on held-out windows that would be kept if training ended after an epoch. Less is better"
+    )
+    return [Chart("learning", caption, charts.by_epoch(lines, _goal(seen)))]
