@@ -171,6 +171,8 @@ def test_commands_run(home: Home, document: str, command: str, tmp_path: Path, m
         assert run_in(home, tmp_path, ["backup", arguments[1]], monkeypatch).exit_code == 0
     # an ingest adds a source, and a restore needs an empty home: not in the shared one
     own = Home(tmp_path / "home") if arguments[0] in ("ingest", "restore") else home
+    if arguments[0] == "restore":
+        shutil.rmtree(own.folder)
     done = run_in(own, tmp_path, arguments, monkeypatch)
     assert done.exit_code == 0, f"{document}: {command}: {done.stderr}"
 

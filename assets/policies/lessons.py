@@ -1,11 +1,27 @@
 """What the pipeline trains policies with: the split of `tracehouse train`, and the windows of the trajectory filter."""
 
+from dataclasses import replace
+
 from assets.common.trace import Trace, load_trained_trace
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from models.scheduling.arena import Windows
 from models.scheduling.learning.training import Lessons
 from models.scheduling.learning.training_run import Split
 from warehouse import Warehouse
+
+CHOOSING_WINDOWS, HELD_OUT_WINDOWS = 100, 100
+"""Windows that choose the epoch, and later ones on which the training is shown."""
+
+
+def window_setup(warehouse: Warehouse, source: str, task: PolicyTask) -> TrainingSetup:
+    """The setup by RLScheduler's protocol: every window begins on an empty cluster. The jobs to learn from and to choose by choose the
+    epoch. Jobs that neither this training nor that of run times is open to judge. Errors as those of `filtered_setup`."""
+    setup = filtered_setup(warehouse, source, task)
+    length, jobs = setup.lessons.windows.jobs, setup.trace.rows.height
+    first = max(setup.trained_jobs, setup.trace.test_position or 0)
+    chosen = Windows.spread(0, setup.lessons.validation.scored.stop, length, CHOOSING_WINDOWS)
+    held_out = Windows.spread(min(first, jobs - length), jobs, length, HELD_OUT_WINDOWS)
+    return replace(setup, lessons=replace(setup.lessons, validation=chosen, after=None), judging=held_out)
 
 
 def filtered_setup(warehouse: Warehouse, source: str, task: PolicyTask) -> TrainingSetup:

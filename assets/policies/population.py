@@ -12,7 +12,7 @@ from assets.ingest.core_jobs import jobs
 from assets.policies.adoption import adopt
 from assets.policies.config import PPOConfig, TaskConfig, task_of
 from assets.policies.lessons import filtered_setup
-from assets.policies.population_plots import lineage
+from assets.policies.plots import lineage
 from assets.policies.trajectory_filter import trajectory_filter
 from assets.policies.workers import WorkersConfig, checkpoint_file, on_workers
 from models.scheduling.options import PopulationOptions, PPOOptions, Recipe

@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -24,24 +25,39 @@ from assets.policies.config import (
     task_of,
     text_field,
 )
-from assets.policies.lessons import filtered_setup
+from assets.policies.held_out import seen_learning, store_seen
+from assets.policies.lessons import window_setup
 from assets.policies.training import TrainingSetup
 from assets.policies.trajectory_filter import trajectory_filter
+from models.scheduling.learning.held_out import HeldOutCurves
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.learning.training_run import JudgedPolicy
-from models.scheduling.options import Recipe
+from models.scheduling.options import PIPELINE_PPO, PPOOptions, Recipe
 from warehouse import Warehouse
+
+
+def _usual(name: str) -> Any:
+    """A field of PPO with the value that the pipeline trains with."""
+    return Field(default=getattr(PIPELINE_PPO, name), description=PPOOptions.model_fields[name].description)
+
+
+class PipelinePPOConfig(PPOConfig):
+    epochs: int = _usual("epochs")
+    filtered_epochs: int = _usual("filtered_epochs")
+    trajectories: int = _usual("trajectories")
+    siblings: int = _usual("siblings")
+    policy_rate: float = _usual("policy_rate")
 
 
 class SchedulingPolicyConfig(TaskConfig):
     seeds: list[int] = Field(
-        default=[1, 2, 3], min_length=1, description="Training seeds; one policy is trained per seed"
+        default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds; one policy is trained per seed"
     )
     method: str = text_field(Recipe, "method")
-    start: str = text_field(Recipe, "start")
+    start: str = text_field(Recipe, "start", default="nothing")
     cautious: bool = Field(default=True, description="Keep what it starts from unless the best epoch dominates it")
     accept_trade: bool = Field(default=False, description="Also take a policy that trades, against start and champion")
-    ppo: PPOConfig = PPOConfig()
+    ppo: PipelinePPOConfig = PipelinePPOConfig()
     evolution: EvolutionConfig = EvolutionConfig()
     imitation: ImitationConfig = ImitationConfig()
     hindsight: HindsightConfig = HindsightConfig()
@@ -63,15 +79,18 @@ class SchedulingPolicyConfig(TaskConfig):
 def scheduling_policy(
     context: dg.AssetExecutionContext, config: SchedulingPolicyConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """A kernel network per seed, trained on windows of the training part. Later jobs of that part choose epoch and seed; on the
-    newest jobs of that part the best seed challenges the champion, and takes over only if it dominates beyond chance."""
+    """A kernel network per seed, trained from random weights on windows of the training part that begin on an empty cluster. Windows of
+    that part choose epoch and seed. On its newest jobs, in a replay of the log, the best seed challenges the champion, and takes over only
+    if it dominates beyond chance. Windows of later jobs show how the training went, beside heuristics."""
 
     source = context.partition_key
-    setup = filtered_setup(warehouse, source, task_of(config))
+    setup = window_setup(warehouse, source, task_of(config))
     if len(setup.lessons.filtered) == 0:
         context.log.warning("no window lies inside the filter's range: training takes all windows from the start")
-    policies = _train(context, setup, config.recipe(), config.seeds)
+    curves = HeldOutCurves(setup.judging)
+    policies = _train(context, setup, config.recipe(), config.seeds, curves)
     rows, events, happened = adopt(warehouse, setup, policies, config.accept_trade)
+    store_seen(warehouse, source, seen_learning(setup, curves, policies), policies)
     context.log.info(happened)
     for seed in config.seeds:
         _checkpoint_of(source, seed).unlink(missing_ok=True)
@@ -88,9 +107,9 @@ def scheduling_policy(
 
 
 def _train(
-    context: dg.AssetExecutionContext, setup: TrainingSetup, recipe: Recipe, seeds: list[int]
+    context: dg.AssetExecutionContext, setup: TrainingSetup, recipe: Recipe, seeds: list[int], curves: HeldOutCurves
 ) -> list[JudgedPolicy]:
-    """A policy per seed."""
+    """A policy per seed. curves: takes what each costs on held-out windows."""
     source, policies = setup.trace.source, []
     with progress_bar(f"training {len(seeds)} policies for {source}", recipe.epochs * len(seeds)) as bar:
 
@@ -101,7 +120,7 @@ def _train(
                 seen = {f"validation cost, seed {seed}": report.validation_cost, f"epoch, seed {seed}": report.epoch}
                 context.log_event(dg.AssetObservation(context.asset_key, partition=source, metadata=seen))
 
-        for policy in setup.train(recipe, seeds, on_epoch, partial(_checkpoint_of, source), side_by_side=True):
+        for policy in setup.train(recipe, seeds, on_epoch, partial(_checkpoint_of, source), curves):
             trained = policy.trained
             policies.append(policy)
             context.log.info(f"seed {policy.seed}: best epoch {trained.best_epoch}, {trained.validation_cost:.2f}")

@@ -1,18 +1,24 @@
-"""The last section of the report: where the numbers come from, and all of them, for those who want to know."""
+"""The last sections of the report: how a policy was learned, and where the numbers come from, for those who want to know."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from assets.evaluation.random_orders import stored_cloud, with_share_as_good
+from assets.policies.held_out import FloatArray, SeenLearning, read_seen
 from assets.replay.limits.unhonoured import origin_words
 from assets.report.changes import full_name, lot_name, lot_range
 from assets.report.comparison import Comparison
 from assets.report.logged import LoggedSystem
-from assets.report.page import Block, Bullets, Heading, Section, Table, TermList
+from assets.report.look import charts
+from assets.report.page import Block, Bullets, Chart, Heading, Section, Table, TermList
 from assets.report.words import NAMES_EXPLAINED, amount, count, duration_text, share, size_names
-from models.judging.verdict import NOBODY_PAYS_MORE, VERDICT_MEANING
+from models.judging.verdict import DOMINATES, NOBODY_PAYS_MORE, VERDICT_MEANING, plain_word
+from models.scheduling.comparison import Difference
 from simulator.metrics.metrics import SEMANTICS
 from warehouse import Warehouse
 
@@ -159,3 +165,91 @@ def _predictors(predictors: list[dict[str, Any]]) -> list[Block]:
         Heading("How well run times are predicted"),
         Table(caption, ("predictor", "median error", "mean error", "jobs that ran longer"), rows),
     ]
+
+
+def learning_section(warehouse: Warehouse, source: str) -> Section | None:
+    """How training went on held-out windows, beside heuristics, and the verdict in the steady state. None where nothing is stored."""
+    seen = read_seen(warehouse, source)
+    if seen is None:
+        return None
+    columns = ("order", _goal(seen), "minus FCFS", f"minus {seen.best_fixed}, the best heuristic")
+    rows = [[f"learned, seed {seed}", *_beside(seen, costs)] for seed, costs in seen.learned.items()]
+    rows.append(["learned, all seeds", *_beside(seen, seen.all_seeds)])
+    rows += [[name, *_beside(seen, costs)] for name, costs in seen.fixed.items()]
+    blocks: list[Block] = [learning_sentences(seen), *_learning_chart(seen)]
+    blocks.append(Table("On the held-out windows, with 95 % intervals of the differences", columns, rows))
+    steady = steady_sentences(warehouse, source)
+    return Section("How a policy was learned", [*blocks, *([steady] if steady else [])])
+
+
+def learning_note(warehouse: Warehouse, source: str) -> str | None:
+    """The section in a few lines, for the command line."""
+    seen = read_seen(warehouse, source)
+    return None if seen is None else f"{learning_sentences(seen)} {steady_sentences(warehouse, source)}".strip()
+
+
+def learning_sentences(seen: SeenLearning) -> str:
+    """How far the training came on the held-out windows."""
+    best, seeds, goal = seen.best_fixed, len(seen.learned), _goal(seen)
+    begun = [curve[0] for curve in seen.curves.values() if curve]
+    came = f"{np.mean(begun):.1f} with random weights, " if begun else ""
+    return (
+        f"{goal} on {len(seen.windows)} windows of later jobs: {came}{seen.all_seeds.mean():.1f} after training ({seen.method.upper()}), "
+        f"FCFS {seen.fixed['FCFS'].mean():.1f}, best heuristic {seen.fixed[best].mean():.1f} ({best}). Of {seeds} seeds, "
+        f"{len(seen.better_than_fcfs)} are better than FCFS, and {len(seen.reaching_best)} are not worse than {best}, with 95 % intervals."
+    )
+
+
+def _goal(seen: SeenLearning) -> str:
+    return "Bounded slowdown" if seen.goal == "bsld" else f"The goal {seen.goal}"
+
+
+def steady_sentences(warehouse: Warehouse, source: str) -> str:
+    """The verdict on the champion in a replay of the whole log, and where it is not confirmed, which effect would have been. Empty before
+    it was replayed."""
+    with warehouse.read() as connection:
+        scores = connection.sql("FROM replay.period_scores WHERE source = $source", params={"source": source}).pl()
+    learned = scores.filter(policy="learned")
+    if learned.is_empty():
+        return ""
+    row = with_share_as_good(learned, stored_cloud(scores)).row(0, named=True)
+    by_lot = row["random_orders_as_good"]
+    chance = "" if by_lot is None else f" {share(by_lot)} of random orders do as well."
+    text = (
+        f"In the steady state, a replay of the whole log: {row['verdict']} over FCFS with EASY. "
+        f"Bounded slowdown {row['bounded_slowdown_ratio']:.2f} and mean wait {row['wait_ratio']:.2f} of those of FCFS.{chance}"
+    )
+    if plain_word(row["verdict"]) == DOMINATES:
+        return text
+    low, high = row["typical_slowdown_low"], row["typical_slowdown_high"]
+    if low is not None and high is not None:
+        text += f" A gain of {share(1 - math.sqrt(low / high))} in the typical block would have been confirmed."
+    return f"{text} To try: a longer log, or tracehouse train {source}, which learns in the steady state."
+
+
+def _beside(seen: SeenLearning, costs: FloatArray) -> list[str]:
+    rivals = ("FCFS", seen.best_fixed)
+    return [f"{costs.mean():.2f}", *(_difference(seen.beside(costs, rival)) for rival in rivals)]
+
+
+def _difference(apart: Difference) -> str:
+    if apart.low is None or apart.high is None:
+        return f"{apart.mean:+.2f}"
+    return f"{apart.mean:+.2f} ({apart.low:+.2f} to {apart.high:+.2f})"
+
+
+def _learning_chart(seen: SeenLearning) -> list[Block]:
+    curves = np.array(list(seen.curves.values()))
+    if not curves.size:
+        return []
+    lines = {
+        f"learned, mean of {len(curves)} seeds": curves.mean(axis=0).tolist(),
+        "best seed": curves.min(axis=0).tolist(),
+        "worst seed": curves.max(axis=0).tolist(),
+    }
+    for name in ("FCFS", seen.best_fixed):
+        lines[name] = [float(seen.fixed[name].mean())] * curves.shape[1]
+    caption = (
+        "What the policy costs on held-out windows that would be kept if training ended after an epoch. Less is better"
+    )
+    return [Chart("learning", caption, charts.by_epoch(lines, _goal(seen)))]

@@ -19,7 +19,7 @@ from assets.replay.own.wait_causes import WaitCauses, limit_words
 from assets.replay.settings import OWN_SCHEDULERS
 from assets.report.changes import changes_section, lot_name, lot_range
 from assets.report.comparison import Comparison, Scheduler, read_comparison
-from assets.report.details import details_section, read_details
+from assets.report.details import details_section, learning_note, learning_section, read_details
 from assets.report.happened import happened_section
 from assets.report.logged import LoggedSystem, read_logged
 from assets.report.nodes import nodes_section
@@ -59,14 +59,17 @@ def render_report(warehouse: Warehouse, source: str, created: datetime, period: 
         requests_section(warehouse, source) if period is None else None,
         None if alternatives is None else alternatives_section(alternatives),
     )
+    learning = learning_section(warehouse, source) if period is None else None
     sections = [
         summary.section(),
         happened_section(logged),
         *(each for each in of_whole_log if each is not None),
         changes_section(comparison, logged.extent.cluster_procs),
+        *([learning] if learning is not None else []),
         details_section(logged, comparison, read_details(warehouse, source)),
     ]
     data = as_data(logged, comparison, summary, created) | answer(logged, comparison, summary, causes, alternatives)
+    data |= {"note": (learning_note(warehouse, source) or data["note"]) if period is None else data["note"]}
     title, subtitle = source, logged.extent.description
     if period is not None:
         title, subtitle = f"{source}, {period.name}", f"Jobs submitted in {period.words}"

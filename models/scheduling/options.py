@@ -113,6 +113,11 @@ PAPER_PPO = PPOOptions(
 of 1e-3 is that of the critic."""
 
 
+PIPELINE_PPO = PPOOptions(epochs=40, filtered_epochs=30, trajectories=32, siblings=8, policy_rate=3e-3)
+"""What the pipeline trains with, from random weights, on windows that begin on an empty cluster. `python -m studies learning` shows
+other settings."""
+
+
 AGENT_PPO = PPOOptions(
     layout="picking", reward="waiting", horizon_s=20_000.0, baseline="critic", siblings=1, policy_rate=3e-3
 )

@@ -33,7 +33,7 @@ OF_OTHER_LOGS = (
     "experiments.rlschert", "experiments.rlschert_comparisons", "experiments.rlschert_curves", "experiments.rlschert_jobs",
     "experiments.rlschert_holes", "replay.placements", "replay.placed_jobs",
     "experiments.topology", "policies.population", "policies.worker_iterations", "replay.configurations",
-    "experiments.window_costs", "experiments.comparisons", "experiments.policies", "experiments.curves", "experiments.verdicts",
+    "experiments.comparisons", "experiments.policies", "experiments.verdicts",
 )  # fmt: skip
 """Tables that stay empty: the tiny source is a sound SWF log, and experiments run when somebody asks."""
 
@@ -45,8 +45,7 @@ def test_the_run_prints_what_happened_what_would_change_and_what_to_do_next(run_
         r"^ *mean wait +change +started within 1 h +grade +verdict  scheduler$", run_once.printed, re.MULTILINE
     )
     assert re.search(r"none +baseline  EASY with requested times$", run_once.printed, re.MULTILINE)
-    champion = run_once.tables()["policies.scheduling_policies"].filter(pl.col("champion")).row(0, named=True)
-    assert ("Nothing was learned" in run_once.printed) == (champion["best_epoch"] == 0)
+    assert "windows of later jobs" in run_once.printed
     assert str(run_once.database) in run_once.printed
     assert "Next:" in run_once.printed
 

@@ -119,6 +119,14 @@ def shares_used(percent: Sequence[float]) -> Figure:
     return Figure([panel], "time used, % of the time requested", range(end + 1), names, -0.5, end + 0.5, sets)
 
 
+def by_epoch(values: Values, y_title: str) -> Figure:
+    """Lines over the epochs of a training, from 0 on."""
+    epochs = max(map(len, values.values()))
+    ticks: list[list[Tick]] = [[(at, number(at)) for at in round_ticks(epochs - 1, most)] for most in (8, 4)]
+    names = [f"epoch {epoch}" for epoch in range(epochs)]
+    return Figure([ChartPanel(y_title, _series(values), "line")], "epoch", range(epochs), names, 0, epochs - 1, ticks)
+
+
 def _series(values: Values) -> list[Series]:
     return [
         Series(name, y, OTHER if name.startswith("all other") else LINE_COLOURS[k % len(LINE_COLOURS)])

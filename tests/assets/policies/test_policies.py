@@ -18,7 +18,7 @@ from assets.policies import agents as module
 from assets.policies.adoption import AGENT_CARD, POLICY_CARD, adopt, lesson_of_champion
 from assets.policies.agents import AgentTrainingConfig, agents, lessons_of_champions
 from assets.policies.config import PPOConfig, TaskConfig, task_of
-from assets.policies.lessons import filtered_setup, lessons_of
+from assets.policies.lessons import lessons_of, window_setup
 from assets.policies.registry import Candidate, champion_agent, learned_policies, promote
 from assets.policies.scheduling_policy import SchedulingPolicyConfig
 from assets.policies.settings import TrainingSettings, seeds_of
@@ -28,7 +28,7 @@ from models.scheduling.goals import parse_goal
 from models.scheduling.learning.recipes import rule_network
 from models.scheduling.learning.training import TrainedPolicy
 from models.scheduling.learning.training_run import JudgedPolicy
-from models.scheduling.options import AGENT_PPO, PPOOptions, Recipe
+from models.scheduling.options import AGENT_PPO, PIPELINE_PPO, PPOOptions, Recipe
 from models.scheduling.policy_file import agent_from_bytes, policy_from_bytes, policy_to_bytes
 from simulator.policies.agents import NETWORK, parse_agent
 from simulator.policies.network import KernelWeights
@@ -233,7 +233,7 @@ def test_other_words_are_refused() -> None:
 
 def test_the_nightly_recipe_is_the_default_one() -> None:
     config = SchedulingPolicyConfig()
-    assert config.recipe() == Recipe() and type(config.recipe().ppo) is PPOOptions
+    assert config.recipe() == Recipe(start="nothing", ppo=PIPELINE_PPO) and type(config.recipe().ppo) is PPOOptions
     assert SchedulingPolicyConfig(method="evolution", start="best").recipe().method == "evolution"
 
 
@@ -302,7 +302,7 @@ def test_the_same_windows_and_seed_give_the_stored_file(warehouse: Warehouse) ->
     """Byte for byte, whoever trains."""
     with warehouse.read() as connection:
         row = connection.sql("FROM policies.scheduling_policies WHERE seed = 2").pl().row(0, named=True)
-    setup = filtered_setup(warehouse, SOURCE, PolicyTask(estimates="predicted"))
+    setup = window_setup(warehouse, SOURCE, PolicyTask(estimates="predicted"))
     config = SchedulingPolicyConfig(ppo={"epochs": 3, "filtered_epochs": 1, "trajectories": 8})  # type: ignore[arg-type]
     (policy,) = setup.train(config.recipe(), [2])
     card = setup.card(policy, POLICY_CARD, parameters=json.dumps(policy.trained.parameters))

@@ -1,4 +1,4 @@
-"""Tests of assets/policies: plots, population, population_plots, priority_key, training, trajectory_filter,
+"""Tests of assets/policies: held_out, plots, population, priority_key, training, trajectory_filter,
 verdicts."""
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from assets.common.plots import GREY, ORANGE
 from assets.common.trace import Trace, load_trace
 from assets.policies import plots
 from assets.policies import population as module
+from assets.policies.held_out import SeenLearning, read_seen, seen_learning, store_seen
+from assets.policies.plots import lineage
 from assets.policies.population import (
     MembersConfig,
     PopulationConfig,
@@ -26,7 +28,6 @@ from assets.policies.population import (
     population,
     stop_rows,
 )
-from assets.policies.population_plots import lineage
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from assets.policies.verdicts import (
     BOUNDED_KEY,
@@ -42,8 +43,9 @@ from models.judging.judge import beside_cloud, judge
 from models.judging.panel import Replayed, scored_after
 from models.judging.verdict import NO_DIFFERENCE
 from models.scheduling.arena import Windows
+from models.scheduling.learning.held_out import HeldOutCurves
 from models.scheduling.learning.training import Lessons
-from models.scheduling.options import EvolutionOptions, Recipe
+from models.scheduling.options import EvolutionOptions, PPOOptions, Recipe
 from models.scheduling.search.priority_key import PriorityKey, searched_jobs
 from models.scheduling.trajectory_filter import filter_trajectories
 from simulator.engine.replay import replay
@@ -51,6 +53,41 @@ from tests.assets.policies.one_worker import one_worker_here
 from tests.simulator.busy import random_weights
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse
+
+# held_out: What is stored of a training on held-out windows is read again as it was.
+
+
+FROM_NOTHING = Recipe(start="nothing", ppo=PPOOptions(epochs=2, trajectories=8))
+
+
+def test_what_was_seen_is_read_again_and_other_experiments_stay(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, busy_log(700, seed=3))
+    setup = _on_windows(load_trace(warehouse, "mine"))
+    curves = HeldOutCurves(setup.judging)
+    policies = list(setup.train(FROM_NOTHING, [1, 2], by_ppo=curves))
+    seen = seen_learning(setup, curves, policies)
+    assert read_seen(warehouse, "mine") is None
+    for _ in range(2):
+        store_seen(warehouse, "mine", seen, policies)
+    stored = read_seen(warehouse, "mine")
+    assert stored is not None and stored.curves == seen.curves and stored.best_fixed == seen.best_fixed
+    assert np.array_equal(stored.all_seeds, seen.all_seeds) and np.array_equal(stored.windows.first, seen.windows.first)
+    assert all(len(curve) == 3 and curve[-1] == seen.learned[seed].mean() for seed, curve in seen.curves.items())
+
+
+def test_seeds_are_better_where_their_whole_interval_is() -> None:
+    windows, rng = Windows(np.arange(0, 3000, 30), 30), np.random.default_rng(1)
+    fixed = {"FCFS": 10 + rng.random(100), "SJF": 5 + rng.random(100), "F1": 6 + rng.random(100)}
+    learned = {1: 5 + rng.random(100), 2: 9.99 + rng.random(100), 3: 4 + rng.random(100)}
+    seen = SeenLearning("bsld", "easy", "requested", "ppo", windows, fixed, learned, {})
+    assert (seen.best_fixed, seen.better_than_fcfs, seen.reaching_best) == ("SJF", [1, 3], [1, 3])
+
+
+def _on_windows(trace: Trace) -> TrainingSetup:
+    windows, length = Windows.spread(0, 300, 48, 50), 48
+    lessons = Lessons(windows, windows, Windows.spread(300, 360, length, 5), Windows.blocks(360, 420))
+    return TrainingSetup(trace, TASK, arena_of_task(trace, TASK), lessons, Windows.spread(420, 700, length, 10), 420)
+
 
 # plots: Figures of training are drawn from what the tables hold.
 
@@ -141,7 +178,7 @@ def test_stops_of_workers_are_rows() -> None:
     assert stop_rows("mine", {}).height == 0
 
 
-# population_plots: The tree of a population is drawn as its rows say.
+# plots: The tree of a population is drawn as its rows say.
 
 
 def test_a_population_of_which_nobody_was_chosen_is_drawn() -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from assets.common.storage import report_path
+from assets.policies.held_out import read_seen
 from assets.report import index
+from assets.report.details import learning_note
 from assets.report.happened import MOST_GROUPS, happened_section, size_rows, waste_blocks
 from assets.report.logged import read_logged
 from assets.report.look import charts
@@ -280,7 +282,10 @@ def test_a_name_of_a_log_ends_no_element() -> None:
 
 # render: The report of a source, from the warehouse of a finished run.
 
-SECTIONS = ("Summary", "What happened", "What too long requests cost", "What would change", "Details")
+SECTIONS = (
+    *("Summary", "What happened", "What too long requests cost", "What would change"),
+    *("How a policy was learned", "Details"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -321,6 +326,23 @@ def test_a_generated_log_has_no_grade_and_the_reason(page_of_render: str) -> Non
     changes = section(page_of_render, "what-would-change")
     assert "The log, whose waits no real cluster has seen" in changes and "What this log does not tell" in changes
     assert "Nothing was learned" in changes or "Learned policy" in changes
+
+
+def test_the_curve_of_the_training_stands_beside_heuristics_and_the_steady_state(
+    page_of_render: str, finished: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_home(monkeypatch, finished.folder)
+    seen = read_seen(Warehouse(finished.database), TINY_SOURCE)
+    assert seen is not None
+    learning = section(page_of_render, "how-a-policy-was-learned")
+    for rows in (seen.fixed, {f"learned, seed {seed}": costs for seed, costs in seen.learned.items()}):
+        for name, costs in rows.items():
+            assert re.search(rf">{name}</td><td[^>]*>{costs.mean():.2f}<", learning)
+    assert 'id="learning-1160"' in learning and f"({seen.best_fixed})" in learning
+    note = learning_note(Warehouse(finished.database), TINY_SOURCE)
+    assert note is not None and "In the steady state, a replay of the whole log: " in note
+    assert f"Of {len(seen.learned)} seeds, {len(seen.better_than_fcfs)} are better than FCFS" in note
+    assert summary_of_page(page_of_render)["note"] == note  # type: ignore[index]
 
 
 def test_the_table_has_the_scores_of_the_warehouse(page_of_render: str, finished: Home) -> None:
