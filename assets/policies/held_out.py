@@ -136,7 +136,8 @@ def _cost_rows(source: str, seen: SeenLearning) -> pl.DataFrame:
     """Rows of experiments.window_costs."""
     labels = {"experiment": EXPERIMENT, "rules": "standard", "backfill": seen.backfill, "goal": seen.goal}
     labels |= {"estimates": seen.estimates}
-    policies = [(name, None, None, costs) for name, costs in seen.fixed.items()]
+    policies: list[tuple[str, str | None, int | None, FloatArray]] = []
+    policies += [(name, None, None, costs) for name, costs in seen.fixed.items()]
     policies += [(seen.method, source, seed, costs) for seed, costs in seen.learned.items()]
     rows = [
         labels

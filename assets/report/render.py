@@ -8,12 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from assets.replay.own.alternatives import (
+    CANDIDATE,
     ORDER,
     RANDOM_ORDER,
     RANDOM_SETTING,
+    SETTING,
     Alternative,
     Alternatives,
-    alternatives_of,
+    stored_alternatives,
 )
 from assets.replay.own.wait_causes import WaitCauses, limit_words
 from assets.replay.settings import OWN_SCHEDULERS
@@ -25,12 +27,11 @@ from assets.report.logged import LoggedSystem, read_logged
 from assets.report.nodes import nodes_section
 from assets.report.page import Block, Section, Table, page
 from assets.report.period import ReportPeriod, logged_in_period
-from assets.report.summary import MOST_PAYERS_NAMED, Summary, as_data, summarise, waits_sentences
+from assets.report.summary import Summary, as_data, summarise, waits_sentences
 from assets.report.waiting import causes_of_log, requests_section, waiting_section
 from assets.report.words import change_text, count, duration_text, share
 from models.identification.rules import gate_words
 from models.judging.fidelity import FIGURE_WORDS, WITHIN
-from models.judging.verdict import payers_text
 from simulator.slurm.waiting.words import CAUSE_WORDS
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_found
@@ -51,7 +52,7 @@ def render_report(warehouse: Warehouse, source: str, created: datetime, period: 
     logged = read_logged(warehouse, source) if period is None else logged_in_period(warehouse, source, period)
     comparison = read_comparison(warehouse, source, period)
     causes = causes_of_log(warehouse, source) if period is None else None
-    alternatives = alternatives_of(warehouse, source) if period is None else None
+    alternatives = stored_alternatives(source) if period is None else None
     summary = summarise(logged, comparison, alternatives)
     of_whole_log = (
         nodes_section(warehouse, source) if period is None else None,
@@ -143,11 +144,11 @@ def changes_lines(comparison: Comparison, alternatives: Alternatives | None, adv
     """How far replays can be trusted, and what to change. advice: of the summary."""
     lines = [("Grade", _grade(comparison, alternatives)), ("Change", advice)]
     truth = None if alternatives is None else alternatives.truth
-    if alternatives is not None and truth is not None and alternatives.best_setting is not None:
+    if alternatives is not None and truth is not None and alternatives.setting is not None:
         before, after = duration_text(truth.before_s), duration_text(truth.after_s)
         text = (
             f"the generator, which knows the rule, goes from {before} to {after} with this change; the replays went from "
-            f"{duration_text(alternatives.present_s)} to {duration_text(alternatives.best_setting.wait_s)}, "
+            f"{duration_text(alternatives.present_s)} to {duration_text(alternatives.setting.wait_s)}, "
             f"{100 * (truth.error - 1):.0f} % off"
         )
         lines.append(("Truth", f"{text}{_promised(comparison)}."))
@@ -180,10 +181,6 @@ def _grade(comparison: Comparison, alternatives: Alternatives | None) -> str:
     )
 
 
-def _verdict(each: Alternative) -> str:
-    return str(each.judgement.verdict)
-
-
 def schedulers_data(comparison: Comparison, alternatives: Alternatives | None) -> dict[str, Any] | None:
     """The best schedulers, the present one and random orders: `about`, `columns` and `rows` of a table. None where none was tried."""
     if alternatives is not None:
@@ -191,7 +188,7 @@ def schedulers_data(comparison: Comparison, alternatives: Alternatives | None) -
         about = f"Orders in place of {present}'s own, on its nodes and under its limits, over the later {count(alternatives.jobs, 'job')}:"
         best = alternatives.of(ORDER)[:MOST_SCHEDULERS]
         rows = [[duration_text(alternatives.present_s), "", "baseline", f"{present} as it is configured"]]
-        ranked = [(each.wait_s, _row(each, alternatives, _verdict(each), each.name)) for each in best]
+        ranked = [(each.wait_s, _row(each, alternatives, each.verdict, each.name)) for each in best]
         lots = alternatives.of(RANDOM_ORDER)
         middle = lots[len(lots) // 2]
         spread = f"{duration_text(lots[0].wait_s)} to {duration_text(lots[-1].wait_s)}"
@@ -229,27 +226,41 @@ def _row(each: Alternative, alternatives: Alternatives, verdict: str, name: str)
 def alternatives_section(alternatives: Alternatives) -> Section:
     """All that was tried on the cluster's own nodes."""
     present = OWN_SCHEDULERS[alternatives.scheduler]
-    blocks: list[Block] = [
-        f"The whole log was replayed under the cluster's own {present}, once for each row. The rows are about the later "
-        f"{count(alternatives.jobs, 'job')}, whose mean wait is {duration_text(alternatives.present_s)} under the present settings. "
-        "Random settings change all weights by chance, and random orders set jobs back by lot: a change has to be better than these. "
-        "`tracehouse what-if` repeats each replay, and answers other questions."
+    first = [
+        [
+            each.name,
+            duration_text(each.wait_s),
+            change_text(each.wait_s, alternatives.first_s),
+            each.verdict or "none",
+            " ".join(each.edits),
+        ]
+        for each in alternatives.of(CANDIDATE)
     ]
-    rows = []
-    for kind in dict.fromkeys(each.kind for each in alternatives.tried):
-        for each in alternatives.of(kind):
-            is_random = kind in (RANDOM_SETTING, RANDOM_ORDER)
-            name = each.name if kind != RANDOM_ORDER else f"{int(each.name) // 3600} h"
-            rows.append(
-                [
-                    f"{kind}: {name.removeprefix('random ')}",
-                    duration_text(each.wait_s),
-                    change_text(each.wait_s, alternatives.present_s),
-                    "" if is_random else _verdict(each),
-                    "" if is_random else payers_text(each.judgement.verdict.payers, MOST_PAYERS_NAMED),
-                    " ".join(each.edits),
-                ]
-            )
-    columns = ("what is tried", "mean wait", "change", "verdict", "who pays", "lines")
-    blocks.append(Table("Other settings and orders", columns, rows, text_columns=(3, 4, 5)))
+    later = [
+        [
+            f"{kind}: {each.name.removeprefix('random ')}",
+            *_row(each, alternatives, each.verdict, each.payers),
+            " ".join(each.edits),
+        ]
+        for kind in (SETTING, RANDOM_SETTING, ORDER, RANDOM_ORDER)
+        for each in alternatives.of(kind)
+    ]
+    blocks: list[Block] = [
+        f"The log was replayed under the cluster's own {present}, once for each row. A change of the settings is chosen on the first half "
+        "of the jobs, of those that keep every guard: no class of users, sizes or QOS pays more than a tenth. It is judged on the later half, "
+        "next to random settings until one of them does as well. `tracehouse tune` searches for others, and `tracehouse what-if` repeats "
+        "each replay.",
+        Table(
+            f"Usual changes on the first half, where the mean wait is {duration_text(alternatives.first_s)} now",
+            ("change", "mean wait", "difference", "guards that break", "lines"),
+            first,
+            text_columns=(3, 4),
+        ),
+        Table(
+            f"On the later half, {count(alternatives.jobs, 'job')}, where the mean wait is {duration_text(alternatives.present_s)} now",
+            ("what is tried", "mean wait", "difference", "verdict", "who pays", "lines"),
+            later,
+            text_columns=(3, 4, 5),
+        ),
+    ]
     return Section("What other settings would do", blocks)

@@ -10,6 +10,7 @@ from assets.evaluation.fidelity import fidelity
 from assets.evaluation.job_wait_causes import job_wait_causes
 from assets.evaluation.leaderboard import leaderboard
 from assets.evaluation.replay_evaluation import replay_evaluation
+from assets.evaluation.usual_changes import usual_changes
 from assets.operations.trace_health import trace_health
 from assets.policies.scheduling_policy import scheduling_policy
 from assets.predictions.runtime_predictions import runtime_predictions
@@ -23,7 +24,7 @@ from warehouse import Warehouse
     "marts.report",
     deps=[
         *(leaderboard, replay_evaluation, fidelity, replay_runs, trace_health, job_wait_causes),
-        *(scheduling_policy, runtime_predictions),
+        *(scheduling_policy, runtime_predictions, usual_changes),
     ],
     table=None,
     kinds={"html"},

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from assets.replay.own.alternatives import RANDOM_SETTING, Alternatives
+from assets.replay.own.alternatives import CANDIDATE, RANDOM_SETTING, Alternatives
 from assets.replay.settings import OWN_SCHEDULERS
 from assets.report.changes import (
     base_words,
@@ -26,10 +26,9 @@ from assets.report.happened import size_rows
 from assets.report.logged import LoggedSystem
 from assets.report.page import Bullets, Callout, Section
 from assets.report.words import FEW_JOBS, amount, count, duration_text, instead, jobs_of, sentence_list, share
-from models.judging.verdict import DOMINATES, TRADES, payers_text
+from models.judging.verdict import DOMINATES, TRADES
 from traces.common.ends import FAULTS
 
-MOST_PAYERS_NAMED = 2
 CLEAR_SHARE = 0.01
 """Jobs that ended in one way, below this share of all, are not worth a sentence."""
 _FAULT_WORDS = {
@@ -213,28 +212,39 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
 
 
 def _settings_advice(alternatives: Alternatives) -> tuple[str, str]:
-    """A headline and its reasons, from what other settings would do."""
-    best, scheduler = alternatives.best_setting, OWN_SCHEDULERS[alternatives.scheduler]
-    randoms = alternatives.of(RANDOM_SETTING)
-    spread = f"{duration_text(randoms[0].wait_s)} to {duration_text(randoms[-1].wait_s)}" if randoms else ""
-    lots = f" {len(randoms)} random settings give {spread}." if randoms else ""
+    """A headline and its reasons, from a change that was chosen on the first half of the jobs and judged on the later one."""
+    scheduler, best, tried = OWN_SCHEDULERS[alternatives.scheduler], alternatives.setting, alternatives.of(CANDIDATE)
     if best is None:
-        text = (
-            f"None of the usual changes of {scheduler}'s settings is better than the present ones without doing harm."
+        nearest = (
+            f" The best one, {tried[0].name}, breaks a guard: {tried[0].verdict}." if tried and tried[0].verdict else ""
         )
-        return "Keep the settings.", f"{text}{lots}"
-    pays = payers_text(best.judgement.verdict.payers, MOST_PAYERS_NAMED)
-    lots = (
-        f" Of {len(randoms)} random settings ({spread}), {alternatives.as_good(best, RANDOM_SETTING)} do as well."
-        if randoms
-        else ""
+        return (
+            "Keep the settings.",
+            f"None of {len(tried)} usual changes of {scheduler}'s settings shortens waits on the first half of the jobs and keeps every "
+            f"guard.{nearest}",
+        )
+    effect = f"mean wait of the later half {instead(best.wait_s, alternatives.present_s)}"
+    text = f"{_upper(best.name)} ({', '.join(best.edits)}) was best on the first half: {effect}."
+    randoms = alternatives.of(RANDOM_SETTING)
+    if alternatives.is_advised:
+        verb = "Try" if alternatives.word == DOMINATES else "A trade"
+        spread = f"{duration_text(randoms[0].wait_s)} to {duration_text(randoms[-1].wait_s)}"
+        return (
+            f"{verb}: {best.name}.",
+            f"{text} Verdict: {best.verdict}. Who pays: {best.payers}. None of {len(randoms)} random settings does as well ({spread}).",
+        )
+    if alternatives.as_good:
+        needed = min(each.wait_s for each in randoms)
+        return (
+            "Keep the settings: chance does as well.",
+            f"{text} But of {len(randoms)} random settings one does as well, at {duration_text(needed)}. A change would need less.",
+        )
+    needed_text = (
+        ""
+        if alternatives.needed is None
+        else f" Only a change of {share(alternatives.needed)} or more would have been seen."
     )
-    text = (
-        f"{best.name} ({', '.join(best.edits)}): mean wait {instead(best.wait_s, alternatives.present_s)}. Verdict: "
-        f"{best.judgement.verdict}. Who pays: {pays}.{lots}"
-    )
-    verb = "Try" if best.word == DOMINATES else "A trade"
-    return f"{verb}: {best.name}.", text[0].upper() + text[1:]
+    return "Keep the settings.", f"{text} Verdict: {best.verdict}.{needed_text}"
 
 
 def _effect(best: Scheduler, baseline: Scheduler, cluster_procs: int) -> str:

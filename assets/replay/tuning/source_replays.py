@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -16,7 +18,9 @@ from assets.replay.limits.holds import missing_processors
 from assets.replay.limits.way import clock_zero_s, named_cluster, replayer_under
 from assets.replay.loading import catalogue_source, is_path, load_any_trace, log_source
 from assets.replay.own.clusters import own_cluster, policy_on, usual_on_cluster
+from assets.replay.own.pbs.requests import pbs_jobs_of_rows
 from assets.replay.own.pbs.way import PbsRuns, pbs_runs
+from assets.replay.own.slurm.requests import requests_of_rows
 from assets.replay.own.slurm.way import SlurmRuns, slurm_runs
 from assets.replay.own.way import RUNS
 from assets.replay.run import engine_version
@@ -32,10 +36,10 @@ from simulator.limits.rules import KNOWN_AFTER_S
 from simulator.metrics.metrics import SEMANTICS
 from simulator.policies.registry import SEARCHED, Policy, parse_policy
 from traces.catalogue.clusters import load_cluster
-from traces.cluster.description import ClusterDescription
+from traces.cluster.description import ClusterDescription, SchedulerSettings
 from traces.cluster.differing import changed_values
 
-_FEWEST_JOBS = 200
+FEWEST_TUNED = 200
 """In a shorter log neither half says anything."""
 
 
@@ -46,6 +50,21 @@ def tunable_source(
 
     cluster: a cluster of the home, in place of the source's. policy: an order with a formula, whose constants are searched in place of
     settings. Raises LogError, CatalogueError and ValueError, with the remedy."""
+    replays = source_replays(source, cluster, policy)
+    tunable = replays.tunable()
+    if len(tunable.jobs) < FEWEST_TUNED:
+        raise ValueError(
+            f"{source}: it has {len(tunable.jobs)} jobs to replay, and a search needs {FEWEST_TUNED} or more"
+        )
+    if replays.order is not None:
+        return tunable, formula_knobs(replays.order)
+    described = replays.described(())
+    assert described is not None
+    return tunable, usual_knobs(described)
+
+
+def source_replays(source: str, cluster: str | None = None, policy: str | None = None) -> SourceReplays:
+    """The replays of a source or of the log at a path. Arguments and errors as those of `tunable_source`."""
     is_log = is_path(source)
     declared = log_source(Path(source)) if is_log else catalogue_source(source)
     if cluster is not None:
@@ -60,35 +79,15 @@ def tunable_source(
     settings = RunSettings.model_validate(usual | {"drop_wider": "yes"})
     trace = load_any_trace(declared, settings, not is_log, list(dict.fromkeys([*CLASS_COLUMNS, *settings.labels])))
     formula = None if policy is None else formula_of(policy)
-    replays = _SourceReplays(trace, settings, formula)
+    replays = SourceReplays(trace, settings, formula)
     described = replays.described(())
     procs = trace.cluster_procs if described is None else described.num_cpus
     wide = trace.rows.filter(pl.col("procs") > procs).height
     if wide:
         warn(f"{source}: {wide:,} jobs are wider than the {procs:,} processors of the cluster, and are left out")
         narrow = replace(trace, rows=trace.rows.filter(pl.col("procs") <= procs))
-        replays = _SourceReplays(narrow, settings, formula)
-    rows = replays.trace.rows
-    if rows.height < _FEWEST_JOBS:
-        raise ValueError(f"{source}: it has {rows.height} jobs to replay, and a search needs {_FEWEST_JOBS} or more")
-    jobs = replays.trace.jobs()
-    key = hashlib.sha256(
-        repr((trace_sha256(rows), described, settings.model_dump(), formula, engine_version(), SEMANTICS)).encode()
-    ).hexdigest()
-    tunable = Tunable(
-        replays.trace.source,
-        jobs,
-        procs,
-        classes_of(rows, jobs.user, jobs.procs, procs),
-        replays.schedule,
-        replays.changes,
-        RUNS if settings.is_on_cluster else 1,
-        key,
-    )
-    if formula is not None:
-        return tunable, formula_knobs(formula)
-    assert described is not None
-    return tunable, usual_knobs(described)
+        return SourceReplays(narrow, settings, formula)
+    return replays
 
 
 def formula_of(policy: str) -> str:
@@ -103,14 +102,31 @@ def formula_of(policy: str) -> str:
 
 
 @dataclass(frozen=True)
-class _SourceReplays:
+class SourceReplays:
     """Replays of a trace. settings: of the base. order: a formula in the place of the scheduler's own order, None for that; an edit is
-    another text of it then."""
+    another text of it then. requests: what so many first jobs asked for, and of which cluster, as it was made last."""
 
     trace: Trace
     settings: RunSettings
     order: str | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+    requests: dict[int, tuple[ClusterDescription, Any]] = field(default_factory=dict)
+
+    def tunable(self) -> Tunable:
+        """What a search needs of them."""
+        rows, jobs, described = self.trace.rows, self.trace.jobs(), self.described(())
+        procs = self.trace.cluster_procs if described is None else described.num_cpus
+        of_all = (trace_sha256(rows), described, self.settings.model_dump(), self.order, engine_version(), SEMANTICS)
+        return Tunable(
+            self.trace.source,
+            jobs,
+            procs,
+            classes_of(rows, jobs.user, jobs.procs, procs),
+            self.schedule,
+            self.changes,
+            RUNS if self.settings.is_on_cluster else 1,
+            hashlib.sha256(repr(of_all).encode()).hexdigest(),
+        )
 
     def described(self, edits: Edits) -> ClusterDescription | None:
         """The cluster with these edits, None where none is described."""
@@ -138,23 +154,36 @@ class _SourceReplays:
 
     def schedule(self, edits: Edits, run: int, count: int) -> Schedule:
         """The starts of the first jobs."""
-        order = None if self.order is None else (edits[0] if edits else self.order)
-        cluster = self.described(edits if order is None else ())
-        rows = self.trace.rows[:count]
+        if self.order is None:
+            return self.starts(count, edits, run=run)
+        return self.starts(count, policy=parse_policy(edits[0] if edits else self.order), run=run)
+
+    def starts(self, count: int, edits: Edits = (), policy: Policy | None = None, run: int = 0) -> Schedule:
+        """The starts of the first `count` jobs. policy: in the place of the scheduler's own order."""
+        cluster, rows = self.described(edits), self.trace.rows[:count]
         jobs = self.trace.jobs_of(rows)
         if not self.settings.is_on_cluster:
-            return self._in_order(cluster, rows, jobs, order or self.settings.policy)
+            return self._in_order(cluster, rows, jobs, policy or parse_policy(self.settings.policy))
         assert cluster is not None
-        runs = self._runs(cluster, rows, None if order is None else parse_policy(order))
+        runs = self._runs(cluster, rows, policy)
         return runs.run(jobs, Cluster(cluster.num_cpus), run).schedule
 
     def _runs(self, cluster: ClusterDescription, rows: pl.DataFrame, policy: Policy | None) -> PbsRuns | SlurmRuns:
         if self.settings.own_scheduler == "pbs":
-            return pbs_runs(cluster, rows, clock_zero_s(self.trace), policy)
-        return slurm_runs(cluster, self.trace, rows, policy)
+            asked = self._requests(cluster, rows, pbs_jobs_of_rows)
+            return pbs_runs(cluster, rows, clock_zero_s(self.trace), policy, asked)
+        return slurm_runs(cluster, self.trace, rows, policy, requests=self._requests(cluster, rows, requests_of_rows))
 
-    def _in_order(self, cluster: ClusterDescription | None, rows: pl.DataFrame, jobs: Jobs, order: str) -> Schedule:
-        replayer = OrderReplayer(parse_policy(order), self.settings.backfill_rule)
+    def _requests(self, cluster: ClusterDescription, rows: pl.DataFrame, make: Callable[..., Any]) -> Any:
+        """What the jobs asked for, which is the same under clusters that differ in scheduler and limits alone."""
+        same = replace(cluster, scheduler=SchedulerSettings(), limits=())
+        kept = self.requests.get(rows.height)
+        if kept is None or kept[0] != same:
+            kept = self.requests[rows.height] = same, make(rows, same)
+        return kept[1]
+
+    def _in_order(self, cluster: ClusterDescription | None, rows: pl.DataFrame, jobs: Jobs, policy: Policy) -> Schedule:
+        replayer = OrderReplayer(policy, self.settings.backfill_rule)
         if cluster is None:
             return replayer.replay(jobs, Cluster(self.trace.cluster_procs)).schedule
         span = (int(jobs.submit[0]), int(jobs.submit[-1]) + KNOWN_AFTER_S)

@@ -15,6 +15,7 @@ from simulator.engine.queue_tree import order_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.pbs.replaying import PbsReplayer
+from simulator.pbs.requests import PbsJob
 from simulator.pbs.settings import PbsPhases, cycle_settings, unmodelled_formula
 from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
@@ -67,12 +68,18 @@ def _with_values(cluster: ClusterDescription, changes: Mapping[str, Setting]) ->
     return replace(cluster, scheduler=replace(scheduler, values=dict(scheduler.values) | dict(changes)))
 
 
-def pbs_runs(cluster: ClusterDescription, rows: pl.DataFrame, zero_s: int, policy: Policy | None) -> PbsRuns:
-    """The runs of some rows of a trace. zero_s: UTC second of the log's second 0. policy: as PbsRuns has it. A formula that a replay cannot
-    follow is left out.
+def pbs_runs(
+    cluster: ClusterDescription,
+    rows: pl.DataFrame,
+    zero_s: int,
+    policy: Policy | None,
+    requests: tuple[list[PbsJob], dict[str, int]] | None = None,
+) -> PbsRuns:
+    """The runs of some rows of a trace. zero_s: UTC second of the log's second 0. policy: as PbsRuns has it. requests: `pbs_jobs_of_rows`
+    of the rows, where the caller has them. A formula that a replay cannot follow is left out.
 
     Raises ValueError for jobs that the cluster cannot have had."""
-    asked, left_out = pbs_jobs_of_rows(rows, cluster)
+    asked, left_out = requests or pbs_jobs_of_rows(rows, cluster)
     if unmodelled_formula(cluster.scheduler):
         cluster = _with_values(cluster, {"job_sort_formula": ""})
     replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s))

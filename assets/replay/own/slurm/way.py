@@ -13,7 +13,7 @@ from assets.replay.own.slurm.ahead import jobs_ahead, warm_start_of
 from assets.replay.own.slurm.requests import requests_of_rows
 from assets.replay.own.way import OwnRuns, number_of_own_runs
 from simulator.cluster.arrays import cluster_arrays
-from simulator.cluster.requests import request_arrays, some_requests
+from simulator.cluster.requests import Request, request_arrays, some_requests
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
@@ -46,15 +46,17 @@ def slurm_runs(
     rows: pl.DataFrame,
     policy: Policy | None,
     ahead: tuple[pl.DataFrame, int] | None = None,
+    requests: tuple[list[Request], dict[str, int]] | None = None,
 ) -> SlurmRuns:
     """The runs of some rows of a trace. policy: in place of Slurm's priority, None for that. ahead: for a warm start the rows of the trace
-    before the replay, and the second at which it begins. Raises ValueError for jobs that the cluster cannot have had."""
-    requests, left_out = requests_of_rows(rows, cluster)
+    before the replay, and the second at which it begins. requests: `requests_of_rows` of the rows, where the caller has them. Raises
+    ValueError for jobs that the cluster cannot have had."""
+    asked, left_out = requests or requests_of_rows(rows, cluster)
     before = None if ahead is None else jobs_ahead(trace, *ahead, cluster)
     # users have the same numbers in all requests that are made at once
     earlier = [] if before is None else requests_of_rows(before.started, cluster)[0]
-    arrays = cluster_arrays(cluster, {one.features for one in (*earlier, *requests)})
-    columns = request_arrays([*earlier, *requests], cluster, arrays)
+    arrays = cluster_arrays(cluster, {one.features for one in (*earlier, *asked)})
+    columns = request_arrays([*earlier, *asked], cluster, arrays)
     split = np.arange(len(earlier)), np.arange(len(earlier), len(columns.submit))
     of_earlier, own = (some_requests(columns, part) for part in split)
     warm = None if before is None else warm_start_of(trace, before, of_earlier, cluster)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,7 @@ def test_a_watched_training_gives_the_same_policy_and_what_would_be_kept_after_e
     means = curves.means(3)
     assert len(means) == 1 + OPTIONS.epochs and curves.means(4) == []
     assert means[-1] == means[trained.best_epoch] == arena.costs(trained.weights, curves.held_out).mean()
-    for report, (before, after) in zip(trained.curve, zip(means, means[1:], strict=False), strict=True):
+    for report, (before, after) in zip(trained.curve, pairwise(means), strict=True):
         earlier = [each.validation_cost for each in trained.curve[: report.epoch - 1]]
         assert report.validation_cost is not None
         assert before == after or report.validation_cost < min(filter(None, earlier), default=np.inf)
