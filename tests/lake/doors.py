@@ -33,11 +33,11 @@ ABOUT_THE_FILE = {
     "test_door.py::test_replacing_is_refused": "about putting a file in place of another",
     "test_door.py::test_what_a_killed_process_has_left": "about putting a file in place of another",
     "test_schema.py::test_every_table_view_and_column": "a lake has the comments of a view's columns in the view's (test_lake_door.py)",
-    "test_migrations.py::test_a_newer_warehouse_is_refused": "compares the bytes of a file (test_lake_door.py)",
-    "test_upkeep.py::test_a_file_needs_none": "about a file, and test_lake_door.py has the same over a lake",
-    "test_migrations.py::test_a_reader_who_may_not_write": "about the rights to one file",
-    "test_migrations.py::test_a_warehouse_before_the_first_release": "compares the bytes of a file",
-    "test_migrations.py::test_killed_in_the_middle": "forks a process that has a session of PostgreSQL; the stress kills writers",
+    "test_schema_migrations.py::test_a_newer_warehouse_is_refused": "compares the bytes of a file (test_lake_door.py)",
+    "test_schema.py::test_a_file_needs_none": "about a file, and test_lake_door.py has the same over a lake",
+    "test_schema_migrations.py::test_a_reader_who_may_not_write": "about the rights to one file",
+    "test_schema_migrations.py::test_a_warehouse_before_the_first_release": "compares the bytes of a file",
+    "test_schema_migrations.py::test_killed_in_the_middle": "forks a process that has a session of PostgreSQL; the stress kills writers",
 }
 """Tests that are not run over a lake, by the beginning of their name, and why."""
 
