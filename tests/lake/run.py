@@ -23,8 +23,6 @@ TESTS = (
     "tests/assets/common/test_trace.py",
     "tests/assets/common/test_transfer.py",
     "tests/assets/ingest/test_removal.py",
-    "tests/assets/ingest/test_removal.py",
-    "tests/assets/ingest/test_removal.py",
     "tests/assets/ingest/test_staging.py",
     "tests/assets/ingest/test_update.py",
     "tests/assets/policies/test_registry.py",
