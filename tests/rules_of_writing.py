@@ -33,6 +33,7 @@ OWN = {
     "traces.catalogue.clusters": "configuration and file of a bundled cluster, in folders of their own",
     "traces.slurm.writer": "a generated log, in the folder of generated logs",
     "assets.common.parts": "rows of parts, in the data folder",
+    "assets.replay.own.alternatives": "what the report reads, in the data folder",
     "assets.replay.tuning.tunable": "replays of a search, in the data folder",
     "assets.common.storage": "models, in the data folder",
     "assets.common.transfer": "model files of a warehouse whose file the door has let through",

@@ -234,7 +234,7 @@ def known_truth(source: Source, replayed_s: float, best: Alternative) -> KnownTr
     return KnownTruth(before, after, change_error((before, after), (replayed_s, best.wait_s)))
 
 
-def usual_changes(cluster: ClusterDescription) -> Iterator[tuple[str, tuple[str, ...]]]:
+def asked_first(cluster: ClusterDescription) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Names and edits of what is asked first of a cluster of Slurm or PBS."""
     values = cluster.scheduler.values
     for name, edits in (SLURM_CHANGES if cluster.scheduler.name == "slurm" else PBS_CHANGES).items():
@@ -291,7 +291,7 @@ class _Halves:
 
     def candidates(self, cluster: ClusterDescription) -> Iterator[Alternative]:
         """The usual changes on the first half, but for those that the cluster does not take, and that change nothing of it."""
-        for name, edits in usual_changes(cluster):
+        for name, edits in asked_first(cluster):
             try:
                 if not self.replays.changes(edits):
                     continue

@@ -1,4 +1,4 @@
-"""Tests of assets/evaluation: leaderboard, plots, random_orders, replay_evaluation."""
+"""Tests of assets/evaluation: leaderboard, plots, random_orders, replay_evaluation, usual_changes."""
 
 from __future__ import annotations
 
