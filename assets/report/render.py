@@ -243,8 +243,8 @@ def alternatives_section(alternatives: Alternatives) -> Section:
         for each in alternatives.of(kind)
     ]
     blocks: list[Block] = [
-        f"The log was replayed under the cluster's own {present}, once for each row. A change of the settings is chosen on the first half of "
-        "the jobs, of those that keep every guard: no class of users, sizes or QOS pays more than a tenth. It is judged on the later half, "
+        f"The log was replayed under the cluster's own {present}, once for each row. A change of the settings is chosen on the first half "
+        "of the jobs, of those that keep every guard: no class of users, sizes or QOS pays more than a tenth. It is judged on the later half, "
         "next to random settings until one of them does as well. `tracehouse tune` searches for others, and `tracehouse what-if` repeats "
         "each replay.",
         Table(
