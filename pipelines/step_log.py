@@ -20,7 +20,7 @@ KNOWN_AFTER = 0.05
 TYPICAL_S = {
     **{"core/jobs": 2, "replay/fidelity": 4, "predictions/runtime_evaluation": 5, "predictions/runtime_model": 2},
     **{"replay/runs": 6, "policies/priority_key": 5, "predictions/wait_times": 5, "policies/scheduling_policy": 20},
-    **{"replay/evaluation": 4, "marts/report": 25},
+    **{"replay/evaluation": 4, "replay/usual_changes": 15, "marts/report": 4},
 }
 """Seconds of the slow assets for a bundled source: how a first run divides its time. All others take about one."""
 
@@ -67,7 +67,7 @@ class StepWatch:
         name, began = max(self.running.items(), key=lambda item: item[1])
         pace = self.pace(now)
         if left_s is not None and pace is not None and now - began > pace * self.left.get(name, 0.0):
-            rest = f"{step}, longer than expected, and then about {time_left_text(left_s)}"
+            rest = f"{step}, longer than expected"
         return f"{name} has been running for {time_left_text(now - began)}: {rest}"
 
     def pace(self, now: float) -> float | None:

@@ -250,6 +250,7 @@ LINEAGE = {
     "marts/job_wait_causes": {"core/jobs"},
     "replay/fidelity": {"core/jobs"},
     "replay/runs": {"core/jobs"},
+    "replay/usual_changes": {"core/jobs"},
     "replay/placement": {"core/jobs"},
     "marts/prediction_error": {"predictions/runtime_evaluation"},
     "predictions/wait_times": {"predictions/runtime_predictions"},

@@ -43,7 +43,8 @@ ASSET_NAMES = (
         "predictions/wait_times",
     ),
     *("raw/log", "raw/vasp_runs"),
-    *("replay/evaluation", "replay/fidelity", "replay/placement", "replay/prediction_search", "replay/runs"),
+    *("replay/evaluation", "replay/fidelity", "replay/placement", "replay/prediction_search"),
+    *("replay/runs", "replay/usual_changes"),
 )
 """All assets of the definitions, which a shell cannot wait for."""
 
