@@ -271,7 +271,6 @@ LINEAGE = {
     "predictions/remaining_time_model": {"raw/vasp_runs"},
     "experiments/rlschert": {"predictions/remaining_time_evaluation"},
     "predictions/remaining_times": {"raw/vasp_runs", "predictions/remaining_time_model"},
-    "replay/usual_changes": {"core/jobs"},
     "marts/report": {
         "replay/usual_changes",
         "marts/leaderboard",

@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from traces.catalogue.bundled import bundled_cluster
 
 import tracehouse
 from assets.common.storage import open_warehouse
@@ -41,6 +40,7 @@ from models.judging.chance import CAPS_S
 from models.judging.fidelity import change_error
 from tests.tiny import busy_log, warehouse_of
 from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import bundled_cluster
 
 
 @pytest.fixture(scope="module", params=["birch", "larch"])
