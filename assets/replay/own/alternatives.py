@@ -71,7 +71,7 @@ CANDIDATE, SETTING, ORDER, RANDOM_SETTING, RANDOM_ORDER = (
     "random order",
 )
 _NUMBER = re.compile(r"(?<![\w.])\d+\.?\d*(?![\w.])")
-LEAST_GAIN = 0.002
+LEAST_SLOWDOWN_GAIN = 0.002
 """A candidate whose slowdown falls by less is none."""
 
 
@@ -173,7 +173,7 @@ def alternatives_of(warehouse: Warehouse, source: str) -> Alternatives | None:
     tried = list(halves.candidates(cluster))
     made = Alternatives(cluster.scheduler.name, int(halves.present.scored.sum()), halves.present.mean_waits_s[0],
                         halves.base.mean_waits_s[0], tuple(tried))  # fmt: skip
-    kept = [each for each in tried if not each.verdict and each.slowdown < 1 - LEAST_GAIN]
+    kept = [each for each in tried if not each.verdict and each.slowdown < 1 - LEAST_SLOWDOWN_GAIN]
     if kept:
         made = _with_setting(made, halves, cluster, min(kept, key=lambda each: each.slowdown * each.wait_s))
     made = replace(made, tried=(*made.tried, *halves.orders()))

@@ -15,7 +15,7 @@ from assets.ingest.update import update_raw_log
 from assets.replay.own.alternatives import (
     CANDIDATE,
     FIXED_ORDERS,
-    LEAST_GAIN,
+    LEAST_SLOWDOWN_GAIN,
     LONGEST_LOG,
     MOST_RANDOM,
     ORDER,
@@ -77,7 +77,7 @@ def test_a_change_is_chosen_on_the_first_half_and_advised_only_beyond_chance(
     tried: tuple[ReplayRun, Alternatives],
 ) -> None:
     _, made = tried
-    kept = [each for each in made.of(CANDIDATE) if not each.verdict and each.slowdown < 1 - LEAST_GAIN]
+    kept = [each for each in made.of(CANDIDATE) if not each.verdict and each.slowdown < 1 - LEAST_SLOWDOWN_GAIN]
     assert (made.setting is None) == (not kept)
     headline, _ = _settings_advice(made)
     randoms = made.of(RANDOM_SETTING)
