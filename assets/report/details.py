@@ -209,14 +209,18 @@ def steady_sentences(warehouse: Warehouse, source: str) -> str:
     it was replayed."""
     with warehouse.read() as connection:
         scores = connection.sql("FROM replay.period_scores WHERE source = $source", params={"source": source}).pl()
+        newest = connection.execute(
+            "SELECT newest FROM policies.learned_policies WHERE source = ? AND champion AND learns = 'order'", [source]
+        ).fetchone()
     learned = scores.filter(policy="learned")
     if learned.is_empty():
         return ""
     row = with_share_as_good(learned, stored_cloud(scores)).row(0, named=True)
     by_lot = row["random_orders_as_good"]
     chance = "" if by_lot is None else f" {share(by_lot)} of random orders do as well."
+    whose = "" if newest is None or newest[0] else ", of the champion, which an earlier training made"
     text = (
-        f"In the steady state, a replay of the whole log: {row['verdict']} over FCFS with EASY. "
+        f"In the steady state, a replay of the whole log{whose}: {row['verdict']} over FCFS with EASY. "
         f"Bounded slowdown {row['bounded_slowdown_ratio']:.2f} and mean wait {row['wait_ratio']:.2f} of those of FCFS.{chance}"
     )
     if plain_word(row["verdict"]) == DOMINATES:
