@@ -272,6 +272,7 @@ def _moment(rules, jobs, state, sight):
         jobs.submit,
         jobs.procs,
         jobs.estimate,
+        jobs.estimate,
         sight.nobody,
         sight.est_end,
         sight.est_job,

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from models.judging.intervals import WAIT_OFFSET_S
@@ -24,6 +25,7 @@ from models.judging.payers import (
     USERS_LEAST_S,
     USERS_SHARE,
 )
+from models.runtime.live import LiveSettings, replay_live
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import bounded_slowdown
@@ -37,6 +39,8 @@ BEFORE_SCORED = 5
 JITTER_S = 1800
 LOAD_CHANGE = 0.10
 SCRAMBLED_SHARE = 0.2
+LIVE = LiveSettings("mean", reserve_by="requested", admit_by="requested")
+"""Reservations, and who may pass a blocked head, stay with requests."""
 
 
 class ProgramOutcome(NamedTuple):
@@ -59,16 +63,18 @@ class ProgramOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class LearningLog:
-    """Jobs and the processors that they run on. first_scored: position of the first job that counts, by default after a fifth."""
+    """Jobs and the processors that they run on. first_scored: position of the first job that counts, by default after a fifth.
+    executable: numbers of the programs that jobs run, int64 (jobs,), None where unknown. Live estimates learn from it."""
 
     name: str
     jobs: Jobs
     procs: int
     first_scored: int | None = None
+    executable: IntArray | None = None
 
-    def outcome(self, policy: str | Policy) -> ProgramOutcome:
-        """What a policy does to the scored jobs. Raises FormulaError where a formula fails."""
-        ours, theirs = self._measured(policy), self._incumbent
+    def outcome(self, policy: str | Policy, live: bool = False) -> ProgramOutcome:
+        """What a policy, with live estimates or requests, does to the scored jobs. Raises FormulaError where a formula fails."""
+        ours, theirs = self._measured(policy, live), self._incumbent
         ratios = [float(a / b) if b > 0 else 1.0 for a, b in zip(ours.averages, theirs.averages, strict=True)]
         classes = (ours.classes + WAIT_OFFSET_S) / (theirs.classes + WAIT_OFFSET_S)
         change = ours.users - theirs.users
@@ -98,9 +104,25 @@ class LearningLog:
             _numbered(jobs.user[cut], FEWEST_JOBS_OF_A_USER),
         )
 
-    def _measured(self, policy: str | Policy) -> _Measured:
+    @cached_property
+    def _rows(self) -> pl.DataFrame:
+        """What live estimates read."""
+        executable = pl.Series([None] * len(self.jobs), dtype=pl.Int64) if self.executable is None else self.executable
+        return pl.DataFrame(
+            {
+                "user_name": self.jobs.user,
+                "executable": executable,
+                "requested_walltime_s": self.jobs.estimate,
+                "requested_procs": self.jobs.procs,
+            }
+        )
+
+    def _measured(self, policy: str | Policy, live: bool = False) -> _Measured:
         jobs, cut = self.jobs, self._scored
-        start = replay(jobs, self.procs, policy, "easy").start
+        if live:
+            start = replay_live(jobs, self._rows, self.procs, policy, "easy", settings=LIVE).schedule.start
+        else:
+            start = replay(jobs, self.procs, policy, "easy").start
         wait = (start - jobs.submit)[cut].astype(np.float64)
         runtime, procs = jobs.runtime[cut], jobs.procs[cut]
         work, wide = runtime.astype(np.float64) * procs, procs > WIDE_SHARE * self.procs
@@ -129,6 +151,9 @@ def perturbed_copies(log: LearningLog, seed: int) -> list[LearningLog]:
     moved = np.maximum(jobs.submit + rng.integers(-JITTER_S, JITTER_S + 1, len(jobs)), 0)
     begin = int(jobs.submit[0])
 
+    def ran(order: IntArray) -> IntArray | None:
+        return None if log.executable is None else log.executable[order]
+
     def paced(factor: float) -> Jobs:
         return with_submissions(jobs, begin + ((jobs.submit - begin) / factor).astype(np.int64))
 
@@ -139,7 +164,14 @@ def perturbed_copies(log: LearningLog, seed: int) -> list[LearningLog]:
         "less load": lambda: paced(1 - LOAD_CHANGE),
         "exchanged requests": lambda: with_exchanged_requests(jobs, rng),
     }
-    return [LearningLog(f"{log.name}, {name}", copy(), log.procs) for name, copy in copies.items()]
+    places = {
+        "later start": np.arange(len(jobs) // 9, len(jobs)),
+        "moved": np.argsort(moved, kind="stable"),
+    }
+    return [
+        LearningLog(f"{log.name}, {name}", copy(), log.procs, executable=ran(places.get(name, np.arange(len(jobs)))))
+        for name, copy in copies.items()
+    ]
 
 
 def with_submissions(jobs: Jobs, submit: IntArray) -> Jobs:

@@ -205,6 +205,7 @@ def _moment(state, orders, queued, free):
         orders.submit,
         orders.procs,
         orders.estimate,
+        orders.estimate,
         orders.user,
         orders.est_end,
         running.job,
