@@ -50,6 +50,22 @@ RIVALS = (
     with_threshold("SAF", "estimate * procs", 12),
     with_threshold("fewest processors", "procs", 12),
 )
+WIDER = (
+    JudgedRule(
+        "wider search, balanced",
+        "formula:-(submit + min(964000*min(min((procs/sqrt(cluster)), (procs/sqrt(cluster))*(estimate/14400)), (estimate/14400)), 117000))",
+    ),
+    JudgedRule(
+        "wider search, fast",
+        "formula:-(submit + min(912000*(request/14400)*min((procs/cluster), min((estimate/request), (estimate/14400))), 107000)); "
+        "-((estimate/request)/(procs/cluster)*min((estimate/request), (procs/sqrt(cluster))))",
+        estimates="live",
+        reserve_by="requested",
+        admit_by="requested",
+    ),
+)
+"""What the search with a second program for backfills, and with terms of waits, users, the queue and live estimates, chose on the first
+halves (seed 1, 60 generations, 485 CPU-seconds). For cautious it chose the published formula again."""
 ORDERS = 200
 RIVALS_CAP_S = 12 * 3600
 """Of the random orders next to which rivals are judged."""
