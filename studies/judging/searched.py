@@ -28,7 +28,7 @@ from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.policies.registry import SEARCHED
 from studies.judging.search_policies import LIMITS, STARTS
-from studies.judging.searched_logs import LEARNED_FROM, requested_jobs, whole_trace
+from studies.judging.searched_logs import LEARNED_FROM, executables, requested_jobs, whole_trace
 from studies.judging.verdicts import SEARCHED_ELSEWHERE, shown
 
 UNSEEN = ("HPC2N", "Lublin-1", "Lublin-2")
@@ -76,8 +76,9 @@ TITLES = ("bounded slowdown", "mean wait", "p99", "longest", "by work", "wide")
 
 
 def main() -> None:
-    ours = [JudgedRule(name, name) for name in SEARCHED]
+    ours = [*(JudgedRule(name, name) for name in SEARCHED), *WIDER]
     caps = {name: cap_of(formula) for name, formula in SEARCHED.items()}
+    caps |= {rule.name: cap_of(rule.policy) for rule in WIDER}
     points: list[list[str]] = []
     gains: dict[str, dict[str, float]] = {}
     lottery: dict[int, dict[str, list[float]]] = {cap_s: {} for cap_s in (RIVALS_CAP_S, *caps.values())}
@@ -103,13 +104,14 @@ def main() -> None:
     print(f"\nthree points\n\n{markdown(titles, points)}", flush=True)
     print(f"\nmoved copies\n\n{on_moved_copies([*ours, *RIVALS])}", flush=True)
     print(f"\nall logs together\n\n{together(gains, lottery, caps)}")
+    print(f"\nwider over narrower\n\n{wider_over_narrower()}", flush=True)
     print(f"\nin hindsight\n\n{in_hindsight(gains)}")
     print(f"\nas PBS takes them, on 512 processors\n\n{as_pbs()}")
 
 
 def cap_of(formula: str) -> int:
     """The cap of a searched formula, seconds."""
-    match = CAP.search(formula)
+    match = CAP.search(formula.partition(";")[0])
     assert match, formula
     return int(match.group(1))
 
@@ -229,10 +231,26 @@ def in_hindsight(gains: dict[str, dict[str, float]]) -> str:
     return markdown(titles, lines)
 
 
-def second_half(name: str, policy: str) -> Replayed:
+def wider_over_narrower() -> str:
+    """The typical block of each log under what the wider search chose, over that of the published point of the same limit."""
+    lines = []
+    for rule in WIDER:
+        point = f"searched:{rule.name.split()[-1]}"
+        for name in (*LEARNED_FROM, *UNSEEN):
+            interval = block_intervals(second_half(name, rule.policy, is_live(rule)), second_half(name, point))
+            lines.append([name, rule.name, point, shown(interval.bounded_slowdown), shown(interval.wait)])
+    return markdown(["log", "policy", "over", "typical block: bounded slowdown", "typical block: wait"], lines)
+
+
+def is_live(rule: JudgedRule) -> bool:
+    """Whether the rule's estimates are live."""
+    return rule.estimates == "live"
+
+
+def second_half(name: str, policy: str, live: bool = False) -> Replayed:
     """A whole replay of a log of which the second half is scored."""
     log = judged_half(name)
-    schedule = replay(log.jobs, log.procs, policy, "easy")
+    schedule = log.replayed(policy, live)
     return Replayed(log.jobs, log.procs, schedule, scored_after(len(log.jobs), len(log.jobs) // 2))
 
 
@@ -245,7 +263,7 @@ def on_moved_copies(rules: Sequence[JudgedRule]) -> str:
     for name in LEARNED_FROM:
         copies = [moved_copy(name, seed) for seed in range(1, COPIES + 1)]
         for rule in rules:
-            outcomes = np.array([copy.outcome(rule.policy)[:7] for copy in copies])
+            outcomes = np.array([copy.outcome(rule.policy, is_live(rule))[:7] for copy in copies])
             mean, low, high = np.exp(np.log(outcomes).mean(axis=0)), outcomes.min(axis=0), outcomes.max(axis=0)
             cells = [f"{mean[k]:.2f} ({low[k]:.2f} to {high[k]:.2f})" for k in range(2)]
             lines.append([name, rule.name, *cells, *(f"{each:.2f}" for each in mean[2:7])])
@@ -257,13 +275,16 @@ def moved_copy(name: str, seed: int) -> LearningLog:
     """A log whose submissions are moved, of which the second half is scored."""
     log = judged_half(name)
     shifts = np.random.default_rng(seed).integers(-JITTER_S, JITTER_S + 1, len(log.jobs))
-    return replace(log, jobs=with_submissions(log.jobs, np.maximum(log.jobs.submit + shifts, 0)))
+    submit = np.maximum(log.jobs.submit + shifts, 0)
+    assert log.executable is not None
+    ran = log.executable[np.argsort(submit, kind="stable")]
+    return replace(log, jobs=with_submissions(log.jobs, submit), executable=ran)
 
 
 def judged_half(name: str) -> LearningLog:
     """A whole log of which the second half is scored."""
     jobs = requested_jobs(name)
-    return LearningLog(name, jobs, LOGS[name][1], first_scored=len(jobs) // 2)
+    return LearningLog(name, jobs, LOGS[name][1], len(jobs) // 2, executables(name))
 
 
 def as_pbs(procs: int = 512) -> str:

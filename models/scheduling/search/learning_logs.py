@@ -28,6 +28,7 @@ from models.judging.payers import (
 from models.runtime.live import LiveSettings, replay_live
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import bounded_slowdown
 from simulator.policies.registry import Policy
 
@@ -117,12 +118,15 @@ class LearningLog:
             }
         )
 
+    def replayed(self, policy: str | Policy, live: bool = False) -> Schedule:
+        """The schedule under a policy, with live estimates or requests. Raises FormulaError where a formula fails."""
+        if live:
+            return replay_live(self.jobs, self._rows, self.procs, policy, "easy", settings=LIVE).schedule
+        return replay(self.jobs, self.procs, policy, "easy")
+
     def _measured(self, policy: str | Policy, live: bool = False) -> _Measured:
         jobs, cut = self.jobs, self._scored
-        if live:
-            start = replay_live(jobs, self._rows, self.procs, policy, "easy", settings=LIVE).schedule.start
-        else:
-            start = replay(jobs, self.procs, policy, "easy").start
+        start = self.replayed(policy, live).start
         wait = (start - jobs.submit)[cut].astype(np.float64)
         runtime, procs = jobs.runtime[cut], jobs.procs[cut]
         work, wide = runtime.astype(np.float64) * procs, procs > WIDE_SHARE * self.procs
