@@ -272,7 +272,6 @@ def _moment(rules, jobs, state, sight):
         jobs.submit,
         jobs.procs,
         jobs.estimate,
-        jobs.estimate,
         sight.nobody,
         sight.est_end,
         sight.est_job,

@@ -65,12 +65,11 @@ class Episode(NamedTuple):
     usage: FloatArray  # (users + 1,), see simulator/policies/moment.py
     rate: FloatArray  # (users + 1,)
     since: IntArray  # (users + 1,)
-    slots: FloatArray  # this and the next five: see simulator.policies.scoring.Scratch
+    slots: FloatArray  # this and the next four: see simulator.policies.scoring.Scratch
     stack: FloatArray
     rows: NDArray[np.float32]
     outputs: NDArray[np.float32]
     room: FloatArray
-    waiting: IntArray
     candidate: NDArray[np.bool_]  # (jobs,) if an agent picks: by slot, whether its job may be picked
     sighted: IntArray  # (VISIBLE_JOBS,), tasks that an agent's network looks at, by row
     sighted_slot: IntArray  # (VISIBLE_JOBS,), their slots if an agent picks
@@ -121,7 +120,6 @@ def new_episode(
         rows=np.empty((VISIBLE_JOBS, inputs), dtype=np.float32),
         outputs=np.empty(VISIBLE_JOBS, dtype=np.float32),
         room=np.empty(most_running, dtype=np.float64),
-        waiting=np.zeros(users + 1, dtype=np.int64),
         candidate=np.zeros(num_jobs, dtype=np.bool_),
         sighted=np.zeros(VISIBLE_JOBS, dtype=np.int64),
         sighted_slot=np.zeros(VISIBLE_JOBS, dtype=np.int64),
@@ -144,7 +142,6 @@ def moment_of(tasks, rules, scoring, episode):
         tasks.submit,
         tasks.procs,
         tasks.estimate,
-        tasks.limit,
         tasks.user,
         episode.est_end,
         episode.est_job,
@@ -158,4 +155,4 @@ def moment_of(tasks, rules, scoring, episode):
 @inlined
 def scratch_of(episode):
     """Where scores are computed."""
-    return Scratch(episode.slots, episode.stack, episode.rows, episode.outputs, episode.room, episode.waiting)
+    return Scratch(episode.slots, episode.stack, episode.rows, episode.outputs, episode.room)

@@ -38,7 +38,6 @@ from simulator.engine.states import (
 )
 from simulator.engine.static import run_static
 from simulator.engine.static_queue import Queues, StaticEpisode, new_static_episode
-from simulator.formula.fixed import formula_scores
 from simulator.formula.parsing import explain_failure
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import NEVER, Jobs
@@ -231,12 +230,9 @@ class _FastEngine:
         assert policy.fixed is not None
         order = queue_by(policy.fixed(jobs, rules.cluster_procs), tasks.procs, tasks.admit, tasks.first)
         shortest_first = rules.backfill == EASY_SJBF
-        of_fill = jobs.estimate if shortest_first else None
-        if policy.fill is not None and not shortest_first:
-            of_fill = formula_scores(policy.fill, jobs, rules.cluster_procs)
-        fill = order if of_fill is None else queue_by(of_fill, tasks.procs, tasks.admit, tasks.first)
+        fill = queue_by(jobs.estimate, tasks.procs, tasks.admit, tasks.first) if shortest_first else order
         self._tasks, self._rules = tasks, rules
-        self._queues = Queues(order, fill, of_fill is not None)
+        self._queues = Queues(order, fill, shortest_first)
         self.episode = new_static_episode(tasks, rules.cluster_procs)
 
     def run(self, until: int | None = None) -> bool:
@@ -393,8 +389,6 @@ def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> 
         follows_free=policy.follows_free,
         ops=program.ops if program else np.zeros((0, 2), dtype=np.int64),
         constants=program.constants if program else np.zeros(0),
-        fill_ops=policy.fill.ops if policy.fill else np.zeros((0, 2), dtype=np.int64),
-        fill_constants=policy.fill.constants if policy.fill else np.zeros(0),
         weights=weights,
         facts=facts,
         origin=jobs.origin,

@@ -29,7 +29,7 @@ from simulator.jobs.cluster import FOREVER
 from simulator.policies.agents import NO_ONE
 from simulator.policies.network import VISIBLE_JOBS
 from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
-from simulator.policies.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, LEARNED, fill_score, fill_scores, score_blocks
+from simulator.policies.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, LEARNED, fill_scores, score_blocks
 
 
 @inlined_late
@@ -225,8 +225,6 @@ def best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra):
     """The place of the candidate that starts next, or -1, and how many candidates are left. A candidate that is refused now would
     also be refused later in the pass, so it is dropped."""
     queue, order, score, estimate = episode.queue, episode.order, episode.score, tasks.estimate
-    moment, scratch = moment_of(tasks, rules, scoring, episode), scratch_of(episode)
-    by_formula, lowest = len(scoring.fill_ops) > 0 and rules.backfill != EASY_SJBF, 0.0
     place = np.int64(-1)
     kept = 0
     for i in range(candidates):
@@ -238,16 +236,10 @@ def best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra):
         kept += 1
         if place < 0:
             place = k
-            if by_formula:
-                lowest = fill_score(moment, scoring, scratch, job)
         elif rules.backfill == EASY_SJBF:
             best = queue[place]
             if estimate[job] < estimate[best] or (estimate[job] == estimate[best] and job < best):
                 place = k
-        elif by_formula:
-            value = fill_score(moment, scoring, scratch, job)
-            if value < lowest or (value == lowest and job < queue[place]):
-                place, lowest = np.int64(k), value
         elif scoring.kind != ASKED_CHOICE and score[k] < score[place]:
             place = k
     left = 0

@@ -19,19 +19,18 @@ def formula_scores(formula: Formula, jobs: Jobs, cluster_procs: int) -> NDArray[
     score = np.empty(len(jobs))
     stack = np.empty(machine.STACK_SIZE)
     since_origin = jobs.submit - jobs.origin
-    failed = _fill(formula.ops, formula.constants, slots, stack, since_origin, jobs.estimate, jobs.procs, jobs.limit, score)
+    failed = _fill(formula.ops, formula.constants, slots, stack, since_origin, jobs.estimate, jobs.procs, score)
     if failed >= 0:
         raise explain_failure(formula, failed, slots)
     return score
 
 
 @compiled
-def _fill(ops, constants, slots, stack, submit, estimate, procs, limit, score):
+def _fill(ops, constants, slots, stack, submit, estimate, procs, score):
     for job in range(len(procs)):
         slots[machine.SUBMIT] = submit[job]
         slots[machine.ESTIMATE] = estimate[job]
         slots[machine.PROCS] = procs[job]
-        slots[machine.REQUEST] = limit[job]
         slots[machine.AREA] = float(estimate[job]) * float(procs[job])
         value, failed = evaluate(ops, constants, slots, stack)
         if failed >= 0:

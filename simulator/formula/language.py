@@ -34,14 +34,11 @@ from simulator.formula.machine import (
     POW,
     PROCS,
     QUEUED,
-    REQUEST,
     ROUND,
     SQRT,
     SUB,
     SUBMIT,
     USAGE,
-    USER_PROCS,
-    USER_QUEUED,
     USER_SHARE,
     WAIT,
 )
@@ -63,13 +60,10 @@ ATTRIBUTES: dict[str, int] = {
     "free": FREE,  # free processors now
     "cluster": CLUSTER,  # processors of the cluster
     "queued": QUEUED,  # jobs that wait now
-    "request": REQUEST,  # requested time, s, also where the scheduler uses another one
-    "user_procs": USER_PROCS,  # processors that the user's jobs hold now
-    "user_queued": USER_QUEUED,  # jobs of the user that wait now
 }
 """Names as users write them, PBS Professional's next to ours, and the slot that `evaluate` reads for each."""
 
-STATIC_SLOTS = frozenset({SUBMIT, ESTIMATE, PROCS, AREA, CLUSTER, REQUEST})
+STATIC_SLOTS = frozenset({SUBMIT, ESTIMATE, PROCS, AREA, CLUSTER})
 """Slots that do not change while a job waits."""
 
 PBS_ONLY = (

@@ -10,8 +10,7 @@ import numpy as np
 from simulator.compiled import ieee
 
 SUBMIT, WAIT, ESTIMATE, PROCS, AREA, USAGE, USER_SHARE, FREE, CLUSTER, QUEUED = range(10)
-REQUEST, USER_PROCS, USER_QUEUED = range(10, 13)
-NUM_SLOTS = 13
+NUM_SLOTS = 10
 """What `evaluate` reads, by place. Attributes of formulas name these places."""
 
 MAX_DEPTH = 100  # nested operations. It keeps parsing below Python's recursion limit

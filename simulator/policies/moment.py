@@ -53,7 +53,6 @@ class Moment(NamedTuple):
     submit: IntArray  # (tasks,), seconds
     procs: IntArray  # (tasks,)
     estimate: IntArray  # (tasks,), seconds
-    limit: IntArray  # (tasks,), seconds
     user: IntArray  # (tasks,)
     est_end: IntArray  # (at least running,), seconds, ascending
     est_job: IntArray  # (at least running,), tasks

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from simulator.compiled import compiled
 from simulator.formula.fixed import formula_scores
-from simulator.formula.machine import USAGE, USER_PROCS, USER_QUEUED, USER_SHARE
+from simulator.formula.machine import USAGE, USER_SHARE
 from simulator.formula.parsing import Formula, parse_formula
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.words import unknown_word
@@ -105,7 +105,6 @@ class Policy:
     weights: KernelWeights | None = field(default=None, repr=False)
     scores_whole_replay: bool = False
     agent: Agent | None = None
-    fill: Formula | None = None
 
 
 def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
@@ -226,17 +225,15 @@ def _policy_with_options(text: str, name: str, options: dict[str, float]) -> Pol
 
 
 def _formula_policy(text: str) -> Policy:
-    text, _, of_backfills = text.partition(";")
-    formula, fill = parse_formula(text), parse_formula(of_backfills) if of_backfills else None
-    accounts = bool(formula.uses & {USAGE, USER_SHARE, USER_PROCS, USER_QUEUED})
+    formula = parse_formula(text)
+    accounts = bool(formula.uses & {USAGE, USER_SHARE})
     half_life_s = OPTIONS["fairshare"]["half_life_days"] * _DAY_S if accounts else 0.0
     policy = Policy(
-        f"formula:{formula.text}" + (f"; {fill.text}" if fill else ""),
+        f"formula:{formula.text}",
         scoring.FORMULA,
         half_life_s=half_life_s,
         follows_free=formula.depends_on_free,
         formula=formula,
-        fill=fill,
     )
     if not formula.is_static:
         return policy

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.compiled import inlined, lean
+from simulator.compiled import lean
 from simulator.formula import machine as formula_machine
 from simulator.policies.moment import usage_of
 from simulator.policies.network import VISIBLE_JOBS, KernelWeights, NetworkInputs, observe, score_rows
@@ -35,8 +35,6 @@ class Scoring(NamedTuple):
     follows_free: bool  # order the rest again after every start
     ops: NDArray[np.int64]  # (operations, 2), of a formula
     constants: NDArray[np.float64]  # (constants,), of a formula
-    fill_ops: NDArray[np.int64]  # (operations, 2), of the formula that orders backfills, (0, 2) without one
-    fill_constants: NDArray[np.float64]  # (constants,), of that formula
     weights: KernelWeights  # of a network
     facts: NDArray[np.float32]  # (tasks, facts), what a network reads of each task
     origin: int  # second of the log's clock from which a formula counts submit times
@@ -51,7 +49,6 @@ class Scratch(NamedTuple):
     rows: NDArray[np.float32]  # (VISIBLE_JOBS, inputs)
     outputs: NDArray[np.float32]  # (VISIBLE_JOBS,)
     room: NDArray[np.float64]  # (most jobs that run at once,)
-    waiting: NDArray[np.int64]  # (users + 1,), jobs of each user that wait
 
 
 @lean
@@ -164,60 +161,31 @@ def _multifactor(moment, parameters, users, score):
 @lean
 def _formula(moment, scoring, scratch, score):
     """Minus the formula's value. Returns the place of the job and the operation that failed, or -1 and -1."""
-    everyone = _slots_of_all(moment, scratch)
+    slots = scratch.slots
+    accounts = moment.half_life_s > 0.0
+    everyone = usage_of(moment, -1) if accounts else 0.0
+    slots[formula_machine.FREE] = moment.free
+    slots[formula_machine.CLUSTER] = moment.cluster_procs
+    slots[formula_machine.QUEUED] = moment.queued
     for k in range(moment.queued):
         if scoring.steady and not math.isnan(score[k]):
             continue
-        _slots_of_job(moment, scoring, scratch, moment.queue[k], everyone)
-        value, failed_op = formula_machine.evaluate(scoring.ops, scoring.constants, scratch.slots, scratch.stack)
+        job = moment.queue[k]
+        estimate, procs = moment.estimate[job], moment.procs[job]
+        slots[formula_machine.SUBMIT] = moment.submit[job] - scoring.origin
+        slots[formula_machine.WAIT] = moment.now - moment.submit[job]
+        slots[formula_machine.ESTIMATE] = estimate
+        slots[formula_machine.PROCS] = procs
+        slots[formula_machine.AREA] = float(estimate) * float(procs)
+        if accounts:
+            own = usage_of(moment, moment.user[job])
+            slots[formula_machine.USAGE] = own
+            slots[formula_machine.USER_SHARE] = own / everyone if everyone > 0.0 else 0.0
+        value, failed_op = formula_machine.evaluate(scoring.ops, scoring.constants, slots, scratch.stack)
         if failed_op >= 0:
             return k, failed_op
         score[k] = -value
     return -1, -1
-
-
-@inlined
-def _slots_of_all(moment, scratch):
-    """Fills what formulas read of queue and cluster. Returns the usage of all users, 0 where nothing reads it."""
-    slots, waiting = scratch.slots, scratch.waiting
-    slots[formula_machine.FREE] = moment.free
-    slots[formula_machine.CLUSTER] = moment.cluster_procs
-    slots[formula_machine.QUEUED] = moment.queued
-    if moment.half_life_s <= 0.0:
-        return 0.0
-    for k in range(moment.queued):
-        waiting[moment.user[moment.queue[k]]] = 0
-    for k in range(moment.queued):
-        waiting[moment.user[moment.queue[k]]] += 1
-    return usage_of(moment, -1)
-
-
-@inlined
-def _slots_of_job(moment, scoring, scratch, job, everyone):
-    """Fills what formulas read of a job and its user. everyone: as `_slots_of_all` returns it."""
-    slots = scratch.slots
-    estimate, procs = moment.estimate[job], moment.procs[job]
-    slots[formula_machine.SUBMIT] = moment.submit[job] - scoring.origin
-    slots[formula_machine.WAIT] = moment.now - moment.submit[job]
-    slots[formula_machine.ESTIMATE] = estimate
-    slots[formula_machine.REQUEST] = moment.limit[job]
-    slots[formula_machine.PROCS] = procs
-    slots[formula_machine.AREA] = float(estimate) * float(procs)
-    if moment.half_life_s > 0.0:
-        user = moment.user[job]
-        own = usage_of(moment, user)
-        slots[formula_machine.USAGE] = own
-        slots[formula_machine.USER_SHARE] = own / everyone if everyone > 0.0 else 0.0
-        slots[formula_machine.USER_PROCS] = moment.rate[user]
-        slots[formula_machine.USER_QUEUED] = scratch.waiting[user]
-
-
-@inlined
-def fill_score(moment, scoring, scratch, job):
-    """Minus the value of the formula that orders backfills. It reads what a job has since its submission."""
-    _slots_of_job(moment, scoring, scratch, job, 0.0)
-    value, _ = formula_machine.evaluate(scoring.fill_ops, scoring.fill_constants, scratch.slots, scratch.stack)
-    return -value
 
 
 @lean

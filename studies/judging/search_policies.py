@@ -23,13 +23,6 @@ STARTS = (
     Program(("/", ("request",), (POWER, ("width",), 0.33)), 14_400.0, 172_800.0),
 )
 """The formula with which the search began, one like the bounded key, and one that prefers wide jobs as WFP3 does."""
-WIDTH, REQUEST = ("scaled_width",), ("request",)
-PUBLISHED = (
-    Program(("min", (POWER, ("width",), 0.68), REQUEST), 1_520_000.0, 83_500.0),
-    Program(("min", ("min", WIDTH, ("*", WIDTH, REQUEST)), REQUEST), 1_010_000.0, 119_000.0),
-    Program(("min", (POWER, REQUEST, 1.14), ("*", REQUEST, ("width",))), 926_000.0, 107_000.0),
-)
-"""What the search over requests and widths chose. A search over more begins with it, too."""
 SHOWN = 2
 
 
@@ -39,15 +32,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--generations", type=int, default=SearchOptions().generations)
     parser.add_argument("--attributes", default=",".join(STATIC), help="what programs read")
-    parser.add_argument("--fills", action="store_true", help="programs choose backfills, too")
     options = parser.parse_args()
     rungs = learning_rungs()
     logs = [log for rung in rungs for log in rung]
     kept = Kept(logs, options.kept)
-    asked = SearchOptions(generations=options.generations, attributes=tuple(options.attributes.split(",")), fills=options.fills)
+    asked = SearchOptions(generations=options.generations, attributes=tuple(options.attributes.split(",")))
     search = Search(rungs, LIMITS, asked, kept, LEARNED_FROM)
-    starts = (*STARTS, *PUBLISHED) if options.fills else STARTS
-    best = search.run(options.seed, starts, lambda line: print(line, flush=True))
+    best = search.run(options.seed, STARTS, lambda line: print(line, flush=True))
     for name, programs in best.items():
         chosen = search.chosen(programs, LIMITS[name])
         print(f"\n{name}\n\n{learned_table(search, [chosen, *programs[:SHOWN]], LIMITS[name])}")
@@ -61,5 +52,5 @@ def learned_table(search: Search, programs: list[Program], limit: float) -> str:
         value = search.value(program, limit, len(search.rungs))
         for log in (log for rung in search.rungs[:2] for log in rung):
             ratios = search.kept.outcome(program, log)
-            lines.append([f"`{program.key}`", f"{value:.3f}", log.name, *(f"{ratio:.2f}" for ratio in ratios)])
+            lines.append([f"`{program.formula}`", f"{value:.3f}", log.name, *(f"{ratio:.2f}" for ratio in ratios)])
     return markdown(["program", "value", "log", *ProgramOutcome._fields], lines)

@@ -28,7 +28,7 @@ from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.policies.registry import SEARCHED
 from studies.judging.search_policies import LIMITS, STARTS
-from studies.judging.searched_logs import LEARNED_FROM, executables, requested_jobs, whole_trace
+from studies.judging.searched_logs import LEARNED_FROM, requested_jobs, whole_trace
 from studies.judging.verdicts import SEARCHED_ELSEWHERE, shown
 
 UNSEEN = ("HPC2N", "Lublin-1", "Lublin-2")
@@ -50,22 +50,6 @@ RIVALS = (
     with_threshold("SAF", "estimate * procs", 12),
     with_threshold("fewest processors", "procs", 12),
 )
-WIDER = (
-    JudgedRule(
-        "wider search, balanced",
-        "formula:-(submit + min(964000*min(min((procs/sqrt(cluster)), (procs/sqrt(cluster))*(estimate/14400)), (estimate/14400)), 117000))",
-    ),
-    JudgedRule(
-        "wider search, fast",
-        "formula:-(submit + min(912000*(request/14400)*min((procs/cluster), min((estimate/request), (estimate/14400))), 107000)); "
-        "-((estimate/request)/(procs/cluster)*min((estimate/request), (procs/sqrt(cluster))))",
-        estimates="live",
-        reserve_by="requested",
-        admit_by="requested",
-    ),
-)
-"""What the search with a second program for backfills, and with terms of waits, users, the queue and live estimates, chose on the first
-halves (seed 1, 60 generations, 485 CPU-seconds). For cautious it chose the published formula again."""
 ORDERS = 200
 RIVALS_CAP_S = 12 * 3600
 """Of the random orders next to which rivals are judged."""
@@ -76,9 +60,8 @@ TITLES = ("bounded slowdown", "mean wait", "p99", "longest", "by work", "wide")
 
 
 def main() -> None:
-    ours = [*(JudgedRule(name, name) for name in SEARCHED), *WIDER]
+    ours = [JudgedRule(name, name) for name in SEARCHED]
     caps = {name: cap_of(formula) for name, formula in SEARCHED.items()}
-    caps |= {rule.name: cap_of(rule.policy) for rule in WIDER}
     points: list[list[str]] = []
     gains: dict[str, dict[str, float]] = {}
     lottery: dict[int, dict[str, list[float]]] = {cap_s: {} for cap_s in (RIVALS_CAP_S, *caps.values())}
@@ -104,14 +87,13 @@ def main() -> None:
     print(f"\nthree points\n\n{markdown(titles, points)}", flush=True)
     print(f"\nmoved copies\n\n{on_moved_copies([*ours, *RIVALS])}", flush=True)
     print(f"\nall logs together\n\n{together(gains, lottery, caps)}")
-    print(f"\nwider over narrower\n\n{wider_over_narrower()}", flush=True)
     print(f"\nin hindsight\n\n{in_hindsight(gains)}")
     print(f"\nas PBS takes them, on 512 processors\n\n{as_pbs()}")
 
 
 def cap_of(formula: str) -> int:
     """The cap of a searched formula, seconds."""
-    match = CAP.search(formula.partition(";")[0])
+    match = CAP.search(formula)
     assert match, formula
     return int(match.group(1))
 
@@ -231,26 +213,10 @@ def in_hindsight(gains: dict[str, dict[str, float]]) -> str:
     return markdown(titles, lines)
 
 
-def wider_over_narrower() -> str:
-    """The typical block of each log under what the wider search chose, over that of the published point of the same limit."""
-    lines = []
-    for rule in WIDER:
-        point = f"searched:{rule.name.split()[-1]}"
-        for name in (*LEARNED_FROM, *UNSEEN):
-            interval = block_intervals(second_half(name, rule.policy, is_live(rule)), second_half(name, point))
-            lines.append([name, rule.name, point, shown(interval.bounded_slowdown), shown(interval.wait)])
-    return markdown(["log", "policy", "over", "typical block: bounded slowdown", "typical block: wait"], lines)
-
-
-def is_live(rule: JudgedRule) -> bool:
-    """Whether the rule's estimates are live."""
-    return rule.estimates == "live"
-
-
-def second_half(name: str, policy: str, live: bool = False) -> Replayed:
+def second_half(name: str, policy: str) -> Replayed:
     """A whole replay of a log of which the second half is scored."""
     log = judged_half(name)
-    schedule = log.replayed(policy, live)
+    schedule = replay(log.jobs, log.procs, policy, "easy")
     return Replayed(log.jobs, log.procs, schedule, scored_after(len(log.jobs), len(log.jobs) // 2))
 
 
@@ -263,7 +229,7 @@ def on_moved_copies(rules: Sequence[JudgedRule]) -> str:
     for name in LEARNED_FROM:
         copies = [moved_copy(name, seed) for seed in range(1, COPIES + 1)]
         for rule in rules:
-            outcomes = np.array([copy.outcome(rule.policy, is_live(rule))[:7] for copy in copies])
+            outcomes = np.array([copy.outcome(rule.policy)[:7] for copy in copies])
             mean, low, high = np.exp(np.log(outcomes).mean(axis=0)), outcomes.min(axis=0), outcomes.max(axis=0)
             cells = [f"{mean[k]:.2f} ({low[k]:.2f} to {high[k]:.2f})" for k in range(2)]
             lines.append([name, rule.name, *cells, *(f"{each:.2f}" for each in mean[2:7])])
@@ -275,16 +241,13 @@ def moved_copy(name: str, seed: int) -> LearningLog:
     """A log whose submissions are moved, of which the second half is scored."""
     log = judged_half(name)
     shifts = np.random.default_rng(seed).integers(-JITTER_S, JITTER_S + 1, len(log.jobs))
-    submit = np.maximum(log.jobs.submit + shifts, 0)
-    assert log.executable is not None
-    ran = log.executable[np.argsort(submit, kind="stable")]
-    return replace(log, jobs=with_submissions(log.jobs, submit), executable=ran)
+    return replace(log, jobs=with_submissions(log.jobs, np.maximum(log.jobs.submit + shifts, 0)))
 
 
 def judged_half(name: str) -> LearningLog:
     """A whole log of which the second half is scored."""
     jobs = requested_jobs(name)
-    return LearningLog(name, jobs, LOGS[name][1], len(jobs) // 2, executables(name))
+    return LearningLog(name, jobs, LOGS[name][1], first_scored=len(jobs) // 2)
 
 
 def as_pbs(procs: int = 512) -> str:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-from numpy.typing import NDArray
-
 from assets.common.trace import Trace
 from models.runtime.estimates import Estimates
 from models.scheduling.search.learning_logs import LearningLog, perturbed_copies
 from papers.archive import LOGS, trace_of_log
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from traces.synthetic.workload import WorkloadOptions, generate_workload
-
-IntArray = NDArray[np.int64]
 
 LEARNED_FROM = ("KTH-SP2", "SDSC-SP2", "CTC-SP2")
 GENERATED = (
@@ -41,18 +36,12 @@ def learning_rungs() -> list[list[LearningLog]]:
     halves = []
     for name in LEARNED_FROM:
         jobs = requested_jobs(name)
-        half = len(jobs) // 2
-        halves.append(LearningLog(name, jobs.window(0, half), LOGS[name][1], executable=executables(name)[:half]))
+        halves.append(LearningLog(name, jobs.window(0, len(jobs) // 2), LOGS[name][1]))
     generated = [
         LearningLog(f"generated {options.procs}", generated_jobs(options), options.procs) for options in GENERATED
     ]
     copies = [copy for half in halves for copy in perturbed_copies(half, COPIES_SEED)]
     return [halves[:2], [*halves[2:], *generated], copies]
-
-
-def executables(name: str) -> IntArray:
-    """Numbers of the programs that a log's jobs run, int64 (jobs,)."""
-    return whole_trace(name).rows["executable"].rank("dense").fill_null(0).cast(int).to_numpy()
 
 
 def generated_jobs(options: WorkloadOptions) -> Jobs:

@@ -21,14 +21,12 @@ from models.scheduling.search.constants import tuned_constants
 from models.scheduling.search.learning_logs import LearningLog, ProgramOutcome
 from models.scheduling.search.programs import (
     ATTRIBUTES,
-    NO_FILL,
     STATIC,
     Program,
     crossed,
     mutated,
     nodes_of,
     random_program,
-    refilled,
     shorter_terms,
 )
 from simulator.formula.text import FormulaError
@@ -59,7 +57,6 @@ class SearchOptions(BaseModel):
         default=3, ge=1, description="Generations of a limit from one tuning of constants to the next"
     )
     tuning: int = Field(default=60, ge=0, description="Programs that CMA-ES tries in one tuning")
-    fills: bool = Field(default=False, description="Whether programs choose backfills, too")
     attributes: tuple[str, ...] = Field(default=STATIC, description=f"What programs read, of {', '.join(ATTRIBUTES)}")
 
 
@@ -102,11 +99,11 @@ class Kept:
 
     def outcome(self, program: Program, log: LearningLog) -> ProgramOutcome:
         """What the program does on the log, replayed once."""
-        key = (program.key, log.name)
+        key = (program.formula, log.name)
         if key not in self.outcomes:
             begin = time.process_time()
             try:
-                outcome = log.outcome(program.policy, program.is_live)
+                outcome = log.outcome(program.policy)
             except FormulaError:
                 outcome = FAILED_OUTCOME
             self.seconds += time.process_time() - begin
@@ -148,7 +145,7 @@ class Search:
                 children += self._tuned(ranked[0], self.limits[name], seed + generation)
             survivors = self._survivors(children, self.limits[name])
             for program in [*survivors, *(starts if generation < len(names) else ())]:
-                archive[program.key] = program
+                archive[program.formula] = program
             best = self.ranked(archive.values(), self.limits[name])[0]
             value = self.value(best, self.limits[name], len(self.rungs))
             on_generation(
@@ -177,8 +174,6 @@ class Search:
         while True:
             value = self.value(program, limit, len(self.rungs))
             shorter = [replace(program, term=term) for term in shorter_terms(program.term)]
-            if program.fill:
-                shorter += [replace(program, fill=fill) for fill in (NO_FILL, *shorter_terms(program.fill))]
             best = min(shorter, key=lambda each: self.value(each, limit, len(self.rungs)), default=program)
             if best is program or self.value(best, limit, len(self.rungs)) > value + LEAST_PART:
                 return program
@@ -186,17 +181,17 @@ class Search:
 
     def ranked(self, programs: Iterable[Program], limit: float) -> list[Program]:
         """The programs, the best under the limit first."""
-        return sorted(programs, key=lambda program: (self.value(program, limit, len(self.rungs)), program.key))
+        return sorted(programs, key=lambda program: (self.value(program, limit, len(self.rungs)), program.formula))
 
     def value(self, program: Program, limit: float, rungs: int) -> float:
         """What a search makes small: the mean over the logs, and with equal weight the worst log, of `log_value`."""
-        key = (program.key, limit, rungs)
+        key = (program.formula, limit, rungs)
         if key not in self._values:
             by_log: dict[str, list[ProgramOutcome]] = {}
             for log in (log for rung in self.rungs[:rungs] for log in rung):
                 by_log.setdefault(log.name.partition(",")[0], []).append(self.kept.outcome(program, log))
             values = [log_value(outcomes, limit) for outcomes in by_log.values()]
-            length = COST_OF_A_NODE * sum(1 for term in (program.term, program.fill) if term for _ in nodes_of(term))
+            length = COST_OF_A_NODE * sum(1 for _ in nodes_of(program.term))
             self._values[key] = (float(np.mean(values)) + max(values)) / 2 + length
         return self._values[key]
 
@@ -208,16 +203,11 @@ class Search:
                 continue
             first, second = (parents[int(rng.integers(len(parents), size=TOURNAMENT).min())] for _ in range(2))
             program = crossed(first, second, rng) if rng.random() < 0.3 else first
-            if self.options.fills and rng.random() < 0.4:
-                program = refilled(program if rng.random() < 0.7 else replace(program, fill=second.fill), rng)
-                if rng.random() < 0.5:
-                    yield program
-                    continue
             yield mutated(program, rng, self.options.attributes)
 
     def _survivors(self, children: Sequence[Program], limit: float) -> list[Program]:
         """Those that are replayed on all logs."""
-        left = list({child.key: child for child in children}.values())
+        left = list({child.formula: child for child in children}.values())
         for rung in range(1, len(self.rungs)):
             left.sort(key=lambda program: self.value(program, limit, rung))
             left = left[: max(len(left) // ONE_GOES_ON_OF, 3)]

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from models.judging.intervals import WAIT_OFFSET_S
@@ -25,10 +24,8 @@ from models.judging.payers import (
     USERS_LEAST_S,
     USERS_SHARE,
 )
-from models.runtime.live import LiveSettings, replay_live
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
-from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import bounded_slowdown
 from simulator.policies.registry import Policy
 
@@ -40,8 +37,6 @@ BEFORE_SCORED = 5
 JITTER_S = 1800
 LOAD_CHANGE = 0.10
 SCRAMBLED_SHARE = 0.2
-LIVE = LiveSettings("mean", reserve_by="requested", admit_by="requested")
-"""Reservations, and who may pass a blocked head, stay with requests."""
 
 
 class ProgramOutcome(NamedTuple):
@@ -64,18 +59,16 @@ class ProgramOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class LearningLog:
-    """Jobs and the processors that they run on. first_scored: position of the first job that counts, by default after a fifth.
-    executable: numbers of the programs that jobs run, int64 (jobs,), None where unknown. Live estimates learn from it."""
+    """Jobs and the processors that they run on. first_scored: position of the first job that counts, by default after a fifth."""
 
     name: str
     jobs: Jobs
     procs: int
     first_scored: int | None = None
-    executable: IntArray | None = None
 
-    def outcome(self, policy: str | Policy, live: bool = False) -> ProgramOutcome:
-        """What a policy, with live estimates or requests, does to the scored jobs. Raises FormulaError where a formula fails."""
-        ours, theirs = self._measured(policy, live), self._incumbent
+    def outcome(self, policy: str | Policy) -> ProgramOutcome:
+        """What a policy does to the scored jobs. Raises FormulaError where a formula fails."""
+        ours, theirs = self._measured(policy), self._incumbent
         ratios = [float(a / b) if b > 0 else 1.0 for a, b in zip(ours.averages, theirs.averages, strict=True)]
         classes = (ours.classes + WAIT_OFFSET_S) / (theirs.classes + WAIT_OFFSET_S)
         change = ours.users - theirs.users
@@ -105,28 +98,9 @@ class LearningLog:
             _numbered(jobs.user[cut], FEWEST_JOBS_OF_A_USER),
         )
 
-    @cached_property
-    def _rows(self) -> pl.DataFrame:
-        """What live estimates read."""
-        executable = pl.Series([None] * len(self.jobs), dtype=pl.Int64) if self.executable is None else self.executable
-        return pl.DataFrame(
-            {
-                "user_name": self.jobs.user,
-                "executable": executable,
-                "requested_walltime_s": self.jobs.estimate,
-                "requested_procs": self.jobs.procs,
-            }
-        )
-
-    def replayed(self, policy: str | Policy, live: bool = False) -> Schedule:
-        """The schedule under a policy, with live estimates or requests. Raises FormulaError where a formula fails."""
-        if live:
-            return replay_live(self.jobs, self._rows, self.procs, policy, "easy", settings=LIVE).schedule
-        return replay(self.jobs, self.procs, policy, "easy")
-
-    def _measured(self, policy: str | Policy, live: bool = False) -> _Measured:
+    def _measured(self, policy: str | Policy) -> _Measured:
         jobs, cut = self.jobs, self._scored
-        start = self.replayed(policy, live).start
+        start = replay(jobs, self.procs, policy, "easy").start
         wait = (start - jobs.submit)[cut].astype(np.float64)
         runtime, procs = jobs.runtime[cut], jobs.procs[cut]
         work, wide = runtime.astype(np.float64) * procs, procs > WIDE_SHARE * self.procs
@@ -155,9 +129,6 @@ def perturbed_copies(log: LearningLog, seed: int) -> list[LearningLog]:
     moved = np.maximum(jobs.submit + rng.integers(-JITTER_S, JITTER_S + 1, len(jobs)), 0)
     begin = int(jobs.submit[0])
 
-    def ran(order: IntArray) -> IntArray | None:
-        return None if log.executable is None else log.executable[order]
-
     def paced(factor: float) -> Jobs:
         return with_submissions(jobs, begin + ((jobs.submit - begin) / factor).astype(np.int64))
 
@@ -168,14 +139,7 @@ def perturbed_copies(log: LearningLog, seed: int) -> list[LearningLog]:
         "less load": lambda: paced(1 - LOAD_CHANGE),
         "exchanged requests": lambda: with_exchanged_requests(jobs, rng),
     }
-    places = {
-        "later start": np.arange(len(jobs) // 9, len(jobs)),
-        "moved": np.argsort(moved, kind="stable"),
-    }
-    return [
-        LearningLog(f"{log.name}, {name}", copy(), log.procs, executable=ran(places.get(name, np.arange(len(jobs)))))
-        for name, copy in copies.items()
-    ]
+    return [LearningLog(f"{log.name}, {name}", copy(), log.procs) for name, copy in copies.items()]
 
 
 def with_submissions(jobs: Jobs, submit: IntArray) -> Jobs:

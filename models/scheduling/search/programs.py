@@ -21,7 +21,6 @@ FloatArray = NDArray[np.float64]
 Term = tuple  # ("request",), (CONSTANT, value), (POWER, term, exponent), or (operator, term, term)
 
 CONSTANT, POWER = "constant", "**"
-NO_FILL: Term = ()
 OPERATORS = ("*", "/", "+", "min")
 ATTRIBUTES = {
     "request": "(estimate/14400)",
@@ -29,21 +28,10 @@ ATTRIBUTES = {
     "scaled_width": "(procs/sqrt(cluster))",
     "waited": "(1 + wait/3600)",
     "share": "(1 + user_share)",
-    "crowd": "(1 + queued/50)",
-    "holding": "(1 + user_procs/cluster)",
-    "waiting": "(1 + user_queued)",
-    "predicted": "(estimate/14400)",
-    "accuracy": "(estimate/request)",
 }
-"""What a term reads, by name: the requested time in units of 4 h, the processors, the wait, the user's share of recent use, the queue,
-and the processors and the waiting jobs of the user. Then the run time that live estimates predict, also as a part of the request."""
+"""What a term reads, by name: the requested time in units of 4 h, the processors, the wait and the user's share of recent use."""
 STATIC = ("request", "width", "scaled_width")
 """Attributes that stay the same while a job waits. Orders of these alone are replayed ten times as fast."""
-LEARNED = ("predicted", "accuracy")
-"""Attributes for which a replay has live estimates. The request is another attribute of the formula then."""
-OF_FILLS = (*STATIC, *LEARNED)
-"""What the choice of backfills may read."""
-WIDER = tuple(ATTRIBUTES)
 PBS_WORDS = {"estimate": "walltime", "procs": "ncpus", "wait": "eligible_time"}
 MOST_PARTS = 13
 LOG_SECONDS, LOG_CAP_S = (2.0, 6.5), (3.5, 5.6)
@@ -55,53 +43,31 @@ CONSTANT_DIGITS = 3
 
 @dataclass(frozen=True)
 class Program:
-    """wait - min(seconds * term, cap_s), highest first. seconds, cap_s: with CONSTANT_DIGITS digits.
-
-    fill: the term by which backfills are chosen, lowest first, NO_FILL for the order of the queue.
-    """
+    """wait - min(seconds * term, cap_s), highest first. seconds, cap_s: with CONSTANT_DIGITS digits."""
 
     term: Term
     seconds: float
     cap_s: float
-    fill: Term = NO_FILL
 
     @cached_property
     def attributes(self) -> frozenset[str]:
         """What the term reads."""
         return frozenset(node[0] for node in nodes_of(self.term) if node[0] in ATTRIBUTES)
 
-    @cached_property
-    def is_live(self) -> bool:
-        """Whether either term reads what live estimates predict."""
-        fills = {node[0] for node in nodes_of(self.fill)} if self.fill else set()
-        return bool((self.attributes | fills) & set(LEARNED))
-
     @property
     def is_static(self) -> bool:
         """Whether the order of two jobs stays the same while they wait."""
-        return self.attributes <= {*STATIC, *LEARNED}
+        return self.attributes <= set(STATIC)
 
     @property
     def setback(self) -> str:
         """The text of what is subtracted from the wait."""
-        return f"min({self.seconds:.0f}*{self._text(self.term)}, {self.cap_s:.0f})"
-
-    def _text(self, term: Term) -> str:
-        request = ATTRIBUTES["request"]
-        if not self.is_live:
-            return term_text(term)
-        return term_text(renamed(term, {"request": "asked"})).replace("asked", request.replace("estimate", "request"))
+        return f"min({self.seconds:.0f}*{term_text(self.term)}, {self.cap_s:.0f})"
 
     @property
     def formula(self) -> str:
         """As `tracehouse replay --policy` takes it. With a setback that does not change, submit times order as waits do."""
-        text = f"formula:-(submit + {self.setback})" if self.is_static else f"formula:wait - {self.setback}"
-        return f"{text}; -({self._text(self.fill)})" if self.fill else text
-
-    @property
-    def key(self) -> str:
-        """The formula, and whether its estimates are live."""
-        return f"live {self.formula}" if self.is_live else self.formula
+        return f"formula:-(submit + {self.setback})" if self.is_static else f"formula:wait - {self.setback}"
 
     @property
     def policy(self) -> Policy:
@@ -115,8 +81,7 @@ class Program:
     @property
     def constants(self) -> FloatArray:
         """log10 of seconds and cap, then of the term's constants, and its exponents as they are: (2 + constants,)."""
-        tuned = [*_tuned(self.term), *(_tuned(self.fill) if self.fill else ())]
-        inner = [math.log10(node[1]) if node[0] == CONSTANT else node[2] for node in tuned]
+        inner = [math.log10(node[1]) if node[0] == CONSTANT else node[2] for node in _tuned(self.term)]
         return np.array([math.log10(self.seconds), math.log10(self.cap_s), *inner])
 
     def with_constants(self, constants: FloatArray) -> Program:
@@ -134,8 +99,7 @@ class Program:
             _rounded(10 ** float(np.clip(value, *limits)))
             for value, limits in zip(constants[:2], (LOG_SECONDS, LOG_CAP_S), strict=True)
         )
-        term = rebuilt(self.term)
-        return Program(term, seconds, cap_s, rebuilt(self.fill) if self.fill else NO_FILL)
+        return Program(rebuilt(self.term), seconds, cap_s)
 
 
 def pbs_formula(formula: str, cluster_procs: int) -> str:
@@ -193,31 +157,6 @@ def crossed(program: Program, other: Program, rng: np.random.Generator) -> Progr
     return replace(child, cap_s=other.cap_s) if rng.random() < 0.5 else child
 
 
-def refilled(program: Program, rng: np.random.Generator) -> Program:
-    """A child with another choice of backfills: none, a random one, or the same with a part replaced or wrapped."""
-    draw = rng.random()
-    if draw < 0.2:
-        return replace(program, fill=NO_FILL)
-    fill = _random_term(rng, OF_FILLS, 2)
-    if draw > 0.6 and program.fill:
-        places = list(nodes_of(program.fill))
-        place = int(rng.integers(len(places)))
-        new = _random_term(rng, OF_FILLS, 1)
-        if draw < 0.8:
-            new = (str(rng.choice(OPERATORS)), places[place], new)
-        fill = replace_node(program.fill, place, new)
-    reads = any(node[0] in ATTRIBUTES for node in nodes_of(fill))
-    return replace(program, fill=fill) if reads and sum(1 for _ in nodes_of(fill)) <= MOST_PARTS else program
-
-
-def renamed(term: Term, names: dict[str, str]) -> Term:
-    """The term with other attributes."""
-    return (
-        names.get(term[0], term[0]),
-        *(renamed(child, names) if isinstance(child, tuple) else child for child in term[1:]),
-    )
-
-
 def nodes_of(term: Term) -> Iterator[Term]:
     """The parts of a term, itself first."""
     yield term
@@ -253,13 +192,11 @@ def term_text(term: Term) -> str:
     kind = term[0]
     if kind in ATTRIBUTES:
         return ATTRIBUTES[kind]
-    if kind == "asked":
-        return kind
     if kind == CONSTANT:
         return f"{term[1]:g}"
     if kind == POWER:
         base = term_text(term[1])
-        base = base if term[1][0] in (*ATTRIBUTES, CONSTANT, "asked") else f"({base})"
+        base = base if term[1][0] in (*ATTRIBUTES, CONSTANT) else f"({base})"
         return f"{base}**{term[2]:g}" if term[2] >= 0 else f"{base}**({term[2]:g})"
     left, right = (term_text(child) for child in term[1:])
     if kind == "min":

@@ -205,7 +205,6 @@ def _moment(state, orders, queued, free):
         orders.submit,
         orders.procs,
         orders.estimate,
-        orders.estimate,
         orders.user,
         orders.est_end,
         running.job,

@@ -104,7 +104,6 @@ def ordered_queue(
             np.empty((VISIBLE_JOBS, inputs_of(policy)), dtype=np.float32),
             np.empty(VISIBLE_JOBS, dtype=np.float32),
             np.zeros(num_jobs),
-            whole(users + 1),
         ),
         sample=sample,
     )
