@@ -172,7 +172,7 @@ def test_commands_run(home: Home, document: str, command: str, tmp_path: Path, m
     # an ingest adds a source, and a restore needs an empty home: not in the shared one
     own = Home(tmp_path / "home") if arguments[0] in ("ingest", "restore") else home
     if arguments[0] == "restore":
-        shutil.rmtree(own.folder)
+        shutil.copy(home.folder / "sources.toml", own.folder)  # another catalogue would be refused
     done = run_in(own, tmp_path, arguments, monkeypatch)
     assert done.exit_code == 0, f"{document}: {command}: {done.stderr}"
 
