@@ -226,6 +226,9 @@ def steady_sentences(warehouse: Warehouse, source: str) -> str:
     if plain_word(row["verdict"]) == DOMINATES:
         return text
     low, high = row["typical_slowdown_low"], row["typical_slowdown_high"]
+    if high is not None and high < 1:
+        paid = (row["payers"] or "").partition("; ")[0]
+        return f"{text} The gain in the typical block is confirmed{f', and this is worse: {paid}' if paid else ''}."
     if low is not None and high is not None:
         text += f" A gain of {share(1 - math.sqrt(low / high))} in the typical block would have been confirmed."
     return f"{text} To try: a longer log, or tracehouse train {source}, which learns in the steady state."
