@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.policies.training import TrainingSetup
+from models.judging.chance import CAPS_S, RandomOrder
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import Difference, paired_difference
-from models.scheduling.learning.held_out import HeldOutCurves
 from models.scheduling.learning.training_run import JudgedPolicy
 from warehouse import Warehouse, replace_partition
 
@@ -24,14 +24,16 @@ EXPERIMENT = "learning"
 """What experiments.window_costs and experiments.curves call it."""
 FIXED = ("SJF", "SAF", "F1", "F2", "F3", "F4", "WFP3", "UNICEP", "smallest")
 """The heuristics beside FCFS. The best of them on the held-out windows is the one to reach."""
+RANDOM, LOTS = "random orders", 7
+"""The mean of so many random orders of each cap (models.judging.chance), the null beside them."""
 
 
 @dataclass(frozen=True)
 class SeenLearning:
     """A training on held-out windows.
 
-    goal, backfill, estimates, method: of the training. fixed: what each heuristic costs, float64 (windows,). learned: the same of the
-    policy that each seed keeps. curves: by seed, mean cost of the policy that would be kept after each epoch, from epoch 0 on.
+    goal, backfill, estimates, method: of the training. fixed: what FCFS, each heuristic and RANDOM cost, float64 (windows,). learned: the
+    same of the policy that each seed keeps. curves: by seed, mean cost of the policy that would be kept after each epoch, from epoch 0 on.
     """
 
     goal: str
@@ -46,7 +48,8 @@ class SeenLearning:
     @cached_property
     def best_fixed(self) -> str:
         """The heuristic that costs least on these windows."""
-        return min((name for name in self.fixed if name != "FCFS"), key=lambda name: float(self.fixed[name].mean()))
+        names = (name for name in self.fixed if name not in ("FCFS", RANDOM))
+        return min(names, key=lambda name: float(self.fixed[name].mean()))
 
     @property
     def all_seeds(self) -> FloatArray:
@@ -70,18 +73,20 @@ class SeenLearning:
         return [seed for seed, low in apart.items() if low is not None and low <= 0]
 
 
-def seen_learning(setup: TrainingSetup, curves: HeldOutCurves, policies: list[JudgedPolicy]) -> SeenLearning:
+def seen_learning(setup: TrainingSetup, policies: list[JudgedPolicy]) -> SeenLearning:
     """What a training gave on the windows that judge, and what heuristics cost there."""
     task, windows = setup.task, setup.judging
+    orders = (RandomOrder(cap_s, seed) for cap_s in CAPS_S for seed in range(LOTS))
+    lots = [setup.arena.costs(order.policy, windows) for order in orders]
     return SeenLearning(
         task.goal,
         task.backfill,
         task.estimates,
         policies[0].recipe.method,
         windows,
-        {name: setup.arena.costs(name, windows) for name in ("FCFS", *FIXED)},
+        {name: setup.arena.costs(name, windows) for name in ("FCFS", *FIXED)} | {RANDOM: np.mean(lots, axis=0)},
         {policy.seed: policy.costs for policy in policies},
-        {policy.seed: curves.means(policy.seed) for policy in policies},
+        {policy.seed: policy.trained.held_out for policy in policies},
     )
 
 
@@ -126,7 +131,7 @@ def read_seen(warehouse: Warehouse, source: str) -> SeenLearning | None:
         first["estimates"],
         first["policy"],
         Windows(any_fixed["first_position"].to_numpy(), first["window_jobs"]),
-        {name: fixed[name]["cost"].to_numpy() for name in ("FCFS", *FIXED)},
+        {name: fixed[name]["cost"].to_numpy() for name in ("FCFS", *FIXED, RANDOM)},
         by_seed,
         {seed: curves.filter(seed=seed)["validation_cost"].to_list() for seed in by_seed},
     )

@@ -21,7 +21,8 @@ def window_setup(warehouse: Warehouse, source: str, task: PolicyTask) -> Trainin
     first = max(setup.trained_jobs, setup.trace.test_position or 0)
     chosen = Windows.spread(0, setup.lessons.validation.scored.stop, length, CHOOSING_WINDOWS)
     held_out = Windows.spread(min(first, jobs - length), jobs, length, HELD_OUT_WINDOWS)
-    return replace(setup, lessons=replace(setup.lessons, validation=chosen, after=None), judging=held_out)
+    lessons = replace(setup.lessons, validation=chosen, after=None, held_out=held_out)
+    return replace(setup, lessons=lessons, judging=held_out)
 
 
 def filtered_setup(warehouse: Warehouse, source: str, task: PolicyTask) -> TrainingSetup:

@@ -29,7 +29,6 @@ from assets.policies.held_out import seen_learning, store_seen
 from assets.policies.lessons import window_setup
 from assets.policies.training import TrainingSetup
 from assets.policies.trajectory_filter import trajectory_filter
-from models.scheduling.learning.held_out import HeldOutCurves
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import PIPELINE_PPO, PPOOptions, Recipe
@@ -87,10 +86,9 @@ def scheduling_policy(
     setup = window_setup(warehouse, source, task_of(config))
     if len(setup.lessons.filtered) == 0:
         context.log.warning("no window lies inside the filter's range: training takes all windows from the start")
-    curves = HeldOutCurves(setup.judging)
-    policies = _train(context, setup, config.recipe(), config.seeds, curves)
+    policies = _train(context, setup, config.recipe(), config.seeds)
     rows, events, happened = adopt(warehouse, setup, policies, config.accept_trade)
-    store_seen(warehouse, source, seen_learning(setup, curves, policies), policies)
+    store_seen(warehouse, source, seen_learning(setup, policies), policies)
     context.log.info(happened)
     for seed in config.seeds:
         _checkpoint_of(source, seed).unlink(missing_ok=True)
@@ -107,9 +105,9 @@ def scheduling_policy(
 
 
 def _train(
-    context: dg.AssetExecutionContext, setup: TrainingSetup, recipe: Recipe, seeds: list[int], curves: HeldOutCurves
+    context: dg.AssetExecutionContext, setup: TrainingSetup, recipe: Recipe, seeds: list[int]
 ) -> list[JudgedPolicy]:
-    """A policy per seed. curves: takes what each costs on held-out windows."""
+    """A policy per seed."""
     source, policies = setup.trace.source, []
     with progress_bar(f"training {len(seeds)} policies for {source}", recipe.epochs * len(seeds)) as bar:
 
@@ -120,7 +118,7 @@ def _train(
                 seen = {f"validation cost, seed {seed}": report.validation_cost, f"epoch, seed {seed}": report.epoch}
                 context.log_event(dg.AssetObservation(context.asset_key, partition=source, metadata=seen))
 
-        for policy in setup.train(recipe, seeds, on_epoch, partial(_checkpoint_of, source), curves):
+        for policy in setup.train(recipe, seeds, on_epoch, partial(_checkpoint_of, source), side_by_side=True):
             trained = policy.trained
             policies.append(policy)
             context.log.info(f"seed {policy.seed}: best epoch {trained.best_epoch}, {trained.validation_cost:.2f}")

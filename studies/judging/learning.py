@@ -16,7 +16,6 @@ from assets.policies.held_out import FIXED, SeenLearning, seen_learning
 from assets.policies.lessons import window_setup
 from assets.policies.training import PolicyTask, TrainingSetup
 from models.scheduling.comparison import Difference
-from models.scheduling.learning.held_out import HeldOutCurves
 from models.scheduling.options import PIPELINE_PPO, PPOOptions, Recipe
 from papers.markdown import print_cells, print_heading
 
@@ -39,9 +38,8 @@ TRIED = {
 
 def trained(setup: TrainingSetup, options: PPOOptions) -> tuple[SeenLearning, list[float]]:
     """How the seeds went on held-out windows, and what each costs on the windows that choose."""
-    curves = HeldOutCurves(setup.judging)
-    policies = list(setup.train(Recipe(start="nothing", ppo=options), SEEDS, by_ppo=curves))
-    return seen_learning(setup, curves, policies), [policy.trained.validation_cost for policy in policies]
+    policies = list(setup.train(Recipe(start="nothing", ppo=options), SEEDS, side_by_side=True))
+    return seen_learning(setup, policies), [policy.trained.validation_cost for policy in policies]
 
 
 def rows_of(seen: SeenLearning) -> Iterator[list[str]]:

@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from glob import escape
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
@@ -30,13 +30,14 @@ Report = TypeVar("Report")
 class TrainingProgress:
     """A training so far: what its checkpoint holds besides the learner's own state.
 
-    validation_cost, epoch, weights: of the best epoch so far.
+    validation_cost, epoch, weights: of the best epoch so far. held_out: as TrainedPolicy has it.
     """
 
     curve: list[EpochReport]
     validation_cost: float
     epoch: int
     weights: KernelWeights
+    held_out: list[float] = field(default_factory=list)
 
     def report(self, report: EpochReport, weights: KernelWeights) -> None:
         """Adds an epoch, and keeps its weights if no earlier one had a lower validation cost."""
@@ -49,17 +50,19 @@ class TrainingProgress:
         return {
             "curve": [asdict(report) for report in self.curve],
             "best": [self.validation_cost, self.epoch, weights_to_tensors(self.weights)],
+            "held_out": self.held_out,
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> TrainingProgress:
         """The inverse of `to_state`."""
         cost, epoch, tensors = state["best"]
-        return cls([EpochReport(**report) for report in state["curve"]], cost, epoch, weights_from_tensors(tensors))
+        curve, held_out = [EpochReport(**report) for report in state["curve"]], list(state.get("held_out", ()))
+        return cls(curve, cost, epoch, weights_from_tensors(tensors), held_out)
 
     def trained(self, parameters: dict[str, Any]) -> TrainedPolicy:
         """The policy of the best epoch."""
-        return TrainedPolicy(self.weights, self.epoch, self.validation_cost, self.curve, parameters)
+        return TrainedPolicy(self.weights, self.epoch, self.validation_cost, self.curve, parameters, self.held_out)
 
 
 class Trainee(Protocol[Report]):
@@ -232,6 +235,7 @@ def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelW
     ]
     arrays += [jobs.facts[name] for name in sorted(jobs.facts)] + list(start or ())
     arrays += [windows.first for windows in (lessons.windows, lessons.filtered, lessons.validation)]
+    arrays += [] if lessons.held_out is None else [lessons.held_out.first]
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     values = [arena.cluster_procs, arena.goal.text, arena.backfill, arena.rules, settings]

@@ -64,12 +64,21 @@ class _OneLearner(BestKept):
         learner = self._learner
         cost = np.inf if self._start is None else float(learner.validate(self._lessons.validation).mean())
         self.progress = TrainingProgress([], cost, 0, learner.weights())
+        self._show()
 
     def run_epoch(self, epoch: int) -> EpochReport:
         """Samples, updates and validates. Raises ValueError when training diverges."""
         report = _epoch(self._learner, self._lessons, epoch, self._seed)
         self.progress.report(report, self._learner.weights())
+        self._show()
         return report
+
+    def _show(self) -> None:
+        """Replays the held-out windows where there are any, and where the policy to keep is a new one."""
+        windows, progress = self._lessons.held_out, self.progress
+        if windows is not None:
+            is_new = progress.epoch == len(progress.curve)
+            progress.held_out.append(float(self._learner.validate(windows).mean()) if is_new else progress.held_out[-1])
 
     def to_state(self) -> dict[str, Any]:
         """The best epoch so far, and the learner."""

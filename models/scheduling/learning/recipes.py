@@ -76,7 +76,7 @@ def learn(
     weights, epoch, cost = trained.weights, trained.best_epoch, trained.validation_cost
     if recipe.cautious and start is not None and epoch > 0 and not is_confirmed(arena, lessons, recipe, weights, start):
         weights, epoch, cost = start, 0, float(arena.costs(start, lessons.validation).mean())
-    return TrainedPolicy(weights, epoch, cost, trained.curve, parameters)
+    return TrainedPolicy(weights, epoch, cost, trained.curve, parameters, trained.held_out)
 
 
 def is_confirmed(arena: Arena, lessons: Lessons, recipe: Recipe, weights: KernelWeights, start: KernelWeights) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from models.scheduling.arena import Arena, Windows
@@ -14,6 +14,8 @@ class Lessons:
     """Windows to learn from, those of them for the first phase, windows to choose the epoch by, and those that confirm that the
     chosen one is better than what training started from.
 
+    held_out: windows that show how PPO goes on, and choose nothing.
+
     after: how many unscored jobs come behind a window to learn from, which begins with the backlog that the learning policy has
     there. Where it is None, windows begin on an empty cluster, as the published protocols have it. Raises ValueError where there is
     no window to learn from, or none to choose by.
@@ -24,6 +26,7 @@ class Lessons:
     validation: Windows
     confirming: Windows | None = None
     after: int | None = None
+    held_out: Windows | None = None
 
     def __post_init__(self) -> None:
         if not len(self.windows) or not len(self.validation):
@@ -55,7 +58,8 @@ class EpochReport:
 class TrainedPolicy:
     """weights: of the best epoch by the jobs that choose. best_epoch: 0 for the weights that training began with.
 
-    validation_cost: the goal's, mean over the jobs that choose. curve: one report per epoch.
+    validation_cost: the goal's, mean over the jobs that choose. curve: one report per epoch. held_out: the goal's mean over
+    `Lessons.held_out` under the policy that would be kept if training ended after each epoch, from epoch 0 on. Empty without such windows.
     """
 
     weights: KernelWeights
@@ -63,3 +67,4 @@ class TrainedPolicy:
     validation_cost: float
     curve: list[EpochReport]
     parameters: dict[str, Any]
+    held_out: list[float] = field(default_factory=list)

@@ -18,7 +18,7 @@ from assets.common.plots import GREY, ORANGE
 from assets.common.trace import Trace, load_trace
 from assets.policies import plots
 from assets.policies import population as module
-from assets.policies.held_out import SeenLearning, read_seen, seen_learning, store_seen
+from assets.policies.held_out import RANDOM, SeenLearning, read_seen, seen_learning, store_seen
 from assets.policies.plots import lineage
 from assets.policies.population import (
     MembersConfig,
@@ -43,7 +43,6 @@ from models.judging.judge import beside_cloud, judge
 from models.judging.panel import Replayed, scored_after
 from models.judging.verdict import NO_DIFFERENCE
 from models.scheduling.arena import Windows
-from models.scheduling.learning.held_out import HeldOutCurves
 from models.scheduling.learning.training import Lessons
 from models.scheduling.options import EvolutionOptions, PPOOptions, Recipe
 from models.scheduling.search.priority_key import PriorityKey, searched_jobs
@@ -63,9 +62,8 @@ FROM_NOTHING = Recipe(start="nothing", ppo=PPOOptions(epochs=2, trajectories=8))
 def test_what_was_seen_is_read_again_and_other_experiments_stay(tmp_path: Path) -> None:
     warehouse = warehouse_of(tmp_path, busy_log(700, seed=3))
     setup = _on_windows(load_trace(warehouse, "mine"))
-    curves = HeldOutCurves(setup.judging)
-    policies = list(setup.train(FROM_NOTHING, [1, 2], by_ppo=curves))
-    seen = seen_learning(setup, curves, policies)
+    policies = list(setup.train(FROM_NOTHING, [1, 2]))
+    seen = seen_learning(setup, policies)
     assert read_seen(warehouse, "mine") is None
     for _ in range(2):
         store_seen(warehouse, "mine", seen, policies)
@@ -78,6 +76,7 @@ def test_what_was_seen_is_read_again_and_other_experiments_stay(tmp_path: Path) 
 def test_seeds_are_better_where_their_whole_interval_is() -> None:
     windows, rng = Windows(np.arange(0, 3000, 30), 30), np.random.default_rng(1)
     fixed = {"FCFS": 10 + rng.random(100), "SJF": 5 + rng.random(100), "F1": 6 + rng.random(100)}
+    fixed[RANDOM] = rng.random(100)
     learned = {1: 5 + rng.random(100), 2: 9.99 + rng.random(100), 3: 4 + rng.random(100)}
     seen = SeenLearning("bsld", "easy", "requested", "ppo", windows, fixed, learned, {})
     assert (seen.best_fixed, seen.better_than_fcfs, seen.reaching_best) == ("SJF", [1, 3], [1, 3])
@@ -85,8 +84,9 @@ def test_seeds_are_better_where_their_whole_interval_is() -> None:
 
 def _on_windows(trace: Trace) -> TrainingSetup:
     windows, length = Windows.spread(0, 300, 48, 50), 48
-    lessons = Lessons(windows, windows, Windows.spread(300, 360, length, 5), Windows.blocks(360, 420))
-    return TrainingSetup(trace, TASK, arena_of_task(trace, TASK), lessons, Windows.spread(420, 700, length, 10), 420)
+    shown = Windows.spread(420, 700, length, 10)
+    lessons = Lessons(windows, windows, Windows.spread(300, 360, length, 5), Windows.blocks(360, 420), held_out=shown)
+    return TrainingSetup(trace, TASK, arena_of_task(trace, TASK), lessons, shown, 420)
 
 
 # plots: Figures of training are drawn from what the tables hold.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,28 @@ def stop_after(epochs: int):
             raise KeyboardInterrupt
 
     return tell
+
+
+def test_held_out_windows_show_what_would_be_kept_and_choose_nothing(
+    arena: Arena, lessons: Lessons, tmp_path: Path
+) -> None:
+    windows, file = Windows(lessons.windows.first[-6:], lessons.windows.jobs), tmp_path / "checkpoint"
+    watched = replace(lessons, held_out=windows)
+    trained = train_by_ppo(arena, watched, QUICK, 3)
+    plain = train_by_ppo(arena, lessons, QUICK, 3)
+    assert same(trained.weights, plain.weights) and plain.held_out == []
+    means = trained.held_out
+    assert len(means) == 1 + QUICK.epochs
+    assert means[-1] == means[trained.best_epoch] == arena.costs(trained.weights, windows).mean()
+    for report, (before, after) in zip(trained.curve, pairwise(means), strict=True):
+        earlier = [each.validation_cost for each in trained.curve[: report.epoch - 1]]
+        assert report.validation_cost is not None
+        assert before == after or report.validation_cost < min(filter(None, earlier), default=np.inf)
+    with pytest.raises(KeyboardInterrupt):
+        train_by_ppo(arena, watched, QUICK, 3, stop_after(2), file)
+    assert train_by_ppo(arena, watched, QUICK, 3, checkpoint=file).held_out == means
+    start = smallest_area_first(layout_named("plain"), 40.0, 1)
+    assert train_by_ppo(arena, watched, QUICK, 3, start=start).held_out[0] == arena.costs(start, windows).mean()
 
 
 @pytest.mark.parametrize("method", ["siblings", "critic", "evolution"])
