@@ -131,7 +131,7 @@ def read_seen(warehouse: Warehouse, source: str) -> SeenLearning | None:
         first["estimates"],
         first["policy"],
         Windows(any_fixed["first_position"].to_numpy(), first["window_jobs"]),
-        {name: fixed[name]["cost"].to_numpy() for name in ("FCFS", *FIXED, RANDOM)},
+        {name: fixed[name]["cost"].to_numpy() for name in ("FCFS", *FIXED, RANDOM) if name in fixed},
         by_seed,
         {seed: curves.filter(seed=seed)["validation_cost"].to_list() for seed in by_seed},
     )

@@ -193,11 +193,11 @@ def learning_sentences(seen: SeenLearning) -> str:
     best, seeds, goal = seen.best_fixed, len(seen.learned), _goal(seen)
     begun = [curve[0] for curve in seen.curves.values() if curve]
     came = f"{np.mean(begun):.1f} with random weights, " if begun else ""
+    lots = f", random orders {seen.fixed[RANDOM].mean():.1f}" if RANDOM in seen.fixed else ""
     return (
         f"{goal} on {len(seen.windows)} windows of later jobs: {came}{seen.all_seeds.mean():.1f} after training ({seen.method.upper()}), "
-        f"FCFS {seen.fixed['FCFS'].mean():.1f}, random orders {seen.fixed[RANDOM].mean():.1f}, best heuristic "
-        f"{seen.fixed[best].mean():.1f} ({best}). Of {seeds} seeds, {len(seen.better_than_fcfs)} are better than FCFS, and "
-        f"{len(seen.reaching_best)} reach {best}, within 95 % intervals."
+        f"FCFS {seen.fixed['FCFS'].mean():.1f}{lots}, best heuristic {seen.fixed[best].mean():.1f} ({best}). Of {seeds} seeds, "
+        f"{len(seen.better_than_fcfs)} are better than FCFS, and {len(seen.reaching_best)} reach {best}, within 95 % intervals."
     )
 
 

@@ -146,7 +146,8 @@ class _Runs:
         for copy in range(len(self.shifts)):
             shift = pl.Series(next(self.parts))
             moved = rows.with_columns(submit_s=pl.col("submit_s") + shift).sort("submit_s", "row_of_log")
-            run = replay_run(replace(self.trace, rows=moved.drop("row_of_log")), self.settings, self.policy)
+            asked = replace(self.trace, rows=moved.drop("row_of_log"))
+            run = replay_run(asked, self.settings, self.policy, own_runs=1)  # copies differ, as further runs would
             wait = np.where(run.schedule.started, run.schedule.start - run.jobs.submit, np.nan)
             waits[copy, moved["row_of_log"].to_numpy()] = wait
         return waits
