@@ -2,9 +2,9 @@
 
     apt-get install -y chromium chromium-driver    # Debian's names; once
     .venv/bin/pip install -c constraints.txt -e '.[screenshots]'
-    .venv/bin/tracehouse run                       # so that there is something to see
+    .venv/bin/tracehouse run birch larch           # so that there is something to see
     .venv/bin/tracehouse ui &                      # leave it running, and drop a log into its inbox
-    .venv/bin/python docs/take_screenshots.py --report warehouse/data/reports/lublin-256.html
+    .venv/bin/python docs/take_screenshots.py --report warehouse/data/reports/larch.html
 
 Every picture is taken only after the text that it is about has appeared; otherwise the script says what is missing and
 ends with status 1, and it does so too if a page asked any other host for anything.
