@@ -171,7 +171,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("docs/images"), help="folder of the pictures (%(default)s)")
     parser.add_argument("--report", type=Path, help="an HTML report, for report.png and report-changes.png")
     parser.add_argument("--only-report", action="store_true", help="leave out the pictures of the UI")
-    parser.add_argument("--source", default="lublin-256", help="source whose metadata is shown (%(default)s)")
+    parser.add_argument("--source", default="larch", help="source whose metadata is shown (%(default)s)")
     parser.add_argument("--chrome", type=Path, default=Path("/usr/bin/chromium"))
     parser.add_argument("--driver", type=Path, default=Path("/usr/bin/chromedriver"))
     args = parser.parse_args()
