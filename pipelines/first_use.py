@@ -22,8 +22,8 @@ format = "slurm"
 cluster = "larch"
 generator = { site = "larch", seed = 1, jobs = 400 }
 """
-FIRST_COMMANDS = (("run", "tiny-birch"), ("run", "tiny-larch", "--job", "ingest"))
-"""Beside each other. The second one adds the reader of Slurm's logs, and Slurm itself, which starts the jobs of that log."""
+FIRST_COMMANDS = (("run", "tiny-birch"), ("run", "tiny-larch"))
+"""Beside each other. The second one adds the reader of Slurm's logs, and Slurm itself with its own order and with others."""
 
 
 def compile_for_first_use(commands: Sequence[Sequence[str]] = FIRST_COMMANDS) -> list[str]:

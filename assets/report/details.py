@@ -196,8 +196,8 @@ def learning_sentences(seen: SeenLearning) -> str:
     lots = f", random orders {seen.fixed[RANDOM].mean():.1f}" if RANDOM in seen.fixed else ""
     return (
         f"{goal} on {len(seen.windows)} windows of later jobs: {came}{seen.all_seeds.mean():.1f} after training ({seen.method.upper()}), "
-        f"FCFS {seen.fixed['FCFS'].mean():.1f}{lots}, best heuristic {seen.fixed[best].mean():.1f} ({best}). Of {seeds} seeds, "
-        f"{len(seen.better_than_fcfs)} are better than FCFS, and {len(seen.reaching_best)} reach {best}, within 95 % intervals."
+        f"FCFS {seen.fixed['FCFS'].mean():.1f}{lots}, best heuristic {seen.fixed[best].mean():.1f} ({best}). Seeds better than FCFS: "
+        f"{len(seen.better_than_fcfs)} of {seeds}. Seeds that reach {best}: {len(seen.reaching_best)} of {seeds}, with 95 % intervals."
     )
 
 

@@ -109,15 +109,15 @@ def test_backfill_waits_for_something_to_change_and_is_later_by_what_cycles_take
     # the queue is empty from second 0 on: the cycle of second 10 finds nobody, the next one follows the submissions at once
     behind = [Request(200, limit_s=600, **WHOLE), Request(200, limit_s=60, tasks=1)]
     assert starts([Request(0, limit_s=600, tasks=1), *behind], [400, 50, 20], Phases(10, 59)) == [0, 400, 201]
-    # two jobs are tested in a cycle, 4 s each: cycles are at 1, 39, 77 and 115
+    # two jobs are tested in a cycle, 4 s each, and it sleeps for half a second after every two: cycles are at 1, 41, 81 and 121
     running = Request(0, limit_s=600, min_nodes=3, max_nodes=3, exclusive=True)
     late = [
         running,
         Request(0, limit_s=600, **WHOLE),
         Request(0, limit_s=600, **WHOLE),
-        Request(80, limit_s=60, tasks=1),
+        Request(92, limit_s=60, tasks=1),
     ]
-    assert starts(late, [400, 50, 50, 20], Phases(1, 59, test_us=4_000_000))[3] == 115
+    assert starts(late, [400, 50, 50, 20], Phases(1, 59, test_us=4_000_000))[3] == 121
 
 
 @pytest.mark.parametrize(
