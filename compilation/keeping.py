@@ -2,7 +2,8 @@
 
 numba's own cache names a file by the absolute folder of its module, and numbers the data files of a function. So no other checkout
 finds them, and two processes that compile one function for different arguments can take the same number. Here a file is named by what
-is in it. It has its key and a checksum, and is used only where both are right.
+is in it. It has its key and a checksum, and is used only where both are right. Who compiles a function has its lock, so that processes
+that begin beside each other divide the work.
 
 numba reads a global name once, when it compiles, and puts its value into the code. The sources say what the value is, unless somebody
 has set it otherwise in this process, as tests do. Such code must not be kept under the name of the usual one, so the values are in its
@@ -11,12 +12,14 @@ key.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import pickle
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing import parent_process
@@ -34,6 +37,8 @@ from numba.core.serialize import dumps
 
 KEPT_FOLDERS = 10
 """Folders of one room that stay: those used last. Each state of the sources has one of some megabytes."""
+PATIENCE_S = 120
+"""For code that another process compiles. After it, a process compiles the function itself."""
 _CHECKSUM_BYTES = 32
 
 _announced = False
@@ -106,6 +111,7 @@ class KeptCode(NullCache):
         self._name = f"{function.__module__}.{function.__qualname__}-{code.co_firstlineno}"
         cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
         self._code = hashlib.sha256(code.co_code + dumps(cells) if cells else code.co_code).hexdigest()
+        self._locks: dict[Path, int] = {}
 
     @property
     def cache_path(self) -> str:
@@ -113,9 +119,26 @@ class KeptCode(NullCache):
         return str(self._folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Code for these types. None where it is not kept, or cannot be used."""
+        """Code for these types. None where it is not kept, or cannot be used: then numba compiles it, and this process has its lock."""
         target_context.refresh()
         key = self._key(sig, target_context.codegen())
+        code = self._read(key, target_context)
+        if code is None:
+            _announce()
+            self._lock(self._file(key))
+            code = self._read(key, target_context)
+            if code is not None:
+                self._unlock(self._file(key))
+        return code
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keeps code, unless it has addresses of this process in it. A full disk is no error: others compile it again."""
+        key = self._key(sig, data.codegen)
+        if not data.library.has_dynamic_globals:
+            self._write(key, data)
+        self._unlock(self._file(key))
+
+    def _read(self, key: tuple[Any, ...], target_context: Any) -> Any:
         with suppress(Exception):  # it is not there, or not whole: it is compiled again
             content = self._file(key).read_bytes()
             checksum, body = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
@@ -123,14 +146,9 @@ class KeptCode(NullCache):
                 kept, code = pickle.loads(body)
                 if kept == key:
                     return CompileResult._rebuild(target_context, *code)
-        _announce()
         return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keeps code, unless it has addresses of this process in it. A full disk is no error: others compile it again."""
-        if data.library.has_dynamic_globals:
-            return
-        key = self._key(sig, data.codegen)
+    def _write(self, key: tuple[Any, ...], data: Any) -> None:
         body = dumps((key, data._reduce()))
         with suppress(OSError):
             self._folder.mkdir(0o700, parents=True, exist_ok=True)  # another process may have removed it
@@ -141,11 +159,41 @@ class KeptCode(NullCache):
             finally:
                 new.unlink(missing_ok=True)
 
+    def _lock(self, file: Path) -> None:
+        """Waits while another process compiles what belongs in the file. A lock that this one kept, because compiling failed, is given
+        back first."""
+        self._unlock(file)
+        with suppress(OSError):  # a folder that has no locks, or is gone
+            lock = os.open(_lock_of(file), os.O_WRONLY | os.O_CREAT, 0o600)
+            last = time.monotonic() + PATIENCE_S
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    self._locks[file] = lock
+                    return
+                except OSError:
+                    if file.exists() or time.monotonic() > last:
+                        os.close(lock)
+                        return
+                time.sleep(0.1)
+
+    def _unlock(self, file: Path) -> None:
+        lock = self._locks.pop(file, None)
+        if lock is not None:
+            with suppress(OSError):
+                _lock_of(file).unlink()
+            fcntl.flock(lock, fcntl.LOCK_UN)  # a process that was forked meanwhile holds the file, too
+            os.close(lock)
+
     def _key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return sig, codegen.magic_tuple(), self._code, constants_of(self._function)
 
     def _file(self, key: tuple[Any, ...]) -> Path:
         return self._folder / f"{self._name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+
+
+def _lock_of(file: Path) -> Path:
+    return file.with_suffix(".lock")
 
 
 def _announce() -> None:

@@ -144,7 +144,8 @@ def new_replay(
     if phases.test_us > 0:
         most_tests = jobs_within(settings, phases.test_us)
         settings = settings._replace(job_tests=max(1, min(settings.job_tests, most_tests)))
-    jobs = Requests(*(np.ascontiguousarray(column) for column in requests))
+    # all may be written to, so that the loop is compiled for one kind of array
+    jobs = Requests(*(np.require(column, requirements=("C", "W")) for column in requests))
     jobs = jobs._replace(begin=jobs.begin.copy())  # a job that is requeued begins later
     limits = limits_of(description, jobs, arrays.gpu_types)
     preemption = preemption_of(description, len(jobs.submit))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import shutil
@@ -181,7 +182,35 @@ def test_many_processes_at_once_keep_what_each_has_compiled(project_of_compilati
     assert [printed_of_compilation(project_of_compilation, code) for code in codes] == [
         f"{result} 1\n" for result in codes.values()
     ]
-    assert not list(project_of_compilation.parent.rglob("*.new"))
+    assert not [file for end in ("new", "lock") for file in project_of_compilation.parent.rglob(f"*.{end}")]
+
+
+def test_code_that_another_process_compiles_is_waited_for(project_of_compilation: Path) -> None:
+    printed_of_compilation(project_of_compilation)
+    (file,) = project_of_compilation.parent.rglob("room.engine.run-*.nbc")
+    content = file.read_bytes()
+    file.unlink()
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = started(project_of_compilation, CODE_OF_COMPILATION)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(5)
+        file.write_bytes(content)
+        assert process.communicate()[0] == "205 1\n"
+    assert file.read_bytes() == content
+
+
+def test_code_whose_compilation_failed_is_not_waited_for(project_of_compilation: Path) -> None:
+    """The process goes on, and has the lock still."""
+    code = f"""
+from room.engine import run
+for kind in (str, str):
+    try:
+        run(kind("five"))
+    except Exception as error:
+        print(type(error).__name__)
+{CODE_OF_COMPILATION}"""
+    assert printed_of_compilation(project_of_compilation, code) == "TypingError\nTypingError\n205 0\n"
 
 
 def test_a_damaged_file_is_compiled_again(project_of_compilation: Path) -> None:

@@ -19,7 +19,7 @@ from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.jobs import raise_failures
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue
-from traces.catalogue.clusters import load_found
+from traces.catalogue.clusters import load_found, rule_counts
 
 JOBS_OF_SOURCES = (
     *(
@@ -107,8 +107,9 @@ def _first_looks(catalogue: Catalogue, names: list[str]) -> dict[str, str]:
     for name in (name for name in names if name not in failures):
         if "site" in catalogue.source(name).generator and load_found(name) is None:
             with say_if_slow(f"looking for rules of {name} that no file names"):
-                rules = identify_cluster(name).identification.rules
-            if rules:
+                identify_cluster(name)
+            seen = load_found(name)
+            if seen is not None and rule_counts(seen)[1]:
                 adopt_rules(name)
         click.secho(f"\n{name}", bold=True)
         for label, text in first_answer(open_warehouse(), name):
