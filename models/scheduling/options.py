@@ -11,19 +11,20 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 LearningMethod = Literal["ppo", "evolution", "imitation"]
 """ppo is RLScheduler's. evolution means evolution strategies. imitation copies a search that sees the future."""
-StartingPoint = Literal["saf", "key", "best", "rule", "nothing"]
+StartingPoint = Literal["saf", "key", "best", "program", "rule", "nothing"]
 """saf is a network that orders by area, smallest first. key is one that has copied the tuned priority key. best is the one of these
-two that costs less. rule is one that decides as its agent's rule does. nothing means random weights."""
+two that costs less. program is one that orders as searched:balanced does, and keeps its cap. rule is one that decides as its agent's rule does. nothing means random weights."""
 STARTED_FROM: dict[StartingPoint, str] = {
     "saf": "smallest area first",
     "key": "a copy of the best key",
     "best": "the better of smallest area first and a copy of the best key",
+    "program": "searched:balanced",
     "rule": "the agent's rule",
 }
 """The name of a policy that has learned nothing yet."""
 PolicyRules = Literal["standard", "rlscheduler"]
 """Those of simulator.jobs.words.RULE_SETS that policies can be trained under."""
-InputLayout = Literal["plain", "informed", "paper", "picking", "inspecting", "inspector-paper"]
+InputLayout = Literal["plain", "informed", "program", "paper", "picking", "inspecting", "inspector-paper"]
 """What a network reads, as simulator.policies.observation.layout_named defines it. The last three are for agents."""
 EpisodeReward = Literal["plain", "relative", "waiting", "improvement"]
 """plain is minus the goal's cost. relative is minus its share above SJF's on the same window. waiting is paid from each choice to the
@@ -41,7 +42,7 @@ CRITIC_LAYERS = (32, 16, 8)
 class PPOOptions(BaseModel):
     """Hyper-parameters of proximal policy optimisation (Schulman et al. 2017), and of the network that it trains."""
 
-    layout: InputLayout = Field(default="plain", description="What the network reads: paper, plain or informed")
+    layout: InputLayout = Field(default="plain", description="What the network reads: paper, plain, informed or program")
     epochs: int = Field(default=20, ge=1, description="Epochs of sampling and updating")
     filtered_epochs: int = Field(
         default=0, ge=0, description="First epochs, on windows inside the trajectory filter's range only"

@@ -32,7 +32,7 @@ from simulator.engine.replay import check_outcome, inputs_of, replay, rules_for,
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs, column_of
 from simulator.jobs.tasks import Tasks, tasks_of
-from simulator.policies.network import VISIBLE_JOBS, NetworkInputs, observe
+from simulator.policies.network import VISIBLE_JOBS, NetworkInputs, jobs_within_cap, observe
 from simulator.policies.observation import LAYOUTS, Layout, blank_network
 from simulator.policies.registry import Policy, network_policy, parse_policy
 from simulator.policies.sampling import no_recorder
@@ -284,9 +284,10 @@ def _step(trace, state, recorder, stepped, begin, end):
         stepped.mask[e] = False
         stepped.choosing[e] = why == WANT_CHOICE
         if why == WANT_CHOICE:
-            visible = min(episode.counters[at.QUEUED], VISIBLE_JOBS)
             moment = moment_of(window, trace.rules, scoring, episode)
             inputs = NetworkInputs(scoring.weights, scoring.facts)
+            visible = min(moment.queued, VISIBLE_JOBS)
+            visible = jobs_within_cap(scoring.weights.signals, moment.submit, moment.queue, visible)
             observe(moment, inputs, 0, visible, episode.room, stepped.features[e])
             stepped.mask[e, :visible] = True
 

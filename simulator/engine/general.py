@@ -66,7 +66,7 @@ def inspect_first(tasks, rules, scoring, episode, recorder, choice):
     if not any_fits(tasks, episode):
         counters[at.PHASE] = EVENTS
         return GO_ON
-    place, _ = first_of_order(rules, scoring, episode, 0)
+    place, _ = first_of_order(tasks, rules, scoring, episode, 0)
     job = episode.queue[place]
     verdict = np.int64(choice)
     if counters[at.PHASE] == INSPECT:

@@ -28,7 +28,7 @@ from simulator.engine.plan import change_plan, earliest_in_plan, fits_now, plan_
 from simulator.engine.running import enter_running, reservation
 from simulator.jobs.cluster import FOREVER
 from simulator.policies.agents import NO_ONE
-from simulator.policies.network import VISIBLE_JOBS
+from simulator.policies.network import VISIBLE_JOBS, jobs_within_cap
 from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
 from simulator.policies.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, LEARNED, fill_scores, score_blocks
 
@@ -96,11 +96,14 @@ def start_front(tasks, rules, scoring, episode, recorder, choice):
     not be recorded. Returns the place of the blocked head, or -1."""
     counters = episode.counters
     while True:
-        place, log_probability = first_of_order(rules, scoring, episode, choice)
+        place, log_probability = first_of_order(tasks, rules, scoring, episode, choice)
         queued = counters[at.QUEUED]
-        if rules.sample != TAKE_BEST and queued > 1 and place < VISIBLE_JOBS:
-            visible = min(queued, VISIBLE_JOBS)
-            if not record_choice(recorder, episode.rows, visible, place, log_probability, counters[at.NOW]):
+        if rules.sample != TAKE_BEST and queued > 1:
+            visible = jobs_within_cap(scoring.weights.signals, tasks.submit, episode.queue, min(queued, VISIBLE_JOBS))
+            is_choice = visible > 1 and place < visible
+            if is_choice and not record_choice(
+                recorder, episode.rows, visible, place, log_probability, counters[at.NOW]
+            ):
                 return np.int64(-1)
         job = episode.queue[place]
         fits = tasks.procs[job] <= counters[at.FREE]
@@ -120,7 +123,7 @@ def start_front(tasks, rules, scoring, episode, recorder, choice):
 
 
 @inlined
-def first_of_order(rules, scoring, episode, choice):
+def first_of_order(tasks, rules, scoring, episode, choice):
     """The place of the job that goes first, and the log-probability of that choice if it was drawn."""
     queued, score = episode.counters[at.QUEUED], episode.score
     place = np.int64(0)
@@ -128,10 +131,12 @@ def first_of_order(rules, scoring, episode, choice):
         if queued > 1:
             place = np.int64(choice)
     elif rules.sample == DRAW:
-        return draw_choice(episode.outputs, min(queued, VISIBLE_JOBS))
+        visible = min(queued, VISIBLE_JOBS)
+        visible = jobs_within_cap(scoring.weights.signals, tasks.submit, episode.queue, visible)
+        return draw_choice(episode.outputs, visible)
     elif scoring.kind != FIXED:
         lowest = score[0]
-        for k in range(1, queued):
+        for k in range(1, jobs_within_cap(scoring.weights.signals, tasks.submit, episode.queue, queued)):
             if score[k] < lowest:
                 lowest = score[k]
                 place = np.int64(k)

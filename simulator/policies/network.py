@@ -30,6 +30,7 @@ SIGNALS = (
     "queued_work",
     "running_work",
     "user_share",
+    "wait_of_cap",
 )
 """What the engine can compute at a decision. docs/guides/policies.md defines each."""
 AGENT_SIGNALS = (
@@ -49,9 +50,16 @@ AGENT_SIGNALS = (
 )
 """What the engine can also compute for agents. docs/guides/backfilling.md defines each. Their indices follow those of SIGNALS."""
 WAIT, WAIT_OVER_ESTIMATE, FITS, FREE_PROCS, QUEUE_LENGTH = range(5)
-WAIT_OF_12_H, START_DELAY, QUEUED_WORK, RUNNING_WORK, USER_SHARE = range(5, 10)
-ENDS_BY_SHADOW, TIME_TO_SHADOW, ESTIMATE_OVER_SHADOW, EXTRA_PROCS, LEFT_FREE, AT_FRONT = range(10, 16)
-HEAD_WAIT, HEAD_PROCS, HEAD_ESTIMATE, NEXT_END, REJECTED_OF_12_H, QUEUE_URGENCY, ANSWERS_NO = range(16, 23)
+WAIT_OF_12_H, START_DELAY, QUEUED_WORK, RUNNING_WORK, USER_SHARE, WAIT_OF_CAP = range(5, 11)
+ENDS_BY_SHADOW, TIME_TO_SHADOW, ESTIMATE_OVER_SHADOW, EXTRA_PROCS, LEFT_FREE, AT_FRONT = range(11, 17)
+HEAD_WAIT, HEAD_PROCS, HEAD_ESTIMATE, NEXT_END, REJECTED_OF_12_H, QUEUE_URGENCY, ANSWERS_NO = range(17, 24)
+
+BALANCED_SETBACK = (
+    "min(1010000*min(min((procs/sqrt(cluster)), (procs/sqrt(cluster))*(estimate/14400)), (estimate/14400)), 119000)"
+)
+"""Seconds by which searched:balanced sets a job back."""
+CAP_S = 119_000
+"""Seconds. A network that reads wait_of_cap keeps the promise of searched:balanced: no job is chosen before one that came earlier by more."""
 
 FloatArray = NDArray[np.float32]
 
@@ -120,11 +128,24 @@ def signals_of_jobs(moment, signal, queue, visible, rows, column):
     elif signal == WAIT_OF_12_H:
         for k in range(visible):
             rows[k, column] = min(float(now - submit[queue[k]]) / 43200.0, 1.0)
+    elif signal == WAIT_OF_CAP:
+        for k in range(visible):
+            rows[k, column] = float(now - submit[queue[k]]) / CAP_S
     elif signal == USER_SHARE:
         everyone = usage_of(moment, -1)
         for k in range(visible):
             own = usage_of(moment, moment.user[queue[k]])
             rows[k, column] = own / everyone if everyone > 0.0 else 0.0
+
+
+@lean
+def jobs_within_cap(signals, submit, queue, queued):
+    """How many of the first `queued` jobs may go first: all, unless the network reads wait_of_cap. queue: in the order of submission."""
+    for i in range(len(signals)):
+        if signals[i] == WAIT_OF_CAP:
+            while submit[queue[queued - 1]] > submit[queue[0]] + CAP_S:
+                queued -= 1
+    return queued
 
 
 @lean

@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import lean
+from simulator.formula.parsing import formula_scores, parse_formula
 from simulator.jobs.cluster import FOREVER
 from simulator.jobs.jobs import Jobs
 from simulator.policies.network import (
     AGENT_SIGNALS,
     ANSWERS_NO,
     AT_FRONT,
+    BALANCED_SETBACK,
+    CAP_S,
     ENDS_BY_SHADOW,
     ESTIMATE_OVER_SHADOW,
     EXTRA_PROCS,
@@ -50,6 +53,7 @@ FACTS = (
     "procs",
     "area",
     "procs_share",
+    "setback",
     "request",
     "request_share",
     "memory",
@@ -60,8 +64,8 @@ FACTS = (
     "predicted_p50",
     "predicted_p90",
 )
-"""The first four are computed from the jobs of a replay. The others are `Jobs.facts`, which whoever has the log fills in."""
-COMPUTED = 4
+"""The first five are computed from the jobs of a replay. The others are `Jobs.facts`, which whoever has the log fills in."""
+COMPUTED = 5
 ALL_SIGNALS = SIGNALS + AGENT_SIGNALS
 
 
@@ -88,9 +92,10 @@ LAYOUTS = {
         ("estimate", "procs", "area", "request", "predicted_p10", "predicted_p50", "predicted_p90"),
         (*_USUAL_SIGNALS, "start_delay", "queued_work", "running_work", "user_share"),
     ),
+    "program": Layout(("estimate", "procs", "area", "setback"), (*_USUAL_SIGNALS, "wait_of_cap")),
 }
 """paper: Table I of RLScheduler (Zhang et al. 2020), normalised as in its code. plain: what every log has. informed: also
-predicted run times and the state of queue and cluster."""
+predicted run times and the state of queue and cluster. program: also what searched:balanced goes by, whose promise it keeps."""
 
 
 _ABOUT_TASKS = ("estimate", "procs", "area")
@@ -176,7 +181,9 @@ def _computed(fact: int, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
         return np.log2(1.0 + jobs.procs) / np.log2(1.0 + cluster_procs)
     if fact == 2:
         return log_seconds(jobs.estimate.astype(np.float64) * jobs.procs / cluster_procs)
-    return jobs.procs / cluster_procs
+    if fact == 3:
+        return jobs.procs / cluster_procs
+    return -formula_scores(parse_formula(BALANCED_SETBACK), jobs, cluster_procs) / CAP_S
 
 
 def log_seconds(seconds: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:

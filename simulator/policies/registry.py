@@ -18,7 +18,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.words import unknown_word
 from simulator.policies import network, scoring
 from simulator.policies.agents import Agent
-from simulator.policies.network import KernelWeights
+from simulator.policies.network import BALANCED_SETBACK, KernelWeights
 from simulator.policies.plugins import PlugIn, add_plugin, load_plugin, plugin
 
 FloatArray = NDArray[np.float64]
@@ -71,8 +71,7 @@ OPTIONS: dict[str, dict[str, float]] = {
 
 SEARCHED = {
     "searched:cautious": "formula:-(submit + min(1520000*min((procs/cluster)**0.68, (estimate/14400)), 83500))",
-    "searched:balanced": "formula:-(submit + min(1010000*min(min((procs/sqrt(cluster)), (procs/sqrt(cluster))*(estimate/14400)), "
-    "(estimate/14400)), 119000))",
+    "searched:balanced": f"formula:-(submit + {BALANCED_SETBACK})",
     "searched:fast": "formula:-(submit + min(926000*min((estimate/14400)**1.14, (estimate/14400)*(procs/cluster)), 107000))",
 }
 """Three points between gain and who pays, of `python -m studies search_policies`. No job waits behind one that came later by more than the

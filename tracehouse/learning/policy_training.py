@@ -278,6 +278,8 @@ def _recipe(settings: TrainingSettings) -> Recipe:
     learn, method, paper = settings.learn, settings.method, settings.paper
     orders = learn == "order"
     usual: tuple[Any, Any] = ("plain", "saf") if orders else (LEARNED[learn][2], "rule")
+    if settings.start == "program":
+        usual = ("program", "program")
     recipe = Recipe(method=method, start="nothing" if paper else settings.start or usual[1])
     plain = (
         PAPER_PPO if paper else recipe.ppo if orders or not comes_on_the_way(parse_goal(settings.goal)) else AGENT_PPO

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,6 +98,8 @@ def starting_weights(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) 
         starts.append(smallest_area_first(layout_named(recipe.ppo.layout), SHARPNESS[recipe.method], seed))
     if recipe.start in ("key", "best"):
         starts.append(copied_key(arena, lessons, recipe, seed))
+    if recipe.start == "program":
+        starts.append(program_network(layout_named(recipe.ppo.layout), SHARPNESS[recipe.method], seed))
     if len(starts) < 2:
         return starts[0] if starts else None
     few = lessons.windows.thinned(100)
@@ -131,22 +133,43 @@ def smallest_area_first(layout: Layout, sharpness: float, seed: int) -> KernelWe
     The first unit of every layer hands the area on. The others are as new, and count for nothing yet. Raises ValueError for a
     layout without the area.
     """
-    import torch
-
-    from models.scheduling.learning.networks import new_policy_network, to_weights
-
     if "area" not in layout.inputs:
         raise ValueError(
             "a network can start from saf only where it reads the area: choose --layout plain or informed, or another --start"
         )
+    weights = _carrying({layout.inputs.index("area"): 1.0}, layout, seed)
+    weights.w4[0] = -sharpness
+    return weights
+
+
+def program_network(layout: Layout, sharpness: float, seed: int) -> KernelWeights:
+    """A network that orders as searched:balanced does: by the wait minus the setback, both as shares of the cap.
+
+    The first unit of every layer hands that on, and one cap more, so that it is not negative. The others are as new, and count for
+    nothing yet. Raises ValueError for another layout.
+    """
+    if "setback" not in layout.inputs:
+        raise ValueError("a network can start from a program only where it reads what the program does: choose --layout program")
+    weights = _carrying({layout.inputs.index("wait_of_cap"): 1.0, layout.inputs.index("setback"): -1.0}, layout, seed)
+    weights.b1[0] = 1.0
+    weights.w4[0] = sharpness
+    return weights
+
+
+def _carrying(reads: Mapping[int, float], layout: Layout, seed: int) -> KernelWeights:
+    """A new network whose first unit of every layer hands a sum of inputs on, which no output counts yet."""
+    import torch
+
+    from models.scheduling.learning.networks import new_policy_network, to_weights
+
     torch.manual_seed(seed)
     weights = to_weights(new_policy_network("kernel", len(layout.inputs)), layout)
     layers = ((weights.w1, weights.b1), (weights.w2, weights.b2), (weights.w3, weights.b3))
-    for (matrix, bias), carries in zip(layers, (layout.inputs.index("area"), 0, 0), strict=True):
+    for (matrix, bias), carried in zip(layers, (reads, {0: 1.0}, {0: 1.0}), strict=True):
         matrix[:, 0], bias[0] = 0.0, 0.0
-        matrix[carries, 0] = 1.0
+        for row, weight in carried.items():
+            matrix[row, 0] = weight
     weights.w4[:] = 0.0
-    weights.w4[0] = -sharpness
     return weights
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from compilation.references import refer as typed_refer
 from simulator.compiled import lean
 from simulator.policies.moment import LOG_2, Moment, usage_at
-from simulator.policies.network import VISIBLE_JOBS
+from simulator.policies.network import VISIBLE_JOBS, jobs_within_cap
 from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
 from simulator.policies.scoring import ASKED_SCORES, FIXED, Scoring, Scratch, fill_scores, score_blocks
 from simulator.slurm.changes import wake
@@ -253,7 +253,8 @@ def _score_queue(state, orders, recorder):
 @lean
 def _pick(state, orders, recorder, queued, free):
     """The place of the job that goes next, and -1 where a formula failed or the choice could not be recorded."""
-    visible = min(queued, VISIBLE_JOBS)
+    within = jobs_within_cap(orders.scoring.weights.signals, orders.submit, orders.left, queued)
+    visible = min(within, VISIBLE_JOBS)
     place, log_probability = np.int64(0), 0.0
     if orders.sample == DRAW:
         score_blocks(_moment(state, orders, queued, free), orders.scoring, orders.scratch, orders.score, 0, 0)
@@ -261,10 +262,10 @@ def _pick(state, orders, recorder, queued, free):
     else:
         if not _score_all(state, orders, queued, free):
             return np.int64(-1)
-        for k in range(1, queued):
+        for k in range(1, within):
             if orders.score[k] < orders.score[place]:
                 place = np.int64(k)
-    if orders.sample == TAKE_BEST or place >= VISIBLE_JOBS:
+    if orders.sample == TAKE_BEST or visible == 1 or place >= visible:
         return place
     is_kept = record_choice(recorder, orders.scratch.rows, visible, place, log_probability, state.clock[NOW])
     return place if is_kept else np.int64(-1)

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from models.judging.judge import judge, takes_over
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
-from models.scheduling.learning.recipes import SHARPNESS, is_confirmed, learn, smallest_area_first
+from models.scheduling.learning.recipes import SHARPNESS, is_confirmed, learn, program_network, smallest_area_first
 from models.scheduling.learning.training import EpochReport, Lessons
 from models.scheduling.options import (
     EvolutionOptions,
@@ -21,11 +22,11 @@ from models.scheduling.options import (
     Recipe,
 )
 from simulator.jobs.jobs import Jobs
-from simulator.policies.network import KernelWeights
+from simulator.policies.network import CAP_S, KernelWeights
 from simulator.policies.observation import LAYOUTS
 from tests.models.scheduling.conftest import PROCS
 from tests.simulator.busy import PROCS as BUSY_PROCS
-from tests.simulator.busy import busy_jobs
+from tests.simulator.busy import busy_jobs, random_weights
 
 SHORT = EvolutionOptions(generations=6, pairs=6, windows=8, spread=0.1, rate=0.1, validate_every=2)
 
@@ -44,6 +45,66 @@ def test_a_network_that_starts_from_saf_is_saf_however_deep_the_queue(layout: st
 def test_saf_needs_the_area() -> None:
     with pytest.raises(ValueError, match="choose --layout plain or informed"):
         smallest_area_first(LAYOUTS["paper"], 1.0, 1)
+
+
+@pytest.mark.parametrize("sharpness", sorted(set(SHARPNESS.values())))
+def test_a_network_that_starts_from_the_program_is_the_program(sharpness: float) -> None:
+    arena = Arena(spread_jobs(), BUSY_PROCS, parse_goal("bsld"))
+    whole = Windows(np.array([0, 100]), 400)
+    starts = arena.starts(program_network(LAYOUTS["program"], sharpness, 1), whole)
+    assert np.array_equal(starts, arena.starts("searched:balanced", whole))
+    assert not np.array_equal(starts, arena.starts("FCFS", whole))
+    with pytest.raises(ValueError, match="choose --layout program"):
+        program_network(LAYOUTS["plain"], 1.0, 1)
+
+
+def spread_jobs() -> Jobs:
+    """Jobs of eight caps, that wait for longer than one."""
+    jobs = busy_jobs(500, load=3.0)
+    stretch = 8 * CAP_S / float(jobs.submit[-1] - jobs.submit[0])
+    longer = {name: np.rint(getattr(jobs, name) * stretch).astype(np.int64) for name in ("submit", "runtime", "estimate", "limit")}
+    return replace(jobs, **longer)
+
+
+def test_whatever_is_learned_from_the_program_keeps_its_promise() -> None:
+    """Without backfilling jobs start as they are chosen. A network that does not read what the program does breaks the promise."""
+    jobs = spread_jobs()
+    arena = Arena(jobs, BUSY_PROCS, parse_goal("bsld"), "none")
+    whole = Windows(np.array([0]), len(jobs))
+    broken = {layout: [] for layout in ("plain", "program")}
+    for layout, seen in broken.items():
+        for seed in range(3):
+            (start,) = arena.starts(random_weights(seed, layout), whole)
+            seen.append(is_passed_by_more_than_the_cap(jobs.submit, start))
+    assert broken == {"plain": [True] * 3, "program": [False] * 3}
+
+
+def is_passed_by_more_than_the_cap(submit: NDArray[np.int64], start: NDArray[np.int64]) -> bool:
+    """Whether a job starts before one that was submitted earlier by more than the cap, and could have gone first at that second."""
+    for job in range(len(submit)):
+        if (start[submit > submit[job] + CAP_S] < start[job]).any():
+            return True
+    return False
+
+
+def test_choices_are_drawn_within_the_cap() -> None:
+    arena = Arena(spread_jobs(), BUSY_PROCS, parse_goal("bsld"))
+    drawn = arena.sample(program_network(LAYOUTS["program"], 1.0, 1), Windows(np.array([0]), 500), 1)
+    wait = drawn.features[:, LAYOUTS["program"].inputs.index("wait_of_cap")]
+    spans = np.maximum.reduceat(wait, drawn.first_row) - np.minimum.reduceat(wait, drawn.first_row)
+    assert drawn.decisions > 100 and (drawn.num_rows > 1).all()
+    assert 0.9 < spans.max() <= 1.0 + 1e-5
+
+
+def test_training_goes_on_from_the_program(arena: Arena) -> None:
+    learned = Windows(np.arange(0, 400, 7), 48)
+    lessons = Lessons(learned, learned, Windows(np.array([450]), 64))
+    options = PPOOptions(layout="program", epochs=2, trajectories=8)
+    trained = learn(arena, lessons, Recipe(start="program", ppo=options, cautious=False), 1)
+    begun = program_network(LAYOUTS["program"], SHARPNESS["ppo"], 1)
+    assert len(trained.curve) == 2 and trained.curve[0].decisions > 100
+    assert trained.validation_cost <= arena.costs("searched:balanced", lessons.validation).mean()
+    assert (trained.best_epoch > 0) != same(trained.weights, begun)
 
 
 def test_what_was_learned_is_kept_only_where_it_dominates_beyond_chance(jobs: Jobs) -> None:
