@@ -27,6 +27,7 @@ STUDIES = {
     "hop_sensitivity": "placing.hop_sensitivity",
     "hpcopt": "judging.hpcopt",
     "identified": "judging.identified",
+    "learned_program": "judging.learned_program",
     "learning": "judging.learning",
     "limited": "judging.limited",
     "looking_ahead": "placing.looking_ahead",

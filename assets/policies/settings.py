@@ -75,12 +75,12 @@ class TrainingSettings(BaseModel):
     layout: Annotated[InputLayout | None, Option(words=get_args(InputLayout))] = Field(
         default=None,
         description="What the network reads. plain (the default) is what every log has, informed has predictions and the state of the "
-        "cluster, too, and paper is RLScheduler's Table I. Agents have their own, picking and inspecting.",
+        "cluster, too, program what searched:balanced goes by, and paper is RLScheduler's Table I. Agents have their own, picking and inspecting.",
     )
     start: Annotated[StartingPoint | None, Option(words=get_args(StartingPoint))] = Field(
         default=None,
         description="What training starts from. saf (the default) is smallest area first, key a copy of the best key, best the better of "
-        "both, and nothing random weights. An agent starts from its rule (rule) or from nothing.",
+        "both, program searched:balanced within its cap, and nothing random weights. An agent starts from its rule (rule) or from nothing.",
     )
     paper: Annotated[bool, Option()] = Field(
         default=False, description="RLScheduler's own hyper-parameters, layout and start. It takes long."

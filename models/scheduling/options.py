@@ -13,7 +13,8 @@ LearningMethod = Literal["ppo", "evolution", "imitation"]
 """ppo is RLScheduler's. evolution means evolution strategies. imitation copies a search that sees the future."""
 StartingPoint = Literal["saf", "key", "best", "program", "rule", "nothing"]
 """saf is a network that orders by area, smallest first. key is one that has copied the tuned priority key. best is the one of these
-two that costs less. program is one that orders as searched:balanced does, and keeps its cap. rule is one that decides as its agent's rule does. nothing means random weights."""
+two that costs less. program is one that orders as searched:balanced does, and keeps its cap. rule is one that decides as its agent's
+rule does. nothing means random weights."""
 STARTED_FROM: dict[StartingPoint, str] = {
     "saf": "smallest area first",
     "key": "a copy of the best key",
@@ -42,7 +43,9 @@ CRITIC_LAYERS = (32, 16, 8)
 class PPOOptions(BaseModel):
     """Hyper-parameters of proximal policy optimisation (Schulman et al. 2017), and of the network that it trains."""
 
-    layout: InputLayout = Field(default="plain", description="What the network reads: paper, plain, informed or program")
+    layout: InputLayout = Field(
+        default="plain", description="What the network reads: paper, plain, informed or program"
+    )
     epochs: int = Field(default=20, ge=1, description="Epochs of sampling and updating")
     filtered_epochs: int = Field(
         default=0, ge=0, description="First epochs, on windows inside the trajectory filter's range only"

@@ -25,7 +25,6 @@ from simulator.agents.episodes import (
     window_of,
 )
 from simulator.compiled import lean
-from simulator.engine import episode as at
 from simulator.engine.episode import DONE, RESERVE, WANT_CHOICE, Episode, Rules, moment_of
 from simulator.engine.general import advance
 from simulator.engine.replay import check_outcome, inputs_of, replay, rules_for, rules_of, scoring_of

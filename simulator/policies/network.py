@@ -59,7 +59,8 @@ BALANCED_SETBACK = (
 )
 """Seconds by which searched:balanced sets a job back."""
 CAP_S = 119_000
-"""Seconds. A network that reads wait_of_cap keeps the promise of searched:balanced: no job is chosen before one that came earlier by more."""
+"""Seconds. A network that reads wait_of_cap keeps a promise of searched:balanced: it chooses no job before one that came earlier by
+more."""
 
 FloatArray = NDArray[np.float32]
 

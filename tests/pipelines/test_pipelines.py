@@ -131,7 +131,9 @@ def test_afterwards_the_pipeline_compiles_nothing(tmp_path: Path, monkeypatch: p
     assert compile_for_first_use([("run", "birch"), ("run", "larch")]) == []
 
     assert files
-    loops = sorted(path.name.rpartition("-")[0] for path in files if ".loop.run_" in path.name and path.suffix == ".nbc")
+    loops = sorted(
+        path.name.rpartition("-")[0] for path in files if ".loop.run_" in path.name and path.suffix == ".nbc"
+    )
     assert loops == sorted(set(loops))  # each for one kind of arrays
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == files
 

@@ -149,7 +149,9 @@ def program_network(layout: Layout, sharpness: float, seed: int) -> KernelWeight
     nothing yet. Raises ValueError for another layout.
     """
     if "setback" not in layout.inputs:
-        raise ValueError("a network can start from a program only where it reads what the program does: choose --layout program")
+        raise ValueError(
+            "a network can start from a program only where it reads what the program does: choose --layout program"
+        )
     weights = _carrying({layout.inputs.index("wait_of_cap"): 1.0, layout.inputs.index("setback"): -1.0}, layout, seed)
     weights.b1[0] = 1.0
     weights.w4[0] = sharpness

@@ -62,7 +62,10 @@ def spread_jobs() -> Jobs:
     """Jobs of eight caps, that wait for longer than one."""
     jobs = busy_jobs(500, load=3.0)
     stretch = 8 * CAP_S / float(jobs.submit[-1] - jobs.submit[0])
-    longer = {name: np.rint(getattr(jobs, name) * stretch).astype(np.int64) for name in ("submit", "runtime", "estimate", "limit")}
+    longer = {
+        name: np.rint(getattr(jobs, name) * stretch).astype(np.int64)
+        for name in ("submit", "runtime", "estimate", "limit")
+    }
     return replace(jobs, **longer)
 
 
@@ -81,10 +84,7 @@ def test_whatever_is_learned_from_the_program_keeps_its_promise() -> None:
 
 def is_passed_by_more_than_the_cap(submit: NDArray[np.int64], start: NDArray[np.int64]) -> bool:
     """Whether a job starts before one that was submitted earlier by more than the cap, and could have gone first at that second."""
-    for job in range(len(submit)):
-        if (start[submit > submit[job] + CAP_S] < start[job]).any():
-            return True
-    return False
+    return any((start[submit > submit[job] + CAP_S] < start[job]).any() for job in range(len(submit)))
 
 
 def test_choices_are_drawn_within_the_cap() -> None:
