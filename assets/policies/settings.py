@@ -75,7 +75,8 @@ class TrainingSettings(BaseModel):
     layout: Annotated[InputLayout | None, Option(words=get_args(InputLayout))] = Field(
         default=None,
         description="What the network reads. plain (the default) is what every log has, informed has predictions and the state of the "
-        "cluster, too, program what searched:balanced goes by, and paper is RLScheduler's Table I. Agents have their own, picking and inspecting.",
+        "cluster, too, program what searched:balanced goes by, and paper is RLScheduler's Table I. Agents have their own, picking and "
+        "inspecting.",
     )
     start: Annotated[StartingPoint | None, Option(words=get_args(StartingPoint))] = Field(
         default=None,
