@@ -25,7 +25,7 @@ from studies.judging.verdicts import shown
 
 PROGRAM = "searched:balanced"
 SEEDS = (1, 2, 3, 4, 5)
-LEARNING = PPOOptions(layout="program", policy_rate=3e-3)
+LEARNING = PPOOptions(layout="program")
 TRIED = {"rate 1e-2": {"policy_rate": 1e-2}, "rate 3e-3": {"policy_rate": 3e-3}, "rate 1e-3": {"policy_rate": 1e-3}}
 """Settings, of which the jobs that choose the epoch chose one."""
 
