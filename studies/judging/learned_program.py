@@ -1,8 +1,8 @@
 """Does a network add anything to the program that it starts from? `python -m studies learned_program`.
 
-The kernel network starts as `searched:balanced`, reads what that reads, and may choose no job within less than its cap. PPO trains it
-on the first third of a log, later jobs choose the epoch, and the second half judges it beside the program. With `tried` it prints what
-settings cost on the jobs that choose.
+The kernel network starts as `searched:balanced`, reads what that reads, and may leave it within its cap. It learns from the first 30 %
+of a log, by PPO and by evolution strategies. The next jobs choose the epoch, and the second half judges it beside the program. With
+`tried` it prints what settings cost on the jobs that choose.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assets.policies.training import PolicyTask, TrainingSetup, split_of
 from models.judging.judge import Judgement, judge
 from models.scheduling.learning.recipes import is_confirmed, starting_weights
 from models.scheduling.learning.training_run import JudgedPolicy
-from models.scheduling.options import PPOOptions, Recipe
+from models.scheduling.options import LearningMethod, PPOOptions, Recipe
 from papers.markdown import print_cells, print_heading
 from simulator.policies.network import KernelWeights
 from studies.judging.searched import TITLES, panel_ratios
@@ -25,9 +25,15 @@ from studies.judging.verdicts import shown
 
 PROGRAM = "searched:balanced"
 SEEDS = (1, 2, 3, 4, 5)
-LEARNING = PPOOptions(layout="program")
-TRIED = {"rate 1e-2": {"policy_rate": 1e-2}, "rate 3e-3": {"policy_rate": 3e-3}, "rate 1e-3": {"policy_rate": 1e-3}}
-"""Settings, of which the jobs that choose the epoch chose one."""
+METHODS: tuple[LearningMethod, ...] = ("ppo", "evolution")
+RATE = 1e-2
+"""Of PPO. The jobs that choose the epoch chose it."""
+RATES = (1e-2, 3e-3, 1e-3)
+
+
+def recipe(method: LearningMethod, rate: float = RATE) -> Recipe:
+    """What is learned is judged, whether or not later jobs confirm it."""
+    return Recipe(method=method, start="program", ppo=PPOOptions(layout="program", policy_rate=rate), cautious=False)
 
 
 def setup_of(log: str) -> TrainingSetup:
@@ -36,66 +42,46 @@ def setup_of(log: str) -> TrainingSetup:
     return TrainingSetup.on_split(trace, task, split_of(trace, task.window_jobs))
 
 
-def recipe(options: PPOOptions = LEARNING) -> Recipe:
-    """What is learned is judged, whether or not later jobs confirm it."""
-    return Recipe(start="program", ppo=options, cautious=False)
-
-
 def rows_of(setup: TrainingSetup, policies: Sequence[JudgedPolicy]) -> Iterator[list[str]]:
     """Cells of a row for each seed, and of one for all of them together: ratios over the program on the second half."""
     arena, scored = setup.arena, setup.judging.scored
     theirs = arena.replayed(PROGRAM, scored)
     ours = {policy.seed: arena.replayed(policy.trained.weights, scored) for policy in policies}
     for policy in policies:
-        confirmed = _is_confirmed(setup, policy.trained.weights)
-        yield [
-            f"{policy.seed}",
-            f"{policy.trained.best_epoch}",
-            "yes" if confirmed else "no",
-            *cells(judge([ours[policy.seed]], [theirs])),
-        ]
-    yield ["all", "", "", *cells(judge(list(ours.values()), [theirs] * len(ours)))]
+        confirmed = "yes" if _is_confirmed(setup, policy.trained.weights) else "no"
+        judgement = judge([ours[policy.seed]], [theirs])
+        yield [f"{policy.seed}", f"{policy.trained.best_epoch}", confirmed, *_cells(judgement), shown(judgement.wait)]
+    yield ["all", "", "", *_cells(judge(list(ours.values()), [theirs] * len(ours))), ""]
 
 
-def cells(judgement: Judgement) -> list[str]:
-    """Both averages and the guard that grows most, in the mean over the seeds, the verdict, and the typical block of the first seed."""
+def _cells(judgement: Judgement) -> list[str]:
+    """Both averages and the guard that grows most, in the mean over the replays, and the verdict."""
     ratios = np.array([panel_ratios(each) for each in judgement.verdict.ratios])
     slowdown, wait, *guards = np.exp(np.log(ratios).mean(axis=0))
     worst = int(np.argmax(guards))
-    return [
-        f"{slowdown:.3f}",
-        f"{wait:.3f}",
-        f"{guards[worst]:.2f} ({TITLES[2 + worst]})",
-        str(judgement.verdict),
-        shown(judgement.wait),
-    ]
+    return [f"{slowdown:.2f}", f"{wait:.2f}", f"{guards[worst]:.2f} ({TITLES[2 + worst]})", str(judgement.verdict)]
 
 
 def _is_confirmed(setup: TrainingSetup, weights: KernelWeights) -> bool:
     """Whether `tracehouse train` would keep it in the place of the program."""
-    start = starting_weights(setup.arena, setup.lessons, recipe(), 1)
+    start = starting_weights(setup.arena, setup.lessons, recipe("ppo"), 1)
     assert start is not None
-    return is_confirmed(setup.arena, setup.lessons, recipe(), weights, start)
+    return is_confirmed(setup.arena, setup.lessons, recipe("ppo"), weights, start)
 
 
 def print_tried() -> None:
     """The mean cost of each setting on the windows that choose, next to the program's."""
     setups = {log: setup_of(log) for log in LEARNED_FROM}
     print_heading("setting", *setups)
-    for name, changes in TRIED.items():
-        options = LEARNING.model_copy(update=changes)
-        costs = [
-            np.mean(
-                [
-                    policy.trained.validation_cost
-                    for policy in setup.train(recipe(options), SEEDS[:3], side_by_side=True)
-                ]
-            )
-            for setup in setups.values()
-        ]
-        print_cells(name, *(f"{cost:.3f}" for cost in costs))
+    tried = {f"ppo, rate {rate:g}": recipe("ppo", rate) for rate in RATES} | {"evolution": recipe("evolution")}
+    for name, each in tried.items():
+        costs = []
+        for setup in setups.values():
+            policies = setup.train(each, SEEDS[:3], side_by_side=True)
+            costs.append(np.mean([policy.trained.validation_cost for policy in policies]))
+        print_cells(name, *(f"{cost:.1f}" for cost in costs))
     programs = [setup.arena.costs(PROGRAM, setup.lessons.validation).mean() for setup in setups.values()]
-    print_cells("the program", *(f"{cost:.3f}" for cost in programs))
+    print_cells("the program", *(f"{cost:.1f}" for cost in programs))
 
 
 def main() -> None:
@@ -105,12 +91,12 @@ def main() -> None:
         return
     for log in LEARNED_FROM:
         setup = setup_of(log)
-        policies = list(setup.train(recipe(), SEEDS, side_by_side=True))
-        print(f"\nlearned from the program, {log}\n")
-        titles = ["seed", "best epoch", "confirmed", "bounded slowdown", "mean wait", "worst guard", "verdict"]
-        print_heading(*titles, "typical block: wait")
-        for row in rows_of(setup, policies):
-            print_cells(*row)
+        print(f"\n{log}\n")
+        titles = ["method", "seed", "best epoch", "confirmed", "bounded slowdown", "mean wait", "worst guard"]
+        print_heading(*titles, "verdict", "typical block: wait")
+        for method in METHODS:
+            for row in rows_of(setup, list(setup.train(recipe(method), SEEDS, side_by_side=True))):
+                print_cells(method, *row)
 
 
 if __name__ == "__main__":

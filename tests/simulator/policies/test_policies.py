@@ -250,6 +250,7 @@ def test_every_signal_by_hand() -> None:
         "queued_work": np.log2(1 + (20 + 40 + 320) / 8) / 20,
         "running_work": np.log2(1 + (50 * 2 + 60 * 4) / 8) / 20,
         "user_share": 9 / 12,
+        "wait_of_cap": 10 / 119_000,
     }
     assert second == pytest.approx(expected)
     assert rows[0, 1 + SIGNALS.index("fits")] == 1.0
@@ -294,6 +295,9 @@ def test_facts_by_hand() -> None:
     indices = n([FACTS.index(name) for name in ("procs_share", "estimate", "memory")])
     assert facts_of(JOBS, 8, indices) is facts_of(JOBS, 8, indices)
     assert facts_of(JOBS, 8, indices).tolist() == pytest.approx(n([[0.125, 0.2, 0.5], [0.5, 0.5, 0.25]]))
+    setback = facts_of(JOBS, 8, n([FACTS.index("setback")]))[:, 0]
+    least = 1_010_000 / 119_000 * n([15 / 14_400 / np.sqrt(8), 1023 / 14_400])
+    assert setback.tolist() == pytest.approx(least, rel=1e-6)
     assert log_seconds(n([0, 1023])).tolist() == [0.0, 0.5]
 
 
