@@ -45,7 +45,7 @@ PRINTED = (
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "annealing_steps exact", "best_repair",
     "fidelity", "walltimes", "more_data", "as_published", "dbf_as_published", "steady_state",
     "repositories", "confirmed", "agreement", "engine", "identified", "limited", "planted_grades", "planted_rules",
-    "learning", "learning tried",
+    "learning", "learning tried", "learned_program", "learned_program tried", "bundled",
     "pbs_decisions", "pbs_free_replays", "searched", "searched_orders",
     "slurm_decisions", "slurm_passes", "slurm_priorities", "slurm_reasons", "slurm_free_runs", "slurm_repeats",
     "slurm_micro_cluster", "slurm_hpc_week", "what_if_changes", "start_times", "tuned mason", "tuned planted", "tuned ub_hpc",
