@@ -67,7 +67,9 @@ def summarise(logged: LoggedSystem, comparison: Comparison, alternatives: Altern
     else:
         headline, advice = _recommendation(comparison, logged.extent.cluster_procs)
     sentences = [_extent(logged), *waits_sentences(logged), *_use(logged), *_ends(logged)]
-    if comparison.baseline is not None:
+    if alternatives is not None and comparison.has_figures:
+        sentences.insert(0, f"Baseline: {OWN_SCHEDULERS[alternatives.scheduler]} as it is configured.")
+    elif comparison.baseline is not None:
         sentences.insert(0, f"Baseline: {base_words(comparison)}.")
     if comparison.left_out:
         sentences.insert(1, f"{_upper(comparison.left_out)}; no replay has them.")

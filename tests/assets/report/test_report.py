@@ -11,6 +11,7 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from assets.evaluation.replay_evaluation import EXPERT_RIVALS, Contestant, period_rules
+from assets.replay.own.alternatives import Alternatives
 from assets.report import words
 from assets.report.comparison import Comparison, Grade, Scheduler, read_comparison
 from assets.report.details import details_section, read_details
@@ -327,6 +328,13 @@ def test_the_sentences_tell_what_happened(logged: LoggedSystem) -> None:
     assert "of the processors were in use" in text and "The largest user, " in text
     assert "of the time that it requested" in text
     assert " s " not in text and "second" not in text, "hours and days, not seconds"
+
+
+def test_where_the_own_scheduler_replays_it_is_the_baseline(logged: LoggedSystem) -> None:
+    compared = Comparison(Grade("B", None, 2 * HOUR, HOUR), None, 200, None, BASELINE, (EASY,), 256, 256)
+    own = Alternatives("slurm", 100, 7200.0, 7200.0, (), "", 0, 0.1)
+    assert summarise(logged, compared, own).happened[0] == "Baseline: Slurm as it is configured."
+    assert summarise(logged, compared).happened[0].startswith(f"Baseline: {BASELINE.name}: ")
 
 
 def test_a_log_of_no_real_cluster_has_no_grade_and_the_reason(logged: LoggedSystem) -> None:
