@@ -136,7 +136,8 @@ def test_afterwards_the_pipeline_compiles_nothing(tmp_path: Path, monkeypatch: p
     )
     assert loops == sorted(set(loops))  # each for one kind of arrays
     new = {path for path in tmp_path.rglob("*") if path.is_file()} - files
-    assert not [path for path in new if "models.runtime.predictors" not in path.name]  # which predictor is best, a log decides
+    # a log decides which predictor is the best
+    assert not [path for path in new if "models.runtime.predictors" not in path.name]
 
 
 # jobs: Which assets and checks each job runs, held to a snapshot: selections by group must survive a renamed group.
