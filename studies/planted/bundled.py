@@ -1,8 +1,8 @@
 """Do the bundled clusters look like real ones, and how near does the product come to their truth? `python -m studies bundled`.
 
-The first table has each statistic of the two generated logs beside those of real logs, where they are to be had. The second has what a
-change would do on the cluster with its hidden rule, which only the generator knows, and what a replay says under the configuration alone
-and under the configuration with the rule that `tracehouse cluster identify` is to find.
+The first table has each statistic of the two generated logs beside those of real logs, where they are to be had. The others have what a
+change would do on the cluster with its hidden rule, which only the generator knows, and what a replay says: under the configuration alone,
+and with the rule that was found, where `tracehouse run` has looked for it.
 """
 
 from __future__ import annotations
@@ -236,6 +236,7 @@ def main() -> None:
         for each in options
     }
     real = real_statistics()
+    print("calibration\n")
     print(markdown(["statistic", *bundled, *real, "within their range"], calibration_rows(bundled, real)))
     heading = [
         "change",
@@ -250,7 +251,7 @@ def main() -> None:
     for each in options:
         declared = bundled_cluster(each.site).description
         for title, cluster in (("its configuration", declared), *_with_found(each.site, declared)):
-            print(f"\n{each.site}: what a change does, and what a replay under {title} says\n")
+            print(f"\nchanges {each.site} under {title}\n")
             print(markdown(heading, list(effect_rows(true_effects(each, cluster)))))
 
 
@@ -259,7 +260,7 @@ def _with_found(name: str, declared: ClusterDescription) -> Iterator[tuple[str, 
     seen = load_found(name)
     if seen is not None:
         yield (
-            "it and the rules that were found in the log",
+            "that and the rules that were found",
             replace(declared, limits=(*declared.limits, *seen.limits), gates=(*declared.gates, *seen.gates)),
         )
 
