@@ -42,7 +42,7 @@ def trajectory_filter(
     learning = split.learn.scored.stop
     # a short trace gets shorter windows, so that validation and judging still have a few to themselves
     length = min(split.learn.jobs, max((split.trained_jobs - learning) // 8, 8))
-    if length < config.window_jobs:
+    if 2 * length < config.window_jobs:
         context.log.warning(f"only {learning} jobs to learn from: windows of {length} jobs, not {config.window_jobs}")
     sampled = sample_positions(0, learning, length, config.sampled_windows, np.random.default_rng(config.seed))
     kept = filter_trajectories(arena_of_task(trace, task_of(config)), sampled)

@@ -197,7 +197,7 @@ def learning_sentences(seen: SeenLearning) -> str:
     return (
         f"{goal} on {len(seen.windows)} windows of later jobs: {came}{seen.all_seeds.mean():.1f} after training ({seen.method.upper()}), "
         f"FCFS {seen.fixed['FCFS'].mean():.1f}{lots}, best heuristic {seen.fixed[best].mean():.1f} ({best}). Seeds better than FCFS: "
-        f"{len(seen.better_than_fcfs)} of {seeds}. Seeds that reach {best}: {len(seen.reaching_best)} of {seeds}, with 95 % intervals."
+        f"{len(seen.better_than_fcfs)} of {seeds}. Seeds not certainly worse than {best}: {len(seen.reaching_best)} of {seeds}."
     )
 
 
@@ -216,12 +216,13 @@ def steady_sentences(warehouse: Warehouse, source: str) -> str:
     learned = scores.filter(policy="learned")
     if learned.is_empty():
         return ""
-    row = with_share_as_good(learned, stored_cloud(scores)).row(0, named=True)
+    cloud = stored_cloud(scores)
+    row = with_share_as_good(learned, cloud).row(0, named=True)
     by_lot = row["random_orders_as_good"]
-    chance = "" if by_lot is None else f" {share(by_lot)} of random orders do as well."
+    chance = "" if by_lot is None else f" {_lots(by_lot, len(cloud.ratios) if cloud else 0)}"
     whose = "" if newest is None or newest[0] else ", of the champion, which an earlier training made"
     text = (
-        f"In the steady state, a replay of the whole log{whose}: {row['verdict']} over FCFS with EASY. "
+        f"In a replay of the whole log{whose}, which decides: {row['verdict']} over FCFS with EASY. "
         f"Bounded slowdown {row['bounded_slowdown_ratio']:.2f} and mean wait {row['wait_ratio']:.2f} of those of FCFS.{chance}"
     )
     if plain_word(row["verdict"]) == DOMINATES:
@@ -229,10 +230,19 @@ def steady_sentences(warehouse: Warehouse, source: str) -> str:
     low, high = row["typical_slowdown_low"], row["typical_slowdown_high"]
     if high is not None and high < 1:
         paid = (row["payers"] or "").partition("; ")[0]
-        return f"{text} The gain in the typical block is confirmed{f', and this is worse: {paid}' if paid else ''}."
+        return f"{text} The gain is beyond chance{f', but this is worse: {paid}' if paid else ''}. Not to be adopted as it is."
     if low is not None and high is not None:
-        text += f" A gain of {share(1 - math.sqrt(low / high))} in the typical block would have been confirmed."
-    return f"{text} To try: a longer log, or tracehouse train {source}, which learns in the steady state."
+        text += f" Only a gain of {share(1 - math.sqrt(low / high))} or more in the typical block would have been confirmed."
+    return (
+        f"{text} Not to be adopted. To try: a longer log, or tracehouse train {source}, which learns in such replays."
+    )
+
+
+def _lots(share_as_good: float, orders: int) -> str:
+    """share_as_good: with the policy itself, as `ChanceCloud.share_as_good` counts."""
+    if orders and round(share_as_good * (orders + 1)) <= 1:
+        return f"None of {orders} random orders does as well."
+    return f"{share(share_as_good)} of random orders do as well."
 
 
 def _beside(seen: SeenLearning, costs: FloatArray) -> list[str]:

@@ -115,6 +115,9 @@ def happened_lines(logged: LoggedSystem, sentences: list[str], causes: WaitCause
             if users.height
             else ""
         )
+        rest = 1 - float(table["hours"].sum()) * 3600 / waited_s
+        if rest > 0.005:
+            parts.append(f"other causes {share(rest)}")
         lines.append(("Why", f"{'; '.join(parts)}, of {waited_s / 3600:,.0f} hours of waiting.{most}"))
     return [*lines, *rule_lines(extent.source)]
 
@@ -173,10 +176,10 @@ def _grade(comparison: Comparison, alternatives: Alternatives | None) -> str:
     promise = (
         "no figure can be trusted"
         if within is None
-        else f"changes of the {FIGURE_WORDS['mean']} are off by {100 * (within - 1):.0f} % at most, in nine of ten cases"
+        else f"a predicted {FIGURE_WORDS['mean']} is off by {100 * (within - 1):.0f} % at most, in nine of ten cases"
     )
     return (
-        f"{grade.letter}: {promise}. Replayed under {who}, the later jobs wait {duration_text(grade.replayed_s)}, and "
+        f"{grade.letter}: {promise}. The later half of the jobs waits {duration_text(grade.replayed_s)} in a replay under {who}, and "
         f"{duration_text(grade.logged_s)} in the log."
     )
 
@@ -185,13 +188,17 @@ def schedulers_data(comparison: Comparison, alternatives: Alternatives | None) -
     """The best schedulers, the present one and random orders: `about`, `columns` and `rows` of a table. None where none was tried."""
     if alternatives is not None:
         present = OWN_SCHEDULERS[alternatives.scheduler]
-        about = f"Orders in place of {present}'s own, on its nodes and under its limits, over the later {count(alternatives.jobs, 'job')}:"
+        about = (
+            f"Orders in place of {present}'s own, on its nodes and under its limits, over the later {count(alternatives.jobs, 'job')}. "
+            f"Trades: a mean falls, and some jobs wait clearly longer:"
+        )
         best = alternatives.of(ORDER)[:MOST_SCHEDULERS]
         rows = [[duration_text(alternatives.present_s), "", "baseline", f"{present} as it is configured"]]
         ranked = [(each.wait_s, _row(each, alternatives, each.verdict, each.name)) for each in best]
         lots = alternatives.of(RANDOM_ORDER)
         middle = lots[len(lots) // 2]
-        spread = f"{duration_text(lots[0].wait_s)} to {duration_text(lots[-1].wait_s)}"
+        ends = [duration_text(lots[k].wait_s) for k in (0, -1)]
+        spread = "" if ends[0] == ends[1] else " to ".join(ends)
         ranked.append((middle.wait_s, _row(middle, alternatives, spread, f"Random order, {len(lots)} of them")))
         return {
             "about": about,

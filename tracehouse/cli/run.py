@@ -225,6 +225,5 @@ def _print_results(names: list[str], shown: Collection[str] = ()) -> None:
         click.echo(f"report       {report_path(name)}")
     click.echo(f"all sources  {index_path()}")
     first = names[0].partition("@")[0]
-    click.echo(
-        f"\nNext: tracehouse why {first}  |  tracehouse what-if {first} --set KEY=VALUE  |  make ui  |  tracehouse ingest YOUR_LOG"
-    )
+    click.echo(f"\nNext: tracehouse why {first}  |  tracehouse who {first}  |  make ui  |  tracehouse ingest YOUR_LOG")
+    click.echo("What the words mean, and your own log in an hour: docs/start/tutorial.md, docs/guides/one-hour.md")

@@ -9,10 +9,12 @@ from datetime import UTC
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assets.common.progress import progress_bar
 from assets.common.trace import Trace
 from assets.replay.limits.way import clock_zero_s
+from models.identification.closed_hours import STEP_MINUTES
 from models.identification.identify import Advance, Identification, identify_rules
 from models.identification.logged_jobs import Holders, StartedJobs
 from models.identification.replaying import DescribedRules, described_rules
@@ -21,6 +23,8 @@ from traces.cluster.notes import DescribedCluster
 
 SCOPE_COLUMNS = {"user": "user_name", "account": "account", "group": "group_name", "queue": "queue"}
 """Scopes of rules, and their columns of core.jobs."""
+QUEUE_SHARE = 0.75
+"""Least part of the hours of long or wide jobs in which none of their queue starts, if they are the queue's."""
 _BAR_STEPS = 100
 
 
@@ -90,7 +94,7 @@ def found_cluster(trace: Trace, identification: Identification, by_queue: bool =
 
 def gates_of_queues(trace: Trace, gates: Iterable[Gate]) -> Iterator[Gate]:
     """The gates, and in place of one that holds long or wide jobs one of each queue that these are in, where no job of such a queue starts
-    in its hours. trace: with queues."""
+    in its hours, or only near their begin and end. Then the hours are those between. trace: with queues."""
     starts = pl.lit(trace.clock_zero) + pl.duration(seconds="start_s")
     for gate in gates:
         local = starts.dt.replace_time_zone("UTC").dt.convert_time_zone(gate.timezone)
@@ -103,7 +107,19 @@ def gates_of_queues(trace: Trace, gates: Iterable[Gate]) -> Iterator[Gate]:
             is_held &= pl.lit(True) if amount is None else pl.col(column) > amount
         queues = trace.rows.filter(is_held)["queue"].unique().sort().to_list()
         inside = trace.rows.filter(pl.col("queue").is_in([queue for queue in queues if queue]), is_closed)
-        if gate.partition or gate.end_minute <= gate.begin_minute or None in queues or not queues or inside.height:
+        begin, end = _hours_without(
+            inside.select(minute=minute)["minute"].to_numpy(), gate.begin_minute, gate.end_minute
+        )
+        length = gate.end_minute - gate.begin_minute
+        if gate.partition or length <= 0 or end - begin < QUEUE_SHARE * length or None in queues or not queues:
             yield gate
         else:
-            yield from (replace(gate, over_time_s=None, over_cpus=None, partition=queue) for queue in queues)
+            of_queues = replace(gate, begin_minute=begin, end_minute=end, over_time_s=None, over_cpus=None)
+            yield from (replace(of_queues, partition=queue) for queue in queues)
+
+
+def _hours_without(starts: NDArray[np.int32], begin: int, end: int) -> tuple[int, int]:
+    """The part of a span, minutes of the day, between the steps of the search in which jobs start."""
+    early = starts < (begin + end) / 2
+    begin = max(begin, (int(starts[early].max(initial=-1)) // STEP_MINUTES + 1) * STEP_MINUTES)
+    return begin, min(end, int(starts[~early].min(initial=end)) // STEP_MINUTES * STEP_MINUTES)

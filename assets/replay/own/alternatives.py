@@ -60,7 +60,7 @@ SLURM_CHANGES = {
 PBS_CHANGES = {
     "longest waiting first": ("job_sort_formula=eligible_time",),
     "short requests first": ("job_sort_formula={formula} - walltime / 300",),
-    "starts of 30 jobs kept free": ("server.backfill_depth=30",),
+    "backfilling keeps the starts of 30 jobs": ("server.backfill_depth=30",),
     "small jobs first": ("job_sort_formula={formula} - ncpus",),
 }
 CANDIDATE, SETTING, ORDER, RANDOM_SETTING, RANDOM_ORDER = (

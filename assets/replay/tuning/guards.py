@@ -170,7 +170,7 @@ def _guarded(
             members = base.of_class(kind, number)
             if members.sum() >= FEWEST_JOBS_OF_A_CLASS:
                 yield f"mean wait of {kind} {name}", _of_members(ours, base, members, np.mean, limit)
-                yield f"p95 of waits of {kind} {name}", _of_members(ours, base, members, _p95, guards.p95)
+                yield f"95th percentile of waits of {kind} {name}", _of_members(ours, base, members, _p95, guards.p95)
 
 
 def _p95(waits: NDArray[np.int64], axis: int) -> NDArray[np.float64]:

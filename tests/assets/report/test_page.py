@@ -339,7 +339,7 @@ def test_the_curve_of_the_training_stands_beside_heuristics_and_the_steady_state
             assert re.search(rf">{name}</td><td[^>]*>{costs.mean():.2f}<", learning)
     assert 'id="chart-learning-1160"' in learning and f"({seen.best_fixed})" in learning
     note = learning_note(Warehouse(finished.database), TINY_SOURCE)
-    assert note is not None and "In the steady state, a replay of the whole log: " in note
+    assert note is not None and "In a replay of the whole log, which decides: " in note
     assert f"Seeds better than FCFS: {len(seen.better_than_fcfs)} of {len(seen.learned)}." in note
     assert summary_of_page(page_of_render)["note"] == note  # type: ignore[index]
 

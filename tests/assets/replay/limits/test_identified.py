@@ -81,7 +81,10 @@ def test_a_gate_for_long_jobs_becomes_one_of_their_queue_where_that_stands_still
     )
     (moved,) = gates_of_queues(replace(trace, rows=rows), [gate])
     assert moved == replace(gate, over_time_s=None, partition="long")
-    inside = rows.with_columns(start_s=pl.Series([3600, 9 * 3600, 9 * 3600, 0]))
+    near = rows.with_columns(start_s=pl.Series([8 * 3600 + 600, 16 * 3600 + 3000, 9 * 3600, 0]))
+    (shorter,) = gates_of_queues(replace(trace, rows=near), [gate])
+    assert shorter == replace(moved, begin_minute=510, end_minute=990)
+    inside = rows.with_columns(start_s=pl.Series([3600, 12 * 3600, 9 * 3600, 0]))
     assert list(gates_of_queues(replace(trace, rows=inside), [gate])) == [gate]
     assert list(gates_of_queues(replace(trace, rows=rows), [moved])) == [moved]
 
