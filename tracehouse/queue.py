@@ -18,6 +18,7 @@ from assets.predictions.waits import load_wait_source
 from assets.replay.grade import grade_of
 from assets.replay.replayers import usual_backfill
 from assets.replay.scenarios.base_scheduler import base_scheduler, stored_header
+from assets.replay.settings import OWN_SCHEDULERS
 from models.waits.answers import Correction, QueueReplays, correction_of, queue_quantiles
 from models.waits.replays import queue_start_times
 from simulator.jobs.words import partitions_text
@@ -119,11 +120,13 @@ def answer_queue(
     quantiles = queue_quantiles(starts, correction)[now.first]
     if trees is not None:
         quantiles = np.array([trees.starts[job.job_id][:3] for job in now.entries])
-    lines.append(
-        _scheduler_line(
-            base, f"{scheduler.why}; {grade.words if grade else f'no grade: `tracehouse run {source}` gives it one'}"
-        )
-    )
+    trust = f"no grade: `tracehouse run {source}` gives it one" if grade is None else grade.words
+    own = None if grade is None else grade.own_scheduler
+    if own is None:
+        lines.append(_scheduler_line(base, f"{scheduler.why}; {trust}"))
+    else:
+        left_out = f"without the limits, partitions and shares of its own {OWN_SCHEDULERS[own]}, which --why knows"
+        lines.append(_scheduler_line(base, f"{left_out}; these replays have no grade"))
     if scheduler.machine is not None and scheduler.machine.partitions:
         owned = partitions_text(dict(scheduler.machine.partitions))
         lines.append(f"by the log, queues own processors ({owned}): these replays let all jobs share all of them")

@@ -53,7 +53,8 @@ def why_like_itself(base: ReplayRun, run: ReplayRun) -> str | None:
     if scheduler is None or max(len(ours), len(theirs)) < 2 or ours[0] > theirs[-1] or theirs[0] > ours[-1]:
         return None
     here, there = (f"{low / 3600:,.2f} to {high / 3600:,.2f} h" for low, *_, high in (_both(ours), _both(theirs)))
-    return f"its runs differ from the base's no more than {OWN_SCHEDULERS[scheduler]} from itself: mean waits of {here}, there {there}"
+    means = f"mean waits of all jobs {here}, there {there}"
+    return f"its runs differ from the base's no more than {OWN_SCHEDULERS[scheduler]} from itself: {means}"
 
 
 def _both(waits: list[float]) -> tuple[float, float]:
