@@ -56,13 +56,14 @@ class OverAsking:
 
     waits: by kind, with value, jobs and mean waits in hours as asked, better and right, over all copies. It is empty without requests.
     culprits: kind, value, others_hours (that all others would have waited less), and low and high over the copies. copies: how many.
-    basis: the scheduler, in words."""
+    basis: the scheduler, in words. saved: least and most hours, over the copies, by which right requests shorten the mean wait."""
 
     unused: dict[str, pl.DataFrame]
     waits: dict[str, pl.DataFrame]
     culprits: pl.DataFrame
     copies: int = 0
     basis: str = ""
+    saved: tuple[float, float] = (0.0, 0.0)
 
 
 def over_asking(
@@ -109,12 +110,14 @@ def over_asking(
         rows.append(
             {"kind": kind, "value": value, "others_hours": saved.mean(), "low": saved.min(), "high": saved.max()}
         )
+    saved_h = np.nanmean(waits["asked"] - waits["right"], axis=1) / 3600
     return OverAsking(
         unused,
         {kind: _mean_waits(group, waits) for kind, group in by_kind.items()},
         pl.DataFrame(rows),
         number,
         f"{base.policy}{'' if base.policy in ('slurm', 'pbs') else f' with backfilling {base.backfill}'}, {base.why}",
+        (float(saved_h.min()), float(saved_h.max())),
     )
 
 

@@ -197,6 +197,8 @@ def waste_text(source: str, kinds: tuple[str, ...], top: int) -> str:
             for row in result.waits[kind].head(top).iter_rows(named=True)
         ]
         lines += ["", *fitted_table((TableColumn(kind, right=False), *COLUMNS_OF_REQUESTS), waits, width)]
+        if kind == "all":
+            lines.append("right requests shorten the mean wait by {:.2f} to {:.2f} h".format(*result.saved))
     for kind in kinds if result.culprits.height else ():
         of_kind = result.culprits.filter(result.culprits["kind"] == kind)
         costs = [

@@ -62,6 +62,12 @@ def test_planted_waste_is_found_and_what_it_costs_the_others(planted: None) -> N
             assert table[name].sum() == pytest.approx(whole[name] or 0)
         assert table["jobs"].sum() == whole["jobs"] == 4
     waits = {name_of[row["value"]]: row for row in result.waits["user"].iter_rows(named=True)}
+    (everybody,) = result.waits["all"].to_dicts()
+    assert (
+        result.saved[0] <= everybody["asked"] - everybody["right"] + 1e-9
+        and everybody["asked"] - everybody["right"] <= result.saved[1] + 1e-9
+    )
+    assert result.saved[0] > 0
     assert waits["ben"]["asked"] > 3.8 and waits["ben"]["right"] < 0.1 and waits["ben"]["better"] > 3.8
     of_users = result.culprits.filter(kind="user")
     costs = {name_of[row["value"]]: row for row in of_users.iter_rows(named=True)}
