@@ -171,19 +171,23 @@ class KeptCode(NullCache):
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     self._locks[file] = lock
                     return
-                except OSError:
+                except BlockingIOError:  # of another process. Any other error says that there are no locks here
                     if file.exists() or time.monotonic() > last:
-                        os.close(lock)
-                        return
+                        break
+                except OSError:
+                    break
                 time.sleep(0.1)
+            os.close(lock)
 
     def _unlock(self, file: Path) -> None:
         lock = self._locks.pop(file, None)
         if lock is not None:
             with suppress(OSError):
                 _lock_of(file).unlink()
-            fcntl.flock(lock, fcntl.LOCK_UN)  # a process that was forked meanwhile holds the file, too
-            os.close(lock)
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_UN)  # a process that was forked meanwhile holds the file, too
+            with suppress(OSError):
+                os.close(lock)
 
     def _key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return sig, codegen.magic_tuple(), self._code, constants_of(self._function)

@@ -29,7 +29,7 @@ from simulator.jobs.schedule import Schedule
 from simulator.jobs.words import unknown_word
 from simulator.metrics.metrics import bounded_slowdown
 from simulator.policies.agents import NETWORK
-from simulator.policies.network import SIGNALS, USER_SHARE, KernelWeights
+from simulator.policies.network import SIGNALS, USER_SHARE, WAIT_OF_CAP, KernelWeights
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy
 from simulator.policies.sampling import FOLLOW, TAKE_BEST, no_recorder
@@ -118,6 +118,11 @@ def _network_of(policy: Policy, jobs: Jobs, cluster_procs: int) -> tuple[KernelW
         raise ValueError(
             f"the RLScheduler rules keep no account of users, which the policy's input {SIGNALS[USER_SHARE]} needs: train "
             "it with --layout paper or plain"
+        )
+    if WAIT_OF_CAP in weights.signals:
+        raise ValueError(
+            f"the RLScheduler rules know no cap, which the policy's input {SIGNALS[WAIT_OF_CAP]} stands for: train it with --layout paper "
+            "or plain"
         )
     return weights, facts_of(jobs, cluster_procs, weights.facts)
 

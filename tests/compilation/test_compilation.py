@@ -213,6 +213,16 @@ for kind in (str, str):
     assert printed_of_compilation(project_of_compilation, code) == "TypingError\nTypingError\n205 0\n"
 
 
+def test_a_folder_without_locks_is_used_without(project_of_compilation: Path) -> None:
+    code = f"""
+import errno, fcntl, time
+def without(*_):
+    raise OSError(errno.ENOLCK, "no locks available")
+fcntl.flock, time.sleep = without, None
+{CODE_OF_COMPILATION}"""
+    assert [printed_of_compilation(project_of_compilation, code) for _ in range(2)] == ["205 0\n", "205 1\n"]
+
+
 def test_a_damaged_file_is_compiled_again(project_of_compilation: Path) -> None:
     printed_of_compilation(project_of_compilation)
     (file,) = project_of_compilation.parent.rglob("room.engine.run-*.nbc")

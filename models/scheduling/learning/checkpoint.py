@@ -22,6 +22,7 @@ from models.scheduling.arena import Arena
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from simulator.policies.agents import agent_text
 from simulator.policies.network import KernelWeights
+from simulator.policies.observation import ALL_SIGNALS, FACTS
 
 Report = TypeVar("Report")
 
@@ -241,6 +242,7 @@ def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelW
     values = [arena.cluster_procs, arena.goal.text, arena.backfill, arena.rules, settings]
     values += [lessons.windows.jobs, lessons.validation.jobs, lessons.validation.continuous, lessons.after]
     values.append(sorted(jobs.facts))
+    values.append([*FACTS, *ALL_SIGNALS])  # a network that is kept has their places
     if arena.ground:
         values.append(arena.ground)
     if arena.agent is not None:

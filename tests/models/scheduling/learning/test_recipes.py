@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from models.judging.judge import judge, takes_over
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
+from models.scheduling.learning import checkpoint
+from models.scheduling.learning.checkpoint import fingerprint
 from models.scheduling.learning.recipes import SHARPNESS, is_confirmed, learn, program_network, smallest_area_first
 from models.scheduling.learning.training import EpochReport, Lessons
 from models.scheduling.options import (
@@ -94,6 +97,20 @@ def test_choices_are_drawn_within_the_cap() -> None:
     spans = np.maximum.reduceat(wait, drawn.first_row) - np.minimum.reduceat(wait, drawn.first_row)
     assert drawn.decisions > 100 and (drawn.num_rows > 1).all()
     assert 0.9 < spans.max() <= 1.0 + 1e-5
+
+
+def test_the_rules_of_the_paper_know_no_cap() -> None:
+    arena = Arena(spread_jobs(), BUSY_PROCS, parse_goal("bsld"), rules="rlscheduler")
+    with pytest.raises(ValueError, match="know no cap"):
+        arena.starts(program_network(LAYOUTS["program"], 1.0, 1), Windows(np.array([0]), 100))
+
+
+def test_a_training_with_other_inputs_is_not_continued(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned = Windows(np.arange(0, 400, 7), 48)
+    training = partial(fingerprint, arena, Lessons(learned, learned, learned), [], None)
+    before = training()
+    monkeypatch.setattr(checkpoint, "FACTS", (*checkpoint.FACTS, "colour"))
+    assert training() != before
 
 
 def test_training_goes_on_from_the_program(arena: Arena) -> None:
