@@ -1,8 +1,8 @@
 """Does a network add anything to the program that it starts from? `python -m studies learned_program`.
 
 The kernel network starts as `searched:balanced`, reads what that reads, and may leave it within its cap. It learns from the first 30 %
-of a log, by PPO and by evolution strategies. The next jobs choose the epoch, and the second half judges it beside the program. With
-`tried` it prints what settings cost on the jobs that choose.
+of a log, by PPO and by evolution strategies. The next jobs choose the epoch, and the second half judges it over the program, next to
+other orders and random ones. With `tried` it prints what settings cost on the jobs that choose.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
+from models.judging.chance import RandomOrder
 from models.judging.judge import Judgement, judge
 from models.scheduling.learning.recipes import is_confirmed, starting_weights
 from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import LearningMethod, PPOOptions, Recipe
 from papers.markdown import print_cells, print_heading
-from simulator.policies.network import KernelWeights
+from simulator.policies.network import CAP_S, KernelWeights
 from studies.judging.searched import TITLES, panel_ratios
 from studies.judging.searched_logs import LEARNED_FROM, whole_trace
 from studies.judging.verdicts import shown
@@ -29,6 +30,8 @@ METHODS: tuple[LearningMethod, ...] = ("ppo", "evolution")
 RATE = 1e-2
 """Of PPO. The jobs that choose the epoch chose it."""
 RATES = (1e-2, 3e-3, 1e-3)
+RIVALS = ("searched:fast", "SAF", "SJF", "WFP3", "FCFS")
+RANDOM_ORDERS = 20
 
 
 def recipe(method: LearningMethod, rate: float = RATE) -> Recipe:
@@ -52,6 +55,17 @@ def rows_of(setup: TrainingSetup, policies: Sequence[JudgedPolicy]) -> Iterator[
         judgement = judge([ours[policy.seed]], [theirs])
         yield [f"{policy.seed}", f"{policy.trained.best_epoch}", confirmed, *_cells(judgement), shown(judgement.wait)]
     yield ["all", "", "", *_cells(judge(list(ours.values()), [theirs] * len(ours))), ""]
+
+
+def rival_rows(setup: TrainingSetup) -> Iterator[list[str]]:
+    """The same of orders that learn nothing, over the program, and of random orders within its cap in the mean."""
+    arena, scored = setup.arena, setup.judging.scored
+    theirs = arena.replayed(PROGRAM, scored)
+    for name in RIVALS:
+        judgement = judge([arena.replayed(name, scored)], [theirs])
+        yield [name, "", "", "", *_cells(judgement), shown(judgement.wait)]
+    lots = [arena.replayed(RandomOrder(CAP_S, seed).policy, scored) for seed in range(RANDOM_ORDERS)]
+    yield [f"{RANDOM_ORDERS} random orders", "", "", "", *_cells(judge(lots, [theirs] * len(lots))), ""]
 
 
 def _cells(judgement: Judgement) -> list[str]:
@@ -97,6 +111,8 @@ def main() -> None:
         for method in METHODS:
             for row in rows_of(setup, list(setup.train(recipe(method), SEEDS, side_by_side=True))):
                 print_cells(method, *row)
+        for row in rival_rows(setup):
+            print_cells(*row)
 
 
 if __name__ == "__main__":
