@@ -1,4 +1,4 @@
-"""The logs that are timed: the bundled one, and real ones where `shared/traces` lies beside the project."""
+"""The logs that are timed: a generated one, and real ones where `shared/traces` lies beside the project."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from pathlib import Path
 from assets.ingest.generated import generated_log
 from papers.archive import SHARED, jobs_of_file
 from simulator.jobs.jobs import Jobs
-from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.sources import Source
 
+MODEL_LOG = Source(
+    "lublin-256",
+    "swf",
+    None,
+    procs=256,
+    time_zone="UTC",
+    generator={"jobs": 20_000, "seed": 2003, "offered_load": 0.85, "users": 80},
+)
 REAL_LOGS = {
     "lublin_256.swf.gz": 256,
     "HPC2N-2002-2.2-cln.swf.gz": 240,
@@ -20,10 +28,9 @@ REAL_LOGS = {
 
 def log_files_timed() -> dict[Path, int]:
     """The log files, and the processors of each cluster."""
-    bundled = load_catalogue().sources["lublin-256"]
-    assert bundled.procs is not None
     real = {SHARED / name: procs for name, procs in REAL_LOGS.items() if (SHARED / name).exists()}
-    return {generated_log(bundled): bundled.procs} | real
+    assert MODEL_LOG.procs is not None
+    return {generated_log(MODEL_LOG): MODEL_LOG.procs} | real
 
 
 def timed_logs() -> dict[str, tuple[Jobs, int]]:

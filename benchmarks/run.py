@@ -67,7 +67,7 @@ def main() -> None:
     if len(logs) == 1:
         print(f"no real logs at {SHARED}: only the bundled sources are timed")
     definitions()
-    readers(list(logs), generated_log(load_catalogue().sources["campus-pbs"]))
+    readers(list(logs), generated_log(load_catalogue().sources["birch"]))
     engine(timed_logs())
 
 

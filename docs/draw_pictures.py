@@ -4,7 +4,7 @@
 
 `docs/images/pictures.json` keeps the SHA-256 of what each picture shows, and the picture itself carries it, too. A test
 computes the data again and says which picture to draw when it has changed. `job-row` needs a home in which
-`tracehouse run lublin-256` has run, and keeps its values in `docs/images/job-row.json`. The others need nothing.
+`tracehouse run birch` has run, and keeps its values in `docs/images/job-row.json`. The others need nothing.
 """
 
 from __future__ import annotations

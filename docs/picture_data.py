@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -33,20 +32,31 @@ KEPT_WALK = IMAGES / "job-row.json"
 
 LONG_WAIT_S = 3600
 """What the heat map calls a long wait."""
-SHORT_JOB_S = 900
+SHORT_JOB_S = 3600
 """What the Gantt calls a short job."""
-GANTT_SOURCE, GANTT_WINDOW = "lublin-256", (2515, 40)
-HEAT_SOURCE = "campus-pbs"
-WALK_SOURCE, WALK_RUN = "lublin-256", ("saf-easy", "SAF", "easy")
+GANTT_SOURCE, GANTT_WINDOW, GANTT_PROCS = "birch", (4880, 40), 320
+"""A third of the cluster, so that 40 jobs fill it."""
+HEAT_SOURCE = "larch"
+WALK_SOURCE, WALK_RUN = "birch", ("saf-easy", "SAF", "easy")
 """The source, and one of the runs that every pipeline run saves: its name, policy and backfilling."""
-WALK_JOB = 3014
+WALK_JOB = 3036
 """Index of the job whose row is followed."""
-SWF_FIELDS = 18
+LINE_SHOWN = 120
+"""Characters of its line of the log."""
 PREDICTIONS, RUN_JOBS = "predictions.runtime_predictions", "replay.run_jobs"
 
 WALK_COLUMNS = {
-    "raw.swf_jobs": ("line", "submit_s", "wait_s", "runtime_s", "allocated_procs", "requested_walltime_s", "user_id"),
-    "core.jobs": ("job_index", "submit_time", "start_time", "wait_s", "runtime_s", "procs", "user_name", "status"),
+    "raw.pbs_records": (
+        "record_type",
+        "job_id",
+        "queue",
+        "etime_s",
+        "start_s",
+        "end_s",
+        "procs",
+        "requested_walltime_s",
+    ),
+    "core.jobs": ("job_index", "submit_time", "start_time", "wait_s", "runtime_s", "procs", "queue", "status"),
     "features.job_features": (
         "hour_of_day",
         "user_jobs_ended",
@@ -107,7 +117,7 @@ def gantt() -> JSON:
     log = tracehouse.load_log(GANTT_SOURCE)
     schedules: dict[str, list[JSON]] = {}
     for backfill in ("none", "easy"):
-        jobs = tracehouse.replay(log, "FCFS", backfill, window=GANTT_WINDOW).jobs.join(
+        jobs = tracehouse.replay(log, "FCFS", backfill, window=GANTT_WINDOW, procs=GANTT_PROCS).jobs.join(
             log.jobs.select("job_index", "submit_time"), on="job_index"
         )
         first = jobs["submit_time"].min()
@@ -119,7 +129,7 @@ def gantt() -> JSON:
             backfilled="backfilled",
         ).to_dicts()
     about = {"source": GANTT_SOURCE, "window": list(GANTT_WINDOW), "short_job_s": SHORT_JOB_S}
-    return about | {"cluster_procs": log.procs, "schedules": schedules}
+    return about | {"cluster_procs": GANTT_PROCS, "schedules": schedules}
 
 
 def policy_life() -> JSON:
@@ -159,7 +169,7 @@ def _walk(log: tracehouse.Log, rows: dict[str, dict[str, Any]]) -> JSON:
         job = _row(connection, "core.jobs", f"job_index = {WALK_JOB}")
         facts = _row(connection, "marts.job_facts", f"job_index = {WALK_JOB}")
         where = {
-            "raw.swf_jobs": f"line = {job['line']}",
+            "raw.pbs_records": f"file = '{job['file']}' AND line = {job['line']}",
             "marts.waits_by_size": f"month = '{facts['month']}' AND size_class = '{facts['size_class']}'",
         }
         for table in WALK_COLUMNS.keys() - rows.keys() - {RUN_JOBS}:
@@ -173,7 +183,8 @@ def _walk(log: tracehouse.Log, rows: dict[str, dict[str, Any]]) -> JSON:
         {"table": table, "values": {column: _plain(rows[table][column]) for column in columns}}
         for table, columns in WALK_COLUMNS.items()
     ]
-    return {"source": WALK_SOURCE, "line_number": job["line"], "line": _line_of_log(job["line"]), "tables": tables}
+    line = _line_of_log(job["file"], job["line"])
+    return {"source": WALK_SOURCE, "line_number": job["line"], "file": job["file"], "line": line, "tables": tables}
 
 
 def _row(connection: duckdb.DuckDBPyConnection, table: str, where: str) -> dict[str, Any]:
@@ -183,12 +194,10 @@ def _row(connection: duckdb.DuckDBPyConnection, table: str, where: str) -> dict[
     return rows.row(0, named=True)
 
 
-def _line_of_log(number: int) -> str:
-    """The line of the generated log, its fields apart by one space."""
-    with gzip.open(generated_log(load_catalogue().sources[WALK_SOURCE]), "rt") as lines:
-        text = next(line for k, line in enumerate(lines, 1) if k == number)
-    assert len(text.split()) == SWF_FIELDS
-    return " ".join(text.split())
+def _line_of_log(file: str, number: int) -> str:
+    """How the line of the generated log begins. It names its user, who is a pseudonym in the tables."""
+    folder = generated_log(load_catalogue().sources[WALK_SOURCE])
+    return f"{(folder / file).read_text().splitlines()[number - 1][:LINE_SHOWN]} ..."
 
 
 def _plain(value: Any) -> Any:

@@ -317,7 +317,7 @@ def _draw_events(ax: Axes, data: JSON, above: float) -> None:
 def draw_job_row(data: JSON) -> Figure:
     """A line of the log at the top, and below it the job's values in every table that it passes; arrows to what is computed from it."""
     titles = {
-        "raw.swf_jobs": ("1", "the line as columns", BLUE),
+        "raw.pbs_records": ("1", "the line as columns", BLUE),
         "core.jobs": ("2", "a job like that of any log; times in UTC", BLUE),
         "features.job_features": ("3", "what was known at submission", BLUE),
         "predictions.runtime_predictions": ("4", "predicted run time, seconds", ORANGE),
@@ -328,7 +328,14 @@ def draw_job_row(data: JSON) -> Figure:
     counts = [len(table["values"]) for table in data["tables"]]
     highs = [66 + max(counts[:3]) * 21, 66 + max(counts[3:]) * 21]
     canvas, ax = board(1120, top + sum(highs) + 50 + 20)
-    write(ax, 20, 14, f"Line {data['line_number']:,} of the log of {data['source']}", 16, weight="bold")
+    write(
+        ax,
+        20,
+        14,
+        f"Line {data['line_number']:,} of the file {data['file']} in the log of {data['source']}",
+        16,
+        weight="bold",
+    )
     box(ax, 20, 42, 1080, 36, GREY)
     write(ax, 32, 60, data["line"], 14, family=MONO, va="center")
     arrow(ax, (20 + wide / 2, 78), (20 + wide / 2, top))

@@ -100,7 +100,7 @@ def main() -> None:
         os.environ["TRACEHOUSE_HOME"] = home
         os.chdir(home)
         for command in WAYS:
-            passed = functions_passed(command, "lublin-256")
+            passed = functions_passed(command, "birch")
             modules, others = modules_of(passed.settings), modules_of(passed.readers)
             print(f"\n{command}: {len(passed.settings)} functions in {len(modules)} modules;", end=" ")
             print(f"readers {len(passed.readers)} in {len(others.keys() - modules.keys())} more")

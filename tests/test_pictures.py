@@ -79,7 +79,7 @@ def test_groups_are_joined_by_no_arrow_that_a_longer_way_implies() -> None:
 
 @pytest.mark.usefixtures("_empty_home")
 def test_the_walk_needs_a_home_in_which_the_source_has_run() -> None:
-    with pytest.raises(ValueError, match="run `tracehouse run lublin-256` first"):
+    with pytest.raises(ValueError, match="run `tracehouse run birch` first"):
         picture_data.job_row()
 
 

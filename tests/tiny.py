@@ -22,11 +22,11 @@ from warehouse.file_door import FileDoor
 
 TRACEHOUSE = Path(sys.executable).with_name("tracehouse")
 
-SOURCE = "lublin-256"
+SOURCE = "birch"
 """The second catalogue wins over the bundled one, so that the documents' examples run on small data."""
 
 CATALOGUE = """
-[sources.lublin-256]
+[sources.birch]
 format = "swf"
 procs = 64
 generator = { jobs = 1500, seed = 7, offered_load = 0.9, users = 12 }

@@ -57,7 +57,7 @@ class Comparison:
         Examples
         --------
         >>> import tracehouse
-        >>> log = tracehouse.load_log("lublin-256")
+        >>> log = tracehouse.load_log("birch")
         >>> found = tracehouse.compare(tracehouse.replay(log, "FCFS"), tracehouse.replay(log, "SAF"))
         >>> found.metrics.columns
         ['metric', 'a', 'b', 'difference']
@@ -120,7 +120,7 @@ def compare(run_a: Run | str, run_b: Run | str, source: str | None = None) -> Co
     Examples
     --------
     >>> import tracehouse
-    >>> log = tracehouse.load_log("lublin-256")
+    >>> log = tracehouse.load_log("birch")
     >>> fcfs = tracehouse.replay(log, "FCFS")
     >>> sjf = tracehouse.replay(log, "SJF")
     >>> comparison = tracehouse.compare(fcfs, sjf)
@@ -131,7 +131,7 @@ def compare(run_a: Run | str, run_b: Run | str, source: str | None = None) -> Co
     """
     if isinstance(run_a, str) and isinstance(run_b, str):
         if source is None:
-            raise ValueError("give the source of the saved runs, such as compare('fcfs', 'fcfs-easy', 'lublin-256')")
+            raise ValueError("give the source of the saved runs, such as compare('fcfs', 'fcfs-easy', 'birch')")
         return Comparison(compare_runs(open_warehouse(), load_catalogue().source(source).name, run_a, run_b))
     if not (isinstance(run_a, Run) and isinstance(run_b, Run)):
         raise ValueError(

@@ -14,7 +14,7 @@ from simulator.published import PLACING_EPISODES, SLOT_CLUSTERS, paper_part
 if TYPE_CHECKING:
     from tracehouse.logs import Log
 
-LOG = {"log": "lublin-256"}
+LOG = {"log": "birch"}
 """What is played where nothing else is given: a bundled source, so that an id works in a fresh installation."""
 PICKS, INSPECTS = {"agent": "pick:window=10-10"}, {"agent": "inspect", "policy": "SJF"}
 ENVIRONMENTS: dict[str, tuple[str, str, dict[str, str]]] = {

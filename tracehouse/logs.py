@@ -69,8 +69,8 @@ class Log:
         Examples
         --------
         >>> import tracehouse
-        >>> tracehouse.load_log("lublin-256").jobs.select("job_id", "submit_time", "runtime_s", "procs").row(0)
-        ('1', datetime.datetime(2026, 1, 4, 23, 2, 43), 8, 4)
+        >>> tracehouse.load_log("birch").jobs.select("job_id", "submit_time", "runtime_s", "procs").row(0)
+        ('1000.birch', datetime.datetime(2026, 3, 2, 8, 8, 14), 12337, 72)
         """
         with self.warehouse.read() as connection:
             return connection.sql(
@@ -84,8 +84,8 @@ class Log:
         Examples
         --------
         >>> import tracehouse
-        >>> tracehouse.load_log("lublin-256").query("SELECT count(*) AS jobs FROM core.jobs").item()
-        20000
+        >>> tracehouse.load_log("birch").query("SELECT count(*) AS jobs FROM core.jobs").item()
+        9928
         """
         return query_rows(self.warehouse, sql)
 
@@ -131,8 +131,8 @@ def load_log(log: str | Path, procs: int | None = None, drop_wider: bool = False
     Examples
     --------
     >>> import tracehouse
-    >>> tracehouse.load_log("lublin-256")
-    Log(lublin-256: 20,000 jobs to replay, 256 processors)
+    >>> tracehouse.load_log("birch")
+    Log(birch: 9,857 jobs to replay, 960 processors)
     """
     text, is_log = str(log), is_path(str(log))
     source = log_source(Path(text), procs) if is_log else catalogue_source(text)
@@ -172,7 +172,7 @@ def sources() -> pl.DataFrame:
     --------
     >>> import tracehouse
     >>> tracehouse.sources().select("name", "format", "procs").rows()
-    [('birch', 'pbs', 960), ('larch', 'slurm', 1280), ('lublin-256', 'swf', 256), ('campus-pbs', 'pbs', 512)]
+    [('birch', 'pbs', 960), ('larch', 'slurm', 1280)]
     """
     rows = [source_row(source) for source in load_catalogue().sources.values()]
     return pl.DataFrame(rows, schema=SOURCE_COLUMNS)

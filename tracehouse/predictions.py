@@ -62,7 +62,7 @@ def predicted_runtimes(source: str) -> pl.DataFrame:
     Examples
     --------
     >>> import tracehouse
-    >>> runtimes = tracehouse.predicted_runtimes("lublin-256")
+    >>> runtimes = tracehouse.predicted_runtimes("birch")
     >>> runtimes.columns[:6]
     ['job_index', 'job_id', 'submit_time', 'runtime_s', 'requested_walltime_s', 'predicted_runtime_s']
     """
@@ -119,7 +119,7 @@ def predict_wait(
     Examples
     --------
     >>> import tracehouse
-    >>> wait = tracehouse.predict_wait("lublin-256", procs=16, walltime="4:00:00", samples=50)
+    >>> wait = tracehouse.predict_wait("birch", procs=16, walltime="4:00:00", samples=50)
     >>> wait["wait_p10_s"] <= wait["wait_p50_s"] <= wait["wait_p90_s"]
     True
     """
@@ -158,10 +158,10 @@ def predict_queued_wait(
     >>> import tracehouse
     >>> longest_wait = (
     ...     "SELECT job_id, epoch(submit_time - clock_zero)::BIGINT + 60 FROM core.jobs JOIN core.sources USING (source) "
-    ...     "WHERE source = 'lublin-256' ORDER BY wait_s DESC LIMIT 1"
+    ...     "WHERE source = 'birch' ORDER BY wait_s DESC LIMIT 1"
     ... )
     >>> job_id, at = tracehouse.query(longest_wait).row(0)
-    >>> tracehouse.predict_queued_wait("lublin-256", job_id, at, samples=50)["waited_s"]
+    >>> tracehouse.predict_queued_wait("birch", job_id, at, samples=50)["waited_s"]
     60
     """
     return _answer(source, WaitQuestion(job_id, None, -1, None, _text(at)), replays)
@@ -202,7 +202,7 @@ def advise_walltime(
     --------
     >>> import tracehouse
     >>> user = tracehouse.query("SELECT mode(user_name) AS user FROM core.jobs").item()
-    >>> advice = tracehouse.advise_walltime("lublin-256", user, risk=0.1)
+    >>> advice = tracehouse.advise_walltime("birch", user, risk=0.1)
     >>> advice["walltime_s"] % 60
     0
     """

@@ -86,7 +86,7 @@ def saved_runs(source: str) -> pl.DataFrame:
     Examples
     --------
     >>> import tracehouse
-    >>> tracehouse.saved_runs("lublin-256").select("run", "policy", "backfill").row(0)
+    >>> tracehouse.saved_runs("birch").select("run", "policy", "backfill").row(0)
     ('fcfs', 'FCFS', 'none')
     """
     return _rows_of(source, "replay.runs", "run")
@@ -121,7 +121,7 @@ def who(source: str, by: str = "user", period: str | None = None) -> pl.DataFram
     Examples
     --------
     >>> import tracehouse
-    >>> tracehouse.who("lublin-256", by="queue").columns[:3]
+    >>> tracehouse.who("birch", by="queue").columns[:3]
     ['value', 'known_waits', 'mean_wait_h']
     """
     if by not in KINDS:
@@ -160,7 +160,7 @@ def why(source: str, user: str | None = None, period: str | None = None, replaye
     Examples
     --------
     >>> import tracehouse
-    >>> tracehouse.why("lublin-256").columns[:3]
+    >>> tracehouse.why("birch").columns[:3]
     ['job_index', 'job_id', 'user']
     """
     warehouse, name = open_warehouse(), load_catalogue().source(source).name
@@ -193,7 +193,7 @@ def leaderboard(source: str) -> pl.DataFrame:
     Examples
     --------
     >>> import tracehouse
-    >>> tracehouse.leaderboard("lublin-256")["rank"].head(1).to_list()
+    >>> tracehouse.leaderboard("birch")["rank"].head(1).to_list()
     [1]
     """
     from assets.evaluation.random_orders import in_place, stored_cloud, with_share_as_good

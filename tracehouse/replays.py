@@ -108,9 +108,9 @@ class Run:
         Examples
         --------
         >>> import tracehouse
-        >>> run = tracehouse.replay("lublin-256", "SAF")
+        >>> run = tracehouse.replay("birch", "SAF")
         >>> run.jobs.select("job_id", "wait_s", "backfilled").top_k(1, by="wait_s").row(0)
-        ('2744', 27321957, False)
+        ('4114.birch', 337980, False)
         """
         facts = self.replayed.rows.select(JOB_FACTS)
         return pl.concat([facts, run_jobs("", self.replayed).drop("run")], how="horizontal")
@@ -133,9 +133,9 @@ class Run:
         Examples
         --------
         >>> import tracehouse
-        >>> run = tracehouse.replay("lublin-256", topology="16x4x4")
+        >>> run = tracehouse.replay("birch", topology="10x4", procs_per_node=24)
         >>> run.placement.select("nodes", "units", "hop_cost").row(0)
-        ('n[0-3]', 4, 6.0)
+        ('n[0-2]', 72, 96.0)
         """
         if self.replayed.ground is None:
             raise ValueError(
@@ -223,12 +223,12 @@ def replay(
     Examples
     --------
     >>> import tracehouse
-    >>> log = tracehouse.load_log("lublin-256")
+    >>> log = tracehouse.load_log("birch")
     >>> tracehouse.replay(log, "SAF")
-    Run(lublin-256: SAF, easy, 20,000 jobs, average wait 54.5 h)
+    Run(birch: SAF, easy, 9,857 jobs, average wait 1.6 h)
     >>> run = tracehouse.replay(log, "formula:-estimate * procs", "conservative", window=(500, 512), procs=300)
     >>> print(f"{run.metrics['average_bounded_slowdown']:.2f}")
-    39.99
+    40.38
     """
     refuse_unknown("replay", settings, ReplaySettings.__annotations__)
     given = str(log.given if isinstance(log, Log) else log)

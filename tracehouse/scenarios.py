@@ -115,7 +115,7 @@ def what_if(
     Examples
     --------
     >>> import tracehouse
-    >>> answer = tracehouse.what_if({"a tenth more": {"procs": "+10%"}, "SAF": {"policy": "SAF"}}, "lublin-256")
+    >>> answer = tracehouse.what_if({"a tenth more": {"procs": "+10%"}, "SAF": {"policy": "SAF"}}, "birch")
     >>> answer.scenarios.select("scenario", "procs", "verdict").rows()[2:]
     [('a tenth more', 282, 'dominates, certain'), ('SAF', 256, 'harms')]
     """

@@ -1,20 +1,18 @@
 """How backfilling rules differ on a bundled source: `python -m studies backfills`.
 
-FCFS by requested times on lublin-256. CPU-seconds, once the engine is compiled.
+FCFS by requested times on birch, as on a row of processors. CPU-seconds, once the engine is compiled.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from assets.ingest.generated import generated_log
-from papers.archive import jobs_of_file
+import tracehouse
 from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
-from traces.catalogue.catalogue import load_catalogue
 
-SOURCE = "lublin-256"
+SOURCE = "birch"
 RULES = {
     "none": "nobody passes",
     "any": "nobody has one: whoever fits starts",
@@ -28,10 +26,8 @@ RULES = {
 
 
 def main() -> None:
-    source = load_catalogue().sources[SOURCE]
-    assert source.procs is not None
-    jobs = jobs_of_file(generated_log(source))
-    lines = [[f"`{rule}`", who, *cells_of(jobs, source.procs, rule)] for rule, who in RULES.items()]
+    trace = tracehouse.load_log(SOURCE).trace()
+    lines = [[f"`{rule}`", who, *cells_of(trace.jobs(), trace.cluster_procs, rule)] for rule, who in RULES.items()]
     titles = ["`--backfill`", "reservations", "average wait, h", "longest wait, days", "share of jobs backfilled"]
     print(markdown(titles, lines))
 

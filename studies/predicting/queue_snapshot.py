@@ -87,7 +87,7 @@ def scored(log: WaitSource, moment: int, policy: str, backfill: str) -> list[tup
 
 
 def main() -> None:
-    sources = sys.argv[1:] or ["lublin-256"]
+    sources = sys.argv[1:] or ["birch"]
     print(
         "| source | grade | queues | jobs | held, replays alone | held, corrected | width, replays alone | width, corrected "
         "| median error |"

@@ -35,7 +35,7 @@ FIGURES = {
     "area_wait_ratio": "wait by work, ratio",
     "wide_wait_ratio": "wait of wide jobs, ratio",
 } | {name: RATIOS[name] for name in list(RATIOS)[-4:]}
-BUNDLED = ("lublin-256", "campus-pbs")
+BUNDLED = ("birch", "larch")
 PREDICTED = {
     "requested": "requested",
     "last_two": "last two jobs of the user",

@@ -88,9 +88,9 @@ def test_what_is_refused(catalogue: Path) -> None:
     assert "unknown table 'tabel5'; did you mean 'table5'?" in fail("reproduce", "tabel5")
     assert "table5 is of a log: give --log FILE, or the name of a source" in fail("reproduce", "table5")
     assert "unknown source 'nosuch'" in fail("reproduce", "table5", "nosuch")
-    assert "takes no SOURCE and no --log" in fail("reproduce", "rules", "lublin-256")
+    assert "takes no SOURCE and no --log" in fail("reproduce", "rules", "birch")
     assert "leave --log out" in fail("reproduce", "rlschert-main", "--log", __file__)
-    assert "takes no --logs: give --log FILE" in fail("reproduce", "table5", "lublin-256", "--logs", ".")
+    assert "takes no --logs: give --log FILE" in fail("reproduce", "table5", "birch", "--logs", ".")
     assert "none.swf' does not exist" in fail("reproduce", "table5", "--log", "none.swf")
 
 

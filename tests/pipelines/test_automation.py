@@ -142,7 +142,7 @@ def test_what_an_older_sensor_has_taken_is_not_taken_again(inbox: Path) -> None:
 def test_the_catalogues_sources_become_partitions(inbox: Path) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         tick(instance)
-        assert {"lublin-256", "campus-pbs"} <= set(instance.get_dynamic_partitions("sources"))
+        assert {"birch", "larch"} <= set(instance.get_dynamic_partitions("sources"))
 
 
 def test_a_faulty_catalogue_skips_with_the_reason(inbox: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -45,11 +45,11 @@ def enter(patch: pytest.MonkeyPatch, home: Path, working_folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def bundled_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the bundled source lublin-256 is loaded, and nothing trained: its figures are those of the documents."""
+    """A home in which the bundled source birch is loaded, and nothing trained: its figures are those of the documents."""
     home = tmp_path_factory.mktemp("bundled")
     with pytest.MonkeyPatch.context() as patch:
         enter(patch, home, home)
-        source = load_catalogue().source("lublin-256")
+        source = load_catalogue().source("birch")
         update_raw_log(open_warehouse(), source)
         write_jobs(open_warehouse(), source.name)
     return home
@@ -64,7 +64,7 @@ def bundled(bundled_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def trained(finished: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home in use in which the whole pipeline has run on a tiny lublin-256, and an empty working folder."""
+    """A home in use in which the whole pipeline has run on a tiny birch, and an empty working folder."""
     enter(monkeypatch, finished.folder, tmp_path)
     return tmp_path
 

@@ -1,5 +1,5 @@
 """The pages that show Python code with what it prints: the guide and the notebook; `python -m tests.tracehouse.pages` writes
-the output into both again, in the home of TRACEHOUSE_HOME, which needs `tracehouse run lublin-256`."""
+the output into both again, in the home of TRACEHOUSE_HOME, which needs `tracehouse run birch`."""
 
 from __future__ import annotations
 

@@ -132,15 +132,15 @@ def test_ids_are_known_in_any_order_of_imports(first: str) -> None:
         "print([m for m in ('numba', 'polars', 'torch') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert (done.stdout.splitlines(), done.stderr) == (["{'log': 'lublin-256'}", "[]"], "")
+    assert (done.stdout.splitlines(), done.stderr) == (["{'log': 'birch'}", "[]"], "")
 
 
 # comparisons: Comparisons from Python are those of saved runs.
 
 
 def test_two_replays_are_compared_as_if_they_had_been_saved(trained: Path) -> None:
-    saved = tracehouse.compare("fcfs-easy", "saf-easy", source="lublin-256")
-    log = tracehouse.load_log("lublin-256")
+    saved = tracehouse.compare("fcfs-easy", "saf-easy", source="birch")
+    log = tracehouse.load_log("birch")
     fresh = tracehouse.compare(tracehouse.replay(log, "FCFS"), tracehouse.replay(log, "SAF"))
     names = {"run_a": "fcfs-easy", "run_b": "saf-easy"}
     assert fresh.summary | names == saved.summary
@@ -231,7 +231,7 @@ def test_a_policy_file_is_loaded_and_replayed(trained: Path) -> None:
     file, sha256 = tracehouse.query("SELECT file, sha256 FROM policies.scheduling_policies WHERE champion").row(0)
     policy = tracehouse.load_policy(data_folder() / file)
     assert policy.card["goal"] == "bsld"
-    log = tracehouse.load_log("lublin-256")
+    log = tracehouse.load_log("birch")
     run = tracehouse.replay(log, policy)
     assert run.summary["policy_sha256"] == sha256
     assert run.jobs.equals(tracehouse.replay(log, "learned").jobs)
@@ -276,7 +276,7 @@ def test_rows_as_polars_and_as_arrow_are_those_of_the_command_line(trained: Path
     frame, table = tracehouse.query(sql), tracehouse.query(sql).to_arrow()
     assert isinstance(frame, pl.DataFrame) and isinstance(table, pa.Table)
     assert frame.to_dicts() == table.to_pylist() == json.loads(succeed("sql", sql, "--format", "json"))
-    assert tracehouse.leaderboard("lublin-256").select(frame.columns).equals(frame)
+    assert tracehouse.leaderboard("birch").select(frame.columns).equals(frame)
 
 
 def test_the_warehouse_is_read_only_and_faults_have_the_message_of_the_command_line(trained: Path) -> None:
@@ -294,9 +294,9 @@ def test_a_home_in_which_nothing_has_happened(log: Path) -> None:
 
 
 def test_a_source_that_is_not_evaluated(bundled: Path) -> None:
-    assert tracehouse.saved_runs("lublin-256").is_empty()
-    with pytest.raises(ValueError, match="has not been evaluated yet: `tracehouse run lublin-256`"):
-        tracehouse.leaderboard("lublin-256")
+    assert tracehouse.saved_runs("birch").is_empty()
+    with pytest.raises(ValueError, match="has not been evaluated yet: `tracehouse run birch`"):
+        tracehouse.leaderboard("birch")
 
 
 # queue: The queue as a source knows it.
@@ -317,12 +317,12 @@ def test_users_are_called_as_in_the_log(tmp_path: Path) -> None:
 
 def test_what_cannot_be_saved_is_refused_at_once(catalogue: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="bad name of a run"):
-        check_can_be_saved("lublin-256", "a b")
+        check_can_be_saved("birch", "a b")
     (tmp_path / "a.swf").touch()
     with pytest.raises(ValueError, match="runs of a log are not saved"):
         check_can_be_saved(str(tmp_path / "a.swf"), "x")
     with pytest.raises(ValueError, match="not in the warehouse yet"):
-        check_can_be_saved("lublin-256", "x")
+        check_can_be_saved("birch", "x")
 
 
 def test_a_guessed_size_is_told(capsys: pytest.CaptureFixture[str]) -> None:

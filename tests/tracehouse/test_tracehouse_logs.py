@@ -79,7 +79,7 @@ def test_a_source_that_is_not_loaded_is_read_into_a_warehouse_of_its_own(log: Pa
 
 # predictions: What models say, from Python, is what the command line prints.
 
-NAME = "lublin-256"
+NAME = "birch"
 
 
 def test_waits_and_advice_are_those_of_the_command_line(trained: Path) -> None:
@@ -109,7 +109,7 @@ def test_what_cannot_be_answered(bundled: Path) -> None:
         with pytest.raises(ValueError) as raised:
             question()
         assert fail(*command).strip().endswith(str(raised.value).removeprefix("walltime "))
-    with pytest.raises(ValueError, match="no predicted run times yet: `tracehouse run lublin-256`"):
+    with pytest.raises(ValueError, match="no predicted run times yet: `tracehouse run birch`"):
         tracehouse.predicted_runtimes(NAME)
     with pytest.raises(ValueError, match=r"risk 2: expected 0\.005 to 0\.5"):
         tracehouse.advise_walltime(NAME, "1", risk=2)
@@ -209,9 +209,9 @@ def test_a_setting_that_there_is_not_is_no_setting(log: Path) -> None:
 
 
 def test_a_run_of_a_source_is_saved_beside_those_of_the_pipeline(own_trained: Path) -> None:
-    run = tracehouse.replay("lublin-256", "SJF", window=(0, 100))
+    run = tracehouse.replay("birch", "SJF", window=(0, 100))
     run.save("short")
-    rows = tracehouse.saved_runs("lublin-256")
+    rows = tracehouse.saved_runs("birch")
     assert {"fcfs", "fcfs-easy", "short"} <= set(rows["run"])
     saved = rows.filter(run="short").row(0, named=True)
     assert (saved["policy"], saved["window_jobs"], saved["average_wait_s"]) == (

@@ -44,7 +44,7 @@ class AgentSettings(TypedDict, total=False):
     Examples
     --------
     >>> import tracehouse
-    >>> env = tracehouse.make_env("lublin-256", agent="pick:window=10-10", policy="FCFS")
+    >>> env = tracehouse.make_env("birch", agent="pick:window=10-10", policy="FCFS")
     >>> observation, info = env.reset(seed=1)
     >>> observation.shape, info["action_mask"].shape
     ((21, 20), (21,))
@@ -106,7 +106,7 @@ def make_env(
     Examples
     --------
     >>> import tracehouse
-    >>> env = tracehouse.make_env("lublin-256", goal="wait", window_jobs=64)
+    >>> env = tracehouse.make_env("birch", goal="wait", window_jobs=64)
     >>> observation, info = env.reset(seed=1)
     >>> observation.shape, int(info["action_mask"].sum()) > 1
     ((128, 8), True)
@@ -150,7 +150,7 @@ def make_vec_env(
     --------
     >>> import numpy as np
     >>> import tracehouse
-    >>> envs = tracehouse.make_vec_env("lublin-256", episodes=4, window_jobs=64)
+    >>> envs = tracehouse.make_vec_env("birch", episodes=4, window_jobs=64)
     >>> observations, info = envs.reset(seed=1)
     >>> observations.shape
     (4, 128, 8)

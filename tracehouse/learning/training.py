@@ -66,10 +66,10 @@ def train(
     Examples
     --------
     >>> import tracehouse
-    >>> policy = tracehouse.train("lublin-256", "mine.json", seeds=[1], goal="wait", epochs=1, window_jobs=64)
+    >>> policy = tracehouse.train("birch", "mine.json", seeds=[1], goal="wait", epochs=1, window_jobs=64)
     >>> policy.card["goal"], "SAF" in policy.card["verdicts"]
     ('wait', True)
-    >>> tracehouse.replay("lublin-256", policy).policy
+    >>> tracehouse.replay("birch", policy).policy
     'mine.json'
     """
     refuse_unknown("train", settings, TrainSettings.__annotations__)

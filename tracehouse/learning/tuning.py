@@ -113,7 +113,7 @@ def tune(
     Examples
     --------
     >>> import tracehouse
-    >>> tracehouse.tune("lublin-256", policy="searched:balanced", trials=3).summary["candidates"]
+    >>> tracehouse.tune("birch", policy="searched:balanced", trials=3).summary["candidates"]
     3
     """
     name = str(source)

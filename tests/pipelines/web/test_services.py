@@ -22,11 +22,11 @@ from pipelines.web.guard import START_PAGE
 from tests.browser import Browser
 
 CATALOGUE = """
-[sources.lublin-256]
+[sources.birch]
 format = "swf"
 procs = 64
 generator = { jobs = 400, seed = 7, offered_load = 0.9, users = 12 }
-[sources.campus-pbs]
+[sources.larch]
 format = "pbs"
 procs = 64
 generator = { jobs = 400, seed = 7, offered_load = 0.9, users = 12 }
@@ -37,7 +37,7 @@ RUN_ID = "11111111-2222-3333-4444-555555555555"
 LAUNCH = """mutation ($config: RunConfigData!) { launchRun(executionParams: {
   selector: {repositoryName: "__repository__", repositoryLocationName: "pipelines.definitions", jobName: "replay_runs"},
   runConfigData: $config, executionMetadata: {tags: [
-    {key: "dagster/partition", value: "lublin-256"}, {key: "tracehouse/from", value: "command line"}]}
+    {key: "dagster/partition", value: "birch"}, {key: "tracehouse/from", value: "command line"}]}
 }) { __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }"""
 DELETE = f'mutation {{ deletePipelineRun(runId: "{RUN_ID}") {{ __typename }} }}'
 WIPE = """mutation { wipeAssets(assetPartitionRanges: [{assetKey: {path: ["core", "jobs"]}}]) { __typename } }"""
@@ -104,7 +104,7 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningUI]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "tracehouse.cli.main"]
-    ingest = [*command, "run", "lublin-256", "--job", "ingest"]
+    ingest = [*command, "run", "birch", "--job", "ingest"]
     subprocess.run(ingest, env=os.environ | own, check=True, capture_output=True, timeout=PATIENCE_S)
     command += ["ui", "--port", str(port)]
     with (home / "ui.log").open("wb") as log:
@@ -146,7 +146,7 @@ def test_a_foreign_page_does_nothing(ui: RunningUI) -> None:
         assert ui.ask("POST", address, content_type="text/plain")[0] == 403
         for foreign in ({"origin": "https://evil.example"}, {"origin": "null"}, {"host": f"evil.example:{ui.port}"}):
             assert ui.ask("POST", "/graphql", json.dumps(values), content_type="application/json", **foreign)[0] == 403
-    assert ui.ask("POST", "/report_asset_materialization/core/jobs?partition=lublin-256")[0] == 403
+    assert ui.ask("POST", "/report_asset_materialization/core/jobs?partition=birch")[0] == 403
     assert ui.upgrade(origin="https://evil.example") == 403
     assert ui.upgrade(origin=ui.address) == 101
     assert ui.run() == before and before is not None
@@ -181,7 +181,7 @@ def test_a_user_launches_a_run_in_the_browser(ui: RunningUI) -> None:
         eventually(lambda: ui.run() not in (None, before), "the run ends")
         ended = ui.run() or {}
         (partition,) = (tag["value"] for tag in ended["tags"] if tag["key"] == "dagster/partition")
-        assert ended["status"] == "SUCCESS" and partition in ("birch", "larch", "campus-pbs")
+        assert ended["status"] == "SUCCESS" and partition in ("birch", "larch")
         browser.visit(f"{ui.address}/runs/{ended['runId']}")
         eventually(lambda: "Success" in browser.value("document.body.innerText"), "the page of the run says so")
         assert not [fault for fault in browser.faults() if "403" in fault]

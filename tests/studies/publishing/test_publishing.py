@@ -418,4 +418,4 @@ def test_the_table_of_run_times() -> None:
     scores = [row | gain | {"source": source, "predictor": name} for source in BUNDLED for name in PREDICTED]
     lines = runtimes_table(pl.DataFrame(scores)).splitlines()
     assert len(lines) == 4
-    assert lines[2] == f"| lublin-256 |{' 568 (4,111) |' * 4} +1,739 to +4,380 | 80.1 % |"
+    assert lines[2] == f"| birch |{' 568 (4,111) |' * 4} +1,739 to +4,380 | 80.1 % |"

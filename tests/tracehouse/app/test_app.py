@@ -87,7 +87,7 @@ def test_a_log_without_a_scheduler_of_its_own_has_orders_and_processors(
     finished: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_home(monkeypatch, finished.folder)
-    controls = controls_of("lublin-256")
+    controls = controls_of("birch")
     asked = {"policy": "SAF", "backfill": "none", "procs": 10, "load": -5}
     assert {each.name for each in controls} == asked.keys()
     assert scenario_of(controls, asked) == {"policy": "SAF", "backfill": "none", "procs": "+10%", "load": "-5%"}
@@ -211,9 +211,9 @@ def test_the_command_says_where_the_page_is(finished: Home, monkeypatch: pytest.
     monkeypatch.setattr(server, "serve", lambda *given: served.append(given))
     from tests.pipelines.command_line import call
 
-    done = call("app", "lublin-256", "--port", "4000")
+    done = call("app", "birch", "--port", "4000")
     ((source, port, token),) = served
-    assert (source, port) == ("lublin-256", 4000) and len(token) > 20
+    assert (source, port) == ("birch", 4000) and len(token) > 20
     assert done.exit_code == 0 and f"http://127.0.0.1:4000/?token={token} " in done.stderr
     assert "unknown source 'lublin-25'" in fail("app", "lublin-25")
 

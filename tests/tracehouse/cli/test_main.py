@@ -61,9 +61,9 @@ def completed(words: str, number: int) -> list[str]:
 
 def test_names_are_completed_without_what_takes_long(catalogue: Path) -> None:
     assert completed("tracehouse rep", 1) == ["replay", "report", "reproduce"]
-    assert completed("tracehouse run lub", 2) == ["lublin-256"]
+    assert completed("tracehouse run lub", 2) == ["birch"]
     assert completed("tracehouse run --select marts/rep", 3) == ["marts/report"]
-    assert completed("tracehouse replay lublin-256 --policy sj", 4) == ["SJF"]
+    assert completed("tracehouse replay birch --policy sj", 4) == ["SJF"]
     assert completed("tracehouse vasp remaining syn", 3) == ["synthetic-vasp"]
 
 
@@ -195,17 +195,17 @@ def test_an_unknown_command_is_an_error() -> None:
     [
         ("replya", "replay"),
         ("sources --jsn", "--json"),
-        ("run lublin-25", "lublin-256"),
+        ("run lublin-25", "birch"),
         ("vasp remaining synthetic-vsp", "synthetic-vasp"),
-        ("replay lublin-256 --policy sjff", "SJF"),
-        ("replay lublin-256 --policy bounded_key:factor=3", "bounded-key"),
-        ("replay lublin-256 --policy bounded-key:facter=3", "factor"),
-        ("replay lublin-256 --rules rlscheduler --policy sjff", "SJF"),
-        ("replay lublin-256 --backfill esay", "easy"),
-        ("replay lublin-256 --backfill pick:slak_s=1", "slack_s"),
-        ("replay lublin-256 --estimates predictd", "predicted"),
-        ("replay lublin-256 --inspector accpt", "accept"),
-        ("wait lublin-256 --procs 4 --walltime 60 --backfill esay", "easy"),
+        ("replay birch --policy sjff", "SJF"),
+        ("replay birch --policy bounded_key:factor=3", "bounded-key"),
+        ("replay birch --policy bounded-key:facter=3", "factor"),
+        ("replay birch --rules rlscheduler --policy sjff", "SJF"),
+        ("replay birch --backfill esay", "easy"),
+        ("replay birch --backfill pick:slak_s=1", "slack_s"),
+        ("replay birch --estimates predictd", "predicted"),
+        ("replay birch --inspector accpt", "accept"),
+        ("wait birch --procs 4 --walltime 60 --backfill esay", "easy"),
     ],
 )
 def test_the_nearest_name_is_asked_for(catalogue: Path, command: str, near: str) -> None:
@@ -378,21 +378,21 @@ def test_an_address_that_is_not_of_this_machine(catalogue: Path) -> None:
 def test_the_grade_of_a_source_is_said(
     catalogue: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    say_grade("lublin-256")  # which is not loaded
+    say_grade("birch")  # which is not loaded
     monkeypatch.setattr(loading, "is_loaded", lambda source: True)
     monkeypatch.setattr(grade, "grade_text", lambda warehouse, source: None)
-    say_grade("lublin-256")
+    say_grade("birch")
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(grade, "grade_text", lambda warehouse, source: "grade B")
-    say_grade("lublin-256")
-    assert capsys.readouterr().err == "\nHow far replays of lublin-256 can be trusted: grade B\n"
+    say_grade("birch")
+    assert capsys.readouterr().err == "\nHow far replays of birch can be trusted: grade B\n"
 
 
 # tune: `tracehouse tune`: what it refuses before anything is replayed.
 
 
 def test_tune_says_what_can_be_searched(catalogue: Path) -> None:
-    text = fail("tune", "lublin-256")
+    text = fail("tune", "birch")
     assert "no cluster is described" in text and "--policy searched:cautious" in text
-    assert "expected NAME=RATIO" in fail("tune", "lublin-256", "--guard", "pace=1.1")
-    assert "expected searched:cautious" in fail("tune", "lublin-256", "--policy", "SJF")
+    assert "expected NAME=RATIO" in fail("tune", "birch", "--guard", "pace=1.1")
+    assert "expected searched:cautious" in fail("tune", "birch", "--policy", "SJF")

@@ -372,7 +372,7 @@ def test_runs_are_compared_over_a_part(saved: None) -> None:
 def test_comparisons_that_cannot_be_made(saved: None) -> None:
     assert "has no saved run 'nosuch'. It has " in fail("compare", "mine", "fcfs", "nosuch")
     assert "unknown source 'nosuch'" in fail("compare", "nosuch", "fcfs", "wfp3")
-    assert "has no saved runs yet" in fail("compare", "campus-pbs", "fcfs", "wfp3")
+    assert "has no saved runs yet" in fail("compare", "larch", "fcfs", "wfp3")
 
 
 def test_settings_that_are_absent_are_told_as_none(saved: None, tmp_path: Path) -> None:
@@ -386,7 +386,7 @@ def test_settings_that_are_absent_are_told_as_none(saved: None, tmp_path: Path) 
 
 
 def test_what_cannot_be_saved(saved: None, tmp_path: Path) -> None:
-    assert "not in the warehouse yet" in fail("replay", "campus-pbs", "--save", "x")
+    assert "not in the warehouse yet" in fail("replay", "larch", "--save", "x")
     (tmp_path / "a.swf").write_text(GOOD.format(n=1))
     assert "runs of a log are not saved" in fail("replay", tmp_path / "a.swf", "--save", "x")
     assert "bad name of a run" in fail("replay", "mine", "--save", "a b")
@@ -422,8 +422,8 @@ def test_replay_of_a_path_with_predictions_tells_how_to_get_them(catalogue: Path
 
 def test_replay_of_what_is_not_there(catalogue: Path) -> None:
     assert "no such log file" in fail("replay", "no/such.swf")
-    assert "unknown source 'nosuch'; known sources: birch, larch, lublin-256, campus-pbs." in fail("replay", "nosuch")
-    assert "`tracehouse run lublin-256`" in fail("replay", "lublin-256", "--estimates", "predicted")
+    assert "unknown source 'nosuch'; known sources: birch, larch." in fail("replay", "nosuch")
+    assert "`tracehouse run birch`" in fail("replay", "birch", "--estimates", "predicted")
 
 
 def test_a_schedule_that_cannot_be_written_ends_in_a_message(catalogue: Path, tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_python_leaves_the_same_queues_out(queued: str) -> None:
 def test_a_queue_that_is_none(queued: str) -> None:
     said = fail("replay", queued, "--without-queue", "long")
     assert "without_queue 'long': mine has no job of this queue: the queues are " in said
-    assert "are not saved" in fail("replay", "lublin-256", "--without-queue", "1", "--save", "x")
+    assert "are not saved" in fail("replay", "birch", "--without-queue", "1", "--save", "x")
 
 
 def test_requests_are_rounded(queued: str) -> None:
@@ -264,7 +264,7 @@ def test_wrong_partitions(queued: str) -> None:
     assert "--warm-start cannot be combined with partitions" in fail(
         "replay", queued, "--partition", "7=4", "--warm-start"
     )
-    assert "are not saved" in fail("replay", "lublin-256", "--partition", "1=4", "--save", "x")
+    assert "are not saved" in fail("replay", "birch", "--partition", "1=4", "--save", "x")
     assert "partitions cannot be combined with nodes" in fail(
         "replay", queued, "--partition", "7=4", "--drop-wider", "--topology", "4x2x2"
     )

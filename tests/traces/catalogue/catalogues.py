@@ -9,7 +9,7 @@ import pytest
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import CatalogueError
 
-BUNDLED = ("birch", "larch", "lublin-256", "campus-pbs")
+BUNDLED = ("birch", "larch")
 
 GOOD = """\
 [sources.good]

@@ -89,9 +89,9 @@ def who(
 
     \b
     Examples:
-      tracehouse who lublin-256
-      tracehouse who lublin-256 --by account --period last-month
-      tracehouse who lublin-256 --csv > who.csv
+      tracehouse who birch
+      tracehouse who birch --by account --period last-month
+      tracehouse who birch --csv > who.csv
       tracehouse who mycluster --nodes
       tracehouse who mycluster --waste --by account
     """

@@ -27,7 +27,7 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     The formula is fitted to the policy's choices in the first third of the source; both are replayed on the second half.
 
     \b
-    tracehouse distil lublin-256-ppo.json lublin-256
+    tracehouse distil birch-ppo.json birch
     """
     from assets.common.trace import load_trace
     from assets.policies.training import PolicyTask, arena_of_task, split_of

@@ -43,11 +43,11 @@ def train(source: str, out: Path | None, plot: Path | None, as_json: bool, **giv
     which `tracehouse replay` knows as `learned`, if it is the first of its kind or dominates the one before.
 
     \b
-    tracehouse train lublin-256 --goal bsld
+    tracehouse train birch --goal bsld
     tracehouse train mine.swf --goal wait
-    tracehouse train lublin-256 --learn backfilling --agent pick:by=shortest,window=64-63
+    tracehouse train birch --learn backfilling --agent pick:by=shortest,window=64-63
     tracehouse train mycluster --cluster mycluster
-    tracehouse train lublin-256 --workers 2 --trajectories 1024 --population 8
+    tracehouse train birch --workers 2 --trajectories 1024 --population 8
     """
     from tracehouse.learning.policy_training import read_jobs, train_policy
 

@@ -46,8 +46,8 @@ def test_a_source_without_such_a_cluster_is_refused(tmp_path: Path, monkeypatch:
     own_home(tmp_path / "home", BEHIND, monkeypatch)
     with pytest.raises(ValueError, match="'mine' has no cluster of PBS"):
         tracehouse.replay("mine", "pbs")
-    with pytest.raises(ValueError, match="'lublin-256' has no cluster of Slurm"):
-        tracehouse.replay("lublin-256", "slurm")
+    with pytest.raises(ValueError, match="'birch' has no cluster of Slurm"):
+        tracehouse.replay("birch", "slurm")
     with pytest.raises(ValueError, match="cluster 'two' has the scheduler slurm"):
         tracehouse.replay("mine", "pbs", cluster="two")
 

@@ -368,5 +368,5 @@ def test_a_source_of_the_project_or_the_inbox_is_declared_elsewhere(home: Path) 
     succeed("run", "found", "--job", "ingest")
     assert "is in the inbox: take it out" in call_of_remove("remove", "found", "--yes").stderr
     assert (inbox / "found.swf").exists()
-    printed = call_of_remove("remove", "lublin-256", "--yes").stderr
+    printed = call_of_remove("remove", "birch", "--yes").stderr
     assert "sources.toml" in printed and "take it out there" in printed
