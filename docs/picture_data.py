@@ -41,7 +41,7 @@ WALK_SOURCE, WALK_RUN = "birch", ("saf-easy", "SAF", "easy")
 """The source, and one of the runs that every pipeline run saves: its name, policy and backfilling."""
 WALK_JOB = 3036
 """Index of the job whose row is followed."""
-LINE_SHOWN = 120
+LINE_SHOWN = 122
 """Characters of its line of the log."""
 PREDICTIONS, RUN_JOBS = "predictions.runtime_predictions", "replay.run_jobs"
 

@@ -68,7 +68,16 @@ class BaseConfiguration:
         why = self.why
         if base.cluster is not None and base.own_scheduler is not None:
             why = f"the {OWN_SCHEDULERS[base.own_scheduler]} that the cluster {cluster.name} describes"
-        return replace(self, why=why, about_clusters=tuple(said))
+        if (own := self.settings.own_scheduler) is None or base.own_scheduler is not None:
+            return replace(self, why=why, about_clusters=tuple(said))
+        scheduler = OWN_SCHEDULERS[own]
+        return replace(
+            self,
+            why=f"an order in the place of the cluster's own {scheduler}",
+            grade=None,
+            no_grade=f"that of the source is of its own {scheduler}, and an order in its place has none",
+            about_clusters=tuple(said),
+        )
 
     def graded_for(self, part: tuple[str, str] | None, source: str) -> BaseConfiguration:
         """The same with the grade of a part of the jobs, where that has one of its own. part: as replay.fidelity names it, None for all."""

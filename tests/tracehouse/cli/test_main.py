@@ -61,7 +61,7 @@ def completed(words: str, number: int) -> list[str]:
 
 def test_names_are_completed_without_what_takes_long(catalogue: Path) -> None:
     assert completed("tracehouse rep", 1) == ["replay", "report", "reproduce"]
-    assert completed("tracehouse run lub", 2) == ["birch"]
+    assert completed("tracehouse run bir", 2) == ["birch"]
     assert completed("tracehouse run --select marts/rep", 3) == ["marts/report"]
     assert completed("tracehouse replay birch --policy sj", 4) == ["SJF"]
     assert completed("tracehouse vasp remaining syn", 3) == ["synthetic-vasp"]
@@ -195,7 +195,7 @@ def test_an_unknown_command_is_an_error() -> None:
     [
         ("replya", "replay"),
         ("sources --jsn", "--json"),
-        ("run lublin-25", "birch"),
+        ("run brich", "birch"),
         ("vasp remaining synthetic-vsp", "synthetic-vasp"),
         ("replay birch --policy sjff", "SJF"),
         ("replay birch --policy bounded_key:factor=3", "bounded-key"),
@@ -392,7 +392,8 @@ def test_the_grade_of_a_source_is_said(
 
 
 def test_tune_says_what_can_be_searched(catalogue: Path) -> None:
-    text = fail("tune", "birch")
+    catalogue.write_text('[sources.mine]\nformat = "swf"\npath = "mine.swf"\nprocs = 4\n')
+    text = fail("tune", "mine")
     assert "no cluster is described" in text and "--policy searched:cautious" in text
-    assert "expected NAME=RATIO" in fail("tune", "birch", "--guard", "pace=1.1")
-    assert "expected searched:cautious" in fail("tune", "birch", "--policy", "SJF")
+    assert "expected NAME=RATIO" in fail("tune", "mine", "--guard", "pace=1.1")
+    assert "expected searched:cautious" in fail("tune", "mine", "--policy", "SJF")

@@ -111,3 +111,15 @@ def test_a_named_cluster_brings_its_scheduler(tmp_path: Path, monkeypatch: pytes
     assert any(text.startswith("not in the replay of without it: nodes, memory") for text in answer.summary["trust"])
     assert [policy_on(load_cluster(name).description, "pbs") for name in ("pbs", "two")] == ["pbs", "FCFS"]
     assert policy_on(load_cluster("two").description, "SAF") == "SAF"
+
+
+def test_a_grade_of_the_own_scheduler_is_not_that_of_an_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch, PBS_CLUSTER)
+
+    answer = tracehouse.what_if({"SAF": {"policy": "SAF"}}, "mine", base={"policy": "FCFS"})
+
+    assert "an order in the place of the cluster's own PBS, with policy from [base]" in answer.summary["base"]
+    assert (
+        answer.summary["trust"][0]
+        == "no grade: that of the source is of its own PBS, and an order in its place has none"
+    )

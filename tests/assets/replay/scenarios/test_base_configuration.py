@@ -61,7 +61,8 @@ def test_without_a_grade_it_is_fcfs_with_easy_and_says_why(busy: Path) -> None:
     assert log.trust[0].startswith("no grade: `tracehouse ingest mine.swf --name NAME`")
     absent = base_configuration("birch", is_log=False)
     assert absent.trust[0].startswith("no grade: the source is not in the warehouse; `tracehouse run birch`")
-    for base in (ungraded, refused, log, absent):
+    assert absent.settings.policy == "pbs"  # which its cluster describes
+    for base in (ungraded, refused, log):
         assert (base.settings.policy, base.settings.backfill, base.settings.estimates) == ("FCFS", "easy", "requested")
         assert base.procs is None and base.trust[-1] == NOT_IN_LOG
         assert (

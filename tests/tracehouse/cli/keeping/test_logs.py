@@ -20,11 +20,11 @@ def test_sources(catalogue: Path) -> None:
     catalogue.write_text('[sources.mine]\nformat = "pbs"\npath = "logs"\nprocs = 12\ndescription = "ours"\n')
     lines = succeed("sources").splitlines()
     assert [line.split()[0] for line in lines if line] == ["birch", "larch", "mine"]
-    assert re.fullmatch(r"mine +pbs +12 procs +ours", lines[4])
+    assert re.fullmatch(r"mine +pbs +12 procs +ours", lines[2])
     rows = json.loads(succeed("sources", "--json"))
-    assert rows[4] == {
+    assert rows[2] == {
         "name": "mine", "format": "pbs", "path": str(catalogue.parent / "logs"), "procs": 12,
-        "time_zone": rows[4]["time_zone"], "description": "ours", "declared_at": f"{catalogue}:1",
+        "time_zone": rows[2]["time_zone"], "description": "ours", "declared_at": f"{catalogue}:1",
     }  # fmt: skip
 
 

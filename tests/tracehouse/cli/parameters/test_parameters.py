@@ -288,8 +288,8 @@ def test_several_sources() -> None:
 
 def test_names_are_completed(catalogue: Path) -> None:
     context, parameter = click.Context(main), click.Argument(["source"])
-    assert [item.value for item in complete_sources(context, parameter, "lub")] == ["birch"]
+    assert [item.value for item in complete_sources(context, parameter, "bir")] == ["birch"]
     assert {item.value for item in complete_sources(context, parameter, "")} >= {"birch", "larch"}
     assert [item.value for item in complete_vasp_sources(context, parameter, "syn")] == ["synthetic-vasp"]
     catalogue.write_text("[sources.mine")
-    assert complete_sources(context, parameter, "lub") == []
+    assert complete_sources(context, parameter, "bir") == []
