@@ -42,7 +42,7 @@ OWN = {
     "assets.ingest.staging": "rows that wait to be inserted, in the data folder",
     "pipelines.first_use": "the catalogue of a home that is thrown away",
     "assets.report.index": "the list of reports, in the data folder",
-    "assets.report.report": "a report, in the data folder",
+    "assets.marts.report": "a report, in the data folder",
     "assets.policies.workers": "the folder of a training with workers, in the data folder",
     "models.scheduling.learning.checkpoint": "checkpoints beside a policy, whose name the command has checked",
     "models.scheduling.search.evolution": "the folder of a study",

@@ -19,8 +19,8 @@ from dagster._core.test_utils import create_run_for_test
 import pipelines.nights
 import tracehouse.cli.keeping.logs as logs_commands
 from assets.common.storage import artefacts_folder
-from assets.ingest import core_jobs
-from assets.ingest.raw_log import raw_log
+from assets.core import jobs as core_jobs
+from assets.raw.log import raw_log
 from pipelines import processes
 from pipelines.definitions import WarehouseResource
 from pipelines.faults import EXIT_CODE, FAULT, MOST_KEPT, kept_fault, show_tracebacks

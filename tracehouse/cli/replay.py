@@ -11,8 +11,8 @@ import click
 
 from assets.common.storage import open_warehouse
 from assets.common.writing.outputs import output_beside
-from assets.replay.scored_part import PartOptions, part_of
-from assets.replay.settings import NodeSettings, RunSettings, check_saved_settings
+from assets.replay.running.scored_part import PartOptions, part_of
+from assets.replay.running.settings import NodeSettings, RunSettings, check_saved_settings
 from pipelines.terminal import printable
 from simulator.jobs.words import TOGETHER
 from tracehouse.cli.errors import plain_errors
@@ -24,7 +24,7 @@ from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
-    from assets.replay.run import ReplayRun
+    from assets.replay.running.run import ReplayRun
 
 
 @click.command()
@@ -128,8 +128,8 @@ def _remark(run: ReplayRun, graded: str | None) -> None:
 
 def say_grade(trace_or_source: str) -> None:
     """Says how far replays of a source can be trusted, where that is known."""
-    from assets.replay.grade import grade_text
-    from assets.replay.loading import catalogue_source, is_loaded, is_path
+    from assets.replay.running.grade import grade_text
+    from assets.replay.running.loading import catalogue_source, is_loaded, is_path
 
     if is_path(trace_or_source):
         return

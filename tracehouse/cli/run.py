@@ -73,7 +73,7 @@ LABEL_WIDTH = 11
 @plain_errors
 def run(names: tuple[str, ...], job: str, selections: tuple[str, ...], config: Path | None) -> None:
     """Materialize the pipeline, raw log to report, and print what the reports say in short. Without SOURCE: of all sources."""
-    from assets.replay.loading import is_loaded
+    from assets.replay.running.loading import is_loaded
     from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()
@@ -179,7 +179,7 @@ def report(names: tuple[str, ...], **asked: Any) -> None:
 
 def _report_period(name: str, part: dict[str, str]) -> str:
     """Writes the report of a period of a source. Returns what its file is called."""
-    from assets.replay.scored_part import PartOptions
+    from assets.replay.running.scored_part import PartOptions
     from assets.report.index import write_index
     from assets.report.period import period_of
     from assets.report.render import render_report

@@ -1,4 +1,4 @@
-"""Which cluster replays a log under its own scheduler."""
+"""Tests of assets/replay/own: clusters, unmodelled."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from assets.replay.own.clusters import (
     policy_on,
     usual_on_cluster,
 )
+from assets.replay.own.unmodelled import unmodelled_rules
 from tests.assets.replay.own.homes import BEHIND, CLUSTER, PBS_CLUSTER, own_home
 from tests.simulator.busy import SITE
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
-from traces.cluster.description import Absence
+from traces.cluster.description import Absence, SchedulerSettings
+
+# clusters: Which cluster replays a log under its own scheduler.
 
 
 def test_times_of_a_description_are_of_the_logs_clock() -> None:
@@ -111,3 +114,14 @@ def test_a_named_cluster_brings_its_scheduler(tmp_path: Path, monkeypatch: pytes
     assert any(text.startswith("not in the replay of without it: nodes, memory") for text in answer.summary["trust"])
     assert [policy_on(load_cluster(name).description, "pbs") for name in ("pbs", "two")] == ["pbs", "FCFS"]
     assert policy_on(load_cluster("two").description, "SAF") == "SAF"
+
+
+# unmodelled: Rules of a cluster that no replay under its own scheduler has.
+
+
+def test_the_scheduler_says_which_rules_are_in_the_replay() -> None:
+    cluster = replace(SITE, scheduler=SchedulerSettings("pbs", "23.06", {"round_robin": True}))
+    assert "round_robin=True: queues would take turns" in unmodelled_rules(cluster)
+    assert unmodelled_rules(replace(SITE, licences={"matlab": 2})) == [
+        "licences matlab: jobs would wait for them, but the log does not say which"
+    ]
