@@ -58,7 +58,7 @@ OWN = {
     "papers.neural_annealing.study": "the folder of a study",
     "papers.rlscheduler.as_published": "the folder of a study",
     "papers.reproduce": "what a study prints, in the data folder",
-    "tracehouse.cli.run": "a report of a period, in the data folder",
+    "tracehouse.cli.commands.report": "a report of a period, in the data folder",
     "pipelines.faults": "a traceback, in the data folder or among temporary files",
     "pipelines.running": "Dagster's settings and a lock of the home",
     "traces.catalogue.editing": "the catalogue itself, and its lock",

@@ -9,6 +9,7 @@ import pytest
 from tests import rules
 from tests.rules import CodeBase
 from tests.rules_of_writing import OWN, writers
+from tracehouse.cli.main import COMMANDS, ELSEWHERE
 
 LONG_FUNCTIONS: set[str] = set()
 WIDE_FUNCTIONS: set[str] = set()
@@ -71,6 +72,13 @@ def test_the_formatter_formats(code: CodeBase) -> None:
 
 def test_an_asset_stands_in_the_file_of_its_key_and_the_folder_of_its_group(code: CodeBase) -> None:
     assert rules.misplaced_assets(code) == []
+
+
+def test_a_command_is_in_the_file_of_its_name(code: CodeBase) -> None:
+    expected = {f"tracehouse.cli.commands.{name.replace('-', '_')}" for name in COMMANDS}
+    modules = {name for name in code.files if name.startswith("tracehouse.cli.commands.")}
+    assert modules - expected == {"tracehouse.cli.commands.cluster_rules"}, "a part of `tracehouse cluster`"
+    assert {name.split(".")[-1] for name in expected - modules} == set(ELSEWHERE)
 
 
 def test_results_go_through_one_door(code: CodeBase) -> None:

@@ -2,7 +2,7 @@
 
 Rows of the raw tables: written many at a time, and counted.
 
-Removing a source: which rows and files are its own. The command is tested in tests/tracehouse/cli/keeping/test_keeping.py.
+Removing a source: which rows and files are its own. The command is tested in tests/tracehouse/cli/commands/test_cluster.py.
 """
 
 from __future__ import annotations

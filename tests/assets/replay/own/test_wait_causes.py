@@ -14,7 +14,7 @@ from assets.replay.own.queue_causes import queue_causes
 from assets.replay.own.wait_causes import CAUSE_COLUMNS, chosen_waits, limit_words, wait_causes
 from tests.assets.replay.own.homes import CLUSTER, SUBMITTED, own_home
 from tests.tiny import busy_log, warehouse_of
-from tracehouse.cli.predicting.queue import _why_words
+from tracehouse.cli.commands.queue import _why_words
 from tracehouse.queue import QueueAnswer, with_causes
 from traces.cluster.accounts import Limit
 from traces.queues import parse_queue

@@ -19,8 +19,8 @@ from models.judging.machine import Machine
 from tests.conftest import Home
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import SOURCE
+from tracehouse.cli.commands.queue import _shortener
 from tracehouse.cli.main import main
-from tracehouse.cli.predicting.queue import _shortener
 
 NOW = 1_781_450_000
 

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli/keeping: cluster, cluster_rules, collect, metrics, publish, remove, warehouse."""
+"""Tests of tracehouse/cli/commands: cluster, cluster_rules, collect, metrics, publish, remove, warehouse."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.pipelines.command_line import call as call_of_remove
 from tests.tiny import swf_line, warehouse_of
 from tests.tracehouse.text.test_text import RESULT
 from tests.traces.slurm.configuration.slurm_configurations import written
-from tracehouse.cli.keeping.cluster import cluster, contradictions_text
-from tracehouse.cli.keeping.collect import collect
+from tracehouse.cli.commands.cluster import cluster, contradictions_text
+from tracehouse.cli.commands.collect import collect
 from tracehouse.cli.main import main
 from tracehouse.identifying.log_rules import AdoptedRules, IdentifiedLog
 from traces.cluster.checking import Contradiction

@@ -1,4 +1,7 @@
-"""`tracehouse run` and `report`: what they refuse, and a source that fails beside one that does not."""
+"""Tests of tracehouse/cli/commands: run, report.
+
+`tracehouse run` and `report`: what they refuse, and a source that fails beside one that does not.
+"""
 
 from __future__ import annotations
 

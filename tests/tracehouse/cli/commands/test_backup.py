@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli/keeping: backup, export."""
+"""Tests of tracehouse/cli/commands: backup, export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`tracehouse sources` and `ingest`: what they print, what they leave behind, and what they say when something is wrong."""
+"""Tests of tracehouse/cli/commands: ingest, sources, health, pseudonym.
+
+`tracehouse sources` and `ingest`: what they print, what they leave behind, and what they say when something is wrong.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli/predicting: models, wait."""
+"""Tests of tracehouse/cli/commands: models, wait, walltime."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def app(source: str, port: int) -> None:
     answer has its grade, and who pays is said. The page is on 127.0.0.1 alone, and asks for the token in the address that is printed.
     """
     from tracehouse.app.server import HOST, serve
-    from tracehouse.cli.ui import check_port
+    from tracehouse.cli.commands.ui import check_port
     from traces.catalogue.catalogue import load_catalogue
 
     name, token = load_catalogue().source(source).name, secrets.token_urlsafe(16)

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli: place, replay_changes, replay_nodes, what_if."""
+"""Tests of tracehouse/cli/commands: place, replay_changes, replay_nodes, what_if."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from simulator.topology.tree import hop_cost, regular_tree
 from tests.assets.replay.scenarios.examples import busy_home
 from tests.models.allocation.neural.slow_repairing import small_policy
 from tests.pipelines.command_line import call, fail, succeed, told_of
+from tracehouse.cli.commands.place import METHOD_WORDS
 from tracehouse.cli.main import main
-from tracehouse.cli.place import METHOD_WORDS
 from tracehouse.scenarios import merged_part
 from traces.catalogue.catalogue import read_catalogue
 from traces.catalogue.clusters import bundled_cluster

@@ -1,4 +1,7 @@
-"""`tracehouse replay` and `tracehouse compare`, as their users meet them."""
+"""Tests of tracehouse/cli/commands: replay, compare.
+
+`tracehouse replay` and `tracehouse compare`, as their users meet them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli/history: periods, who, why."""
+"""Tests of tracehouse/cli/commands: periods, who, why."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.assets.replay.own.homes import own_home
 from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
 from tests.pipelines.command_line import fail, load_source, succeed
 from tests.tiny import busy_log, warehouse_of
-from tracehouse.cli.history.periods import GROUP_KINDS, periods_text
-from tracehouse.cli.history.who import GROUPINGS, who_text
+from tracehouse.cli.commands.periods import GROUP_KINDS, periods_text
+from tracehouse.cli.commands.who import GROUPINGS, who_text
 
 # periods: `tracehouse periods`.
 

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli: interrupts, query."""
+"""Tests of tracehouse/cli: interrupts, commands/sql."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def queue(
 
 def queue_text(answer: QueueAnswer, form: str, width: int | None) -> str:
     """The answer as a table, or as "csv" or "json" with all columns, in seconds from now. width: of the terminal, None for any."""
-    from tracehouse.cli.query import table_text
+    from tracehouse.cli.commands.sql import table_text
 
     if form == "csv":
         return answer.rows.write_csv()

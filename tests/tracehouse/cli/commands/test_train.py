@@ -1,8 +1,9 @@
-"""Tests of tracehouse/cli/learning: distil, train, train_workers."""
+"""Tests of tracehouse/cli/commands: distil, train, train_workers."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,36 @@ from assets.policies.settings import TrainingSettings
 from models.scheduling.options import HindsightOptions, KeySearchOptions, Recipe
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import LAYOUTS, blank_network
-from tests.pipelines.command_line import fail, succeed
-from tests.tracehouse.cli.learning.conftest import QUICK
+from tests.pipelines.command_line import fail, succeed, use_home
+from tests.tiny import busy_log
 from tracehouse.learning.policy_training import training_by_ppo
+
+QUICK = ("--epochs", "2", "--seeds", "1,2", "--window-jobs", "48")
+"""Options of a short training."""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with the source `mine`; tests may read it."""
+    folder = tmp_path_factory.mktemp("train")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(patch, folder / "home")
+        (folder / "mine.swf").write_text(busy_log(900))
+        succeed("ingest", folder / "mine.swf", "--time-zone", "UTC")
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def policy(home: Path) -> Path:
+    path, picture = home / "policy.json", home / "curve.png"
+    text = succeed("train", "mine", "--out", path, "--plot", picture, *QUICK)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert (
+        "bsld of 448 held-out jobs in a replay of the log, easy, requested times" in text and f"policy: {path}" in text
+    )
+    assert "one replay of the whole log, over its later 450 jobs" in text
+    return path
+
 
 # distil: `tracehouse distil`: a policy as a formula that replays as a policy does.
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from tracehouse.cli.commands.cluster_rules import adopt_found, identify
 from tracehouse.cli.errors import plain_errors
-from tracehouse.cli.keeping.cluster_rules import adopt_found, identify
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.clusters import import_cluster
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
