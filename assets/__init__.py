@@ -1,1 +1,1 @@
-"""The assets: one module per stage, each read, call, write, describe."""
+"""The assets: `GROUP/NAME` is defined in `GROUP/NAME.py`, each read, call, write, describe."""

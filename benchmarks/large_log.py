@@ -24,13 +24,13 @@ import click
 
 import sql
 from assets.common.trace import load_trace
+from assets.features.tables import write_job_features, write_similar_jobs
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.generated import generated_log
 from assets.ingest.staging import replace_rows_of_query
 from assets.ingest.update import update_raw_log
-from assets.operations.operations import shown_rows
+from assets.marts.operations import shown_rows
 from assets.policies.training import PolicyTask, TrainingSetup
-from assets.predictions.features import write_job_features, write_similar_jobs
 from models.scheduling.options import PPOOptions, WorkerOptions
 from models.scheduling.workers.decentralised_ppo import Session, WorkerTask
 from models.scheduling.workers.groups import LoneWorker

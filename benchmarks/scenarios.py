@@ -17,12 +17,12 @@ import dagster as dg
 
 from assets.common.partitions import SOURCES
 from assets.common.storage import open_warehouse
-from assets.evaluation.fidelity import fidelity
-from assets.predictions.job_features import job_features
+from assets.features.job_features import job_features
+from assets.features.similar_jobs import similar_jobs
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from assets.predictions.runtime_model import runtime_model
 from assets.predictions.runtime_predictions import runtime_predictions
-from assets.predictions.similar_jobs import similar_jobs
+from assets.replay.fidelity import fidelity
 from papers.archive import SHARED
 from traces.catalogue.places import PROJECT
 

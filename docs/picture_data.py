@@ -15,9 +15,9 @@ import polars as pl
 
 import sql
 import tracehouse
+from assets.features.tables import write_job_features
 from assets.ingest.generated import generated_log
 from assets.policies.registry import ChallengeResult
-from assets.predictions.features import write_job_features
 from models.judging.verdict import DOMINATES
 from models.scheduling.learning.training_run import Split
 from models.scheduling.options import LearningMethod, Recipe

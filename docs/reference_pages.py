@@ -132,7 +132,7 @@ def command_pages() -> list[str]:
     """A list of all commands. sphinx-click shows each of them below it."""
     return table(
         ("command", "what it does"),
-        [(f'<a href="#tracehouse-{name}">{name}</a>', about) for name, (_, about) in sorted(COMMANDS.items())],
+        [(f'<a href="#tracehouse-{name}">{name}</a>', about) for name, about in sorted(COMMANDS.items())],
     )
 
 

@@ -17,10 +17,10 @@ from assets.common.storage import data_folder, open_warehouse
 from papers import ddppo, deep_back_filling, neural_annealing, rlscheduler, rlschert, schedinspector
 from papers.paper_tables import CHECKPOINTS, LOGS_FOLDER, PaperStep, PaperTable
 from simulator.jobs.words import unknown_word
+from tracehouse.cli.commands.ingest import ingest
+from tracehouse.cli.commands.sql import table_text
 from tracehouse.cli.errors import plain_errors
-from tracehouse.cli.keeping.logs import ingest
 from tracehouse.cli.parameters.sources import complete_sources
-from tracehouse.cli.query import table_text
 from tracehouse.jobs import raise_failures
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import inbox_name, load_catalogue

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import polars as pl
 
 from assets.common.trace import Trace
-from assets.evaluation.replay_evaluation import SEARCHED_KEY
 from assets.policies.verdicts import INCUMBENT, PLAIN_RIVALS, JudgedRule, chance_cloud, judged_replays
+from assets.replay.evaluation import SEARCHED_KEY
 from models.judging.chance import ChanceCloud
 from models.judging.judge import Judgement, corrected_for_many, judge
 from models.judging.panel import Replayed, scored_after

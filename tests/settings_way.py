@@ -36,8 +36,8 @@ class Way(NamedTuple):
 
 
 WAYS = {
-    "replay": Way(("--policy", "SJF"), "tracehouse/cli/replay.py:replay", "OrderReplayer.replay", 90, 20),
-    "train": Way((), "tracehouse/cli/learning/train.py:train", "train_by_ppo", 60, 18),
+    "replay": Way(("--policy", "SJF"), "tracehouse/cli/commands/replay.py:replay", "OrderReplayer.replay", 90, 20),
+    "train": Way((), "tracehouse/cli/commands/train.py:train", "train_by_ppo", 60, 18),
 }
 
 

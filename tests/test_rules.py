@@ -9,6 +9,7 @@ import pytest
 from tests import rules
 from tests.rules import CodeBase
 from tests.rules_of_writing import OWN, writers
+from tracehouse.cli.main import COMMANDS, ELSEWHERE
 
 LONG_FUNCTIONS: set[str] = set()
 WIDE_FUNCTIONS: set[str] = set()
@@ -17,7 +18,7 @@ SAME_NAMES = {
     "CHECKS",  # the checks of an asset stand beside it, and definitions collect them
     "replay",  # the engine's function, and the command that calls it
     "TABLES",  # what a paper's front page has for `tracehouse reproduce`
-    "WAY",  # what assets/replay/replayers.py asks a paper for
+    "WAY",  # what assets/replay/running/replayers.py asks a paper for
     "main",  # the program of a study, and the command line
     "report",  # the asset, and the command that makes it
 }
@@ -73,6 +74,13 @@ def test_an_asset_stands_in_the_file_of_its_key_and_the_folder_of_its_group(code
     assert rules.misplaced_assets(code) == []
 
 
+def test_a_command_is_in_the_file_of_its_name(code: CodeBase) -> None:
+    expected = {f"tracehouse.cli.commands.{name.replace('-', '_')}" for name in COMMANDS}
+    modules = {name for name in code.files if name.startswith("tracehouse.cli.commands.")}
+    assert modules - expected == {"tracehouse.cli.commands.cluster_rules"}, "a part of `tracehouse cluster`"
+    assert {name.split(".")[-1] for name in expected - modules} == set(ELSEWHERE)
+
+
 def test_results_go_through_one_door(code: CodeBase) -> None:
     """A new writer either takes no name from a user, and is added with its reason, or writes through assets.common.writing.outputs."""
     assert set(writers(code)) == set(OWN)
@@ -105,9 +113,10 @@ def test_each_rule_notices_when_it_is_broken(tmp_path: Path) -> None:
             "simulator/large.py": "x = 1\n" * (rules.MOST_FILE_LINES + 1),
             "tests/models/test_wide_things.py": "",
             "tests/models/test_else.py": "",
-            "tests/models/test_models.py": '"""Tests of models: inner, other."""',
+            "tests/models/test_models.py": '"""Tests of models: inner, other, below/deep."""',
+            "models/below/deep.py": "",
             "assets/ingest/reading.py": ASSET,
-            "assets/ingest/raw_log.py": ASSET,
+            "assets/raw/log.py": ASSET,
         }
         | {f"traces/file{k}.py": "" for k in range(rules.MOST_FILES + 1)},
     )
@@ -115,13 +124,13 @@ def test_each_rule_notices_when_it_is_broken(tmp_path: Path) -> None:
     assert rules.wide_functions(code) == {"models.wide:wide": rules.MOST_PARAMETERS + 1}
     assert "models.long:long" in rules.undocumented_functions(code)
     missing = rules.modules_without_tests(code)
-    assert "models.long" in missing and not {"models.wide", "models.inner"} & set(missing)
+    assert "models.long" in missing and not {"models.wide", "models.inner", "models.below.deep"} & set(missing)
     assert rules.tests_without_modules(code) == ["tests/models/test_else.py", "tests/models/test_models.py"]
     assert rules.hidden_imports(code) == ["models.inner:2 models.wide"]
     assert rules.repeated_names(code) == {
         "LIMIT": ["models.twice", "simulator.twice"],
         "Wide": ["models.twice", "simulator.twice"],
-        "raw_log": ["assets.ingest.raw_log", "assets.ingest.reading"],
+        "raw_log": ["assets.ingest.reading", "assets.raw.log"],
     }
     assert rules.vague_names(code) == {"simulator.vague": 1}
     assert rules.unformatted(code) == {"simulator.vague": 1}

@@ -10,7 +10,7 @@ import polars as pl
 
 from assets.common.storage import open_warehouse
 from assets.replay.compare import compare_runs
-from assets.replay.tables import run_jobs
+from assets.replay.running.tables import run_jobs
 from tracehouse.replays import Run
 from tracehouse.text.replay_text import compare_text
 from traces.catalogue.catalogue import load_catalogue

@@ -156,7 +156,7 @@ def _format_to_read(name: str, path: Path, log_format: str | None, columns: str 
 
 def _ingest_summary(name: str) -> dict[str, Any]:
     """The outcome of the lines of a source, and the size of its cluster, as `tracehouse ingest --json` prints them."""
-    from assets.ingest.raw_log import unknown_columns
+    from assets.raw.log import unknown_columns
 
     with open_warehouse().read() as connection:
         totals = first_row(

@@ -196,7 +196,7 @@ def leaderboard(source: str) -> pl.DataFrame:
     >>> tracehouse.leaderboard("birch")["rank"].head(1).to_list()
     [1]
     """
-    from assets.evaluation.random_orders import in_place, stored_cloud, with_share_as_good
+    from assets.replay.random_orders import in_place, stored_cloud, with_share_as_good
 
     rows = _rows_of(source, "marts.leaderboard", "ALL")
     if rows.is_empty():

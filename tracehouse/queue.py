@@ -15,10 +15,10 @@ from assets.common.storage import open_warehouse, pseudonym_key
 from assets.operations.cluster_check import described_cluster
 from assets.predictions.queue_now import QueueNow, TreeStarts, load_queue_now, snapshot_moment, tree_starts
 from assets.predictions.waits import load_wait_source
-from assets.replay.grade import grade_of
-from assets.replay.replayers import usual_backfill
+from assets.replay.running.grade import grade_of
+from assets.replay.running.replayers import usual_backfill
+from assets.replay.running.settings import OWN_SCHEDULERS
 from assets.replay.scenarios.base_scheduler import base_scheduler, stored_header
-from assets.replay.settings import OWN_SCHEDULERS
 from models.waits.answers import Correction, QueueReplays, correction_of, queue_quantiles
 from models.waits.replays import queue_start_times
 from simulator.jobs.words import partitions_text

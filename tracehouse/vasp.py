@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from assets.common.progress import progress_bar
 from assets.common.storage import open_warehouse
 from assets.common.writing.locks import declares
-from assets.vasp.runs import load_two_sources
+from assets.predictions.stored_runs import load_two_sources
 from models.remaining.evaluation import REMAINING_RIVALS
 from models.remaining.score_tables import systems_of, transfer_scores
 from tracehouse.ingesting import load_declared

@@ -85,8 +85,8 @@ def passed_over(why_not: str) -> dict[str, Any]:
 
 
 def what_all_have(function: Callable[..., Any], key: str, table: str | None) -> dict[str, Any]:
-    """Options of an asset that say what it is called, its group, which is its folder, its table, where its code is and which version that
-    is. There is one partition a source. The assets of a paper take hours."""
+    """Options of an asset that say what it is called, its group, which is its folder unless it names the job that makes it, its table,
+    where its code is and which version that is. There is one partition a source. The assets of a paper take hours."""
     room, folder = function.__module__.split(".")[:2]
     described = {} if table is None else table_metadata(table or key)
     return {

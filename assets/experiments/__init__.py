@@ -1,1 +1,1 @@
-"""Group `experiments`: tables of the papers and held-out comparisons; they run on request."""
+"""Assets `experiments/...`: held-out comparisons, and what papers share; they run on request."""

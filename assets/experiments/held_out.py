@@ -14,6 +14,7 @@ from assets.common.describe import table
 from assets.common.parts import asset_of_parts
 from assets.common.storage import read_model
 from assets.common.trace import Trace, load_trace
+from assets.core.jobs import jobs
 from assets.experiments.agents import LearningConfig
 from assets.experiments.tables import (
     ExperimentEntry,
@@ -23,7 +24,6 @@ from assets.experiments.tables import (
     verdicts_on,
     write_results,
 )
-from assets.ingest.core_jobs import jobs
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from assets.policies.verdicts import BOUNDED_KEY, JudgedRule
 from assets.predictions.runtime_predictions import runtime_predictions

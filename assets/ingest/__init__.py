@@ -1,1 +1,1 @@
-"""Group `ingest`: log files into raw tables and canonical jobs."""
+"""What makes `raw/...` and `core/...`: log files and folders of VASP runs into raw tables and canonical jobs."""

@@ -1,1 +1,1 @@
-"""Group `operations`: what happened on the real system."""
+"""What happened on the real system: figures that commands and pages read, and drawings of `marts/operations`."""

@@ -1,1 +1,1 @@
-"""Group `policies`: scheduling policies that are searched or learned."""
+"""Assets `policies/...`: scheduling policies that are searched or learned."""

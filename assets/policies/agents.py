@@ -13,7 +13,7 @@ from assets.common.describe import table
 from assets.common.progress import progress_bar
 from assets.common.storage import artefacts_folder
 from assets.common.trace import load_trained_trace
-from assets.ingest.core_jobs import jobs
+from assets.core.jobs import jobs
 from assets.policies.adoption import adopt, lesson_of_champion
 from assets.policies.registry import LAYOUTS_OF_AGENTS
 from assets.policies.training import PolicyTask, TrainingSetup, split_of

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import plot, table
-from assets.ingest.core_jobs import jobs
+from assets.core.jobs import jobs
 from assets.policies.adoption import adopt
 from assets.policies.config import PPOConfig, TaskConfig, task_of
 from assets.policies.lessons import filtered_setup

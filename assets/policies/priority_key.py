@@ -10,7 +10,7 @@ from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import table
 from assets.common.progress import progress_bar
 from assets.common.trace import load_trained_trace
-from assets.ingest.core_jobs import jobs
+from assets.core.jobs import jobs
 from assets.policies.config import KeyConfig, TaskConfig, task_of
 from assets.policies.training import arena_of_task
 from assets.predictions.runtime_predictions import runtime_predictions

@@ -12,7 +12,7 @@ from assets.common.checks import row_check
 from assets.common.describe import plot, table
 from assets.common.progress import progress_bar
 from assets.common.storage import artefacts_folder
-from assets.ingest.core_jobs import jobs
+from assets.core.jobs import jobs
 from assets.policies import plots
 from assets.policies.adoption import adopt, curve_of
 from assets.policies.config import (

@@ -8,7 +8,7 @@ from pydantic import Field
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import plot, table
 from assets.common.trace import load_trained_trace
-from assets.ingest.core_jobs import jobs
+from assets.core.jobs import jobs
 from assets.policies import plots
 from assets.policies.config import TaskConfig, task_of
 from assets.policies.training import arena_of_task, split_of

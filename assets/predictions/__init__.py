@@ -1,1 +1,1 @@
-"""Group `predictions`: features, run-time models and predicted waits."""
+"""Assets `predictions/...`: models of run times and remaining times, and predicted waits."""

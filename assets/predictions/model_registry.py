@@ -26,7 +26,7 @@ def challenge_champion(
     """Trains and judges one challenger, and records the outcome. Returns it in words. Doing it again with the same data and settings
     changes nothing.
 
-    rows: of `assets.predictions.features.runtime_rows`. predictor: its name. test_days: newest days on which champion and challenger
+    rows: of `assets.features.tables.runtime_rows`. predictor: its name. test_days: newest days on which champion and challenger
     are compared. seed: of the bootstrap. Raises ValueError for an unknown name, and where there is nothing to learn from.
     """
     contest = new_challenge(rows, predictor, test_days)

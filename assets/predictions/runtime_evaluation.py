@@ -7,10 +7,10 @@ from pydantic import Field
 from assets.common.asset import asset
 from assets.common.describe import plot, table
 from assets.common.progress import progress_bar
+from assets.features.job_features import job_features
+from assets.features.similar_jobs import similar_jobs
+from assets.features.tables import runtime_rows
 from assets.predictions import plots
-from assets.predictions.features import runtime_rows
-from assets.predictions.job_features import job_features
-from assets.predictions.similar_jobs import similar_jobs
 from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS, SERVING, make_predictor
 from models.runtime.predictor import Prediction, runtimes

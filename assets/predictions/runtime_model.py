@@ -10,11 +10,11 @@ from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table
 from assets.common.storage import artefacts_folder
+from assets.features.job_features import job_features
+from assets.features.similar_jobs import similar_jobs
+from assets.features.tables import runtime_rows
 from assets.predictions import plots
-from assets.predictions.features import runtime_rows
-from assets.predictions.job_features import job_features
 from assets.predictions.model_registry import challenge_champion, load_champion, write_drift
-from assets.predictions.similar_jobs import similar_jobs
 from models.runtime.named import SERVING
 from warehouse import Warehouse, first_row, replace_partitions
 

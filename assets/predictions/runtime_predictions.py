@@ -9,13 +9,13 @@ import polars as pl
 from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table
+from assets.features.job_features import job_features
+from assets.features.similar_jobs import similar_jobs
+from assets.features.tables import runtime_rows
 from assets.predictions import plots
-from assets.predictions.features import runtime_rows
-from assets.predictions.job_features import job_features
 from assets.predictions.model_registry import load_champion, trained_until
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from assets.predictions.runtime_model import runtime_model
-from assets.predictions.similar_jobs import similar_jobs
 from models.runtime.calibration import calibrated
 from models.runtime.predictor import runtimes
 from models.runtime.prequential import first_then, prediction_of_rows, prediction_rows

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 import sql
 from assets.common.progress import progress
 from assets.common.trace import Trace, load_clock, load_extent, load_trace
-from assets.replay.policies import ChosenPolicy
-from assets.replay.run import ReplayRun, replay_run
-from assets.replay.scored_part import PartOptions, part_of
-from assets.replay.settings import RunSettings, own_policy_of
+from assets.replay.running.policies import ChosenPolicy
+from assets.replay.running.run import ReplayRun, replay_run
+from assets.replay.running.scored_part import PartOptions, part_of
+from assets.replay.running.settings import RunSettings, own_policy_of
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.intervals import RatioInterval
 from models.judging.judge import beside_cloud, judge

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 import sql
-from assets.replay.on_nodes import PLACEMENT_METRICS
+from assets.replay.running.on_nodes import PLACEMENT_METRICS
 from models.judging.intervals import HOP_OFFSET, WAIT_OFFSET_S, cut_into_blocks, ratio_interval
 from warehouse import Warehouse
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from assets.common.plots import INK, RUN_COLOURS, WEEKDAYS, figure, gantt, heat_map
-from assets.replay.run import ReplayRun
+from assets.replay.running.run import ReplayRun
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import RUNTIME_CLASSES, SIZE_CLASSES, metrics_by_class, size_classes

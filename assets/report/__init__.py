@@ -1,1 +1,1 @@
-"""Group `report`: the HTML report of a source."""
+"""The pages of `marts/report`, the HTML report of a source."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from assets.evaluation.random_orders import WaitsByLot
-from assets.replay.grade import held_back_text
+from assets.replay.random_orders import WaitsByLot
+from assets.replay.running.grade import held_back_text
+from assets.replay.running.settings import OWN_SCHEDULERS
 from assets.replay.scenarios.columns import RANKS_ALONE
 from assets.replay.scenarios.pairing import direction_of
-from assets.replay.settings import OWN_SCHEDULERS
 from assets.report.comparison import Comparison, Grade, Scheduler
 from assets.report.look import charts
 from assets.report.page import Block, Bullets, Chart, Heading, Section, Table

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from assets.common.asset import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
-from assets.evaluation.fidelity import fitted_replay, logged_waits
-from assets.evaluation.leaderboard import rank_policies
-from assets.evaluation.random_orders import (
+from assets.replay.fidelity import fitted_replay, logged_waits
+from assets.replay.random_orders import (
     WaitsByLot,
     is_random_order,
     panel_of_scores,
+    rank_policies,
     stored_cloud,
     waits_by_lot,
     with_share_as_good,
 )
-from assets.replay.grade import grade_of, machine_remark
+from assets.replay.running.grade import grade_of, machine_remark
 from assets.replay.scenarios.base_scheduler import BaseScheduler, base_scheduler, stored_header
 from assets.replay.scenarios.left_out import left_out_text
 from assets.report.period import ReportPeriod

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from assets.evaluation.random_orders import stored_cloud, with_share_as_good
 from assets.policies.held_out import RANDOM, FloatArray, SeenLearning, read_seen
 from assets.replay.limits.unhonoured import origin_words
+from assets.replay.random_orders import stored_cloud, with_share_as_good
 from assets.report.changes import full_name, lot_name, lot_range
 from assets.report.comparison import Comparison
 from assets.report.logged import LoggedSystem

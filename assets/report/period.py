@@ -11,7 +11,7 @@ from datetime import UTC, timedelta
 from pathlib import Path
 
 from assets.common.trace import load_clock, load_extent
-from assets.replay.scored_part import PartOptions, span_of
+from assets.replay.running.scored_part import PartOptions, span_of
 from assets.report.logged import LoggedSystem, read_backlog, read_logged
 from warehouse import Warehouse, first_row, replace_partition
 

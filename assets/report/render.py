@@ -18,7 +18,7 @@ from assets.replay.own.alternatives import (
     stored_alternatives,
 )
 from assets.replay.own.wait_causes import WaitCauses, limit_words
-from assets.replay.settings import OWN_SCHEDULERS
+from assets.replay.running.settings import OWN_SCHEDULERS
 from assets.report.changes import changes_section, lot_name, lot_range
 from assets.report.comparison import Comparison, Scheduler, read_comparison
 from assets.report.details import details_section, learning_note, learning_section, read_details

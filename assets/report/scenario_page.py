@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assets.replay.run import engine_version
+from assets.replay.running.run import engine_version
 from assets.replay.scenarios.columns import (
     CHANGE_COLUMNS,
     RANK_COLUMNS,

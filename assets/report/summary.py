@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from assets.replay.own.alternatives import CANDIDATE, RANDOM_SETTING, Alternatives
-from assets.replay.settings import OWN_SCHEDULERS
+from assets.replay.running.settings import OWN_SCHEDULERS
 from assets.report.changes import (
     base_words,
     direction,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from assets.evaluation.job_wait_causes import MOST_EXPLAINED_JOBS, stored_causes
 from assets.operations.cluster_check import described_cluster
 from assets.replay.own.over_asking import over_asking
-from assets.replay.own.wait_causes import WaitCauses, wait_causes
+from assets.replay.own.wait_causes import MOST_EXPLAINED_JOBS, WaitCauses, stored_causes, wait_causes
 from assets.report.look import charts
 from assets.report.page import Block, Chart, Heading, Section, Table, unique_labels
 from assets.report.words import duration_text, share

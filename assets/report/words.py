@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assets.replay.settings import OWN_SCHEDULERS
+from assets.replay.running.settings import OWN_SCHEDULERS
 from simulator.metrics.metrics import SIZE_CLASSES
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400

@@ -13,8 +13,8 @@ from assets.common.asset import asset
 from assets.common.describe import plot, table
 from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
+from assets.core.jobs import jobs
 from assets.experiments.tables import EXPERIMENT_CARD, store_curves, store_trained
-from assets.ingest.core_jobs import jobs
 from assets.policies.config import text_field
 from assets.policies.population import MembersConfig, PopulationPPOConfig
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, store_policy

@@ -12,8 +12,8 @@ from assets.common.asset import asset
 from assets.common.describe import plot
 from assets.common.plots import INK, RUN_COLOURS, figure, log_axis
 from assets.common.trace import Trace, load_trace
+from assets.core.jobs import jobs
 from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
-from assets.ingest.core_jobs import jobs
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.runtime.estimates import Estimates
 from simulator.engine.replay import replay

@@ -6,8 +6,8 @@ from pydantic import Field
 from assets.common.asset import asset
 from assets.common.describe import table
 from assets.common.trace import load_trace
+from assets.core.jobs import jobs
 from assets.experiments.tables import curve_rows, last_epochs, store_curves
-from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig
 from assets.policies.training import PolicyTask, arena_of_task, split_of
 from models.scheduling.arena import Windows

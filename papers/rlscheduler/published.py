@@ -7,9 +7,9 @@ from pydantic import Field
 from assets.common.asset import asset
 from assets.common.describe import table
 from assets.common.trace import load_trace
+from assets.core.jobs import jobs
 from assets.experiments.agents import LearningConfig
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries, write_results
-from assets.ingest.core_jobs import jobs
 from assets.policies.config import EvolutionConfig, PPOConfig, text_field
 from assets.policies.training import PolicyTask, TrainingSetup
 from models.scheduling.options import Recipe

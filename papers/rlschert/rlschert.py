@@ -11,7 +11,7 @@ from assets.common.describe import plot, table
 from assets.common.partitions import VASP
 from assets.common.plots import BLUE, GREY, INK, ORANGE, figure
 from assets.common.progress import progress_bar
-from assets.vasp.remaining_time_evaluation import remaining_time_evaluation
+from assets.predictions.remaining_time_evaluation import remaining_time_evaluation
 from papers.rlschert.measured import errors_of, observed_jobs
 from papers.rlschert.plan import RLSchertOptions, RLSchertPlan, count_iterations, ladder_tasks
 from papers.rlschert.tables import RLSchertTables, make_tables

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from assets.common.asset import asset
 from assets.common.trace import Trace, load_trace
+from assets.core.jobs import jobs
 from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries
-from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig
 from assets.policies.training import PolicyTask, TrainingSetup
 from assets.predictions.runtime_predictions import runtime_predictions

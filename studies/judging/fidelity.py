@@ -6,7 +6,7 @@ import polars as pl
 
 import tracehouse
 from assets.common.trace import Trace
-from assets.evaluation.fidelity import fidelity_of
+from assets.replay.fidelity import fidelity_of
 from papers.archive import SHARED
 from papers.markdown import markdown
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from assets.evaluation.replay_evaluation import with_threshold
 from assets.policies.verdicts import JudgedRule, judged_replays
+from assets.replay.evaluation import with_threshold
 from models.judging.chance import ChanceCloud, RandomOrder, cloud_around
 from models.judging.judge import Judgement, beside_cloud, block_intervals, corrected_for_many
 from models.judging.panel import Replayed, scored_after

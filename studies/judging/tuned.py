@@ -23,7 +23,7 @@ from assets.common.storage import tuning_folder
 from assets.replay.changes.configuration import NothingChanges, edited_cluster
 from assets.replay.limits.way import replayer_under
 from assets.replay.own.slurm.way import phases_of_run
-from assets.replay.run import engine_version
+from assets.replay.running.run import engine_version
 from assets.replay.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
 from assets.replay.tuning.knobs import Knob
 from assets.replay.tuning.tunable import Edits, StoredReplays, Tunable, classes_of

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import tracehouse
 from assets.common.trace import Trace
-from assets.evaluation.replay_evaluation import SEARCHED_KEY, THRESHOLD_RIVALS
 from assets.policies.verdicts import BOUNDED_KEY, PLAIN_RIVALS, JudgedRule, chance_cloud, judged_replays
+from assets.replay.evaluation import SEARCHED_KEY, THRESHOLD_RIVALS
 from models.judging.chance import ChanceCloud
 from models.judging.intervals import RatioInterval
 from models.judging.judge import Judgement, corrected_for_many

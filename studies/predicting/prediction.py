@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from assets.features.tables import runtime_rows, write_job_features, write_similar_jobs
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from assets.predictions.features import runtime_rows, write_job_features, write_similar_jobs
 from assets.predictions.waits import load_wait_source
 from models.runtime import search
 from models.runtime.calibration import calibrated

@@ -27,8 +27,8 @@ TESTS = (
     "tests/assets/ingest/test_update.py",
     "tests/assets/policies/test_registry.py",
     "tests/assets/predictions/test_model_registry_rollback.py",
-    "tests/assets/vasp/test_vasp_jobs.py",
-    "tests/assets/replay/test_replay_runs.py",
+    "tests/assets/core/test_core.py",
+    "tests/assets/replay/test_runs.py",
     "tests/pipelines/test_nights_upkeep.py",
 )
 """Those of the warehouse, of ingest, of registries and of saved runs: what all others are made of. And whole runs, on two machines."""

@@ -16,7 +16,7 @@ import dagster as dg
 import pytest
 
 from assets.common.asset import FROM_COMMAND_LINE
-from assets.ingest.raw_log import raw_log
+from assets.raw.log import raw_log
 from pipelines import automation
 from pipelines.automation import SETTLED_S, inbox_sensor, readers_sensor
 from pipelines.nights import nightly_schedule

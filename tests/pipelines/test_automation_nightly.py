@@ -18,9 +18,9 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
+from assets.features.tables import runtime_rows
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from assets.predictions.features import runtime_rows
 from assets.predictions.model_registry import load_champion, roll_back
 from assets.predictions.runtime_predictions import write_predictions
 from models.runtime.challenge import rows_sha256

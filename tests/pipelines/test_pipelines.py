@@ -17,10 +17,10 @@ from dagster._core.events import DagsterEvent, DagsterEventType, EngineEventData
 from dagster._core.test_utils import create_run_for_test
 
 import pipelines.nights
-import tracehouse.cli.keeping.logs as logs_commands
+import tracehouse.cli.commands.sources as sources_command
 from assets.common.storage import artefacts_folder
-from assets.ingest import core_jobs
-from assets.ingest.raw_log import raw_log
+from assets.core import jobs as core_jobs
+from assets.raw.log import raw_log
 from pipelines import processes
 from pipelines.definitions import WarehouseResource
 from pipelines.faults import EXIT_CODE, FAULT, MOST_KEPT, kept_fault, show_tracebacks
@@ -58,7 +58,7 @@ def test_a_fault_is_kept_and_said(catalogue: Path, monkeypatch: pytest.MonkeyPat
     def fault() -> None:
         raise error
 
-    monkeypatch.setattr(logs_commands, "load_catalogue", fault)
+    monkeypatch.setattr(sources_command, "load_catalogue", fault)
     result = run("sources")
     assert result.exit_code == EXIT_CODE and "Traceback" not in result.output
     assert FAULT in result.stderr and type(error).__name__ in result.stderr

@@ -25,7 +25,7 @@ from assets.common.storage import data_folder
 from assets.ingest import removal
 from pipelines.running import has_partition
 from tests.pipelines.command_line import GOOD, fail, succeed
-from tests.tracehouse.cli.predicting.test_queue import job
+from tests.tracehouse.cli.commands.test_queue import job
 from tests.traces.collector.test_collector import MANIFEST, archive
 from tests.traces.pbs.configuration.configurations import PBSNODES, QMGR
 from tracehouse.clusters import import_collected, unpack_log
@@ -174,7 +174,7 @@ def test_what_cannot_be_compared(log: Path) -> None:
 
 
 # ingesting: a failure leaves nothing of a name that is new. Logs are in
-# tests/tracehouse/cli/keeping/test_keeping.py.
+# tests/tracehouse/cli/commands/test_cluster.py.
 
 
 def test_a_folder_without_runs_leaves_no_partition(catalogue: Path, tmp_path: Path) -> None:

@@ -15,44 +15,50 @@ from pipelines.faults import no_traceback, show_tracebacks
 from tracehouse.cli.interrupts import INTERRUPTED, one_line_after_ctrl_c, watch_for_ctrl_c
 
 COMMANDS = {
-    "sources": ("keeping.logs", "List the sources of the catalogue."),
-    "run": ("run", "Run the pipeline on sources, raw log to report."),
-    "ingest": ("keeping.logs", "Add a log as a source and load it."),
-    "remove": ("keeping.remove", "Remove a source from warehouse and catalogue."),
-    "cluster": ("keeping.cluster", "Clusters: read a scheduler's configuration, show it."),
-    "collect": ("keeping.collect", "Print the script that collects logs and configuration of a site."),
-    "health": ("keeping.logs", "Print what looks wrong in a log."),
-    "pseudonym": ("keeping.logs", "Print the pseudonyms of names."),
-    "export": ("keeping.export", "Write jobs as SWF, Parquet or for Evalys."),
-    "publish": ("keeping.publish", "Write a read-only copy for dashboards."),
-    "metrics": ("keeping.metrics", "Print the last results for Prometheus."),
-    "sql": ("query", "Run a read-only SQL query over the warehouse."),
-    "report": ("run", "Write the HTML reports again."),
-    "ui": ("ui", "Open the Dagster UI."),
-    "train": ("learning.train", "Train a scheduling policy for a source."),
-    "distil": ("learning.distil", "Write a trained policy as a formula."),
-    "replay": ("replay", "Replay a log or a source under a policy."),
-    "compare": ("replay", "Compare two saved runs of a source."),
-    "periods": ("history.periods", "Compare two periods: what got worse, for whom, since when."),
-    "who": ("history.who", "Who waited, and who wasted: by user, account or queue."),
-    "why": ("history.why", "Why jobs waited: hours by cause, of one job or of many."),
-    "app": ("app", "Open a page of what-if questions on this machine."),
-    "what-if": ("what_if", "Compare scenarios of a file with the source as it is."),
-    "tune": ("tune", "Search settings that serve users better, and confirm them."),
-    "place": ("place", "Choose idle nodes for jobs that start together."),
-    "wait": ("predicting.wait", "How long would a job wait?"),
-    "queue": ("predicting.queue", "When do the jobs that wait now start?"),
-    "walltime": ("predicting.wait", "Which wall time should a job request?"),
-    "models": ("predicting.models", "List what became of a source's run-time models."),
-    "rollback": ("predicting.models", "Make an earlier run-time model champion again."),
-    "backup": ("keeping.backup", "Write warehouse, models and key into an archive."),
-    "restore": ("keeping.backup", "Put an archive in the place of an empty home."),
-    "warehouse": ("keeping.warehouse", "Copy the warehouse to a lake or back; tidy a lake."),
-    "reproduce": ("papers.reproduce", "Make a table of a paper, or list them."),
-    "completion": ("completion", "Print the script with which a shell completes names."),
-    "vasp": ("predicting.vasp", "VASP run folders: what ran, and what remains."),
+    "sources": "List the sources of the catalogue.",
+    "run": "Run the pipeline on sources, raw log to report.",
+    "ingest": "Add a log as a source and load it.",
+    "remove": "Remove a source from warehouse and catalogue.",
+    "cluster": "Clusters: read a scheduler's configuration, show it.",
+    "collect": "Print the script that collects logs and configuration of a site.",
+    "health": "Print what looks wrong in a log.",
+    "pseudonym": "Print the pseudonyms of names.",
+    "export": "Write jobs as SWF, Parquet or for Evalys.",
+    "publish": "Write a read-only copy for dashboards.",
+    "metrics": "Print the last results for Prometheus.",
+    "sql": "Run a read-only SQL query over the warehouse.",
+    "report": "Write the HTML reports again.",
+    "ui": "Open the Dagster UI.",
+    "train": "Train a scheduling policy for a source.",
+    "distil": "Write a trained policy as a formula.",
+    "replay": "Replay a log or a source under a policy.",
+    "compare": "Compare two saved runs of a source.",
+    "periods": "Compare two periods: what got worse, for whom, since when.",
+    "who": "Who waited, and who wasted: by user, account or queue.",
+    "why": "Why jobs waited: hours by cause, of one job or of many.",
+    "app": "Open a page of what-if questions on this machine.",
+    "what-if": "Compare scenarios of a file with the source as it is.",
+    "tune": "Search settings that serve users better, and confirm them.",
+    "place": "Choose idle nodes for jobs that start together.",
+    "wait": "How long would a job wait?",
+    "queue": "When do the jobs that wait now start?",
+    "walltime": "Which wall time should a job request?",
+    "models": "List what became of a source's run-time models.",
+    "rollback": "Make an earlier run-time model champion again.",
+    "backup": "Write warehouse, models and key into an archive.",
+    "restore": "Put an archive in the place of an empty home.",
+    "warehouse": "Copy the warehouse to a lake or back; tidy a lake.",
+    "reproduce": "Make a table of a paper, or list them.",
+    "completion": "Print the script with which a shell completes names.",
+    "vasp": "VASP run folders: what ran, and what remains.",
 }
-"""By name: the module that has the command, below tracehouse.cli but for the papers', and what the list of commands says of it."""
+"""By name: what the list of commands says of it."""
+ELSEWHERE = {
+    "reproduce": "papers.reproduce",
+    "restore": "tracehouse.cli.commands.backup",
+    "rollback": "tracehouse.cli.commands.models",
+}
+"""The module of a command that is not in the one of its name, in tracehouse/cli/commands."""
 
 GARBAGE = (50_000, 20, 20)
 """Python looks for garbage after so many new objects. Most objects of a command stay, such as those of what it imports, and need no
@@ -61,8 +67,7 @@ look at all."""
 
 def load_command(name: str) -> click.Command:
     """The command of this name, one of COMMANDS."""
-    place = COMMANDS[name][0]
-    module = importlib.import_module(place if place.startswith("papers.") else f"tracehouse.cli.{place}")
+    module = importlib.import_module(ELSEWHERE.get(name, f"tracehouse.cli.commands.{name.replace('-', '_')}"))
     return next(each for each in vars(module).values() if isinstance(each, click.Command) and each.name == name)
 
 
@@ -104,9 +109,7 @@ class LazyCommands(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands whose names begin so, and options. Loads no command."""
         listed = [
-            CompletionItem(name, help=COMMANDS[name][1])
-            for name in self.list_commands(ctx)
-            if name.startswith(incomplete)
+            CompletionItem(name, help=COMMANDS[name]) for name in self.list_commands(ctx) if name.startswith(incomplete)
         ]
         return listed + click.Command.shell_complete(self, ctx, incomplete)
 
@@ -121,7 +124,7 @@ class LazyCommands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands, and loads none of them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

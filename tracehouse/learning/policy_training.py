@@ -13,8 +13,15 @@ from assets.common.trace import Trace, load_clock
 from assets.common.writing.locks import works_on
 from assets.common.writing.outputs import check_file, refuse_binary_on_terminal, write_output
 from assets.policies.settings import TrainingSettings
-from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
-from assets.replay.settings import RunSettings
+from assets.replay.running.loading import (
+    catalogue_source,
+    check_log_estimates,
+    is_loaded,
+    is_path,
+    load_any_trace,
+    log_source,
+)
+from assets.replay.running.settings import RunSettings
 from models.scheduling.options import AGENT_PPO, PAPER_PPO, PopulationOptions, Recipe, WorkerOptions
 from tracehouse.text.training_text import ITS_RULE, THIS_POLICY
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from assets.common.progress import say_if_slow
 from assets.common.storage import tuning_folder
-from assets.replay.loading import is_path
+from assets.replay.running.loading import is_path
 from assets.replay.scenarios.base_configuration import base_configuration
 from assets.replay.tuning.guards import Guards
 from assets.replay.tuning.knobs import knobs_text, read_knobs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from assets.replay.running.settings import OWN_SCHEDULERS, RunSettings
 from assets.replay.scenarios.left_out import left_out_text
-from assets.replay.settings import OWN_SCHEDULERS, RunSettings
 from assets.report.words import duration_text, number_text
 from models.judging.verdict import verdict_text
 from simulator.jobs.words import partitions_text

@@ -12,8 +12,8 @@ from assets.common.trace import Trace
 from assets.replay.changes.configuration import edited_cluster
 from assets.replay.limits.unhonoured import honoured_rules
 from assets.replay.limits.way import clock_zero_s, named_cluster, zone_of
-from assets.replay.loading import catalogue_source
-from assets.replay.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
+from assets.replay.running.loading import catalogue_source
+from assets.replay.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import clusters_of_source, load_cluster
 from traces.catalogue.sources import Source

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from assets.common.progress import progress
 from assets.common.trace import Trace, load_trace
 from assets.operations.cluster_check import described_cluster
-from assets.replay.grade import grade_of
 from assets.replay.own.way import number_of_own_runs
-from assets.replay.replayers import choose_policy
-from assets.replay.run import replay_run
+from assets.replay.running.grade import grade_of
+from assets.replay.running.replayers import choose_policy
+from assets.replay.running.run import replay_run
+from assets.replay.running.settings import REQUEST_LABELS, RunSettings
 from assets.replay.scenarios.base_scheduler import base_scheduler, stored_header
-from assets.replay.settings import REQUEST_LABELS, RunSettings
 from warehouse import Warehouse
 
 BETTER = {"better": 0.2, "right": 1.0}

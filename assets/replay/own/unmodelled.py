@@ -9,7 +9,7 @@ import polars as pl
 from assets.replay.limits.unhonoured import honoured_rules, unhonoured_rules
 from assets.replay.own.pbs.unmodelled import places_of_held_jobs, unmodelled_by_pbs, unread_by_pbs
 from assets.replay.own.slurm.unmodelled import unmodelled_by_slurm
-from assets.replay.settings import RunSettings
+from assets.replay.running.settings import RunSettings
 from simulator.pbs.settings import cycle_settings
 from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import has_classic_shares, priority_rules

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from assets.operations.cluster_check import described_cluster
 from assets.operations.waits_and_waste import submitted_in
 from assets.replay.own.slurm.requests import requests_of_rows
-from assets.replay.settings import REQUESTED_OF_JOBS
+from assets.replay.running.settings import REQUESTED_OF_JOBS
 from models.waits.clock import LogClock
 from simulator.cluster.arrays import ClusterArrays, cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, request_arrays
@@ -34,6 +34,14 @@ from warehouse import Warehouse, first_row
 
 IntArray = NDArray[np.int64]
 CAUSE_COLUMNS = tuple(f"{cause.name}_s" for cause in CAUSES.values())
+CAUSES_TABLE = "marts.job_wait_causes"
+MOST_EXPLAINED_JOBS = 500_000
+"""Longer logs have no rows, since they would take many minutes: `tracehouse why` has them."""
+_STORED = f"""
+SELECT causes.*, jobs.user_name AS user, jobs.account, jobs.queue, jobs.qos
+FROM {CAUSES_TABLE} AS causes INNER JOIN core.jobs AS jobs USING (source, job_index)
+WHERE source = $source AND starts = 'log'
+"""
 _IN_ORDER = SchedulerSettings("slurm", values={"prioritytype": "priority/basic", "schedulertype": "sched/builtin"})
 """For logs of other schedulers: the queue in the order of submission."""
 _JOBS = f"""
@@ -326,3 +334,20 @@ def limit_words(limit: Limit) -> str:
     }.get(limit.counts, limit.counts)
     owner = f"{limit.owner} {limit.owner_name}".strip()
     return f"at most {limit.bound:,} {counted} {limit.resource} {of_whom} ({owner})"
+
+
+def stored_causes(warehouse: Warehouse, source: str) -> WaitCauses | None:
+    """What the table has of the log's own starts, of jobs that waited; None without rows. `submit_s` and `start_s` are not in it."""
+    with warehouse.read() as connection:
+        rows = connection.sql(_STORED, params={"source": source}).pl()
+    if rows.is_empty():
+        return None
+    seconds = {
+        column: pl.col("waited_s").filter(pl.col("cause") == cause.name).sum()
+        for column, cause in zip(CAUSE_COLUMNS, CAUSES.values(), strict=True)
+    }
+    one_value = {name: pl.col(name).first() for name in ("user", "account", "queue", "qos")}
+    jobs_of_log = rows.group_by("job_index").agg(
+        **one_value, limit=pl.col("limit_text").drop_nulls().first(), wait_s=pl.col("waited_s").sum(), **seconds
+    )
+    return WaitCauses(jobs_of_log.sort("job_index"), rows["basis"][0])

@@ -15,8 +15,8 @@ import polars as pl
 
 from assets.common.trace import Trace
 from assets.replay.own.clusters import own_cluster
-from assets.replay.policies import ChosenPolicy, order_policy
-from assets.replay.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
+from assets.replay.running.policies import ChosenPolicy, order_policy
+from assets.replay.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.replayer import Outcome
@@ -57,7 +57,7 @@ class OwnRuns(ABC):
 
 
 def own_order(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-    """The scheduler's own order, or another in its place. Arguments and errors as those of assets.replay.replayers.choose_policy."""
+    """The scheduler's own order, or another in its place. Arguments and errors as those of `choose_policy`."""
     own = own_policy_of(settings.policy)
     assert own is not None
     scheduler, order = own

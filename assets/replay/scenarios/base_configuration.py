@@ -10,17 +10,17 @@ from typing import Any
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.replay.changes.outages import Outage
-from assets.replay.grade import SourceGrade, grade_of
-from assets.replay.loading import catalogue_source, is_loaded
 from assets.replay.own.clusters import cluster_of_replay, described_cluster_of
 from assets.replay.own.unmodelled import own_remarks, rules_left_out, unread_settings
+from assets.replay.running.grade import SourceGrade, grade_of
+from assets.replay.running.loading import catalogue_source, is_loaded
+from assets.replay.running.settings import OWN_SCHEDULERS, RunSettings
 from assets.replay.scenarios.base_scheduler import (
     GOOD_GRADES,
     base_scheduler,
     header_of_beginning,
     stored_header,
 )
-from assets.replay.settings import OWN_SCHEDULERS, RunSettings
 from models.judging.fidelity import NO_FIGURES
 from traces.common.blocks import first_bytes
 from traces.common.log import log_files

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from assets.replay.grade import SourceGrade
 from assets.replay.own.clusters import usual_on_cluster
-from assets.replay.settings import OWN_SCHEDULERS
+from assets.replay.running.grade import SourceGrade
+from assets.replay.running.settings import OWN_SCHEDULERS
 from models.judging.machine import Machine
 from traces.catalogue.catalogue import load_catalogue
 from traces.cluster.description import ClusterDescription

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assets.replay.run import ReplayRun
+from assets.replay.running.run import ReplayRun
 from models.judging.intervals import cut_into_blocks
 from models.judging.judge import Judgement
 from models.judging.panel import paid_by, panel_of

@@ -19,15 +19,15 @@ from assets.common.writing.options import options_of
 from assets.replay.changes.outages import outages_of, read_outages
 from assets.replay.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.replay.limits.way import named_cluster
-from assets.replay.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
 from assets.replay.own.clusters import own_cluster, policy_on
-from assets.replay.policies import ChosenPolicy
-from assets.replay.replayers import check_settings, choose_policy
-from assets.replay.run import changed_rows, check_partitions, partition_shares
+from assets.replay.running.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
+from assets.replay.running.policies import ChosenPolicy
+from assets.replay.running.replayers import check_settings, choose_policy
+from assets.replay.running.run import changed_rows, check_partitions, partition_shares
+from assets.replay.running.scored_part import PartOptions, graded_part, part_of
+from assets.replay.running.settings import REFUSABLE, RunSettings
 from assets.replay.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replay.scenarios.scenario_file import BASE, Changes, ScenarioFile
-from assets.replay.scored_part import PartOptions, graded_part, part_of
-from assets.replay.settings import REFUSABLE, RunSettings
 from simulator.jobs.words import partitions_text
 from traces.catalogue.clusters import load_cluster
 from traces.cluster.differing import changed_values

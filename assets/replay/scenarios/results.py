@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assets.common.progress import progress
 from assets.common.writing.outputs import output_beside
-from assets.replay.run import ReplayRun, engine_version, replay_run
+from assets.replay.running.run import ReplayRun, engine_version, replay_run
 from assets.replay.scenarios.left_out import left_out_text
 from assets.replay.scenarios.pairing import (
     SECONDS_PER_HOUR,

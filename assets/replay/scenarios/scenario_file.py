@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from assets.common.writing.options import options_of
-from assets.replay.scored_part import PartOptions
-from assets.replay.settings import TEXT, NodeSettings, RunSettings
+from assets.replay.running.scored_part import PartOptions
+from assets.replay.running.settings import TEXT, NodeSettings, RunSettings
 from traces.catalogue.checking import Checker
 
 SCENARIO_KEYS = {name: option.key for name, option in options_of(RunSettings, NodeSettings).items() if option.key}

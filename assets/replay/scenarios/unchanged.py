@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from assets.replay.run import ReplayRun
-from assets.replay.settings import OWN_SCHEDULERS
+from assets.replay.running.run import ReplayRun
+from assets.replay.running.settings import OWN_SCHEDULERS
 from simulator.jobs.jobs import Jobs
 
 NOT_KNOWN = "every job starts when it does in the base"

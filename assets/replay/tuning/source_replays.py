@@ -16,15 +16,15 @@ from assets.common.trace import Trace, trace_sha256
 from assets.replay.changes.configuration import NothingChanges, edited_cluster
 from assets.replay.limits.holds import missing_processors
 from assets.replay.limits.way import clock_zero_s, named_cluster, replayer_under
-from assets.replay.loading import catalogue_source, is_path, load_any_trace, log_source
 from assets.replay.own.clusters import own_cluster, policy_on, usual_on_cluster
 from assets.replay.own.pbs.requests import pbs_jobs_of_rows
 from assets.replay.own.pbs.way import PbsRuns, pbs_runs
 from assets.replay.own.slurm.requests import requests_of_rows
 from assets.replay.own.slurm.way import SlurmRuns, slurm_runs
 from assets.replay.own.way import RUNS
-from assets.replay.run import engine_version
-from assets.replay.settings import RunSettings
+from assets.replay.running.loading import catalogue_source, is_path, load_any_trace, log_source
+from assets.replay.running.run import engine_version
+from assets.replay.running.settings import RunSettings
 from assets.replay.tuning.knobs import Knob
 from assets.replay.tuning.tunable import CLASS_COLUMNS, Edits, Tunable, classes_of
 from assets.replay.tuning.usual_knobs import formula_knobs, usual_knobs

@@ -16,7 +16,7 @@ from assets.common.asset import LEAST_JOBS, PASSED_OVER
 from assets.common.partitions import SOURCES
 from assets.common.parts import asset_of_parts
 from assets.common.storage import KEPT_UNUSED_S, data_folder
-from assets.ingest.core_jobs import jobs
+from assets.core.jobs import jobs
 from tests.pipelines.command_line import use_home
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse

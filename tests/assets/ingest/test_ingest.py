@@ -1,4 +1,4 @@
-"""Tests of assets/ingest: rows, core_jobs, canonical_jobs, ledger, reading."""
+"""Tests of assets/ingest: rows, canonical_jobs, ledger, reading."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-import dagster as dg
 import duckdb
 import polars as pl
 import pytest
 
 from assets.ingest.canonical_jobs import write_job_nodes
-from assets.ingest.core_jobs import CHECKS, jobs
 from assets.ingest.ledger import LedgerRow, plan_reading
-from assets.ingest.raw_log import raw_log
 from assets.ingest.reading import Reader, parsed_files, reader_of
 from assets.ingest.rows import CLUSTER_TABLES, write_cluster_rows
 from assets.ingest.update import update_raw_log
@@ -120,21 +117,6 @@ def test_names_of_a_cluster_are_hidden_as_those_of_its_log(tmp_path: Path, monke
         rows = str([connection.sql(f"FROM {table}").fetchall() for table in CLUSTER_TABLES])
     assert limits == [(account, user), (f"{account}/{user}", None)]
     assert "ann" not in rows and "physics" not in rows and account in rows
-
-
-# core_jobs: The asset core/jobs as Dagster sees it.
-
-
-def test_it_comes_after_the_raw_log() -> None:
-    assert jobs.key == dg.AssetKey(["core", "jobs"])
-    assert jobs.asset_deps[jobs.key] == {raw_log.key}
-    assert {key.asset_key for check in CHECKS for key in check.check_keys} == {jobs.key}
-
-
-def test_a_source_without_raw_log_is_told_what_to_do(tmp_path) -> None:
-    context = dg.build_asset_context(partition_key="mine", resources={"warehouse": Warehouse(tmp_path / "w.duckdb")})
-    with pytest.raises(dg.Failure, match="'mine' has no raw log in the warehouse: materialize raw/log first"):
-        jobs(context)
 
 
 # job_nodes: Rows of core.job_nodes: every job that ran has its nodes, with what it held where the log tells that.

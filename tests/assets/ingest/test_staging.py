@@ -12,12 +12,12 @@ import duckdb
 import polars as pl
 import pytest
 
+from assets.features.job_features import job_features
 from assets.ingest import canonical_jobs, reading, rows, staging
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.staging import StagedRows, overlay, replace_rows_of_query, source_lock, staging_folder
 from assets.ingest.update import update_raw_log
-from assets.operations.trace_health import trace_health
-from assets.predictions.job_features import job_features
+from assets.marts.trace_health import trace_health
 from tests.assets.ingest.incremental import OpenWarehouse, ended
 from traces.catalogue.sources import Source
 from warehouse import Warehouse, WarehouseBusy

@@ -1,4 +1,4 @@
-"""Tests of assets/operations: cluster_check, node_use, operations, plots."""
+"""Tests of assets/operations: cluster_check, node_use, plots, two_periods, waits_and_waste."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.ingest.canonical_jobs import write_jobs
-from assets.ingest.update import update_raw_log
+from assets.common.trace import load_clock, load_trace
 from assets.operations import plots
 from assets.operations.cluster_check import contradictions_of_source, described_cluster
 from assets.operations.node_use import NOBODY_WAITS, NODE_STATES, STRANDED, USED, WOULD_FIT, node_use
+from assets.operations.two_periods import TwoPeriods, compare_periods
+from assets.operations.waits_and_waste import LOSSES, waits_and_waste
+from assets.replay.running.scored_part import PartOptions, part_of
+from assets.report.period import period_of
 from tests.assets.ingest.test_canonical_jobs_formats import load, rows
 from tests.assets.replay.own.homes import CLUSTER, own_home
 from tests.shared import shared_file
@@ -147,142 +150,6 @@ def test_holders_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert row["memory_gib_hours"] == pytest.approx(5.0)
 
 
-# operations: Marts of the real system, every figure by hand.
-
-OPERATIONS_HEADER = (
-    "JobID|User|Account|Partition|Submit|Eligible|Start|End|State|NCPUS|ReqCPUS|Timelimit|TotalCPU|AllocTRES|JobName\n"
-)
-LOG = OPERATIONS_HEADER + "".join(
-    f"{k}|{user}|{account}|{queue}|2026-{submit}|2026-{eligible}|{start}|2026-{end}|{state}|{procs}|{procs}|{limit}|{cpu}|{tres}|n\n"
-    for k, (user, account, queue, submit, eligible, start, end, state, procs, limit, cpu, tres) in enumerate(
-        [
-            # Saturday, 28 February, 23:30 in UTC: Sunday, 1 March, 00:30 in Berlin
-            ("ann", "phys", "short", "03-01T00:30:00", "03-01T00:40:00", "2026-03-01T01:00:00", "03-01T03:00:00", "COMPLETED", 4,
-             "04:00:00", "06:00:00", "cpu=4,gres/gpu=2"),
-            ("ann", "phys", "short", "03-02T10:00:00", "03-02T10:00:00", "2026-03-02T10:10:00", "03-02T10:40:00", "FAILED", 8,
-             "00:20:00", "", "cpu=8"),
-            ("bob", "", "long", "03-31T23:59:59", "03-31T23:59:59", "2026-04-01T00:59:59", "04-01T10:59:59", "TIMEOUT", 32,
-             "10:00:00", "320:00:00", "cpu=32"),
-            ("bob", "", "long", "04-02T12:00:00", "04-02T12:00:00", "Unknown", "04-02T12:30:00", "CANCELLED by 7", 1,
-             "UNLIMITED", "", ""),
-        ],
-        start=1,
-    )
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    folder = tmp_path_factory.mktemp("marts")
-    (folder / "log").write_text(LOG)
-    found = Warehouse(folder / "w.duckdb")
-    update_raw_log(found, Source("mine", "slurm", folder / "log", procs=64, time_zone="Europe/Berlin"))
-    write_jobs(found, "mine")
-    return found
-
-
-def rows_of_operations(warehouse: Warehouse, query: str) -> list[tuple]:
-    with warehouse.read() as connection:
-        return connection.sql(query).fetchall()
-
-
-MARCH, APRIL = date(2026, 3, 1), date(2026, 4, 1)
-
-
-def test_waits_by_every_dimension(warehouse: Warehouse) -> None:
-    columns = "jobs, average_wait_s, median_wait_s, p95_wait_s, max_wait_s, average_eligible_wait_s"
-    march_of_ann = (MARCH, 2, 1200.0, 1200.0, 1740.0, 1800, 900.0)
-    march_of_bob = (MARCH, 1, 3600.0, 3600.0, 3600.0, 3600, 3600.0)
-    april_of_bob = (APRIL, 1, 1800.0, 1800.0, 1800.0, 1800, 1800.0)
-    for view, key, names in (
-        ("queue", "queue", ("long", "short")),
-        ("account", "account", ("unknown", "phys")),
-        ("user", "user_name", ("bob", "ann")),
-    ):
-        found = rows_of_operations(
-            warehouse, f"SELECT {key}, month, {columns} FROM marts.waits_by_{view} ORDER BY month, jobs DESC"
-        )
-        of_bob, of_ann = names
-        assert found == [(of_ann, *march_of_ann), (of_bob, *march_of_bob), (of_bob, *april_of_bob)]
-    sizes = rows_of_operations(warehouse, "SELECT size_class, month, jobs FROM marts.waits_by_size ORDER BY ALL")
-    # 4 of 64 processors are small, 8 medium, 32 large
-    assert sizes == [("large", MARCH, 1), ("medium", MARCH, 1), ("serial", APRIL, 1), ("small", MARCH, 1)]
-
-
-def test_waits_by_hour_are_of_the_clusters_calendar(warehouse: Warehouse) -> None:
-    found = rows_of_operations(
-        warehouse, "SELECT month, weekday, hour_of_day, jobs, average_wait_s FROM marts.waits_by_hour ORDER BY ALL"
-    )
-    assert found == [
-        (MARCH, 1, 10, 1, 600.0),
-        (MARCH, 2, 23, 1, 3600.0),
-        (MARCH, 7, 0, 1, 1800.0),
-        (APRIL, 4, 12, 1, 1800.0),
-    ]
-
-
-def test_usage_adds_up(warehouse: Warehouse) -> None:
-    found = rows_of_operations(
-        warehouse,
-        "SELECT user_name, month, jobs, core_hours, gpu_hours, cpu_hours, measured_core_hours, cpu_efficiency FROM marts.usage "
-        "ORDER BY ALL",
-    )
-    assert found == [
-        ("ann", MARCH, 2, 12.0, 4.0, 6.0, 8.0, 0.75),
-        ("bob", MARCH, 1, 320.0, 0.0, 320.0, 320.0, 1.0),
-        ("bob", APRIL, 1, 0.0, None, None, None, None),
-    ]
-
-
-def test_walltime_accuracy(warehouse: Warehouse) -> None:
-    columns = "jobs, average_used_share, median_used_share, over_request_share, unused_core_hours"
-    found = rows_of_operations(
-        warehouse, f"SELECT user_name, month, {columns} FROM marts.walltime_accuracy ORDER BY ALL"
-    )
-    # 2 of 4 h, and 30 of 20 min: half and one and a half
-    assert found == [("ann", MARCH, 2, 1.0, 1.0, 0.5, 8.0), ("bob", MARCH, 1, 1.0, 1.0, 0.0, 0.0)]
-
-
-def test_failures(warehouse: Warehouse) -> None:
-    columns = (
-        "jobs, failed, cancelled, failed_share, failed_core_hours, cancelled_core_hours, requeued, requeued_core_hours, "
-        "timeout, lost_share, timeout_core_hours, lost_core_hours"
-    )
-    found = rows_of_operations(
-        warehouse, f"SELECT queue, month, {columns}, core_hours FROM marts.failures ORDER BY ALL"
-    )
-    assert found == [
-        ("long", MARCH, 1, 0, 0, 0.0, 0.0, 0.0, 0, 0.0, 1, 1.0, 320.0, 320.0, 320.0),
-        ("long", APRIL, 1, 0, 1, 0.0, 0.0, 0.0, 0, 0.0, 0, 1.0, 0.0, 0.0, 0.0),
-        ("short", MARCH, 2, 1, 0, 0.5, 4.0, 0.0, 0, 0.0, 0, 0.5, 0.0, 4.0, 12.0),
-    ]
-
-
-def test_requeues_are_a_loss(tmp_path: Path) -> None:
-    text = (
-        "03/01/2026 12:00:00;{kind};1.head;user=ann queue=q ctime=1772359200 etime=1772359200 start={start} "
-        "exec_host=n1/0*4 Resource_List.ncpus=4 Resource_List.select=1:ncpus=4 end={end} Exit_status=0 resources_used.ncpus=4\n"
-    )
-    (tmp_path / "log").write_text(
-        text.format(kind="R", start=1772359200, end=1772359200 + 1800)
-        + text.format(kind="E", start=1772370000, end=1772370000 + 3600)
-    )
-    warehouse = Warehouse(tmp_path / "w.duckdb")
-    update_raw_log(warehouse, Source("mine", "pbs", tmp_path / "log", procs=8))
-    write_jobs(warehouse, "mine")
-    assert rows_of_operations(warehouse, "SELECT requeued, requeued_core_hours, core_hours FROM marts.failures") == [
-        (1, 2.0, 4.0)
-    ]
-
-
-def test_facts_are_as_many_as_jobs(warehouse: Warehouse) -> None:
-    with warehouse.read() as connection:
-        facts = connection.sql("FROM marts.job_facts ORDER BY job_index").pl()
-    assert facts["job_index"].to_list() == [0, 1, 2, 3]
-    assert facts["gpu_hours"].to_list() == [4.0, 0.0, 0.0, None]
-    assert facts.schema["month"] == pl.Date
-
-
 # plots: Figures of the real system, from a few rows.
 
 PLOTS_MARCH, PLOTS_APRIL = date(2026, 3, 1), date(2026, 4, 1)
@@ -358,3 +225,181 @@ def test_names_from_a_log_are_no_formulas() -> None:
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg")
         assert "frac" in drawn.getvalue()
+
+
+# two_periods: Two periods of a log by hand.
+
+DAY = 86_400
+HEADER = "; MaxProcs: 10\n; UnixStartTime: 1767225600\n; TimeZoneString: UTC\n"  # 1 January 2026
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """A job of user 1 and one of user 2 each day of January and February, of one hour on five processors. They wait one hour, from 11
+    February on user 2 waits three hours, and the last day has a job of unknown wait."""
+    lines = []
+    for day in range(59):
+        for user in (1, 2):
+            wait = 3 * 3600 if user == 2 and day >= 41 else 3600
+            lines.append(swf_line(2 * day + user, day * DAY + user, wait, 3600, 5, user=user))
+    lines.append(swf_line(999, 58 * DAY + 9, -1, 3600, 10, user=3))
+    lines.append(swf_line(1000, 59 * DAY, 0, 3600, 1, user=3))  # March has begun
+    return warehouse_of(tmp_path, HEADER + "".join(lines))
+
+
+def test_the_last_complete_month_beside_the_month_before(warehouse: Warehouse) -> None:
+    result = compare_periods(warehouse, "mine")
+    assert result.later.words.startswith("the last complete month, 2026-02") and result.earlier.days == 31
+    before, after = result.whole.to_dicts()
+    assert (before["jobs"], before["known_waits"], after["jobs"], after["known_waits"]) == (62, 62, 57, 56)
+    assert before["mean_wait_h"] == 1 and after["mean_wait_h"] == pytest.approx((28 + 10 + 18 * 3) / 56)
+    assert before["started_in_1h"] == 1 and after["started_in_1h"] == pytest.approx(38 / 56)
+    assert before["offered_load"] == pytest.approx(62 * 5 / (10 * 31 * 24))
+    assert after["offered_load"] == pytest.approx((56 * 5 + 10) / (10 * 28 * 24))
+
+
+def test_who_makes_the_difference(warehouse: Warehouse) -> None:
+    groups = compare_periods(warehouse, "mine").groups
+    users = groups.filter(kind="user").to_dicts()
+    assert [row["jobs_before"] for row in users] == [31, 31] and {row["jobs"] for row in users} == {28}
+    assert users[0]["contribution_h"] == pytest.approx((10 + 18 * 3) / 56 - 0.5) and users[0]["mean_wait_h_before"] == 1
+    assert users[1]["contribution_h"] == pytest.approx(0)
+    change = (28 + 10 + 18 * 3) / 56 - 1
+    for kind in ("queue", "account", "user", "size"):
+        assert groups.filter(kind=kind)["contribution_h"].sum() == pytest.approx(change), kind
+
+
+def test_since_when(warehouse: Warehouse) -> None:
+    result = compare_periods(warehouse, "mine")
+    assert (result.since, result.before_h, result.after_h) == ("2026-02-11", 1.0, 2.0)
+
+
+def test_other_periods(warehouse: Warehouse) -> None:
+    def spans(result: TwoPeriods) -> tuple[float, float]:
+        return result.earlier.days, result.later.days
+
+    assert spans(compare_periods(warehouse, "mine", "last-7-days")) == (7, 7)
+    assert spans(compare_periods(warehouse, "mine", "2026-01", "2026-02")) == (31, 28), "in the order of time"
+    few = compare_periods(warehouse, "mine", "2026-01-03..2026-01-05")
+    assert few.earlier.words == "Thu 2026-01-01 00:00 to Sat 2026-01-03 00:00 (UTC)"
+    assert few.since is None, "four days are too few to say since when"
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier", "says"),
+    [
+        ("2026-02", "2026-01-15..2026-02-15", "the periods overlap"),
+        ("2026-02", "2025-12", "no job with a known wait was submitted in the month 2025-12"),
+        ("last-year", None, "unknown period 'last-year': expected last-month"),
+        ("2026-01-05..2026-01-03", None, "ends before it begins"),
+        ("2026-01-05..soon", None, "period soon: expected a day such as"),
+    ],
+)
+def test_what_cannot_be_compared(warehouse: Warehouse, later: str, earlier: str | None, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        compare_periods(warehouse, "mine", later, earlier)
+
+
+def test_without_waits_and_without_a_source(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, HEADER + "".join(swf_line(k, k * DAY, -1, 60, 1) for k in range(1, 60)))
+    with pytest.raises(ValueError, match="no job with a known wait"):
+        compare_periods(warehouse, "mine")
+    with pytest.raises(ValueError, match="'other'"):
+        compare_periods(warehouse, "other")
+
+
+def test_a_partial_month_is_named_so_everywhere(tmp_path: Path) -> None:
+    """A tool that was asked for the last two days of January gives what ended then: older jobs that still ran, and none that had ended."""
+    lines = [swf_line(k + 1, (20 + k) * DAY, 60, (9 - k) * DAY, 1) for k in range(8)]
+    lines += [swf_line(9 + k, 29 * DAY + k * 3600, 60, 60, 1) for k in range(48)]
+    warehouse = warehouse_of(tmp_path, HEADER + "".join([*lines, swf_line(99, 32 * DAY, 60, 60, 1)]))
+    for words in (
+        compare_periods(warehouse, "mine", "2026-02", "last-month").earlier.words,
+        period_of(warehouse, "mine", PartOptions(period="last-month")).words,
+        part_of(load_trace(warehouse, "mine").rows, load_clock(warehouse, "mine"), PartOptions(period="2026-01")).words,
+    ):
+        assert "a partial period: the log covers 2.0 of its 31 days" in words and "complete" not in words
+    with warehouse.read() as connection:
+        months = connection.execute(
+            "SELECT month::VARCHAR, jobs, is_partial, covered_share FROM marts.months ORDER BY 1"
+        ).fetchall()
+    assert [row[:3] for row in months] == [("2026-01-01", 56, True), ("2026-02-01", 1, True)]
+    assert months[0][3] == pytest.approx(2 / 31, abs=0.001)
+
+
+# waits_and_waste: Who waited, and who wasted: every figure by hand.
+
+MIDNIGHT = 1_767_225_600  # 1 January 2026
+ENDS = ("completed", "failed", "cancelled", "timeout", "out_of_memory", "node_failure", "preempted", "requeued", "deadline",
+        "unknown")  # fmt: skip
+"""The canonical end states of core.jobs."""
+
+
+@pytest.fixture
+def one_of_each_end(tmp_path: Path) -> Warehouse:
+    """Ten jobs of 4 processors and an hour, which asked for two, one for each end. Two users in turn; user 2 has account phys. They waited
+    0, 1, 2 ... hours. The first has used 3 of its 4 core-hours, and 1 of the 4 GiB that it asked for."""
+    lines = [swf_line(k, 60 * k, 3600 * k, 3600, 4, 7200, user=1 + k % 2) for k in range(len(ENDS))]
+    warehouse = warehouse_of(
+        tmp_path, f"; UnixStartTime: {MIDNIGHT}\n; TimeZoneString: UTC\n; MaxProcs: 8\n" + "".join(lines)
+    )
+    with warehouse.write() as connection:
+        for k, status in enumerate(ENDS):
+            connection.execute("UPDATE core.jobs SET status = ? WHERE job_index = ?", [status, k])
+        connection.execute("UPDATE core.jobs SET queue = NULL")
+        connection.execute("UPDATE core.jobs SET account = 'phys' WHERE user_name = '2'")
+        connection.execute(
+            "UPDATE core.jobs SET used_cpu_s = 3 * 3600, requested_memory_kb = 4194304, used_memory_kb = 1048576 WHERE job_index = 0"
+        )
+        connection.execute("UPDATE core.jobs SET requeued_s = 1800 WHERE job_index = 9")
+    return warehouse
+
+
+def test_every_end_but_completed_and_unknown_is_a_loss(one_of_each_end: Warehouse) -> None:
+    whole = waits_and_waste(one_of_each_end, "mine").whole
+    assert (whole["jobs"], whole["core_hours"], whole["lost_core_hours"]) == (10, 40, 8 * 4 + 2)
+    assert [whole[name] for name in LOSSES] == [4, 4, 4, 4, 16, 2], "the other ends are four, and one was requeued"
+    assert sum(whole[name] for name in LOSSES) == whole["lost_core_hours"]
+    view = "SELECT sum(lost_core_hours), sum(jobs), count(*) FROM marts.waste"
+    with one_of_each_end.read() as connection:
+        assert connection.sql(view).fetchall() == [(34, 10, 2)], "a row for each user and account"
+
+
+def test_what_was_requested_and_not_used(one_of_each_end: Warehouse) -> None:
+    found = waits_and_waste(one_of_each_end, "mine")
+    whole = found.whole
+    assert (whole["requested_core_hours"], whole["unused_core_hours"]) == (80, 40)
+    assert (whole["measured_core_hours"], whole["idle_core_hours"]) == (4, 1)
+    assert (whole["requested_memory_gib_hours"], whole["unused_memory_gib_hours"]) == (4, 3)
+    assert list(found.unused()) == ["unused_core_hours", "idle_core_hours", "unused_memory_gib_hours"]
+    (other,) = found.groups("user").filter(value="2").to_dicts()
+    assert other["idle_core_hours"] is None, "unknown is not zero"
+
+
+def test_groups_add_up_and_come_in_order(one_of_each_end: Warehouse) -> None:
+    found = waits_and_waste(one_of_each_end, "mine")
+    assert found.groups("user", "waited_h").select("value", "waited_h").rows() == [("2", 25), ("1", 20)]
+    assert found.groups("user", "lost_core_hours").select("value", "lost_core_hours").rows() == [("2", 18), ("1", 16)]
+    assert found.groups("account")["value"].to_list() == ["phys", "unknown"]
+    for kind in ("user", "account", "queue"):
+        for name in ("jobs", "waited_h", "lost_core_hours", "unused_core_hours", "idle_core_hours"):
+            assert found.groups(kind)[name].sum() == found.whole[name]
+    assert found.are_named("account") and not found.are_named("queue")
+
+
+def test_a_log_that_does_not_say_how_jobs_ended_has_no_losses(one_of_each_end: Warehouse) -> None:
+    with one_of_each_end.write() as connection:
+        connection.execute("UPDATE core.jobs SET status = 'unknown', requeued_s = 0")
+    found = waits_and_waste(one_of_each_end, "mine")
+    assert found.whole["lost_core_hours"] is None and found.losses() == {}
+
+
+def test_jobs_of_a_period(one_of_each_end: Warehouse) -> None:
+    found = waits_and_waste(one_of_each_end, "mine", "2026-01-01T00:02..2026-01-01T00:04")
+    assert (found.whole["jobs"], found.whole["waited_h"]) == (2, 5) and "2026-01-01" in found.words
+    assert waits_and_waste(one_of_each_end, "mine", "2026-01").whole["jobs"] == 10
+    for period in ("2025-12", "2026-02", "2026-01-01T00:02:30..2026-01-01T00:02:40"):
+        with pytest.raises(ValueError, match="no job of 'mine' was submitted in "):
+            waits_and_waste(one_of_each_end, "mine", period)
+    with pytest.raises(ValueError, match="'nobody' has no jobs: load it with"):
+        waits_and_waste(one_of_each_end, "nobody")

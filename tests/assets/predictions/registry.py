@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from assets.common.storage import data_folder
-from assets.predictions.features import runtime_rows, write_job_features, write_similar_jobs
+from assets.features.tables import runtime_rows, write_job_features, write_similar_jobs
 from assets.predictions.model_registry import challenge_champion, write_drift
 from tests.tiny import swf_line, warehouse_of
 from warehouse import Warehouse

@@ -13,8 +13,8 @@ import pytest
 
 import sql
 from assets.common.storage import data_folder
+from assets.features.tables import runtime_rows, write_job_features, write_similar_jobs
 from assets.predictions import model_registry
-from assets.predictions.features import runtime_rows, write_job_features, write_similar_jobs
 from assets.predictions.model_registry import load_champion, roll_back
 from models.runtime import challenge as contest
 from models.runtime.challenge import rows_sha256

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from assets.common.storage import store_model
+from assets.features.tables import runtime_rows
 from assets.predictions import model_registry
-from assets.predictions.features import runtime_rows
 from assets.predictions.model_registry import load_champion, roll_back
 from models.runtime import challenge as contest
 from models.runtime.challenge import Verdict

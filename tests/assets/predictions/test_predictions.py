@@ -1,9 +1,9 @@
-"""Tests of assets/predictions: plots, prediction_error, queue_now, runtime_evaluation, runtime_model,
+"""Tests of assets/predictions: plots, queue_now, runtime_evaluation, runtime_model, stored_runs,
 runtime_predictions, wait_times, waits."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,25 @@ import polars as pl
 import pytest
 
 from assets.common.asset import LEAST_JOBS, PASSED_OVER
+from assets.features.tables import runtime_rows
+from assets.ingest.vasp_folders import update_vasp_log
 from assets.predictions import plots
 from assets.predictions import runtime_predictions as module
-from assets.predictions.features import runtime_rows
 from assets.predictions.model_registry import roll_back
-from assets.predictions.prediction_error import prediction_error
 from assets.predictions.queue_now import snapshot_moment
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from assets.predictions.runtime_model import runtime_model
 from assets.predictions.runtime_predictions import runtime_predictions, write_predictions
+from assets.predictions.stored_runs import load_open_runs, load_runs
 from assets.predictions.wait_times import wait_times
 from assets.predictions.waits import load_wait_source, load_walltime_jobs
+from models.remaining.score_tables import used_seconds
 from models.runtime.predictor import LEVELS
 from models.waits.neighbours import POINTS
 from tests.assets.predictions.registry import JOBS, kinds, materialized, night, stored
+from tests.assets.predictions.remaining import OPEN, RUNS, SOURCE, restarted_run
 from tests.tiny import swf_line, warehouse_of
+from traces.catalogue.catalogue import VaspSource
 from traces.common.queue import RUNNING, QueueJob, snapshot_of
 from warehouse import Warehouse
 
@@ -69,24 +73,6 @@ def test_ties_count_half_in_the_calibration_of_waits() -> None:
     rows = pl.DataFrame({"wait_s": [0, 10]} | {name: [0.0, 0.0] for name in names})
     (axis,) = plots.calibration_plot(rows).axes
     assert axis.lines[1].get_ydata().tolist() == [0.25] * len(POINTS)
-
-
-# prediction_error: The asset marts/prediction_error on a small warehouse.
-
-
-def test_one_row_per_predictor_and_period(evaluated: Warehouse) -> None:
-    with evaluated.read() as connection:
-        rows = connection.sql("FROM marts.prediction_error WHERE source = 'mine'").pl()
-    assert rows.select("predictor", "period_start").n_unique() == rows.height == 2 * 4
-    metadata = materialized(prediction_error, evaluated)
-    assert metadata["dagster/row_count"] == rows.height
-    newest = str(metadata["newest_period"])
-    assert newest.count("| user_mean |") == newest.count("| last_two |") == 1
-
-
-def test_a_source_without_predictions_has_no_rows(warehouse: Warehouse) -> None:
-    """As after `tracehouse run NAME --job evaluate` on a source that is new."""
-    assert materialized(prediction_error, warehouse)["dagster/row_count"] == 0
 
 
 # queue_now: When a snapshot was written; the state that comes of one is tested with the command.
@@ -320,3 +306,42 @@ def test_advice_from_a_log_that_knows_no_starts(tmp_path: Path) -> None:
         jobs, _, _ = load_walltime_jobs(warehouse, name, "4", None)
         assert len(jobs) == count
         assert (jobs.end - jobs.submit == 100 + max(wait, 0)).all()
+
+
+# stored_runs: VASP runs as the warehouse gives them to predictors.
+
+
+def test_runs_and_their_steps_come_in_one_order(vasp_warehouse: Warehouse) -> None:
+    runs = load_runs(vasp_warehouse, SOURCE)
+    assert len(runs) == RUNS and runs.keys["folder"].is_sorted() and np.isnan(runs.total_s).sum() == OPEN
+    with vasp_warehouse.read() as connection:
+        counts = connection.execute(
+            "SELECT electronic_steps, ionic_steps FROM raw.vasp_runs ORDER BY folder, outcar, launch"
+        ).fetchall()
+    assert np.diff(runs.step).tolist() == [row[0] for row in counts]
+    assert np.diff(runs.ionic).tolist() == [row[1] for row in counts]
+
+
+def test_a_condition_chooses_runs_and_steps(vasp_warehouse: Warehouse) -> None:
+    whole = load_runs(vasp_warehouse, SOURCE)
+    some = load_runs(vasp_warehouse, SOURCE, "elapsed_s IS NULL")
+    which = np.flatnonzero(np.isnan(whole.total_s))
+    assert some.keys.equals(whole.keys[which])
+    assert np.diff(some.step).tolist() == np.diff(whole.step)[which].tolist()
+
+
+@pytest.mark.parametrize("earlier", ["appended", "moved", "copied"])
+@pytest.mark.parametrize("ended", [True, False])
+def test_time_used_is_that_of_the_launch(earlier: str, ended: bool, tmp_path: Path) -> None:
+    """The first launch made an hour of steps, and was started again three days later; the second one has run for an hour."""
+    begin = restarted_run(tmp_path / "runs" / "run", earlier, ended)
+    warehouse, now = Warehouse(tmp_path / "w.duckdb"), begin + timedelta(seconds=259_600)
+    update_vasp_log(warehouse, VaspSource(SOURCE, tmp_path / "runs"), "UTC", now.astimezone(UTC).replace(tzinfo=None))
+    rows = load_open_runs(warehouse, SOURCE)[0].with_columns(used_s=used_seconds())
+    first = ("OUTCAR" if earlier == "appended" else "OUTCAR.1", 1, "cut_off", 3500.0)
+    second = ("OUTCAR", 2 if earlier == "appended" else 1, "running", 3577.0)
+    expected = sorted([first] if ended else [first, second])
+    assert rows.select("outcar", "launch", "state", "used_s").rows() == expected
+    with warehouse.read() as connection:
+        reasons = connection.execute("SELECT state_reason FROM raw.vasp_runs WHERE state = 'cut_off'").fetchall()
+    assert reasons == [(f"started again in {'the same file' if earlier == 'appended' else 'OUTCAR'}",)]

@@ -1,4 +1,4 @@
-"""Tests of assets/replay: compare, compare_placements, replay_placement."""
+"""Tests of assets/replay: compare, compare_placements, placement."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import sql
 from assets.common.trace import load_trace
 from assets.replay.compare import compare_runs
 from assets.replay.compare_placements import compare_placements, saved_placements
-from assets.replay.replay_placement import (
+from assets.replay.placement import (
     ASSUMED_TREE,
     PlacementConfig,
     ReplayPlacementConfig,
     replay_placement,
     settings_of_placement,
 )
-from assets.replay.replay_runs import OutageConfig
+from assets.replay.runs import OutageConfig
 from models.judging.judge import judge
 from models.judging.panel import Replayed, scored_after
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import METRICS
-from tests.assets.replay.test_replay_runs import materialize
+from tests.assets.replay.test_runs import materialize
 from tests.tiny import busy_log, swf_line, warehouse_of
 from traces.catalogue.sources import Source
 from warehouse import Warehouse
@@ -285,7 +285,7 @@ def test_a_log_of_one_job_gets_no_verdict(tmp_path: Path) -> None:
     assert compare_runs(warehouse, "mine", "fcfs", "saf")["verdict"] == {"why_none": "there are too few jobs"}
 
 
-# replay_placement: Saved placements of a source: rows that agree with the replay, replaced by name, and checked.
+# placement: Saved placements of a source: rows that agree with the replay, replaced by name, and checked.
 
 KEYS = ("source", "placement", "job_index")
 

@@ -1,4 +1,5 @@
-"""Tests of assets/replay: loading, plots, policies, scored_part, settings, tables."""
+"""Tests of assets/replay: plots, running/loading, running/policies, running/scored_part, running/settings,
+running/tables."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from assets.common.trace import Trace, load_trace
 from assets.policies.adoption import adopt
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
 from assets.replay import plots
-from assets.replay.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace
-from assets.replay.policies import choose_agent
-from assets.replay.replayers import check_settings, choose_policy
-from assets.replay.run import ReplayRun, replay_run
-from assets.replay.scored_part import PartOptions, part_of
-from assets.replay.settings import RunSettings, check_run_name
-from assets.replay.tables import STEPS_S, mean_level, run_jobs, series_of, step_for, with_time
+from assets.replay.running.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace
+from assets.replay.running.policies import choose_agent
+from assets.replay.running.replayers import check_settings, choose_policy
+from assets.replay.running.run import ReplayRun, replay_run
+from assets.replay.running.scored_part import PartOptions, part_of
+from assets.replay.running.settings import RunSettings, check_run_name
+from assets.replay.running.tables import STEPS_S, mean_level, run_jobs, series_of, step_for, with_time
 from models.scheduling.learning.recipes import rule_network
 from models.scheduling.learning.training import TrainedPolicy
 from models.scheduling.learning.training_run import JudgedPolicy

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from assets.common.trace import load_trace
-from assets.evaluation.fidelity import configuration_rows, no_grade
 from assets.policies.verdicts import MAYBE_NULL, JudgedRule, judged_replays, scores_of
+from assets.replay.fidelity import configuration_rows, no_grade
 from models.judging.configurations import SchedulerConfiguration
 from models.judging.machine import Machine
 from tests.tiny import busy_log, swf_line, warehouse_of

@@ -1,4 +1,4 @@
-"""Tests of assets/report: render."""
+"""Tests of assets/report: render, waiting."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import pytest
 from assets.common.storage import open_warehouse
 from assets.report.comparison import read_comparison
 from assets.report.logged import read_logged
+from assets.report.page import Chart, Table
 from assets.report.render import answer, first_answer, happened_lines, rule_lines, rule_words
 from assets.report.summary import summarise, waits_sentences
-from assets.report.waiting import causes_of_log
+from assets.report.waiting import causes_of_log, requests_section, waiting_section
+from tests.assets.marts.test_job_wait_causes import materialized
 from tests.assets.replay.own.homes import own_home
 from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
+from tests.tiny import busy_log, warehouse_of
 from traces.catalogue.clusters import found_path
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription, Gate, Node
@@ -21,6 +24,8 @@ from traces.cluster.notes import DescribedCluster
 from traces.cluster.toml_writing import cluster_toml
 from traces.synthetic.sites import BIRCH, LARCH
 from warehouse import Warehouse
+
+# render: Pages as they are written.
 
 
 def test_a_log_is_answered_before_anything_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,3 +74,28 @@ def test_a_source_without_a_cluster_has_the_orders_of_the_leaderboard(graded: Wa
         and change.startswith(("Adopt", "Try", "A trade", "Keep"))
     )
     assert data["best"]["rows"][0][2] == "baseline" and len(data["best"]["rows"]) <= 7
+
+
+# waiting: The sections of the report that say why jobs waited, and what too long requests cost.
+
+
+def test_hours_by_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    before = waiting_section(causes_of_log(open_warehouse(), "mine"))  # the asset has not looked at it yet
+    materialized(open_warehouse())
+    section = waiting_section(causes_of_log(open_warehouse(), "mine"))
+    assert section is not None and section.blocks == (before and before.blocks)
+    assert any(isinstance(block, Chart) for block in section.blocks)
+    [table] = [block for block in section.blocks if isinstance(block, Table)]
+    assert [row[0] for row in table.rows] == ["memory is missing", "behind jobs submitted earlier"]
+
+
+def test_a_source_without_a_described_cluster_has_none(tmp_path: Path) -> None:
+    assert causes_of_log(warehouse_of(tmp_path, busy_log(50)), "mine") is None and waiting_section(None) is None
+    assert waiting_section("no nodes") is not None
+
+
+def test_what_too_long_requests_cost_is_said_where_there_are_requests(tmp_path: Path) -> None:
+    section = requests_section(warehouse_of(tmp_path, busy_log(120)), "mine")
+    assert section is not None and "20 % better" in str(section.blocks[0])
+    assert requests_section(warehouse_of(tmp_path / "b", busy_log(120)), "other") is None

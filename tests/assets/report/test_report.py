@@ -1,4 +1,4 @@
-"""Tests of assets/report: details, logged, nodes, report, summary, words."""
+"""Tests of assets/report: details, logged, nodes, summary, words."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.evaluation.replay_evaluation import EXPERT_RIVALS, Contestant, period_rules
+from assets.replay.evaluation import EXPERT_RIVALS, Contestant, period_rules
 from assets.replay.own.alternatives import Alternatives
 from assets.report import words
 from assets.report.comparison import Comparison, Grade, Scheduler, read_comparison
 from assets.report.details import details_section, read_details
 from assets.report.happened import happened_section
-from assets.report.index import INDEX_COLUMNS
 from assets.report.logged import LoggedSystem, read_logged
 from assets.report.nodes import nodes_section
-from assets.report.page import HEAD_BYTES, Block, Bullets, Chart, Table, TermList, summary_of_page
+from assets.report.page import Block, Bullets, Chart, Table, TermList
 from assets.report.summary import Summary, _use, as_data, summarise
 from assets.report.words import share
 from simulator.policies.registry import RIVAL_HEURISTICS
 from tests.assets.replay.own.homes import own_home
 from tests.assets.report.conftest import CREATED, SOURCE
 from tests.pipelines.command_line import succeed
-from tests.tiny import SOURCE as TINY_SOURCE
-from tests.tiny import Home, busy_log, swf_line, warehouse_of
+from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse
 
 # details: The details: where numbers come from, and every scheduler with who pays.
@@ -230,22 +228,6 @@ def test_a_log_without_nodes_has_no_section(tmp_path: Path, monkeypatch: pytest.
     with open_warehouse().write() as connection:
         connection.execute("DELETE FROM core.job_nodes")
     assert nodes_section(open_warehouse(), "mine") is None
-
-
-# report: The asset marts/report: one file that needs no network, as a finished run has left it.
-
-
-def test_the_report_of_a_finished_run(finished: Home) -> None:
-    folder = finished.folder / "warehouse" / "data" / "reports"
-    page = (folder / f"{TINY_SOURCE}.html").read_text()
-    assert page.startswith("<!doctype html>") and page.endswith("</html>\n")
-    summary = summary_of_page(page[:HEAD_BYTES])
-    assert summary is not None and summary["source"] == TINY_SOURCE
-    assert len(page.encode()) < 8_000_000
-    index = (folder / "_index.html").read_text()
-    assert f'<a href="{TINY_SOURCE}.html">{TINY_SOURCE}</a>' in index and all(
-        f">{name}</th>" in index for name in INDEX_COLUMNS
-    )
 
 
 # summary: The summary: sentences with hours, and a recommendation in words of the verdict and the grade.

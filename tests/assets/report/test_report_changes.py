@@ -12,7 +12,7 @@ import pytest
 
 from assets.common.trace import load_trace
 from assets.policies.verdicts import JudgedRule
-from assets.replay.scored_part import PartOptions
+from assets.replay.running.scored_part import PartOptions
 from assets.report.changes import (
     NOT_IN_THE_LOG,
     SCHEDULER_COLUMNS,

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.predictions.features import runtime_rows, write_job_features, write_similar_jobs
+from assets.features.tables import runtime_rows, write_job_features, write_similar_jobs
 from models.runtime.named import PREDICTORS, make_predictor, predictor_to_bytes
 from models.runtime.predictor import Prediction
 from simulator.engine.replay import replay

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.replay.replayers import choose_policy
-from assets.replay.settings import RunSettings
+from assets.replay.running.replayers import choose_policy
+from assets.replay.running.settings import RunSettings
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.learning.ppo import Learner, train_by_ppo
 from models.scheduling.learning.training import Lessons

@@ -45,7 +45,7 @@ def test_the_papers_settings() -> None:
     assert Workload().jobs == 200
 
 
-# rlschert: The settings of RLSchert's asset; the whole asset runs in tests/tracehouse/cli/predicting/test_vasp.py.
+# rlschert: The settings of RLSchert's asset; the whole asset runs in tests/tracehouse/cli/commands/test_vasp.py.
 
 
 def test_the_plan_is_what_the_settings_say(tmp_path: Path) -> None:

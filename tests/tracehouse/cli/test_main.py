@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli: app, completion, errors, main, replay_grade, session, tune, ui."""
+"""Tests of tracehouse/cli: errors, main, session, commands/app, commands/completion, commands/replay_grade, commands/tune, commands/ui."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from assets.replay import grade, loading
-from assets.replay.scored_part import PartOptions
+from assets.replay.running import grade, loading
+from assets.replay.running.scored_part import PartOptions
 from pipelines.web.guard import HOSTS_VARIABLE
 from simulator.policies.plugins import FOLDER_VARIABLE
 from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.settings_way import WAYS, functions_passed, modules_of
-from tests.tiny import SOURCE, Home
+from tests.tiny import SOURCE, Home, busy_log
+from tracehouse.cli.commands.replay import say_grade
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.main import COMMANDS, load_command, main
 from tracehouse.cli.parameters.settings import OPTIONS as PARTS_OPTIONS
 from tracehouse.cli.parameters.settings import part_options, take_part
-from tracehouse.cli.replay import say_grade
 from tracehouse.cli.session import begin_session
 from traces.common.log import LogError
 from warehouse import WarehouseError
@@ -232,7 +232,7 @@ def _modules_after(statement: str) -> set[str]:
 
 def test_every_command_is_listed_under_its_name() -> None:
     listed = succeed("--help")
-    for name, (_, help_text) in COMMANDS.items():
+    for name, help_text in COMMANDS.items():
         assert load_command(name).name == name and re.search(
             rf"^  {name} +{re.escape(help_text)}$", listed, re.MULTILINE
         )
@@ -258,7 +258,7 @@ def test_ctrl_c_ends_in_one_line(catalogue: Path, monkeypatch: pytest.MonkeyPatc
     elif where == "parsing":
         monkeypatch.setattr(click.Command, "parse_args", interrupt)
     else:
-        monkeypatch.setattr("tracehouse.cli.keeping.logs.load_catalogue", interrupt)
+        monkeypatch.setattr("tracehouse.cli.commands.sources.load_catalogue", interrupt)
     result = call("sources")
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "\ninterrupted\n")
 
@@ -267,7 +267,7 @@ def test_an_interrupt_says_how_to_go_on(catalogue: Path, monkeypatch: pytest.Mon
     def interrupt() -> None:
         raise KeyboardInterrupt("the same command goes on")
 
-    monkeypatch.setattr("tracehouse.cli.keeping.logs.load_catalogue", interrupt)
+    monkeypatch.setattr("tracehouse.cli.commands.sources.load_catalogue", interrupt)
     assert call("sources").stderr == "\ninterrupted: the same command goes on\n"
 
 
@@ -393,6 +393,7 @@ def test_the_grade_of_a_source_is_said(
 
 def test_tune_says_what_can_be_searched(catalogue: Path) -> None:
     catalogue.write_text('[sources.mine]\nformat = "swf"\npath = "mine.swf"\nprocs = 4\n')
+    (catalogue.parent / "mine.swf").write_text(busy_log(40))
     text = fail("tune", "mine")
     assert "no cluster is described" in text and "--policy searched:cautious" in text
     assert "expected NAME=RATIO" in fail("tune", "mine", "--guard", "pace=1.1")

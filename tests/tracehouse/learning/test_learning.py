@@ -16,7 +16,7 @@ from models.scheduling.options import Recipe
 from simulator.policies.registry import parse_policy
 from tests.pipelines.command_line import fail
 from tests.tiny import busy_log, warehouse_of
-from tests.tracehouse.cli.learning.test_learning import QuickRecipe
+from tests.tracehouse.cli.commands.test_train import QuickRecipe
 from tracehouse.learning import policy_training
 from tracehouse.learning.policy_training import JobsToTrain, reports_of, train_policy, training_by_ppo, with_sizes
 

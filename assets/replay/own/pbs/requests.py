@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from assets.replay.settings import REQUEST_LABELS
+from assets.replay.running.settings import REQUEST_LABELS
 from simulator.pbs.requests import PbsJob, Piece
 from traces.cluster.description import ClusterDescription
 from traces.pbs.requests import Chunk, JobPlacement, PbsRequest, chunks_of_select, place_of

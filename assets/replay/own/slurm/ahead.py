@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
-from assets.replay.loading import is_loaded
+from assets.replay.running.loading import is_loaded
 from simulator.cluster.requests import Requests, some_requests
 from simulator.slurm.priority import priority_rules
 from simulator.slurm.settings import slurm_settings

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from assets.replay.settings import REQUESTED_OF_JOBS
+from assets.replay.running.settings import REQUESTED_OF_JOBS
 from simulator.cluster.requests import Request
 from traces.cluster.description import ClusterDescription
 

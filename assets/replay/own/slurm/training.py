@@ -12,7 +12,7 @@ from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task
 from assets.policies.verdicts import JudgedRules
 from assets.replay.own.clusters import own_cluster
 from assets.replay.own.slurm.way import phases_of_run, slurm_runs
-from assets.replay.settings import RunSettings
+from assets.replay.running.settings import RunSettings
 from models.judging.judge import corrected_for_many, judge
 from models.scheduling.learning.training_run import Split
 from models.scheduling.slurm_arena import OWN, SlurmArena

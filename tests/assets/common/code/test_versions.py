@@ -51,12 +51,12 @@ def unused(): return "core.jobs_from_swf"
 ASSETS = {
     name: Symbol(f"assets.{module}", name)
     for module, name in (
-        ("ingest.core_jobs", "jobs"),
-        ("ingest.raw_log", "raw_log"),
-        ("operations.operations", "operations"),
-        ("predictions.job_features", "job_features"),
-        ("evaluation.fidelity", "fidelity"),
-        ("report.report", "report"),
+        ("core.jobs", "jobs"),
+        ("raw.log", "raw_log"),
+        ("marts.operations", "operations"),
+        ("features.job_features", "job_features"),
+        ("replay.fidelity", "fidelity"),
+        ("marts.report", "report"),
     )
 }
 
@@ -171,13 +171,13 @@ def test_everything_else_is(other: str) -> None:
 
 def test_a_local_name_hides_what_a_module_has() -> None:
     """`jobs` is a function that fidelity depends on as an asset, and also the name of a variable in it."""
-    reached = reached_from(Symbol("assets.evaluation.fidelity", "fidelity"))
-    assert Symbol("assets.ingest.core_jobs", "jobs") not in reached
+    reached = reached_from(Symbol("assets.replay.fidelity", "fidelity"))
+    assert Symbol("assets.core.jobs", "jobs") not in reached
     assert Symbol("simulator.engine.replay", "replay") in reached
     assert Symbol(STATEMENTS, "core.replayable_jobs") in reached
 
 
 def test_the_report_reaches_its_templates_and_what_these_include() -> None:
-    reached = reached_from(Symbol("assets.report.report", "report"))
+    reached = reached_from(Symbol("assets.marts.report", "report"))
     names = {symbol.name for symbol in reached if symbol.module == TEMPLATES}
     assert names == {"page.html", "document.html", "blocks.html", "chart.html", "report.css"}

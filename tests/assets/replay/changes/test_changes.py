@@ -10,9 +10,9 @@ import pytest
 from assets.common.trace import Trace, load_trace
 from assets.replay.changes.outages import Outage, outages_of, read_outages
 from assets.replay.changes.sizes import parse_load, parse_nodes, parse_procs
-from assets.replay.replayers import check_settings, choose_policy
-from assets.replay.run import changed_rows, queues_of, replay_run
-from assets.replay.settings import RunSettings, check_saved_settings
+from assets.replay.running.replayers import check_settings, choose_policy
+from assets.replay.running.run import changed_rows, queues_of, replay_run
+from assets.replay.running.settings import RunSettings, check_saved_settings
 from simulator.jobs.cluster import FOREVER
 from tests.tiny import busy_log, in_queues, warehouse_of
 

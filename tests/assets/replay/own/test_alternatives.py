@@ -30,8 +30,8 @@ from assets.replay.own.alternatives import (
     store_alternatives,
     stored_alternatives,
 )
-from assets.replay.run import ReplayRun
-from assets.replay.tables import run_jobs, series_of
+from assets.replay.running.run import ReplayRun
+from assets.replay.running.tables import run_jobs, series_of
 from assets.replay.tuning.tuned import LIKE_RANDOM_SETTINGS
 from assets.report.comparison import Comparison, Grade
 from assets.report.render import alternatives_section, schedulers_data

@@ -1,4 +1,4 @@
-"""Which cluster replays a log under its own scheduler."""
+"""Tests of assets/replay/own: clusters, unmodelled."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from assets.replay.own.clusters import (
     policy_on,
     usual_on_cluster,
 )
+from assets.replay.own.unmodelled import unmodelled_rules
 from tests.assets.replay.own.homes import BEHIND, CLUSTER, PBS_CLUSTER, own_home
 from tests.simulator.busy import SITE
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
-from traces.cluster.description import Absence
+from traces.cluster.description import Absence, SchedulerSettings
+
+# clusters: Which cluster replays a log under its own scheduler.
 
 
 def test_times_of_a_description_are_of_the_logs_clock() -> None:
@@ -123,3 +126,14 @@ def test_a_grade_of_the_own_scheduler_is_not_that_of_an_order(tmp_path: Path, mo
         answer.summary["trust"][0]
         == "no grade: that of the source is of its own PBS, and an order in its place has none"
     )
+
+
+# unmodelled: Rules of a cluster that no replay under its own scheduler has.
+
+
+def test_the_scheduler_says_which_rules_are_in_the_replay() -> None:
+    cluster = replace(SITE, scheduler=SchedulerSettings("pbs", "23.06", {"round_robin": True}))
+    assert "round_robin=True: queues would take turns" in unmodelled_rules(cluster)
+    assert unmodelled_rules(replace(SITE, licences={"matlab": 2})) == [
+        "licences matlab: jobs would wait for them, but the log does not say which"
+    ]

@@ -9,10 +9,10 @@ import pytest
 import tracehouse
 from assets.common.storage import open_warehouse
 from assets.common.trace import load_trace
-from assets.evaluation.fidelity import fidelity_of
+from assets.replay.fidelity import fidelity_of
 from assets.replay.own.way import ORDERS_THAT_CHANGE, number_of_own_runs
-from assets.replay.replay_runs import USUAL_RUNS, ReplayRunsConfig, RunConfig, wanted_runs
-from assets.replay.settings import REQUEST_LABELS
+from assets.replay.running.settings import REQUEST_LABELS
+from assets.replay.runs import USUAL_RUNS, ReplayRunsConfig, RunConfig, wanted_runs
 from tests.assets.replay.own.homes import BEHIND, CLUSTER, LARGE, MANY, PBS_CLUSTER, own_home
 from tests.pipelines.command_line import succeed
 

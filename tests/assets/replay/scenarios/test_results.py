@@ -10,11 +10,13 @@ from typing import Any
 import polars as pl
 import pytest
 
+import tracehouse
 from assets.replay.scenarios.results import ROW_SCHEMA, ScenarioResults
 from assets.report.scenario_page import scenario_page
 from models.judging.verdict import TRADES, VERDICT_MEANING
 from tests.assets.replay.scenarios.examples import SIX, results_of, write_grade
-from tests.pipelines.command_line import told_of
+from tests.pipelines.command_line import succeed, told_of, use_home
+from tests.shared import shared_file
 from tracehouse.text.what_if_text import what_if_text
 
 OPTIONS = {
@@ -209,3 +211,38 @@ def test_below_trust_no_figure_there_is_only_an_order_and_a_direction(busy: Path
     assert answer.rows["verdict"].null_count() == answer.rows.height
     write_grade("C")
     assert "mean h" in what_if_text(results_of({"more": {"procs": 32}}), 100, 1)
+
+
+# Six scenarios on a real log are six single replays.
+
+SCENARIOS = {
+    "10 % more processors": ({"procs": "+10%"}, ["--procs", "+10%"]),
+    "4 nodes off": ({"nodes": -4}, ["--nodes", "-4", "--drop-wider"]),
+    "SJF that knows run times": (
+        {"policy": "SJF", "estimates": "actual"},
+        ["--policy", "SJF", "--estimates", "actual"],
+    ),
+    "fair share": ({"policy": "fairshare:half_life_days=7"}, ["--policy", "fairshare:half_life_days=7"]),
+    "rounded up to 4 h": ({"round_walltimes": "4h"}, ["--round-walltimes", "4h"]),
+    "20 % more load": ({"load": "+20%"}, ["--load", "+20%"]),
+}
+
+
+@pytest.mark.parametrize("period", [None, "1997-07"])
+def test_six_scenarios_of_kth_sp2_are_six_replays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, period: str | None
+) -> None:
+    log = shared_file("traces", "swf", "KTH-SP2-1996-2.1-cln.swf.gz")
+    use_home(monkeypatch, tmp_path)
+    part = {} if period is None else {"period": period}
+    options = [] if period is None else ["--period", period]
+    answer = tracehouse.what_if({name: changes for name, (changes, _) in SCENARIOS.items()}, log, **part)
+    rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
+    for name, own_options in {"base": [], **{name: own for name, (_, own) in SCENARIOS.items()}}.items():
+        single = json.loads(succeed("replay", log, "--json", *own_options, *options))
+        for statistic in ("average", "median", "p95"):
+            assert rows[name][f"{statistic}_wait_h"] * 3600 == pytest.approx(
+                single[f"{statistic}_wait_s"], rel=1e-12
+            ), name
+        assert (rows[name]["utilisation"], rows[name]["procs"]) == (single["utilisation"], single["procs"]), name
+        assert rows[name]["jobs"] == single.get("scored_jobs", single["jobs"]), name

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from assets.replay.running.scored_part import PartOptions
 from assets.replay.scenarios.planning import ScenarioPlan, plan_scenarios
 from assets.replay.scenarios.scenario_file import PART_KEYS, SCENARIO_KEYS, read_scenarios, scenarios_of
-from assets.replay.scored_part import PartOptions
 from tests.assets.replay.scenarios.examples import results_of, write_grade
 from tests.pipelines.command_line import succeed
 from tests.rules import PROJECT

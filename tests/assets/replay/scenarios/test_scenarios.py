@@ -10,8 +10,9 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, load_trace
-from assets.replay.replayers import check_settings, choose_policy
-from assets.replay.run import ReplayRun, replay_run
+from assets.replay.running.replayers import check_settings, choose_policy
+from assets.replay.running.run import ReplayRun, replay_run
+from assets.replay.running.settings import RunSettings
 from assets.replay.scenarios.columns import hours, percent, typical_change, verdict_cell
 from assets.replay.scenarios.left_out import left_out_text
 from assets.replay.scenarios.pairing import (
@@ -25,7 +26,6 @@ from assets.replay.scenarios.pairing import (
     paired_waits,
     ranked_rows,
 )
-from assets.replay.settings import RunSettings
 from models.judging.judge import judge
 from models.judging.panel import Replayed
 from tests.assets.replay.scenarios.examples import results_of

@@ -24,7 +24,7 @@ from tests.models.runtime.rows import ladder, quantile, sample_of
 # histories: Histories at submission: neither parts nor what comes later matter; the last ten jobs; numbers of
 # pairs.
 #
-# All columns are compared with a plain computation in tests/assets/predictions/test_job_features.py.
+# All columns are compared with a plain computation in tests/assets/features/test_job_features.py.
 
 JOBS = 400
 

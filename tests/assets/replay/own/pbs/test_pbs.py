@@ -18,7 +18,7 @@ from assets.replay.own.clusters import own_cluster_named
 from assets.replay.own.pbs.requests import job_of_request, pbs_jobs_of_rows
 from assets.replay.own.pbs.unmodelled import places_of_held_jobs, unmodelled_by_pbs, unread_by_pbs
 from assets.replay.own.pbs.way import pbs_runs
-from assets.replay.settings import REQUEST_LABELS
+from assets.replay.running.settings import REQUEST_LABELS
 from simulator.jobs.cluster import Cluster
 from simulator.pbs.requests import Piece
 from tests.assets.replay.own.homes import BEHIND, PBS_CLUSTER, own_home

@@ -11,7 +11,7 @@ import tracehouse
 from assets.common.storage import open_warehouse
 from assets.common.trace import load_trace
 from assets.replay.own.slurm.ahead import counts_use, jobs_ahead, nodes_held
-from assets.replay.settings import REQUEST_LABELS
+from assets.replay.running.settings import REQUEST_LABELS
 from tests.assets.replay.own.homes import CLUSTER, LARGE, SMALL, own_home
 from tests.simulator.busy import SITE
 from traces.cluster.accounts import Limit

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assets.replay.own.slurm.requests import gpus_by_type, requests_of_rows
-from assets.replay.settings import REQUEST_LABELS
+from assets.replay.running.settings import REQUEST_LABELS
 from tests.simulator.busy import SITE
 
 NOON = datetime(2024, 1, 1, 12)

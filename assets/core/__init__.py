@@ -1,0 +1,1 @@
+"""Assets `core/...`: one row a job, whatever the format of the log."""

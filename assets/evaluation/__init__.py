@@ -1,1 +1,0 @@
-"""Group `evaluation`: policies replayed on jobs that no training has seen."""

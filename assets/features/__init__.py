@@ -1,0 +1,1 @@
+"""Assets `features/...`: what was known of a job when it was submitted."""

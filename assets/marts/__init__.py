@@ -1,0 +1,1 @@
+"""Assets `marts/...`: what people read: figures of the real system, verdicts, the report."""

@@ -1,0 +1,1 @@
+"""Assets `raw/...`: log files and folders of VASP runs as rows, as they are."""

@@ -1,0 +1,197 @@
+"""The asset replay/evaluation: every policy on held-out jobs, in a replay of the whole log."""
+
+from dataclasses import dataclass
+
+import dagster as dg
+import polars as pl
+
+import sql
+from assets.common.asset import LEAST_JOBS, asset
+from assets.common.checks import row_check
+from assets.common.describe import plot, table
+from assets.common.trace import Trace, load_trained_trace
+from assets.core.jobs import jobs
+from assets.policies.priority_key import priority_key
+from assets.policies.registry import learned_policies
+from assets.policies.scheduling_policy import scheduling_policy
+from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, chance_cloud, judged_replays, scores_of
+from assets.predictions.runtime_predictions import runtime_predictions
+from assets.replay import policy_plots
+from assets.replay.random_orders import random_order_rows
+from models.judging.chance import ChanceCloud
+from models.judging.judge import corrected_for_many
+from models.judging.panel import Replayed
+from simulator.policies.network import KernelWeights
+from simulator.policies.registry import RIVAL_HEURISTICS
+from warehouse import Warehouse, first_row, replace_partitions
+
+THRESHOLDS_H = (6, 12)
+
+
+def with_threshold(name: str, key: str, hours: int) -> JudgedRule:
+    """An order in which whoever has waited so long goes first, in the order of submission: the usual remedy for starving jobs.
+
+    key: a formula of which the least goes first.
+    """
+    return JudgedRule(f"{name}, {hours} h", f"formula:(1e12 + wait) if wait > {hours * 3600} else -({key})")
+
+
+THRESHOLD_RIVALS = (
+    *(with_threshold("SJF", "estimate", hours) for hours in THRESHOLDS_H),
+    *(with_threshold("SAF", "estimate * procs", hours) for hours in THRESHOLDS_H),
+    *(with_threshold("fewest processors", "procs", hours) for hours in THRESHOLDS_H),
+)
+SEARCHED_KEY = JudgedRule("searched-key", "formula:-(submit + min(0.00234757*estimate**1.70135*procs**1.12346, 94210))")
+"""Of `python -m studies guarded_keys`, the key of CTC-SP2, SDSC-SP2, HPC2N and two models together: blind on any other log."""
+EXPERT_RIVALS = (
+    JudgedRule("LEXP", "LEXP"),
+    JudgedRule("multifactor", "multifactor"),
+    *THRESHOLD_RIVALS,
+    SEARCHED_KEY,
+)
+"""Of the default leaderboard, beside the heuristics of simulator.policies.registry, with requested times."""
+
+
+EVALUATED_ESTIMATES = ("requested", "predicted")
+BACKFILL = "easy"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A policy to be compared. A heuristic has no seed and no weights.
+
+    text: as simulator.policies.registry.parse_policy takes it.
+    """
+
+    policy: str
+    text: str
+    seed: int | None = None
+    weights: KernelWeights | None = None
+
+
+def contestants_of(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
+    """Heuristics, the priority key, and the champion among the learned policies.
+
+    Raises ValueError where policies or key learned from jobs of the test part.
+    """
+    learned = learned_policies(warehouse, source)
+    if any(policy.trained_jobs > test_position for policy in learned):
+        raise ValueError(
+            f"source {source!r}: the policies were trained on jobs that are now in the test part: materialize "
+            "policies/trajectory_filter, policies/priority_key and policies/scheduling_policy again"
+        )
+    with warehouse.read() as connection:
+        key = first_row(
+            connection, "SELECT formula, trained_jobs FROM policies.priority_keys WHERE source = ?", [source]
+        )
+    if key is None or key[1] > test_position:
+        raise ValueError(
+            f"source {source!r} has no priority key of this split: materialize policies/priority_key again"
+        )
+    return [
+        *(Contestant(name, name) for name in RIVAL_HEURISTICS),
+        Contestant("key", key[0]),
+        *(Contestant("learned", "learned", policy.seed, policy.weights) for policy in learned if policy.champion),
+    ]
+
+
+def period_rules(contestants: list[Contestant]) -> list[tuple[JudgedRule, int | None]]:
+    """What is judged on the whole log, with training seeds: the contestants, rules that anybody can have with the same estimates,
+    the bounded key, and what an expert would name."""
+    rules = [
+        (JudgedRule(entry.policy, entry.text, BACKFILL, estimates, weights=entry.weights), entry.seed)
+        for estimates in EVALUATED_ESTIMATES
+        for entry in contestants
+    ]
+    shortest = [(JudgedRule("EASY-SJBF", "FCFS", "easy-sjbf", estimates), None) for estimates in EVALUATED_ESTIMATES]
+    return [*rules, *shortest, (BOUNDED_KEY, None), *((rule, None) for rule in EXPERT_RIVALS)]
+
+
+def period_replays(
+    trace: Trace, contestants: list[Contestant], test_position: int
+) -> tuple[pl.DataFrame, pl.DataFrame, ChanceCloud]:
+    """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored.
+    Rows of random orders are among the scores. And what they reach."""
+    rules = period_rules(contestants)
+    judged = list(judged_replays(trace, [rule for rule, _ in rules], test_position))
+    by_lot, add = random_order_rows()
+    cloud = chance_cloud(trace, test_position, add)
+    judgements = corrected_for_many([judgement for _, judgement in judged], cloud)
+    scores, schedules = [], []
+    for (rule, seed), (replayed, _), judgement in zip(rules, judged, judgements, strict=True):
+        facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
+        scores.append(facts | {"seed": seed} | scores_of(replayed, judgement))
+        schedules.append(_scored_schedule(trace, replayed, test_position).with_columns(**_literals(facts)))
+    rows = pl.DataFrame(scores + by_lot, infer_schema_length=None)
+    rows = rows.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*MAYBE_NULL).cast(pl.Float64))
+    return rows, pl.concat(schedules), cloud
+
+
+def _scored_schedule(trace: Trace, replayed: Replayed, test_position: int) -> pl.DataFrame:
+    """Rows of replay.schedules, besides what tells which policy it is."""
+    period = slice(test_position, None)
+    start = replayed.schedule.start[period]
+    start_time = pl.lit(trace.clock_zero) + pl.duration(seconds=pl.lit(pl.Series(start)))
+    return trace.rows[test_position:].select(
+        "job_index",
+        "procs",
+        start_time=start_time,
+        end_time=start_time + pl.duration(seconds=pl.col("runtime_s")),
+        wait_s=pl.Series(start - replayed.jobs.submit[period]),
+        backfilled=pl.Series(replayed.schedule.backfilled[period]),
+    )
+
+
+def _literals(facts: dict[str, str]) -> dict[str, pl.Expr]:
+    return {name: pl.lit(text) for name, text in facts.items()}
+
+
+@asset(
+    "replay.evaluation",
+    group_name="evaluation",
+    deps=[scheduling_policy, priority_key, runtime_predictions, jobs],
+    table="replay.period_scores",
+    kinds={"numba", "duckdb"},
+    least_jobs=LEAST_JOBS,
+)
+def replay_evaluation(
+    context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Every policy in a replay of the whole log, scored on the held-out jobs, with a verdict on who should adopt it.
+
+    Backfilling is EASY, once with requested and once with predicted run times. The learned policy is the champion."""
+
+    source = context.partition_key
+    trace, test_position = load_trained_trace(warehouse, source)
+    contestants = contestants_of(warehouse, source, test_position)
+    periods, schedules, cloud = period_replays(trace, contestants, test_position)
+    replace_partitions(
+        warehouse,
+        source,
+        {
+            "replay.period_scores": periods,
+            "replay.schedules": schedules,
+        },
+    )
+    with warehouse.read() as connection:
+        usage = connection.sql(sql.load("replay.usage_over_time"), params={"source": source}).pl()
+    shown = ["policy", "estimates", "average_bounded_slowdown", "average_wait_s", "wide_wait_s", "verdict", "payers"]
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": periods.height,
+            "jobs_left_out": trace.jobs_left_out,
+            "random_orders": str(cloud),
+            "whole_period": table(
+                periods.filter(pl.col("verdict").is_not_null()).select(shown).sort("average_bounded_slowdown")
+            ),
+            "usage": plot(policy_plots.usage_over_time(usage, trace.cluster_procs, trace.has_calendar)),
+        }
+    )
+
+
+CHECKS = [
+    row_check(
+        replay_evaluation, "checks.never_oversubscribes", "no replayed schedule uses more processors than there are"
+    ),
+    row_check(replay_evaluation, "checks.no_start_before_submission", "no replayed job starts before it was submitted"),
+]

@@ -1,0 +1,1 @@
+"""How one replay of a log is made: its settings, way, run and rows."""

@@ -1,1 +1,0 @@
-"""Group `vasp`: VASP runs and their remaining times."""

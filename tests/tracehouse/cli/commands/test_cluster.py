@@ -1,0 +1,372 @@
+"""Tests of tracehouse/cli/commands: cluster, cluster_rules, collect, metrics, publish, remove, warehouse."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from assets.report.index import write_index
+from pipelines.running import has_partition
+from tests.assets.replay.limits.test_identified import hidden_trace
+from tests.assets.sharing.exposition import read_exposition
+from tests.pipelines.command_line import GOOD, fail, load_source, succeed, use_home
+from tests.pipelines.command_line import call as call_command
+from tests.pipelines.command_line import call as call_of_remove
+from tests.tiny import swf_line, warehouse_of
+from tests.tracehouse.text.test_text import RESULT
+from tests.traces.slurm.configuration.slurm_configurations import written
+from tracehouse.cli.commands.cluster import cluster, contradictions_text
+from tracehouse.cli.commands.collect import collect
+from tracehouse.cli.main import main
+from tracehouse.identifying.log_rules import AdoptedRules, IdentifiedLog
+from traces.cluster.checking import Contradiction
+from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
+from traces.cluster.notes import DescribedCluster
+from traces.cluster.toml_writing import cluster_toml
+from traces.collector.archive import collector_script
+from warehouse import Warehouse
+
+# cluster_rules: `tracehouse cluster identify` and `adopt`: what they are given, and what comes next.
+
+
+def test_identify_prints_draws_and_names_the_next_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assets.common.trace.logged_facts", lambda rows, believed: {})
+    given: list[object] = []
+
+    def identify_cluster(*words: object) -> IdentifiedLog:
+        given.append(words)
+        return IdentifiedLog(hidden_trace(400), replace(RESULT, declared=()), tmp_path / "found.toml")
+
+    monkeypatch.setattr("tracehouse.identifying.log_rules.identify_cluster", identify_cluster)
+    picture = tmp_path / "rules.png"
+    result = CliRunner().invoke(cluster, ["identify", "mine", "--budget", "50", "--picture", str(picture)])
+    assert result.exit_code == 0, result.output
+    assert given == [("mine", None, 50)] and picture.stat().st_size > 1000
+    assert "Each user has at most 10 running jobs" in result.output
+    assert "tracehouse cluster adopt mine" in result.output
+    as_json = CliRunner().invoke(cluster, ["identify", "mine", "--json"])
+    assert json.loads(as_json.stdout)["replays"] == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "named", "said"),
+    [
+        (["mine"], True, "tracehouse replay mine --cluster mine"),
+        (["mine"], False, 'cluster = "mine"'),
+        (["mine", "--revoke"], True, "no found rules any more"),
+    ],
+)
+def test_adopt(words: list[str], named: bool, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    adopted = AdoptedRules(Path("clusters/mine.toml"), 3, named)
+    monkeypatch.setattr("tracehouse.identifying.log_rules.adopt_rules", lambda source, revoke: adopted)
+    result = CliRunner().invoke(cluster, ["adopt", *words])
+    assert result.exit_code == 0 and said in result.output
+
+
+# cluster: `tracehouse cluster import` lists what became of each key, and `show` prints what the file has.
+
+
+def test_import_and_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    site = tmp_path / "site"
+    site.mkdir()
+    written(site)
+    runner = CliRunner()
+    assert runner.invoke(cluster, ["show"]).output == "no clusters yet\n"
+    done = runner.invoke(cluster, ["import", str(site), "--name", "mine"])
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith(
+        f"wrote {tmp_path / 'clusters' / 'mine.toml'}\n7 nodes with 192 CPUs and 4 GPUs, 3 partitions"
+    )
+    assert "slurm.conf:15: ColourOfJobs=blue: no table of ours has this key" in done.output
+    assert (
+        "slurm.conf:14: Prolog=/etc/slurm/prolog.sh: a job would start later by the time of this program" in done.output
+    )
+    shown = runner.invoke(cluster, ["show", "mine"])
+    assert shown.exit_code == 0 and "n[01-04]" in shown.output and "ColourOfJobs" in shown.output
+    described = json.loads(runner.invoke(cluster, ["show", "mine", "--json"]).output)
+    assert described["description"]["nodes"][0]["name"] == "n01"
+    again = runner.invoke(cluster, ["import", str(site), "--name", "mine"])
+    assert again.exit_code == 1 and "give --replace to write it again" in again.output
+    assert json.loads(runner.invoke(cluster, ["show", "--json"]).output) == ["mine"]
+
+
+# cluster_checks: `tracehouse cluster check` and `diff` print what the functions find, tests/traces/cluster has each
+# kind.
+
+OLD = ClusterDescription("old", (Node("n1", 8), Node("n2", 8)), (Partition("cpu"),), scheduler=SchedulerSettings("pbs"))
+NEW = replace(
+    OLD, name="new", nodes=(Node("n1", 8, 64000), Node("n2", 8, 64000)), partitions=(Partition("cpu", tier=7),)
+)
+
+
+@pytest.fixture
+def clusters_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    (tmp_path / "clusters").mkdir()
+    for each in (OLD, NEW):
+        (tmp_path / "clusters" / f"{each.name}.toml").write_text(cluster_toml(DescribedCluster(each, ())))
+    return tmp_path
+
+
+def call(*words: str) -> str:
+    result = CliRunner().invoke(cluster, words)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_diff_lists_what_changed(clusters_at_home: Path) -> None:
+    assert call("diff", "old", "new").splitlines() == [
+        "~ node n[1-2]: memory_mib: 0 -> 64000",
+        "~ partition cpu: tier: 1 -> 7",
+    ]
+    assert json.loads(call("diff", "old", "new", "--json"))[1] == {
+        "place": "partition cpu: tier",
+        "before": "1",
+        "after": "7",
+    }
+    assert call("diff", "old", "old") == "old and old are the same\n"
+    assert "unknown cluster 'none'" in CliRunner().invoke(cluster, ["diff", "old", "none"]).output
+
+
+def test_check_holds_a_source_against_a_cluster(clusters_at_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "; UnixStartTime: 1767225600\n; MaxProcs: 32\n" + swf_line(1, 0, 0, 3600, 32, 7200)
+    warehouse = warehouse_of(clusters_at_home, lines)
+    monkeypatch.setattr("assets.common.storage.open_warehouse", lambda *_: warehouse)
+    (clusters_at_home / "sources.toml").write_text(
+        f'[sources.mine]\nformat = "swf"\npath = "{clusters_at_home}/mine.swf"\n'
+    )
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", str(clusters_at_home / "sources.toml"))
+    with warehouse.write() as connection:
+        connection.execute("UPDATE core.jobs SET queue = 'cpu', user_name = NULL, account = NULL")
+    text = call("check", "old", "mine")
+    assert "cluster old and the log of mine contradict each other in 2 points" in text
+    assert "jobs of cpu ask for up to 32 processors, and it gives at most 16 (job 1)" in " ".join(text.split())
+    kinds = [each["kind"] for each in json.loads(call("check", "old", "mine", "--json"))]
+    assert kinds == ["too many processors", "too small"]
+
+
+def test_long_lists_are_cut() -> None:
+    many = tuple(Contradiction("unknown user", f"u{k}", 1, "7", f"the log has user u{k}") for k in range(12))
+    text = contradictions_text("old", "mine", many, None)
+    assert text.splitlines()[-1] == "  and 2 more (--json has all)" and "u9" in text and "u10" not in text
+    assert contradictions_text("old", "mine", (), None) == "cluster old and the log of mine agree"
+
+
+# collect: The script that the command prints is the one that tests/traces/collector runs.
+
+
+def test_the_script_is_printed_as_it_is() -> None:
+    result = CliRunner().invoke(collect)
+    assert result.exit_code == 0
+    assert result.output == collector_script() and result.output.startswith("#!/bin/sh\n")
+
+
+# metrics: `tracehouse metrics`: what it prints and writes.
+
+
+def test_figures_are_printed_or_written_whole(loaded: tuple[Path, str], tmp_path: Path) -> None:
+    text = succeed("metrics")
+    samples = read_exposition(text)
+    assert samples["tracehouse_jobs", frozenset({("source", "mine")})] == 5
+    assert samples["tracehouse_rejected_lines", frozenset({("source", "mine")})] == 5
+    assert succeed("metrics", "mine", "mine", "--out", tmp_path / "t.prom") == ""
+    assert (tmp_path / "t.prom").read_text() == text
+    assert [path.name for path in tmp_path.iterdir()] == ["t.prom"]  # no file that a collector could read half
+    assert "'other' is not in the warehouse yet" in fail("metrics", "other")
+
+
+# publish: `tracehouse publish`: where it writes, and what it refuses.
+
+
+def test_it_says_what_it_wrote_and_refuses_tracehouses_own_folder(loaded: tuple[Path, str], tmp_path: Path) -> None:
+    done = call_command("publish", tmp_path / "readers.duckdb")
+    assert done.exit_code == 0 and done.stderr == f"wrote {tmp_path / 'readers.duckdb'}\n"
+    own = loaded[0].parent / "warehouse" / "data" / "readers.duckdb"
+    assert "keeps its own files" in fail("publish", own)
+
+
+# warehouse: `tracehouse warehouse`, on files.
+
+
+def test_a_file_is_copied_into_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_home(monkeypatch, tmp_path)
+    source, target = tmp_path / "x.duckdb", tmp_path / "y" / "y.duckdb"
+    with Warehouse(source).write() as connection:
+        connection.execute("INSERT INTO core.capacity VALUES ('a', DATE '2026-01-01', 4, 2.5, 0, 3)")
+    done = call_command("warehouse", "copy", source, target)
+    assert done.exit_code == 0, done.stderr
+    assert "copied 1 rows and 0 model files" in done.stdout and "core.capacity" in done.stdout
+    again = call_command("warehouse", "copy", source, target)
+    assert again.exit_code == 1 and "is not empty" in again.stderr and "--replace" in again.stderr
+
+
+def test_a_file_is_not_tidied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_home(monkeypatch, tmp_path)
+    done = call_command("warehouse", "tidy")
+    assert done.exit_code == 1 and "a file needs no tidying" in done.stderr
+
+
+# remove: `tracehouse remove`, and what an ingest that fails leaves behind.
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home; the second catalogue is in it."""
+    use_home(monkeypatch, tmp_path / "home")
+    return tmp_path / "home"
+
+
+def rows(query: str) -> list[dict[str, Any]]:
+    return json.loads(succeed("sql", query, "--format", "json"))
+
+
+def catalogue_names() -> list[str]:
+    return [row["name"] for row in json.loads(succeed("sources", "--json"))]
+
+
+def test_a_source_goes_with_everything_but_its_log(home: Path, tmp_path: Path) -> None:
+    log = tmp_path / "mine.swf"
+    log.write_text("; MaxProcs: 8\n" + "".join(GOOD.format(n=n) for n in range(1, 4)))
+    other = tmp_path / "other.swf"
+    other.write_text("; MaxProcs: 8\n" + GOOD.format(n=1))
+    succeed("ingest", log)
+    succeed("ingest", other)
+    report, weights = home / "warehouse/data/reports/mine.html", home / "warehouse/data/models/mine/x.json"
+    for path in (report, weights):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("written by tracehouse")
+    index = write_index(datetime.now(UTC))
+    assert '<a href="mine.html">' in index.read_text()
+    question = CliRunner().invoke(main, ["remove", "mine"], input="n\n")
+    assert question.exit_code != 0 and "Remove mine?" in question.output and report.exists()
+    assert rows("SELECT count(*)::INT AS n FROM core.jobs WHERE source = 'mine'") == [{"n": 3}]
+    assert "removed mine" in call_of_remove("remove", "mine", "--yes").stderr
+    assert "mine" not in catalogue_names() and "other" in catalogue_names()
+    assert not has_partition("mine") and has_partition("other")
+    assert "There is no report yet." in index.read_text()
+    assert not report.exists() and not weights.parent.exists() and log.exists()
+    for table in (
+        "core.jobs",
+        "core.sources",
+        "raw.log_files",
+        "raw.swf_jobs",
+        "marts.trace_health",
+        "core.changed_files",
+    ):
+        assert rows(f"SELECT DISTINCT source FROM {table}") in ([{"source": "other"}], []), table
+    assert "unknown source 'mine'" in fail("remove", "mine", "--yes")
+
+
+def test_the_history_stays_until_it_is_asked_for(home: Path, tmp_path: Path) -> None:
+    from assets.common.storage import open_warehouse
+
+    log = tmp_path / "mine.swf"
+    log.write_text("; MaxProcs: 8\n" + GOOD.format(n=1))
+    load_source(log)
+    with open_warehouse().write() as connection:
+        names = [name for (name, *_) in connection.execute("DESCRIBE policies.policy_events").fetchall()]
+        defaults = {"source": "'mine'"}
+        for name, kind, *_ in connection.execute("DESCRIBE policies.policy_events").fetchall():
+            defaults.setdefault(
+                name,
+                {"VARCHAR": "'x'", "BOOLEAN": "true"}.get(kind, "0") if kind != "TIMESTAMP" else "now()::TIMESTAMP",
+            )
+        connection.execute(f"INSERT INTO policies.policy_events SELECT {', '.join(defaults[name] for name in names)}")
+    weights = home / "warehouse/data/models/mine/policy-x.json"
+    weights.parent.mkdir(parents=True)
+    weights.write_text("{}")
+    assert "kept      1 rows of its history" in call_of_remove("remove", "mine", "--yes").stderr
+    assert rows("SELECT source FROM policies.policy_events") == [{"source": "mine"}] and weights.exists()
+    call_of_remove("remove", "mine", "--yes", "--with-history")
+    assert rows("SELECT source FROM policies.policy_events") == [] and not weights.exists()
+
+
+def test_jobs_of_files_that_are_gone_go_alone(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for n in range(1, 4):
+        (folder / f"{n}.swf").write_text("; MaxProcs: 8\n" + GOOD.format(n=n))
+    succeed("ingest", folder)
+    assert "all files that mine was read from are there" in call_of_remove("remove", "mine", "--gone").stderr
+    (folder / "2.swf").unlink()
+    succeed("ingest", folder)
+    assert rows("SELECT count(*)::INT AS n FROM core.jobs") == [{"n": 3}]
+    printed = call_of_remove("remove", "mine", "--gone", "--yes").stderr
+    assert "1 jobs of 2.swf" in printed and "removed 1 jobs of 1 files" in printed
+    assert rows("SELECT job_id FROM core.jobs ORDER BY 1") == [{"job_id": "1"}, {"job_id": "3"}]
+    assert "exclude each other" in fail("remove", "mine", "--gone", "--with-history")
+
+
+def test_a_first_ingest_that_fails_leaves_nothing(home: Path, tmp_path: Path) -> None:
+    """Before, a partition with red assets was left for ever."""
+    log = tmp_path / "mine.swf"
+    log.write_text("; MaxProcs: 8\n" + GOOD.format(n=1))
+    fail("ingest", log, "--format", "pbs")
+    assert "mine" not in catalogue_names() and not has_partition("mine")
+    assert rows("FROM raw.log_files") == rows("FROM core.changed_files") == []
+    succeed("ingest", log)
+    assert has_partition("mine")
+    fail("ingest", log, "--format", "pbs")  # it was there before
+    assert "mine" in catalogue_names() and has_partition("mine")
+    assert rows("SELECT count(*)::INT AS n FROM core.jobs") == [{"n": 1}]
+
+
+def test_a_replacement_that_fails_leaves_what_there_was(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for n in range(1, 3):
+        (folder / f"{n}.swf").write_text("; MaxProcs: 8\n" + GOOD.format(n=n))
+    succeed("ingest", folder)
+    (folder / "1.swf").unlink()
+    other = tmp_path / "other.swf"
+    other.write_text("; MaxProcs: 8\n1 2 3\n")
+    fail("ingest", other, "--name", "mine", "--replace")
+    assert rows("SELECT count(*)::INT AS n FROM core.jobs") == [{"n": 2}]
+    other.write_text("; MaxProcs: 8\n" + swf_line(7, 0, 0, 10, 2))
+    succeed("ingest", other, "--name", "mine", "--replace")
+    assert rows("SELECT job_id FROM core.jobs") == [{"job_id": "7"}]
+
+
+def test_a_replacement_that_fails_after_its_rows_were_written_keeps_its_entry(home: Path, tmp_path: Path) -> None:
+    """Before, the catalogue had the former log again, and the next run mixed the jobs of both."""
+    former, other = tmp_path / "former.swf", tmp_path / "other.swf"
+    former.write_text("; MaxProcs: 8\n" + "".join(GOOD.format(n=n) for n in range(1, 4)))
+    other.write_text(swf_line(7, 0, 0, 0, -1))  # it does not tell the size of the cluster
+    succeed("ingest", former, "--name", "mine")
+    result = call_of_remove("ingest", other, "--name", "mine", "--replace")
+    assert result.exit_code != 0 and "needs `procs`" in result.stderr
+    assert "what mine had before is forgotten already, so its new entry stays in the catalogue" in result.stderr
+    assert f'path = "{other}"' in (home / "sources.toml").read_text()
+    succeed("ingest", other, "--name", "mine", "--procs", "8")
+    assert rows("SELECT job_id FROM core.jobs") == [{"job_id": "7"}]
+
+
+def test_a_name_that_is_in_the_warehouse_alone_is_not_taken_silently(home: Path, tmp_path: Path) -> None:
+    log, other = tmp_path / "mine.swf", tmp_path / "other.swf"
+    log.write_text("; MaxProcs: 8\n" + GOOD.format(n=1))
+    other.write_text("; MaxProcs: 8\n" + GOOD.format(n=2))
+    succeed("ingest", log)
+    (home / "sources.toml").write_text("")
+    assert "the warehouse has its jobs, from mine.swf, and no such file is" in fail("ingest", other, "--name", "mine")
+    succeed("ingest", log)
+    (home / "sources.toml").write_text("")
+    succeed("ingest", other, "--name", "mine", "--replace")
+    assert rows("SELECT job_id FROM core.jobs") == [{"job_id": "2"}]
+
+
+def test_a_source_of_the_project_or_the_inbox_is_declared_elsewhere(home: Path) -> None:
+    inbox = home / "inbox"
+    inbox.mkdir()
+    (inbox / "found.swf").write_text("; MaxProcs: 8\n" + GOOD.format(n=1))
+    succeed("run", "found", "--job", "ingest")
+    assert "is in the inbox: take it out" in call_of_remove("remove", "found", "--yes").stderr
+    assert (inbox / "found.swf").exists()
+    printed = call_of_remove("remove", "birch", "--yes").stderr
+    assert "sources.toml" in printed and "take it out there" in printed

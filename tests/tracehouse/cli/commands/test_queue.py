@@ -1,0 +1,153 @@
+"""`tracehouse queue`, as its users meet it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from assets.common.storage import open_warehouse
+from assets.predictions.waits import load_wait_source
+from assets.replay.scenarios.base_scheduler import BaseScheduler
+from models.judging.machine import Machine
+from tests.conftest import Home
+from tests.pipelines.command_line import fail, succeed
+from tests.tiny import SOURCE
+from tracehouse.cli.commands.queue import _shortener
+from tracehouse.cli.main import main
+
+NOW = 1_781_450_000
+
+
+def job(job_id: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "job_id": job_id, "job_state": ["PENDING"], "state_reason": "Priority", "user_name": "8", "partition": "batch", "cpus": 4,
+        "time_limit": 60, "submit_time": NOW - 3600 + job_id, "start_time": 0,
+    } | fields  # fmt: skip
+
+
+def write(folder: Path, *jobs: Any) -> Path:
+    path = folder / "queue.json"
+    path.write_text(json.dumps({"last_update": NOW, "jobs": jobs}))
+    return path
+
+
+@pytest.fixture
+def queue_file(tmp_path: Path) -> Path:
+    running = job(1, job_state=["RUNNING"], cpus=60, start_time=NOW - 600)
+    return write(
+        tmp_path,
+        running,
+        job(2, cpus=64),
+        job(3, time_limit=30),
+        job(4, hold=True),
+        job(5, cpus=100_000),
+        job(6, cpus=0),
+    )
+
+
+@pytest.fixture(autouse=True)
+def _home(finished: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TRACEHOUSE_HOME", "TRACEHOUSE_SOURCES"):
+        monkeypatch.setenv(name, finished.environment()[name])
+
+
+def test_every_waiting_job_gets_a_start_or_a_reason(queue_file: Path, tmp_path: Path) -> None:
+    arguments = (
+        "queue",
+        SOURCE,
+        queue_file,
+        "--samples",
+        "20",
+        "--policy",
+        "SJF",
+        "--format",
+        "json",
+        "--out",
+        tmp_path / "o.json",
+    )
+    succeed(*arguments)
+    answer = json.loads((tmp_path / "o.json").read_text())
+    rows = {row["job"]: row for row in answer["jobs"]}
+    assert list(rows) == ["2", "3", "5", "4"]
+    assert rows["4"]["not_predicted"] == "held" and rows["5"]["not_predicted"].startswith("wider than the cluster of ")
+    for name in ("2", "3"):
+        row = rows[name]
+        assert 0 <= row["start_p10_s"] <= row["start_p50_s"] <= row["start_p90_s"] and row["waited_s"] == 3600 - int(
+            name
+        )
+        assert row["change_s"] == row["rival_start_p50_s"] - row["start_p50_s"]
+    assert (
+        rows["3"]["start_p50_s"] <= 1 < rows["2"]["start_p50_s"]
+    )  # beside the running job there is room for 4, not for 64
+    assert "6 jobs read: 1 running, 3 waiting, 1 held, 1 left out for a fault" in answer["lines"][0]
+    assert "job 6: expected a number of processors above 0" in answer["lines"][1]
+    assert any(line.startswith("under SJF with backfilling") for line in answer["lines"])
+    first = (tmp_path / "o.json").read_text()
+    succeed(*arguments)
+    assert (tmp_path / "o.json").read_text() == first
+
+
+def test_the_table_and_csv(queue_file: Path, tmp_path: Path) -> None:
+    text = succeed("queue", SOURCE, queue_file, "--samples", "10")
+    assert "80 % interval" in text and "change" not in text and "nobody comes later" in text
+    succeed("queue", SOURCE, queue_file, "--samples", "10", "--format", "csv", "--out", tmp_path / "o.csv")
+    assert pl.read_csv(tmp_path / "o.csv").columns[:4] == ["job", "user", "queue", "procs"]
+
+
+def test_standard_input_and_a_command_of_the_catalogue(
+    finished: Home, queue_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = CliRunner().invoke(main, ["queue", SOURCE, "-", "--samples", "10"], input=queue_file.read_text())
+    assert told.exit_code == 0 and "6 jobs read" in told.output
+    assert 'set queue_command = "squeue --json"' in fail("queue", SOURCE)
+    code = f"print(open({str(queue_file)!r}).read())"
+    catalogue = tmp_path / "sources.toml"
+    command = shlex.join([sys.executable, "-c", code])
+    catalogue.write_text(
+        (finished.folder / "sources.toml")
+        .read_text()
+        .replace("procs = 64", f"procs = 64\nqueue_command = {json.dumps(command)}", 1)
+    )
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", str(catalogue))
+    assert "6 jobs read" in succeed("queue", SOURCE, "--samples", "10")
+
+
+def test_what_is_no_queue(tmp_path: Path) -> None:
+    assert "no-such.json: no such file" in fail("queue", SOURCE, tmp_path / "no-such.json")
+    (tmp_path / "q.json").write_text("[]")
+    assert "q.json: expected the JSON that `squeue --json`" in fail("queue", SOURCE, tmp_path / "q.json")
+
+
+def test_nobody_waits(tmp_path: Path) -> None:
+    assert "no job waits for processors" in succeed("queue", SOURCE, write(tmp_path, job(1, hold=True)))
+
+
+def test_a_past_queue_reads_back_as_it_was(finished: Home) -> None:
+    from studies.predicting.queue_snapshot import queue_moments, scored
+
+    log = load_wait_source(open_warehouse(), SOURCE)
+    moments = queue_moments(log.history, 2)
+    assert moments and all(0 <= row[0] <= 1 and row[4] >= 0 for row in scored(log, moments[0], "FCFS", "easy"))
+
+
+def test_times_of_different_years_have_their_year() -> None:
+    rows = pl.DataFrame({"start_p10": ["Sun 2026-11-01 06:00"], "start_p50": ["Sun 2026-11-01 07:00"]})
+    assert _shortener(rows)(rows["start_p10"]) == ["11-01 06:00"]
+    later = rows.with_columns(start_p90=pl.lit("Fri 2027-01-01 06:00"))
+    assert _shortener(later)(later["start_p90"]) == ["2027-01-01 06:00"]
+    seconds = pl.DataFrame({"start_p50": ["second 5", None]})
+    assert _shortener(seconds)(seconds["start_p50"]) == ["second 5", ""]
+
+
+def test_queues_that_own_processors_are_named(queue_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = BaseScheduler("SAF", "easy", "it fits", Machine(64, partitions=(("batch", 8),)))
+    monkeypatch.setattr("tracehouse.queue.base_scheduler", lambda *_: fitted)
+    said = succeed("queue", SOURCE, queue_file, "--samples", "10")
+    assert "by the log, queues own processors (batch=8): these replays let all jobs share all of them" in said

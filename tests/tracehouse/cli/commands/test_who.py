@@ -1,0 +1,112 @@
+"""Tests of tracehouse/cli/commands: periods, who, why."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tracehouse
+from assets.operations.two_periods import compare_periods
+from assets.operations.waits_and_waste import waits_and_waste
+from tests.assets.replay.own.homes import own_home
+from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
+from tests.pipelines.command_line import fail, load_source, succeed
+from tests.tiny import busy_log, warehouse_of
+from tracehouse.cli.commands.periods import GROUP_KINDS, periods_text
+from tracehouse.cli.commands.who import GROUPINGS, who_text
+
+# periods: `tracehouse periods`.
+
+
+@pytest.mark.parametrize("width", [80, None])
+def test_what_is_printed(tmp_path: Path, width: int | None) -> None:
+    warehouse = warehouse_of(tmp_path, busy_log(400))
+    result = compare_periods(warehouse, "mine", "2026-01-15..2026-01-25")
+    text = periods_text("mine", result, GROUP_KINDS, 3, width)
+    first, *_ = lines = text.splitlines()
+    after, before = (result.whole["mean_wait_h"][k] for k in (1, 0))
+    assert first.startswith(f"mine: the mean wait is {after:,.1f} h, {abs(after - before):,.1f} h")
+    assert any(line.startswith("waits differ most from 2026-01-") for line in lines)
+    assert any(line.startswith("work submitted, of the cluster") for line in lines)
+    assert "by user: what adds most to the change of" in text and "by queue" not in text, "the log has one queue"
+    assert "more (--top)" in text
+    assert width is None or max(map(len, lines)) <= width
+
+
+def test_groups_as_csv_and_what_is_refused(log: Path, tmp_path: Path) -> None:
+    load_source(log)
+    rows = pl.read_csv(io.StringIO(succeed("periods", "busy", "2026-01-15..2026-01-25", "--csv")))
+    assert set(rows["kind"]) == set(GROUP_KINDS) and rows.width == 7
+    assert "by user" not in succeed("periods", "busy", "2026-01-15..2026-01-25", "--by", "size")
+    assert "unknown period 'yesterday'" in fail("periods", "busy", "yesterday")
+    assert "did you mean 'busy'" in fail("periods", "bus")
+
+
+# who: `tracehouse who`.
+
+SACCT = """\
+JobID|User|Account|Partition|Submit|Start|End|State|NCPUS|Timelimit|JobName
+1|alice|physics|main|2026-01-01T00:00:00|2026-01-01T01:00:00|2026-01-01T03:00:00|COMPLETED|4|04:00:00|n
+2|bob|biology|main|2026-01-01T00:00:00|2026-01-01T03:00:00|2026-01-01T04:00:00|FAILED|4|04:00:00|n
+"""
+
+
+@pytest.mark.parametrize("width", [80, None])
+def test_what_is_printed_of_who(tmp_path: Path, width: int | None) -> None:
+    result = waits_and_waste(warehouse_of(tmp_path, busy_log(400)), "mine")
+    lines = who_text("mine", result, (), 3, width).splitlines()
+    assert lines[0].startswith("mine: 400 jobs used ")
+    assert [line.split()[0] for line in lines[1:4]] == ["waits", "lost", "unused"]
+    titles = [line for line in lines if " by user, " in line]
+    assert titles == ["waits by user, most waiting first", "requested and not used by user, most first"], (
+        "nothing was lost"
+    )
+    first = result.groups("user", "waited_h").row(0, named=True)
+    assert lines[lines.index(titles[0]) + 2].split()[:3] == [
+        first["value"], f"{first['known_waits']:,}", f"{first['mean_wait_h']:,.1f}",
+    ]  # fmt: skip
+    assert "the log has no accounts" in lines and not any("queue" in line for line in lines)
+    assert width is None or max(map(len, lines)) <= width
+
+
+def test_all_groups_as_csv_and_from_python(catalogue: Path, tmp_path: Path) -> None:
+    (tmp_path / "two.psv").write_text(SACCT)
+    succeed("ingest", tmp_path / "two.psv", "--name", "two", "--time-zone", "UTC")
+    rows = pl.read_csv(io.StringIO(succeed("who", "two", "--csv")))
+    assert set(rows["kind"]) == {"all", *GROUPINGS}
+    assert rows.filter(kind="all")["lost_core_hours"].to_list() == [4.0]
+    by_user = tracehouse.who("two", by="user")
+    assert by_user["lost_core_hours"].to_list() == [0.0, 4.0] and by_user["mean_wait_h"].to_list() == [1.0, 3.0]
+    printed = succeed("who", "two", "--by", "account", "--by", "user")
+    assert "core-hours lost by account" in printed and "lost    33.3 % of the core-hours: failed 33.3 %" in printed
+    for name in ("alice", "bob", "physics", "biology"):
+        assert name not in printed + rows.write_csv(), "names are pseudonyms"
+    with pytest.raises(ValueError, match="by 'colour': expected one of user, account, queue"):
+        tracehouse.who("two", by="colour")
+    assert "unknown period 'yesterday'" in fail("who", "two", "--period", "yesterday")
+
+
+# why: `tracehouse why`.
+
+
+def test_what_why_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    lines = succeed("why", "mine").splitlines()
+    assert lines[0] == "mine: 3 jobs waited 0 h in all, 0.0 h on average" and "cluster two" in lines[1]
+    assert any(line.startswith("memory is missing") and line.endswith("2") for line in lines)
+    assert "by user, most waiting first" in lines
+    job = succeed("why", "mine", "3").splitlines()
+    assert job[0].startswith("job 3 of user user-") and "submitted Mon 2024-01-01 00:00 (UTC), started " in job[0]
+    assert any(line.startswith("longest behind job 2 of user ") for line in job)
+    table = pl.read_csv(io.StringIO(succeed("why", "mine", "--csv", "--queue", "main")))
+    assert table["wait_s"].to_list() == [0, 95, 190] == tracehouse.why("mine")["wait_s"].to_list()
+
+
+def test_what_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    assert "no job '9'" in fail("why", "mine", "9")
+    assert "most are of user-" in fail("why", "mine", "--user", "bob")
+    assert "no such job of 'mine' was submitted" in fail("why", "mine", "--period", "2023-01")

@@ -1,0 +1,1 @@
+"""The commands: `tracehouse NAME` is in `NAME.py`."""

@@ -1,0 +1,53 @@
+"""The command `tracehouse compare`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from assets.common.storage import open_warehouse
+from assets.replay.running.scored_part import PartOptions
+from tracehouse.cli.commands.replay import say_grade
+from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.parameters.settings import part_options, take_part
+from tracehouse.cli.parameters.sources import complete_sources
+from tracehouse.text.replay_text import compare_text, placements_text
+from tracehouse.text.tables import terminal_width
+from traces.catalogue.catalogue import load_catalogue
+
+
+@click.command()
+@click.argument("source", shell_complete=complete_sources)
+@click.argument("run_a")
+@click.argument("run_b")
+@part_options()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@plain_errors
+def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -> None:
+    """Compare two saved runs of a source over the same jobs: is B worth adopting where A runs?
+
+    The verdict is on the later half of the jobs of a whole trace. B dominates if bounded slowdown and mean wait fall and no group
+    pays. It trades if a group pays, and harms if that is more than twofold. Intervals of 95 % are of the ratio in the typical of
+    16 blocks of jobs. Every metric over all jobs follows, and B minus A job by job.
+
+    Two saved placements, which are replays on nodes, are compared by hop cost and wait.
+    """
+    from assets.replay.compare import compare_runs, saved_runs
+    from assets.replay.compare_placements import compare_placements, saved_placements
+
+    part = PartOptions(**take_part(others))
+    warehouse, name = open_warehouse(), load_catalogue().source(source).name
+    if {run_a, run_b} <= set(saved_placements(warehouse, name)) - set(saved_runs(warehouse, name)):
+        if not part.is_all:
+            raise click.ClickException(
+                "placements are compared as a whole: leave --period, --from, --to, --queue, --user, --account out"
+            )
+        placements = compare_placements(warehouse, name, run_a, run_b)
+        click.echo(json.dumps(placements) if as_json else placements_text(placements, terminal_width()))
+        return
+    comparison = compare_runs(warehouse, name, run_a, run_b, part)
+    click.echo(json.dumps(comparison) if as_json else compare_text(comparison, terminal_width()))
+    if not as_json:
+        say_grade(name)

@@ -1,0 +1,66 @@
+"""The command `tracehouse ingest`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tracehouse.cli.errors import plain_errors
+from tracehouse.ingesting import OUTCOMES
+from tracehouse.ingesting import ingest as ingest_log
+from traces.catalogue.sources import FORMATS, LARGEST_CLUSTER
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--format", "log_format", type=click.Choice(FORMATS), help="Format of the log. Default: it is guessed.")
+@click.option("--name", help="Name of the source. Default: the file's name.")
+@click.option(
+    "--procs", type=click.IntRange(1, LARGEST_CLUSTER), help="Processors of the cluster. Default: from the log."
+)
+@click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin". Default: the catalogue\'s.')
+@click.option(
+    "--columns", help="Columns of a Slurm log without a header line, in order, such as JobID,User,Submit,Start,End."
+)
+@click.option(
+    "--keep-names",
+    is_flag=True,
+    help="Keep users, groups, accounts, projects and job names as they are, instead of pseudonyms.",
+)
+@click.option("--replace", is_flag=True, help="Forget the jobs of another log that has this name.")
+@click.option("--new-key", is_flag=True, help="Take a new key of pseudonyms, because that of the warehouse is lost.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@plain_errors
+def ingest(path: Path, name: str | None, as_json: bool, **settings: Any) -> None:
+    """Add a log (a file, or a folder of files) as a source and load it. Running it again reads what is new.
+
+    Of an archive of `tracehouse collect`, the configuration becomes the source's cluster.
+
+    Names in PBS and Slurm logs become pseudonyms. `tracehouse pseudonym` prints the pseudonym of a name.
+    """
+    from tracehouse.replaying import warn_of_peak
+
+    summary = ingest_log(path, name, **settings)
+    if as_json:
+        click.echo(json.dumps(summary))
+        return
+    click.echo(_ingest_text(summary))
+    warn_of_peak(summary["cluster_procs"], summary["cluster_procs_from"])
+    click.echo(f"\nNext: tracehouse run {summary['source']}", err=True)
+
+
+def _ingest_text(summary: dict[str, Any]) -> str:
+    lines = [
+        f"source    {summary['source']} ({summary['cluster_procs']} processors, from the {summary['cluster_procs_from']})",
+        f"lines     {summary['lines']:,}",
+        f"accepted  {summary['accepted']:,}",
+    ]
+    lines += [f"          {count:>9,}  no job of its own: {why}" for why, count in summary["repeats_by_reason"].items()]
+    for outcome in OUTCOMES:
+        lines.append(f"{outcome:<9} {summary[outcome]:,}")
+        lines += [f"          {count:>9,}  {reason}" for reason, count in summary[f"{outcome}_by_reason"].items()]
+    lines += summary.get("cluster_lines", [])
+    if summary["unknown_columns"]:
+        lines.append(f"columns that sacct does not have, not read: {', '.join(summary['unknown_columns'])}")
+    return "\n".join(lines)

@@ -1,0 +1,147 @@
+"""The command `tracehouse queue`: when the jobs that wait now will start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from assets.common.writing.outputs import write_output
+from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.parameters.paths import FileToWrite
+from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.text.tables import duration, folded, terminal_width
+from traces.catalogue.catalogue import load_catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from tracehouse.queue import QueueAnswer
+
+
+@click.command()
+@source_argument("A source that is in the warehouse, with a run-time model.")
+@click.argument("file", required=False, metavar="[FILE]")
+@click.option("--policy", "-p", help="Compare with this order of the queue, as in `tracehouse replay`.")
+@click.option("--backfill", "-b", help="Compare with this backfilling, as there.")
+@click.option(
+    "--samples", type=click.IntRange(10, 10_000), default=200, show_default=True, help="Replays of the queue."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the drawn run times.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="Of the jobs.",
+)
+@click.option("--out", type=FileToWrite(), metavar="FILE", help="Write into this file.")
+@click.option("--why", "is_why", is_flag=True, help="What keeps each job now, by the rules of the source's cluster.")
+@plain_errors
+def queue(
+    source: str,
+    file: str | None,
+    policy: str | None,
+    backfill: str | None,
+    samples: int,
+    seed: int,
+    form: str,
+    out: Path | None,
+    is_why: bool,
+) -> None:
+    """When do the jobs that wait now start? Each with an interval, and under another policy.
+
+    FILE is what `squeue --json` (Slurm) or `qstat -f -F json` (PBS) printed, and - is standard input. Without FILE the source's
+    queue_command of the catalogue is run. The queue is replayed many times with run times that the champion predicts. The scheduler is
+    the one that fits the log best where its grade is A or B, else that of the catalogue or the log's header, or FCFS with EASY. Nobody
+    comes later.
+
+    \b
+    squeue --json | tracehouse queue mycluster -
+    tracehouse queue mycluster queue.json --policy SAF
+    tracehouse queue mycluster queue.json --why
+    """
+    from tracehouse.queue import answer_queue, read_snapshot, with_causes
+
+    declared = load_catalogue().source(source)
+    snapshot, read_s = read_snapshot(declared, file)
+    answer = answer_queue(declared.name, snapshot, read_s, (policy, backfill), (samples, seed))
+    if is_why:
+        answer = with_causes(answer, declared.name, snapshot, read_s)
+    text = queue_text(answer, form, None if out else terminal_width())
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_output(out, text.encode())
+    if form != "table":
+        for line in answer.lines:
+            click.echo(line, err=True)
+
+
+def queue_text(answer: QueueAnswer, form: str, width: int | None) -> str:
+    """The answer as a table, or as "csv" or "json" with all columns, in seconds from now. width: of the terminal, None for any."""
+    from tracehouse.cli.commands.sql import table_text
+
+    if form == "csv":
+        return answer.rows.write_csv()
+    if form == "json":
+        return json.dumps({"lines": answer.lines, "jobs": answer.rows.to_dicts()}) + "\n"
+    return "\n".join(folded(line, width) for line in answer.lines) + "\n" + table_text(_shown(answer.rows), width)
+
+
+def _shown(rows: pl.DataFrame) -> pl.DataFrame:
+    """The columns that people read: lengths of time in words."""
+    import polars as pl
+
+    def words(name: str) -> pl.Series:
+        seconds = rows[name].to_list()
+        signs = ["-" if second is not None and second < 0 else "" for second in seconds]
+        texts = [
+            "" if second is None else sign + duration(abs(second)) for sign, second in zip(signs, seconds, strict=True)
+        ]
+        return pl.Series(texts, dtype=pl.Utf8)
+
+    if not rows.height:
+        return rows
+    shown = rows.select("job", "user", "procs").with_columns(words("waited_s").alias("waited"))
+    if "start_p50" in rows.columns:
+        short = _shortener(rows)
+        ends = (short(rows[name]) for name in ("start_p10", "start_p90"))
+        between = [f"{low} to {high}" if low else "" for low, high in zip(*ends, strict=True)]
+        shown = shown.with_columns(pl.Series("starts", short(rows["start_p50"])), pl.Series("80 % interval", between))
+    if "change_s" in rows.columns:
+        rival = pl.Series("under the other", short(rows["rival_start_p50"]))
+        shown = shown.with_columns(rival, words("change_s").alias("change"))
+    if "why" in rows.columns:
+        shown = shown.with_columns(pl.Series("why", _why_words(rows)), rows["reason"].fill_null(""))
+    shown = shown.with_columns(words("requested_s").alias("requested"), rows["queue"].fill_null(""))
+    held = rows["not_predicted"].fill_null("")
+    return shown.with_columns(held) if (held != "").any() else shown
+
+
+def _why_words(rows: pl.DataFrame) -> list[str]:
+    """What keeps each job, with the job that it is behind, or the limit."""
+    words = []
+    for why, job, user, limit in rows.select("why", "behind_job", "behind_user", "limit").iter_rows():
+        owner = f" of {user}" if user else ""
+        words.append(f"{why or ''}{f': job {job}{owner}' if job else ''}{f': {limit}' if limit else ''}")
+    return words
+
+
+def _shortener(rows: pl.DataFrame) -> Callable[[pl.Series], list[str]]:
+    """What leaves the weekday out of local times, and the year, if all of them are of the same. Seconds of a log's own clock stay."""
+    weekday, year = len("Sun "), len("2026-")
+    names = [name for name in ("start_p10", "start_p50", "start_p90", "rival_start_p50") if name in rows.columns]
+    years = {text[weekday : weekday + year] for name in names for text in rows[name].to_list() if text}
+    left_out = weekday + (year if len(years) == 1 else 0)
+
+    def short(times: pl.Series) -> list[str]:
+        texts = ["" if text is None else text for text in times.to_list()]
+        return [text if text.startswith("second") else text[left_out:] for text in texts]
+
+    return short

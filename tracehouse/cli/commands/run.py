@@ -1,0 +1,123 @@
+"""The command `tracehouse run`."""
+
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from assets.common.progress import say_if_slow
+from assets.common.storage import open_warehouse
+from tracehouse.cli.commands.report import PIPE_WIDTH, print_line, print_results
+from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.parameters.names import complete_assets
+from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.jobs import raise_failures
+from tracehouse.text.tables import terminal_width
+from traces.catalogue.catalogue import Catalogue, load_catalogue
+from traces.catalogue.clusters import load_found, rule_counts
+
+JOBS_OF_SOURCES = (
+    *(
+        "ingest",
+        "train",
+        "predict",
+        "evaluate",
+        "replay_runs",
+        "prediction_search",
+        "population",
+        "ddppo",
+        "ddppo_transfer",
+    ),
+    *("experiments", "topology", "everything"),
+)
+"""All but topology are of a source."""
+
+
+@click.command()
+@source_argument("Only this source; repeat for more. Default: all.", several=True)
+@click.option(
+    "--job",
+    type=click.Choice(JOBS_OF_SOURCES),
+    default="everything",
+    show_default=True,
+    help="Part of the pipeline to run.",
+)
+@click.option(
+    "--select",
+    "selections",
+    metavar="ASSETS",
+    multiple=True,
+    shell_complete=complete_assets,
+    help="Only these assets, in Dagster's language: marts/report, +marts/report for all that it needs, group:policies. Repeat for more.",
+)
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.",
+)
+@plain_errors
+def run(names: tuple[str, ...], job: str, selections: tuple[str, ...], config: Path | None) -> None:
+    """Materialize the pipeline, raw log to report, and print what the reports say in short. Without SOURCE: of all sources."""
+    from assets.replay.running.loading import is_loaded
+    from pipelines.running import read_config, run_job
+
+    catalogue = load_catalogue()
+    if selections:
+        run_selection(catalogue, names, selections, config)
+        return
+    if job == "topology":
+        if names:
+            raise ValueError("the job topology generates its jobs and is of no source: leave SOURCE out")
+        raise_failures(run_job(job, [job], read_config(config), partitions=None))
+        return
+    chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
+    new = [] if job != "everything" or config is not None else [name for name in chosen if not is_loaded(name)]
+    failures = _first_looks(catalogue, new)
+    failures |= run_job(job, [name for name in chosen if name not in failures], read_config(config))
+    done = [name for name in chosen if name not in failures]
+    if done and job in ("evaluate", "everything"):
+        print_results(done, new)
+    raise_failures(failures)
+
+
+def _first_looks(catalogue: Catalogue, names: list[str]) -> dict[str, str]:
+    """Reads logs that are new, and prints what they say before anything is trained or replayed. Returns what went wrong by source.
+
+    The rules that a bundled log shows are made part of its cluster at once. Of another log that is for its owner to decide."""
+    from assets.report.render import first_answer
+    from pipelines.running import run_job
+    from tracehouse.identifying.log_rules import adopt_rules, identify_cluster
+
+    failures = run_job("ingest", names) if names else {}
+    for name in (name for name in names if name not in failures):
+        if "site" in catalogue.source(name).generator and load_found(name) is None:
+            with say_if_slow(f"looking for rules of {name} that no file names"):
+                identify_cluster(name)
+            seen = load_found(name)
+            if seen is not None and rule_counts(seen)[1]:
+                adopt_rules(name)
+        click.secho(f"\n{name}", bold=True)
+        for label, text in first_answer(open_warehouse(), name):
+            print_line(label, text, terminal_width() or PIPE_WIDTH)
+        click.echo()
+    return failures
+
+
+def run_selection(
+    catalogue: Catalogue, names: tuple[str, ...], selections: tuple[str, ...], config: Path | None
+) -> None:
+    """Runs assets for sources, or for folders of VASP runs, if that is what they are of. Raises ValueError for a --job beside them."""
+    from pipelines.running import read_config, run_job, select_assets
+
+    if click.get_current_context().get_parameter_source("job") == ParameterSource.COMMANDLINE:
+        raise ValueError("--select and --job exclude each other: leave one of them out")
+    assets = select_assets(selections)
+    if assets.partitions is None and names:
+        raise ValueError(f"{' '.join(selections)}: of no source, leave SOURCE out")
+    if assets.partitions == "vasp":
+        chosen = [catalogue.vasp_source(name).name for name in names] or list(catalogue.vasp)
+    elif assets.partitions == "sources":
+        chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
+    else:
+        chosen = ["selection"]
+    raise_failures(run_job("selection", chosen, read_config(config), assets.partitions, assets.keys))

@@ -1,0 +1,163 @@
+"""The command `tracehouse wait`."""
+
+import json
+from typing import Any
+
+import click
+
+from models.waits.clock import OF_ITS_OWN
+from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.parameters.amounts import DurationType
+from tracehouse.cli.parameters.names import complete_backfilling, complete_policies
+from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.text.tables import duration
+from traces.catalogue.catalogue import load_catalogue
+
+
+@click.command()
+@source_argument("A source that is in the warehouse, with predicted run times.")
+@click.option("--procs", "-n", type=click.IntRange(min=1), help="Processors of the new job.")
+@click.option(
+    "--walltime",
+    "-t",
+    type=DurationType(),
+    metavar="DURATION",
+    help="Requested time of the new job: 4h, 4:00:00, or seconds.",
+)
+@click.option("--user", "-u", help="User who submits it. The same user's waiting and past jobs say much about it.")
+@click.option("--job", "job_id", metavar="ID", help="A job that waits at that time, instead of a new one.")
+@click.option(
+    "--at",
+    "at",
+    metavar="TIME",
+    help="When: local time of the cluster such as '2004-03-01 08:00', or a second of "
+    "the log's own clock. Default: the last submission of a log that still grows, else a busy moment, drawn.",
+)
+@click.option(
+    "--samples", type=click.IntRange(10, 10_000), default=200, show_default=True, help="Replays of the queue."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the drawn run times and moment."
+)
+@click.option(
+    "--policy",
+    "-p",
+    default="FCFS",
+    show_default=True,
+    shell_complete=complete_policies,
+    help="Order of the queue in the replays, as in `tracehouse replay`.",
+)
+@click.option(
+    "--backfill",
+    "-b",
+    default="easy",
+    show_default=True,
+    shell_complete=complete_backfilling,
+    help="Backfilling in the replays, as there.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
+@plain_errors
+def wait(
+    source: str,
+    procs: int | None,
+    walltime: int | None,
+    user: str | None,
+    job_id: str | None,
+    at: str | None,
+    samples: int,
+    seed: int,
+    policy: str,
+    backfill: str,
+    as_json: bool,
+) -> None:
+    """How long would a job wait? The distribution of its start, at a moment of the log.
+
+    The queue of that moment is replayed many times with run times drawn from what was predicted for each job. The answer is
+    corrected by how long past jobs waited that were submitted in like circumstances. Only what was known at that moment
+    is used, so a question can be about any moment of the past. Once the waits of the source are scored (`tracehouse run`), the
+    errors of such answers are printed below that for a new job. Beside them are those of the median of similar jobs and of "every
+    job starts at once".
+
+    \b
+    tracehouse wait hpc2n --procs 16 --walltime 4h --user 17
+    tracehouse wait hpc2n --job 230511 --at "2004-03-01 08:00"
+    """
+    from assets.replay.running.replayers import usual_backfill
+    from models.waits.answers import QueueReplays
+    from tracehouse.predictions import WaitQuestion, answer_wait
+
+    if job_id is not None and (procs is not None or walltime is not None or user is not None):
+        raise ValueError("--job is about a job of the log: leave --procs, --walltime and --user out")
+    if job_id is None and (procs is None or walltime is None):
+        raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
+    question = WaitQuestion(job_id, procs, -1 if walltime is None else walltime, user, at)
+    name = load_catalogue().source(source).name
+    result = answer_wait(name, question, QueueReplays(samples, seed, policy, usual_backfill(backfill)))
+    click.echo(json.dumps(result) if as_json else wait_text(result))
+
+
+def wait_text(answer: dict[str, Any]) -> str:
+    """answer: what `tracehouse wait --json` prints."""
+    asked = (
+        f"job {answer['job']}"
+        if answer["job"] is not None
+        else "a new job" + (f" of {answer['user']}" if answer["user"] else "")
+    )
+    limit = f", {duration(answer['requested_walltime_s'])} requested" if answer["requested_walltime_s"] else ""
+    zone = answer["time_zone"]
+    lines = [
+        f"{answer['source']} at {answer['at']} "
+        + (f"({zone})" if zone else f"of {OF_ITS_OWN}")
+        + (f": {answer['moment']}; --at asks about another" if answer["moment"] else ""),
+        f"  machine  {answer['busy_procs']:,} of {answer['cluster_procs']:,} processors busy, {answer['running_jobs']:,} jobs running, "
+        f"{answer['waiting_jobs']:,} waiting",
+        f"  job      {asked}: {answer['procs']:,} processors{limit}"
+        + (f", has waited {duration(answer['waited_s'])}" if answer["job"] is not None else ""),
+        "",
+        f"  {'chance':>8}  {'waits at most':<14}  starts by" + ("" if zone else f", of {OF_ITS_OWN}"),
+    ]
+    for p in (10, 25, 50, 75, 90):
+        lines.append(f"  {p:>6} %  {duration(answer[f'wait_p{p}_s']):<14}  {answer[f'start_p{p}']}")
+    alone = (
+        f"the replays alone say {duration(answer['replay_p50_s'])} "
+        f"({duration(answer['replay_p10_s'])} to {duration(answer['replay_p90_s'])})"
+    )
+    if answer["told_by"] == "replay":
+        how = (
+            "from the replays alone, which know nothing of the site's priorities: too few jobs like it have started yet"
+        )
+    elif answer["told_by"] == "trees":
+        how = f"from {answer['neighbours']:,} jobs of past queues, by the work ahead in the order of priority; {alone}"
+    elif answer["job"] is not None:
+        how = f"from {answer['neighbours']:,} jobs that had waited as long, of a year; {alone}"
+    else:
+        how = f"from {answer['neighbours']} past jobs submitted in like circumstances; {alone}"
+    lines += [
+        "",
+        f"  8 in 10 such jobs wait {duration(answer['wait_p10_s'])} to {duration(answer['wait_p90_s'])}; {how}.",
+        f"  The predicted mean wait is {duration(answer['wait_mean_s'])}, and half of them wait {duration(answer['wait_p50_s'])} at most.",
+    ]
+    if answer["similar_mean_s"] is not None:
+        lines.append(
+            "  For comparison, recent jobs of its classes of size and request waited "
+            f"{duration(answer['similar_p50_s'])} in the median, {duration(answer['similar_mean_s'])} on average."
+        )
+    return "\n".join(lines + ([] if answer["job"] is not None else _score_lines(answer)))
+
+
+def _score_lines(answer: dict[str, Any]) -> list[str]:
+    """How good such answers were on jobs of the past, beside the rivals. Empty where they are not scored."""
+    scores = {row["predictor"]: row for row in answer["scores"]}
+    shown = {answer["told_by"]: "this answer", "similar_median": "median of similar jobs", "zero": "starts at once"}
+    if not scores.keys() >= shown.keys():
+        return []
+    jobs = scores["zero"]["jobs"]
+    lines = [
+        "",
+        f"  {f'on {jobs:,} jobs of the log':<24}  {'median error':<14}  {'mean error':<14}  in its 80 % interval",
+    ]
+    for predictor, label in shown.items():
+        row = scores[predictor]
+        median, mean = (duration(row[f"{kind}_absolute_error_s"]) for kind in ("median", "mean"))
+        lines.append(f"  {label:<24}  {median:<14}  {mean:<14}  {row['coverage_80']:.0%}")
+    return lines

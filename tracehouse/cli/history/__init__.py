@@ -1,1 +1,0 @@
-"""Commands about what a log says of the past."""

@@ -1,1 +1,0 @@
-"""Commands about what is kept: sources and their logs, exports, backups, removals."""

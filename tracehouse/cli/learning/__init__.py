@@ -1,1 +1,0 @@
-"""Commands that train policies and show what they have learned."""
