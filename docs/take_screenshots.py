@@ -138,7 +138,7 @@ def sensor(camera: Camera) -> None:
 
 
 def report(camera: Camera, path: Path) -> None:
-    """The top of a report, and what would change."""
+    """The top of a report, what would change, and the top on a phone."""
     camera.size(1280, 1250)
     camera.browser.get(path.resolve().as_uri())
     camera.wait_for("the summary", "//h2[text()='Summary']")
@@ -147,6 +147,9 @@ def report(camera: Camera, path: Path) -> None:
     camera.wait_for("the comparison", "//h2[text()='What would change']")
     camera.browser.execute_script("document.getElementById('what-would-change').scrollIntoView()")
     camera.take("report-changes")
+    camera.size(390, 1100, scale=2)
+    camera.browser.execute_script("window.scrollTo(0, 0)")
+    camera.take("report-phone")
     camera.size()
 
 
@@ -169,7 +172,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Screenshots of a running `tracehouse ui`.")
     parser.add_argument("--url", default="http://127.0.0.1:3000", help="address of the UI (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("docs/images"), help="folder of the pictures (%(default)s)")
-    parser.add_argument("--report", type=Path, help="an HTML report, for report.png and report-changes.png")
+    parser.add_argument("--report", type=Path, help="an HTML report, for its three pictures")
     parser.add_argument("--only-report", action="store_true", help="leave out the pictures of the UI")
     parser.add_argument("--source", default="larch", help="source whose metadata is shown (%(default)s)")
     parser.add_argument("--chrome", type=Path, default=Path("/usr/bin/chromium"))
