@@ -147,7 +147,7 @@ def report(camera: Camera, path: Path) -> None:
     camera.wait_for("the comparison", "//h2[text()='What would change']")
     camera.browser.execute_script("document.getElementById('what-would-change').scrollIntoView()")
     camera.take("report-changes")
-    camera.size(390, 1100, scale=2)
+    camera.size(390, 844, scale=2)
     camera.browser.execute_script("window.scrollTo(0, 0)")
     camera.take("report-phone")
     camera.size()

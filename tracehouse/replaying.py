@@ -12,7 +12,7 @@ from assets.common.trace import Trace
 from assets.common.writing.options import options_of, written_settings
 from assets.common.writing.outputs import output_beside
 from assets.replay import plots as replay_plots
-from assets.replay.changes.sizes import AskedProcs, parse_nodes, parse_procs
+from assets.replay.configuring.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replay.compare_placements import saved_placements
 from assets.replay.limits.unhonoured import honoured_rules
 from assets.replay.own.clusters import cluster_of_replay, policy_on, usual_on_cluster

@@ -14,7 +14,7 @@ from assets.common.parts import asset_of_parts
 from assets.common.trace import load_trace
 from assets.core.jobs import jobs
 from assets.replay import plots
-from assets.replay.changes.outages import Outage
+from assets.replay.configuring.outages import Outage
 from assets.replay.own.clusters import own_cluster_of_log
 from assets.replay.running.replayers import check_settings, choose_policy
 from assets.replay.running.run import replay_run

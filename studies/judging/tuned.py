@@ -20,7 +20,7 @@ import polars as pl
 
 from assets.common.progress import progress
 from assets.common.storage import tuning_folder
-from assets.replay.changes.configuration import NothingChanges, edited_cluster
+from assets.replay.configuring.configuration import NothingChanges, edited_cluster
 from assets.replay.limits.way import replayer_under
 from assets.replay.own.slurm.way import phases_of_run
 from assets.replay.running.run import engine_version

@@ -12,7 +12,7 @@ import polars as pl
 
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.trace import Trace
-from assets.replay.changes.configuration import edited_cluster
+from assets.replay.configuring.configuration import edited_cluster
 from assets.replay.limits.holds import follows_shares, job_limits, share_tree, start_gates
 from simulator.engine.replay import OrderReplayer
 from simulator.limits.replaying import LimitedReplayer

@@ -19,7 +19,7 @@ import numpy as np
 from assets.common.progress import progress_bar
 from assets.common.storage import tuning_folder, write_whole
 from assets.ingest.site_logs import mean_wait_s, ruled_cluster
-from assets.replay.changes.configuration import edited_cluster
+from assets.replay.configuring.configuration import edited_cluster
 from assets.replay.own.clusters import own_cluster_of_log
 from assets.replay.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
 from assets.replay.tuning.source_replays import FEWEST_TUNED, SourceReplays, source_replays

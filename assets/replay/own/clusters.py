@@ -9,7 +9,7 @@ import polars as pl
 from assets.common.progress import warn
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.trace import Trace
-from assets.replay.changes.configuration import edited_cluster
+from assets.replay.configuring.configuration import edited_cluster
 from assets.replay.limits.unhonoured import honoured_rules
 from assets.replay.limits.way import clock_zero_s, named_cluster, zone_of
 from assets.replay.running.loading import catalogue_source

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.trace import Trace, trace_sha256, waiting_at
-from assets.replay.changes.outages import outages_of
+from assets.replay.configuring.outages import outages_of
 from assets.replay.limits.holds import missing_processors
 from assets.replay.limits.way import clock_zero_s, named_cluster
 from assets.replay.own.clusters import own_cluster

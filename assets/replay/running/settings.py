@@ -12,8 +12,8 @@ from typing import Annotated
 from pydantic import BaseModel, Field, PrivateAttr
 
 from assets.common.writing.options import Option, options_of
-from assets.replay.changes.outages import Outage, read_outages
-from assets.replay.changes.sizes import parse_load
+from assets.replay.configuring.outages import Outage, read_outages
+from assets.replay.configuring.sizes import parse_load
 from models.runtime.estimates import AS_LOGGED, Estimates
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, parse_duration
 

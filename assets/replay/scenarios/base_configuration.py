@@ -9,7 +9,7 @@ from typing import Any
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
-from assets.replay.changes.outages import Outage
+from assets.replay.configuring.outages import Outage
 from assets.replay.own.clusters import cluster_of_replay, described_cluster_of
 from assets.replay.own.unmodelled import own_remarks, rules_left_out, unread_settings
 from assets.replay.running.grade import SourceGrade, grade_of

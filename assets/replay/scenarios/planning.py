@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.common.writing.options import options_of
-from assets.replay.changes.outages import outages_of, read_outages
-from assets.replay.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
+from assets.replay.configuring.outages import outages_of, read_outages
+from assets.replay.configuring.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.replay.limits.way import named_cluster
 from assets.replay.own.clusters import own_cluster, policy_on
 from assets.replay.running.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source

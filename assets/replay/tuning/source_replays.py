@@ -13,7 +13,7 @@ import polars as pl
 
 from assets.common.progress import warn
 from assets.common.trace import Trace, trace_sha256
-from assets.replay.changes.configuration import NothingChanges, edited_cluster
+from assets.replay.configuring.configuration import NothingChanges, edited_cluster
 from assets.replay.limits.holds import missing_processors
 from assets.replay.limits.way import clock_zero_s, named_cluster, replayer_under
 from assets.replay.own.clusters import own_cluster, policy_on, usual_on_cluster

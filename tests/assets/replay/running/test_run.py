@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from assets.common.trace import Trace, load_trace
-from assets.replay.changes.outages import Outage
+from assets.replay.configuring.outages import Outage
 from assets.replay.plots import gantt_of
 from assets.replay.running import replayers
 from assets.replay.running.on_nodes import NodeReplayer

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tracehouse
-from assets.replay.changes.configuration import NothingChanges, edited_cluster
+from assets.replay.configuring.configuration import NothingChanges, edited_cluster
 from assets.replay.tuning.guards import Guards, ScoredRuns, against_base
 from assets.replay.tuning.knobs import Knob, OpenValue, edits_of, knobs_text, read_knobs
 from assets.replay.tuning.search import optuna_package

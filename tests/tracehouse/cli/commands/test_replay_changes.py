@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import tracehouse
-from assets.replay.changes.configuration import edited_cluster
+from assets.replay.configuring.configuration import edited_cluster
 from assets.replay.scenarios import results
 from assets.replay.scenarios.scenario_file import read_scenarios, scenarios_of
 from models.allocation.methods import PLACE_METHODS

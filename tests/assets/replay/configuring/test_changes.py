@@ -1,4 +1,4 @@
-"""Tests of assets/replay/changes: configuration, outages, sizes."""
+"""Tests of assets/replay/configuring: configuration, outages, sizes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from assets.common.trace import Trace, load_trace
-from assets.replay.changes.outages import Outage, outages_of, read_outages
-from assets.replay.changes.sizes import parse_load, parse_nodes, parse_procs
+from assets.replay.configuring.outages import Outage, outages_of, read_outages
+from assets.replay.configuring.sizes import parse_load, parse_nodes, parse_procs
 from assets.replay.running.replayers import check_settings, choose_policy
 from assets.replay.running.run import changed_rows, queues_of, replay_run
 from assets.replay.running.settings import RunSettings, check_saved_settings

@@ -1,0 +1,1 @@
+"""What a what-if replay may ask of the cluster and its jobs."""
