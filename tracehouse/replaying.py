@@ -12,8 +12,8 @@ from assets.common.trace import Trace
 from assets.common.writing.options import options_of, written_settings
 from assets.common.writing.outputs import output_beside
 from assets.replay import plots as replay_plots
-from assets.replay.configuring.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replay.compare_placements import saved_placements
+from assets.replay.configuring.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replay.limits.unhonoured import honoured_rules
 from assets.replay.own.clusters import cluster_of_replay, policy_on, usual_on_cluster
 from assets.replay.own.unmodelled import own_remarks, rules_left_out
