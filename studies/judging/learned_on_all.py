@@ -151,8 +151,8 @@ def print_power(every: Mapping[str, Mapping[str, Compared]], logs: Sequence[str]
         "log", "seen in half of cases", "seen in four of five", "mean ratio of the seeds", "range of the seeds"
     )
     margins = {log: median_margin([of_log[log] for of_log in every.values()]) for log in logs}
-    pooled = [margins[log] for log in LEARNED_FROM]
-    joint = None if None in pooled else math.sqrt(sum(each**2 for each in pooled if each)) / len(pooled)
+    pooled = [margin for log in LEARNED_FROM if (margin := margins[log]) is not None]
+    joint = math.hypot(*pooled) / len(pooled) if len(pooled) == len(LEARNED_FROM) else None
     gains = {log: [of_log[log].gain for of_log in every.values()] for log in logs}
     joint_gains = np.mean([gains[log] for log in LEARNED_FROM], axis=0).tolist()
     for name, margin, seeds in [
