@@ -2,8 +2,9 @@
 
 The kernel network starts as `searched:balanced`, and may leave it within its cap. Evolution strategies learn on the first 30 % of three
 logs together, by what the search of programs made small: the gain, and five times whatever guards exceed. The next tenth of their jobs
-chooses the generation. The second halves judge it over the program, and so do those of three logs that it never read. FOLDER keeps every
-generation, so that a training that was stopped goes on. With `tried` it prints what settings reach on the jobs that choose.
+chooses the generation, among those that learned. The second halves judge it over the program, and so do those of three logs that it never
+read. FOLDER keeps every generation, so that a training that was stopped goes on. With `tried` it prints what settings reach on the jobs
+that choose.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +24,7 @@ from assets.policies.training import TrainingSetup
 from models.judging.chance import ChanceCloud, RandomOrder, cloud_around
 from models.judging.judge import judge
 from models.judging.verdict import Ratios
-from models.scheduling.learning.evolution import evolve_by
+from models.scheduling.learning.evolution import CostOf, evolve_by
 from models.scheduling.learning.recipes import SHARPNESS, program_network
 from models.scheduling.learning.several_logs import GuardedLogs
 from models.scheduling.learning.training import EpochReport, TrainedPolicy
@@ -38,10 +41,10 @@ from studies.judging.searched_logs import COPIES_SEED, LEARNED_FROM
 SEEDS = (1, 2, 3, 4, 5)
 OPTIONS = EvolutionOptions(generations=27, pairs=8, validate_every=3)
 SETTINGS = ((0.03, 0.05), (0.01, 0.02), (0.003, 0.005))
-"""Rate and spread. The seeds that tried them are TRIED."""
-CHOSEN = 1
-"""Of SETTINGS. The jobs that choose the generation chose it."""
-TRIED = SEEDS[:1]
+"""Rate and spread."""
+CHOSEN = 0
+"""Of SETTINGS. The jobs that choose the generation chose it, by the first TRIED generations of seed 1."""
+TRIED = 12
 SEEN_OFTEN = 1.43
 """How many times as large as half its interval a difference is that four of five comparisons see, (1.96 + 0.84) / 1.96."""
 
@@ -58,6 +61,26 @@ def fitness_of(setups: Sequence[TrainingSetup]) -> GuardedLogs:
     return GuardedLogs(learned, choosing, LIMITS["balanced"])
 
 
+@dataclass(frozen=True)
+class Learned:
+    """A fitness by which what a training starts from counts for nothing, so that something learned is judged."""
+
+    fitness: GuardedLogs
+    start: KernelWeights
+
+    def cost_in_generation(self, rng: np.random.Generator, centre: KernelWeights) -> CostOf:
+        """As the fitness has it."""
+        return self.fitness.cost_in_generation(rng, centre)
+
+    def validated(self, weights: KernelWeights) -> float:
+        """As the fitness has it, infinite for the start."""
+        return math.inf if weights is self.start else self.fitness.validated(weights)
+
+    def training(self, settings: object, start: KernelWeights) -> str:
+        """Another one than that by the fitness."""
+        return self.fitness.training(["learned", settings], start)
+
+
 def options_of(setting: int) -> EvolutionOptions:
     """The options with one of SETTINGS."""
     rate, spread = SETTINGS[setting]
@@ -70,26 +93,51 @@ def start_of(seed: int) -> KernelWeights:
 
 
 def trained_with(fitness: GuardedLogs, setting: int, seed: int, folder: Path | None = None) -> TrainedPolicy:
-    """A network of one seed."""
+    """The best generation of one seed, which is not the program."""
 
     def say(report: EpochReport) -> None:
         validated = "" if report.validation_cost is None else f", later jobs {report.validation_cost:.3f}"
         print(f"setting {setting}, seed {seed}, {report.epoch}: {report.sampled_cost:.3f}{validated}", flush=True)
 
-    kept = None if folder is None else folder / f"{setting}-{seed}.checkpoint"
-    return evolve_by(fitness, start_of(seed), options_of(setting), seed, say, kept)
+    kept, start = None if folder is None else folder / f"{setting}-{seed}.checkpoint", start_of(seed)
+    return evolve_by(Learned(fitness, start), start, options_of(setting), seed, say, kept)
 
 
-def print_tried(fitness: GuardedLogs, folder: Path | None) -> None:
-    """What each setting reaches on the jobs that choose, next to the program."""
-    trained = {
-        setting: trained_with(fitness, setting, seed, folder) for setting in range(len(SETTINGS)) for seed in TRIED
-    }
+def print_trained(fitness: GuardedLogs, trained: Mapping[int, TrainedPolicy]) -> None:
+    """What each seed reaches on the jobs that choose, next to the program, which training keeps where it costs less."""
+    program = fitness.validated(start_of(1))
+    print("\ntrained\n")
+    print_heading("seed", "best generation", "value on the jobs that choose", "the program's", "kept")
+    for seed, policy in trained.items():
+        kept = "yes" if policy.validation_cost < program else "no"
+        print_cells(f"{seed}", f"{policy.best_epoch}", f"{policy.validation_cost:.3f}", f"{program:.3f}", kept)
+
+
+def print_tried(fitness: GuardedLogs) -> None:
+    """What the first generations with each setting reach on the jobs that choose, next to the program."""
     print("\nsettings\n")
-    print_heading("rate", "spread", "best generation", "value on the jobs that choose")
-    for (rate, spread), policy in zip(SETTINGS, trained.values(), strict=True):
-        print_cells(f"{rate:g}", f"{spread:g}", f"{policy.best_epoch}", f"{policy.validation_cost:.3f}")
-    print_cells("the program", "", "0", f"{fitness.validated(start_of(1)):.3f}")
+    print_heading("rate", "spread", "best generation", "its value", "mean value")
+    for setting, (rate, spread) in enumerate(SETTINGS):
+        values = first_values(fitness, options_of(setting))
+        best = min(values, key=values.__getitem__)
+        cells = [f"{best}", f"{values[best]:.3f}", f"{np.mean(list(values.values())):.3f}"]
+        print_cells(f"{rate:g}", f"{spread:g}", *cells)
+    print_cells("the program", "", "0", f"{fitness.validated(start_of(1)):.3f}", "")
+
+
+def first_values(fitness: GuardedLogs, options: EvolutionOptions, last: int = TRIED) -> dict[int, float]:
+    """By generation, up to the last one, what seed 1 reaches on the jobs that choose."""
+    values: dict[int, float] = {}
+
+    def note(report: EpochReport) -> None:
+        if report.validation_cost is not None:
+            values[report.epoch] = report.validation_cost
+        if report.epoch == last:
+            raise StopIteration
+
+    with suppress(StopIteration):
+        evolve_by(fitness, start_of(1), options, 1, note)
+    return values
 
 
 @cache
@@ -177,9 +225,10 @@ def main() -> None:
     asked = parser.parse_args()
     fitness = fitness_of([setup_named(log) for log in LEARNED_FROM])
     if asked.part == "tried":
-        print_tried(fitness, asked.kept)
+        print_tried(fitness)
         return
     trained = {seed: trained_with(fitness, CHOSEN, seed, asked.kept) for seed in SEEDS}
+    print_trained(fitness, trained)
     setups = {log: setup_named(log) for log in (*LEARNED_FROM, *UNSEEN)}
     clouds = {}
     for log, setup in setups.items():

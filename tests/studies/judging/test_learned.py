@@ -21,10 +21,12 @@ from studies.judging.learned_on_all import (
     Compared,
     cloud_of_program,
     compared,
+    first_values,
     fitness_of,
     options_of,
     print_power,
     print_together,
+    print_trained,
     start_of,
     trained_with,
 )
@@ -116,3 +118,10 @@ def test_a_training_of_the_study_is_kept(
     assert trained_with(fitness, CHOSEN, 1, tmp_path).curve == trained.curve and capsys.readouterr().out == printed
     assert f"setting {CHOSEN}, seed 1, 2: " in printed and ", later jobs " in printed
     assert [file.name for file in tmp_path.iterdir()] == [f"{CHOSEN}-1.checkpoint"]
+    assert trained.best_epoch > 0 and trained.validation_cost == fitness.validated(trained.weights)
+    assert first_values(fitness, short.model_copy(update={"generations": 3}), 1).keys() == {1}
+    better, worse = (replace(trained, validation_cost=cost) for cost in (-9.0, 9.0))
+    print_trained(fitness, {1: better, 2: worse})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2].startswith(f"| 1 | {trained.best_epoch} | -9.000 |") and lines[-2].endswith(" yes |")
+    assert lines[-1].endswith(" no |")
