@@ -70,7 +70,8 @@ def rival_rows(setup: TrainingSetup, cloud: ChanceCloud | None = None) -> Iterat
         judgement = judge([arena.replayed(name, scored)], [theirs])
         yield [name, "", "", *_cells(judgement, shown(judgement.wait), cloud)]
     lots = [arena.replayed(RandomOrder(CAP_S, seed).policy, scored) for seed in range(RANDOM_ORDERS)]
-    yield [f"{RANDOM_ORDERS} random orders", "", "", *_cells(judge(lots, [theirs] * len(lots)), "", cloud)]
+    of_lots = _cells(judge(lots, [theirs] * len(lots)), "", None)
+    yield [f"{RANDOM_ORDERS} random orders", "", "", *of_lots, *([] if cloud is None else [""])]
 
 
 def _cells(judgement: Judgement, block: str, cloud: ChanceCloud | None) -> list[str]:

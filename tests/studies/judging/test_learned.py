@@ -67,8 +67,8 @@ def test_what_is_not_trained_is_the_program(setup: TrainingSetup) -> None:
 def test_random_orders_are_next_to_each_policy(setup: TrainingSetup) -> None:
     cloud = cloud_of_program(setup, 9)
     trained = {7: replace(untrained(setup), weights=random_weights(2, "program"))}
-    rows = [*rows_of(setup, trained, cloud), *rival_rows(setup, cloud)]
-    assert {len(row) for row in rows} == {9}
+    *rows, lots = [*rows_of(setup, trained, cloud), *rival_rows(setup, cloud)]
+    assert {len(row) for row in (*rows, lots)} == {9} and lots[-1] == ""
     verdict = compared(setup, trained[7].weights)
     share = cloud.share_as_good_as(*(float(each) for each in rows[0][3:5]))
     assert rows[0][-1] == f"{share:.1%}" and verdict.gain != 0.0
