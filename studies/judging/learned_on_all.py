@@ -38,7 +38,7 @@ from studies.judging.search_policies import LIMITS
 from studies.judging.searched import ORDERS, UNSEEN, gain_of
 from studies.judging.searched_logs import COPIES_SEED, LEARNED_FROM
 
-SEEDS = (1, 2, 3, 4, 5)
+SEEDS = (1, 2, 3)
 OPTIONS = EvolutionOptions(generations=27, pairs=8, validate_every=3)
 SETTINGS = ((0.03, 0.05), (0.01, 0.02), (0.003, 0.005))
 """Rate and spread."""
