@@ -34,7 +34,7 @@ class GuardedLogs:
 
     def cost_in_generation(self, rng: np.random.Generator, centre: KernelWeights) -> CostOf:
         """On one copy of every log, the same for all candidates."""
-        drawn = [copies[rng.integers(len(copies))] for copies in self.learned]
+        drawn = [copies[int(rng.integers(len(copies)))] for copies in self.learned]
         return lambda weights: self._value(weights, drawn)
 
     def validated(self, weights: KernelWeights) -> float:

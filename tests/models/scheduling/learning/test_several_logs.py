@@ -64,7 +64,7 @@ def test_the_network_begins_as_the_program(jobs: Jobs) -> None:
 
 def drawn_by(seed: int, fitness: GuardedLogs) -> list[LearningLog]:
     rng = np.random.default_rng(seed)
-    return [copies[rng.integers(len(copies))] for copies in fitness.learned]
+    return [copies[int(rng.integers(len(copies)))] for copies in fitness.learned]
 
 
 def test_generations_draw_copies(jobs: Jobs) -> None:
