@@ -27,6 +27,7 @@ STUDIES = {
     "hop_sensitivity": "placing.hop_sensitivity",
     "hpcopt": "judging.hpcopt",
     "identified": "judging.identified",
+    "learned_on_all": "judging.learned_on_all",
     "learned_program": "judging.learned_program",
     "learning": "judging.learning",
     "limited": "judging.limited",

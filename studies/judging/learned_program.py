@@ -8,15 +8,15 @@ other orders and random ones. With `tried` it prints what settings cost on the j
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
-from models.judging.chance import RandomOrder
-from models.judging.judge import Judgement, judge
+from models.judging.chance import ChanceCloud, RandomOrder
+from models.judging.judge import Judgement, beside_cloud, judge
 from models.scheduling.learning.recipes import is_confirmed, starting_weights
-from models.scheduling.learning.training_run import JudgedPolicy
+from models.scheduling.learning.training import TrainedPolicy
 from models.scheduling.options import LearningMethod, PPOOptions, Recipe
 from papers.markdown import print_cells, print_heading
 from simulator.policies.network import CAP_S, KernelWeights
@@ -45,35 +45,47 @@ def setup_of(log: str) -> TrainingSetup:
     return TrainingSetup.on_split(trace, task, split_of(trace, task.window_jobs))
 
 
-def rows_of(setup: TrainingSetup, policies: Sequence[JudgedPolicy]) -> Iterator[list[str]]:
-    """Cells of a row for each seed, and of one for all of them together: ratios over the program on the second half."""
+def rows_of(
+    setup: TrainingSetup, trained: Mapping[int, TrainedPolicy], cloud: ChanceCloud | None = None
+) -> Iterator[list[str]]:
+    """Cells of a row for each seed, and of one for all of them together: ratios over the program on the second half.
+
+    cloud: as in `_cells`.
+    """
     arena, scored = setup.arena, setup.judging.scored
     theirs = arena.replayed(PROGRAM, scored)
-    ours = {policy.seed: arena.replayed(policy.trained.weights, scored) for policy in policies}
-    for policy in policies:
-        confirmed = "yes" if _is_confirmed(setup, policy.trained.weights) else "no"
-        judgement = judge([ours[policy.seed]], [theirs])
-        yield [f"{policy.seed}", f"{policy.trained.best_epoch}", confirmed, *_cells(judgement), shown(judgement.wait)]
-    yield ["all", "", "", *_cells(judge(list(ours.values()), [theirs] * len(ours))), ""]
+    ours = {seed: arena.replayed(policy.weights, scored) for seed, policy in trained.items()}
+    for seed, policy in trained.items():
+        confirmed = "yes" if _is_confirmed(setup, policy.weights) else "no"
+        judgement = judge([ours[seed]], [theirs])
+        yield [f"{seed}", f"{policy.best_epoch}", confirmed, *_cells(judgement, shown(judgement.wait), cloud)]
+    yield ["all", "", "", *_cells(judge(list(ours.values()), [theirs] * len(ours)), "", cloud)]
 
 
-def rival_rows(setup: TrainingSetup) -> Iterator[list[str]]:
+def rival_rows(setup: TrainingSetup, cloud: ChanceCloud | None = None) -> Iterator[list[str]]:
     """The same of orders that learn nothing, over the program, and of random orders within its cap in the mean."""
     arena, scored = setup.arena, setup.judging.scored
     theirs = arena.replayed(PROGRAM, scored)
     for name in RIVALS:
         judgement = judge([arena.replayed(name, scored)], [theirs])
-        yield [name, "", "", "", *_cells(judgement), shown(judgement.wait)]
+        yield [name, "", "", *_cells(judgement, shown(judgement.wait), cloud)]
     lots = [arena.replayed(RandomOrder(CAP_S, seed).policy, scored) for seed in range(RANDOM_ORDERS)]
-    yield [f"{RANDOM_ORDERS} random orders", "", "", "", *_cells(judge(lots, [theirs] * len(lots))), ""]
+    of_lots = _cells(judge(lots, [theirs] * len(lots)), "", None)
+    yield [f"{RANDOM_ORDERS} random orders", "", "", *of_lots, *([] if cloud is None else [""])]
 
 
-def _cells(judgement: Judgement) -> list[str]:
-    """Both averages and the guard that grows most, in the mean over the replays, and the verdict."""
-    ratios = np.array([panel_ratios(each) for each in judgement.verdict.ratios])
+def _cells(judgement: Judgement, block: str, cloud: ChanceCloud | None) -> list[str]:
+    """Both averages and the guard that grows most, in the mean over the replays, the verdict, and the typical block.
+
+    cloud: of the program. With it, the share of its orders that are as good, as of the worst replay, which the verdict then heeds.
+    """
+    judgement = judgement if cloud is None else beside_cloud(judgement, cloud)
+    verdict = judgement.verdict
+    ratios = np.array([panel_ratios(each) for each in verdict.ratios])
     slowdown, wait, *guards = np.exp(np.log(ratios).mean(axis=0))
     worst = int(np.argmax(guards))
-    return [f"{slowdown:.2f}", f"{wait:.2f}", f"{guards[worst]:.2f} ({TITLES[2 + worst]})", str(judgement.verdict)]
+    cells = [f"{slowdown:.2f}", f"{wait:.2f}", f"{guards[worst]:.2f} ({TITLES[2 + worst]})", str(verdict), block]
+    return cells if cloud is None else [*cells, f"{verdict.share_as_good:.1%}"]
 
 
 def _is_confirmed(setup: TrainingSetup, weights: KernelWeights) -> bool:
@@ -109,10 +121,11 @@ def main() -> None:
         titles = ["method", "seed", "best epoch", "confirmed", "bounded slowdown", "mean wait", "worst guard"]
         print_heading(*titles, "verdict", "typical block: wait")
         for method in METHODS:
-            for row in rows_of(setup, list(setup.train(recipe(method), SEEDS, side_by_side=True))):
+            policies = setup.train(recipe(method), SEEDS, side_by_side=True)
+            for row in rows_of(setup, {policy.seed: policy.trained for policy in policies}):
                 print_cells(method, *row)
-        for row in rival_rows(setup):
-            print_cells(*row)
+        for name, *cells in rival_rows(setup):
+            print_cells(name, "", *cells)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import io
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from glob import escape
@@ -20,6 +20,7 @@ import numpy as np
 
 from models.scheduling.arena import Arena
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
+from simulator.jobs.jobs import Jobs
 from simulator.policies.agents import agent_text
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import ALL_SIGNALS, FACTS
@@ -222,23 +223,10 @@ def read_checkpoint(path: Path | None) -> dict[str, Any] | None:
 
 def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelWeights | None) -> str:
     """Which training this is: a hash of all that it depends on. settings: any values that JSON can write."""
-    digest = hashlib.sha256()
     jobs = arena.jobs
-    arrays: list[Any] = [
-        jobs.submit,
-        jobs.runtime,
-        jobs.procs,
-        jobs.estimate,
-        jobs.limit,
-        jobs.user,
-        jobs.hold,
-        jobs.admit,
-    ]
-    arrays += [jobs.facts[name] for name in sorted(jobs.facts)] + list(start or ())
+    arrays = [*visible_columns(jobs), *(start or ())]
     arrays += [windows.first for windows in (lessons.windows, lessons.filtered, lessons.validation)]
     arrays += [] if lessons.held_out is None else [lessons.held_out.first]
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
     values = [arena.cluster_procs, arena.goal.text, arena.backfill, arena.rules, settings]
     values += [lessons.windows.jobs, lessons.validation.jobs, lessons.validation.continuous, lessons.after]
     values.append(sorted(jobs.facts))
@@ -247,6 +235,20 @@ def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelW
         values.append(arena.ground)
     if arena.agent is not None:
         values += [agent_text(arena.agent), arena.base if isinstance(arena.base, str) else arena.base.name]
+    return training_hash(arrays, values)
+
+
+def visible_columns(jobs: Jobs) -> list[Any]:
+    """All that a network can see of jobs."""
+    columns = [jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.hold, jobs.admit]
+    return [*columns, *(jobs.facts[name] for name in sorted(jobs.facts))]
+
+
+def training_hash(arrays: Iterable[Any], values: object) -> str:
+    """Of arrays, and of any values that JSON can write."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(json.dumps(values, sort_keys=True).encode())
     return digest.hexdigest()
 

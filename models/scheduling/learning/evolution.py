@@ -1,14 +1,16 @@
 """Evolution strategies on the kernel network: a second way to train it, without gradients through decisions.
 
 Salimans et al. 2017, algorithm 1: Gaussian perturbations in antithetic pairs, fitness by rank, steps by Adam. Every candidate
-replays the same windows and takes its best choice every time, so what is judged is what will be used.
+replays the same jobs and takes its best choice every time, so what is judged is what will be used. It needs no more than what a
+candidate costs, on windows of one log or on several logs at once (several_logs.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,23 @@ from models.scheduling.options import EvolutionOptions
 from simulator.policies.network import KernelWeights
 
 FloatArray = NDArray[np.float64]
+CostOf = Callable[[KernelWeights], float]
+
+
+class Fitness(Protocol):
+    """What candidates are compared by."""
+
+    def cost_in_generation(self, rng: np.random.Generator, centre: KernelWeights) -> CostOf:
+        """What candidates around this centre cost, on what the generation draws to replay."""
+        ...
+
+    def validated(self, weights: KernelWeights) -> float:
+        """What a network costs on the jobs that choose."""
+        ...
+
+    def training(self, settings: object, start: KernelWeights) -> str:
+        """The fingerprint of a training by it."""
+        ...
 
 
 def evolve(
@@ -35,43 +54,70 @@ def evolve(
 
     checkpoint: as in models.scheduling.learning.ppo.train_by_ppo. Same arguments and seed, same weights.
     """
-    search = _Search(arena, lessons, start, options, seed)
-    training = fingerprint(arena, lessons, ["evolution", options.model_dump(), seed], start)
+    return evolve_by(_OnWindows(arena, lessons, options.windows), start, options, seed, on_generation, checkpoint)
+
+
+def evolve_by(
+    fitness: Fitness,
+    start: KernelWeights,
+    options: EvolutionOptions,
+    seed: int,
+    on_generation: Callable[[EpochReport], None] = lambda report: None,
+    checkpoint: Path | None = None,
+) -> TrainedPolicy:
+    """`evolve` by any fitness. `options.windows` counts only where windows are replayed."""
+    search = _Search(fitness, start, options, seed)
+    training = fitness.training(["evolution", options.model_dump(), seed], start)
     train_epochs(search, options.generations, Checkpoint(checkpoint, training), on_generation)
     return search.progress.trained(options.model_dump() | {"seed": seed})
+
+
+@dataclass(frozen=True)
+class _OnWindows:
+    """The goal's mean over windows of one log."""
+
+    arena: Arena
+    lessons: Lessons
+    drawn: int
+
+    def cost_in_generation(self, rng: np.random.Generator, centre: KernelWeights) -> CostOf:
+        windows = self.lessons.begun(self.arena, self.lessons.windows.some(rng, self.drawn), centre)
+        return lambda weights: float(self.arena.costs(weights, windows).mean())
+
+    def validated(self, weights: KernelWeights) -> float:
+        return float(self.arena.costs(weights, self.lessons.validation).mean())
+
+    def training(self, settings: object, start: KernelWeights) -> str:
+        return fingerprint(self.arena, self.lessons, settings, start)
 
 
 class _Search(BestKept):
     """The centre that candidates are drawn around, with the moments of its steps."""
 
-    def __init__(
-        self, arena: Arena, lessons: Lessons, start: KernelWeights, options: EvolutionOptions, seed: int
-    ) -> None:
-        self._arena, self._lessons, self._start, self._options, self._seed = arena, lessons, start, options, seed
+    def __init__(self, fitness: Fitness, start: KernelWeights, options: EvolutionOptions, seed: int) -> None:
+        self._fitness, self._start, self._options, self._seed = fitness, start, options, seed
         self._centre = flatten(start)
         self._first_moment, self._second_moment = np.zeros((2, len(self._centre)))
 
     def begin(self) -> None:
         """What the search starts from counts as generation 0."""
-        self.progress = TrainingProgress([], self._validated(self._start), 0, self._start)
+        self.progress = TrainingProgress([], self._fitness.validated(self._start), 0, self._start)
 
     def run_epoch(self, epoch: int) -> EpochReport:
-        """One generation, whose candidates replay the same windows."""
-        arena, options, start = self._arena, self._options, self._start
+        """One generation, whose candidates replay the same jobs."""
+        options, start = self._options, self._start
         rng = np.random.default_rng([self._seed, epoch])
-        drawn = self._lessons.windows.some(rng, options.windows)
-        windows = self._lessons.begun(arena, drawn, unflatten(self._centre, start))
+        cost_of = self._fitness.cost_in_generation(rng, unflatten(self._centre, start))
         noise = rng.standard_normal((options.pairs, len(self._centre)))
         costs = np.empty((options.pairs, 2))
         for pair, x in enumerate(noise):
             for side, sign in enumerate((1.0, -1.0)):
-                candidate = unflatten(self._centre + sign * options.spread * x, start)
-                costs[pair, side] = arena.costs(candidate, windows).mean()
+                costs[pair, side] = cost_of(unflatten(self._centre + sign * options.spread * x, start))
         rank = _ranks(costs) / (costs.size - 1) - 0.5
         self._step((rank[:, 0] - rank[:, 1]) @ noise / (2 * options.pairs * options.spread), epoch)
         weights = unflatten(self._centre, start)
         is_validated = epoch % options.validate_every == 0 or epoch == options.generations
-        score = self._validated(weights) if is_validated else None
+        score = self._fitness.validated(weights) if is_validated else None
         report = EpochReport(epoch, "all", 0, float(costs.mean()), score, 0.0, 0.0, 1)
         self.progress.report(report, weights)
         return report
@@ -85,9 +131,6 @@ class _Search(BestKept):
         )
         rate = self._options.rate * (1 - 0.9 * (generation - 1) / self._options.generations)
         self._centre = self._centre - rate * step
-
-    def _validated(self, weights: KernelWeights) -> float:
-        return float(self._arena.costs(weights, self._lessons.validation).mean())
 
     def to_state(self) -> dict[str, Any]:
         """The best generation so far, and where the search is."""

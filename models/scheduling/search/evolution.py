@@ -214,15 +214,14 @@ class Search:
         return sorted(programs, key=lambda program: (self.value(program, limit, len(self.rungs)), program.formula))
 
     def value(self, program: Program, limit: float, rungs: int) -> float:
-        """What a search makes small: the mean over the logs, and with equal weight the worst log, of `log_value`."""
+        """What a search makes small: `value_of_logs` and the length."""
         key = (program.formula, limit, rungs)
         if key not in self._values:
             by_log: dict[str, list[ProgramOutcome]] = {}
             for log in (log for rung in self.rungs[:rungs] for log in rung):
                 by_log.setdefault(log.name.partition(",")[0], []).append(self.kept.outcome(program, log))
-            values = [log_value(outcomes, limit) for outcomes in by_log.values()]
             length = COST_OF_A_NODE * sum(1 for _ in nodes_of(program.term))
-            self._values[key] = (float(np.mean(values)) + max(values)) / 2 + length
+            self._values[key] = value_of_logs(by_log.values(), limit) + length
         return self._values[key]
 
     def _children(self, ranked: list[Program], rng: np.random.Generator) -> Iterator[Program]:
@@ -254,6 +253,12 @@ class Search:
 
         tuned_constants(value, program.constants, 0.1, np.ones(len(program.constants)), seed, self.options.tuning)
         return tried
+
+
+def value_of_logs(by_log: Iterable[Sequence[ProgramOutcome]], limit: float) -> float:
+    """The mean over the logs, and with equal weight the worst log, of `log_value`. by_log: of each log and its copies."""
+    values = [log_value(outcomes, limit) for outcomes in by_log]
+    return (float(np.mean(values)) + max(values)) / 2
 
 
 def log_value(outcomes: Sequence[ProgramOutcome], limit: float) -> float:

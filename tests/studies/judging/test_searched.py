@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import tracehouse
 from assets.common.trace import Trace
 from assets.policies.verdicts import JudgedRule, judged_replays
 from assets.replay.limits.identified import logged_jobs, rules_of_trace
@@ -61,8 +59,7 @@ from studies.judging.searched import (
 )
 from studies.judging.searched_logs import GENERATED, generated_jobs, learning_rungs
 from tests.shared import shared_file
-from tests.tiny import swf_line
-from traces.synthetic.workload import WorkloadOptions, generate_workload
+from tests.studies.judging.conftest import PROCS
 
 JOBS = 700
 RANDOM = np.random.default_rng(1)
@@ -207,23 +204,6 @@ def test_the_best_letter_names_its_parts() -> None:
 
 
 # --- searched
-
-
-PROCS = 32
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    rows = generate_workload(WorkloadOptions(jobs=600, procs=PROCS, seed=3, offered_load=0.9))
-    path: Path = tmp_path_factory.mktemp("logs") / "mine.swf"
-    columns = (rows[name].to_list() for name in ("submit_s", "runtime_s", "procs", "requested_walltime_s"))
-    path.write_text(
-        "".join(
-            swf_line(number, submit, 0, runtime, procs, requested, user=number % 9 + 1)
-            for number, (submit, runtime, procs, requested) in enumerate(zip(*columns, strict=True), start=1)
-        )
-    )
-    return tracehouse.load_log(path, procs=PROCS).trace()
 
 
 @pytest.fixture

@@ -1,0 +1,54 @@
+"""Training on several logs at once, for gains that others do not pay for.
+
+A network is compared by what a search of programs makes small (models/scheduling/search/evolution.py): the gain over FCFS with EASY, and
+LIMIT_PENALTY times whatever guards exceed. The worst log counts half. A generation replays one copy of every log, so that no network learns
+the accidents of one month.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.scheduling.learning.checkpoint import training_hash, visible_columns
+from models.scheduling.learning.evolution import CostOf
+from models.scheduling.search.evolution import value_of_logs
+from models.scheduling.search.learning_logs import LearningLog
+from simulator.policies.network import KernelWeights
+from simulator.policies.observation import ALL_SIGNALS, FACTS
+from simulator.policies.registry import network_policy
+
+
+@dataclass(frozen=True)
+class GuardedLogs:
+    """A fitness for models.scheduling.learning.evolution.evolve_by.
+
+    learned: logs to learn from, each with its copies. choosing: the same logs, of which later jobs are scored. limit: as in `log_value`.
+    """
+
+    learned: Sequence[Sequence[LearningLog]]
+    choosing: Sequence[LearningLog]
+    limit: float
+
+    def cost_in_generation(self, rng: np.random.Generator, centre: KernelWeights) -> CostOf:
+        """On one copy of every log, the same for all candidates."""
+        drawn = [copies[int(rng.integers(len(copies)))] for copies in self.learned]
+        return lambda weights: self._value(weights, drawn)
+
+    def validated(self, weights: KernelWeights) -> float:
+        """On the later jobs of all logs."""
+        return self._value(weights, self.choosing)
+
+    def training(self, settings: object, start: KernelWeights) -> str:
+        """A hash of all that the training depends on."""
+        logs = [*(log for copies in self.learned for log in copies), *self.choosing]
+        arrays = [column for log in logs for column in visible_columns(log.jobs)]
+        values = [[len(log.jobs), log.procs, log.first_scored, sorted(log.jobs.facts)] for log in logs]
+        shape = [len(copies) for copies in self.learned]
+        return training_hash([*arrays, *start], [values, shape, self.limit, settings, *FACTS, *ALL_SIGNALS])
+
+    def _value(self, weights: KernelWeights, logs: Sequence[LearningLog]) -> float:
+        policy = network_policy(weights)
+        return value_of_logs([[log.outcome(policy)] for log in logs], self.limit)
