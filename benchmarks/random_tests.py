@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.random_size import FULL
+from tests.shared import FULL
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 
@@ -19,7 +19,7 @@ def studies() -> list[Path]:
     return [
         file
         for file in sorted(TESTS.rglob("test_*.py"))
-        if re.search("^from tests.random_size import", file.read_text(), re.M)
+        if re.search(r"^from tests\.shared import .*\bsize\b", file.read_text(), re.M)
     ]
 
 

@@ -1,7 +1,8 @@
-"""The warehouse of the tests of the registry. Other files have a `warehouse` of their own."""
+"""The warehouses of the tests of the registry, and of remaining times. Other files have a `warehouse` of their own."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from tests.assets.predictions.registry import Opened, materialized, warehouse_with_features
+from tests.assets.predictions.remaining import warehouse_of_runs
 from tests.lake.doors import copied
 from warehouse import Warehouse
 
@@ -50,3 +52,16 @@ def evaluated(evaluated_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     opened = Opened(copied(evaluated_file, tmp_path / "w.duckdb"))
     yield opened
     opened.connection.close()
+
+
+@pytest.fixture(scope="session")
+def runs_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Do not change: each test takes a copy."""
+    return warehouse_of_runs(tmp_path_factory.mktemp("vasp"))
+
+
+@pytest.fixture
+def vasp_warehouse(runs_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """A copy of it, in a home of its own."""
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    return Warehouse(Path(shutil.copy(runs_file, tmp_path / "w.duckdb")))

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.random_size import size
-from tests.shared import shared_file
+from tests.shared import shared_file, size
 from tests.simulator import oracle_cases, oracle_cases_policies
 from tests.simulator.oracle import BACKFILLS, OracleRun, Replay, oracle_run
 from tests.simulator.oracle_cases import Case

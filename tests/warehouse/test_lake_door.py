@@ -17,7 +17,7 @@ import pytest
 import sql
 from tests.lake.doors import argument_of, new_lake, server_of_tests
 from tests.lake.server import Server
-from tests.random_size import size
+from tests.shared import size
 from warehouse import (
     LakePlace,
     NotCommitted,

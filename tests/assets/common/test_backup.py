@@ -17,7 +17,7 @@ from assets.common.backup import back_up, require_space
 from assets.common.journal import DATABASE, beside, unpacked_folder
 from assets.common.storage import data_folder, open_warehouse, store_model
 from tests.kills import REGISTRIES, in_home, kill_backups, make_small_home, state_of_home
-from tests.random_size import size
+from tests.shared import size
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
 from warehouse import WarehouseBusy, WarehouseError
 

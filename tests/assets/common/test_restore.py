@@ -24,7 +24,7 @@ from tests.kills import (
     make_small_home,
     state_of_home,
 )
-from tests.random_size import size
+from tests.shared import size
 from tests.warehouse.released import make_warehouse
 from traces.catalogue.places import clusters_folder, local_catalogue_path, pseudonym_key_path
 from warehouse import WarehouseBusy, file_lock

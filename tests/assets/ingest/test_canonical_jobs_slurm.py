@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.assets.ingest.incremental import Log, OpenWarehouse
-from tests.random_size import size
+from tests.shared import size
 from tests.tiny import assert_same_tables
 from tests.traces.slurm.slurm_lines import document, job_line
 from traces.common.ends import END_STATES

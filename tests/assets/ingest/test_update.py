@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.pbs_logs import write_days
 from tests.assets.ingest.incremental import PACK, Delivery, Log, OpenWarehouse, ended, new_time, queued, started
-from tests.random_size import size
+from tests.shared import size
 from tests.tiny import assert_same_tables
 from traces.common.blocks import LogStream
 from traces.common.log import LogError

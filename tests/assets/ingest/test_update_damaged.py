@@ -25,7 +25,7 @@ from assets.common.checks import broken_rows
 from assets.ingest.rows import RECORDS
 from assets.ingest.update import update_raw_log
 from tests.assets.ingest.incremental import TABLES, OpenWarehouse, tables
-from tests.random_size import size
+from tests.shared import size
 from tests.tiny import assert_same_tables
 from tests.traces.pbs.pbs_lines import end_record
 from tests.traces.slurm.slurm_lines import HEADER, job_line, step_line

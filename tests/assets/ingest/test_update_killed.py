@@ -19,7 +19,7 @@ import pytest
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from tests.assets.ingest.incremental import CHECKS, Log, OpenWarehouse, ended, faults, queued, random_days
-from tests.random_size import size
+from tests.shared import size
 from tests.tiny import assert_same_tables
 from traces.catalogue.sources import Source
 from warehouse import Warehouse, WarehouseError

@@ -1,4 +1,4 @@
-"""Tests of assets/sharing: formats, job_files, metrics_text."""
+"""Tests of assets/sharing: job_files, metrics_text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.replay.running.scored_part import PartOptions
-from assets.sharing.formats import format_of
 from assets.sharing.job_files import EVALYS_COLUMNS, export_jobs, export_swf, first_idle_processors
 from assets.sharing.metrics_text import Gauge, exposition_text, metrics_text
 from tests.assets.sharing.exposition import Samples, read_exposition
@@ -203,23 +202,6 @@ def test_an_unknown_source_is_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not in the warehouse yet: load it with `tracehouse run other --job ingest`"):
         export_swf(warehouse_of(tmp_path, busy_log(10)), "other", tmp_path / "out.swf")
     assert not (tmp_path / "out.swf").exists()
-
-
-# formats: The name of a file tells its format.
-
-
-@pytest.mark.parametrize(
-    ("name", "file_format"),
-    [("a.swf", "swf"), ("a.SWF.GZ", "swf"), ("a.b.parquet", "parquet"), ("a.csv", "evalys")],
-)
-def test_names_tell_formats(name: str, file_format: str) -> None:
-    assert format_of(Path(name)) == file_format
-
-
-def test_other_names_tell_none() -> None:
-    for name in ("a.json", "a.csv.gz", "parquet", "swf"):
-        with pytest.raises(ValueError, match=r"its name tells no format: let it end in \.swf"):
-            format_of(Path(name))
 
 
 # metrics_text: Results for Prometheus: the format, and the values beside the tables that they come from.

@@ -21,7 +21,7 @@ from simulator.policies.network import KernelWeights, score_rows
 from simulator.policies.observation import AGENT_LAYOUTS, LAYOUTS, blank_network
 from simulator.policies.registry import Policy, assisted, network_policy
 from tests.papers.rlscheduler.test_rules import LUBLIN_PROCS, WINDOW, WINDOW_STARTS, jobs_of, lublin
-from tests.random_size import size
+from tests.shared import size
 from tests.simulator.oracle_rlscheduler import Inspector, Job, Loop, Score, oracle_rlscheduler
 
 WORKLOADS = size(50, 500)

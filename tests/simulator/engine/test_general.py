@@ -18,7 +18,7 @@ from simulator.policies.agents import NO_INSPECTING, Agent, Question, parse_insp
 from simulator.policies.registry import Policy, assisted, parse_policy
 from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import ASKED_SCORES
-from tests.random_size import size
+from tests.shared import size
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.oracle_picks import oracle_inspected
 from tests.simulator.oracle_policies import POLICIES

@@ -17,8 +17,7 @@ from simulator.metrics.metrics import metrics
 from simulator.policies.agents import NO_PICKING, Agent, Picking, Question, parse_agent, parse_picking
 from simulator.policies.observation import blank_network, layout_named
 from simulator.policies.registry import assisted
-from tests.random_size import size
-from tests.shared import shared_file
+from tests.shared import shared_file, size
 from tests.simulator import oracle_cases, oracle_cases_policies
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.oracle import BACKFILLS, OracleRun, oracle_run

@@ -21,8 +21,7 @@ from simulator.jobs.tasks import tasks_of
 from simulator.metrics.metrics import metrics
 from simulator.policies.registry import parse_policy
 from tests.models.runtime.live_oracle import BACKFILLS, POLICIES, PROCS, assert_same, random_log
-from tests.random_size import size
-from tests.shared import shared_file
+from tests.shared import shared_file, size
 from tests.simulator.busy import busy_jobs
 from tests.simulator.engine.test_picking import assert_equal_schedules, equal, fast
 from tests.simulator.oracle import oracle_run

@@ -20,7 +20,7 @@ from simulator.jobs.tasks import tasks_of
 from simulator.jobs.words import CORRECTIONS
 from simulator.policies.registry import parse_policy
 from simulator.policies.scoring import FIXED
-from tests.random_size import size
+from tests.shared import size
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 from tests.simulator.oracle_policies import POLICIES
 from tests.simulator.oracle_types import Workload

@@ -24,7 +24,7 @@ from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import tasks_of
 from simulator.policies.registry import parse_policy
-from tests.random_size import size
+from tests.shared import size
 from tests.simulator.oracle import oracle_run
 from tests.simulator.oracle_types import workload_of
 

@@ -45,7 +45,7 @@ from simulator.limits.rules import (
     wall_clock,
 )
 from simulator.limits.shares import ShareTree, change_use, sharing_of, stands_before, take_standing
-from tests.random_size import size
+from tests.shared import size
 from tests.simulator.oracle import OracleRun
 from tests.simulator.oracle_machine import OracleGate, OracleLimit, OracleRules, OracleShares, limited_oracle_run
 from tests.simulator.oracle_types import CORRECTIONS, Job, Workload

@@ -1,4 +1,4 @@
-"""Tests of simulator/slurm: clockwork, priority, limits, preemption, queue, settings, starting, state."""
+"""Tests of simulator/slurm: changes, clockwork, priority, limits, preemption, queue, settings, starting, state."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
+from simulator.slurm.changes import edges_of
 from simulator.slurm.clockwork import BEGIN, NEVER_STOPS, NEXT_EDGE, NEXT_SUBMIT, STOPS
 from simulator.slurm.limits import (
     count_elapsed,
@@ -40,9 +41,10 @@ from simulator.slurm.queue import enqueue, sort_queue
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.starting import begin_job, end_job
-from tests.simulator.busy import SITE, columns_of, engine_of
+from simulator.slurm.state import site_of
+from tests.simulator.busy import SITE, columns_of, engine_of, with_reservation
 from traces.cluster.accounts import Limit, ServiceQuality
-from traces.cluster.description import ClusterDescription, SchedulerSettings
+from traces.cluster.description import Absence, ClusterDescription, SchedulerSettings
 
 # clockwork: The state of a replay.
 
@@ -345,3 +347,15 @@ def test_an_idle_engine_has_everything_free_and_room_for_every_job() -> None:
     engine = engine_of([Request(1, limit_s=60, min_nodes=3, max_nodes=3), Request(2, limit_s=60, tasks=2)])
     assert engine.free.cpus.tolist() == [4, 4, 4, 4] and engine.free.gpus.tolist() == [[0], [0], [2], [2]]
     assert engine.running.first.tolist() == [0, 3, 5] and engine.running.start.tolist() == [-1, -1]
+
+
+# changes: Changes that make the backfill scheduler run.
+
+
+def test_reservations_begin_and_end_and_nodes_come_back() -> None:
+    """A node that never comes back is no change."""
+    site = with_reservation("a")
+    nodes = (replace(site.nodes[0], absences=(Absence(0, 300), Absence(900, None))), *site.nodes[1:])
+    site = replace(site, nodes=nodes)
+    edges = edges_of(site_of(cluster_arrays(site), slurm_settings(site.scheduler)))
+    assert edges.tolist() == [[300, 0], [600, 1], [1200, 0]]

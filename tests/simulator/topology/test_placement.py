@@ -13,7 +13,7 @@ from simulator.jobs.schedule import Placement, Schedule
 from simulator.topology.choosing import Units, node_units, units_of
 from simulator.topology.placement import PLACE_RULES, compact_hop_cost, place_schedule
 from simulator.topology.tree import IntArray, first_nodes, hop_cost, regular_tree
-from tests.random_size import size
+from tests.shared import size
 from tests.simulator import oracle_placing
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.oracle_placing import PlacingCase, check_placement, oracle_place, random_placing_case

@@ -20,7 +20,7 @@ from simulator.topology.slurm_tree import CONF_WORDS
 from simulator.topology.switch_graph import Faults, SwitchDefinition, switch_definition, tree_of_switches
 from simulator.topology.switches import Switches, SwitchReplayer, least_leaves, parse_switches
 from simulator.topology.tree import SwitchTree, regular_tree
-from tests.random_size import size
+from tests.shared import size
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.oracle_placing import random_placing_case
 from tests.simulator.oracle_switches import oracle_switches

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.random_size import size
-from tests.shared import shared_file
+from tests.shared import shared_file, size
 from tests.traces.vasp.vasp_lines import assert_begins, whole_lines
 from traces.vasp.folders import find_runs
 from traces.vasp.oszicar import add_residuals, read_oszicar

@@ -10,12 +10,26 @@ import click
 from assets.common.storage import open_warehouse
 from assets.common.writing.outputs import refuse_binary_on_terminal
 from assets.replay.running.scored_part import PartOptions
-from assets.sharing.formats import EXPORT_FORMATS, format_of
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.cli.parameters.settings import part_options, take_part
 from tracehouse.cli.parameters.sources import source_argument
 from traces.catalogue.catalogue import load_catalogue
+
+SUFFIXES = {".swf": "swf", ".swf.gz": "swf", ".parquet": "parquet", ".csv": "evalys"}
+"""Endings of a file's name, and the formats that they stand for."""
+EXPORT_FORMATS = ("swf", "parquet", "evalys")
+
+
+def format_of(path: Path) -> str:
+    """The format that the name of a file asks for. Raises ValueError where it asks for none."""
+    name = path.name.lower()
+    for suffix, file_format in SUFFIXES.items():
+        if name.endswith(suffix):
+            return file_format
+    raise ValueError(
+        f"{path}: its name tells no format: let it end in {', '.join(SUFFIXES)}, or give --format {', '.join(EXPORT_FORMATS)}"
+    )
 
 
 @click.command()

@@ -16,6 +16,7 @@ from assets.ingest.ledger import ReadingPlan, plan_reading
 from tests.kills import killed_at
 from tests.pipelines.command_line import call, fail, succeed, told_of, use_home
 from tests.tiny import SOURCE, Home, assert_same_tables, busy_log, in_queues
+from tracehouse.cli.commands.export import format_of
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import file_lock
 
@@ -177,3 +178,20 @@ def test_a_saved_run_is_exported(busy: Path) -> None:
     assert run["wait_s"].mean() == pytest.approx(told["average_wait_s"])
     assert "saved runs are: fcfs" in fail("export", "busy", busy / "run.csv", "--run", "easy")
     assert "SWF holds what was logged" in fail("export", "busy", busy / "run.swf", "--run", "fcfs")
+
+
+# export: The name of a file tells its format.
+
+
+@pytest.mark.parametrize(
+    ("name", "file_format"),
+    [("a.swf", "swf"), ("a.SWF.GZ", "swf"), ("a.b.parquet", "parquet"), ("a.csv", "evalys")],
+)
+def test_names_tell_formats(name: str, file_format: str) -> None:
+    assert format_of(Path(name)) == file_format
+
+
+def test_other_names_tell_none() -> None:
+    for name in ("a.json", "a.csv.gz", "parquet", "swf"):
+        with pytest.raises(ValueError, match=r"its name tells no format: let it end in \.swf"):
+            format_of(Path(name))
