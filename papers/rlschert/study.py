@@ -176,7 +176,7 @@ def keep_networks(folder: Path, target: Path = KEPT_NETWORKS) -> None:
         if not (folder / f"{image.file}.pt").exists():
             continue
         state = torch.load(folder / f"{image.file}.pt", weights_only=True)["state"]
-        network = new_rlschert_network(image.network, Setting().procs, False)
+        network = new_rlschert_network(image.network, Setting().procs, image.kills)
         network.load_state_dict(state["networks"]["kept"])
         curve = [IterationReport(**report) for report in state["curve"]]
         card = {"name": image.name, "seed": 1, "iterations": len(curve), "of": PAPER_OPTIONS.iterations}
