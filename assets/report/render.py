@@ -108,7 +108,12 @@ def happened_lines(logged: LoggedSystem, sentences: list[str], causes: WaitCause
     ]
     if isinstance(causes, WaitCauses) and (waited_s := float(causes.jobs["wait_s"].sum())):
         table = causes.of().sort("hours", descending=True).head(MOST_CAUSES)
-        parts = [f"{CAUSE_WORDS[name]} {share(hours / waited_s * 3600)}" for name, hours, _ in table.iter_rows()]
+        limits = causes.limits(causes.jobs)
+        above_all = {"limit": f", above all {limits['limit'][0]}"} if limits.height else {}
+        parts = [
+            f"{CAUSE_WORDS[name]} {share(hours / waited_s * 3600)}{above_all.get(name, '')}"
+            for name, hours, _ in table.iter_rows()
+        ]
         users = causes.by_group(causes.jobs, "user")
         most = (
             f" User {users['value'][0]} waited most, {share(users['hours'][0] / waited_s * 3600)} of it."

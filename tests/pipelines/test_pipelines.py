@@ -181,7 +181,7 @@ def test_every_night_every_source_is_retrained(inbox: Path) -> None:
         context = dg.build_schedule_context(instance=instance, scheduled_execution_time=night)
         requests = nightly_schedule()(context)
     assert {request.partition_key for request in requests} == {"birch", "larch"}
-    assert len({request.run_key for request in requests}) == 4
+    assert len({request.run_key for request in requests}) == 2
 
 
 def test_a_night_leaves_what_has_not_changed(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:

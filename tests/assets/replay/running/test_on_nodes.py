@@ -59,7 +59,7 @@ def test_placing_moves_no_start(trace: Trace, place: str) -> None:
 
 def test_the_semantics_define_every_metric_in_the_order_in_which_it_is_printed() -> None:
     section = (
-        (Path(__file__).resolve().parents[3] / "docs" / "reference" / "semantics" / "nodes.md")
+        (Path(__file__).resolve().parents[4] / "docs" / "reference" / "semantics" / "nodes.md")
         .read_text()
         .split("## Metrics of a placement\n")[1]
     )
