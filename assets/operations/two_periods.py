@@ -94,7 +94,8 @@ def _part(facts: pl.DataFrame, span: Span, clock: LogClock, first: int, last: in
     part = facts.filter(pl.col("submit_s") >= span.begin, pl.col("submit_s") < span.end)
     if part["wait_s"].drop_nulls().is_empty():
         raise ValueError(
-            f"no job with a known wait was submitted in {span.words}: jobs were submitted from {clock.span(first, last)}"
+            f"no job with a known wait was submitted in {span.words}: jobs were submitted from {clock.span(first, last)}. "
+            f"Name a period with as many days before it, such as last-{max(1, (last - first) // (2 * DAY_S))}-days"
         )
     return part
 
