@@ -115,9 +115,10 @@ def what_if(
     Examples
     --------
     >>> import tracehouse
-    >>> answer = tracehouse.what_if({"a tenth more": {"procs": "+10%"}, "SAF": {"policy": "SAF"}}, "birch")
+    >>> scenarios = {"a tenth more": {"procs": "+10%"}, "SAF": {"policy": "SAF"}}
+    >>> answer = tracehouse.what_if(scenarios, "birch", base={"policy": "FCFS"})
     >>> answer.scenarios.select("scenario", "procs", "verdict").rows()[2:]
-    [('a tenth more', 282, 'dominates, certain'), ('SAF', 256, 'harms')]
+    [('a tenth more', 1056, 'dominates, certain'), ('SAF', 960, 'trades')]
     """
     unknown = scored.keys() - ScoredJobs.__annotations__.keys()
     if unknown:

@@ -68,6 +68,16 @@ class SourceGrade(NamedTuple):
         own = own_policy_of(self.policy or "")
         return None if own is None else own[0]
 
+    def is_of(self, policy: str) -> bool:
+        """Whether it holds for replays under a policy. That of a cluster's own scheduler does not for an order in its place."""
+        return self.own_scheduler is None or own_policy_of(policy) == (self.own_scheduler, "")
+
+    @property
+    def of_own_words(self) -> str:
+        """Why an order has no grade, where the source's is of the cluster's own scheduler."""
+        scheduler = OWN_SCHEDULERS[self.own_scheduler or ""]
+        return f"that of the source, {self.grade}, is of its own {scheduler}, and an order in its place has none"
+
     @property
     def words(self) -> str:
         """The grade in one line, or why there is none."""
@@ -119,9 +129,12 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
     )
 
 
-def grade_text(warehouse: Warehouse, source: str) -> str | None:
-    """The grade of a source in one line, or why it has none. None before replay/fidelity has looked at it."""
+def grade_text(warehouse: Warehouse, source: str, policy: str | None = None) -> str | None:
+    """The grade of a source in one line, or why it has none. None before replay/fidelity has looked at it. policy: of the replay, where
+    it is about one."""
     grade, origins = grade_of(warehouse, source), origins_text(source)
+    if grade is not None and policy is not None and not grade.is_of(policy):
+        return f"no grade: {grade.of_own_words}"
     return None if grade is None else f"{grade.words}; {origins}" if origins else grade.words
 
 

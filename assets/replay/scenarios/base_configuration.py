@@ -14,7 +14,7 @@ from assets.replay.own.clusters import cluster_of_replay, described_cluster_of
 from assets.replay.own.unmodelled import own_remarks, rules_left_out, unread_settings
 from assets.replay.running.grade import SourceGrade, grade_of
 from assets.replay.running.loading import catalogue_source, is_loaded
-from assets.replay.running.settings import OWN_SCHEDULERS, RunSettings
+from assets.replay.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
 from assets.replay.scenarios.base_scheduler import (
     GOOD_GRADES,
     base_scheduler,
@@ -37,7 +37,7 @@ class BaseConfiguration:
     """settings: of the base's replay, before [base] changes them. Their outages are what a cluster that grew or shrank lacks.
     procs: of its cluster, None for those of the source. why: where they come from, for people. grade: of the source, None where nothing
     graded it. no_grade: why there is none, empty where there is one. about_clusters: sentences on what clusters decide by and the
-    replays do not, None where there is no cluster."""
+    replays do not, None where there is no cluster. is_withheld: whether no figures may be said, though there is no grade."""
 
     settings: RunSettings
     procs: int | None
@@ -45,6 +45,7 @@ class BaseConfiguration:
     grade: SourceGrade | None
     no_grade: str = ""
     about_clusters: tuple[str, ...] | None = None
+    is_withheld: bool = False
 
     def under(self, base: RunSettings, scenarios: Mapping[str, RunSettings], trace: Trace) -> BaseConfiguration:
         """The same for the base as it is, with what of the clusters is not in the replays of a trace. scenarios: by name, of which those
@@ -65,19 +66,16 @@ class BaseConfiguration:
                 if settings.edits != base.edits:
                     theirs += unread_settings(cluster, other)
                 said += [f"not in the replay of {name}: {rule}" for rule in theirs if rule not in rules]
-        why = self.why
-        if base.cluster is not None and base.own_scheduler is not None:
+        why, own = self.why, self.settings.own_scheduler
+        if base.own_scheduler is not None and (own_policy_of(base.policy) or ("", ""))[1] == "":
             why = f"the {OWN_SCHEDULERS[base.own_scheduler]} that the cluster {cluster.name} describes"
-        if (own := self.settings.own_scheduler) is None or base.own_scheduler is not None:
-            return replace(self, why=why, about_clusters=tuple(said))
-        scheduler = OWN_SCHEDULERS[own]
-        return replace(
-            self,
-            why=f"an order in the place of the cluster's own {scheduler}",
-            grade=None,
-            no_grade=f"that of the source is of its own {scheduler}, and an order in its place has none",
-            about_clusters=tuple(said),
-        )
+        elif own is not None:
+            why = f"an order in the place of the cluster's own {OWN_SCHEDULERS[own]}"
+        of_cluster = replace(self, why=why, about_clusters=tuple(said))
+        if self.grade is None or self.grade.is_of(base.policy):
+            return of_cluster
+        withheld = self.grade.grade == NO_FIGURES
+        return replace(of_cluster, grade=None, no_grade=self.grade.of_own_words, is_withheld=withheld)
 
     def graded_for(self, part: tuple[str, str] | None, source: str) -> BaseConfiguration:
         """The same with the grade of a part of the jobs, where that has one of its own. part: as replay.fidelity names it, None for all."""
@@ -97,7 +95,7 @@ class BaseConfiguration:
     @property
     def has_figures(self) -> bool:
         """Whether figures and verdicts may be said. With grade D only the order of the scenarios and their direction may."""
-        return self.grade is None or self.grade.grade != NO_FIGURES
+        return not self.is_withheld and (self.grade is None or self.grade.grade != NO_FIGURES)
 
     @property
     def trust(self) -> list[str]:

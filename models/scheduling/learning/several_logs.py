@@ -14,10 +14,11 @@ import numpy as np
 
 from models.scheduling.learning.checkpoint import training_hash, visible_columns
 from models.scheduling.learning.evolution import CostOf
-from models.scheduling.search.evolution import value_of_logs
+from models.scheduling.search.evolution import CLASS_LIMIT, LIMIT_MARGIN, LIMIT_PENALTY, value_of_logs
 from models.scheduling.search.learning_logs import LearningLog
+from simulator.metrics.metrics import SEMANTICS
 from simulator.policies.network import KernelWeights
-from simulator.policies.observation import ALL_SIGNALS, FACTS
+from simulator.policies.observation import ALL_SIGNALS, FACTS, facts_of
 from simulator.policies.registry import network_policy
 
 
@@ -42,12 +43,15 @@ class GuardedLogs:
         return self._value(weights, self.choosing)
 
     def training(self, settings: object, start: KernelWeights) -> str:
-        """A hash of all that the training depends on."""
+        """A hash of all that the training depends on. Raises ValueError where a log lacks what the network reads."""
         logs = [*(log for copies in self.learned for log in copies), *self.choosing]
+        for log in logs:
+            facts_of(log.jobs, log.procs, start.facts)
         arrays = [column for log in logs for column in visible_columns(log.jobs)]
         values = [[len(log.jobs), log.procs, log.first_scored, sorted(log.jobs.facts)] for log in logs]
         shape = [len(copies) for copies in self.learned]
-        return training_hash([*arrays, *start], [values, shape, self.limit, settings, *FACTS, *ALL_SIGNALS])
+        value = [self.limit, LIMIT_PENALTY, LIMIT_MARGIN, CLASS_LIMIT, SEMANTICS]
+        return training_hash([*arrays, *start], [values, shape, value, settings, *FACTS, *ALL_SIGNALS])
 
     def _value(self, weights: KernelWeights, logs: Sequence[LearningLog]) -> float:
         policy = network_policy(weights)

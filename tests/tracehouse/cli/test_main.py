@@ -380,10 +380,10 @@ def test_the_grade_of_a_source_is_said(
 ) -> None:
     say_grade("birch")  # which is not loaded
     monkeypatch.setattr(loading, "is_loaded", lambda source: True)
-    monkeypatch.setattr(grade, "grade_text", lambda warehouse, source: None)
+    monkeypatch.setattr(grade, "grade_text", lambda warehouse, source, policy: None)
     say_grade("birch")
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(grade, "grade_text", lambda warehouse, source: "grade B")
+    monkeypatch.setattr(grade, "grade_text", lambda warehouse, source, policy: "grade B")
     say_grade("birch")
     assert capsys.readouterr().err == "\nHow far replays of birch can be trusted: grade B\n"
 

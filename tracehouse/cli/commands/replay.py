@@ -122,11 +122,11 @@ def _remark(run: ReplayRun, graded: str | None) -> None:
     if run.policy.alone is not None or (nodes is not None and nodes.place == TOGETHER):
         click.echo(f"{alone} decides all starts: nothing is ordered or reserved beside it", err=True)
     if graded is not None:
-        say_grade(graded)
+        say_grade(graded, run.settings.policy)
 
 
-def say_grade(trace_or_source: str) -> None:
-    """Says how far replays of a source can be trusted, where that is known."""
+def say_grade(trace_or_source: str, policy: str | None = None) -> None:
+    """Says how far replays of a source can be trusted, where that is known. policy: of the replay, where it is about one."""
     from assets.replay.running.grade import grade_text
     from assets.replay.running.loading import catalogue_source, is_loaded, is_path
 
@@ -134,7 +134,7 @@ def say_grade(trace_or_source: str) -> None:
         return
     source = catalogue_source(trace_or_source).name
     if is_loaded(source):
-        said = grade_text(open_warehouse(), source)
+        said = grade_text(open_warehouse(), source, policy)
         if said is not None:
             trust = f"\nHow far replays of {source} can be trusted: {printable(said)}"
             click.echo(folded(trust, terminal_width(of_errors=True)), err=True)

@@ -18,7 +18,9 @@ from assets.replay.own.clusters import (
     usual_on_cluster,
 )
 from assets.replay.own.unmodelled import unmodelled_rules
+from assets.replay.scenarios.planning import plan_scenarios
 from tests.assets.replay.own.homes import BEHIND, CLUSTER, PBS_CLUSTER, own_home
+from tests.assets.replay.scenarios.examples import scenarios_of, write_grade
 from tests.simulator.busy import SITE
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
@@ -116,16 +118,28 @@ def test_a_named_cluster_brings_its_scheduler(tmp_path: Path, monkeypatch: pytes
     assert policy_on(load_cluster("two").description, "SAF") == "SAF"
 
 
-def test_a_grade_of_the_own_scheduler_is_not_that_of_an_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("policy", ["FCFS", "pbs:SAF"])
+@pytest.mark.parametrize(("grade", "has_figures"), [("A", True), ("D", False)])
+def test_a_grade_of_the_own_scheduler_is_not_that_of_an_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str, grade: str, has_figures: bool
+) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, PBS_CLUSTER)
+    scenarios = {"SAF": {"policy": "SAF"}}
+    ungraded = tracehouse.what_if(scenarios, "mine", base={"policy": policy}).summary
+    write_grade(grade, "pbs", procs=8)
 
-    answer = tracehouse.what_if({"SAF": {"policy": "SAF"}}, "mine", base={"policy": "FCFS"})
+    answer = tracehouse.what_if(scenarios, "mine", base={"policy": policy}).summary
 
-    assert "an order in the place of the cluster's own PBS, with policy from [base]" in answer.summary["base"]
+    assert "an order in the place of the cluster's own PBS, with policy from [base]" in answer["base"]
+    assert ungraded["trust"][0] == "no grade: `tracehouse run mine` gives it one"
     assert (
-        answer.summary["trust"][0]
-        == "no grade: that of the source is of its own PBS, and an order in its place has none"
+        answer["trust"][0]
+        == f"no grade: that of the source, {grade}, is of its own PBS, and an order in its place has none"
     )
+    planned = plan_scenarios(scenarios_of({"base": {"policy": policy}, "scenarios": scenarios}), "mine")
+    assert planned.configuration.has_figures is has_figures
+    own = tracehouse.what_if(scenarios, "mine").summary
+    assert own["trust"][0].startswith(f"grade {grade}: ") and "the PBS that the cluster" in own["base"]
 
 
 # unmodelled: Rules of a cluster that no replay under its own scheduler has.

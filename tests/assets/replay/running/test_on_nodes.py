@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assets.common.trace import Trace, load_trace
-from assets.replay.running.grade import grade_of, grade_text, held_back_text
+from assets.replay.running.grade import SourceGrade, grade_of, grade_text, held_back_text
 from assets.replay.running.on_nodes import (
     PLACEMENT_METRICS,
     ground_of,
@@ -237,6 +237,12 @@ def test_without_a_grade_the_reason_is_given(tmp_path: Path) -> None:
     warehouse = warehouse_with(tmp_path, None)
     assert grade_text(warehouse, "mine") == "no grade: hardly anybody waited"
     assert grade_text(warehouse, "other") is None
+
+
+def test_a_grade_of_the_own_scheduler_is_not_that_of_an_order() -> None:
+    own = SourceGrade("A", None, 7200.0, 7200.0, None, None, "pbs", "none", 8)
+    assert own.is_of("pbs") and not own.is_of("pbs:SAF") and not own.is_of("FCFS") and not own.is_of("slurm")
+    assert own._replace(policy="SAF").is_of("FCFS")  # of an order, on the same row of processors
 
 
 def test_a_poor_grade_says_where_jobs_waited_beside_idle_processors() -> None:
