@@ -123,7 +123,8 @@ def tune(
         tunable, usual = tunable_source(name, cluster, policy)
     replays = StoredReplays(tunable, tuning_folder(tunable.name))
     tuned = tuned_settings(replays, listed or usual, guarded, trials, seed)
-    return Tuned(tuned, base_configuration(name, is_path(name)).trust)
+    configuration = base_configuration(name, is_path(name))
+    return Tuned(tuned, (configuration if policy is None else configuration.graded_as(policy)).trust)
 
 
 def tunable_settings(source: str | Path, cluster: str | None = None, policy: str | None = None) -> str:

@@ -71,11 +71,14 @@ class BaseConfiguration:
             why = f"the {OWN_SCHEDULERS[base.own_scheduler]} that the cluster {cluster.name} describes"
         elif own is not None:
             why = f"an order in the place of the cluster's own {OWN_SCHEDULERS[own]}"
-        of_cluster = replace(self, why=why, about_clusters=tuple(said))
-        if self.grade is None or self.grade.is_of(base.policy):
-            return of_cluster
+        return replace(self, why=why, about_clusters=tuple(said)).graded_as(base.policy)
+
+    def graded_as(self, policy: str) -> BaseConfiguration:
+        """The same for replays under a policy: without a grade that is of the cluster's own scheduler where an order takes its place."""
+        if self.grade is None or self.grade.is_of(policy):
+            return self
         withheld = self.grade.grade == NO_FIGURES
-        return replace(of_cluster, grade=None, no_grade=self.grade.of_own_words, is_withheld=withheld)
+        return replace(self, grade=None, no_grade=self.grade.of_own_words, is_withheld=withheld)
 
     def graded_for(self, part: tuple[str, str] | None, source: str) -> BaseConfiguration:
         """The same with the grade of a part of the jobs, where that has one of its own. part: as replay.fidelity names it, None for all."""

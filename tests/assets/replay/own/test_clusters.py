@@ -18,6 +18,7 @@ from assets.replay.own.clusters import (
     usual_on_cluster,
 )
 from assets.replay.own.unmodelled import unmodelled_rules
+from assets.replay.scenarios.base_configuration import base_configuration
 from assets.replay.scenarios.planning import plan_scenarios
 from tests.assets.replay.own.homes import BEHIND, CLUSTER, PBS_CLUSTER, own_home
 from tests.assets.replay.scenarios.examples import scenarios_of, write_grade
@@ -140,6 +141,7 @@ def test_a_grade_of_the_own_scheduler_is_not_that_of_an_order(
     assert planned.configuration.has_figures is has_figures
     own = tracehouse.what_if(scenarios, "mine").summary
     assert own["trust"][0].startswith(f"grade {grade}: ") and "the PBS that the cluster" in own["base"]
+    assert base_configuration("mine", is_log=False).graded_as("searched:balanced").trust[0] == answer["trust"][0]
 
 
 # unmodelled: Rules of a cluster that no replay under its own scheduler has.
