@@ -109,9 +109,10 @@ def happened_lines(logged: LoggedSystem, sentences: list[str], causes: WaitCause
     if isinstance(causes, WaitCauses) and (waited_s := float(causes.jobs["wait_s"].sum())):
         table = causes.of().sort("hours", descending=True).head(MOST_CAUSES)
         limits = causes.limits(causes.jobs)
-        above_all = {"limit": f", above all {limits['limit'][0]}"} if limits.height else {}
+        above_all = "above all " if limits.height > 1 else ""
+        which = {"limit": f", {above_all}{limits['limit'][0]}"} if limits.height else {}
         parts = [
-            f"{CAUSE_WORDS[name]} {share(hours / waited_s * 3600)}{above_all.get(name, '')}"
+            f"{CAUSE_WORDS[name]} {share(hours / waited_s * 3600)}{which.get(name, '')}"
             for name, hours, _ in table.iter_rows()
         ]
         users = causes.by_group(causes.jobs, "user")

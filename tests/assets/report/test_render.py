@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
+from assets.replay.own.wait_causes import CAUSE_COLUMNS, WaitCauses
 from assets.report.comparison import read_comparison
 from assets.report.logged import read_logged
 from assets.report.page import Chart, Table
@@ -60,6 +62,31 @@ def test_rules_in_words() -> None:
     assert rule_words([gate]) == (
         "no job of queue long starts from 08:00 to 17:00 on Monday to Friday (America/Denver)"
     )
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (
+            ["at most 2 running jobs of a user", "at most 2 running jobs of a user"],
+            "a limit 75 %, at most 2 running jobs of a user;",
+        ),
+        (
+            ["at most 9 running cpu in all", "at most 2 running jobs of a user"],
+            "a limit 75 %, above all at most 2 running jobs of a user;",
+        ),
+    ],
+)
+def test_the_line_on_why_names_the_limit_that_kept_jobs_longest(
+    graded: Warehouse, limits: list[str], words: str
+) -> None:
+    jobs = pl.DataFrame({"user": ["a", "a"], "limit": limits, "wait_s": [3000, 5000]}).with_columns(
+        *(pl.lit(0).alias(name) for name in CAUSE_COLUMNS)
+    )
+    kept = jobs.with_columns(limit_s=pl.Series([2000, 4000]), unknown_s=pl.Series([1000, 1000]))
+    logged = read_logged(graded, "mine")
+    said = dict(happened_lines(logged, [], WaitCauses(kept, "rules")))["Why"]
+    assert said.startswith(words) and "25 %, of 2 hours of waiting. User a waited most, 100 % of it." in said
 
 
 def test_a_source_without_a_cluster_has_the_orders_of_the_leaderboard(graded: Warehouse) -> None:
