@@ -5,7 +5,7 @@ rules of a published code, and an agent that decides all starts are replayers. W
 nodes, is given to the replayer when it is made. `honours` says which settings it has a rule for, as options without their dashes
 (`RunSettings.parts` lists them): what it does not name is refused before anything is replayed.
 
-A further scheduler takes one file with its replayer, and one entry in `WAYS` of assets/replay/running/replayers.py, which says when the
+A further scheduler takes one file with its replayer, and one entry in `WAYS` of assets/replaying/running/replayers.py, which says when the
 settings ask for it, how it is made, and the words by which it refuses. A setting that is new is refused by all that do not name it.
 """
 

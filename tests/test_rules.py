@@ -18,7 +18,7 @@ SAME_NAMES = {
     "CHECKS",  # the checks of an asset stand beside it, and definitions collect them
     "replay",  # the engine's function, and the command that calls it
     "TABLES",  # what a paper's front page has for `tracehouse reproduce`
-    "WAY",  # what assets/replay/running/replayers.py asks a paper for
+    "WAY",  # what assets/replaying/running/replayers.py asks a paper for
     "main",  # the program of a study, and the command line
     "report",  # the asset, and the command that makes it
 }

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from assets.common.storage import open_warehouse
-from assets.replay.compare import compare_runs
-from assets.replay.running.tables import run_jobs
+from assets.replaying.compare import compare_runs
+from assets.replaying.running.tables import run_jobs
 from tracehouse.replays import Run
 from tracehouse.text.replay_text import compare_text
 from traces.catalogue.catalogue import load_catalogue

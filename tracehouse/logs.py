@@ -12,7 +12,7 @@ import polars as pl
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, load_trace
-from assets.replay.running.loading import catalogue_source, is_loaded, is_path, log_source, read_into_own_warehouse
+from assets.replaying.running.loading import catalogue_source, is_loaded, is_path, log_source, read_into_own_warehouse
 from tracehouse.ingesting import source_row
 from tracehouse.queries import query_rows
 from tracehouse.replaying import warn_of_peak

@@ -11,10 +11,10 @@ import polars as pl
 import sql
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse
-from assets.operations.cluster_check import described_cluster
 from assets.predictions.queue_now import five_quantiles, logged_tree_starts
 from assets.predictions.waits import load_wait_scores, load_wait_source, load_walltime_jobs
-from assets.replay.running.replayers import usual_backfill
+from assets.replaying.running.replayers import usual_backfill
+from assets.usage.cluster_check import described_cluster
 from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
 from models.waits.walltime_advice import MARGIN, advise, try_on_history
 from simulator.jobs.words import parse_duration

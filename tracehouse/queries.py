@@ -11,8 +11,8 @@ import duckdb
 import polars as pl
 
 from assets.common.storage import open_warehouse
-from assets.operations.waits_and_waste import KINDS, waits_and_waste
-from assets.replay.own.wait_causes import chosen_waits, wait_causes
+from assets.replaying.own.wait_causes import chosen_waits, wait_causes
+from assets.usage.waits_and_waste import KINDS, waits_and_waste
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, confined
 

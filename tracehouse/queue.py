@@ -12,13 +12,13 @@ import polars as pl
 
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, pseudonym_key
-from assets.operations.cluster_check import described_cluster
 from assets.predictions.queue_now import QueueNow, TreeStarts, load_queue_now, snapshot_moment, tree_starts
 from assets.predictions.waits import load_wait_source
-from assets.replay.running.grade import grade_of
-from assets.replay.running.replayers import usual_backfill
-from assets.replay.running.settings import OWN_SCHEDULERS
-from assets.replay.scenarios.base_scheduler import base_scheduler, stored_header
+from assets.replaying.running.grade import grade_of
+from assets.replaying.running.replayers import usual_backfill
+from assets.replaying.running.settings import OWN_SCHEDULERS
+from assets.replaying.scenarios.base_scheduler import base_scheduler, stored_header
+from assets.usage.cluster_check import described_cluster
 from models.waits.answers import Correction, QueueReplays, correction_of, queue_quantiles
 from models.waits.replays import queue_start_times
 from simulator.jobs.words import partitions_text
@@ -67,7 +67,7 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, int]
 def with_causes(answer: QueueAnswer, source: str, snapshot: QueueSnapshot, read_s: int) -> QueueAnswer:
     """An answer with what keeps each job now: columns why (in words), behind_job, behind_user, limit, and the scheduler's own reason.
     Raises ValueError where the source has no cluster."""
-    from assets.replay.own.queue_causes import queue_causes
+    from assets.replaying.own.queue_causes import queue_causes
     from simulator.slurm.waiting.words import CAUSE_WORDS
 
     with say_if_slow("following the queue"):

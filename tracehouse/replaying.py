@@ -11,13 +11,13 @@ from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.common.writing.options import options_of, written_settings
 from assets.common.writing.outputs import output_beside
-from assets.replay import plots as replay_plots
-from assets.replay.compare_placements import saved_placements
-from assets.replay.configuring.sizes import AskedProcs, parse_nodes, parse_procs
-from assets.replay.limits.unhonoured import honoured_rules
-from assets.replay.own.clusters import cluster_of_replay, policy_on, usual_on_cluster
-from assets.replay.own.unmodelled import own_remarks, rules_left_out
-from assets.replay.running.loading import (
+from assets.replaying import plots as replay_plots
+from assets.replaying.compare_placements import saved_placements
+from assets.replaying.configuring.sizes import AskedProcs, parse_nodes, parse_procs
+from assets.replaying.limits.unhonoured import honoured_rules
+from assets.replaying.own.clusters import cluster_of_replay, policy_on, usual_on_cluster
+from assets.replaying.own.unmodelled import own_remarks, rules_left_out
+from assets.replaying.running.loading import (
     catalogue_source,
     check_log_estimates,
     is_loaded,
@@ -25,13 +25,13 @@ from assets.replay.running.loading import (
     load_any_trace,
     log_source,
 )
-from assets.replay.running.on_nodes import node_settings, placed_jobs
-from assets.replay.running.policies import ChosenPolicy
-from assets.replay.running.replayers import check_settings, choose_policy, way_of
-from assets.replay.running.run import ReplayRun, check_partitions, replay_run
-from assets.replay.running.scored_part import ScoredPart
-from assets.replay.running.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
-from assets.replay.running.tables import run_jobs, series_of, with_time
+from assets.replaying.running.on_nodes import node_settings, placed_jobs
+from assets.replaying.running.policies import ChosenPolicy
+from assets.replaying.running.replayers import check_settings, choose_policy, way_of
+from assets.replaying.running.run import ReplayRun, check_partitions, replay_run
+from assets.replaying.running.scored_part import ScoredPart
+from assets.replaying.running.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
+from assets.replaying.running.tables import run_jobs, series_of, with_time
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
@@ -235,7 +235,7 @@ def _on_nodes(run: ReplayRun) -> dict[str, Any]:
 
 
 def placement_table(run: ReplayRun) -> pl.DataFrame:
-    """job_id, start_time and the columns of assets.replay.running.on_nodes.placed_jobs, in replay order."""
+    """job_id, start_time and the columns of assets.replaying.running.on_nodes.placed_jobs, in replay order."""
     assert run.ground is not None and run.placement is not None
     start = pl.when(pl.Series(run.schedule.started)).then(pl.Series(run.schedule.start))
     nodes = placed_jobs(run.ground, run.placement)[run.cluster.waiting :]

@@ -9,11 +9,11 @@ from typing import Any, TypedDict
 import polars as pl
 
 from assets.common.storage import open_warehouse
-from assets.replay.running.loading import check_log_estimates
-from assets.replay.running.replayers import choose_policy
-from assets.replay.running.run import ReplayRun
-from assets.replay.running.settings import NodeSettings, RunSettings
-from assets.replay.running.tables import run_jobs, run_row, run_series
+from assets.replaying.running.loading import check_log_estimates
+from assets.replaying.running.replayers import choose_policy
+from assets.replaying.running.run import ReplayRun
+from assets.replaying.running.settings import NodeSettings, RunSettings
+from assets.replaying.running.tables import run_jobs, run_row, run_series
 from tracehouse.keywords import refuse_unknown
 from tracehouse.logs import Log
 from tracehouse.policies import AnyPolicy, PolicyFile, PolicyTexts, is_function
@@ -59,7 +59,7 @@ class Run:
     ----------
     log : str
         The name of the source, or the path of the log, that was replayed.
-    replayed : assets.replay.running.run.ReplayRun
+    replayed : assets.replaying.running.run.ReplayRun
         Input and output of the simulator, as arrays.
     """
 

@@ -11,11 +11,11 @@ import polars as pl
 
 from assets.common.progress import say_if_slow
 from assets.common.writing.outputs import write_output
-from assets.replay.running.scored_part import PartOptions
-from assets.replay.scenarios.planning import plan_scenarios
-from assets.replay.scenarios.results import ScenarioResults, replay_scenarios
-from assets.replay.scenarios.scenario_file import ScenarioFile, read_scenarios, scenarios_of
-from assets.report.scenario_page import scenario_page
+from assets.pages.scenario_page import scenario_page
+from assets.replaying.running.scored_part import PartOptions
+from assets.replaying.scenarios.planning import plan_scenarios
+from assets.replaying.scenarios.results import ScenarioResults, replay_scenarios
+from assets.replaying.scenarios.scenario_file import ScenarioFile, read_scenarios, scenarios_of
 from tracehouse.logs import Log
 from tracehouse.policies import PolicyTexts
 from tracehouse.replaying import warn_of_peak

@@ -7,8 +7,8 @@ from assets.common.asset import asset, passed_over
 from assets.common.checks import row_check
 from assets.common.describe import table
 from assets.core.jobs import jobs
-from assets.operations.cluster_check import described_cluster
-from assets.replay.own.wait_causes import CAUSE_COLUMNS, CAUSES_TABLE, MOST_EXPLAINED_JOBS, WaitCauses, wait_causes
+from assets.replaying.own.wait_causes import CAUSE_COLUMNS, CAUSES_TABLE, MOST_EXPLAINED_JOBS, WaitCauses, wait_causes
+from assets.usage.cluster_check import described_cluster
 from simulator.slurm.waiting.words import CAUSES
 from warehouse import Warehouse, first_row, replace_partitions
 

@@ -9,7 +9,7 @@ from assets.common.checks import row_check
 from assets.common.describe import lineage_metadata, plot, table
 from assets.core.jobs import jobs
 from assets.ingest.staging import FIGURES_MEMORY
-from assets.operations import plots
+from assets.usage import plots
 from warehouse import Warehouse
 
 

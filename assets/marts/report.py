@@ -9,14 +9,14 @@ from assets.common.storage import report_path, write_whole
 from assets.marts.job_wait_causes import job_wait_causes
 from assets.marts.leaderboard import leaderboard
 from assets.marts.trace_health import trace_health
+from assets.pages.index import read_summary, write_index
+from assets.pages.render import render_report
 from assets.policies.scheduling_policy import scheduling_policy
 from assets.predictions.runtime_predictions import runtime_predictions
 from assets.replay.evaluation import replay_evaluation
 from assets.replay.fidelity import fidelity
 from assets.replay.runs import replay_runs
 from assets.replay.usual_changes import usual_changes
-from assets.report.index import read_summary, write_index
-from assets.report.render import render_report
 from warehouse import Warehouse
 
 

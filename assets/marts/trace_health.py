@@ -7,7 +7,7 @@ from assets.common.asset import asset
 from assets.common.describe import lineage_metadata, plot, table
 from assets.core.jobs import jobs
 from assets.ingest.staging import replace_rows_of_query
-from assets.operations import plots
+from assets.usage import plots
 from warehouse import Warehouse
 
 

@@ -37,7 +37,7 @@ LEAST_TRAINING_JOBS = 300
 
 @dataclass(frozen=True)
 class PolicyTask:
-    """What is trained for. estimates: run times that the scheduler uses, as in assets.replay.running.settings. agent: what a network
+    """What is trained for. estimates: run times that the scheduler uses, as in assets.replaying.running.settings. agent: what a network
     decides, as simulator.policies.agents.parse_agent reads it, None for the order of the queue. base: the policy beside which an agent
     decides. cluster: on whose nodes, under whose Slurm. None for a row of processors."""
 

@@ -18,10 +18,10 @@ from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.core.jobs import jobs
 from assets.replay import policy_plots
-from assets.replay.own.clusters import own_cluster_of_log
-from assets.replay.running.policies import ChosenPolicy
-from assets.replay.running.run import replay_run
-from assets.replay.running.settings import REQUEST_LABELS, RunSettings, own_policy_of
+from assets.replaying.own.clusters import own_cluster_of_log
+from assets.replaying.running.policies import ChosenPolicy
+from assets.replaying.running.run import replay_run
+from assets.replaying.running.settings import REQUEST_LABELS, RunSettings, own_policy_of
 from models.judging.configurations import (
     LoggedJobs,
     SchedulerConfiguration,

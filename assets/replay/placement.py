@@ -15,13 +15,13 @@ from assets.common.describe import plot, table
 from assets.common.progress import progress
 from assets.common.trace import load_trace
 from assets.core.jobs import jobs
-from assets.replay import plots
-from assets.replay.compare_placements import WAITS
-from assets.replay.running.on_nodes import PLACEMENT_METRICS, node_settings, placed_jobs
-from assets.replay.running.replayers import check_settings, choose_policy
-from assets.replay.running.run import ReplayRun, replay_run
-from assets.replay.running.settings import NodeSettings, RunSettings, check_run_name
 from assets.replay.runs import OutageConfig
+from assets.replaying import plots
+from assets.replaying.compare_placements import WAITS
+from assets.replaying.running.on_nodes import PLACEMENT_METRICS, node_settings, placed_jobs
+from assets.replaying.running.replayers import check_settings, choose_policy
+from assets.replaying.running.run import ReplayRun, replay_run
+from assets.replaying.running.settings import NodeSettings, RunSettings, check_run_name
 from simulator.metrics.metrics import SEMANTICS
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source

@@ -13,13 +13,13 @@ from assets.common.describe import plot, table
 from assets.common.parts import asset_of_parts
 from assets.common.trace import load_trace
 from assets.core.jobs import jobs
-from assets.replay import plots
-from assets.replay.configuring.outages import Outage
-from assets.replay.own.clusters import own_cluster_of_log
-from assets.replay.running.replayers import check_settings, choose_policy
-from assets.replay.running.run import replay_run
-from assets.replay.running.settings import RunSettings, check_run_name, check_saved_settings
-from assets.replay.running.tables import run_jobs, run_row, run_series
+from assets.replaying import plots
+from assets.replaying.configuring.outages import Outage
+from assets.replaying.own.clusters import own_cluster_of_log
+from assets.replaying.running.replayers import check_settings, choose_policy
+from assets.replaying.running.run import replay_run
+from assets.replaying.running.settings import RunSettings, check_run_name, check_saved_settings
+from assets.replaying.running.tables import run_jobs, run_row, run_series
 from warehouse import Warehouse, replace_rows
 
 SHOWN_COLUMNS = (

@@ -4,7 +4,7 @@ import dagster as dg
 
 from assets.common.asset import asset, passed_over
 from assets.core.jobs import jobs
-from assets.replay.own.alternatives import LONGEST_LOG, alternatives_of, store_alternatives
+from assets.replaying.own.alternatives import LONGEST_LOG, alternatives_of, store_alternatives
 from warehouse import Warehouse
 
 

@@ -16,8 +16,8 @@ import polars as pl
 import sql
 from assets.common.trace import load_clock, load_extent
 from assets.common.writing.outputs import write_output
-from assets.replay.compare import saved_runs
-from assets.replay.running.scored_part import PartOptions, part_of
+from assets.replaying.compare import saved_runs
+from assets.replaying.running.scored_part import PartOptions, part_of
 from traces.swf.fields import FIELDS
 from traces.swf.writer import swf_content
 from warehouse import Warehouse, first_row

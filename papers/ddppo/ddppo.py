@@ -14,7 +14,6 @@ from assets.common.describe import plot, table
 from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.core.jobs import jobs
-from assets.experiments.tables import EXPERIMENT_CARD, store_curves, store_trained
 from assets.policies.config import text_field
 from assets.policies.population import MembersConfig, PopulationPPOConfig
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, store_policy
@@ -27,6 +26,7 @@ from models.scheduling.options import PopulationOptions, PPOOptions, Recipe
 from models.scheduling.workers.launching import OnWorkers, forget
 from models.scheduling.workers.task_folder import map_jobs
 from papers.ddppo.plots import reward_curves
+from papers.experiment_tables import EXPERIMENT_CARD, store_curves, store_trained
 from warehouse import Warehouse
 
 

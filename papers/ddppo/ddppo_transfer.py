@@ -11,13 +11,13 @@ from assets.common.asset import asset
 from assets.common.describe import plot, table
 from assets.common.storage import read_model
 from assets.common.trace import Trace, load_trace
-from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, verdicts_on, write_results
 from assets.policies.training import PolicyTask, arena_of_task
 from assets.policies.verdicts import BOUNDED_KEY, JudgedRule
 from models.scheduling.arena import Windows
 from models.scheduling.policy_file import policy_from_bytes
 from papers.ddppo.ddppo import VARIANTS, ddppo
 from papers.ddppo.plots import boxes
+from papers.experiment_tables import ExperimentEntry, comparisons, costs_of, verdicts_on, write_results
 from papers.rlscheduler.ten_windows import PUBLISHED_JOBS, PUBLISHED_LENGTH, PUBLISHED_WINDOWS
 from warehouse import Warehouse
 

@@ -15,7 +15,7 @@ import polars as pl
 import sql
 from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure, log_axis
 from assets.common.storage import open_warehouse
-from assets.operations.plots import submissions
+from assets.usage.plots import submissions
 from papers.markdown import IMAGES
 from traces.synthetic.centre import CENTRES
 from warehouse import Warehouse

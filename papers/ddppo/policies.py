@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from assets.common.storage import open_warehouse, read_model, store_model
-from assets.experiments.tables import store_curves, store_trained
+from papers.experiment_tables import store_curves, store_trained
 from papers.kept_files import kept_archive, members_of, write_members
 from warehouse import Warehouse
 

@@ -13,9 +13,9 @@ from assets.common.describe import plot
 from assets.common.plots import INK, RUN_COLOURS, figure, log_axis
 from assets.common.trace import Trace, load_trace
 from assets.core.jobs import jobs
-from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.runtime.estimates import Estimates
+from papers.experiment_agents import AgentsConfig, judge_agents, shown_results
 from simulator.engine.replay import replay
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import metrics_by_class

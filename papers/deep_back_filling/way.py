@@ -1,12 +1,12 @@
-"""`--backfill FILE` with an agent of Deep Back-Filling: it decides all starts. One of the ways of assets/replay/running/replayers.py."""
+"""`--backfill FILE` with an agent of Deep Back-Filling: it decides all starts. One of the ways of assets/replaying/running/replayers.py."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from assets.replay.running.policies import ChosenPolicy, sha256_of
-from assets.replay.running.replayers import NOT_IN_PARTITIONS, Asked, Way
-from assets.replay.running.settings import RunSettings
+from assets.replaying.running.policies import ChosenPolicy, sha256_of
+from assets.replaying.running.replayers import NOT_IN_PARTITIONS, Asked, Way
+from assets.replaying.running.settings import RunSettings
 from papers.compiled import RULES_HASH
 from papers.deep_back_filling.placing_file import PlacingAgent, load_placing
 from simulator.policies.registry import parse_policy

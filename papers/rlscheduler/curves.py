@@ -7,12 +7,12 @@ from assets.common.asset import asset
 from assets.common.describe import table
 from assets.common.trace import load_trace
 from assets.core.jobs import jobs
-from assets.experiments.tables import curve_rows, last_epochs, store_curves
 from assets.policies.config import PPOConfig
 from assets.policies.training import PolicyTask, arena_of_task, split_of
 from models.scheduling.arena import Windows
 from models.scheduling.learning.training import Lessons
 from models.scheduling.trajectory_filter import filter_trajectories
+from papers.experiment_tables import curve_rows, last_epochs, store_curves
 from papers.rlscheduler.ten_windows import CHOOSING_WINDOWS
 from warehouse import Warehouse
 

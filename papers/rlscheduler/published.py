@@ -8,12 +8,12 @@ from assets.common.asset import asset
 from assets.common.describe import table
 from assets.common.trace import load_trace
 from assets.core.jobs import jobs
-from assets.experiments.agents import LearningConfig
-from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries, write_results
 from assets.policies.config import EvolutionConfig, PPOConfig, text_field
 from assets.policies.training import PolicyTask, TrainingSetup
 from models.scheduling.options import Recipe
 from models.scheduling.search.priority_key import search_key
+from papers.experiment_agents import LearningConfig
+from papers.experiment_tables import ExperimentEntry, comparisons, costs_of, trained_entries, write_results
 from papers.rlscheduler.ten_windows import PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
 from warehouse import Warehouse
 

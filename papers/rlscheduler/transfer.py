@@ -8,9 +8,9 @@ from assets.common.asset import asset
 from assets.common.describe import table
 from assets.common.storage import read_model
 from assets.common.trace import load_trace
-from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, write_results
 from assets.policies.training import PolicyTask, arena_of_task
 from models.scheduling.policy_file import policy_from_bytes
+from papers.experiment_tables import ExperimentEntry, comparisons, costs_of, write_results
 from papers.rlscheduler.published import published
 from papers.rlscheduler.ten_windows import PUBLISHED_HEURISTICS, published_split
 from warehouse import Warehouse

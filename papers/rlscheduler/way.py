@@ -1,10 +1,10 @@
-"""`--rules rlscheduler`: the way to replay by the rules of the RLScheduler code, one of those of assets/replay/running/replayers.py."""
+"""`--rules rlscheduler`: the way to replay by the rules of the RLScheduler code, one of those of assets/replaying/running/replayers.py."""
 
 from __future__ import annotations
 
-from assets.replay.running.policies import ChosenPolicy, is_policy_file, policy_from_file
-from assets.replay.running.replayers import ONE_OF_THEM, Asked, Way
-from assets.replay.running.settings import RunSettings
+from assets.replaying.running.policies import ChosenPolicy, is_policy_file, policy_from_file
+from assets.replaying.running.replayers import ONE_OF_THEM, Asked, Way
+from assets.replaying.running.settings import RunSettings
 from papers.compiled import RULES_HASH
 from papers.rlscheduler.inspecting import INSPECTOR_BASES, policy_of_base
 from papers.rlscheduler.rules import RLSchedulerReplayer
@@ -16,7 +16,7 @@ from warehouse import Warehouse
 
 def rlscheduler_policy(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
     """A policy of the RLScheduler code, or of SchedInspector's, which has its rules, or a trained one. Arguments and errors as those of
-    assets.replay.running.replayers.choose_policy."""
+    assets.replaying.running.replayers.choose_policy."""
     text = settings.policy.strip()
     if is_policy_file(text):
         return policy_from_file(text, None if warehouse is None else source)

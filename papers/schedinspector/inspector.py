@@ -10,14 +10,14 @@ from pydantic import Field
 from assets.common.asset import asset
 from assets.common.trace import Trace, load_trace
 from assets.core.jobs import jobs
-from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
-from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries
 from assets.policies.config import PPOConfig
 from assets.policies.training import PolicyTask, TrainingSetup
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.scheduling.arena import Windows
 from models.scheduling.learning.training_run import Split
 from models.scheduling.options import AGENT_PPO, PAPER_INSPECTOR, Recipe
+from papers.experiment_agents import AgentsConfig, judge_agents, shown_results
+from papers.experiment_tables import ExperimentEntry, comparisons, costs_of, trained_entries
 from simulator.policies.agents import parse_agent
 from simulator.policies.registry import assisted
 from warehouse import Warehouse

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from assets.replay.limits.identified import logged_jobs, rules_of_trace
+from assets.replaying.limits.identified import logged_jobs, rules_of_trace
 from models.identification.identify import Identification
 from models.identification.logged_jobs import StartedJobs
 from models.judging.fidelity import GRADES, WAIT_FIGURES, Agreement, agreement_of

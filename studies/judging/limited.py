@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 import tracehouse
 from assets.common.trace import Trace
-from assets.replay.limits.way import replayer_under
-from assets.replay.running.settings import LIMIT_LABELS
+from assets.replaying.limits.way import replayer_under
+from assets.replaying.running.settings import LIMIT_LABELS
 from papers.archive import SHARED
 from papers.markdown import markdown
 from simulator.engine.replay import OrderReplayer

@@ -20,15 +20,15 @@ import polars as pl
 
 from assets.common.progress import progress
 from assets.common.storage import tuning_folder
-from assets.replay.configuring.configuration import NothingChanges, edited_cluster
-from assets.replay.limits.way import replayer_under
-from assets.replay.own.slurm.way import phases_of_run
-from assets.replay.running.run import engine_version
-from assets.replay.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
-from assets.replay.tuning.knobs import Knob
-from assets.replay.tuning.tunable import Edits, StoredReplays, Tunable, classes_of
-from assets.replay.tuning.tuned import TunedSettings, tuned_settings
-from assets.replay.tuning.usual_knobs import usual_knobs
+from assets.replaying.configuring.configuration import NothingChanges, edited_cluster
+from assets.replaying.limits.way import replayer_under
+from assets.replaying.own.slurm.way import phases_of_run
+from assets.replaying.running.run import engine_version
+from assets.replaying.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
+from assets.replaying.tuning.knobs import Knob
+from assets.replaying.tuning.tunable import Edits, StoredReplays, Tunable, classes_of
+from assets.replaying.tuning.tuned import TunedSettings, tuned_settings
+from assets.replaying.tuning.usual_knobs import usual_knobs
 from papers.markdown import markdown
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request, request_arrays

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from assets.replay.own.pbs.requests import job_of_request
+from assets.replaying.own.pbs.requests import job_of_request
 from simulator.pbs.requests import PbsJob
 from studies.slurm.decisions import SHARED
 from traces.cluster.accounts import Limit

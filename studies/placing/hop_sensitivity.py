@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assets.replay.running.on_nodes import placement_metrics
+from assets.replaying.running.on_nodes import placement_metrics
 from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown
 from simulator.jobs.jobs import Jobs

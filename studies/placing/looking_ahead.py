@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from assets.replay.running.on_nodes import ground_of, placement_metrics
-from assets.replay.running.settings import NodeSettings
+from assets.replaying.running.on_nodes import ground_of, placement_metrics
+from assets.replaying.running.settings import NodeSettings
 from models.allocation.looking_ahead import LookingAheadReplayer
 from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assets.replay.running.on_nodes import Ground, ground_of, placement_metrics
-from assets.replay.running.settings import NodeSettings
+from assets.replaying.running.on_nodes import Ground, ground_of, placement_metrics
+from assets.replaying.running.settings import NodeSettings
 from models.judging.intervals import HOP_OFFSET, cut_into_blocks, ratio_interval
 from papers.archive import SHARED, jobs_of_file
 from papers.markdown import markdown

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assets.replay.limits.holds import job_limits, missing_processors, share_tree, start_gates
+from assets.replaying.limits.holds import job_limits, missing_processors, share_tree, start_gates
 from models.judging.machine import SizeOverTime, partitions_of
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request, request_arrays

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assets.replay.configuring.configuration import edited_cluster
+from assets.replaying.configuring.configuration import edited_cluster
 from studies.pbs.free_replays import replay_recorded
 from studies.pbs.recorded_runs import read_recorded_run
 from studies.planted.golden_pairs import PBS_RUNS, PBS_SECOND_S, SLURM_RUNS

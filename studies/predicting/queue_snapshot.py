@@ -16,7 +16,7 @@ import numpy as np
 
 from assets.common.storage import open_warehouse
 from assets.predictions.waits import load_wait_source
-from assets.replay.running.grade import grade_of
+from assets.replaying.running.grade import grade_of
 from models.waits.answers import correction_of, queue_quantiles
 from models.waits.history import History, IntArray, State, WaitSource, state_at
 from models.waits.replays import queue_start_times

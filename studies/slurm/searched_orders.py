@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from assets.replay.own.pbs.way import PbsRuns
+from assets.replaying.own.pbs.way import PbsRuns
 from models.judging.chance import RandomOrder
 from models.judging.panel import Replayed
 from models.judging.verdict import MOST_AS_GOOD, MOST_OF_A_GUARD, Ratios, ratios_of

@@ -1,4 +1,4 @@
-"""The warehouses of the tests of the registry, and of remaining times. Other files have a `warehouse` of their own."""
+"""The warehouses of the tests of the registry, of remaining times, and of replays. Other files have a `warehouse` of their own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from tests.assets.predictions.registry import Opened, materialized, warehouse_with_features
 from tests.assets.predictions.remaining import warehouse_of_runs
+from tests.assets.replaying.scenarios.examples import busy_home
 from tests.lake.doors import copied
 from warehouse import Warehouse
 
@@ -65,3 +66,10 @@ def vasp_warehouse(runs_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A copy of it, in a home of its own."""
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
     return Warehouse(Path(shutil.copy(runs_file, tmp_path / "w.duckdb")))
+
+
+@pytest.fixture
+def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder. The home is there, with the source `mine`, which nothing has graded."""
+    monkeypatch.chdir(tmp_path)
+    return busy_home(monkeypatch, tmp_path)

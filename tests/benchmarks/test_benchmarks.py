@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from assets.replay.scenarios.scenario_file import scenarios_of
+from assets.replaying.scenarios.scenario_file import scenarios_of
 from benchmarks import gpu_training, growth
 from benchmarks.gpu_training import RecordedTensors, TorchLearner, epoch_costs
 from benchmarks.large_log import STEPS, TITLES, disk_bytes, measure, row_of, run_steps

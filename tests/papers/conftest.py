@@ -6,8 +6,8 @@ import pytest
 
 from papers.rlscheduler.published import published
 from papers.rlscheduler.transfer import transfer
-from tests.assets.experiments.runs import QUICK, materialize
 from tests.papers.ddppo.ddppo_runs import made
+from tests.papers.experiment_runs import QUICK, materialize
 from tests.pipelines.command_line import use_home
 from tests.pipelines.conftest import catalogue  # noqa: F401
 from tests.tiny import busy_log, warehouse_of

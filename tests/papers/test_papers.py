@@ -55,7 +55,7 @@ def test_the_hash_is_over_papers_and_what_they_call() -> None:
 
 def test_every_asset_of_a_paper_is_listed() -> None:
     texts = [file.read_text() for file in Path(papers.__file__ or "").parent.rglob("*.py")]
-    keys = {key for text in texts for key in re.findall(r'@asset\(\s*"experiments\.(\w+)"', text)}
+    keys = {key for text in texts for key in re.findall(r'@asset(?:_of_parts)?\(\s*"experiments\.(\w+)"', text)}
     assert {asset.key.path[-1] for asset in ASSETS_OF_PAPERS} == keys and len(keys) == len(ASSETS_OF_PAPERS)
 
 

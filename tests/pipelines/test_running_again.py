@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from assets.replay.random_orders import is_random_order
-from tests.assets.report.test_page import undated
+from tests.assets.pages.test_page import undated
 from tests.pipelines.command_line import call, fail, succeed, use_home
 from tests.tiny import CONFIG, SOURCE, Home, assert_same_tables
 

@@ -10,7 +10,7 @@ import pytest
 from assets.common.storage import open_warehouse
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from tests.assets.replay.scenarios.examples import busy_home
+from tests.assets.replaying.scenarios.examples import busy_home
 from tests.pipelines.command_line import GOOD, succeed, use_home
 from tests.tiny import Home, busy_log
 from traces.catalogue.catalogue import load_catalogue

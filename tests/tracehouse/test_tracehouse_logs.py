@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import tracehouse
-from assets.replay.running.settings import NodeSettings, RunSettings
+from assets.replaying.running.settings import NodeSettings, RunSettings
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import swf_line
 from tests.traces.pbs.pbs_lines import end_record

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from assets.replay.own.clusters import own_cluster_of
-from assets.replay.running.loading import catalogue_source
+from assets.replaying.own.clusters import own_cluster_of
+from assets.replaying.running.loading import catalogue_source
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription, Node
 from traces.cluster.hostlists import compress_names

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from assets.replay.scenarios.columns import RANKS_ALONE, hours, percent
-from assets.replay.scenarios.pairing import most_changed
-from assets.replay.scenarios.scenario_file import BASE
-from assets.report.look.templates import fill
-from assets.report.scenario_page import scenario_page
+from assets.pages.look.templates import fill
+from assets.pages.scenario_page import scenario_page
+from assets.replaying.scenarios.columns import RANKS_ALONE, hours, percent
+from assets.replaying.scenarios.pairing import most_changed
+from assets.replaying.scenarios.scenario_file import BASE
 from models.judging.fidelity import FIGURE_WORDS, NO_FIGURES, promise_of
 from pipelines.web.guard import AllowedNames, Guard
 from tracehouse.app.controls import controls_of, scenario_of

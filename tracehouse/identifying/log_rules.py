@@ -8,9 +8,9 @@ from pathlib import Path
 
 from assets.common.trace import Trace
 from assets.common.writing.outputs import write_output
-from assets.replay.limits.identified import found_cluster, rules_of_trace
-from assets.replay.running.loading import is_path
-from assets.replay.running.settings import LIMIT_LABELS
+from assets.replaying.limits.identified import found_cluster, rules_of_trace
+from assets.replaying.running.loading import is_path
+from assets.replaying.running.settings import LIMIT_LABELS
 from models.identification.identify import BUDGET, Identification
 from tracehouse.logs import load_log
 from traces.catalogue.catalogue import load_catalogue

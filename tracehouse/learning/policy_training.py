@@ -13,7 +13,7 @@ from assets.common.trace import Trace, load_clock
 from assets.common.writing.locks import works_on
 from assets.common.writing.outputs import check_file, refuse_binary_on_terminal, write_output
 from assets.policies.settings import TrainingSettings
-from assets.replay.running.loading import (
+from assets.replaying.running.loading import (
     catalogue_source,
     check_log_estimates,
     is_loaded,
@@ -21,7 +21,7 @@ from assets.replay.running.loading import (
     load_any_trace,
     log_source,
 )
-from assets.replay.running.settings import RunSettings
+from assets.replaying.running.settings import RunSettings
 from models.scheduling.options import AGENT_PPO, PAPER_PPO, PopulationOptions, Recipe, WorkerOptions
 from tracehouse.text.training_text import ITS_RULE, THIS_POLICY
 
@@ -182,7 +182,7 @@ class TrainingResult:
 def read_jobs(log_or_source: str, asked: TrainingSettings, log: Log | None = None) -> JobsToTrain:
     """The jobs of a log (an existing path) or of a source. log: where they have been read already. Raises LogError, CatalogueError or
     ValueError with the remedy."""
-    from assets.replay.own.slurm.training import check_on_slurm, run_settings_on_slurm
+    from assets.replaying.own.slurm.training import check_on_slurm, run_settings_on_slurm
     from tracehouse.replaying import warn_of_peak
 
     settings, is_log = RunSettings(estimates=asked.estimates), is_path(log_or_source)
@@ -207,7 +207,7 @@ def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None
     What is trained on a source in the warehouse challenges its champion. Raises ValueError with the remedy.
     """
     from assets.policies.training import PolicyTask, TrainingSetup, split_of
-    from assets.replay.own.slurm.training import setup_on_slurm
+    from assets.replaying.own.slurm.training import setup_on_slurm
     from models.scheduling.learning.training_run import best_by_validation
     from models.scheduling.policy_file import policy_to_bytes
     from models.scheduling.workers.launching import forget
@@ -373,7 +373,7 @@ def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPoli
 def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> JudgedRules:
     """The policy and its rivals on one replay of the whole log, over the jobs after those that training was open to."""
     from assets.policies.verdicts import JudgedRule, judge_rules, rivals_with
-    from assets.replay.own.slurm.training import judged_on_slurm
+    from assets.replaying.own.slurm.training import judged_on_slurm
 
     task, agent = setup.task, setup.arena.agent
     if task.cluster is not None:

@@ -9,13 +9,13 @@ from typing import Any
 
 from assets.common.progress import say_if_slow
 from assets.common.storage import tuning_folder
-from assets.replay.running.loading import is_path
-from assets.replay.scenarios.base_configuration import base_configuration
-from assets.replay.tuning.guards import Guards
-from assets.replay.tuning.knobs import knobs_text, read_knobs
-from assets.replay.tuning.source_replays import tunable_source
-from assets.replay.tuning.tunable import StoredReplays
-from assets.replay.tuning.tuned import TRIALS, TunedSettings, tuned_settings
+from assets.replaying.running.loading import is_path
+from assets.replaying.scenarios.base_configuration import base_configuration
+from assets.replaying.tuning.guards import Guards
+from assets.replaying.tuning.knobs import knobs_text, read_knobs
+from assets.replaying.tuning.source_replays import tunable_source
+from assets.replaying.tuning.tunable import StoredReplays
+from assets.replaying.tuning.tuned import TRIALS, TunedSettings, tuned_settings
 from tracehouse.text.tuning_text import headline, tuned_text
 
 TEXT_WIDTH = 120

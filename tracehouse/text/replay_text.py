@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from assets.replay.running.settings import OWN_SCHEDULERS, RunSettings
-from assets.replay.scenarios.left_out import left_out_text
-from assets.report.words import duration_text, number_text
+from assets.pages.words import duration_text, number_text
+from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings
+from assets.replaying.scenarios.left_out import left_out_text
 from models.judging.verdict import verdict_text
 from simulator.jobs.words import partitions_text
 from tracehouse.text.tables import TableColumn, fitted_table, folded
@@ -174,7 +174,7 @@ def _waits_in_words(summary: dict[str, Any]) -> str:
 
 
 def compare_text(comparison: dict[str, Any], width: int | None = None) -> str:
-    """comparison: what assets.replay.compare.compare_runs returns. width: of the terminal that it has to fit, if it has to."""
+    """comparison: what assets.replaying.compare.compare_runs returns. width: of the terminal that it has to fit, if it has to."""
     a, b = comparison["run_a"], comparison["run_b"]
     lines = [f"{comparison['source']}: {b} (B) against {a} (A), {comparison['jobs']:,} jobs"]
     if "scored" in comparison:
@@ -210,7 +210,7 @@ def _compared(title: str, last: str) -> list[TableColumn]:
 
 
 def _verdict_lines(verdict: dict[str, Any], which: str, width: int | None) -> list[str]:
-    """verdict: what assets.replay.compare.verdict_of_runs returns. which: jobs these are, such as "the later"."""
+    """verdict: what assets.replaying.compare.verdict_of_runs returns. which: jobs these are, such as "the later"."""
     if "why_none" in verdict:
         return [f"no verdict: {verdict['why_none']}"]
     word = verdict_text(verdict["word"], verdict["is_certain"])
@@ -325,7 +325,7 @@ def _placement(placement: dict[str, Any]) -> list[str]:
 
 
 def placements_text(comparison: dict[str, Any], width: int | None = None) -> str:
-    """comparison: as assets.replay.compare_placements.compare_placements gives it. width: of the terminal, if it has to fit one."""
+    """comparison: as assets.replaying.compare_placements.compare_placements gives it. width: of the terminal, if it has to fit one."""
     a, b = comparison["placement_a"], comparison["placement_b"]
     lines = [f"{comparison['source']}: A is {a}, B is {b}, over {comparison['paired_jobs']:,} jobs"]
     lines += [

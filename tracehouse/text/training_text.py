@@ -43,7 +43,7 @@ def print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
 def print_verdicts(setup: TrainingSetup, judged: JudgedRules) -> None:
     """A line for each rule, and what to use."""
     from assets.policies.verdicts import best_of, rivals_with
-    from assets.replay.own.slurm.training import OTHER_PHASE
+    from assets.replaying.own.slurm.training import OTHER_PHASE
 
     incumbent = FCFS_WITH_EASY if setup.task.cluster is None else SLURMS_PRIORITY
     print_ratios(judged, setup.trace.rows.height - setup.trained_jobs, incumbent)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assets.replay.tuning.guards import AgainstBase
-from assets.replay.tuning.tuned import KEEP, TunedSettings
+from assets.replaying.tuning.guards import AgainstBase
+from assets.replaying.tuning.tuned import KEEP, TunedSettings
 from models.judging.verdict import NO_DIFFERENCE
 from tracehouse.text.tables import TableColumn, fitted_table, folded
 

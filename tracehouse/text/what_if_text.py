@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from assets.replay.scenarios.columns import (
+from assets.replaying.scenarios.columns import (
     CHANGE_COLUMNS,
     RANK_COLUMNS,
     RANKS_ALONE,
@@ -18,7 +18,7 @@ from assets.replay.scenarios.columns import (
 from tracehouse.text.tables import cut, folded
 
 if TYPE_CHECKING:
-    from assets.replay.scenarios.results import ScenarioResults
+    from assets.replaying.scenarios.results import ScenarioResults
 
 LEAST_WIDTH = 80
 SHORTEST_NAME = 12
@@ -74,7 +74,7 @@ def _table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], heading: s
 
 
 def _fate(results: ScenarioResults, width: int | None, top: int) -> list[str]:
-    from assets.replay.scenarios.pairing import most_changed
+    from assets.replaying.scenarios.pairing import most_changed
 
     names = results.groups["scenario"].unique(maintain_order=True).to_list()
     changed = {name: most_changed(results.groups.filter(scenario=name), top) for name in names}

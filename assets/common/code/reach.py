@@ -23,7 +23,7 @@ ROOMS = ("assets", "models", "simulator", "traces", "warehouse", "compilation", 
 """Whose code makes assets. What `sql` has is reached by name, and `pipelines` only starts assets."""
 STATEMENTS = "sql"
 """The module of symbols that are statements."""
-TEMPLATES = "assets/report/look"
+TEMPLATES = "assets/pages/look"
 """The module of symbols that are templates and styles."""
 LOOSE = ""
 """The name of the symbol that has a module's other lines, such as a call at its top. All of a module's symbols reach them."""

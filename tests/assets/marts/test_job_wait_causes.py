@@ -14,9 +14,9 @@ from assets.common.partitions import SOURCES
 from assets.common.storage import open_warehouse
 from assets.marts import job_wait_causes as module
 from assets.marts.job_wait_causes import job_wait_causes
-from assets.replay.own.wait_causes import stored_causes, wait_causes
-from tests.assets.replay.own.homes import CLUSTER, own_home
-from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
+from assets.replaying.own.wait_causes import stored_causes, wait_causes
+from tests.assets.replaying.own.homes import CLUSTER, own_home
+from tests.assets.replaying.own.test_wait_causes import JOBS, ONE_NODE
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse
 

@@ -7,12 +7,12 @@ import pytest
 
 from assets.marts.leaderboard import board_of, readable
 from assets.marts.prediction_error import prediction_error
+from assets.pages.index import INDEX_COLUMNS
+from assets.pages.page import HEAD_BYTES, summary_of_page
 from assets.replay.evaluation import (
     EXPERT_RIVALS,
 )
 from assets.replay.random_orders import rank_policies
-from assets.report.index import INDEX_COLUMNS
-from assets.report.page import HEAD_BYTES, summary_of_page
 from tests.assets.predictions.registry import materialized
 from tests.tiny import SOURCE as TINY_SOURCE
 from tests.tiny import Home

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.operations.cluster_check import described_cluster
 from assets.predictions.queue_now import five_quantiles, logged_tree_starts, tree_starts
-from tests.assets.replay.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
+from assets.usage.cluster_check import described_cluster
+from tests.assets.replaying.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
 from traces.queues import parse_queue
 
 MULTIFACTOR = CLUSTER.replace("priority/basic", "priority/multifactor").replace(
@@ -63,7 +63,7 @@ def live(now: int, priorities: dict[int, int | None]) -> Any:
 
 def test_a_job_of_high_priority_starts_before_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, now = log_with_priorities(900)
-    monkeypatch.setattr("tests.assets.replay.own.homes.log_of", lambda jobs: text)
+    monkeypatch.setattr("tests.assets.replaying.own.homes.log_of", lambda jobs: text)
     own_home(tmp_path / "home", [], monkeypatch, MULTIFACTOR)
     snapshot = live(now, {2000 + k: 8000 - 700 * k for k in range(10)})
     answer = tree_starts(open_warehouse(), "mine", described_cluster(open_warehouse(), "mine"), snapshot, now, 1)

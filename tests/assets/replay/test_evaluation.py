@@ -12,11 +12,13 @@ from assets.common.trace import Trace, load_trace, load_trained_trace
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.marts.leaderboard import board_of, readable
+from assets.pages.changes import scheduler_table
+from assets.pages.comparison import read_comparison, word_of
+from assets.pages.summary import _recommendation
 from assets.policies.registry import learned_policies
 from assets.policies.verdicts import JudgedRule, chance_cloud, judge_rules, judged_replays
 from assets.replay import evaluation as replay_evaluation
 from assets.replay import policy_plots
-from assets.replay.compare import compare_runs
 from assets.replay.evaluation import (
     EVALUATED_ESTIMATES,
     EXPERT_RIVALS,
@@ -27,9 +29,7 @@ from assets.replay.evaluation import (
 )
 from assets.replay.prediction_search import searched_uses, tried_uses
 from assets.replay.random_orders import is_random_order, stored_cloud, with_share_as_good
-from assets.report.changes import scheduler_table
-from assets.report.comparison import read_comparison, word_of
-from assets.report.summary import _recommendation
+from assets.replaying.compare import compare_runs
 from models.judging.chance import random_orders
 from models.judging.judge import takes_over
 from models.judging.panel import scored_after
@@ -40,7 +40,7 @@ from simulator.engine.replay import replay
 from simulator.metrics.metrics import metrics
 from simulator.policies.registry import RIVAL_HEURISTICS, register_policy
 from studies.judging import verdicts
-from tests.assets.replay.scenarios.examples import results_of
+from tests.assets.replaying.scenarios.examples import results_of
 from tests.models.judging.bursts import PROCS, bursts
 from tests.pipelines.command_line import succeed, use_home
 from tests.simulator.busy import PROCS as BUSY_PROCS

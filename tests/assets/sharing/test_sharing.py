@@ -11,7 +11,7 @@ import pytest
 
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from assets.replay.running.scored_part import PartOptions
+from assets.replaying.running.scored_part import PartOptions
 from assets.sharing.job_files import EVALYS_COLUMNS, export_jobs, export_swf, first_idle_processors
 from assets.sharing.metrics_text import Gauge, exposition_text, metrics_text
 from tests.assets.sharing.exposition import Samples, read_exposition

@@ -13,15 +13,15 @@ import pytest
 
 from assets.common.storage import read_model, store_model
 from assets.common.trace import load_trace
-from assets.experiments.tables import store_curves, store_trained
 from assets.policies.training import PolicyTask
 from papers.ddppo import ddppo as training
 from papers.ddppo import ddppo_transfer as judging
 from papers.ddppo.ddppo import setup_of
 from papers.ddppo.plots import boxes, reward_curves, write_ddppo_pictures
 from papers.ddppo.policies import KEPT_POLICIES, keep, store
-from tests.assets.experiments.runs import rows
+from papers.experiment_tables import store_curves, store_trained
 from tests.papers.ddppo.ddppo_runs import CONFIG
+from tests.papers.experiment_runs import rows
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse, replace_partition
 

@@ -27,9 +27,9 @@ from models.scheduling.workers.launching import read_progress
 from models.scheduling.workers.population import train_population
 from models.scheduling.workers.task_folder import CHECKPOINT, read_task
 from papers.ddppo.ddppo import DDPPOConfig, ddppo
-from tests.assets.experiments.runs import rows
 from tests.assets.policies.one_worker import one_worker_here
 from tests.models.scheduling.workers.processes import processes_of, wait_until
+from tests.papers.experiment_runs import rows
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse
 

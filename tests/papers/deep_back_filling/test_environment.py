@@ -34,8 +34,8 @@ from papers.deep_back_filling.training import train_deep_back_filling
 from papers.kept_files import members_of
 from simulator.jobs.schedule import CANCELLED
 from simulator.policies.agents import agent_text
-from tests.assets.experiments.runs import QUICK, materialize, rows
 from tests.papers.deep_back_filling.small import JOBS, small_options
+from tests.papers.experiment_runs import QUICK, materialize, rows
 from tests.pipelines.command_line import use_home
 from tests.simulator.busy import PROCS
 from tests.tiny import busy_log, warehouse_of

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from assets.common.trace import Trace, load_trace
-from assets.replay.running.replayers import check_settings, choose_policy, way_of
-from assets.replay.running.run import ReplayRun, engine_version, replay_run
-from assets.replay.running.settings import Outage, RunSettings
+from assets.replaying.running.replayers import check_settings, choose_policy, way_of
+from assets.replaying.running.run import ReplayRun, engine_version, replay_run
+from assets.replaying.running.settings import Outage, RunSettings
 from papers.compiled import RULES_HASH
 from papers.deep_back_filling.episodes import WAIT_CAP_S, PlacingBatch, PlacingRules, PlacingSight
 from papers.deep_back_filling.networks import play_episodes

@@ -51,8 +51,8 @@ from papers.neural_annealing.training import (
 )
 from simulator.topology.closed_loop import published_jobs, run_closed_loop, selecting
 from simulator.topology.tree import hop_cost, regular_tree
-from tests.assets.experiments.runs import rows
 from tests.models.allocation.windows import check_allocation
+from tests.papers.experiment_runs import rows
 from warehouse import Warehouse
 
 # integer_program: The paper's integer program on small windows: its optimum is ours, and every limit gives nodes for

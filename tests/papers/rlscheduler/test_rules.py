@@ -50,7 +50,7 @@ from papers.rlscheduler.transfer import transfer
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.jobs.schedule import Schedule
 from studies.publishing.results import stored
-from tests.assets.experiments.runs import QUICK, materialize, rows
+from tests.papers.experiment_runs import QUICK, materialize, rows
 from tests.pipelines.command_line import use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, warehouse_of

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.replay.running.replayers import choose_policy
-from assets.replay.running.settings import RunSettings
+from assets.replaying.running.replayers import choose_policy
+from assets.replaying.running.settings import RunSettings
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.learning.ppo import Learner, train_by_ppo
 from models.scheduling.learning.training import Lessons
@@ -25,8 +25,8 @@ from papers.rlscheduler.rules import replay_rlscheduler, rlscheduler_inputs
 from papers.rlscheduler.ten_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
 from papers.rlscheduler.windows import replay_range
 from simulator.policies.sampling import no_recorder
-from tests.assets.experiments.runs import rows
 from tests.models.scheduling.conftest import arena, jobs  # noqa: F401
+from tests.papers.experiment_runs import rows
 from tests.simulator.busy import PROCS, busy_jobs
 from warehouse import Warehouse
 

@@ -9,7 +9,7 @@ import pytest
 
 from papers.schedinspector.inspector import inspector, own_split
 from papers.schedinspector.study import inspected_costs, jobs_of_window_tables
-from tests.assets.experiments.runs import QUICK, materialize, rows
+from tests.papers.experiment_runs import QUICK, materialize, rows
 from tests.pipelines.command_line import use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, warehouse_of

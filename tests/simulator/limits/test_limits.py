@@ -52,7 +52,7 @@ from tests.simulator.oracle_types import CORRECTIONS, Job, Workload
 from tests.simulator.oracle_workloads import workloads
 from traces.cluster.description import AdvanceReservation, Gate
 
-# hours: The clock on the wall; tests/assets/replay/limits/test_limits.py has gates and reservations in a replay.
+# hours: The clock on the wall; tests/assets/replaying/limits/test_limits.py has gates and reservations in a replay.
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -15,7 +15,7 @@ import pytest
 
 from assets.common.trace import Trace
 from assets.policies.verdicts import JudgedRule, judged_replays
-from assets.replay.limits.identified import logged_jobs, rules_of_trace
+from assets.replaying.limits.identified import logged_jobs, rules_of_trace
 from models.identification.rules import BOUNDARY, CYCLE, RUNNING_JOBS
 from models.judging.chance import ChanceCloud
 from models.judging.intervals import cut_into_blocks

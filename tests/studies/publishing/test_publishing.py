@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from assets.common.storage import store_model
-from assets.experiments.tables import ExperimentEntry, comparisons, costs_of
 from models.scheduling.arena import Windows
 from models.scheduling.policy_file import policy_to_bytes
+from papers.experiment_tables import ExperimentEntry, comparisons, costs_of
 from simulator.policies.observation import AGENT_LAYOUTS, blank_network
 from studies.publishing.confirmed import confirmed_table, counted_trainings
 from studies.publishing.results import (

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from assets.replay.configuring.configuration import edited_cluster
-from tests.assets.replay.own.homes import CLUSTER, MANY, PBS_CLUSTER, own_home
+from assets.replaying.configuring.configuration import edited_cluster
+from tests.assets.replaying.own.homes import CLUSTER, MANY, PBS_CLUSTER, own_home
 from tests.browser import Browser
 from tests.pipelines.command_line import fail, use_home
 from tests.tiny import Home

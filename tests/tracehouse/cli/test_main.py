@@ -17,8 +17,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from assets.replay.running import grade, loading
-from assets.replay.running.scored_part import PartOptions
+from assets.replaying.running import grade, loading
+from assets.replaying.running.scored_part import PartOptions
 from pipelines.web.guard import HOSTS_VARIABLE
 from simulator.policies.plugins import FOLDER_VARIABLE
 from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home

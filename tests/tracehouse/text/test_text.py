@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from assets.policies.verdicts import JudgedRules
-from assets.replay.scenarios.results import ScenarioResults
+from assets.replaying.scenarios.results import ScenarioResults
 from models.identification.identify import Identification
 from models.identification.orders import OrderEvidence
 from models.identification.rules import (
@@ -28,8 +28,8 @@ from models.judging.fidelity import agreement_of
 from models.judging.judge import judge
 from models.judging.panel import Replayed
 from simulator.engine.replay import replay
-from tests.assets.replay.scenarios.examples import SIX, busy_home, results_of, write_grade
-from tests.assets.replay.tuning.test_tuning import a_tunable, distance, searched
+from tests.assets.replaying.scenarios.examples import SIX, busy_home, results_of, write_grade
+from tests.assets.replaying.tuning.test_tuning import a_tunable, distance, searched
 from tests.pipelines.command_line import on_terminal, succeed
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.traces.cluster.clusters import CLUSTER, DESCRIBED, REMARKS

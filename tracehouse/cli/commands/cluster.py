@@ -34,7 +34,7 @@ def check(name: str, source: str, as_json: bool) -> None:
     has. A file from another time than the log is the usual reason.
     """
     from assets.common.storage import open_warehouse
-    from assets.operations.cluster_check import contradictions_of_source
+    from assets.usage.cluster_check import contradictions_of_source
     from traces.catalogue.catalogue import load_catalogue
 
     description = load_cluster(name).description

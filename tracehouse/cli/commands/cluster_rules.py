@@ -41,8 +41,8 @@ def identify(
     result = identify_cluster(source, procs, budget)
     if picture is not None:
         from assets.common.writing.outputs import output_beside
-        from assets.replay.limits.identified import logged_jobs
-        from assets.replay.limits.rules_picture import rules_figure
+        from assets.replaying.limits.identified import logged_jobs
+        from assets.replaying.limits.rules_picture import rules_figure
 
         figure = rules_figure(logged_jobs(result.trace), result.identification, result.trace.source)
         with output_beside(picture) as path:

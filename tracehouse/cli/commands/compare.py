@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from assets.common.storage import open_warehouse
-from assets.replay.running.scored_part import PartOptions
+from assets.replaying.running.scored_part import PartOptions
 from tracehouse.cli.commands.replay import say_grade
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.settings import part_options, take_part
@@ -34,8 +34,8 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -
 
     Two saved placements, which are replays on nodes, are compared by hop cost and wait.
     """
-    from assets.replay.compare import compare_runs, saved_runs
-    from assets.replay.compare_placements import compare_placements, saved_placements
+    from assets.replaying.compare import compare_runs, saved_runs
+    from assets.replaying.compare_placements import compare_placements, saved_placements
 
     part = PartOptions(**take_part(others))
     warehouse, name = open_warehouse(), load_catalogue().source(source).name

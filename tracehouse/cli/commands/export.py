@@ -9,7 +9,7 @@ import click
 
 from assets.common.storage import open_warehouse
 from assets.common.writing.outputs import refuse_binary_on_terminal
-from assets.replay.running.scored_part import PartOptions
+from assets.replaying.running.scored_part import PartOptions
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.cli.parameters.settings import part_options, take_part

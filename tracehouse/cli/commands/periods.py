@@ -11,7 +11,7 @@ from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
-    from assets.operations.two_periods import TwoPeriods
+    from assets.usage.two_periods import TwoPeriods
 
 WHOLE = {
     "jobs": ("jobs", "{:,.0f}"),
@@ -52,7 +52,7 @@ def periods(source: str, period: str, earlier: str | None, by: tuple[str, ...], 
     2026-03-01..2026-03-15. EARLIER is the month before by default, or as many days before. Waits are those of the log.
     """
     from assets.common.storage import open_warehouse
-    from assets.operations.two_periods import compare_periods
+    from assets.usage.two_periods import compare_periods
     from traces.catalogue.catalogue import load_catalogue
 
     load_catalogue().source(source)

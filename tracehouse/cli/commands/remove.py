@@ -7,7 +7,7 @@ import click
 
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.writing.locks import alone_on, declares
-from assets.report.index import index_path, write_index
+from assets.pages.index import index_path, write_index
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.jobs import run_or_fail

@@ -11,8 +11,8 @@ import click
 
 from assets.common.storage import open_warehouse
 from assets.common.writing.outputs import output_beside
-from assets.replay.running.scored_part import PartOptions, part_of
-from assets.replay.running.settings import NodeSettings, RunSettings, check_saved_settings
+from assets.replaying.running.scored_part import PartOptions, part_of
+from assets.replaying.running.settings import NodeSettings, RunSettings, check_saved_settings
 from pipelines.terminal import printable
 from simulator.jobs.words import TOGETHER
 from tracehouse.cli.errors import plain_errors
@@ -23,7 +23,7 @@ from tracehouse.text.replay_text import replay_text
 from tracehouse.text.tables import folded, terminal_width
 
 if TYPE_CHECKING:
-    from assets.replay.running.run import ReplayRun
+    from assets.replaying.running.run import ReplayRun
 
 
 @click.command()
@@ -127,8 +127,8 @@ def _remark(run: ReplayRun, graded: str | None) -> None:
 
 def say_grade(trace_or_source: str, policy: str | None = None) -> None:
     """Says how far replays of a source can be trusted, where that is known. policy: of the replay, where it is about one."""
-    from assets.replay.running.grade import grade_text
-    from assets.replay.running.loading import catalogue_source, is_loaded, is_path
+    from assets.replaying.running.grade import grade_text
+    from assets.replaying.running.loading import catalogue_source, is_loaded, is_path
 
     if is_path(trace_or_source):
         return

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from assets.common.storage import open_warehouse, report_path, write_whole
-from assets.report.index import index_path, read_summary
+from assets.pages.index import index_path, read_summary
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.settings import TIME, part_options, take_part
 from tracehouse.cli.parameters.sources import source_argument
@@ -69,10 +69,10 @@ def report(names: tuple[str, ...], **asked: Any) -> None:
 
 def _report_period(name: str, part: dict[str, str]) -> str:
     """Writes the report of a period of a source. Returns what its file is called."""
-    from assets.replay.running.scored_part import PartOptions
-    from assets.report.index import write_index
-    from assets.report.period import period_of
-    from assets.report.render import render_report
+    from assets.pages.index import write_index
+    from assets.pages.period import period_of
+    from assets.pages.render import render_report
+    from assets.replaying.running.scored_part import PartOptions
 
     warehouse, created = open_warehouse(), datetime.now(UTC)
     period = period_of(warehouse, name, PartOptions(**part))

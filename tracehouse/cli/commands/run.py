@@ -58,7 +58,7 @@ JOBS_OF_SOURCES = (
 @plain_errors
 def run(names: tuple[str, ...], job: str, selections: tuple[str, ...], config: Path | None) -> None:
     """Materialize the pipeline, raw log to report, and print what the reports say in short. Without SOURCE: of all sources."""
-    from assets.replay.running.loading import is_loaded
+    from assets.replaying.running.loading import is_loaded
     from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()
@@ -84,7 +84,7 @@ def _first_looks(catalogue: Catalogue, names: list[str]) -> dict[str, str]:
     """Reads logs that are new, and prints what they say before anything is trained or replayed. Returns what went wrong by source.
 
     The rules that a bundled log shows are made part of its cluster at once. Of another log that is for its owner to decide."""
-    from assets.report.render import first_answer
+    from assets.pages.render import first_answer
     from pipelines.running import run_job
     from tracehouse.identifying.log_rules import adopt_rules, identify_cluster
 

@@ -11,7 +11,7 @@ import click
 
 from assets.common.storage import open_warehouse
 from assets.common.writing.outputs import refuse_binary_on_terminal, write_output
-from assets.report.words import number_text
+from assets.pages.words import number_text
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.text.tables import cut, folded, terminal_width

@@ -82,7 +82,7 @@ def wait(
     tracehouse wait hpc2n --procs 16 --walltime 4h --user 17
     tracehouse wait hpc2n --job 230511 --at "2004-03-01 08:00"
     """
-    from assets.replay.running.replayers import usual_backfill
+    from assets.replaying.running.replayers import usual_backfill
     from models.waits.answers import QueueReplays
     from tracehouse.predictions import WaitQuestion, answer_wait
 

@@ -11,7 +11,7 @@ from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
-    from assets.operations.waits_and_waste import WaitsAndWaste
+    from assets.usage.waits_and_waste import WaitsAndWaste
 
 GROUPINGS = ("user", "account", "queue")
 COLUMNS_OF_WAITERS = (
@@ -96,7 +96,7 @@ def who(
       tracehouse who mycluster --waste --by account
     """
     from assets.common.storage import open_warehouse
-    from assets.operations.waits_and_waste import waits_and_waste
+    from assets.usage.waits_and_waste import waits_and_waste
     from traces.catalogue.catalogue import load_catalogue
 
     if of_nodes or of_waste:
@@ -120,8 +120,8 @@ def who(
 
 def _nodes_text(source: str, kinds: tuple[str, ...], top: int) -> str:
     from assets.common.storage import open_warehouse
-    from assets.operations.cluster_check import described_cluster
-    from assets.operations.node_use import node_use
+    from assets.usage.cluster_check import described_cluster
+    from assets.usage.node_use import node_use
 
     warehouse = open_warehouse()
     use = node_use(warehouse, source, described_cluster(warehouse, source))
@@ -156,7 +156,7 @@ def _nodes_text(source: str, kinds: tuple[str, ...], top: int) -> str:
 def waste_text(source: str, kinds: tuple[str, ...], top: int) -> str:
     """What was asked for and not used, and what that costs the others, as it is printed."""
     from assets.common.storage import open_warehouse
-    from assets.replay.own.over_asking import WASTED, over_asking
+    from assets.replaying.own.over_asking import WASTED, over_asking
 
     kinds = kinds or GROUPINGS[:2]
     result = over_asking(open_warehouse(), source, top, kinds)
@@ -229,7 +229,7 @@ def who_text(source: str, result: WaitsAndWaste, kinds: tuple[str, ...], top: in
 
 
 def _facts(source: str, result: WaitsAndWaste) -> list[str]:
-    from assets.operations.waits_and_waste import part_of_whole
+    from assets.usage.waits_and_waste import part_of_whole
 
     whole = result.whole
     facts = [f"{source}: {whole['jobs']:,} jobs used {whole['core_hours']:,.0f} core-hours"]
@@ -297,7 +297,7 @@ def _number(value: float | None, digits: int = 0) -> str:
 
 
 def _share(part: float | None, whole: float | None) -> str:
-    from assets.operations.waits_and_waste import part_of_whole
+    from assets.usage.waits_and_waste import part_of_whole
 
     share = part_of_whole(part, whole)
     return "-" if share is None else f"{share:.1%}".replace("%", " %")

@@ -14,7 +14,7 @@ from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_w
 if TYPE_CHECKING:
     import polars as pl
 
-    from assets.replay.own.wait_causes import WaitCauses
+    from assets.replaying.own.wait_causes import WaitCauses
 
 GROUPS = ("user", "account", "queue", "qos")
 _CAUSES = (TableColumn("what kept them", right=False), TableColumn("hours"), TableColumn("of all"), TableColumn("jobs"))
@@ -72,7 +72,7 @@ def why(
     """
     from assets.common.storage import open_warehouse
     from assets.common.trace import load_clock
-    from assets.replay.own.wait_causes import chosen_waits, wait_causes
+    from assets.replaying.own.wait_causes import chosen_waits, wait_causes
     from traces.catalogue.catalogue import load_catalogue
 
     name, warehouse = load_catalogue().source(source).name, open_warehouse()
@@ -138,7 +138,7 @@ def why_text(
 
 def job_text(causes: WaitCauses, row: pl.DataFrame, clock: LogClock, width: int | None) -> str:
     """What is printed of one job. row: its row of WaitCauses.jobs."""
-    from assets.replay.own.wait_causes import log_second
+    from assets.replaying.own.wait_causes import log_second
 
     job = row.row(0, named=True)
     hours = job["wait_s"] / 3600

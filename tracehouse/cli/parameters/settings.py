@@ -25,7 +25,7 @@ OPTIONS = {
     "user": "--user",
     "account": "--account",
 }
-"""Fields of assets.replay.running.scored_part.PartOptions, and what they are called here."""
+"""Fields of assets.replaying.running.scored_part.PartOptions, and what they are called here."""
 TIME = ("period", "begin", "end")
 """Of these, those of a time."""
 METAVARS = {"period": "PERIOD", "begin": "TIME", "end": "TIME"}

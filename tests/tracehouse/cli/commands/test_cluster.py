@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from assets.report.index import write_index
+from assets.pages.index import write_index
 from pipelines.running import has_partition
-from tests.assets.replay.limits.test_identified import hidden_trace
+from tests.assets.replaying.limits.test_identified import hidden_trace
 from tests.assets.sharing.exposition import read_exposition
 from tests.pipelines.command_line import GOOD, fail, load_source, succeed, use_home
 from tests.pipelines.command_line import call as call_command

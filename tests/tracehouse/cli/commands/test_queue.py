@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from assets.common.storage import open_warehouse
 from assets.predictions.waits import load_wait_source
-from assets.replay.scenarios.base_scheduler import BaseScheduler
+from assets.replaying.scenarios.base_scheduler import BaseScheduler
 from models.judging.machine import Machine
 from tests.conftest import Home
 from tests.pipelines.command_line import fail, succeed

@@ -15,14 +15,14 @@ import pytest
 from click.testing import CliRunner
 
 import tracehouse
-from assets.replay.configuring.configuration import edited_cluster
-from assets.replay.scenarios import results
-from assets.replay.scenarios.scenario_file import read_scenarios, scenarios_of
+from assets.replaying.configuring.configuration import edited_cluster
+from assets.replaying.scenarios import results
+from assets.replaying.scenarios.scenario_file import read_scenarios, scenarios_of
 from models.allocation.methods import PLACE_METHODS
 from models.allocation.neural.repair_policy import repair_to_bytes
 from models.allocation.window import Window
 from simulator.topology.tree import hop_cost, regular_tree
-from tests.assets.replay.scenarios.examples import busy_home
+from tests.assets.replaying.scenarios.examples import busy_home
 from tests.models.allocation.neural.slow_repairing import small_policy
 from tests.pipelines.command_line import call, fail, succeed, told_of
 from tracehouse.cli.commands.place import METHOD_WORDS

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import tracehouse
-from assets.operations.two_periods import compare_periods
-from assets.operations.waits_and_waste import waits_and_waste
-from tests.assets.replay.own.homes import own_home
-from tests.assets.replay.own.test_wait_causes import JOBS, ONE_NODE
+from assets.usage.two_periods import compare_periods
+from assets.usage.waits_and_waste import waits_and_waste
+from tests.assets.replaying.own.homes import own_home
+from tests.assets.replaying.own.test_wait_causes import JOBS, ONE_NODE
 from tests.pipelines.command_line import fail, load_source, succeed
 from tests.tiny import busy_log, warehouse_of
 from tracehouse.cli.commands.periods import GROUP_KINDS, periods_text

@@ -16,9 +16,9 @@ from pydantic import BaseModel, Field
 from assets.common.writing.options import Option, written_settings
 from assets.common.writing.outputs import check_file, check_folder, refuse_binary_on_terminal
 from assets.replay.placement import PlacementConfig
-from assets.replay.running.settings import NodeSettings, RunSettings
 from assets.replay.runs import OutageConfig, RunConfig
-from assets.replay.scenarios.scenario_file import SCENARIO_KEYS
+from assets.replaying.running.settings import NodeSettings, RunSettings
+from assets.replaying.scenarios.scenario_file import SCENARIO_KEYS
 from pipelines.definitions import defs
 from tests.pipelines.command_line import fail, told_of
 from tracehouse import ReplaySettings

@@ -1,1 +1,0 @@
-"""Assets `experiments/...`: held-out comparisons, and what papers share; they run on request."""

@@ -1,0 +1,279 @@
+"""The report of a source, put together from what the warehouse holds, and its answer in a few lines for those who read no page: how long
+jobs waited, why, by which rule, and what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from assets.pages.changes import changes_section, lot_name, lot_range
+from assets.pages.comparison import Comparison, Scheduler, read_comparison
+from assets.pages.details import details_section, learning_note, learning_section, read_details
+from assets.pages.happened import happened_section
+from assets.pages.logged import LoggedSystem, read_logged
+from assets.pages.nodes import nodes_section
+from assets.pages.page import Block, Section, Table, page
+from assets.pages.period import ReportPeriod, logged_in_period
+from assets.pages.summary import Summary, as_data, summarise, waits_sentences
+from assets.pages.waiting import causes_of_log, requests_section, waiting_section
+from assets.pages.words import change_text, count, duration_text, share
+from assets.replaying.own.alternatives import (
+    CANDIDATE,
+    ORDER,
+    RANDOM_ORDER,
+    RANDOM_SETTING,
+    SETTING,
+    Alternative,
+    Alternatives,
+    stored_alternatives,
+)
+from assets.replaying.own.wait_causes import WaitCauses, limit_words
+from assets.replaying.running.settings import OWN_SCHEDULERS
+from models.identification.rules import gate_words
+from models.judging.fidelity import FIGURE_WORDS, WITHIN
+from simulator.slurm.waiting.words import CAUSE_WORDS
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import load_found
+from traces.cluster.accounts import Limit
+from traces.cluster.description import Gate
+from traces.synthetic.sites import SITES
+from warehouse import Warehouse
+
+MOST_CAUSES, MOST_SCHEDULERS = 4, 5
+ALTERNATIVE_COLUMNS = ("mean wait", "change", "verdict", "scheduler")
+Line = tuple[str, str]
+"""What it is about, in a word, and what is said."""
+
+
+def render_report(warehouse: Warehouse, source: str, created: datetime, period: ReportPeriod | None = None) -> str:
+    """The page of one source, or of a period of it. The same warehouse gives the same bytes, but for the creation date. Raises ValueError
+    where the warehouse has no job of the source, or none that can be replayed."""
+    logged = read_logged(warehouse, source) if period is None else logged_in_period(warehouse, source, period)
+    comparison = read_comparison(warehouse, source, period)
+    causes = causes_of_log(warehouse, source) if period is None else None
+    alternatives = stored_alternatives(source) if period is None else None
+    summary = summarise(logged, comparison, alternatives)
+    of_whole_log = (
+        nodes_section(warehouse, source) if period is None else None,
+        waiting_section(causes),
+        requests_section(warehouse, source) if period is None else None,
+        None if alternatives is None else alternatives_section(alternatives),
+    )
+    learning = learning_section(warehouse, source) if period is None else None
+    sections = [
+        summary.section(),
+        happened_section(logged),
+        *(each for each in of_whole_log if each is not None),
+        changes_section(comparison, logged.extent.cluster_procs),
+        *([learning] if learning is not None else []),
+        details_section(logged, comparison, read_details(warehouse, source)),
+    ]
+    data = as_data(logged, comparison, summary, created) | answer(logged, comparison, summary, causes, alternatives)
+    data |= {"note": (learning_note(warehouse, source) or data["note"]) if period is None else data["note"]}
+    title, subtitle = source, logged.extent.description
+    if period is not None:
+        title, subtitle = f"{source}, {period.name}", f"Jobs submitted in {period.words}"
+    return page(title, subtitle, created, sections, data)
+
+
+def first_answer(warehouse: Warehouse, source: str) -> list[tuple[str, str]]:
+    """What a log says before anything is replayed, in lines of `happened_lines`. Raises ValueError where there is no job of the source."""
+    logged = read_logged(warehouse, source)
+    return happened_lines(logged, waits_sentences(logged), causes_of_log(warehouse, source))
+
+
+def answer(
+    logged: LoggedSystem,
+    comparison: Comparison,
+    summary: Summary,
+    causes: WaitCauses | str | None,
+    alternatives: Alternatives | None,
+) -> dict[str, Any]:
+    """The lines as data for the command line: `happened`, `changes`, and the table `best`."""
+    return {
+        "happened": happened_lines(logged, waits_sentences(logged), causes),
+        "changes": changes_lines(comparison, alternatives, f"{summary.headline} {summary.advice}"),
+        "best": schedulers_data(comparison, alternatives),
+    }
+
+
+def happened_lines(logged: LoggedSystem, sentences: list[str], causes: WaitCauses | str | None) -> list[Line]:
+    """What the log says. sentences: of the waits, `waits_sentences`."""
+    extent = logged.extent
+    used = "" if logged.utilisation is None else f", {share(logged.utilisation)} of them in use"
+    lines = [
+        ("Log", f"{count(extent.jobs, 'job')}, {extent.submitted}, {extent.cluster_procs:,} processors{used}"),
+        ("Waits", " ".join(sentences)),
+    ]
+    if isinstance(causes, WaitCauses) and (waited_s := float(causes.jobs["wait_s"].sum())):
+        table = causes.of().sort("hours", descending=True).head(MOST_CAUSES)
+        limits = causes.limits(causes.jobs)
+        above_all = "above all " if limits.height > 1 else ""
+        which = {"limit": f", {above_all}{limits['limit'][0]}"} if limits.height else {}
+        parts = [
+            f"{CAUSE_WORDS[name]} {share(hours / waited_s * 3600)}{which.get(name, '')}"
+            for name, hours, _ in table.iter_rows()
+        ]
+        users = causes.by_group(causes.jobs, "user")
+        most = (
+            f" User {users['value'][0]} waited most, {share(users['hours'][0] / waited_s * 3600)} of it."
+            if users.height
+            else ""
+        )
+        rest = 1 - float(table["hours"].sum()) * 3600 / waited_s
+        if rest > 0.005:
+            parts.append(f"other causes {share(rest)}")
+        lines.append(("Why", f"{'; '.join(parts)}, of {waited_s / 3600:,.0f} hours of waiting.{most}"))
+    return [*lines, *rule_lines(extent.source)]
+
+
+def rule_lines(source: str) -> list[Line]:
+    """The rules that the log shows and no file names, and for a bundled log the one that its generator has."""
+    seen = load_found(source)
+    if seen is None:
+        return [("Rules", f"nobody has looked for rules that no file names: tracehouse cluster identify {source}")]
+    words = rule_words((*seen.limits, *seen.gates))
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    site = None if declared is None else SITES.get(declared.generator.get("site", ""))
+    text = f"found in the log, and in no file: {words}" if words else "none was found in the log that no file names"
+    if site is not None:
+        hidden = rule_words([rule for rule in (site.limit, site.gate) if rule is not None])
+        text += f". The generator's hidden rule: {hidden}"
+    return [("Rules", f"{text}.")]
+
+
+def rule_words(rules: Iterable[Limit | Gate]) -> str:
+    """Limits and gates in words."""
+    words = [limit_words(each) if isinstance(each, Limit) else gate_words(each) for each in rules]
+    return "; ".join(f"{text[0].lower()}{text[1:]}".removesuffix(" (cluster)") for text in words)
+
+
+def changes_lines(comparison: Comparison, alternatives: Alternatives | None, advice: str) -> list[Line]:
+    """How far replays can be trusted, and what to change. advice: of the summary."""
+    lines = [("Grade", _grade(comparison, alternatives)), ("Change", advice)]
+    truth = None if alternatives is None else alternatives.truth
+    if alternatives is not None and truth is not None and alternatives.setting is not None:
+        before, after = duration_text(truth.before_s), duration_text(truth.after_s)
+        text = (
+            f"the generator, which knows the rule, goes from {before} to {after} with this change; the replays went from "
+            f"{duration_text(alternatives.present_s)} to {duration_text(alternatives.setting.wait_s)}, "
+            f"{100 * (truth.error - 1):.0f} % off"
+        )
+        lines.append(("Truth", f"{text}{_promised(comparison)}."))
+    return lines
+
+
+def _promised(comparison: Comparison) -> str:
+    within = WITHIN.get(comparison.grade.letter or "")
+    return (
+        "" if within is None else f" where grade {comparison.grade.letter} promises {100 * (within - 1):.0f} % at most"
+    )
+
+
+def _grade(comparison: Comparison, alternatives: Alternatives | None) -> str:
+    grade = comparison.grade
+    if grade.letter is None or grade.logged_s is None or grade.replayed_s is None:
+        return f"none: {grade.why}."
+    who = (
+        "the scheduler that fits best" if alternatives is None else f"its own {OWN_SCHEDULERS[alternatives.scheduler]}"
+    )
+    within = WITHIN[grade.letter]
+    promise = (
+        "no figure can be trusted"
+        if within is None
+        else f"a predicted {FIGURE_WORDS['mean']} is off by {100 * (within - 1):.0f} % at most, in nine of ten cases"
+    )
+    return (
+        f"{grade.letter}: {promise}. The later half of the jobs waits {duration_text(grade.replayed_s)} in a replay under {who}, and "
+        f"{duration_text(grade.logged_s)} in the log."
+    )
+
+
+def schedulers_data(comparison: Comparison, alternatives: Alternatives | None) -> dict[str, Any] | None:
+    """The best schedulers, the present one and random orders: `about`, `columns` and `rows` of a table. None where none was tried."""
+    if alternatives is not None:
+        present = OWN_SCHEDULERS[alternatives.scheduler]
+        about = (
+            f"Orders in place of {present}'s own, on its nodes and under its limits, over the later {count(alternatives.jobs, 'job')}. "
+            f"Trades: a mean falls, and some jobs wait clearly longer:"
+        )
+        best = alternatives.of(ORDER)[:MOST_SCHEDULERS]
+        rows = [[duration_text(alternatives.present_s), "", "baseline", f"{present} as it is configured"]]
+        ranked = [(each.wait_s, _row(each, alternatives, each.verdict, each.name)) for each in best]
+        lots = alternatives.of(RANDOM_ORDER)
+        middle = lots[len(lots) // 2]
+        ends = [duration_text(lots[k].wait_s) for k in (0, -1)]
+        spread = "" if ends[0] == ends[1] else " to ".join(ends)
+        ranked.append((middle.wait_s, _row(middle, alternatives, spread, f"Random order, {len(lots)} of them")))
+        return {
+            "about": about,
+            "columns": list(ALTERNATIVE_COLUMNS),
+            "rows": [*rows, *(row for _, row in sorted(ranked))],
+        }
+    if comparison.baseline is None or not comparison.ranks or not comparison.has_figures:
+        return None
+    return _orders_on_a_row(comparison, comparison.baseline)
+
+
+def _orders_on_a_row(comparison: Comparison, baseline: Scheduler) -> dict[str, Any]:
+    """The same of a source whose own scheduler does not replay."""
+    chance = comparison.chance
+    rows = [[duration_text(baseline.mean_s), "", "baseline", baseline.name]]
+    best = sorted(comparison.tried, key=lambda row: row.mean_s)[:MOST_SCHEDULERS]
+    ranked = [
+        (row.mean_s, [duration_text(row.mean_s), change_text(row.mean_s, baseline.mean_s), row.verdict, row.name])
+        for row in best
+    ]
+    if chance is not None:
+        change = change_text(chance.mean_s, baseline.mean_s)
+        ranked.append((chance.mean_s, [duration_text(chance.mean_s), change, lot_range(chance), lot_name(chance)]))
+    about = f"Over {count(baseline.jobs, 'job')} at the end of the log, which no training has seen:"
+    return {"about": about, "columns": list(ALTERNATIVE_COLUMNS), "rows": [*rows, *(row for _, row in sorted(ranked))]}
+
+
+def _row(each: Alternative, alternatives: Alternatives, verdict: str, name: str) -> list[str]:
+    return [duration_text(each.wait_s), change_text(each.wait_s, alternatives.present_s), verdict, name]
+
+
+def alternatives_section(alternatives: Alternatives) -> Section:
+    """All that was tried on the cluster's own nodes."""
+    present = OWN_SCHEDULERS[alternatives.scheduler]
+    first = [
+        [
+            each.name,
+            duration_text(each.wait_s),
+            change_text(each.wait_s, alternatives.first_s),
+            each.verdict or "none",
+            " ".join(each.edits),
+        ]
+        for each in alternatives.of(CANDIDATE)
+    ]
+    later = [
+        [
+            f"{kind}: {each.name.removeprefix('random ')}",
+            *_row(each, alternatives, each.verdict, each.payers),
+            " ".join(each.edits),
+        ]
+        for kind in (SETTING, RANDOM_SETTING, ORDER, RANDOM_ORDER)
+        for each in alternatives.of(kind)
+    ]
+    blocks: list[Block] = [
+        f"The log was replayed under the cluster's own {present}, once for each row. A change of the settings is chosen on the first half "
+        "of the jobs, of those that keep every guard: no class of users, sizes or QOS pays more than a tenth. It is judged on the later "
+        "half, next to random settings until one of them does as well. `tracehouse tune` searches for others, and `tracehouse what-if` "
+        "repeats each replay.",
+        Table(
+            f"Usual changes on the first half, where the mean wait is {duration_text(alternatives.first_s)} now",
+            ("change", "mean wait", "difference", "guards that break", "lines"),
+            first,
+            text_columns=(3, 4),
+        ),
+        Table(
+            f"On the later half, {count(alternatives.jobs, 'job')}, where the mean wait is {duration_text(alternatives.present_s)} now",
+            ("what is tried", "mean wait", "difference", "verdict", "who pays", "lines"),
+            later,
+            text_columns=(3, 4, 5),
+        ),
+    ]
+    return Section("What other settings would do", blocks)

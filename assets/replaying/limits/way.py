@@ -1,0 +1,82 @@
+"""The way to replay by an order under the limits, gates, reservations and absences of a named cluster.
+
+The cluster that a replay names, in the clock and with the names of its log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC
+
+import polars as pl
+
+from assets.common.storage import open_warehouse, pseudonym_key
+from assets.common.trace import Trace
+from assets.replaying.configuring.configuration import edited_cluster
+from assets.replaying.limits.holds import follows_shares, job_limits, share_tree, start_gates
+from simulator.engine.replay import OrderReplayer
+from simulator.limits.replaying import LimitedReplayer
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import load_cluster
+from traces.catalogue.sources import Source
+from traces.cluster.description import ClusterDescription
+from traces.common.described_names import with_pseudonyms
+
+
+def named_cluster(name: str, source: str, edits: Sequence[str] = ()) -> ClusterDescription:
+    """The cluster of this name with these edits, with pseudonyms where the source has them. Raises ValueError, with the existing names,
+    where there is none, and as `edited_cluster`."""
+    cluster = load_cluster(name).description
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    cluster = edited_cluster(cluster, edits, zone_of(declared))
+    if declared is not None and declared.pseudonyms:
+        cluster = with_pseudonyms(cluster, declared.pseudonyms, pseudonym_key(open_warehouse()))
+    return cluster
+
+
+def zone_of(source: Source | None) -> str:
+    """The time zone of a source's cluster (an IANA name), UTC where the catalogue does not say."""
+    return (source.time_zone if source is not None else None) or "UTC"
+
+
+def clock_zero_s(trace: Trace) -> int:
+    """UTC second of the log's second 0."""
+    return int(trace.clock_zero.replace(tzinfo=UTC).timestamp())
+
+
+# --- way
+
+
+def limited_replayer(
+    trace: Trace, rows: pl.DataFrame, named: str, load: float, order: OrderReplayer
+) -> LimitedReplayer:
+    """The replayer of some rows of a trace under the limits of a cluster.
+
+    Raises ValueError, with the remedy, where there is no such cluster. Hours and reservations need a log with dates, at its own load."""
+    cluster = named_cluster(named, trace.source)
+    changing = any(limit.begin_s is not None or limit.end_s is not None for limit in cluster.limits)
+    timed = bool(changing or cluster.gates or cluster.reservations or any(node.absences for node in cluster.nodes))
+    if timed and not trace.has_calendar:
+        raise ValueError(
+            f"{trace.source}: the log does not say when its second 0 was, which the gates and reservations of the cluster {named} need: "
+            f"leave them out of a copy of clusters/{named}.toml"
+        )
+    if timed and load != 1:
+        raise ValueError(
+            f"--load moves submissions away from the log's own times, which the gates and reservations of the cluster {named} need: leave "
+            f"--load out, or leave them out of a copy of clusters/{named}.toml"
+        )
+    return replayer_under(cluster, trace, rows, order)
+
+
+def replayer_under(
+    cluster: ClusterDescription, trace: Trace, rows: pl.DataFrame, order: OrderReplayer, wakes: bool = True
+) -> LimitedReplayer:
+    """The replayer of some rows of a trace under the limits and gates of a description. wakes: as LimitedReplayer has it."""
+    gates, zero_s = [], clock_zero_s(trace)
+    if cluster.gates:
+        span = (int(rows["submit_s"][0]), int(rows["submit_s"][-1]))
+        gates = start_gates(cluster.gates, rows, trace.jobs_of(rows).limit, zero_s, span)
+    policy = order.policy if isinstance(order.policy, str) else order.policy.name
+    shares = share_tree(cluster, rows) if follows_shares(policy) else None
+    return LimitedReplayer(order, job_limits(cluster, rows, zero_s), gates, shares, wakes)

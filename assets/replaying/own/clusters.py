@@ -1,0 +1,155 @@
+"""Which described cluster replays a log under its own scheduler."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from assets.common.progress import warn
+from assets.common.storage import open_warehouse, pseudonym_key
+from assets.common.trace import Trace
+from assets.replaying.configuring.configuration import edited_cluster
+from assets.replaying.limits.unhonoured import honoured_rules
+from assets.replaying.limits.way import clock_zero_s, named_cluster, zone_of
+from assets.replaying.running.loading import catalogue_source
+from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import clusters_of_source, load_cluster
+from traces.catalogue.sources import Source
+from traces.cluster.description import ClusterDescription
+from traces.common.described_names import with_pseudonyms
+from warehouse import Warehouse
+
+
+def described_cluster_of(source: Source, moment_s: int | None = None) -> ClusterDescription | None:
+    """The description of a source's cluster that holds at a UTC second, None for the first. None where it has none.
+
+    Raises ValueError where a description is missing."""
+    clusters = clusters_of_source(source)
+    held = [each for each in clusters if moment_s is None or each.valid_from_s is None or each.valid_from_s <= moment_s]
+    return held[-1] if held and moment_s is not None else clusters[0] if clusters else None
+
+
+def own_cluster_of(source: Source, moment_s: int | None = None) -> ClusterDescription | None:
+    """`described_cluster_of` the source. None, too, where its scheduler is none that replays."""
+    cluster = described_cluster_of(source, moment_s)
+    return cluster if cluster is not None and cluster.scheduler.name in OWN_SCHEDULERS else None
+
+
+def described_cluster_named(source: str) -> ClusterDescription | None:
+    """`described_cluster_of` the source of this name. None for a log that is in no catalogue, too."""
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    return None if declared is None else described_cluster_of(declared)
+
+
+def own_cluster_named(source: str) -> ClusterDescription | None:
+    """`own_cluster_of` the source of this name. None for a log that is in no catalogue, too."""
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    return None if declared is None else own_cluster_of(declared)
+
+
+def own_cluster_of_log(warehouse: Warehouse, source: str) -> ClusterDescription | None:
+    """`own_cluster_named` the source where its log can be of that cluster. Else it warns, and is None, such as with queues of earlier
+    years. For the pipeline, which goes on without. warehouse: has the source."""
+    cluster = own_cluster_named(source)
+    if cluster is None:
+        return None
+    with warehouse.read() as connection:
+        widest = connection.execute(
+            "SELECT queue, max(procs) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND reservation IS NULL GROUP BY queue",
+            [source],
+        ).fetchall()
+    queues = {None, *(part.name for part in cluster.partitions), *(each.queue for each in cluster.reservations)}
+    faults = [f"has no queue {queue!r}" for queue, _ in widest if queue not in queues]
+    faults += [
+        f"has {cluster.num_cpus} CPUs, and a job {procs}" for _, procs in widest if (procs or 0) > cluster.num_cpus
+    ]
+    if faults:
+        warn(
+            f"{source}: not replayed under the {OWN_SCHEDULERS[cluster.scheduler.name]} of the cluster {cluster.name}, which {faults[0]}: "
+            f"correct clusters/{cluster.name}.toml (`tracehouse cluster check {cluster.name} {source}`)"
+        )
+    return None if faults else cluster
+
+
+def usual_on_cluster(source: str) -> dict[str, str]:
+    """Settings by which a source is replayed as its cluster's description has it: `policy`, a scheduler that replays, or `cluster`, whose
+    limits hold for an order. Empty where no cluster is described, and where nothing of it holds jobs back."""
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    cluster = None if declared is None else described_cluster_of(declared)
+    if declared is None or cluster is None:
+        return {}
+    if cluster.scheduler.name in OWN_SCHEDULERS:
+        return {"policy": cluster.scheduler.name}
+    if not honoured_rules(cluster, "FCFS"):
+        return {}
+    return {"cluster": next(name for name in declared.cluster if load_cluster(name).description == cluster)}
+
+
+def policy_on(cluster: ClusterDescription, otherwise: str = "FCFS") -> str:
+    """Which policy decides on a cluster where nothing else is asked for: its own scheduler where that replays, and else an order, which is
+    `otherwise` unless that is a scheduler."""
+    if cluster.scheduler.name in OWN_SCHEDULERS:
+        return cluster.scheduler.name
+    return otherwise if own_policy_of(otherwise) is None else "FCFS"
+
+
+def cluster_of_replay(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> ClusterDescription | None:
+    """The cluster that settings name, or else that of the source. None where none is described. Raises ValueError as `own_cluster`."""
+    if settings.is_on_cluster:
+        return own_cluster(trace, rows, settings)
+    if settings.cluster is not None:
+        return named_cluster(settings.cluster, trace.source)
+    return described_cluster_named(trace.source)
+
+
+def own_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> ClusterDescription:
+    """The cluster whose scheduler the settings ask for, when the first of these rows of the trace was submitted. Its times are of the
+    log's clock.
+
+    Raises ValueError, with the remedy, where there is none."""
+    zero_s, scheduler = clock_zero_s(trace), settings.own_scheduler
+    assert scheduler is not None
+    if settings.cluster is not None:
+        named = named_cluster(settings.cluster, trace.source, settings.edits)
+        if named.scheduler.name != scheduler:
+            raise ValueError(
+                f"cluster {settings.cluster!r} has the scheduler {named.scheduler.name}: give another policy than {scheduler}, such as FCFS"
+            )
+        return in_clock(named, zero_s)
+    source = catalogue_source(trace.source)
+    cluster = own_cluster_of(source, zero_s + int(rows["submit_s"][0]))
+    if cluster is None or cluster.scheduler.name != scheduler:
+        raise ValueError(
+            f"source {trace.source!r} has no cluster of {OWN_SCHEDULERS[scheduler]}: import one with "
+            f"`tracehouse cluster import DIR --name NAME`, and name it in the catalogue, or give another policy than {scheduler}"
+        )
+    cluster = edited_cluster(cluster, settings.edits, zone_of(source))
+    if source.pseudonyms:
+        cluster = with_pseudonyms(cluster, source.pseudonyms, pseudonym_key(open_warehouse()))
+    return in_clock(cluster, zero_s)
+
+
+def in_clock(cluster: ClusterDescription, zero_s: int) -> ClusterDescription:
+    """The description with reservations and absences of nodes in seconds of a clock whose zero is the UTC second `zero_s`."""
+    moved = tuple(
+        replace(
+            each,
+            begin_s=each.begin_s - zero_s,
+            end_s=each.end_s - zero_s,
+            announced_s=None if each.announced_s is None else each.announced_s - zero_s,
+        )
+        for each in cluster.reservations
+    )
+    nodes = tuple(
+        replace(
+            node,
+            absences=tuple(
+                replace(away, begin_s=away.begin_s - zero_s, end_s=None if away.end_s is None else away.end_s - zero_s)
+                for away in node.absences
+            ),
+        )
+        for node in cluster.nodes
+    )
+    return replace(cluster, reservations=moved, nodes=nodes)

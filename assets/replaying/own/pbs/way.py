@@ -1,0 +1,86 @@
+"""Runs under the PBS of a described cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
+from assets.replaying.own.way import OwnRuns, number_of_own_runs
+from simulator.engine.queue_tree import order_of
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.pbs.replaying import PbsReplayer
+from simulator.pbs.requests import PbsJob
+from simulator.pbs.settings import PbsPhases, cycle_settings, unmodelled_formula
+from simulator.policies.registry import Policy
+from simulator.replayer import Outcome
+from traces.cluster.description import ClusterDescription, Setting
+
+NODE_POLL_S = 10
+
+
+@dataclass(frozen=True)
+class PbsRuns(OwnRuns):
+    """Runs that differ in what no log tells: when PBS polls nodes and lets usage decay, which of the events of one second comes first, and
+    run times by a second. policy: in place of PBS's order, None for that."""
+
+    replayer: PbsReplayer
+    policy: Policy | None
+
+    def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:
+        """One of the runs. Raises as PbsReplayer.replay."""
+        replayer = self.replayer
+        if self.policy is not None:
+            assert self.policy.fixed is not None
+            replayer = _by_order(replayer, self.policy.fixed(jobs, cluster.procs))
+        if number == 0:
+            return replayer.replay(jobs, cluster)
+        drawn = np.random.default_rng(number)
+        count, settings = len(jobs.submit), cycle_settings(replayer.description.scheduler)
+        phases = replace(
+            replayer.phases,
+            poll_s=int(drawn.integers(NODE_POLL_S)),
+            decay_s=int(drawn.integers(settings.decay_time)) + 1,
+        )
+        turns = drawn.permutation(2 * count)
+        runtime = np.maximum(jobs.runtime + drawn.integers(-1, 2, count), np.minimum(jobs.runtime, 1))
+        jobs = replace(jobs, runtime=runtime, limit=np.maximum(jobs.limit, runtime))
+        return replace(replayer, phases=phases, turns=(turns[:count], turns[count:])).replay(jobs, cluster)
+
+
+def _by_order(replayer: PbsReplayer, score: NDArray[np.int64] | NDArray[np.float64]) -> PbsReplayer:
+    """The replayer with jobs whose own priorities put the lowest score first, in place of formula, fair share and sort keys. score:
+    (jobs,)."""
+    priority = np.empty(len(score), dtype=np.int64)
+    priority[order_of(score)] = -np.arange(len(score))
+    asked = [replace(one, priority=rank) for one, rank in zip(replayer.asked, priority.tolist(), strict=True)]
+    changes: dict[str, Setting] = {"job_sort_formula": "", "fair_share": False, "job_sort_key": "job_priority HIGH"}
+    return replace(replayer, asked=asked, description=_with_values(replayer.description, changes))
+
+
+def _with_values(cluster: ClusterDescription, changes: Mapping[str, Setting]) -> ClusterDescription:
+    scheduler = cluster.scheduler
+    return replace(cluster, scheduler=replace(scheduler, values=dict(scheduler.values) | dict(changes)))
+
+
+def pbs_runs(
+    cluster: ClusterDescription,
+    rows: pl.DataFrame,
+    zero_s: int,
+    policy: Policy | None,
+    requests: tuple[list[PbsJob], dict[str, int]] | None = None,
+) -> PbsRuns:
+    """The runs of some rows of a trace. zero_s: UTC second of the log's second 0. policy: as PbsRuns has it. requests: `pbs_jobs_of_rows`
+    of the rows, where the caller has them. A formula that a replay cannot follow is left out.
+
+    Raises ValueError for jobs that the cluster cannot have had."""
+    asked, left_out = requests or pbs_jobs_of_rows(rows, cluster)
+    if unmodelled_formula(cluster.scheduler):
+        cluster = _with_values(cluster, {"job_sort_formula": ""})
+    replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s))
+    return PbsRuns(number_of_own_runs(rows.height), left_out, replayer, policy)

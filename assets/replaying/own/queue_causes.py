@@ -1,0 +1,89 @@
+"""What keeps the jobs of a live queue now, by the rules of the source's cluster."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+
+from assets.replaying.own.wait_causes import WaitCauses, causes_of, jobs_and_nodes
+from assets.usage.cluster_check import described_cluster
+from simulator.slurm.waiting.words import CAUSES
+from traces.common.queue import HELD, RUNNING, WAITING, QueueJob, QueueSnapshot
+from warehouse import Warehouse
+
+REMEMBERED_S = 28 * 86_400
+"""For how long before a snapshot the log's jobs count, whose use makes fair shares: four half-lives of Slurm's default."""
+_BEHIND = tuple(
+    cause.name for cause in CAUSES.values() if cause.name.startswith("behind_") or cause.name == "shared_nodes"
+)
+
+
+def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now_s: int) -> WaitCauses:
+    """What keeps each waiting job of a snapshot: rows of WaitCauses.jobs, with `now` (a cause, null for one that nothing has looked at),
+    and behind_job, behind_user and limit only where these keep it now. now_s: when the snapshot was written, Unix seconds.
+
+    Usage comes from the source's log, as far as it goes. Raises ValueError where the source has no cluster, and as `causes_of`."""
+    if described_cluster(warehouse, source) is None:
+        raise ValueError(
+            f"source {source!r} names no cluster, so nobody knows its rules: `tracehouse cluster import` describes one"
+        )
+    rows, nodes = jobs_and_nodes(warehouse, source)
+    listed = [job for job in snapshot.jobs if job.state != HELD]
+    ids = [job.job_id for job in snapshot.jobs]
+    past = rows.filter(
+        pl.col("end_s") <= now_s, pl.col("end_s") > now_s - REMEMBERED_S, ~pl.col("job_id").is_in(ids)
+    ).drop_nulls("submit_s")
+    first = 1 + max(rows["job_index"].to_list(), default=-1)
+    live = [_row(job, first + k, now_s) for k, job in enumerate(listed)]
+    both = pl.concat([past, pl.DataFrame(live, schema=rows.schema)]) if live else past
+    held = [
+        {"job_index": first + k, "node_name": name} for k, job in enumerate(listed) for name in job.asked.node_names
+    ]
+    both_nodes = pl.concat([nodes, pl.DataFrame(held, schema=nodes.schema)])
+    waiting = [first + k for k, job in enumerate(listed) if job.state == WAITING]
+    if not waiting:
+        return WaitCauses(pl.DataFrame(schema={"job_id": pl.Utf8, "now": pl.Utf8}), "")
+    causes = causes_of(warehouse, source, both, both_nodes, until_s=now_s)
+    is_behind, is_limited = pl.col("now").is_in(_BEHIND), pl.col("now") == "limit"
+    jobs = causes.jobs.filter(pl.col("job_index").is_in(waiting)).with_columns(
+        pl.when(is_behind).then("behind_job").alias("behind_job"),
+        pl.when(is_behind).then("behind_user").alias("behind_user"),
+        pl.when(is_limited).then("limit").alias("limit"),
+    )
+    return WaitCauses(jobs, causes.basis, causes.odd_layouts, causes.left_out)
+
+
+def _row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:
+    """A job of the queue as a row of `jobs_and_nodes`. Of several partitions the first counts."""
+    submit_s, eligible_s = min(job.submit_s, now_s), job.asked.eligible_s
+    runs = job.state == RUNNING
+    return {
+        "job_index": number,
+        "job_id": job.job_id,
+        "status": None,
+        "user_name": job.user_name,
+        "submit_s": submit_s,
+        "start_s": min(job.start_s or now_s, now_s) if runs else None,
+        "end_s": None,
+        "procs": job.procs,
+        "requested_procs": job.procs,
+        "requested_walltime_s": job.requested_walltime_s if job.requested_walltime_s > 0 else None,
+        "queue": None if job.queue is None else job.queue.partition(",")[0],
+        "account": job.account,
+        "qos": job.asked.qos,
+        "reservation": job.asked.reservation,
+        "nodes": job.asked.nodes,
+        "requested_nodes": job.asked.nodes,
+        "gpus": job.asked.gpus,
+        "gpu_types": job.asked.gpu_types,
+        "requested_memory_kb": job.asked.memory_kb,
+        "memory_per": None,
+        "features": job.asked.features,
+        "is_exclusive": job.asked.is_exclusive,
+        "submit_time": datetime.fromtimestamp(submit_s, UTC).replace(tzinfo=None),
+        "eligible_time": None
+        if eligible_s is None
+        else datetime.fromtimestamp(min(max(eligible_s, submit_s), now_s), UTC).replace(tzinfo=None),
+    }

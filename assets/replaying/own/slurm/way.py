@@ -1,0 +1,64 @@
+"""Runs under the Slurm of a described cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from assets.common.trace import Trace
+from assets.replaying.own.slurm.ahead import jobs_ahead, warm_start_of
+from assets.replaying.own.slurm.requests import requests_of_rows
+from assets.replaying.own.way import OwnRuns, number_of_own_runs
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import Request, request_arrays, some_requests
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.policies.registry import Policy
+from simulator.replayer import Outcome
+from simulator.slurm.replaying import Phases, SlurmReplayer
+from simulator.slurm.settings import slurm_settings
+from traces.cluster.description import ClusterDescription
+
+
+@dataclass(frozen=True)
+class SlurmRuns(OwnRuns):
+    """Runs that differ in the phase of Slurm's cycles."""
+
+    replayer: SlurmReplayer
+    honours: ClassVar[frozenset[str]] = OwnRuns.honours | {"warm-start"}
+
+    def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:
+        """One of the runs. Raises as SlurmReplayer.replay."""
+        return replace(self.replayer, phases=phases_of_run(self.replayer.description, number)).replay(jobs, cluster)
+
+
+def phases_of_run(cluster: ClusterDescription, number: int) -> Phases:
+    """The phases of one of the runs of a cluster's Slurm."""
+    return Phases.drawn(number, slurm_settings(cluster.scheduler).interval)
+
+
+def slurm_runs(
+    cluster: ClusterDescription,
+    trace: Trace,
+    rows: pl.DataFrame,
+    policy: Policy | None,
+    ahead: tuple[pl.DataFrame, int] | None = None,
+    requests: tuple[list[Request], dict[str, int]] | None = None,
+) -> SlurmRuns:
+    """The runs of some rows of a trace. policy: in place of Slurm's priority, None for that. ahead: for a warm start the rows of the trace
+    before the replay, and the second at which it begins. requests: `requests_of_rows` of the rows, where the caller has them. Raises
+    ValueError for jobs that the cluster cannot have had."""
+    asked, left_out = requests or requests_of_rows(rows, cluster)
+    before = None if ahead is None else jobs_ahead(trace, *ahead, cluster)
+    # users have the same numbers in all requests that are made at once
+    earlier = [] if before is None else requests_of_rows(before.started, cluster)[0]
+    arrays = cluster_arrays(cluster, {one.features for one in (*earlier, *asked)})
+    columns = request_arrays([*earlier, *asked], cluster, arrays)
+    split = np.arange(len(earlier)), np.arange(len(earlier), len(columns.submit))
+    of_earlier, own = (some_requests(columns, part) for part in split)
+    warm = None if before is None else warm_start_of(trace, before, of_earlier, cluster)
+    replayer = SlurmReplayer(cluster, arrays, own, policy=policy, warm=warm)
+    return SlurmRuns(number_of_own_runs(rows.height), left_out, replayer)

@@ -1,0 +1,353 @@
+"""What kept jobs waiting: hours of waiting by cause, of the log's own starts or of those of a replay.
+
+The starts and ends are given. Under them a look at the queue, at every change, says what keeps each job that waits: a rule, a
+resource, or jobs of higher priority. So the causes of a job add up to its wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assets.replaying.own.slurm.requests import requests_of_rows
+from assets.replaying.running.settings import REQUESTED_OF_JOBS
+from assets.usage.cluster_check import described_cluster
+from assets.usage.waits_and_waste import submitted_in
+from models.waits.clock import LogClock
+from simulator.cluster.arrays import ClusterArrays, cluster_arrays
+from simulator.cluster.requests import NOT_GIVEN, Requests, request_arrays
+from simulator.jobs.cluster import FOREVER
+from simulator.limits.rules import gate_changes
+from simulator.slurm.limits import numbered_limits
+from simulator.slurm.loop import run_replay
+from simulator.slurm.replaying import Phases, new_replay
+from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
+from simulator.slurm.waiting.words import CAUSES
+from traces.cluster.accounts import Limit
+from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
+from warehouse import Warehouse, first_row
+
+IntArray = NDArray[np.int64]
+CAUSE_COLUMNS = tuple(f"{cause.name}_s" for cause in CAUSES.values())
+CAUSES_TABLE = "marts.job_wait_causes"
+MOST_EXPLAINED_JOBS = 500_000
+"""Longer logs have no rows, since they would take many minutes: `tracehouse why` has them."""
+_STORED = f"""
+SELECT causes.*, jobs.user_name AS user, jobs.account, jobs.queue, jobs.qos
+FROM {CAUSES_TABLE} AS causes INNER JOIN core.jobs AS jobs USING (source, job_index)
+WHERE source = $source AND starts = 'log'
+"""
+_IN_ORDER = SchedulerSettings("slurm", values={"prioritytype": "priority/basic", "schedulertype": "sched/builtin"})
+"""For logs of other schedulers: the queue in the order of submission."""
+_JOBS = f"""
+SELECT
+    job_index, job_id, status, user_name, epoch(submit_time)::BIGINT AS submit_s, epoch(start_time)::BIGINT AS start_s,
+    epoch(end_time)::BIGINT AS end_s, coalesce(procs, requested_procs, 1) AS procs, requested_procs,
+    requested_walltime_s, {", ".join(name for name in REQUESTED_OF_JOBS)}
+FROM core.jobs WHERE source = $source ORDER BY job_index
+"""
+_NODES = "SELECT job_index, node_name FROM core.job_nodes WHERE source = $source ORDER BY job_index, node_name"
+
+
+@dataclass(frozen=True)
+class WaitCauses:
+    """jobs: job_index, job_id, user, account, queue, qos, submit_s, start_s (null for a job that did not start) and wait_s. Then
+    the seconds of CAUSE_COLUMNS, which add up to wait_s. behind_job, behind_user and behind_s: the job that it was behind longest at
+    one go. limit: in words. basis: by which rules, in words. odd_layouts: jobs that started where they cannot by these rules.
+    left_out: jobs that were changed, by why."""
+
+    jobs: pl.DataFrame
+    basis: str
+    odd_layouts: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def of(self, rows: pl.DataFrame | None = None) -> pl.DataFrame:
+        """cause, hours and jobs (that waited for it), of some of the jobs or of all. Causes nobody waited for are left out."""
+        rows = self.jobs if rows is None else rows
+        sums = [
+            {"cause": cause.name, "hours": (rows[column].sum() or 0) / 3600, "jobs": int((rows[column] > 0).sum())}
+            for cause, column in zip(CAUSES.values(), CAUSE_COLUMNS, strict=True)
+        ]
+        schema = {"cause": pl.Utf8, "hours": pl.Float64, "jobs": pl.Int64}
+        return pl.DataFrame([row for row in sums if row["jobs"]], schema=schema)
+
+    def by_group(self, rows: pl.DataFrame, kind: str) -> pl.DataFrame:
+        """value (of user, account, queue or qos), jobs, hours, the cause of most of these hours, and its share; those with most hours
+        first. Empty where the log names none."""
+        named = rows.filter(pl.col(kind).is_not_null(), pl.col("wait_s") > 0)
+        sums = named.group_by(value=kind).agg(
+            jobs=pl.len(), hours=pl.col("wait_s").sum() / 3600, **{name: pl.col(name).sum() for name in CAUSE_COLUMNS}
+        )
+        most = pl.max_horizontal(CAUSE_COLUMNS)
+        names = [cause.name for cause in CAUSES.values()]
+        return sums.select(
+            "value",
+            "jobs",
+            "hours",
+            cause=pl.concat_list(CAUSE_COLUMNS).list.arg_max().replace_strict(dict(enumerate(names))),
+            share=most / 3600 / pl.col("hours"),
+        ).sort("hours", "value", descending=[True, False])
+
+    def limits(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """limit (in words), jobs that it kept last, and hours that limits kept them; those with most hours first."""
+        kept = rows.filter(pl.col("limit").is_not_null())
+        sums = kept.group_by("limit").agg(jobs=pl.len(), hours=pl.col("limit_s").sum() / 3600)
+        return sums.sort("hours", "limit", descending=[True, False])
+
+
+def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> WaitCauses:
+    """What kept the jobs of a source. replayed: in a replay under the source's own Slurm in place of the log's starts.
+
+    Raises ValueError where the source has no jobs, and as `causes_of`."""
+    rows, nodes = jobs_and_nodes(warehouse, source)
+    if rows.is_empty():
+        raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
+    return causes_of(warehouse, source, rows, nodes, replayed)
+
+
+def jobs_and_nodes(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(jobs of a source with what they asked for, the nodes that each held: job_index and node_name)."""
+    with warehouse.read() as connection:
+        rows = connection.sql(_JOBS, params={"source": source}).pl()
+        return rows, connection.sql(_NODES, params={"source": source}).pl()
+
+
+def causes_of(
+    warehouse: Warehouse,
+    source: str,
+    rows: pl.DataFrame,
+    nodes: pl.DataFrame,
+    replayed: bool = False,
+    until_s: int | None = None,
+) -> WaitCauses:
+    """What kept these jobs on a source's cluster.
+
+    rows, nodes: of `jobs_and_nodes`. until_s: UTC second up to which those wait that have not left the queue, and for which the column
+    `now` says what keeps each job; by default the last second of the jobs, without that column. Raises ValueError where a job is of a
+    partition that the cluster does not have, and for a replay of a source without a cluster of Slurm."""
+    with warehouse.read() as connection:
+        procs = first_row(connection, "SELECT procs FROM core.clusters WHERE source = ?", [source])
+    cluster = described_cluster(warehouse, source)
+    if replayed and (cluster is None or cluster.scheduler.name != "slurm"):
+        raise ValueError(
+            f"source {source!r} has no cluster of Slurm to replay: leave --replay out for the log's own starts"
+        )
+    if cluster is None:
+        cluster, rows = _row_of_processors(source, rows, int(procs[0]) if procs else 1)
+        basis = (
+            f"a row of {cluster.num_cpus:,} processors, jobs in the order of submission (the source names no cluster)"
+        )
+    elif cluster.scheduler.name != "slurm":
+        basis = f"the nodes and limits of cluster {cluster.name}, jobs in the order of submission"
+        cluster, rows = replace(cluster, scheduler=_IN_ORDER), rows.with_columns(features=pl.lit(None, pl.Utf8))
+    else:
+        basis = f"the rules and nodes of cluster {cluster.name} (Slurm {cluster.scheduler.version})".replace(" )", ")")
+    rows = rows.sort("submit_s", "job_index")
+    requests, left_out = requests_of_rows(rows, cluster)
+    arrays = cluster_arrays(cluster, {one.features for one in requests})
+    columns = request_arrays(requests, cluster, arrays)
+    given = _of_log(rows, nodes, columns, cluster)
+    if replayed:
+        given = _of_replay(cluster, arrays, columns, given)
+        basis = f"a replay under {basis}"
+    last = until_s or max(int(given.end[given.end < FOREVER].max(initial=0)), int(columns.submit.max()))
+    # those that still wait do so up to the end of the log, or a second longer than what is asked for
+    given = given._replace(left=np.minimum(given.left, last + (until_s is not None)))
+    hours = [gate_changes(gate, 0, int(columns.submit.min()), int(columns.submit.max())) for gate in cluster.gates]
+    moments = None if until_s is None else np.array([until_s])
+    kept = follow_schedule(cluster, arrays, columns, given, moments, hours)
+    table = _table(rows, given, kept, cluster, kept.waits.longest if until_s is None else kept.waits.other)
+    if until_s is not None:
+        names = [CAUSES[code].name if code >= 0 else None for code in kept.at_moments[0].tolist()]
+        at_last = pl.DataFrame({"job_index": rows["job_index"], "now": pl.Series(names, dtype=pl.Utf8)})
+        table = table.join(at_last, on="job_index", maintain_order="left")
+    return WaitCauses(table, basis, kept.odd_layouts, left_out)
+
+
+def chosen_waits(
+    warehouse: Warehouse,
+    source: str,
+    causes: WaitCauses,
+    wanted: dict[str, str | None],
+    period: str | None = None,
+    jobs: Sequence[str] = (),
+) -> tuple[pl.DataFrame, str]:
+    """Rows of `causes.jobs`, and which these are in words. wanted: user, account and queue, None for all. jobs: their ids in the log.
+
+    Raises ValueError, with what there is, where no job is left."""
+    rows, words = causes.jobs, []
+    if jobs:
+        missing = sorted(set(jobs) - set(rows["job_id"]))
+        if missing:
+            raise ValueError(
+                f"source {source!r} has no job {missing[0]!r}: ids are those of the log, such as {rows['job_id'][0]!r}"
+            )
+        rows = rows.filter(pl.col("job_id").is_in(list(jobs)))
+    for column, value in wanted.items():
+        if value is not None:
+            kept = rows.filter(pl.col(column) == value)
+            if kept.is_empty():
+                names = rows[column].drop_nulls().value_counts(sort=True)[column].head(5).to_list()
+                raise ValueError(
+                    f"source {source!r} has no job of {column} {value!r} here: most are of {', '.join(map(str, names)) or 'no ' + column}"
+                )
+            rows = kept
+            words.append(f"{column} {value}")
+    begin, end, of_period = submitted_in(warehouse, source, period)
+    if begin is not None and end is not None:
+        bounds = [int(moment.replace(tzinfo=UTC).timestamp()) for moment in (begin, end)]
+        rows = rows.filter(pl.col("submit_s") >= bounds[0], pl.col("submit_s") < bounds[1])
+        words.append(of_period)
+    if rows.is_empty():
+        seconds = causes.jobs["submit_s"].to_numpy()
+        first, last = (datetime.fromtimestamp(int(each), UTC).date() for each in (seconds.min(), seconds.max()))
+        raise ValueError(f"no such job of {source!r} was submitted in {of_period}: the log is of {first} to {last}")
+    return rows, ", ".join(words)
+
+
+def log_second(utc_s: int, clock: LogClock) -> float:
+    """A UTC second on the log's clock."""
+    return utc_s - clock.zero.replace(tzinfo=UTC).timestamp()
+
+
+def _row_of_processors(source: str, rows: pl.DataFrame, procs: int) -> tuple[ClusterDescription, pl.DataFrame]:
+    """One node with all processors, as the logs of the archive have it."""
+    cluster = ClusterDescription(
+        source, (Node("all", max(procs, 1)),), (Partition("all", is_default=True),), scheduler=_IN_ORDER
+    )
+    nothing = pl.lit(None)
+    names = (
+        "queue",
+        "qos",
+        "account",
+        "reservation",
+        "gpus",
+        "gpu_types",
+        "features",
+        "requested_memory_kb",
+        "memory_per",
+    )
+    one = {"nodes": pl.lit(1, pl.Int64), "requested_nodes": pl.lit(1, pl.Int64), "is_exclusive": pl.lit(False)}
+    kept = {f"logged_{name}": pl.col(name) for name in ("queue", "qos", "account")}
+    return cluster, rows.with_columns(**kept).with_columns(
+        **one, **{name: nothing.cast(rows.schema[name]) for name in names}
+    )
+
+
+def _of_log(rows: pl.DataFrame, nodes: pl.DataFrame, requests: Requests, cluster: ClusterDescription) -> GivenSchedule:
+    start = rows["start_s"].fill_null(NOT_GIVEN).to_numpy().astype(np.int64)
+    end = rows["end_s"].fill_null(FOREVER).to_numpy().astype(np.int64)
+    place = cluster.node_index
+    nodes = nodes.filter(pl.col("node_name").is_in(list(place)))
+    by_job = rows.select("job_index").with_row_index("row").join(nodes, on="job_index", how="inner").sort("row")
+    counts = np.bincount(by_job["row"].to_numpy(), minlength=rows.height)
+    return GivenSchedule(
+        start=start,
+        end=np.maximum(end, start),
+        left=np.where(start >= 0, start, end),
+        partition=requests.partitions[:, 0].copy(),
+        first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        node=np.array([place[name] for name in by_job["node_name"]], dtype=np.int64),
+    )
+
+
+def _of_replay(
+    cluster: ClusterDescription, arrays: ClusterArrays, requests: Requests, logged: GivenSchedule
+) -> GivenSchedule:
+    """The schedule of one replay, in which jobs run for as long as in the log. Jobs that did not start there are left out."""
+    started = logged.start >= 0
+    runtime = np.where(started, np.minimum(logged.end - logged.start, requests.limit), 0)
+    held = np.where(started, requests.held, 1)
+    replay = new_replay(cluster, arrays, requests._replace(held=held), runtime, Phases.drawn(0))
+    run_replay(replay)
+    running = replay.engine.running
+    start = running.start.copy()
+    counts = np.where(start >= 0, running.nodes, 0)
+    rows = [running.node[first : first + count] for first, count in zip(running.first, counts, strict=False)]
+    return GivenSchedule(
+        start=start,
+        end=np.where(start >= 0, start + runtime, FOREVER),
+        left=np.where(start >= 0, start, np.where(started, FOREVER, requests.submit)),
+        partition=np.where(start >= 0, running.partition, requests.partitions[:, 0]),
+        first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        node=np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64),
+    )
+
+
+def _table(
+    rows: pl.DataFrame, given: GivenSchedule, kept: KeptWaits, cluster: ClusterDescription, others: IntArray
+) -> pl.DataFrame:
+    """others: the job that each is behind, and for how many seconds (jobs, 2)."""
+    waits = kept.waits
+    wait = np.maximum(given.left - rows["submit_s"].to_numpy(), 0)
+    other, behind_s = others[:, 0], others[:, 1]
+    ids, users = rows["job_id"], rows["user_name"]
+    behind = pl.Series(np.where(other >= 0, other, 0))
+    none = pl.Series(other < 0)
+    words = limit_words_of(cluster, kept)
+
+    def column(name: str) -> pl.Series:
+        return rows[f"logged_{name}"] if f"logged_{name}" in rows.columns else rows[name]
+
+    return pl.DataFrame(
+        {
+            "job_index": rows["job_index"],
+            "job_id": ids,
+            "user": users,
+            "account": column("account"),
+            "queue": column("queue"),
+            "qos": column("qos"),
+            "submit_s": rows["submit_s"],
+            "start_s": pl.Series(given.start).set(pl.Series(given.start < 0), None),
+            "wait_s": wait,
+            **{name: waits.seconds[:, code] for name, code in zip(CAUSE_COLUMNS, CAUSES, strict=True)},
+            "behind_job": ids.gather(behind).set(none, None),
+            "behind_user": users.gather(behind).set(none, None),
+            "behind_s": behind_s,
+            "limit": pl.Series([words[slot] if slot >= 0 else None for slot in waits.slot.tolist()], dtype=pl.Utf8),
+        }
+    ).sort("job_index")
+
+
+def limit_words_of(cluster: ClusterDescription, kept: KeptWaits) -> tuple[str, ...]:
+    """Each slot's limit in words."""
+    arrays = cluster_arrays(cluster, ())
+    _, numbers = numbered_limits(cluster, kept.replay.engine.jobs, arrays.gpu_types)
+    return tuple(limit_words(cluster.limits[number]) for number in numbers)
+
+
+def limit_words(limit: Limit) -> str:
+    """A limit as an operator says it, such as `at most 10 running jobs of a user (QOS normal)`."""
+    of_whom = {"all": "in all", "job": "in a job"}.get(limit.each, f"of a {limit.each}")
+    counted = {
+        "running": "running",
+        "job": "a job's",
+        "node": "a node's",
+        "outstanding": "outstanding seconds of",
+        "used": "used seconds of",
+        "submitted": "submitted",
+    }.get(limit.counts, limit.counts)
+    owner = f"{limit.owner} {limit.owner_name}".strip()
+    return f"at most {limit.bound:,} {counted} {limit.resource} {of_whom} ({owner})"
+
+
+def stored_causes(warehouse: Warehouse, source: str) -> WaitCauses | None:
+    """What the table has of the log's own starts, of jobs that waited; None without rows. `submit_s` and `start_s` are not in it."""
+    with warehouse.read() as connection:
+        rows = connection.sql(_STORED, params={"source": source}).pl()
+    if rows.is_empty():
+        return None
+    seconds = {
+        column: pl.col("waited_s").filter(pl.col("cause") == cause.name).sum()
+        for column, cause in zip(CAUSE_COLUMNS, CAUSES.values(), strict=True)
+    }
+    one_value = {name: pl.col(name).first() for name in ("user", "account", "queue", "qos")}
+    jobs_of_log = rows.group_by("job_index").agg(
+        **one_value, limit=pl.col("limit_text").drop_nulls().first(), wait_s=pl.col("waited_s").sum(), **seconds
+    )
+    return WaitCauses(jobs_of_log.sort("job_index"), rows["basis"][0])

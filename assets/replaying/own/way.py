@@ -1,0 +1,91 @@
+"""The way to replay that follows the cluster's own scheduler: its nodes, queues, limits, priorities and passes.
+
+`slurm` and `pbs` are the schedulers as they are configured. `slurm:POLICY` and `pbs:POLICY` put an order of ours in place of their own;
+everything else stays theirs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import polars as pl
+
+from assets.common.trace import Trace
+from assets.replaying.own.clusters import own_cluster
+from assets.replaying.running.policies import ChosenPolicy, order_policy
+from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.replayer import Outcome
+from simulator.slurm.variants.orders import is_fixed_order
+from traces.cluster.description import ClusterDescription
+from warehouse import Warehouse
+
+RUNS = 5
+"""Runs that differ in what no configuration says alone."""
+MOST_JOBS_OF_ALL_RUNS = 100_000
+"""Jobs of all these runs: of a longer log fewer are made, and at least one."""
+
+ORDERS_THAT_CHANGE = ("slurm",)
+"""Schedulers in which an order may change while jobs wait, such as one of a network."""
+
+
+@dataclass(frozen=True)
+class OwnRuns(ABC):
+    """Several runs of the same scheduler, of which the first one counts. The others say how far it is from being the only one.
+
+    left_out: how many jobs were changed, by why."""
+
+    runs: int
+    left_out: Mapping[str, int]
+    honours: ClassVar[frozenset[str]] = frozenset({"policy", "cluster", "edits"})
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """Replays all jobs, `runs` times. Raises as the scheduler's replayer does."""
+        outcomes = [self.run(jobs, cluster, number) for number in range(self.runs)]
+        counts = {"jobs_never_started": outcomes[0].counts["never started"], **self.left_out}
+        if homeless := outcomes[0].counts.get("running without room", 0):
+            counts["running_jobs_without_room"] = homeless
+        return Outcome(outcomes[0].schedule, counts=counts, others=tuple(each.schedule for each in outcomes[1:]))
+
+    @abstractmethod
+    def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:
+        """One of the runs, the first of which has number 0."""
+
+
+def own_order(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
+    """The scheduler's own order, or another in its place. Arguments and errors as those of `choose_policy`."""
+    own = own_policy_of(settings.policy)
+    assert own is not None
+    scheduler, order = own
+    if not order:
+        return ChosenPolicy(scheduler, None)
+    chosen = order_policy(settings.model_copy(update={"policy": order}), warehouse, source)
+    policy, title = chosen.policy, OWN_SCHEDULERS[scheduler]
+    if policy is None or (scheduler not in ORDERS_THAT_CHANGE and not is_fixed_order(policy)):
+        raise ValueError(
+            f"--policy {settings.policy}: on {title}'s nodes an order must be known at submission, such as {scheduler}:SAF or "
+            f"{scheduler}:bounded-key; scores that change while a job waits go with --policy alone, over a row of processors"
+        )
+    return replace(chosen, text=f"{scheduler}:{chosen.text}")
+
+
+def sized_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings, procs: int) -> ClusterDescription:
+    """`own_cluster` of the settings. procs: of the cluster that was asked for.
+
+    Raises ValueError, with the remedy, as it does and for another size than that of its nodes."""
+    cluster = own_cluster(trace, rows, settings)
+    if procs != cluster.num_cpus:
+        raise ValueError(
+            f"the nodes of cluster {cluster.name} have {cluster.num_cpus} CPUs, and {procs} were asked for: leave --procs "
+            f"out, or change the nodes in a copy of clusters/{cluster.name}.toml"
+        )
+    return cluster
+
+
+def number_of_own_runs(jobs: int) -> int:
+    """How many runs a log of so many jobs gets."""
+    return max(1, min(RUNS, MOST_JOBS_OF_ALL_RUNS // max(jobs, 1)))

@@ -1,0 +1,160 @@
+"""How far replays of a source can be trusted, by what is asked, as replay/fidelity has it."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from assets.replaying.limits.unhonoured import origins_text
+from assets.replaying.running.settings import OWN_SCHEDULERS, own_policy_of
+from models.judging.fidelity import WAIT_FIGURES, letter_of, promise_of
+from models.judging.machine import Machine, parse_size_over_time
+from simulator.jobs.words import partitions_text
+from warehouse import Warehouse, first_row
+
+POOR = ("C", "D")
+ALL_GRADED = ("all", "")
+"""Part and value of the row of replay.fidelity that is about all graded jobs."""
+MUCH_MORE = 0.1
+"""The log's share of waited time with room is so much above the replay's where limits are the likely reason of a poor grade."""
+
+
+class SourceGrade(NamedTuple):
+    """The grade of a source. grade: of its mean wait, None where there is none. Waits are means over the graded jobs, in seconds. policy,
+    backfill and procs are of what fits the log best, None without a grade. size_over_time, partitions: of its machine, as
+    replay.configurations has them. median, p95: letters of these figures, None where they are not stored. about: which jobs were graded,
+    in words, empty for all."""
+
+    grade: str | None
+    no_grade_because: str | None
+    logged_wait_s: float | None
+    replayed_wait_s: float | None
+    logged_room_share: float | None
+    replayed_room_share: float | None
+    policy: str | None
+    backfill: str | None
+    procs: int | None
+    size_over_time: str | None = None
+    partitions: str | None = None
+    median: str | None = None
+    p95: str | None = None
+    about: str = ""
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The letter of each figure of models.judging.fidelity.WAIT_FIGURES that has one."""
+        letters = zip(WAIT_FIGURES, (self.grade, self.median, self.p95), strict=True)
+        return {figure: letter for figure, letter in letters if letter is not None}
+
+    @property
+    def machine(self) -> Machine | None:
+        """Of what fits best, None without a grade."""
+        sizes = parse_size_over_time(self.size_over_time) if self.size_over_time else None
+        return (
+            None
+            if self.procs is None
+            else Machine(self.procs, sizes, tuple(json.loads(self.partitions or "{}").items()))
+        )
+
+    @property
+    def _fitted_words(self) -> str:
+        if self.own_scheduler is not None:
+            return f"the cluster's own scheduler, {OWN_SCHEDULERS[self.own_scheduler]}"
+        return f"what fits it best, {self.policy} with backfilling {self.backfill}"
+
+    @property
+    def own_scheduler(self) -> str | None:
+        """Of the cluster, where that fits best. None where an order does, and without a grade."""
+        own = own_policy_of(self.policy or "")
+        return None if own is None else own[0]
+
+    def is_of(self, policy: str) -> bool:
+        """Whether it holds for replays under a policy. That of a cluster's own scheduler does not for an order in its place."""
+        return self.own_scheduler is None or own_policy_of(policy) == (self.own_scheduler, "")
+
+    @property
+    def of_own_words(self) -> str:
+        """Why an order has no grade, where the source's is of the cluster's own scheduler."""
+        scheduler = OWN_SCHEDULERS[self.own_scheduler or ""]
+        return f"that of the source, {self.grade}, is of its own {scheduler}, and an order in its place has none"
+
+    @property
+    def words(self) -> str:
+        """The grade in one line, or why there is none."""
+        if self.grade is None or self.logged_wait_s is None or self.replayed_wait_s is None:
+            return f"no grade: {self.no_grade_because}"
+        return (
+            f"grade {self.grade}{f' for {self.about}' if self.about else ''}: {promise_of(self.grade, 'mean')} "
+            f"(mean wait {self.logged_wait_s / 3600:.1f} h in the log, "
+            f"{self.replayed_wait_s / 3600:.1f} h in the replay of {self._fitted_words}"
+            + machine_remark(self.machine)
+            + ")"
+            + self._other_letters
+            + held_back_text(self.grade, self.logged_room_share, self.replayed_room_share)
+        )
+
+    @property
+    def _other_letters(self) -> str:
+        others = (("the median", self.median), ("the 95th percentile", self.p95))
+        words = [f"{letter} for {figure}" for figure, letter in others if letter is not None]
+        return f"; {' and '.join(words)}" if words else ""
+
+
+def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRADED) -> SourceGrade | None:
+    """The grade of a source, or of a part of its jobs, as replay.fidelity has it. None before replay/fidelity has looked at it, and for a
+    part that it does not have."""
+    with warehouse.read() as connection:
+        graded = first_row(
+            connection,
+            "SELECT grade, no_grade_because, logged_wait_s, replayed_wait_s, logged_room_share, replayed_room_share, "
+            "logged_median_wait_s, replayed_median_wait_s, logged_p95_wait_s, replayed_p95_wait_s, rank_correlation, distance "
+            "FROM replay.fidelity WHERE source = ? AND part = ? AND value = ?",
+            [source, *part],
+        )
+        fitted = first_row(
+            connection,
+            "SELECT policy, backfill, procs, size_over_time, partitions FROM replay.configurations WHERE source = ? AND place = 1",
+            [source],
+        )
+    if graded is None:
+        return None
+    *of_mean, median, replayed_median, p95, replayed_p95, rank, distance = graded
+    grade = SourceGrade(*of_mean, *(fitted or (None,) * 5))
+    grade = grade._replace(about=" ".join(part).strip() if part != ALL_GRADED else "")
+    if grade.grade is None or median is None:
+        return grade
+    return grade._replace(
+        median=letter_of("median", (median, replayed_median), rank, distance),
+        p95=letter_of("p95", (p95, replayed_p95), rank, distance),
+    )
+
+
+def grade_text(warehouse: Warehouse, source: str, policy: str | None = None) -> str | None:
+    """The grade of a source in one line, or why it has none. None before replay/fidelity has looked at it. policy: of the replay, where
+    it is about one."""
+    grade, origins = grade_of(warehouse, source), origins_text(source)
+    if grade is not None and policy is not None and not grade.is_of(policy):
+        return f"no grade: {grade.of_own_words}"
+    return None if grade is None else f"{grade.words}; {origins}" if origins else grade.words
+
+
+def machine_remark(machine: Machine | None) -> str:
+    """What is unusual about a machine, to be put behind its scheduler; empty where nothing is."""
+    if machine is None:
+        return ""
+    changes = ", on a cluster whose size changes" if machine.size_over_time is not None else ""
+    owners = (
+        f", with queues that own processors ({partitions_text(dict(machine.partitions))})" if machine.partitions else ""
+    )
+    return changes + owners
+
+
+def held_back_text(grade: str, logged_room: float | None, replayed_room: float | None) -> str:
+    """Where a poor grade comes from, as far as the log shows it; empty where it does not. Shares of the waited time with room: those of
+    replay.fidelity."""
+    if grade not in POOR or logged_room is None or logged_room - (replayed_room or 0.0) < MUCH_MORE:
+        return ""
+    return (
+        f". For {logged_room:.0%} of the waited time enough processors for the waiting job were idle ({replayed_room or 0.0:.0%} in the "
+        "replay): something that the log does not tell held jobs back"
+    )

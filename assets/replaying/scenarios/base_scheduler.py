@@ -1,0 +1,88 @@
+"""Which scheduler answers are compared with, and why: the one rule of what-if, report and queue.
+
+A fitted scheduler counts only where its replay resembles the log (grade A or B). Else it is what the catalogue or the log's header
+names, or else FCFS with EASY.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from assets.replaying.own.clusters import usual_on_cluster
+from assets.replaying.running.grade import SourceGrade
+from assets.replaying.running.settings import OWN_SCHEDULERS
+from models.judging.machine import Machine
+from traces.catalogue.catalogue import load_catalogue
+from traces.cluster.description import ClusterDescription
+from warehouse import Warehouse
+
+GOOD_GRADES = ("A", "B")
+EASY_IN_HEADER = re.compile(r"\bEASY\b")
+CONSERVATIVE_IN_HEADER = re.compile(r"\bconservative (?:back-?fill|scheduler)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class BaseScheduler:
+    """policy, backfill: as replays take them. why: this one, for people. machine: of a fitted scheduler, or of the
+    cluster that is described, else None. cluster: whose limits hold, by its name."""
+
+    policy: str
+    backfill: str
+    why: str
+    machine: Machine | None = None
+    cluster: str | None = None
+
+
+def base_scheduler(
+    grade: SourceGrade | None,
+    source: str,
+    header: Iterable[tuple[str, str]],
+    described: ClusterDescription | None = None,
+) -> BaseScheduler:
+    """The base of a source. grade: None where nothing graded it. header: (key, value) pairs of its log. described: its cluster. None where
+    none is described, and for those who cannot replay under one."""
+    usual = {} if described is None else usual_on_cluster(source)
+    if described is not None and "policy" in usual:
+        why = f"the {OWN_SCHEDULERS[usual['policy']]} that the cluster {described.name} describes"
+        return BaseScheduler(usual["policy"], "easy", why, Machine(described.num_cpus))
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    words = {"policy": "FCFS", "backfill": "easy"} | (declared.scheduler if declared is not None else {})
+    if described is not None and "cluster" in usual:
+        of_catalogue = declared is not None and declared.scheduler
+        order = "the scheduler that the catalogue names" if of_catalogue else "what most centres run"
+        why = f"{order}, with the limits that are described for the source"
+        machine = Machine(described.num_cpus)
+        return BaseScheduler(words["policy"], words["backfill"], why, machine, usual["cluster"])
+    on_orders = grade is not None and grade.own_scheduler is None
+    if on_orders and grade is not None and grade.grade in GOOD_GRADES and grade.machine is not None:
+        assert grade.policy is not None and grade.backfill is not None
+        why = f"the scheduler that fits the log best, with grade {grade.grade}"
+        return BaseScheduler(grade.policy, grade.backfill, why, grade.machine)
+    if declared is not None and declared.scheduler:
+        return BaseScheduler(words["policy"], words["backfill"], "the scheduler that the catalogue names")
+    if grade is None or grade.grade is None or not on_orders:
+        unfitted = "no fitted scheduler has a grade"
+    else:
+        unfitted = f"the best fit, {grade.policy} with backfilling {grade.backfill}, has only grade {grade.grade}"
+    for _, value in header:
+        for pattern, backfill in ((EASY_IN_HEADER, "easy"), (CONSERVATIVE_IN_HEADER, "conservative")):
+            if pattern.search(value):
+                return BaseScheduler("FCFS", backfill, f"the scheduler that the log's header names; {unfitted}")
+    why = f"what most centres run, since neither catalogue nor header name a scheduler, and {unfitted}"
+    return BaseScheduler("FCFS", "easy", why)
+
+
+def stored_header(warehouse: Warehouse, source: str) -> list[tuple[str, str]]:
+    """The header of a source that is in the warehouse."""
+    with warehouse.read() as connection:
+        return connection.execute(
+            "SELECT key, value FROM raw.log_headers WHERE source = ? ORDER BY file, position", [source]
+        ).fetchall()
+
+
+def header_of_beginning(beginning: bytes) -> list[tuple[str, str]]:
+    """The comments of a log that is in no warehouse, from its first bytes, without keys. Empty where its format has no header."""
+    lines = beginning.decode("utf-8", "replace").splitlines()
+    return [("", line) for line in lines if line.startswith(";")]

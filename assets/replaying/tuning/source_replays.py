@@ -1,0 +1,193 @@
+"""A source, or a log under a cluster of the home, as a search replays it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from assets.common.progress import warn
+from assets.common.trace import Trace, trace_sha256
+from assets.replaying.configuring.configuration import NothingChanges, edited_cluster
+from assets.replaying.limits.holds import missing_processors
+from assets.replaying.limits.way import clock_zero_s, named_cluster, replayer_under
+from assets.replaying.own.clusters import own_cluster, policy_on, usual_on_cluster
+from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
+from assets.replaying.own.pbs.way import PbsRuns, pbs_runs
+from assets.replaying.own.slurm.requests import requests_of_rows
+from assets.replaying.own.slurm.way import SlurmRuns, slurm_runs
+from assets.replaying.own.way import RUNS
+from assets.replaying.running.loading import catalogue_source, is_path, load_any_trace, log_source
+from assets.replaying.running.run import engine_version
+from assets.replaying.running.settings import RunSettings
+from assets.replaying.tuning.knobs import Knob
+from assets.replaying.tuning.tunable import CLASS_COLUMNS, Edits, Tunable, classes_of
+from assets.replaying.tuning.usual_knobs import formula_knobs, usual_knobs
+from simulator.engine.replay import OrderReplayer
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.limits.rules import KNOWN_AFTER_S
+from simulator.metrics.metrics import SEMANTICS
+from simulator.policies.registry import SEARCHED, Policy, parse_policy
+from traces.catalogue.clusters import load_cluster
+from traces.cluster.description import ClusterDescription, SchedulerSettings
+from traces.cluster.differing import changed_values
+
+FEWEST_TUNED = 200
+"""In a shorter log neither half says anything."""
+
+
+def tunable_source(
+    source: str, cluster: str | None = None, policy: str | None = None
+) -> tuple[Tunable, tuple[Knob, ...]]:
+    """A source or the path of a log as a search replays it, and what is searched by default.
+
+    cluster: a cluster of the home, in place of the source's. policy: an order with a formula, whose constants are searched in place of
+    settings. Raises LogError, CatalogueError and ValueError, with the remedy."""
+    replays = source_replays(source, cluster, policy)
+    tunable = replays.tunable()
+    if len(tunable.jobs) < FEWEST_TUNED:
+        raise ValueError(
+            f"{source}: it has {len(tunable.jobs)} jobs to replay, and a search needs {FEWEST_TUNED} or more"
+        )
+    if replays.order is not None:
+        return tunable, formula_knobs(replays.order)
+    described = replays.described(())
+    assert described is not None
+    return tunable, usual_knobs(described)
+
+
+def source_replays(source: str, cluster: str | None = None, policy: str | None = None) -> SourceReplays:
+    """The replays of a source or of the log at a path. Arguments and errors as those of `tunable_source`."""
+    is_log = is_path(source)
+    declared = log_source(Path(source)) if is_log else catalogue_source(source)
+    if cluster is not None:
+        usual = {"policy": policy_on(load_cluster(cluster).description), "cluster": cluster}
+    else:
+        usual = {} if is_log else usual_on_cluster(source)
+    if not usual and policy is None:
+        raise ValueError(
+            f"{source}: no cluster is described, whose settings could be searched: import one with `tracehouse cluster import`, find its "
+            f"limits with `tracehouse cluster identify`, name one with --cluster, or give --policy {next(iter(SEARCHED))} for an order"
+        )
+    settings = RunSettings.model_validate(usual | {"drop_wider": "yes"})
+    trace = load_any_trace(declared, settings, not is_log, list(dict.fromkeys([*CLASS_COLUMNS, *settings.labels])))
+    formula = None if policy is None else formula_of(policy)
+    replays = SourceReplays(trace, settings, formula)
+    described = replays.described(())
+    procs = trace.cluster_procs if described is None else described.num_cpus
+    wide = trace.rows.filter(pl.col("procs") > procs).height
+    if wide:
+        warn(f"{source}: {wide:,} jobs are wider than the {procs:,} processors of the cluster, and are left out")
+        narrow = replace(trace, rows=trace.rows.filter(pl.col("procs") <= procs))
+        return SourceReplays(narrow, settings, formula)
+    return replays
+
+
+def formula_of(policy: str) -> str:
+    """The formula of a policy that has one. Raises ValueError for another one."""
+    formula = SEARCHED.get(policy.strip().lower(), policy.strip())
+    if not formula.startswith("formula:"):
+        raise ValueError(
+            f"--policy {policy}: expected {', '.join(SEARCHED)} or formula:TEXT, whose constants are adapted"
+        )
+    parse_policy(formula)
+    return formula
+
+
+@dataclass(frozen=True)
+class SourceReplays:
+    """Replays of a trace. settings: of the base. order: a formula in the place of the scheduler's own order, None for that; an edit is
+    another text of it then. requests: what so many first jobs asked for, and of which cluster, as it was made last."""
+
+    trace: Trace
+    settings: RunSettings
+    order: str | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    requests: dict[int, tuple[ClusterDescription, Any]] = field(default_factory=dict)
+
+    def tunable(self) -> Tunable:
+        """What a search needs of them."""
+        rows, jobs, described = self.trace.rows, self.trace.jobs(), self.described(())
+        procs = self.trace.cluster_procs if described is None else described.num_cpus
+        of_all = (trace_sha256(rows), described, self.settings.model_dump(), self.order, engine_version(), SEMANTICS)
+        return Tunable(
+            self.trace.source,
+            jobs,
+            procs,
+            classes_of(rows, jobs.user, jobs.procs, procs),
+            self.schedule,
+            self.changes,
+            RUNS if self.settings.is_on_cluster else 1,
+            hashlib.sha256(repr(of_all).encode()).hexdigest(),
+        )
+
+    def described(self, edits: Edits) -> ClusterDescription | None:
+        """The cluster with these edits, None where none is described."""
+        with self.lock:  # names and pseudonyms come from the warehouse
+            try:
+                return self._edited(edits)
+            except NothingChanges:
+                return self._edited(())
+
+    def _edited(self, edits: Edits) -> ClusterDescription | None:
+        if self.settings.is_on_cluster:
+            return own_cluster(self.trace, self.trace.rows, self.settings.model_copy(update={"edits": list(edits)}))
+        if self.settings.cluster is None:
+            return None
+        return edited_cluster(named_cluster(self.settings.cluster, self.trace.source), edits)
+
+    def changes(self, edits: Edits) -> tuple[str, ...]:
+        """In words, what edits change."""
+        before = self.described(())
+        if self.order is not None or before is None or not edits:
+            return ()
+        after = self.described(edits)
+        assert after is not None
+        return tuple(map(str, changed_values(before, after)))
+
+    def schedule(self, edits: Edits, run: int, count: int) -> Schedule:
+        """The starts of the first jobs."""
+        if self.order is None:
+            return self.starts(count, edits, run=run)
+        return self.starts(count, policy=parse_policy(edits[0] if edits else self.order), run=run)
+
+    def starts(self, count: int, edits: Edits = (), policy: Policy | None = None, run: int = 0) -> Schedule:
+        """The starts of the first `count` jobs. policy: in the place of the scheduler's own order."""
+        cluster, rows = self.described(edits), self.trace.rows[:count]
+        jobs = self.trace.jobs_of(rows)
+        if not self.settings.is_on_cluster:
+            return self._in_order(cluster, rows, jobs, policy or parse_policy(self.settings.policy))
+        assert cluster is not None
+        runs = self._runs(cluster, rows, policy)
+        return runs.run(jobs, Cluster(cluster.num_cpus), run).schedule
+
+    def _runs(self, cluster: ClusterDescription, rows: pl.DataFrame, policy: Policy | None) -> PbsRuns | SlurmRuns:
+        if self.settings.own_scheduler == "pbs":
+            asked = self._requests(cluster, rows, pbs_jobs_of_rows)
+            return pbs_runs(cluster, rows, clock_zero_s(self.trace), policy, asked)
+        return slurm_runs(cluster, self.trace, rows, policy, requests=self._requests(cluster, rows, requests_of_rows))
+
+    def _requests(self, cluster: ClusterDescription, rows: pl.DataFrame, make: Callable[..., Any]) -> Any:
+        """What the jobs asked for, which is the same under clusters that differ in scheduler and limits alone."""
+        same = replace(cluster, scheduler=SchedulerSettings(), limits=())
+        kept = self.requests.get(rows.height)
+        if kept is None or kept[0] != same:
+            kept = self.requests[rows.height] = same, make(rows, same)
+        return kept[1]
+
+    def _in_order(self, cluster: ClusterDescription | None, rows: pl.DataFrame, jobs: Jobs, policy: Policy) -> Schedule:
+        replayer = OrderReplayer(policy, self.settings.backfill_rule)
+        if cluster is None:
+            return replayer.replay(jobs, Cluster(self.trace.cluster_procs)).schedule
+        span = (int(jobs.submit[0]), int(jobs.submit[-1]) + KNOWN_AFTER_S)
+        longest_s = int(jobs.limit.max(initial=0))
+        missing = missing_processors(cluster, cluster.num_cpus, longest_s, clock_zero_s(self.trace), span)
+        machine = Cluster(cluster.num_cpus, outages=missing)
+        return replayer_under(cluster, self.trace, rows, replayer).replay(jobs, machine).schedule

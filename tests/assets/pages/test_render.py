@@ -1,0 +1,128 @@
+"""Tests of assets/pages: render, waiting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assets.common.storage import open_warehouse
+from assets.pages.comparison import read_comparison
+from assets.pages.logged import read_logged
+from assets.pages.page import Chart, Table
+from assets.pages.render import answer, first_answer, happened_lines, rule_lines, rule_words
+from assets.pages.summary import summarise, waits_sentences
+from assets.pages.waiting import causes_of_log, requests_section, waiting_section
+from assets.replaying.own.wait_causes import CAUSE_COLUMNS, WaitCauses
+from tests.assets.marts.test_job_wait_causes import materialized
+from tests.assets.replaying.own.homes import own_home
+from tests.assets.replaying.own.test_wait_causes import JOBS, ONE_NODE
+from tests.tiny import busy_log, warehouse_of
+from traces.catalogue.clusters import found_path
+from traces.cluster.accounts import Limit
+from traces.cluster.description import ClusterDescription, Gate, Node
+from traces.cluster.notes import DescribedCluster
+from traces.cluster.toml_writing import cluster_toml
+from traces.synthetic.sites import BIRCH, LARCH
+from warehouse import Warehouse
+
+# render: Pages as they are written.
+
+
+def test_a_log_is_answered_before_anything_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    lines = dict(first_answer(open_warehouse(), "mine"))
+    assert list(lines) == ["Log", "Waits", "Why", "Rules"]
+    assert lines["Why"].startswith("memory is missing ") and " waited most, 100 %" in lines["Why"]
+    assert lines["Rules"].endswith("tracehouse cluster identify mine")
+
+
+def test_found_rules_are_said_and_those_of_a_bundled_log_beside_the_truth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", "")
+    found = ClusterDescription(
+        "larch", (Node("all", 8),), limits=(Limit("cluster", "", "running", "user", "jobs", 16),)
+    )
+    found_path("larch").parent.mkdir(parents=True)
+    found_path("larch").write_text(cluster_toml(DescribedCluster(found, ())), encoding="utf-8")
+    ((label, text),) = rule_lines("larch")
+    assert label == "Rules" and text.count("at most 16 running jobs of a user") == 2
+    assert "The generator's hidden rule" in text
+    found_path("larch").write_text(cluster_toml(DescribedCluster(ClusterDescription("x", (Node("all", 8),)), ())))
+    assert rule_lines("larch")[0][1].startswith("none was found")
+
+
+def test_rules_in_words() -> None:
+    assert LARCH.limit is not None and BIRCH.gate is not None
+    assert rule_words([LARCH.limit]) == "at most 16 running jobs of a user (qos normal)"
+    gate = Gate((0, 1, 2, 3, 4), 480, 1020, partition="long", timezone="America/Denver")
+    assert rule_words([gate]) == (
+        "no job of queue long starts from 08:00 to 17:00 on Monday to Friday (America/Denver)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (
+            ["at most 2 running jobs of a user", "at most 2 running jobs of a user"],
+            "a limit 75 %, at most 2 running jobs of a user;",
+        ),
+        (
+            ["at most 9 running cpu in all", "at most 2 running jobs of a user"],
+            "a limit 75 %, above all at most 2 running jobs of a user;",
+        ),
+    ],
+)
+def test_the_line_on_why_names_the_limit_that_kept_jobs_longest(
+    graded: Warehouse, limits: list[str], words: str
+) -> None:
+    jobs = pl.DataFrame({"user": ["a", "a"], "limit": limits, "wait_s": [3000, 5000]}).with_columns(
+        *(pl.lit(0).alias(name) for name in CAUSE_COLUMNS)
+    )
+    kept = jobs.with_columns(limit_s=pl.Series([2000, 4000]), unknown_s=pl.Series([1000, 1000]))
+    logged = read_logged(graded, "mine")
+    said = dict(happened_lines(logged, [], WaitCauses(kept, "rules")))["Why"]
+    assert said.startswith(words) and "25 %, of 2 hours of waiting. User a waited most, 100 % of it." in said
+
+
+def test_a_source_without_a_cluster_has_the_orders_of_the_leaderboard(graded: Warehouse) -> None:
+    logged, compared = read_logged(graded, "mine"), read_comparison(graded, "mine")
+    data = answer(logged, compared, summarise(logged, compared), causes_of_log(graded, "mine"), None)
+    assert [label for label, _ in data["happened"]] == ["Log", "Waits", "Rules"]
+    assert data["happened"] == happened_lines(logged, waits_sentences(logged), None)
+    (_, grade), (_, change) = data["changes"]
+    assert (
+        grade.startswith("B: ")
+        and "off by 30 % at most" in grade
+        and change.startswith(("Adopt", "Try", "A trade", "Keep"))
+    )
+    assert data["best"]["rows"][0][2] == "baseline" and len(data["best"]["rows"]) <= 7
+
+
+# waiting: The sections of the report that say why jobs waited, and what too long requests cost.
+
+
+def test_hours_by_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    before = waiting_section(causes_of_log(open_warehouse(), "mine"))  # the asset has not looked at it yet
+    materialized(open_warehouse())
+    section = waiting_section(causes_of_log(open_warehouse(), "mine"))
+    assert section is not None and section.blocks == (before and before.blocks)
+    assert any(isinstance(block, Chart) for block in section.blocks)
+    [table] = [block for block in section.blocks if isinstance(block, Table)]
+    assert [row[0] for row in table.rows] == ["memory is missing", "behind jobs submitted earlier"]
+
+
+def test_a_source_without_a_described_cluster_has_none(tmp_path: Path) -> None:
+    assert causes_of_log(warehouse_of(tmp_path, busy_log(50)), "mine") is None and waiting_section(None) is None
+    assert waiting_section("no nodes") is not None
+
+
+def test_what_too_long_requests_cost_is_said_where_there_are_requests(tmp_path: Path) -> None:
+    section = requests_section(warehouse_of(tmp_path, busy_log(120)), "mine")
+    assert section is not None and "20 % better" in str(section.blocks[0])
+    assert requests_section(warehouse_of(tmp_path / "b", busy_log(120)), "other") is None

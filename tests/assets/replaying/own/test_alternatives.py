@@ -1,0 +1,159 @@
+"""What other settings and orders would do on a source's own nodes, next to random ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+import tracehouse
+from assets.common.storage import open_warehouse
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from assets.pages.comparison import Comparison, Grade
+from assets.pages.render import alternatives_section, schedulers_data
+from assets.pages.summary import _settings_advice
+from assets.replaying.own.alternatives import (
+    CANDIDATE,
+    FIXED_ORDERS,
+    LEAST_SLOWDOWN_GAIN,
+    LONGEST_LOG,
+    MOST_RANDOM,
+    ORDER,
+    RANDOM_ORDER,
+    RANDOM_SETTING,
+    SETTING,
+    Alternative,
+    Alternatives,
+    alternatives_of,
+    asked_first,
+    random_settings,
+    store_alternatives,
+    stored_alternatives,
+)
+from assets.replaying.running.run import ReplayRun
+from assets.replaying.running.tables import run_jobs, series_of
+from assets.replaying.tuning.tuned import LIKE_RANDOM_SETTINGS
+from models.judging.chance import CAPS_S
+from models.judging.fidelity import change_error
+from tests.tiny import busy_log, warehouse_of
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import bundled_cluster
+
+
+@pytest.fixture(scope="module", params=["birch", "larch"])
+def tried(request, tmp_path_factory) -> tuple[ReplayRun, Alternatives]:
+    """Of a bundled site with few jobs: its own scheduler's replay, and what was tried."""
+    folder, format_of = tmp_path_factory.mktemp(request.param), {"birch": "pbs", "larch": "slurm"}
+    text = f'[sources.tiny]\nformat = "{format_of[request.param]}"\ncluster = "{request.param}"\n'
+    (folder / "sources.local.toml").write_text(
+        f'{text}generator = {{ site = "{request.param}", seed = 2, jobs = 700 }}\n', encoding="utf-8"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACEHOUSE_HOME", str(folder))
+        patch.setenv("TRACEHOUSE_SOURCES", "")
+        update_raw_log(open_warehouse(), load_catalogue().source("tiny"))
+        write_jobs(open_warehouse(), "tiny")
+        made = alternatives_of(open_warehouse(), "tiny")
+        assert made is not None
+        own = tracehouse.replay("tiny").replayed
+        waits = (own.schedule.start - own.jobs.submit)[len(own.jobs) // 2 :]
+        assert made.present_s == pytest.approx(float(waits.mean()), rel=0.01)
+    return own, made
+
+
+def test_every_kind_is_tried_on_the_same_jobs(tried: tuple[ReplayRun, Alternatives]) -> None:
+    _, made = tried
+    kinds = [each.kind for each in made.tried]
+    assert kinds.count(ORDER) == len(FIXED_ORDERS) and kinds.count(CANDIDATE) >= 3
+    assert kinds.count(RANDOM_ORDER) % len(CAPS_S) == 0 and kinds.count(RANDOM_ORDER) >= len(CAPS_S)
+    waits = [each.wait_s for each in made.of(ORDER)]
+    assert waits == sorted(waits) and len(set(waits)) > 1
+
+
+def test_a_change_is_chosen_on_the_first_half_and_advised_only_beyond_chance(
+    tried: tuple[ReplayRun, Alternatives],
+) -> None:
+    _, made = tried
+    kept = [each for each in made.of(CANDIDATE) if not each.verdict and each.slowdown < 1 - LEAST_SLOWDOWN_GAIN]
+    assert (made.setting is None) == (not kept)
+    headline, _ = _settings_advice(made)
+    randoms = made.of(RANDOM_SETTING)
+    assert made.as_good == (made.word == LIKE_RANDOM_SETTINGS)
+    if made.is_advised:
+        assert len(randoms) == MOST_RANDOM and made.truth is not None and made.setting is not None
+        predicted = (made.present_s, made.setting.wait_s)
+        assert made.truth.error == change_error((made.truth.before_s, made.truth.after_s), predicted) >= 1
+    else:
+        assert headline.startswith("Keep the settings") and made.truth is None
+
+
+def test_advice_says_who_pays_and_where_chance_lands() -> None:
+    change = Alternative(
+        "age counts more", SETTING, ("PriorityWeightAge=1",), 3600.0, 0.8, "dominates, certain", "nobody"
+    )
+    randoms = [Alternative(f"random {k}", RANDOM_SETTING, (), 7200.0 + k, 1.1) for k in range(MOST_RANDOM)]
+    made = Alternatives("slurm", 100, 7200.0, 7200.0, (change, *randoms), "dominates", 0, 0.1)
+    headline, text = _settings_advice(made)
+    assert headline == "Try: age counts more." and "None of 19 random settings does as well (2.0 h to 2.0 h)" in text
+    as_good = replace(made, word=LIKE_RANDOM_SETTINGS, as_good=1, tried=(change, randoms[0]._replace(wait_s=1800.0)))
+    headline, text = _settings_advice(as_good)
+    assert headline == "Keep the settings: chance does as well." and "one does as well, at 30 min" in text
+    unseen = replace(made, word="no significant difference", tried=(change,))
+    headline, text = _settings_advice(unseen)
+    assert headline == "Keep the settings." and "Only a change of 10 % or more would have been seen." in text
+    headline, text = _settings_advice(replace(unseen, tried=(), word=""))
+    assert headline == "Keep the settings."
+
+
+def test_alternatives_are_stored_until_there_are_none(
+    tried: tuple[ReplayRun, Alternatives], tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    _, made = tried
+    assert stored_alternatives("tiny") is None
+    store_alternatives("tiny", made)
+    assert stored_alternatives("tiny") == made
+    store_alternatives("tiny", None)
+    assert stored_alternatives("tiny") is None
+
+
+def test_the_answer_has_the_best_orders_and_the_page_has_all(tried: tuple[ReplayRun, Alternatives]) -> None:
+    _, made = tried
+    table = schedulers_data(Comparison(Grade("B", None, 1.0, 1.0)), made)
+    assert table is not None and len(table["rows"]) == 7
+    assert table["rows"][0][2] == "baseline" and sum(row[-1].startswith("Random") for row in table["rows"]) == 1
+    (_, first, later) = alternatives_section(made).blocks
+    assert len(first.rows) + len(later.rows) == len(made.tried)  # type: ignore[union-attr]
+
+
+def test_suspended_time_is_no_use_of_a_saved_run(tried: tuple[ReplayRun, Alternatives]) -> None:
+    own, _ = tried
+    saved, paused_s = run_jobs("x", own), own.schedule.suspended_s
+    lasted = (saved["end_time"] - saved["start_time"]).dt.total_seconds().to_numpy()
+    assert (lasted - own.jobs.runtime == paused_s).all() and (paused_s >= 0).all()
+    assert (paused_s > 0).any() == (own.policy.text == "pbs"), "only birch has a queue whose jobs suspend others"
+    assert series_of(own)["procs_in_use"].max() <= own.cluster.procs
+    if own.schedule.suspended is not None:
+        assert (own.schedule.part(slice(0, 5)).suspended_s == paused_s[:5]).all()
+
+
+def test_changes_are_those_of_the_scheduler() -> None:
+    birch, larch = (bundled_cluster(name).description for name in ("birch", "larch"))
+    assert dict(asked_first(larch))["age counts ten times as much"] == ("PriorityWeightAge=40000",)
+    (short,) = dict(asked_first(birch))["short requests first"]
+    assert short == "job_sort_formula=queue_priority + eligible_time / 600 - walltime / 300"
+    for cluster in (birch, larch):
+        drawn = list(islice(random_settings(cluster), MOST_RANDOM))
+        assert len(set(drawn)) == MOST_RANDOM and drawn == list(islice(random_settings(cluster), MOST_RANDOM))
+
+
+def test_a_source_without_a_scheduler_that_replays_has_none(tmp_path: Path) -> None:
+    assert alternatives_of(warehouse_of(tmp_path, busy_log(50)), "mine") is None and LONGEST_LOG > 10_000
+
+
+def test_the_error_of_a_change_is_a_factor() -> None:
+    assert change_error((540.0, 240.0), (540.0, 240.0)) == 1
+    assert change_error((540.0, 240.0), (540.0, 540.0)) == change_error((540.0, 540.0), (540.0, 240.0)) == 2

@@ -1,0 +1,155 @@
+"""Tests of assets/replaying/own: clusters, unmodelled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import tracehouse
+from assets.common.storage import open_warehouse
+from assets.replaying.own.clusters import (
+    in_clock,
+    own_cluster_named,
+    own_cluster_of,
+    own_cluster_of_log,
+    policy_on,
+    usual_on_cluster,
+)
+from assets.replaying.own.unmodelled import unmodelled_rules
+from assets.replaying.scenarios.base_configuration import base_configuration
+from assets.replaying.scenarios.planning import plan_scenarios
+from tests.assets.replaying.own.homes import BEHIND, CLUSTER, PBS_CLUSTER, own_home
+from tests.assets.replaying.scenarios.examples import scenarios_of, write_grade
+from tests.simulator.busy import SITE
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import load_cluster
+from traces.cluster.description import Absence, SchedulerSettings
+
+# clusters: Which cluster replays a log under its own scheduler.
+
+
+def test_times_of_a_description_are_of_the_logs_clock() -> None:
+    away = (Absence(1000, 1600), Absence(2000, None, "drain"))
+    moved = in_clock(replace(SITE, nodes=(replace(SITE.nodes[0], absences=away), *SITE.nodes[1:])), 900)
+    assert moved.nodes[0].absences == (Absence(100, 700), Absence(1100, None, "drain"))
+
+
+@pytest.mark.parametrize(("cluster", "scheduler"), [(CLUSTER, "slurm"), (PBS_CLUSTER, "pbs")])
+def test_a_source_has_the_scheduler_of_its_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: str, scheduler: str
+) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch, cluster)
+
+    described = own_cluster_of(load_catalogue().source("mine"))
+
+    assert described is not None and (described.scheduler.name, described.num_cpus) == (scheduler, 8)
+    assert own_cluster_named("mine") == described and own_cluster_named("none of the catalogue") is None
+
+
+def test_a_source_without_such_a_cluster_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch)
+    with pytest.raises(ValueError, match="'mine' has no cluster of PBS"):
+        tracehouse.replay("mine", "pbs")
+    with pytest.raises(ValueError, match="'birch' has no cluster of Slurm"):
+        tracehouse.replay("birch", "slurm")
+    with pytest.raises(ValueError, match="cluster 'two' has the scheduler slurm"):
+        tracehouse.replay("mine", "pbs", cluster="two")
+
+
+LIMITED = CLUSTER.replace('name = "slurm"\nversion = "22.05.8"', 'name = "none"') + (
+    '[[limits]]\nowner = "cluster"\nowner_name = ""\ncounts = "running"\neach = "user"\nresource = "jobs"\nbound = 1\n'
+)
+
+
+def test_limits_of_a_source_without_such_a_scheduler_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch, LIMITED)
+    assert usual_on_cluster("mine") == {"cluster": "two"} and usual_on_cluster("none of the catalogue") == {}
+
+    held, free = tracehouse.replay("mine"), tracehouse.replay("mine", "FCFS", procs=8)
+
+    assert held.policy == "FCFS" and held.summary["limits"]["honoured"] == ["1 limit (running jobs by user)"]
+    start = held.replayed.schedule.start - held.replayed.jobs.submit[0]
+    assert start.tolist() == [0, 600, 1190, 1490]  # one job at a time
+    assert "1 limit (running jobs by user): --cluster two has them" in str(free)
+    assert (free.replayed.schedule.start == free.replayed.jobs.submit).all()
+    answer = tracehouse.what_if({"free": {"cluster": ""}, "SAF": {"policy": "SAF"}}, "mine")
+    rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
+    assert "under the limits of the cluster two" in answer.summary["base"]
+    assert rows["free"]["average_wait_h"] == 0 < rows["SAF"]["average_wait_h"]
+
+
+@pytest.mark.parametrize(
+    ("part", "other", "fault"),
+    [("main", "other", "has no queue 'main'"), ("n[1-2]", "n1", "has 4 CPUs, and a job 5")],
+)
+def test_the_pipeline_goes_on_without_a_cluster_that_is_not_the_logs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    part: str,
+    other: str,
+    fault: str,
+) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch, CLUSTER)
+    assert own_cluster_of_log(open_warehouse(), "mine") is not None
+    (tmp_path / "home" / "clusters" / "two.toml").write_text(CLUSTER.replace(part, other))
+    with open_warehouse().write() as connection:
+        connection.execute("UPDATE core.jobs SET procs = 5")
+
+    assert own_cluster_of_log(open_warehouse(), "mine") is None
+
+    assert fault in capsys.readouterr().err
+
+
+def test_a_named_cluster_brings_its_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch, LIMITED)
+    (tmp_path / "home" / "clusters" / "pbs.toml").write_text(PBS_CLUSTER)
+
+    answer = tracehouse.what_if(
+        {"without it": {"cluster": "two"}, "in order": {"policy": "pbs:FCFS"}}, "mine", cluster="pbs"
+    )
+
+    rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
+    assert rows["base"]["policy"] == "pbs" and rows["without it"]["policy"] == "FCFS"
+    assert "the PBS that the cluster two describes" in answer.summary["base"]
+    assert any(text.startswith("not in the replay of without it: nodes, memory") for text in answer.summary["trust"])
+    assert [policy_on(load_cluster(name).description, "pbs") for name in ("pbs", "two")] == ["pbs", "FCFS"]
+    assert policy_on(load_cluster("two").description, "SAF") == "SAF"
+
+
+@pytest.mark.parametrize("policy", ["FCFS", "pbs:SAF"])
+@pytest.mark.parametrize(("grade", "has_figures"), [("A", True), ("D", False)])
+def test_a_grade_of_the_own_scheduler_is_not_that_of_an_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str, grade: str, has_figures: bool
+) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch, PBS_CLUSTER)
+    scenarios = {"SAF": {"policy": "SAF"}}
+    ungraded = tracehouse.what_if(scenarios, "mine", base={"policy": policy}).summary
+    write_grade(grade, "pbs", procs=8)
+
+    answer = tracehouse.what_if(scenarios, "mine", base={"policy": policy}).summary
+
+    assert "an order in the place of the cluster's own PBS, with policy from [base]" in answer["base"]
+    assert ungraded["trust"][0] == "no grade: `tracehouse run mine` gives it one"
+    assert (
+        answer["trust"][0]
+        == f"no grade: that of the source, {grade}, is of its own PBS, and an order in its place has none"
+    )
+    planned = plan_scenarios(scenarios_of({"base": {"policy": policy}, "scenarios": scenarios}), "mine")
+    assert planned.configuration.has_figures is has_figures
+    own = tracehouse.what_if(scenarios, "mine").summary
+    assert own["trust"][0].startswith(f"grade {grade}: ") and "the PBS that the cluster" in own["base"]
+    assert base_configuration("mine", is_log=False).graded_as("searched:balanced").trust[0] == answer["trust"][0]
+
+
+# unmodelled: Rules of a cluster that no replay under its own scheduler has.
+
+
+def test_the_scheduler_says_which_rules_are_in_the_replay() -> None:
+    cluster = replace(SITE, scheduler=SchedulerSettings("pbs", "23.06", {"round_robin": True}))
+    assert "round_robin=True: queues would take turns" in unmodelled_rules(cluster)
+    assert unmodelled_rules(replace(SITE, licences={"matlab": 2})) == [
+        "licences matlab: jobs would wait for them, but the log does not say which"
+    ]

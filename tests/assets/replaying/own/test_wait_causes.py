@@ -1,0 +1,108 @@
+"""Tests of assets/replaying/own: wait_causes, queue_causes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from assets.common.storage import open_warehouse
+from assets.replaying.own.queue_causes import queue_causes
+from assets.replaying.own.wait_causes import CAUSE_COLUMNS, chosen_waits, limit_words, wait_causes
+from tests.assets.replaying.own.homes import CLUSTER, SUBMITTED, own_home
+from tests.tiny import busy_log, warehouse_of
+from tracehouse.cli.commands.queue import _why_words
+from tracehouse.queue import QueueAnswer, with_causes
+from traces.cluster.accounts import Limit
+from traces.queues import parse_queue
+
+# wait_causes: Why jobs waited, of a source.
+
+# on one node, whose memory has room for one of them: job 2 waits for it, and job 3 behind job 2
+JOBS = [(0, 0, 100, 900), (5, 100, 200, 900), (10, 200, 300, 900)]
+ONE_NODE = CLUSTER.replace("n[1-2]", "n1")
+
+
+def test_causes_of_slurm_s_own_log_and_of_a_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    causes = wait_causes(open_warehouse(), "mine")
+    assert "cluster two" in causes.basis and causes.odd_layouts == 0
+    assert dict(causes.of().select("cause", "jobs").iter_rows()) == {"memory": 2, "behind_earlier": 1}
+    last = causes.jobs.row(2, named=True)
+    assert (last["behind_job"], last["behind_user"], last["behind_s"]) == ("2", last["user"], 90)
+    replayed = wait_causes(open_warehouse(), "mine", replayed=True)
+    assert replayed.basis.startswith("a replay") and replayed.odd_layouts == 0
+    for table in (causes.jobs, replayed.jobs):
+        assert table.select(pl.sum_horizontal(CAUSE_COLUMNS)).to_series().to_list() == table["wait_s"].to_list()
+    groups = causes.by_group(causes.jobs, "user").row(0, named=True)
+    assert groups["value"] == last["user"] and groups["jobs"] == 2 and groups["hours"] == pytest.approx(285 / 3600)
+
+
+def test_without_a_cluster_it_is_a_row_of_processors(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, busy_log(400))
+    causes = wait_causes(warehouse, "mine")
+    assert "row of" in causes.basis
+    waits = causes.jobs.select(pl.sum_horizontal(CAUSE_COLUMNS)).to_series()
+    assert waits.to_list() == causes.jobs["wait_s"].to_list() and waits.sum() > 0
+    with pytest.raises(ValueError, match="no cluster of Slurm"):
+        wait_causes(warehouse, "mine", replayed=True)
+    rows, words = chosen_waits(warehouse, "mine", causes, {"user": causes.jobs["user"][0]})
+    assert 0 < rows.height < 400 and words.startswith("user ")
+    with pytest.raises(ValueError, match=r"no such job of 'mine' .* 2020-01.*: the log is of 2026-01-01 to 20"):
+        chosen_waits(warehouse, "mine", causes, {}, "2020-01")
+    for wanted, jobs, said in (({"user": "x"}, (), "most are of"), ({}, ("none",), "no job 'none'")):
+        with pytest.raises(ValueError, match=said):
+            chosen_waits(warehouse, "mine", causes, wanted, jobs=jobs)
+
+
+def test_a_limit_is_said_as_an_operator_says_it() -> None:
+    assert (
+        limit_words(Limit("qos", "few", "running", "user", "jobs", 10)) == "at most 10 running jobs of a user (qos few)"
+    )
+
+
+# queue_causes: What keeps the jobs of a live queue.
+
+NOW = SUBMITTED + 100_000
+
+
+def entry(job_id: int, submitted: int, **fields: Any) -> dict[str, Any]:
+    memory = fields.pop("memory", 100)
+    return {
+        "job_id": job_id, "job_state": ["PENDING"], "state_reason": "Priority", "user_name": f"u{job_id}", "partition": "main",
+        "account": "physics", "cpus": 1, "tres_req_str": f"cpu=1,mem={memory}M,node=1", "time_limit": 60,
+        "submit_time": NOW - submitted, "start_time": 0,
+    } | fields  # fmt: skip
+
+
+def test_the_cause_of_each_waiting_job_is_that_of_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", [(0, 0, 100, 100)], monkeypatch, CLUSTER.replace("n[1-2]", "n1"))
+    running = {"job_state": ["RUNNING"], "start_time": NOW - 900, "nodes": "n1"}
+    jobs = [
+        entry(10, 1000, memory=900, **running),
+        entry(11, 800, memory=500),
+        entry(12, 700),
+        entry(13, 600, hold=True),
+    ]
+    snapshot = parse_queue(json.dumps({"jobs": jobs, "last_update": NOW}), "queue", "UTC")
+    causes = queue_causes(open_warehouse(), "mine", snapshot, NOW)
+    rows = {row["job_id"]: row for row in causes.jobs.iter_rows(named=True)}
+    assert {name: row["now"] for name, row in rows.items()} == {"11": "memory", "12": "behind_earlier"}
+    assert (rows["12"]["behind_job"], rows["12"]["behind_user"], rows["11"]["behind_job"]) == ("11", "u11", None)
+    assert "cluster two" in causes.basis and causes.odd_layouts == 0
+    rows_of_queue = pl.DataFrame({"job": ["11", "12", "13"], "not_predicted": [None, None, "held"]})
+    answer = with_causes(QueueAnswer(rows_of_queue, ["first"]), "mine", snapshot, NOW)
+    assert answer.rows["why"].to_list() == ["memory is missing", "behind jobs submitted earlier", None]
+    assert answer.rows["reason"].to_list()[:2] == ["Priority", "Priority"] and "cluster two" in answer.lines[1]
+    assert _why_words(answer.rows)[1] == "behind jobs submitted earlier: job 11 of u11"
+    alone = parse_queue(json.dumps({"jobs": jobs[:1], "last_update": NOW}), "queue", "UTC")
+    assert queue_causes(open_warehouse(), "mine", alone, NOW).jobs.is_empty()
+
+
+def test_a_source_without_a_cluster_has_no_rules(tmp_path: Path) -> None:
+    snapshot = parse_queue(json.dumps({"jobs": [entry(1, 5)]}), "queue", "UTC")
+    with pytest.raises(ValueError, match="cluster import"):
+        queue_causes(warehouse_of(tmp_path, busy_log(30)), "mine", snapshot, NOW)

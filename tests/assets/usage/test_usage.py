@@ -1,0 +1,405 @@
+"""Tests of assets/usage: cluster_check, node_use, plots, two_periods, waits_and_waste."""
+
+from __future__ import annotations
+
+import io
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assets.common.storage import open_warehouse
+from assets.common.trace import load_clock, load_trace
+from assets.pages.period import period_of
+from assets.replaying.running.scored_part import PartOptions, part_of
+from assets.usage import plots
+from assets.usage.cluster_check import contradictions_of_source, described_cluster
+from assets.usage.node_use import NOBODY_WAITS, NODE_STATES, STRANDED, USED, WOULD_FIT, node_use
+from assets.usage.two_periods import TwoPeriods, compare_periods
+from assets.usage.waits_and_waste import LOSSES, waits_and_waste
+from tests.assets.ingest.test_canonical_jobs_formats import load, rows
+from tests.assets.replaying.own.homes import CLUSTER, own_home
+from tests.shared import shared_file
+from tests.tiny import swf_line, warehouse_of
+from traces.catalogue.sources import Source
+from traces.cluster.accounts import Account, AccountUser, Limit
+from traces.cluster.description import ClusterDescription, Node, Partition
+from traces.common.pseudonyms import pseudonym_of, read_key
+from warehouse import Warehouse
+
+# cluster_check: A description is held against the rows of core.jobs and core.job_nodes, under the names that the
+# warehouse has.
+
+HEADER = "; UnixStartTime: 1767225600\n; TimeZoneString: UTC\n; MaxProcs: 16\n"
+
+
+def test_names_nodes_and_limits_of_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    ada = pseudonym_of(read_key(tmp_path / "home" / "pseudonym.key"), "user", "ada")
+    warehouse = warehouse_of(tmp_path, HEADER + "".join(swf_line(k, 60 * k, 0, 3600, 4, 7200) for k in range(3)))
+    with warehouse.write() as connection:
+        connection.execute("UPDATE core.jobs SET user_name = ?, account = 'lab', queue = 'cpu'", [ada])
+        connection.execute(
+            "INSERT INTO core.job_nodes SELECT source, job_index, submit_time, 'n' || (job_index + 1), 4, NULL, NULL FROM core.jobs"
+        )
+    cluster = ClusterDescription(
+        "mine",
+        (Node("n1", 8), Node("n2", 8)),
+        (Partition("cpu"),),
+        (Account("lab"),),
+        (AccountUser("ada", "lab"),),
+        limits=(Limit("cluster", "", "running", "user", "cpu", 8, who="ada", source="qmgr.txt:3 max_run_res.ncpus"),),
+    )
+    said = [
+        str(each)
+        for each in contradictions_of_source(warehouse, Source("mine", "pbs", None, pseudonyms=("user",)), cluster)
+    ]
+    assert said == [
+        "unknown node: jobs ran on n3, which the description lacks (job 2)",
+        f"limit broken: user {ada} had up to 12 of cpu running, over 8 (qmgr.txt:3 max_run_res.ncpus) (job 2)",
+    ]
+    with_names = contradictions_of_source(warehouse, Source("mine", "pbs", None), cluster)
+    assert [each.kind for each in with_names] == ["unknown user", "unknown node"]
+
+
+@pytest.mark.parametrize(
+    "log", [("cases", "pbs", "suspended-by-preemption.log"), ("golden", "pbs", "P8", "run1", "accounting.gz")]
+)
+def test_suspended_jobs_hold_nothing(tmp_path: Path, log: tuple[str, ...]) -> None:
+    warehouse = load(tmp_path, shared_file(*log))
+    (peak,) = rows(warehouse, "SELECT max(peak_procs) AS peak FROM core.capacity")["peak"]
+    source = Source("mine", "pbs", None)
+    fits, small = (ClusterDescription("mine", (Node("all", procs),)) for procs in (peak, peak - 1))
+    assert [each.kind for each in contradictions_of_source(warehouse, source, fits)].count("too small") == 0
+    assert [each.kind for each in contradictions_of_source(warehouse, source, small)].count("too small") == 1
+
+
+def test_the_sum_of_suspensions_counts_where_the_log_has_no_more(tmp_path: Path) -> None:
+    lines = swf_line(1, 0, 0, 3600, 10, 7200) + swf_line(2, 1800, 0, 1800, 10, 7200)
+    warehouse = warehouse_of(tmp_path, HEADER + lines)
+    cluster = ClusterDescription("mine", (Node("n1", 16),))
+    for suspended_s, kinds in ((0, ["too small"]), (1800, [])):
+        with warehouse.write() as connection:
+            connection.execute("UPDATE core.jobs SET suspended_s = ? WHERE job_index = 0", [suspended_s])
+        said = contradictions_of_source(warehouse, Source("mine", "slurm", None), cluster)
+        assert [each.kind for each in said] == kinds
+
+
+# node_use: Who held nodes, and what stood idle, against a plain count.
+
+LARGE = 900
+
+
+def states_of(folder: Path, jobs: list[tuple[int, int, int, int]], patch: pytest.MonkeyPatch) -> dict[str, float]:
+    """Mean cores of each state of the small cluster: two nodes with 4 cores and 1,000 MiB each. All jobs are on node n1."""
+    own_home(folder / "home", jobs, patch)
+    warehouse = open_warehouse()
+    use = node_use(warehouse, "mine", described_cluster(warehouse, "mine"), moments=100)
+    assert use is not None and use.strange_nodes == 0
+    return {row["state"]: row["mean"] for row in use.states.iter_rows(named=True)}
+
+
+def test_memory_strands_the_cores_of_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # job 2 waits from 0 to 100 behind job 1; n2 would have it, n1 has no memory left
+    states = states_of(tmp_path, [(0, 0, 100, LARGE), (0, 100, 200, LARGE)], monkeypatch)
+    assert states == pytest.approx({USED: 1, NOBODY_WAITS: 3.5, WOULD_FIT: 2.0, STRANDED["memory"]: 1.5})
+
+
+def test_without_waiting_jobs_nothing_is_stranded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert states_of(tmp_path, [(0, 0, 100, 10)], monkeypatch) == pytest.approx({USED: 1, NOBODY_WAITS: 7})
+
+
+def test_random_logs_agree_with_a_plain_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(5)
+    jobs = []
+    for _ in range(40):
+        submit = int(random.integers(0, 1000))
+        start = submit + int(random.integers(0, 200))
+        jobs.append((submit, start, start + int(random.integers(1, 150)), int(random.integers(1, 10)) * 100))
+    own_home(tmp_path / "home", jobs, monkeypatch, CLUSTER.replace("cores = 4", "cores = 3"))
+    warehouse = open_warehouse()
+    use = node_use(warehouse, "mine", described_cluster(warehouse, "mine"), moments=50)
+    assert use is not None
+    begin, end = min(job[1] for job in jobs), max(job[2] for job in jobs)
+    expected = dict.fromkeys(NODE_STATES, 0.0)
+    for k in range(50):
+        time = begin + (end - begin) * (2 * k + 1) // 100
+        running = [job for job in jobs if job[1] <= time < job[2]]
+        waiting = [job for job in jobs if job[0] <= time < job[1]]
+        for cores, memory in ((3 - len(running), 1000 - sum(job[3] for job in running)), (3, 1000)):
+            idle = max(cores, 0)
+            expected[USED] += 3 - idle
+            fit = [job for job in waiting if job[3] <= max(memory, 0) and idle >= 1]
+            lacks_memory = [job for job in waiting if job[3] > max(memory, 0) and idle >= 1]
+            state = NOBODY_WAITS if not waiting else WOULD_FIT if fit else STRANDED["memory"] if lacks_memory else ""
+            if state:
+                expected[state] += idle
+    got = {row["state"]: 50 * row["mean"] for row in use.states.iter_rows(named=True)}
+    assert got == pytest.approx({state: cores for state, cores in expected.items() if cores})
+
+
+def test_holders_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", [(0, 0, 3600, 1024), (0, 0, 7200, 2048)], monkeypatch)
+    use = node_use(open_warehouse(), "mine", None)
+    assert use is not None and use.states.is_empty()
+    row = use.holders["queue"].row(0, named=True)
+    assert (row["value"], row["jobs"], row["node_hours"], row["core_hours"]) == ("main", 2, 3.0, 3.0)
+    assert row["memory_gib_hours"] == pytest.approx(5.0)
+
+
+# plots: Figures of the real system, from a few rows.
+
+PLOTS_MARCH, PLOTS_APRIL = date(2026, 3, 1), date(2026, 4, 1)
+NONE = pl.Series([], dtype=pl.Date)
+"""No month is covered in part."""
+
+
+def test_the_busiest_queues_have_a_line_each() -> None:
+    queues = [f"q{k}" for k in range(plots.MOST_SHOWN + 2)]
+    waits = pl.DataFrame(
+        {
+            "queue": queues * 2,
+            "month": [PLOTS_MARCH] * len(queues) + [PLOTS_APRIL] * len(queues),
+            "jobs": list(range(1, len(queues) + 1)) * 2,
+            "median_wait_s": [3600.0] * 2 * len(queues),
+            "p95_wait_s": [7200.0] * 2 * len(queues),
+        }
+    )
+    top, bottom = plots.waits_by_queue(waits, pl.Series([PLOTS_APRIL])).axes
+    assert [len(ax.patches) for ax in (top, bottom)] == [1, 1]
+    assert top.patches[0].get_label() == "month covered in part"
+    assert [line.get_label() for line in top.lines] == queues[:1:-1]
+    assert list(top.lines[0].get_ydata()) == [1, 1] and list(bottom.lines[0].get_ydata()) == [2, 2]
+
+
+def test_core_hours_of_small_accounts_are_together() -> None:
+    accounts = [f"a{k}" for k in range(plots.MOST_SHOWN + 2)]
+    hours = pl.DataFrame(
+        {"month": [PLOTS_MARCH] * len(accounts), "account": accounts, "core_hours": [10.0] * len(accounts)}
+    )
+    (axes,) = plots.core_hours_by_account(hours, NONE).axes
+    assert [round(bar.get_height()) for bar in axes.patches] == [10] * plots.MOST_SHOWN + [20]
+
+
+def test_hours_without_jobs_stay_empty() -> None:
+    waits = pl.DataFrame({"weekday": [1, 7], "hour_of_day": [0, 23], "hours": [2.0, 3.0]})
+    shown = np.ma.masked_invalid(plots.waits_by_hour(waits).axes[0].images[0].get_array())
+    assert shown.count() == 2 and shown[6, 23] == 3
+
+
+def test_submissions_are_shares_by_hour_weekday_and_size() -> None:
+    jobs = pl.DataFrame({"weekday": [1, 7, 7], "hour_of_day": [8, 8, 9], "procs_up_to": [1, 1, 64], "jobs": [2, 1, 1]})
+    by_hour, by_day, by_size = ([bar.get_height() for bar in ax.patches] for ax in plots.submissions(jobs).axes)
+    assert by_hour == [75, 25] and by_day == [50, 50] and by_size == [75, 25]
+
+
+def test_used_share_and_capacity() -> None:
+    used = pl.DataFrame({"share_from": [0.1, 0.5, 1.175], "jobs": [1, 2, 1], "median": [0.5] * 3})
+    (axes,) = plots.walltime_used(used).axes
+    assert [bar.get_height() for bar in axes.patches] == [25, 50, 25]
+    days = pl.DataFrame(
+        {"day": [PLOTS_MARCH, PLOTS_APRIL], "mean_procs": [1.0, 2.0], "peak_procs": [3, 4], "cluster_procs": [8, 8]}
+    )
+    assert [line.get_label() for line in plots.capacity(days).axes[0].lines] == ["most at one time", "of the cluster"]
+
+
+def test_nothing_used_is_an_empty_figure() -> None:
+    assert (
+        not plots.walltime_used(pl.DataFrame(schema={"share_from": float, "jobs": int, "median": float}))
+        .axes[0]
+        .patches
+    )
+
+
+def test_names_from_a_log_are_no_formulas() -> None:
+    """matplotlib fails where the text between two dollar signs is none, and a whole night with it."""
+    odd = r"$\frac{$"
+    waits = pl.DataFrame(
+        {"queue": [odd], "month": [PLOTS_MARCH], "jobs": [1], "median_wait_s": [1.0], "p95_wait_s": [2.0]}
+    )
+    hours = pl.DataFrame({"month": [PLOTS_MARCH], "account": [odd], "core_hours": [10.0]})
+    for figure in (plots.waits_by_queue(waits, NONE), plots.core_hours_by_account(hours, NONE)):
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg")
+        assert "frac" in drawn.getvalue()
+
+
+# two_periods: Two periods of a log by hand.
+
+DAY = 86_400
+HEADER = "; MaxProcs: 10\n; UnixStartTime: 1767225600\n; TimeZoneString: UTC\n"  # 1 January 2026
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """A job of user 1 and one of user 2 each day of January and February, of one hour on five processors. They wait one hour, from 11
+    February on user 2 waits three hours, and the last day has a job of unknown wait."""
+    lines = []
+    for day in range(59):
+        for user in (1, 2):
+            wait = 3 * 3600 if user == 2 and day >= 41 else 3600
+            lines.append(swf_line(2 * day + user, day * DAY + user, wait, 3600, 5, user=user))
+    lines.append(swf_line(999, 58 * DAY + 9, -1, 3600, 10, user=3))
+    lines.append(swf_line(1000, 59 * DAY, 0, 3600, 1, user=3))  # March has begun
+    return warehouse_of(tmp_path, HEADER + "".join(lines))
+
+
+def test_the_last_complete_month_beside_the_month_before(warehouse: Warehouse) -> None:
+    result = compare_periods(warehouse, "mine")
+    assert result.later.words.startswith("the last complete month, 2026-02") and result.earlier.days == 31
+    before, after = result.whole.to_dicts()
+    assert (before["jobs"], before["known_waits"], after["jobs"], after["known_waits"]) == (62, 62, 57, 56)
+    assert before["mean_wait_h"] == 1 and after["mean_wait_h"] == pytest.approx((28 + 10 + 18 * 3) / 56)
+    assert before["started_in_1h"] == 1 and after["started_in_1h"] == pytest.approx(38 / 56)
+    assert before["offered_load"] == pytest.approx(62 * 5 / (10 * 31 * 24))
+    assert after["offered_load"] == pytest.approx((56 * 5 + 10) / (10 * 28 * 24))
+
+
+def test_who_makes_the_difference(warehouse: Warehouse) -> None:
+    groups = compare_periods(warehouse, "mine").groups
+    users = groups.filter(kind="user").to_dicts()
+    assert [row["jobs_before"] for row in users] == [31, 31] and {row["jobs"] for row in users} == {28}
+    assert users[0]["contribution_h"] == pytest.approx((10 + 18 * 3) / 56 - 0.5) and users[0]["mean_wait_h_before"] == 1
+    assert users[1]["contribution_h"] == pytest.approx(0)
+    change = (28 + 10 + 18 * 3) / 56 - 1
+    for kind in ("queue", "account", "user", "size"):
+        assert groups.filter(kind=kind)["contribution_h"].sum() == pytest.approx(change), kind
+
+
+def test_since_when(warehouse: Warehouse) -> None:
+    result = compare_periods(warehouse, "mine")
+    assert (result.since, result.before_h, result.after_h) == ("2026-02-11", 1.0, 2.0)
+
+
+def test_other_periods(warehouse: Warehouse) -> None:
+    def spans(result: TwoPeriods) -> tuple[float, float]:
+        return result.earlier.days, result.later.days
+
+    assert spans(compare_periods(warehouse, "mine", "last-7-days")) == (7, 7)
+    assert spans(compare_periods(warehouse, "mine", "2026-01", "2026-02")) == (31, 28), "in the order of time"
+    few = compare_periods(warehouse, "mine", "2026-01-03..2026-01-05")
+    assert few.earlier.words == "Thu 2026-01-01 00:00 to Sat 2026-01-03 00:00 (UTC)"
+    assert few.since is None, "four days are too few to say since when"
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier", "says"),
+    [
+        ("2026-02", "2026-01-15..2026-02-15", "the periods overlap"),
+        ("2026-02", "2025-12", "no job with a known wait was submitted in the month 2025-12"),
+        ("last-year", None, "unknown period 'last-year': expected last-month"),
+        ("2026-01-05..2026-01-03", None, "ends before it begins"),
+        ("2026-01-05..soon", None, "period soon: expected a day such as"),
+    ],
+)
+def test_what_cannot_be_compared(warehouse: Warehouse, later: str, earlier: str | None, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        compare_periods(warehouse, "mine", later, earlier)
+
+
+def test_without_waits_and_without_a_source(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, HEADER + "".join(swf_line(k, k * DAY, -1, 60, 1) for k in range(1, 60)))
+    with pytest.raises(ValueError, match="no job with a known wait"):
+        compare_periods(warehouse, "mine")
+    with pytest.raises(ValueError, match="'other'"):
+        compare_periods(warehouse, "other")
+
+
+def test_a_partial_month_is_named_so_everywhere(tmp_path: Path) -> None:
+    """A tool that was asked for the last two days of January gives what ended then: older jobs that still ran, and none that had ended."""
+    lines = [swf_line(k + 1, (20 + k) * DAY, 60, (9 - k) * DAY, 1) for k in range(8)]
+    lines += [swf_line(9 + k, 29 * DAY + k * 3600, 60, 60, 1) for k in range(48)]
+    warehouse = warehouse_of(tmp_path, HEADER + "".join([*lines, swf_line(99, 32 * DAY, 60, 60, 1)]))
+    for words in (
+        compare_periods(warehouse, "mine", "2026-02", "last-month").earlier.words,
+        period_of(warehouse, "mine", PartOptions(period="last-month")).words,
+        part_of(load_trace(warehouse, "mine").rows, load_clock(warehouse, "mine"), PartOptions(period="2026-01")).words,
+    ):
+        assert "a partial period: the log covers 2.0 of its 31 days" in words and "complete" not in words
+    with warehouse.read() as connection:
+        months = connection.execute(
+            "SELECT month::VARCHAR, jobs, is_partial, covered_share FROM marts.months ORDER BY 1"
+        ).fetchall()
+    assert [row[:3] for row in months] == [("2026-01-01", 56, True), ("2026-02-01", 1, True)]
+    assert months[0][3] == pytest.approx(2 / 31, abs=0.001)
+
+
+# waits_and_waste: Who waited, and who wasted: every figure by hand.
+
+MIDNIGHT = 1_767_225_600  # 1 January 2026
+ENDS = ("completed", "failed", "cancelled", "timeout", "out_of_memory", "node_failure", "preempted", "requeued", "deadline",
+        "unknown")  # fmt: skip
+"""The canonical end states of core.jobs."""
+
+
+@pytest.fixture
+def one_of_each_end(tmp_path: Path) -> Warehouse:
+    """Ten jobs of 4 processors and an hour, which asked for two, one for each end. Two users in turn; user 2 has account phys. They waited
+    0, 1, 2 ... hours. The first has used 3 of its 4 core-hours, and 1 of the 4 GiB that it asked for."""
+    lines = [swf_line(k, 60 * k, 3600 * k, 3600, 4, 7200, user=1 + k % 2) for k in range(len(ENDS))]
+    warehouse = warehouse_of(
+        tmp_path, f"; UnixStartTime: {MIDNIGHT}\n; TimeZoneString: UTC\n; MaxProcs: 8\n" + "".join(lines)
+    )
+    with warehouse.write() as connection:
+        for k, status in enumerate(ENDS):
+            connection.execute("UPDATE core.jobs SET status = ? WHERE job_index = ?", [status, k])
+        connection.execute("UPDATE core.jobs SET queue = NULL")
+        connection.execute("UPDATE core.jobs SET account = 'phys' WHERE user_name = '2'")
+        connection.execute(
+            "UPDATE core.jobs SET used_cpu_s = 3 * 3600, requested_memory_kb = 4194304, used_memory_kb = 1048576 WHERE job_index = 0"
+        )
+        connection.execute("UPDATE core.jobs SET requeued_s = 1800 WHERE job_index = 9")
+    return warehouse
+
+
+def test_every_end_but_completed_and_unknown_is_a_loss(one_of_each_end: Warehouse) -> None:
+    whole = waits_and_waste(one_of_each_end, "mine").whole
+    assert (whole["jobs"], whole["core_hours"], whole["lost_core_hours"]) == (10, 40, 8 * 4 + 2)
+    assert [whole[name] for name in LOSSES] == [4, 4, 4, 4, 16, 2], "the other ends are four, and one was requeued"
+    assert sum(whole[name] for name in LOSSES) == whole["lost_core_hours"]
+    view = "SELECT sum(lost_core_hours), sum(jobs), count(*) FROM marts.waste"
+    with one_of_each_end.read() as connection:
+        assert connection.sql(view).fetchall() == [(34, 10, 2)], "a row for each user and account"
+
+
+def test_what_was_requested_and_not_used(one_of_each_end: Warehouse) -> None:
+    found = waits_and_waste(one_of_each_end, "mine")
+    whole = found.whole
+    assert (whole["requested_core_hours"], whole["unused_core_hours"]) == (80, 40)
+    assert (whole["measured_core_hours"], whole["idle_core_hours"]) == (4, 1)
+    assert (whole["requested_memory_gib_hours"], whole["unused_memory_gib_hours"]) == (4, 3)
+    assert list(found.unused()) == ["unused_core_hours", "idle_core_hours", "unused_memory_gib_hours"]
+    (other,) = found.groups("user").filter(value="2").to_dicts()
+    assert other["idle_core_hours"] is None, "unknown is not zero"
+
+
+def test_groups_add_up_and_come_in_order(one_of_each_end: Warehouse) -> None:
+    found = waits_and_waste(one_of_each_end, "mine")
+    assert found.groups("user", "waited_h").select("value", "waited_h").rows() == [("2", 25), ("1", 20)]
+    assert found.groups("user", "lost_core_hours").select("value", "lost_core_hours").rows() == [("2", 18), ("1", 16)]
+    assert found.groups("account")["value"].to_list() == ["phys", "unknown"]
+    for kind in ("user", "account", "queue"):
+        for name in ("jobs", "waited_h", "lost_core_hours", "unused_core_hours", "idle_core_hours"):
+            assert found.groups(kind)[name].sum() == found.whole[name]
+    assert found.are_named("account") and not found.are_named("queue")
+
+
+def test_a_log_that_does_not_say_how_jobs_ended_has_no_losses(one_of_each_end: Warehouse) -> None:
+    with one_of_each_end.write() as connection:
+        connection.execute("UPDATE core.jobs SET status = 'unknown', requeued_s = 0")
+    found = waits_and_waste(one_of_each_end, "mine")
+    assert found.whole["lost_core_hours"] is None and found.losses() == {}
+
+
+def test_jobs_of_a_period(one_of_each_end: Warehouse) -> None:
+    found = waits_and_waste(one_of_each_end, "mine", "2026-01-01T00:02..2026-01-01T00:04")
+    assert (found.whole["jobs"], found.whole["waited_h"]) == (2, 5) and "2026-01-01" in found.words
+    assert waits_and_waste(one_of_each_end, "mine", "2026-01").whole["jobs"] == 10
+    for period in ("2025-12", "2026-02", "2026-01-01T00:02:30..2026-01-01T00:02:40"):
+        with pytest.raises(ValueError, match="no job of 'mine' was submitted in "):
+            waits_and_waste(one_of_each_end, "mine", period)
+    with pytest.raises(ValueError, match="'nobody' has no jobs: load it with"):
+        waits_and_waste(one_of_each_end, "nobody")
