@@ -33,7 +33,7 @@ LABEL_WIDTH = 11
 @part_options("Report on", TIME)
 @plain_errors
 def report(names: tuple[str, ...], **asked: Any) -> None:
-    """Write the HTML reports again, and print what they say in short. Without SOURCE: of all that have jobs.
+    """Write the HTML reports again, and print what they say in short. Without SOURCE: of all in the catalogue that have jobs.
 
     With a period, a page of its own is written beside them, of the jobs that were submitted then.
     """
@@ -41,13 +41,17 @@ def report(names: tuple[str, ...], **asked: Any) -> None:
 
     with open_warehouse().read() as connection:
         loaded = [row[0] for row in connection.execute("SELECT DISTINCT source FROM core.jobs ORDER BY 1").fetchall()]
+    catalogue = load_catalogue()
     for name in names:
-        load_catalogue().source(name)
+        catalogue.source(name)
         if name not in loaded:
             raise ValueError(f"source {name!r} has no jobs yet: `tracehouse run {name}`")
-    chosen = list(names) or loaded
+    chosen = list(names) or [name for name in loaded if name in catalogue.sources]
+    for name in loaded if not names else ():
+        if name not in catalogue.sources:
+            click.echo(f"left out: {name}, which is in no catalogue. Forget its jobs with `tracehouse remove {name}`", err=True)
     if not chosen:
-        raise ValueError("no source has jobs yet: `tracehouse run`")
+        raise ValueError("no source of the catalogue has jobs yet: `tracehouse run`")
     part = take_part(asked, TIME)
     if part:
         written, failures = [], {}

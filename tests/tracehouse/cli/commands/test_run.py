@@ -15,6 +15,7 @@ import pytest
 
 from tests.pipelines.command_line import call, fail, succeed, use_home
 from tests.tiny import SOURCE, Home
+from traces.catalogue.catalogue import local_catalogue_path
 
 
 def test_run_with_faults(catalogue: Path, tmp_path: Path) -> None:
@@ -58,6 +59,12 @@ def test_a_source_that_was_only_read_has_a_report(log: Path) -> None:
     assert "mine@from-0_to-86400.html" in part and "No recommendation yet." in part
     assert "no job was submitted in this time" in fail("report", "mine", "--from", "2099-01-01")
     assert fail("report", "birch") == "source 'birch' has no jobs yet: `tracehouse run birch`\n"
+    local_catalogue_path().write_text("")
+    said = call("report").stderr
+    assert "left out: mine, which is in no catalogue. Forget its jobs with `tracehouse remove mine`" in said
+    assert "no source of the catalogue has jobs yet" in said
+    succeed("remove", "mine", "--yes")
+    assert "left out" not in call("report").stderr
 
 
 def test_report_before_there_is_a_warehouse(catalogue: Path) -> None:
