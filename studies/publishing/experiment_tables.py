@@ -204,13 +204,25 @@ def differences_table(rows: pl.DataFrame) -> str:
 
 
 def verdicts_table(rows: pl.DataFrame) -> str:
-    """One continuous replay of the whole log for each rule, and for each seed of our population and our PPO."""
+    """One continuous replay of the whole log for each rule, and for each seed of our population and our PPO, which share a line."""
     lines = []
-    for row in rows.to_dicts():
-        seed = "" if row["seed"] is None else f", seed {row['seed']}"
-        cells = [f"{row[name]:{style}}" for name, (_, style) in VERDICT_COLUMNS.items()]
-        lines.append([f"{named(row['policy'], None)}{seed}", row["estimates"], *cells])
+    for (policy, estimates), part in rows.group_by("policy", "estimates", maintain_order=True):
+        seeds = part["seed"].drop_nulls().len()
+        written = [[f"{value:{style}}" for value in part[name]] for name, (_, style) in VERDICT_COLUMNS.items()]
+        label = f"{named(str(policy), None)}, {seeds} seeds" if seeds > 1 else named(str(policy), None)
+        lines.append([label, str(estimates), *(range_of(cells) for cells in written[:-1]), counted(written[-1])])
     return markdown(["policy", "estimates", *(label for label, _ in VERDICT_COLUMNS.values())], lines)
+
+
+def range_of(cells: list[str]) -> str:
+    """The least and the most of some numbers as they are written, or the only one."""
+    ordered = sorted(cells, key=lambda cell: float(cell.replace(",", "")))
+    return " to ".join(dict.fromkeys((ordered[0], ordered[-1])))
+
+
+def counted(words: list[str]) -> str:
+    """How often each of some words comes, or the only one."""
+    return words[0] if len(words) == 1 else "; ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
 def sizes_table(costs: pl.DataFrame, logs: list[str]) -> str:

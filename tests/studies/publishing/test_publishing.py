@@ -17,6 +17,7 @@ from models.scheduling.policy_file import policy_to_bytes
 from papers.experiment_tables import ExperimentEntry, comparisons, costs_of
 from simulator.policies.observation import AGENT_LAYOUTS, blank_network
 from studies.publishing.confirmed import confirmed_table, counted_trainings
+from studies.publishing.experiment_tables import verdicts_table
 from studies.publishing.results import (
     MARK,
     PACKAGES,
@@ -146,7 +147,27 @@ def test_logs_are_compared_and_replays_judged(tables: dict[str, tuple[str, str]]
         "| mine | 2.0 | 1.0 | -1.0 [-1.0, -1.0] |",
     ]
     assert tables["ddppo verdicts, mine"][1].splitlines()[2:] == [
-        "| our population, large, seed 1 | requested | 12.3 | 2.00 | 10.0 | 1.0 | trades |"
+        "| our population, large | requested | 12.3 | 2.00 | 10.0 | 1.0 | trades |"
+    ]
+
+
+def test_seeds_of_a_policy_share_a_line_with_the_least_and_the_most() -> None:
+    one = {
+        "policy": "SAF",
+        "estimates": "requested",
+        "seed": None,
+        "average_bounded_slowdown": 3.0,
+        "wait_h": 1.5,
+        "p99_wait_h": 20.0,
+    }
+    one |= {"max_wait_d": 9.0, "verdict": "trades"}
+    learned = [
+        one | {"policy": "ppo, for bsld", "seed": seed, "wait_h": wait_h, "verdict": verdict}
+        for seed, wait_h, verdict in ((2, 10.0, "harms"), (1, 2.0, "harms"), (3, 1.0, "trades"))
+    ]
+    assert verdicts_table(pl.DataFrame([learned[0], one, *learned[1:]])).splitlines()[2:] == [
+        "| our PPO, 3 seeds | requested | 3.0 | 1.00 to 10.00 | 20.0 | 9.0 | 2 harms; 1 trades |",
+        "| SAF | requested | 3.0 | 1.50 | 20.0 | 9.0 | trades |",
     ]
 
 

@@ -49,7 +49,9 @@ def report(names: tuple[str, ...], **asked: Any) -> None:
     chosen = list(names) or [name for name in loaded if name in catalogue.sources]
     for name in loaded if not names else ():
         if name not in catalogue.sources:
-            click.echo(f"left out: {name}, which is in no catalogue. Forget its jobs with `tracehouse remove {name}`", err=True)
+            click.echo(
+                f"left out: {name}, which is in no catalogue. Forget its jobs with `tracehouse remove {name}`", err=True
+            )
     if not chosen:
         raise ValueError("no source of the catalogue has jobs yet: `tracehouse run`")
     part = take_part(asked, TIME)
