@@ -85,7 +85,7 @@ class Image(nn.Module):
                 nn.ReLU(),
                 nn.Flatten(1),
             )
-            below.to(memory_format=torch.channels_last)  # a pass forward and backward takes half the time
+            nn.utils.convert_conv2d_weight_memory_format(below, torch.channels_last)  # a training pass takes half the time
             inputs = below(torch.zeros(1, HORIZON, width)).shape[1]
         else:
             below, inputs = nn.Sequential(nn.Flatten(1)), HORIZON * width
