@@ -1,8 +1,8 @@
 """Does a network add anything to the program that it starts from? `python -m studies learned_program`.
 
 The kernel network starts as `searched:balanced`, reads what that reads, and may leave it within its cap. It learns from the first 30 %
-of a log, by PPO and by evolution strategies. The next jobs choose the epoch, and the second half judges it over the program, next to
-other orders and random ones. With `tried` it prints what settings cost on the jobs that choose.
+of a log, by PPO and by evolution strategies. The next jobs choose the epoch, and the second half judges it over the program. Other orders
+and random ones are next to the program in `learned_on_all`. With `tried` it prints what settings cost on the jobs that choose.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def rows_of(
     yield ["all", "", "", *_cells(judge(list(ours.values()), [theirs] * len(ours)), "", cloud)]
 
 
-def rival_rows(setup: TrainingSetup, cloud: ChanceCloud | None = None) -> Iterator[list[str]]:
+def rival_rows(setup: TrainingSetup, cloud: ChanceCloud) -> Iterator[list[str]]:
     """The same of orders that learn nothing, over the program, and of random orders within its cap in the mean."""
     arena, scored = setup.arena, setup.judging.scored
     theirs = arena.replayed(PROGRAM, scored)
@@ -70,8 +70,7 @@ def rival_rows(setup: TrainingSetup, cloud: ChanceCloud | None = None) -> Iterat
         judgement = judge([arena.replayed(name, scored)], [theirs])
         yield [name, "", "", *_cells(judgement, shown(judgement.wait), cloud)]
     lots = [arena.replayed(RandomOrder(CAP_S, seed).policy, scored) for seed in range(RANDOM_ORDERS)]
-    of_lots = _cells(judge(lots, [theirs] * len(lots)), "", None)
-    yield [f"{RANDOM_ORDERS} random orders", "", "", *of_lots, *([] if cloud is None else [""])]
+    yield [f"{RANDOM_ORDERS} random orders", "", "", *_cells(judge(lots, [theirs] * len(lots)), "", None), ""]
 
 
 def _cells(judgement: Judgement, block: str, cloud: ChanceCloud | None) -> list[str]:
@@ -124,8 +123,6 @@ def main() -> None:
             policies = setup.train(recipe(method), SEEDS, side_by_side=True)
             for row in rows_of(setup, {policy.seed: policy.trained for policy in policies}):
                 print_cells(method, *row)
-        for name, *cells in rival_rows(setup):
-            print_cells(name, "", *cells)
 
 
 if __name__ == "__main__":
