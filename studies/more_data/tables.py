@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,24 +29,6 @@ SHOWN_RULES = ("FCFS", "SAF")
 """Policies that have learned nothing, beside which the others are shown."""
 LEAST_SLOWDOWN = 1.1
 """Of FCFS. Where it has less, hardly a job waits, and policies cannot differ."""
-
-
-def parts_done(folder: Path, study: Study) -> tuple[Part, ...]:
-    """The parts whose policies of all seeds are judged. Raises click.ClickException for fewer than two, which cannot be compared."""
-    done = tuple(
-        part
-        for part in study.parts
-        if all(
-            judged_file(folder, log, part.policy(seed)).exists()
-            for log in more_data.JUDGING_LOGS
-            for seed in study.seeds
-        )
-    )
-    if len(done) < 2:
-        raise click.ClickException(
-            f"{folder}: {len(done)} parts are done, and two can be compared: run the study first"
-        )
-    return done
 
 
 @dataclass(frozen=True)

@@ -144,8 +144,6 @@ def planted_workload(seed: int) -> Workload:
 
 ORDERS, SLURM, PBS = "orders", "slurm", "pbs"
 QOS = "normal"
-OWN_LOOPS = ("conservative", "selective")
-"""Backfilling rules that have no limits."""
 
 
 @dataclass(frozen=True)

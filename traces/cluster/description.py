@@ -311,9 +311,3 @@ class ClusterDescription:
                 raise ValueError(
                     f"cluster {self.name}: user {member.user} is in account {member.account}, which is not defined"
                 )
-
-
-def description_at(descriptions: Iterable[ClusterDescription], second: int) -> ClusterDescription | None:
-    """The description that holds at a UTC second: of those that hold from then or earlier, the latest. None where none does yet."""
-    holding = [each for each in descriptions if each.valid_from_s is None or each.valid_from_s <= second]
-    return max(holding, key=lambda each: -1 if each.valid_from_s is None else each.valid_from_s, default=None)

@@ -88,13 +88,6 @@ class PbsRequest:
         """GPUs of all chunks."""
         return sum(chunk.count * chunk.ngpus for chunk in self.chunks)
 
-    @property
-    def fewest_nodes(self) -> int:
-        """How many nodes the job needs at least: one for each chunk where they are scattered."""
-        if self.placement.arrangement in ("scatter", "vscatter"):
-            return sum(chunk.count for chunk in self.chunks)
-        return 1
-
 
 def pbs_request_of(attributes: Mapping[str, str]) -> PbsRequest:
     """The request in the attributes of a job.

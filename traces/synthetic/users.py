@@ -183,7 +183,6 @@ class _WaitingUsers:
 
 
 MINUTE = 60
-HOUR = 3_600
 
 # Round values people type, with how often they type them. Whole hours and half days are the most frequent.
 ROUND_ESTIMATES_S = MINUTE * np.array(

@@ -8,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 import pytest
 
@@ -17,7 +16,7 @@ from models.scheduling.options import PPOOptions
 from models.scheduling.policy_file import policy_from_bytes
 from studies.more_data import tables
 from studies.more_data import training as more_data
-from studies.more_data.tables import parts_done, print_tables, seeds_ratio
+from studies.more_data.tables import print_tables, seeds_ratio
 from studies.more_data.training import Part, Study, policy_file, run
 from tests.tiny import busy_log
 
@@ -56,12 +55,9 @@ def test_every_size_is_learned_and_judged_once(
     of_log = ["prepare", "write_arrays"]
     assert steps() == [*of_log, *["learn"] * 4, *of_log, *["learn"] * 2, *["judge_on"] * 2]
     assert steps() == []
-    assert parts_done(tmp_path, TINY) == (SMALL, WHOLE, OTHER)
     for part in (SMALL, OTHER):
         (tmp_path / "judged" / "tiny" / f"{part.policy(2)}.json").unlink()
     policy_file(tmp_path, WHOLE, 1).unlink()
-    with pytest.raises(click.ClickException, match="1 parts are done"):
-        parts_done(tmp_path, TINY)
     assert steps() == ["learn", "judge_on"]
 
     learned = ((SMALL, 1), (SMALL, 2), (WHOLE, 1), (OTHER, 1))

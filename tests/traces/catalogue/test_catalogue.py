@@ -28,7 +28,7 @@ from traces.catalogue.clusters import (
 from traces.catalogue.places import PROJECT, home, inbox, local_catalogue_path, pseudonym_key_path
 from traces.catalogue.sources import FORMATS, NAME, CatalogueError, Source
 from traces.cluster.accounts import FOUND, Limit
-from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate, Node, description_at
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate, Node
 from traces.cluster.notes import ConfigurationError, DescribedCluster
 from traces.cluster.toml_reading import parse_cluster_toml
 from traces.cluster.toml_writing import cluster_toml, rules_toml
@@ -271,9 +271,6 @@ def test_clusters_of_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert cluster_names() == ["first", "later", "third"] and load_cluster("later").description.name == "later"
     descriptions = clusters_of_source(Source("s", "slurm", None, cluster=("later", "first")))
     assert [each.name for each in descriptions] == ["first", "later"]
-    holding = [description_at(descriptions, second) for second in (0, 1_772_323_199, 1_772_323_200)]
-    assert [each.name for each in holding if each] == ["first", "first", "later"]
-    assert description_at(descriptions[1:], 0) is None
     with pytest.raises(ValueError, match="the clusters first, third hold from the same time"):
         clusters_of_source(Source("s", "slurm", None, cluster=("first", "third")))
     with pytest.raises(ValueError, match="unknown cluster 'mine', the home has first, later, third"):

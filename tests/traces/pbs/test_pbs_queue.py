@@ -183,19 +183,19 @@ def test_faults_say_what_was_expected(attributes: dict[str, str], message: str) 
 
 
 @pytest.mark.parametrize(
-    ("listed", "ncpus", "nodes", "memory_kb"),
+    ("listed", "ncpus", "memory_kb"),
     [
-        ({"nodes": "2:ppn=8:fast", "neednodes": "2:ppn=8", "ncpus": "1", "mem": "4gb"}, 16, 2, 4 << 20),
-        ({"nodes": "1", "procs": "12"}, 12, 1, None),
-        ({"ncpus": "4", "mem": "1gb"}, 4, 1, 1 << 20),
-        ({"mppwidth": "48", "mppdepth": "2", "mppnppn": "12"}, 96, 1, None),
-        ({"select": "4:ncpus=2:mem=1gb", "place": "scatter"}, 8, 4, 4 << 20),
-        ({}, 1, 1, None),
+        ({"nodes": "2:ppn=8:fast", "neednodes": "2:ppn=8", "ncpus": "1", "mem": "4gb"}, 16, 4 << 20),
+        ({"nodes": "1", "procs": "12"}, 12, None),
+        ({"ncpus": "4", "mem": "1gb"}, 4, 1 << 20),
+        ({"mppwidth": "48", "mppdepth": "2", "mppnppn": "12"}, 96, None),
+        ({"select": "4:ncpus=2:mem=1gb", "place": "scatter"}, 8, 4 << 20),
+        ({}, 1, None),
     ],
 )
-def test_sums_of_a_request(listed: dict[str, str], ncpus: int, nodes: int, memory_kb: int | None) -> None:
+def test_sums_of_a_request(listed: dict[str, str], ncpus: int, memory_kb: int | None) -> None:
     request = pbs_request_of({f"Resource_List.{key}": text for key, text in listed.items()})
-    assert (request.ncpus, request.fewest_nodes, request.memory_kb) == (ncpus, nodes, memory_kb)
+    assert (request.ncpus, request.memory_kb) == (ncpus, memory_kb)
 
 
 def test_what_comes_with_a_request() -> None:
