@@ -60,7 +60,6 @@ STUDIES = {
     "start_times": "predicting.start_times",
     "tuned": "judging.tuned",
     "uses": "predicting.uses",
-    "vasp": "predicting.vasp",
     "verdicts": "judging.verdicts",
     "walltimes": "predicting.walltimes",
     "what_if_changes": "planted.what_if_changes",
@@ -93,7 +92,6 @@ WITHOUT_ARCHIVE = (
     "slurm_repeats",
     "start_times",
     "tuned",
-    "vasp",
     "what_if_changes",
 )
 """Those that need none of the archive's logs, or say themselves which are missing."""

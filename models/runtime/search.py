@@ -314,14 +314,6 @@ class HeldOutPart:
         return replay_configuration(self._log.part(slice(shift, None)), configuration, self._first_scored - shift)
 
 
-def merit(outcome: ReplayOutcome, easy: ReplayOutcome) -> float:
-    """ln of the slowdown against EASY's, by which the benchmark of predictions chooses. Lower is better. A mean wait above EASY's costs
-    five times the logarithm of its ratio. A 99th percentile above 1.5 times EASY's costs twice the logarithm of the excess."""
-    cost = float(np.log(outcome.bounded_slowdown / easy.bounded_slowdown))
-    cost += 5 * max(0.0, float(np.log(max(outcome.wait_s, 1.0) / max(easy.wait_s, 1.0))))
-    return cost + 2 * max(0.0, float(np.log(max(outcome.p99_wait_s, 1.0) / max(1.5 * easy.p99_wait_s, 1.0))))
-
-
 def choose(merits: Mapping[str, Sequence[float]], leave_out: str | None = None) -> int:
     """The index of the configuration with the least mean merit over all traces but one. merits: by trace, one per
     configuration."""
@@ -334,15 +326,6 @@ def shaken(log: SearchLog, seed: int, most_s: int = 1800) -> SearchLog:
     on one day move together, by up to `most_s` either way. One replay of one trace is one draw of a chaotic system, and this gives
     more."""
     return _moved(log, _by_group(log.users * 1_000_000 + log.submit // _DAY_S, seed, -most_s, most_s + 1))
-
-
-def resampled(log: SearchLog, seed: int) -> SearchLog:
-    """Another history of the same users (after Zakay and Feitelson 2014). All jobs of a user move by the same whole number of weeks.
-    Those that pass the end of the log continue at its beginning. Days and weeks keep their shape, but users meet others."""
-    span_weeks = max(1, int(log.submit[-1] - log.submit[0]) // (7 * _DAY_S) + 1)
-    shift = _by_group(log.users, seed, 0, span_weeks) * 7 * _DAY_S
-    begin = int(log.submit[0])
-    return _moved(log, (log.submit - begin + shift) % (span_weeks * 7 * _DAY_S) + begin - log.submit)
 
 
 def _by_group(group: NDArray[np.int64], seed: int, low: int, high: int) -> NDArray[np.int64]:

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from models.remaining.evaluation import finished, try_elsewhere, try_out
 from models.remaining.runs import FloatArray, IntArray, Runs, runs_of
 from models.remaining.snapshots import PROGRESS_SHARES
+from papers.archive import SHARED
 from papers.markdown import markdown
-from studies.predicting.vasp import REAL
 from studies.predicting.vasp_tables import TRIED
 from traces.vasp.folders import find_runs
 from traces.vasp.runs import read_folder
 from traces.vasp.tables import tables_of
 
+REAL = SHARED.parent / "vasp"
 SEED, FOLDS = 2, 5
 FEWEST_RUNS, FEWEST_CLUSTERS = 10, 8
 """A repository with fewer runs has no line of its own, and a mean over fewer clusters has no interval."""

@@ -39,7 +39,7 @@ PAGES = (
 PRINTED = (
     "verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "uses",
     "deep_back_filling", "split_windows", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",
-    "prediction waits", "vasp table_3", "vasp completion", "vasp networks", "faults",
+    "vasp table_3", "vasp completion", "vasp networks", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "neural_annealing exact",
     "placements", "periods", "placing_rules",
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "annealing_steps exact", "best_repair",

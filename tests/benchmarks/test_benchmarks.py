@@ -1,10 +1,8 @@
-"""Tests of benchmarks: gpu_training, growth, large_log, scenarios, workers."""
+"""Tests of benchmarks: gpu_training, growth, large_log, workers."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +10,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from assets.replaying.scenarios.scenario_file import scenarios_of
 from benchmarks import gpu_training, growth
 from benchmarks.gpu_training import RecordedTensors, TorchLearner, epoch_costs
 from benchmarks.large_log import STEPS, TITLES, disk_bytes, measure, row_of, run_steps
-from benchmarks.scenarios import SCENARIOS, command
 from benchmarks.workers import Costs, sum_s
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
@@ -146,19 +142,6 @@ def test_the_table_is_printed_as_it_grows(tmp_path: Path, capsys: pytest.Capture
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "| step | rows | CPU-s | wall s | peak MiB |"
     assert [line.split(" | ")[1] for line in lines[2:4]] == ["300", "300"] and "warehouse" in lines[-1]
-
-
-# scenarios: The scenarios that are timed are six, and what is timed is a process of its own.
-
-
-def test_there_are_six() -> None:
-    assert len(scenarios_of(tomllib.loads(SCENARIOS)).scenarios) == 6
-
-
-def test_cpu_time_is_that_of_the_command() -> None:
-    assert 0 < command("what-if", "--help") < 30
-    with pytest.raises(subprocess.CalledProcessError):
-        command("what-if", "gone.toml")
 
 
 # workers: What follows for many workers from times of a few.

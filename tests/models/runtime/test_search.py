@@ -99,15 +99,6 @@ def test_predictions_made_at_submission(log: search.SearchLog) -> None:
         assert search.try_configuration(known, configuration).underestimated_share == 0.0
 
 
-def test_merit_is_the_slowdown_unless_waits_grow() -> None:
-    easy = search.ReplayOutcome(100.0, 1000.0, 10_000.0, 0.0, 0.0, 0.0)
-    assert search.merit(easy, easy) == 0.0
-    assert search.merit(easy._replace(bounded_slowdown=50.0, wait_s=900.0), easy) == pytest.approx(np.log(0.5))
-    assert search.merit(easy._replace(wait_s=2000.0), easy) == pytest.approx(5 * np.log(2))
-    assert search.merit(easy._replace(p99_wait_s=15_000.0), easy) == pytest.approx(0.0)
-    assert search.merit(easy._replace(p99_wait_s=30_000.0), easy) == pytest.approx(2 * np.log(2))
-
-
 def test_a_choice_does_not_see_the_trace_it_is_for() -> None:
     merits = {"a": [0.0, -9.0, -1.0], "b": [-1.0, 0.0, -2.0], "c": [-1.0, 0.0, -2.0]}
     assert search.choose(merits, leave_out="a") == 2
@@ -131,25 +122,6 @@ def test_shaking_moves_a_users_day_together_and_a_little(log: search.SearchLog) 
     assert (days.group_by("user_name", "day").agg(pl.col("shift").n_unique())["shift"] == 1).all()
     assert search.shaken(log, 5).submit.tolist() == moved.submit.tolist()
     assert search.shaken(log, 6).submit.tolist() != moved.submit.tolist()
-
-
-def test_resampling_moves_users_by_whole_weeks(log: search.SearchLog) -> None:
-    week = 7 * 86_400
-    longer = log._replace(submit=log.submit * 40)
-    moved = search.resampled(longer, 1)
-    assert (np.diff(moved.submit) >= 0).all()
-    key = ["user_name", "requested_walltime_s", "requested_procs", "runtime"]
-    begin = int(longer.submit[0])
-    parts = [
-        part.rows.with_columns(
-            runtime=pl.Series(part.runtime),
-            in_week=pl.Series((part.submit - begin) % week),
-            submit=pl.Series(part.submit),
-        ).sort(*key, "in_week")
-        for part in (longer, moved)
-    ]
-    assert parts[0]["in_week"].equals(parts[1]["in_week"])
-    assert not parts[0]["submit"].equals(parts[1]["submit"])
 
 
 STARVING = search.Configuration("formula:-(submit + 1000*estimate*procs)", "easy")
