@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 
 from tests.pbs.cycle import cycle_starts
 from tests.pbs.cycle_engine import engine_starts
-from tests.pbs.cycle_order import CycleCandidate, comes_before
-from tests.pbs.cycle_recorded import recorded_jobs, recorded_passes, recorded_site, recorded_starts
 from tests.pbs.cycle_types import CycleAmounts, CycleJob, CycleNode, CycleQueue, CycleSettings, CycleSite
 from tests.pbs.cycle_workloads import cycle_workload
-from tests.traces.pbs.pbs_lines import golden_folder
 
-# cycle: The oracle of PBS's cycle: real runs of single rules come out to the second, and on random sites nothing is
-# given twice.
+# cycle: The oracle of PBS's cycle: on random sites nothing is given twice. Recorded runs are in tests/studies/pbs.
 
 NODES = tuple(CycleNode(f"n{k}", CycleAmounts(4)) for k in range(4))
 STRICT = CycleSettings(strict_ordering=True)
@@ -49,42 +44,6 @@ def test_an_express_job_suspends_the_youngest() -> None:
     starts = {start.name: start for start in cycle_starts(jobs, site)}
     assert [starts[name].start_s for name in "abx"] == [0, 1, 5]
     assert (starts["b"].end_s, starts["b"].suspended_s, starts["a"].suspended_s) == (31, 10, 0)
-
-
-@pytest.mark.parametrize("scenario", ["X1", "X2", "X3", "X7", "X8", "X9", "X10"])
-def test_a_recorded_rule_comes_out_to_the_second(scenario: str) -> None:
-    folder = golden_folder(scenario)
-    recorded = recorded_starts(folder)
-    for start in cycle_starts(recorded_jobs(folder), recorded_site(folder)):
-        second, nodes = recorded[start.name]
-        assert abs(start.start_s - second) <= 1 and set(start.nodes) == set(nodes), start
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("scenario", "seconds"), [("P2", 1.5), ("P5", 6.6), ("P6", 1.5), ("P7", 1.0), ("P1", 8.0), ("P3", 8.0)]
-)
-def test_a_recorded_run_comes_out_nearly(scenario: str, seconds: float) -> None:
-    folder = golden_folder(scenario)
-    recorded = recorded_starts(folder)
-    starts = cycle_starts(recorded_jobs(folder), recorded_site(folder))
-    assert len(starts) == len(recorded)
-    assert sum(abs(start.start_s - recorded[start.name][0]) for start in starts) / len(starts) <= seconds
-
-
-@pytest.mark.parametrize("scenario", ["P1", "P2", "P3", "P5", "P6", "P7", "P1f"])
-def test_jobs_are_considered_in_the_recorded_order(scenario: str) -> None:
-    folder = golden_folder(scenario)
-    site, ranked = recorded_site(folder), {job.name: (rank, job) for rank, job in enumerate(recorded_jobs(folder))}
-    orders = 0
-    for second, names in recorded_passes(folder):
-        considered = [
-            CycleCandidate(job, rank, second - max(job.submit_s, job.released_s))
-            for rank, job in (ranked[name] for name in names if name in ranked)
-        ]
-        orders += len(considered) - 1
-        assert all(comes_before(first, second, site, None) < 0 for first, second in pairwise(considered))
-    assert orders > 30
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -33,8 +33,7 @@ def test_our_pass_starts_what_pbs_started(scenario: str) -> None:
         ("P4", 5.1, 0.986),
         ("P5", 6.6, 0.967),
         ("P7", 0.33, 1.0),
-        ("X2", 0.1, 1.0),
-        ("X9", 0.1, 1.0),
+        *((scenario, 0.15, 1.0) for scenario in ("X1", "X2", "X3", "X7", "X8", "X9", "X10")),
     ],
 )
 def test_a_replay_is_near_the_real_run(scenario: str, difference_s: float, pair_order: float) -> None:
