@@ -30,6 +30,9 @@ from traces.common.queue import HELD, QueueSnapshot
 from traces.queues import parse_queue, run_queue_command
 from warehouse import Warehouse
 
+LONGEST_USEFUL_S = 7 * 86_400
+"""Of an interval of starts."""
+
 
 class QueueAnswer(NamedTuple):
     """What is said of a queue. rows: a job each, see docs/guides/queue-now.md. lines: what holds for all of them."""
@@ -130,7 +133,7 @@ def answer_queue(
     if scheduler.machine is not None and scheduler.machine.partitions:
         owned = partitions_text(dict(scheduler.machine.partitions))
         lines.append(f"by the log, queues own processors ({owned}): these replays let all jobs share all of them")
-    lines.append(_interval_line(correction, trees))
+    lines += [_interval_line(correction, trees), *_long_line(quantiles)]
     lines.append(f"nobody comes later; run times by version {now.version} of the run-time model")
     if other is not None and rivals is not None:
         lines += _rival_lines(other, now, starts, rivals)
@@ -154,6 +157,14 @@ def _interval_line(correction: Correction | None, trees: TreeStarts | None) -> s
     if correction is None:
         return "80 % intervals are of the model only: the log has too few queues to correct them by"
     return f"80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
+
+
+def _long_line(quantiles: np.ndarray) -> list[str]:
+    """A warning where intervals are too long to tell a user. quantiles: of the starts, seconds, (jobs, 3)."""
+    long = int((quantiles[:, 2] - quantiles[:, 0] > LONGEST_USEFUL_S).sum())
+    if not long:
+        return []
+    return [f"{long} of {len(quantiles)} intervals are longer than a week, which is too long to tell a user"]
 
 
 def _scheduler_line(base: QueueReplays, grade: str) -> str:

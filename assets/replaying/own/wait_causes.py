@@ -44,12 +44,14 @@ WHERE source = $source AND starts = 'log'
 """
 _IN_ORDER = SchedulerSettings("slurm", values={"prioritytype": "priority/basic", "schedulertype": "sched/builtin"})
 """For logs of other schedulers: the queue in the order of submission."""
+_IS_UNSEEN = "(start_time IS NULL AND coalesce(runtime_s, 0) > 0)"
+"""A job that ran, though the log does not say from when: nobody knows whether it waited."""
 _JOBS = f"""
 SELECT
     job_index, job_id, status, user_name, epoch(submit_time)::BIGINT AS submit_s, epoch(start_time)::BIGINT AS start_s,
     epoch(end_time)::BIGINT AS end_s, coalesce(procs, requested_procs, 1) AS procs, requested_procs,
     requested_walltime_s, {", ".join(name for name in REQUESTED_OF_JOBS)}
-FROM core.jobs WHERE source = $source ORDER BY job_index
+FROM core.jobs WHERE source = $source AND NOT {_IS_UNSEEN} ORDER BY job_index
 """
 _NODES = "SELECT job_index, node_name FROM core.job_nodes WHERE source = $source ORDER BY job_index, node_name"
 
@@ -59,7 +61,7 @@ class WaitCauses:
     """jobs: job_index, job_id, user, account, queue, qos, submit_s, start_s (null for a job that did not start) and wait_s. Then
     the seconds of CAUSE_COLUMNS, which add up to wait_s. behind_job, behind_user and behind_s: the job that it was behind longest at
     one go. limit: in words. basis: by which rules, in words. odd_layouts: jobs that started where they cannot by these rules.
-    left_out: jobs that were changed, by why."""
+    left_out: jobs that were changed or are not there, by why."""
 
     jobs: pl.DataFrame
     basis: str
@@ -107,11 +109,19 @@ def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> Wa
     rows, nodes = jobs_and_nodes(warehouse, source)
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
-    return causes_of(warehouse, source, rows, nodes, replayed)
+    causes = causes_of(warehouse, source, rows, nodes, replayed)
+    with warehouse.read() as connection:
+        unseen = first_row(connection, f"SELECT count(*) FROM core.jobs WHERE source = ? AND {_IS_UNSEEN}", [source])
+    if unseen is None or unseen[0] == 0:
+        return causes
+    return replace(
+        causes, left_out=causes.left_out | {"jobs_left_out,_since_the_log_does_not_say_when_they_started": unseen[0]}
+    )
 
 
 def jobs_and_nodes(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(jobs of a source with what they asked for, the nodes that each held: job_index and node_name)."""
+    """(jobs of a source with what they asked for, the nodes that each held: job_index and node_name). Without those that ran at a time
+    that the log does not say."""
     with warehouse.read() as connection:
         rows = connection.sql(_JOBS, params={"source": source}).pl()
         return rows, connection.sql(_NODES, params={"source": source}).pl()
@@ -185,7 +195,7 @@ def chosen_waits(
         missing = sorted(set(jobs) - set(rows["job_id"]))
         if missing:
             raise ValueError(
-                f"source {source!r} has no job {missing[0]!r}: ids are those of the log, such as {rows['job_id'][0]!r}"
+                f"source {source!r} has no job {missing[0]!r} with a known wait: ids are those of the log, such as {rows['job_id'][0]!r}"
             )
         rows = rows.filter(pl.col("job_id").is_in(list(jobs)))
     for column, value in wanted.items():

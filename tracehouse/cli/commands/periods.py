@@ -21,7 +21,7 @@ WHOLE = {
     "started_in_1h": ("started within 1 h", "{:.0%}"),
     "started_in_24h": ("started within 24 h", "{:.0%}"),
     "offered_load": ("work submitted, of the cluster", "{:.0%}"),
-    "failed_share": ("jobs that failed", "{:.0%}"),
+    "failed_share": ("jobs that failed or were cut short", "{:.0%}"),
 }
 """Columns of TwoPeriods.whole: what they are called, and how they are written."""
 GROUP_COLUMNS = (

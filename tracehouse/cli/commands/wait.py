@@ -129,7 +129,8 @@ def wait_text(answer: dict[str, Any]) -> str:
     elif answer["told_by"] == "trees":
         how = f"from {answer['neighbours']:,} jobs of past queues, by the work ahead in the order of priority; {alone}"
     elif answer["job"] is not None:
-        how = f"from {answer['neighbours']:,} jobs that had waited as long, of a year; {alone}"
+        waited = " that had waited as long" if answer["waited_s"] else ""
+        how = f"from {answer['neighbours']:,} past jobs{waited}; {alone}"
     else:
         how = f"from {answer['neighbours']} past jobs submitted in like circumstances; {alone}"
     lines += [

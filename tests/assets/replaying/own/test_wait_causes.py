@@ -13,7 +13,7 @@ from assets.common.storage import open_warehouse
 from assets.replaying.own.queue_causes import queue_causes
 from assets.replaying.own.wait_causes import CAUSE_COLUMNS, chosen_waits, limit_words, wait_causes
 from tests.assets.replaying.own.homes import CLUSTER, SUBMITTED, own_home
-from tests.tiny import busy_log, warehouse_of
+from tests.tiny import busy_log, swf_line, warehouse_of
 from tracehouse.cli.commands.queue import _why_words
 from tracehouse.queue import QueueAnswer, with_causes
 from traces.cluster.accounts import Limit
@@ -56,6 +56,19 @@ def test_without_a_cluster_it_is_a_row_of_processors(tmp_path: Path) -> None:
     for wanted, jobs, said in (({"user": "x"}, (), "most are of"), ({}, ("none",), "no job 'none'")):
         with pytest.raises(ValueError, match=said):
             chosen_waits(warehouse, "mine", causes, wanted, jobs=jobs)
+
+
+def test_a_job_that_ran_from_a_time_nobody_knows_did_not_wait(tmp_path: Path) -> None:
+    """Its line has a run time and no wait, and it is counted."""
+    log = (
+        "; MaxProcs: 4\n"
+        + swf_line(1, 0, 0, 500, 4, 900)
+        + swf_line(2, 10, 490, 100, 4, 900)
+        + swf_line(3, 20, -1, 300, 4, 900)
+    )
+    causes = wait_causes(warehouse_of(tmp_path, log), "mine")
+    assert causes.jobs["job_id"].to_list() == ["1", "2"] and causes.jobs["wait_s"].sum() == 490
+    assert list(causes.left_out.values()) == [1]
 
 
 def test_a_limit_is_said_as_an_operator_says_it() -> None:

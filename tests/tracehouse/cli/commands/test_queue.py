@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -21,6 +22,7 @@ from tests.pipelines.command_line import fail, succeed
 from tests.tiny import SOURCE
 from tracehouse.cli.commands.queue import _shortener
 from tracehouse.cli.main import main
+from tracehouse.queue import _long_line
 
 NOW = 1_781_450_000
 
@@ -92,6 +94,13 @@ def test_every_waiting_job_gets_a_start_or_a_reason(queue_file: Path, tmp_path: 
     first = (tmp_path / "o.json").read_text()
     succeed(*arguments)
     assert (tmp_path / "o.json").read_text() == first
+
+
+def test_intervals_that_are_too_long_are_said() -> None:
+    day_s = 86_400.0
+    quantiles = np.array([[0.0, 1.0, 7 * day_s], [0.0, day_s, 8 * day_s]])
+    assert _long_line(quantiles) == ["1 of 2 intervals are longer than a week, which is too long to tell a user"]
+    assert _long_line(quantiles[:1]) == []
 
 
 def test_the_table_and_csv(queue_file: Path, tmp_path: Path) -> None:
