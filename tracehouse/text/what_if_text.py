@@ -34,6 +34,7 @@ def what_if_text(results: ScenarioResults, width: int | None, top: int) -> str:
     words = [f"base: {results.base_words}", f"{results.plan.source}: {results.scored_words}"]
     words += [results.left_out_words] if results.left_out_words else []
     words += [f"trust: {sentence}" for sentence in results.plan.configuration.trust]
+    words += [results.plan.runs_words] if results.plan.runs_words else []
     words += results.scenario_words
     if results.plan.configuration.has_figures:
         letters = results.plan.configuration.letters

@@ -80,8 +80,8 @@ def sized_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings, procs
     cluster = own_cluster(trace, rows, settings)
     if procs != cluster.num_cpus:
         raise ValueError(
-            f"the nodes of cluster {cluster.name} have {cluster.num_cpus} CPUs, and {procs} were asked for: leave --procs "
-            f"out, or change the nodes in a copy of clusters/{cluster.name}.toml"
+            f"the nodes of cluster {cluster.name} have {cluster.num_cpus} CPUs, and {procs} were asked for: leave the size "
+            f"out, or change the nodes, in a file of scenarios by edits = ..., else in a copy of clusters/{cluster.name}.toml"
         )
     return cluster
 

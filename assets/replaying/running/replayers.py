@@ -271,7 +271,9 @@ def _placed_after(asked: Asked) -> NodeReplayer:
 
 def _own_way(replayer: type[OwnRuns], make: Callable[[Asked], Replayer], scheduler: str) -> Way:
     decides = f"{OWN_SCHEDULERS[scheduler]} decides by its own configuration, on its own nodes"
-    words = f"{decides}: leave --{{part}} out, or name a policy such as FCFS"
+    words = (
+        f"{decides}: leave --{{part}} out, or name a policy without {scheduler}:, such as FCFS, for a row of processors"
+    )
     return Way(replayer, make, {"": words}, own_order)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from assets.replaying.scenarios.scenario_file import BASE
 from models.judging.fidelity import NO_FIGURES
-from models.judging.verdict import BASELINE_ROW
+from models.judging.verdict import BASELINE_ROW, LIKE_CHANCE
 
 RANDOM_ORDER = "random order"
 """The row that stands for the mean of all of them."""
@@ -56,7 +56,7 @@ def verdict_cell(row: dict[str, Any]) -> str:
         return FAILED
     if row["scenario"] == BASE:
         return BASELINE_ROW
-    words = row["verdict"] or ""
+    words = (row["verdict"] or "").replace(LIKE_CHANCE, "no better than random")  # the column is no wider
     return f"{words} *" if row["base_only_jobs"] or row["scenario_only_jobs"] else words
 
 

@@ -20,12 +20,13 @@ from assets.replaying.configuring.outages import outages_of, read_outages
 from assets.replaying.configuring.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.replaying.limits.way import named_cluster
 from assets.replaying.own.clusters import own_cluster, policy_on
+from assets.replaying.own.way import number_of_own_runs
 from assets.replaying.running.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.replayers import check_settings, choose_policy
 from assets.replaying.running.run import changed_rows, check_partitions, partition_shares
 from assets.replaying.running.scored_part import PartOptions, graded_part, part_of
-from assets.replaying.running.settings import REFUSABLE, RunSettings
+from assets.replaying.running.settings import OWN_SCHEDULERS, REFUSABLE, RunSettings
 from assets.replaying.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replaying.scenarios.scenario_file import BASE, Changes, ScenarioFile
 from simulator.jobs.words import partitions_text
@@ -73,6 +74,14 @@ class ScenarioPlan:
     overridden: tuple[str, ...]
     failures: dict[str, str]
     changed_lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def runs_words(self) -> str:
+        """How many runs the figures are of, where the base has several, in one line. Else empty."""
+        own, runs = self.base.settings.own_scheduler, number_of_own_runs(self.trace.rows.height)
+        if own is None or runs == 1:
+            return ""
+        return f"{OWN_SCHEDULERS[own]} is not deterministic: waits are of the first of {runs} runs, changes of the mean of all"
 
 
 class _AskedReplay(NamedTuple):

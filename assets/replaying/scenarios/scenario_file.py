@@ -26,6 +26,7 @@ PART_KEYS = {"period": "period", "from": "begin", "to": "end", "queue": "queue",
 FILE_KEYS = ("source", *PART_KEYS, "base", "scenarios")
 BASE, LOG = "base", "log"
 """What rows of results are called that are no scenario's."""
+_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
 LONGEST_NAME = 60
 EXAMPLE = '[scenarios."10 % more processors"] and below it procs = "+10%"'
 
@@ -73,7 +74,13 @@ class ScenarioFile:
             yield
         except Exception as error:
             said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-            failures[name] = f"{self.at('scenarios', name)}: {said}"
+            failures[name] = f"{self.at('scenarios', name)}: {_OPTION.sub(_key_of_option, said)}"
+
+
+def _key_of_option(option: re.Match[str]) -> str:
+    """What a message calls an option of the command line is a key here."""
+    key = option[1].replace("-", "_")
+    return key if key in SCENARIO_KEYS else option[0]
 
 
 def read_scenarios(path: Path) -> ScenarioFile:

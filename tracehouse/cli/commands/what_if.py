@@ -84,9 +84,11 @@ def what_if_command(
 
     Waits are printed in hours, with the change against the base, a verdict, and whose waits grow and shrink most. The first line says
     what the base is, and why. A scenario that fails has a row that says why, and the others are answered. Only if all fail the command
-    does. docs/guides/what-if.md shows every key of the file.
+    does. docs/guides/what-if.md shows every key of the file. Without [base] the source's own Slurm or PBS decides, on its own nodes.
 
     \b
+    [base]
+    policy = "FCFS"
     [scenarios."10 % more processors"]
     procs = "+10%"
     [scenarios."EASY with predicted times"]

@@ -65,7 +65,7 @@ def test_scenarios_of_a_cluster_that_grew(busy: Path) -> None:
     assert lacks == {"more": [(0, 5)], "one size": [], "lost": [(0, 4), (90_000, 2)]}
     for changes, option in (({"load": "+10%"}, "load"), ({"estimates": "live:mean"}, "outages")):
         with pytest.raises(
-            ValueError, match=f"--{option}.* The fitted cluster has them: give a number of procs for one size"
+            ValueError, match=f"{option}.* The fitted cluster has them: give a number of procs for one size"
         ):
             plan_scenarios(scenarios_of({"scenarios": {"x": changes}}), "mine")
     with pytest.raises(ValueError, match="estimates") as fault:
@@ -98,7 +98,7 @@ def test_queues_that_own_processors(busy: Path) -> None:
         "no job is of queue 'gpu': the queues are 2, 1, 7": {"partitions": {"gpu": 4}},
         "own 21 processors, the cluster has 20": {"partitions": {"7": 21}},
         "must own at least 1 processor": {"partitions": {"7": 0}},
-        "--estimates live cannot be combined with partitions.* The fitted cluster has them: .* partitions = {}": {
+        "estimates live cannot be combined with partitions.* The fitted cluster has them: .* partitions = {}": {
             "estimates": "live"
         },
     }.items():

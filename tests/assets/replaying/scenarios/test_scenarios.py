@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from assets.common.trace import Trace, load_trace
 from assets.replaying.running.replayers import check_settings, choose_policy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.settings import RunSettings
-from assets.replaying.scenarios.columns import hours, percent, typical_change, verdict_cell
+from assets.replaying.scenarios.columns import CHANGE_COLUMNS, hours, percent, typical_change, verdict_cell
 from assets.replaying.scenarios.left_out import left_out_text
 from assets.replaying.scenarios.pairing import (
     GROUP_SCHEMA,
@@ -26,8 +27,10 @@ from assets.replaying.scenarios.pairing import (
     paired_waits,
     ranked_rows,
 )
+from assets.replaying.scenarios.planning import ScenarioPlan
 from models.judging.judge import judge
 from models.judging.panel import Replayed
+from models.judging.verdict import LIKE_CHANCE
 from tests.assets.replaying.scenarios.examples import results_of
 from tests.assets.replaying.scenarios.test_results import row_of
 
@@ -64,8 +67,24 @@ def test_a_typical_change_has_its_interval_or_none() -> None:
     assert typical_change(dict.fromkeys(row)) == ""
 
 
+def test_runs_behind_figures_are_said() -> None:
+    """A plan of a source under its own scheduler, and of one under an order."""
+
+    def words(own: str | None) -> str:
+        settings, rows = SimpleNamespace(own_scheduler=own), pl.DataFrame({"job_index": range(10)})
+        plan = SimpleNamespace(base=SimpleNamespace(settings=settings), trace=SimpleNamespace(rows=rows))
+        return ScenarioPlan.runs_words.fget(plan)  # type: ignore[attr-defined]
+
+    assert words("slurm") == "Slurm is not deterministic: waits are of the first of 5 runs, changes of the mean of all"
+    assert words(None) == ""
+
+
 def test_a_star_says_that_jobs_are_missing() -> None:
     row = {"scenario": "x", "verdict": "trades", "base_only_jobs": 0, "scenario_only_jobs": 0, "failed_because": None}
+    longest = verdict_cell(row | {"verdict": LIKE_CHANCE, "base_only_jobs": 3})
+    assert longest == "no better than random *" and len(longest) < next(
+        c.width for c in CHANGE_COLUMNS if c.title == "verdict"
+    )
     assert verdict_cell(row) == "trades" and verdict_cell(row | {"base_only_jobs": 3}) == "trades *"
     assert (
         verdict_cell(dict.fromkeys(row)) == "" and verdict_cell(dict.fromkeys(row) | {"scenario": "base"}) == "baseline"
