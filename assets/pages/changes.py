@@ -20,7 +20,7 @@ from assets.pages.words import (
     size_names,
 )
 from assets.replay.random_orders import WaitsByLot
-from assets.replaying.running.grade import held_back_text
+from assets.replaying.running.grade import held_back_text, is_graded, of_own_text
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.scenarios.columns import RANKS_ALONE
 from assets.replaying.scenarios.pairing import direction_of
@@ -85,9 +85,20 @@ def grade_sentences(grade: Grade) -> str:
     if grade.letter is None:
         return f"Grade: none, because {grade.why}."
     ours, theirs = duration_text(grade.logged_s or 0), duration_text(grade.replayed_s or 0)
-    waits = f"The mean wait of the graded jobs is {ours} in the log and {theirs} in the replay of the scheduler that fits it best"
+    waits = f"The mean wait of the graded jobs is {ours} in the log and {theirs} in the replay of {_graded_scheduler(grade)}"
     held_back = held_back_text(grade.letter, grade.logged_room, grade.replayed_room)
     return f"Grade {grade.letter}: {promise_of(grade.letter, 'mean')}. {waits}{held_back}."
+
+
+def _graded_scheduler(grade: Grade) -> str:
+    if grade.own_scheduler is None:
+        return "the scheduler that fits it best"
+    return f"the cluster's own {OWN_SCHEDULERS[grade.own_scheduler]}"
+
+
+def letter_under(grade: Grade, policy: str = "FCFS") -> str | None:
+    """The grade of replays under a policy, by default under an order: None where that of the source is of the cluster's own scheduler."""
+    return grade.letter if is_graded(policy, grade.own_scheduler) else None
 
 
 def graded_own(scheduler: str) -> str:
@@ -118,7 +129,7 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
         rows.append(["What really happened", *["not in the log"] + [""] * (len(SCHEDULER_COLUMNS) - 1)])
     else:
         rows.append([logged.name, *_cells(logged, baseline, "", "")])
-    letter = comparison.grade.letter or "none"
+    letter = letter_under(comparison.grade) or "none"
     rows.append([baseline.name, *_cells(baseline, baseline, letter, BASELINE_ROW)])
     ranked = [(row.mean_s, [full_name(row), *_cells(row, baseline, letter, row.verdict)]) for row in tried]
     chance = comparison.chance
@@ -206,7 +217,14 @@ def _how(comparison: Comparison) -> str:
     text += f"{comparison.left_out[0].upper()}{comparison.left_out[1:]}. " if comparison.left_out else ""
     if comparison.cluster_procs != comparison.baseline_procs:
         text += f"That one fits best with {comparison.baseline_procs:,} processors, and the others had {comparison.cluster_procs:,}. "
-    return f"{text}The grade is that of the replays of this log."
+    return f"{text}{_whose_grade(comparison.grade)}"
+
+
+def _whose_grade(grade: Grade) -> str:
+    """What the column of grades has."""
+    if grade.letter is None or grade.own_scheduler is None:
+        return "The grade is that of the replays of this log."
+    return f"None of them has a grade: {of_own_text(grade.letter, grade.own_scheduler)}."
 
 
 def base_words(comparison: Comparison) -> str:
@@ -260,7 +278,7 @@ def _saved_runs(comparison: Comparison) -> list[Block]:
                 duration_text(beside),
                 "",
                 "",
-                comparison.grade.letter or "none",
+                letter_under(comparison.grade) or "none",
             ]
         )
     else:
@@ -292,7 +310,7 @@ def _run_row(run: dict[str, Any], beside: float | None, grade: Grade) -> list[st
         duration_text(run["average_wait_s"]),
         difference,
         duration_text(run["p95_wait_s"]),
-        grade.letter or "none",
+        letter_under(grade, run["policy"]) or "none",
     ]
 
 

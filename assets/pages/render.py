@@ -176,7 +176,9 @@ def _grade(comparison: Comparison, alternatives: Alternatives | None) -> str:
     if grade.letter is None or grade.logged_s is None or grade.replayed_s is None:
         return f"none: {grade.why}."
     who = (
-        "the scheduler that fits best" if alternatives is None else f"its own {OWN_SCHEDULERS[alternatives.scheduler]}"
+        "the scheduler that fits best"
+        if grade.own_scheduler is None
+        else f"its own {OWN_SCHEDULERS[grade.own_scheduler]}"
     )
     within = WITHIN[grade.letter]
     promise = (

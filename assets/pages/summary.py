@@ -14,6 +14,7 @@ from assets.pages.changes import (
     full_name,
     grade_sentences,
     graded_own,
+    letter_under,
     note_on_learning,
     scheduler_table,
     who_pays,
@@ -25,6 +26,7 @@ from assets.pages.logged import LoggedSystem
 from assets.pages.page import Bullets, Callout, Section
 from assets.pages.words import FEW_JOBS, amount, count, duration_text, instead, jobs_of, sentence_list, share
 from assets.replaying.own.alternatives import CANDIDATE, RANDOM_SETTING, Alternatives
+from assets.replaying.running.grade import of_own_text
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from models.judging.verdict import DOMINATES, TRADES
 from traces.common.ends import FAULTS
@@ -180,7 +182,7 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
         return "No recommendation yet.", comparison.why_none
     if not comparison.ranks:
         return "No recommendation.", why_unranked(comparison)
-    grade, best, baseline = comparison.grade, comparison.best, comparison.baseline
+    letter, best, baseline = letter_under(comparison.grade), comparison.best, comparison.baseline
     assert baseline is not None
     if not comparison.carries_verdict:
         text = f"Most orders by lot dominate {_what(baseline)} on this log, so that no verdict on it says anything."
@@ -188,14 +190,14 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
     if best is None:
         text = f"None of the {len(comparison.tried)} schedulers that were tried is better than {_what(baseline)} without doing harm."
         return (
-            "No recommendation." if grade.letter in (None, "D") else "Keep what runs."
+            "No recommendation." if letter in (None, "D") else "Keep what runs."
         ), f"{text} {_grade_word(comparison)}"
     name = _lower(full_name(best))
     effect = _effect(best, baseline, cluster_procs)
     if comparison.is_of_period:
         effect += " The verdict is of all evaluated jobs, not of this time alone."
-    if grade.letter in (None, "D"):
-        why = "the replays cannot be trusted" if grade.letter == "D" else "there is no grade"
+    if letter in (None, "D"):
+        why = "the replays cannot be trusted" if letter == "D" else "there is no grade"
         if not comparison.has_figures:
             way = direction(best.mean_s, baseline)
             return (
@@ -203,13 +205,13 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
                 f"In the replays {name} came out first, with {way}. {_grade_word(comparison)}",
             )
         return f"No recommendation: {why}.", f"In the replays {name} came out best: {effect} {_grade_word(comparison)}"
-    rough = " The figures are rough: try it for a month before you decide." if grade.letter == "C" else ""
+    rough = " The figures are rough: try it for a month before you decide." if letter == "C" else ""
     if word_of(best) == TRADES:
         text = f"{_upper(name)}: {effect} Some wait longer under everything that was tried: who should wait is for you to decide."
         return f"A trade: {name}.", f"{text} {_grade_word(comparison)}{rough}"
     certain = best.verdict.endswith("certain")
     chance = "" if certain else " With so many schedulers tried, this may be chance."
-    verb = "Adopt" if certain and grade.letter in ("A", "B") else "Try"
+    verb = "Adopt" if certain and letter in ("A", "B") else "Try"
     return f"{verb} {name}.", f"{_upper(name)}: {effect}{chance} {_grade_word(comparison)}{rough}"
 
 
@@ -267,8 +269,8 @@ def _grade_word(comparison: Comparison) -> str:
     grade = comparison.grade
     if grade.letter is None:
         return f"No grade: {grade.why}."
-    if grade.letter == "D":
-        return "Grade D."
+    if grade.own_scheduler is not None:
+        return f"No grade: {of_own_text(grade.letter, grade.own_scheduler)}."
     return f"Grade {grade.letter}."
 
 

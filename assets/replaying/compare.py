@@ -254,6 +254,12 @@ def saved_runs(warehouse: Warehouse, source: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+def policies_of_runs(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> dict[str, str]:
+    """By saved run, the policy that it replayed."""
+    rows = zip((run_a, run_b), _rows(warehouse, source, run_a, run_b), strict=True)
+    return {run: row["policy"] for run, row in rows}
+
+
 def _rows(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> tuple[dict[str, Any], dict[str, Any]]:
     names = saved_runs(warehouse, source)
     if not names:

@@ -66,17 +66,16 @@ class SourceGrade(NamedTuple):
     def own_scheduler(self) -> str | None:
         """Of the cluster, where that fits best. None where an order does, and without a grade."""
         own = own_policy_of(self.policy or "")
-        return None if own is None else own[0]
+        return None if own is None or self.grade is None else own[0]
 
     def is_of(self, policy: str) -> bool:
         """Whether it holds for replays under a policy. That of a cluster's own scheduler does not for an order in its place."""
-        return self.own_scheduler is None or own_policy_of(policy) == (self.own_scheduler, "")
+        return is_graded(policy, self.own_scheduler)
 
     @property
     def of_own_words(self) -> str:
         """Why an order has no grade, where the source's is of the cluster's own scheduler."""
-        scheduler = OWN_SCHEDULERS[self.own_scheduler or ""]
-        return f"that of the source, {self.grade}, is of its own {scheduler}, and an order in its place has none"
+        return of_own_text(self.grade or "", self.own_scheduler or "")
 
     @property
     def words(self) -> str:
@@ -98,6 +97,16 @@ class SourceGrade(NamedTuple):
         others = (("the median", self.median), ("the 95th percentile", self.p95))
         words = [f"{letter} for {figure}" for figure, letter in others if letter is not None]
         return f"; {' and '.join(words)}" if words else ""
+
+
+def is_graded(policy: str, own_scheduler: str | None) -> bool:
+    """Whether replays under a policy have the grade of their source. own_scheduler: of the cluster, where the grade is of that."""
+    return own_scheduler is None or own_policy_of(policy) == (own_scheduler, "")
+
+
+def of_own_text(letter: str, own_scheduler: str) -> str:
+    """Why an order has no grade, where that of the source is of the cluster's own scheduler."""
+    return f"that of the source, {letter}, is of its own {OWN_SCHEDULERS[own_scheduler]}, and an order in its place has none"
 
 
 def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRADED) -> SourceGrade | None:

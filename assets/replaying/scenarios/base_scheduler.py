@@ -1,7 +1,7 @@
 """Which scheduler answers are compared with, and why: the one rule of what-if, report and queue.
 
 A fitted scheduler counts only where its replay resembles the log (grade A or B). Else it is what the catalogue or the log's header
-names, or else FCFS with EASY.
+names, or else FCFS with EASY. So it is where the cluster's own scheduler has the grade, for replays on a row of processors.
 """
 
 from __future__ import annotations
@@ -55,23 +55,25 @@ def base_scheduler(
         why = f"{order}, with the limits that are described for the source"
         machine = Machine(described.num_cpus)
         return BaseScheduler(words["policy"], words["backfill"], why, machine, usual["cluster"])
-    on_orders = grade is not None and grade.own_scheduler is None
-    if on_orders and grade is not None and grade.grade in GOOD_GRADES and grade.machine is not None:
+    own = None if grade is None else grade.own_scheduler
+    if own is None and grade is not None and grade.grade in GOOD_GRADES and grade.machine is not None:
         assert grade.policy is not None and grade.backfill is not None
         why = f"the scheduler that fits the log best, with grade {grade.grade}"
         return BaseScheduler(grade.policy, grade.backfill, why, grade.machine)
     if declared is not None and declared.scheduler:
         return BaseScheduler(words["policy"], words["backfill"], "the scheduler that the catalogue names")
-    if grade is None or grade.grade is None or not on_orders:
+    patterns = ((EASY_IN_HEADER, "easy"), (CONSERVATIVE_IN_HEADER, "conservative"))
+    named = next((backfill for _, value in header for pattern, backfill in patterns if pattern.search(value)), None)
+    why = "what most centres run" if named is None else "the scheduler that the log's header names"
+    if own is not None:
+        why += f", in place of the cluster's own {OWN_SCHEDULERS[own]}, which has the grade, because these replays have a row of processors"
+        return BaseScheduler("FCFS", named or "easy", f"{why} and not its nodes")
+    if grade is None or grade.grade is None:
         unfitted = "no fitted scheduler has a grade"
     else:
         unfitted = f"the best fit, {grade.policy} with backfilling {grade.backfill}, has only grade {grade.grade}"
-    for _, value in header:
-        for pattern, backfill in ((EASY_IN_HEADER, "easy"), (CONSERVATIVE_IN_HEADER, "conservative")):
-            if pattern.search(value):
-                return BaseScheduler("FCFS", backfill, f"the scheduler that the log's header names; {unfitted}")
-    why = f"what most centres run, since neither catalogue nor header name a scheduler, and {unfitted}"
-    return BaseScheduler("FCFS", "easy", why)
+    why += ", since neither catalogue nor header name a scheduler, and " if named is None else "; "
+    return BaseScheduler("FCFS", named or "easy", f"{why}{unfitted}")
 
 
 def stored_header(warehouse: Warehouse, source: str) -> list[tuple[str, str]]:

@@ -88,6 +88,26 @@ def test_a_grade_of_the_clusters_own_scheduler_is_none_of_the_orders() -> None:
     assert graded_own("pbs") in blocks and not any(isinstance(block, Bullets) for block in blocks)
 
 
+def test_rows_of_orders_have_no_grade_where_that_is_of_the_own_scheduler(graded: Warehouse) -> None:
+    run = {
+        "run": "fcfs", "policy": "FCFS", "backfill": "easy", "estimates": "requested", "procs": 16, "has_outages": False,
+        "inspector": None, "average_wait_s": 3600.0, "p95_wait_s": 7200.0,
+    }  # fmt: skip
+    runs = tuple(run | {"run": policy, "policy": policy} for policy in ("FCFS", "slurm", "slurm:SAF"))
+    own = Grade("B", None, 7200.0, 7000.0, own_scheduler="slurm")
+    compared = replace(read_comparison(graded, "mine"), grade=own, runs=runs)
+    blocks = list(changes_section(compared, 16).blocks)
+    orders, *_, saved = [block for block in blocks if isinstance(block, Table)]
+    grade = 1 + SCHEDULER_COLUMNS.index("grade")
+    assert {row[grade] for row in orders.rows[1:]} == {"none"}
+    assert {row[0]: row[-1] for row in saved.rows if row[0] not in ("the log", "best fit")} == {
+        "FCFS": "none", "slurm": "B", "slurm:SAF": "none",
+    }  # fmt: skip
+    why = "that of the source, B, is of its own Slurm, and an order in its place has none."
+    assert f"None of them has a grade: {why}" in text_of(blocks) and "The grade is that of" not in text_of(blocks)
+    assert "in the replay of the cluster's own Slurm." in text_of(blocks)
+
+
 def test_a_grade_in_words() -> None:
     assert grade_sentences(Grade(None, "the log is generated")) == "Grade: none, because the log is generated."
     assert grade_sentences(Grade("D", None, 7200.0, 600.0)) == (
@@ -292,6 +312,14 @@ def test_why_there_is_nothing_to_compare(tmp_path: Path) -> None:
 
 def test_the_grade_is_read_with_its_reasons(tmp_path: Path) -> None:
     warehouse = warehouse_of(tmp_path, busy_log(200, days=25))
+    fitted = SchedulerConfiguration(0.0, "slurm", "easy", Machine(12), 100)
+    grade_source(warehouse, "B", fitted=fitted)
+    grade, read = read_grade(warehouse, "mine")
+    assert (grade.own_scheduler, read.policy, read.backfill, read.machine) == ("slurm", "FCFS", "easy", None)
+    assert read.why == (
+        "what most centres run, in place of the cluster's own Slurm, which has the grade, because these replays have a row of processors "
+        "and not its nodes"
+    )
     fitted = SchedulerConfiguration(0.0, "SAF", "conservative", Machine(12), 100)
     for letter, expected in (("B", ("SAF", "conservative", Machine(12))), ("C", ("FCFS", "easy", None))):
         grade_source(warehouse, letter, fitted=fitted)

@@ -287,6 +287,14 @@ def test_the_advice_follows_verdict_and_grade(
     assert summary.headline == headline and says in summary.advice
 
 
+def test_a_grade_of_the_own_scheduler_recommends_no_order(logged: LoggedSystem) -> None:
+    own = Grade("B", None, 2 * HOUR, HOUR, own_scheduler="slurm")
+    summary = summarise(logged, Comparison(own, None, 200, None, BASELINE, (EASY,), 256, 256))
+    assert summary.headline.startswith("No recommendation") and summary.advice.endswith(
+        "No grade: that of the source, B, is of its own Slurm, and an order in its place has none."
+    )
+
+
 def test_a_trade_says_what_grows(logged: LoggedSystem) -> None:
     assert "what grows: wait of wide jobs 5.2 h instead of 4.0 h" in of(
         logged, "B", "trades", "wait of wide jobs 5.2 h instead of 4.0 h"

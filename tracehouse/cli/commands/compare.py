@@ -16,6 +16,7 @@ from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.text.replay_text import compare_text, placements_text
 from tracehouse.text.tables import terminal_width
 from traces.catalogue.catalogue import load_catalogue
+from warehouse import Warehouse
 
 
 @click.command()
@@ -34,7 +35,7 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -
 
     Two saved placements, which are replays on nodes, are compared by hop cost and wait.
     """
-    from assets.replaying.compare import compare_runs, saved_runs
+    from assets.replaying.compare import compare_runs, policies_of_runs, saved_runs
     from assets.replaying.compare_placements import compare_placements, saved_placements
 
     part = PartOptions(**take_part(others))
@@ -50,4 +51,16 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -
     comparison = compare_runs(warehouse, name, run_a, run_b, part)
     click.echo(json.dumps(comparison) if as_json else compare_text(comparison, terminal_width()))
     if not as_json:
-        say_grade(name)
+        _say_grades(warehouse, name, policies_of_runs(warehouse, name, run_a, run_b))
+
+
+def _say_grades(warehouse: Warehouse, source: str, policies: dict[str, str]) -> None:
+    """Says how far the runs can be trusted, each by itself where only one has the grade of its source. policies: by run."""
+    from assets.replaying.running.grade import grade_of
+
+    grade = grade_of(warehouse, source)
+    if grade is None or len({grade.is_of(policy) for policy in policies.values()}) == 1:
+        say_grade(source, next(iter(policies.values())))
+        return
+    for run, policy in policies.items():
+        say_grade(source, policy, run)

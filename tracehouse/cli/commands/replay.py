@@ -125,8 +125,9 @@ def _remark(run: ReplayRun, graded: str | None) -> None:
         say_grade(graded, run.settings.policy)
 
 
-def say_grade(trace_or_source: str, policy: str | None = None) -> None:
-    """Says how far replays of a source can be trusted, where that is known. policy: of the replay, where it is about one."""
+def say_grade(trace_or_source: str, policy: str | None = None, run: str | None = None) -> None:
+    """Says how far replays of a source can be trusted, where that is known. policy: of the replay, where it is about one. run: the name
+    that it was saved by, where the sentence is to name it."""
     from assets.replaying.running.grade import grade_text
     from assets.replaying.running.loading import catalogue_source, is_loaded, is_path
 
@@ -136,7 +137,8 @@ def say_grade(trace_or_source: str, policy: str | None = None) -> None:
     if is_loaded(source):
         said = grade_text(open_warehouse(), source, policy)
         if said is not None:
-            trust = f"\nHow far replays of {source} can be trusted: {printable(said)}"
+            what = f"replays of {source}" if run is None else f"the run {run} of {source}"
+            trust = f"\nHow far {what} can be trusted: {printable(said)}"
             click.echo(folded(trust, terminal_width(of_errors=True)), err=True)
 
 

@@ -242,6 +242,7 @@ def test_without_a_grade_the_reason_is_given(tmp_path: Path) -> None:
 def test_a_grade_of_the_own_scheduler_is_not_that_of_an_order() -> None:
     own = SourceGrade("A", None, 7200.0, 7200.0, None, None, "pbs", "none", 8)
     assert own.is_of("pbs") and not own.is_of("pbs:SAF") and not own.is_of("FCFS") and not own.is_of("slurm")
+    assert own._replace(grade=None).is_of("SAF")  # nobody waited, and that is why there is no grade
     assert own._replace(policy="SAF").is_of("FCFS")  # of an order, on the same row of processors
 
 
