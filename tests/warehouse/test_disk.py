@@ -84,7 +84,10 @@ def test_a_warehouse_that_may_not_be_read_is_no_damaged_one(tmp_path: Path, monk
 
     monkeypatch.setattr("duckdb.connect", closed)
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    with pytest.raises(WarehouseError, match=r"w.duckdb: this account may not read it\. Let it") as fault, warehouse.read():
+    with (
+        pytest.raises(WarehouseError, match=r"w.duckdb: this account may not read it\. Let it") as fault,
+        warehouse.read(),
+    ):
         pass
     assert "move it away" not in str(fault.value)
 

@@ -157,7 +157,10 @@ def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "says"),
-    [(errno.EACCES, "this account may not write there. Give another place"), (errno.ENOSPC, "no space left on this disk.")],
+    [
+        (errno.EACCES, "this account may not write there. Give another place"),
+        (errno.ENOSPC, "no space left on this disk."),
+    ],
 )
 def test_a_place_that_is_closed_or_full_is_the_one_that_was_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, says: str
