@@ -50,6 +50,11 @@ class FileDoor(Door):
             except duckdb.IOException as error:
                 if fault := disk_fault(error, self.path):
                     raise DiskError(fault) from error
+                if "Permission denied" in str(error):
+                    raise WarehouseError(
+                        f"{self.path}: this account may not read it. Let it read the file and its folder, or run the command with the "
+                        "account that made it"
+                    ) from None
                 if "we can only read versions" in str(error):
                     raise WarehouseError(
                         f"{self.path}: a newer DuckDB has written it than the {duckdb.__version__} that is here. Update DuckDB, or make a "

@@ -77,7 +77,7 @@ def _facts(logged: LoggedSystem, comparison: Comparison, rows: dict[str, pl.Data
     else:
         facts.append(("dates", "none: the log counts from a second that it does not tell"))
     for line in rows["lines"].to_dicts():
-        ends = f"{line['accepted']:,} jobs, {line['kept']:,} other records, {line['ignored']:,} ignored, {line['rejected']:,} rejected"
+        ends = f"{line['accepted']:,} accepted, {line['kept']:,} other records, {line['ignored']:,} ignored, {line['rejected']:,} rejected"
         facts.append(("lines", f"{line['lines']:,} in {count(line['files'], 'file')}: {ends}"))
     facts.append(("rules that hold jobs back", origin_words(logged.extent.source)))
     if comparison.scored:
@@ -144,7 +144,10 @@ def _grades(logged: LoggedSystem, parts: list[dict[str, Any]]) -> list[Block]:
             ]
         )
     columns = ("part", "jobs", "mean wait in the log", "in the replay", "waits alike", "grade")
-    caption = "Second half of the log by size and month. Waits are alike within a minute or a tenth. No grade: hardly anybody waited."
+    caption = (
+        "Second half of the log by size, class of users, queue and month. Waits are alike within a minute or a tenth. "
+        "No grade: hardly anybody waited."
+    )
     return [Heading("How well the replay fits, part by part"), Table(caption, columns, rows)]
 
 

@@ -67,26 +67,28 @@ def compare_periods(
         row = first_row(connection, "SELECT cluster_procs FROM core.sources WHERE source = ?", [source])
     if facts.is_empty() or row is None:
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
-    first, complete, last = load_extent(warehouse, source)
-    after = _span(*period_span(later, clock, first, last, complete), clock, (complete, last))
+    first, complete, last = covered = load_extent(warehouse, source)
+    after = _span(*period_span(later, clock, first, last, complete), clock, *covered)
     before = (
-        _span(*span_before(after.begin, after.end, clock), "", clock, (complete, last))
+        _span(*span_before(after.begin, after.end, clock), "", clock, *covered)
         if earlier is None
-        else _span(*period_span(earlier, clock, first, last, complete), clock, (complete, last))
+        else _span(*period_span(earlier, clock, first, last, complete), clock, *covered)
     )
     if before.begin > after.begin:
         before, after = after, before
     if before.end > after.begin:
         raise ValueError(f"the periods overlap ({before.words}, and {after.words}): choose two that do not")
-    parts = [_part(facts, span, clock, first, last) for span in (before, after)]
+    later_jobs = _part(facts, after, clock, first, last)  # first: it is what was asked for where both are empty
+    parts = [_part(facts, before, clock, first, last), later_jobs]
     whole = pl.concat([_summary(part, span, row[0]) for part, span in zip(parts, (before, after), strict=True)])
     since, before_h, after_h = _since(facts, before, after, clock)
     return TwoPeriods(before, after, whole, _groups(*parts), since, before_h, after_h)
 
 
-def _span(begin: int, end: int, name: str, clock: LogClock, covered: tuple[float, int]) -> Span:
-    """covered: from which second on the log has all jobs, and its last submission."""
-    words = [name, clock.span(begin, end), partial_text(begin, end, clock, *covered)]
+def _span(begin: int, end: int, name: str, clock: LogClock, first: int, complete: float, last: int) -> Span:
+    """first, last: submissions of the log. complete: from which second on it has all jobs."""
+    is_outside = end <= first or begin > last
+    words = [name, clock.span(begin, end), "" if is_outside else partial_text(begin, end, clock, complete, last)]
     return Span(begin, end, ", ".join(filter(None, words)))
 
 

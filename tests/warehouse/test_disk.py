@@ -74,6 +74,24 @@ def test_a_file_that_may_not_be_read_is_another_fault(tmp_path: Path, monkeypatc
     assert disk_fault(error, HOME) is None
 
 
+def test_a_warehouse_that_may_not_be_read_is_no_damaged_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, the message advised to move the file away."""
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    fill(warehouse, "a", 1)
+
+    def closed(*_: object, **__: object) -> None:
+        raise duckdb.IOException(f'IO Error: Cannot open file "{warehouse.path}": Permission denied')
+
+    monkeypatch.setattr("duckdb.connect", closed)
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with (
+        pytest.raises(WarehouseError, match=r"w.duckdb: this account may not read it\. Let it") as fault,
+        warehouse.read(),
+    ):
+        pass
+    assert "move it away" not in str(fault.value)
+
+
 def fill(warehouse: Warehouse, text: str, rows: int) -> None:
     with warehouse.write() as connection:
         connection.execute("CREATE TABLE IF NOT EXISTS filled (text VARCHAR)")

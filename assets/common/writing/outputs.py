@@ -6,6 +6,7 @@ Files of tracehouse's own, such as models and reports, go through `assets.common
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -125,8 +126,13 @@ def _try_to_write(folder: Path, path: Path) -> None:
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        fault = disk_fault(error, folder) or f"{path}: cannot be written ({error.strerror})"
-        raise ValueError(f"{fault}, give another place") from None
+        if error.errno in (errno.EACCES, errno.EPERM):
+            raise ValueError(
+                f"{path}: this account may not write there. Give another place, or let it write there"
+            ) from None
+        error.filename = str(path)  # the user has never heard of the file that was tried
+        fault = disk_fault(error, data_folder())
+        raise ValueError(fault or f"{path}: cannot be written ({error.strerror}), give another place") from None
 
 
 def refuse_binary_on_terminal(what: str, path: Path | None) -> None:

@@ -89,6 +89,8 @@ def read_scenarios(path: Path) -> ScenarioFile:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ValueError(f"{path}: no such file of scenarios; write one that has {EXAMPLE}") from None
+    except IsADirectoryError:
+        raise ValueError(f"{path}: is a folder; give the TOML file with the scenarios, which has {EXAMPLE}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: cannot be read as a UTF-8 text file ({error})") from None
     try:

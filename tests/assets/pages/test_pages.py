@@ -47,7 +47,7 @@ def test_the_facts_of_the_log(graded: Warehouse) -> None:
         "format": "swf",
         "cluster": "16 processors (from the header)",
         "time zone": "Europe/Berlin",
-        "lines": "603 in 1 file: 600 jobs, 0 other records, 3 ignored, 0 rejected",
+        "lines": "603 in 1 file: 600 accepted, 0 other records, 3 ignored, 0 rejected",
         "rules that hold jobs back": (
             "none declared, others unknown, since nobody looked for them in the log (tracehouse cluster identify mine)"
         ),

@@ -300,6 +300,16 @@ def test_what_cannot_be_compared(warehouse: Warehouse, later: str, earlier: str 
         compare_periods(warehouse, "mine", later, earlier)
 
 
+def test_a_period_outside_the_log_is_no_partial_one(warehouse: Warehouse) -> None:
+    """Before, the month before was named first, with 0.0 days that the log covers of it."""
+    with pytest.raises(ValueError, match=r"submitted in the month 2027-05, .*: jobs were submitted from ") as fault:
+        compare_periods(warehouse, "mine", "2027-05")
+    assert "Thu 2026-01-01" in str(fault.value) and "partial" not in str(fault.value)
+    with pytest.raises(ValueError, match=r"submitted in .*2025-12-01") as fault:
+        compare_periods(warehouse, "mine", "2026-01")
+    assert "partial" not in str(fault.value)
+
+
 def test_without_waits_and_without_a_source(tmp_path: Path) -> None:
     warehouse = warehouse_of(tmp_path, HEADER + "".join(swf_line(k, k * DAY, -1, 60, 1) for k in range(1, 60)))
     with pytest.raises(ValueError, match="no job with a known wait"):

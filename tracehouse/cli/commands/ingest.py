@@ -60,6 +60,9 @@ def _ingest_text(summary: dict[str, Any]) -> str:
     for outcome in OUTCOMES:
         lines.append(f"{outcome:<9} {summary[outcome]:,}")
         lines += [f"          {count:>9,}  {reason}" for reason, count in summary[f"{outcome}_by_reason"].items()]
+    if summary["rejected"]:
+        query = f"FROM raw.rejects WHERE source = '{summary['source']}'"
+        lines.append(f'          {"where":>9}  tracehouse sql "{query}"')
     lines += summary.get("cluster_lines", [])
     if summary["unknown_columns"]:
         lines.append(f"columns that sacct does not have, not read: {', '.join(summary['unknown_columns'])}")

@@ -15,6 +15,7 @@ from tracehouse.cli.parameters.settings import part_options, take_part
 from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.text.tables import terminal_width
 from tracehouse.text.what_if_text import what_if_text
+from traces.catalogue.catalogue import load_catalogue
 
 
 @click.command("what-if")
@@ -102,6 +103,11 @@ def what_if_command(
         if source is not None:
             raise click.UsageError("with --set or --change the source stands alone: leave --source out")
         source, asked = str(scenarios), {CHANGED: {"edits": [*change, *edits]}}
+    elif not scenarios.is_file() and str(scenarios) in load_catalogue(may_be_missing=True).sources:
+        raise click.UsageError(
+            f"{scenarios} is a source: say what changes with --set KEY=VALUE or --change FILE, or give a file of scenarios and "
+            f"--source {scenarios}"
+        )
     answer = what_if(asked, source, cluster=cluster, **take_part(others))
     if as_json:
         click.echo(json.dumps(answer.summary))

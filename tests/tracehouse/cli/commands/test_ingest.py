@@ -43,11 +43,19 @@ def test_ingest_tells_what_became_of_every_line(loaded: tuple[Path, str]) -> Non
         ["1", "comment"],
         ["rejected", "5"],
         *([str(count), reason] for reason, count in REJECTED.items()),
+        ["where", "tracehouse sql \"FROM raw.rejects WHERE source = 'mine'\""],
     ]
 
 
+def test_where_is_not_said_without_rejected_lines(catalogue: Path, tmp_path: Path) -> None:
+    (tmp_path / "good.swf").write_text(swf_line(1, 0, 0, 10, 2))
+    assert "raw.rejects" not in succeed("ingest", tmp_path / "good.swf", "--procs", "8")
+
+
 def test_rejected_lines_are_in_the_warehouse_as_they_stood(loaded: tuple[Path, str]) -> None:
-    rows = json.loads(succeed("sql", "SELECT line, text FROM raw.rejects ORDER BY line", "--format", "json"))
+    where = loaded[1].splitlines()[-1].partition('"')[2].removesuffix('"')
+    rows = sorted(json.loads(succeed("sql", where, "--format", "json")), key=lambda row: row["line"])
+    assert {row["file"] for row in rows} == {"mine.swf"}
     assert [(row["line"], row["text"]) for row in rows] == [
         (7, "1 2 3"),
         (8, "\0\0"),

@@ -399,6 +399,8 @@ def test_what_is_wrong_is_said_before_the_work(busy: Path, monkeypatch: pytest.M
     assert fail("what-if", "gone.toml").startswith(
         "gone.toml: no such file of scenarios; write one that has [scenarios."
     )
+    assert fail("what-if", "folder").startswith("folder: is a folder; give the TOML file with the scenarios")
+    assert "mine is a source: say what changes with --set KEY=VALUE or --change FILE, or" in fail("what-if", "mine")
     Path("none.toml").write_text('source = "mine"\n')
     assert fail("what-if", "none.toml").startswith("none.toml: no scenario; write one such as [scenarios.")
     assert "unknown source 'mime'; did you mean 'mine'" in fail("what-if", "s.toml", "--source", "mime")

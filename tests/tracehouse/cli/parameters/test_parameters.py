@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -151,6 +153,28 @@ def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
         check_folder(tmp_path / "file" / "below")
     with pytest.raises(ValueError, match="cannot be written"):
         check_folder(Path("/proc/new"))
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.EACCES, "this account may not write there. Give another place"),
+        (errno.ENOSPC, "no space left on this disk."),
+    ],
+)
+def test_a_place_that_is_closed_or_full_is_the_one_that_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, says: str
+) -> None:
+    """Before, the message named a temporary file, and TRACEHOUSE_HOME as the remedy."""
+
+    def refused(dir: Path) -> None:
+        raise OSError(number, os.strerror(number), str(dir / "tmpkur8q1o7"))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    for check, path in ((check_file, tmp_path / "new.csv"), (check_folder, tmp_path / "new")):
+        with pytest.raises(ValueError, match=re.escape(f"{path}: {says}")) as fault:
+            check(path)
+        assert "TRACEHOUSE_HOME" not in str(fault.value) and "tmpkur" not in str(fault.value)
 
 
 WRITING = [
