@@ -68,11 +68,11 @@ def compare_periods(
     if facts.is_empty() or row is None:
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
     first, complete, last = covered = load_extent(warehouse, source)
-    after = _span(*period_span(later, clock, first, last, complete), clock, *covered)
+    after = _span(*period_span(later, clock, first, last, complete), clock, covered)
     before = (
-        _span(*span_before(after.begin, after.end, clock), "", clock, *covered)
+        _span(*span_before(after.begin, after.end, clock), "", clock, covered)
         if earlier is None
-        else _span(*period_span(earlier, clock, first, last, complete), clock, *covered)
+        else _span(*period_span(earlier, clock, first, last, complete), clock, covered)
     )
     if before.begin > after.begin:
         before, after = after, before
@@ -85,8 +85,9 @@ def compare_periods(
     return TwoPeriods(before, after, whole, _groups(*parts), since, before_h, after_h)
 
 
-def _span(begin: int, end: int, name: str, clock: LogClock, first: int, complete: float, last: int) -> Span:
-    """first, last: submissions of the log. complete: from which second on it has all jobs."""
+def _span(begin: int, end: int, name: str, clock: LogClock, covered: tuple[int, float, int]) -> Span:
+    """covered: as `load_extent` has it."""
+    first, complete, last = covered
     is_outside = end <= first or begin > last
     words = [name, clock.span(begin, end), "" if is_outside else partial_text(begin, end, clock, complete, last)]
     return Span(begin, end, ", ".join(filter(None, words)))
