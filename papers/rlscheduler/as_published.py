@@ -9,7 +9,7 @@ policy is worth on later jobs.
     python -m papers.rlscheduler.as_published --keep FOLDER
 
 train what FOLDER lacks, one after the other, from where it was interrupted, and put it into the archive. A training of 100 epochs takes
-half an hour on a processor, 19 seconds an epoch.
+half an hour on a processor, 19 seconds an epoch. What it lacks of its epochs, the curves lack.
 """
 
 from __future__ import annotations
@@ -209,6 +209,28 @@ def epoch_rows(text: str) -> dict[str, list[str]]:
     }
 
 
+def rule_beside(training: PublishedTraining) -> str:
+    """The heuristic that costs least on the windows of a training's curve, with its cost."""
+    arena = arena_of(training.log, training.goal, "none")
+    windows = published_split(PUBLISHED_JOBS, 256, seen=True).lessons(arena).validation
+    costs = {name: float(arena.costs(name, windows).mean()) for name in PUBLISHED_HEURISTICS}
+    best = min(costs, key=lambda name: costs[name])
+    return f"{abs(costs[best]):.4g} ({best})"
+
+
+def print_curves(members: dict[str, bytes]) -> None:
+    """Figures 9 to 13, with the best heuristic on the same windows, and Figure 8."""
+    print("\ntraining curves\n")
+    print_heading("training", *(f"epoch {epoch}" for epoch in SHOWN_EPOCHS), "best rule")
+    trained = {each.name.rpartition("-")[0]: each for each in (*PUBLISHED_TRAININGS, *CURVE_TRAININGS)}
+    for name, cells in epoch_rows(members[CURVE_FILE].decode()).items():
+        print_cells(name, *cells, rule_beside(trained[name]))
+    print("\nnetworks (Figure 8)\n")
+    print_heading("training", *(f"epoch {epoch}" for epoch in SHOWN_EPOCHS))
+    for name, cells in epoch_rows(members[NETWORK_FILE].decode()).items():
+        print_cells(name, *cells)
+
+
 def main() -> None:
     """Prints the tables, or trains."""
     parser = argparse.ArgumentParser(prog="python -m papers.rlscheduler.as_published")
@@ -243,11 +265,7 @@ def main() -> None:
             )
             for row in beside_paper(rows):
                 print_cells(*row)
-    for title, member in (("training curves", CURVE_FILE), ("networks (Figure 8)", NETWORK_FILE)):
-        print(f"\n{title}\n")
-        print_heading("training", *(f"epoch {epoch}" for epoch in SHOWN_EPOCHS))
-        for name, cells in epoch_rows(members[member].decode()).items():
-            print_cells(name, *cells)
+    print_curves(members)
 
 
 if __name__ == "__main__":

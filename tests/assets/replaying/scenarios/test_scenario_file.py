@@ -315,7 +315,7 @@ def test_a_fault_names_file_scenario_and_way_out(tmp_path: Path, text: str) -> N
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"gone.toml: no such file of scenarios; write one that has \[scenarios"):
         read_scenarios(tmp_path / "gone.toml")
-    with pytest.raises(ValueError, match="cannot be read as a UTF-8 text file"):
+    with pytest.raises(ValueError, match="is a folder; give the TOML file"):
         read_scenarios(tmp_path)
     (tmp_path / "odd.toml").write_bytes(b"\xff")
     with pytest.raises(ValueError, match="cannot be read as a UTF-8 text file"):
