@@ -9,7 +9,7 @@ policy is worth on later jobs.
     python -m papers.rlscheduler.as_published --keep FOLDER
 
 train what FOLDER lacks, one after the other, from where it was interrupted, and put it into the archive. A training of 100 epochs takes
-half an hour on a processor, 19 seconds an epoch. What it lacks of its epochs, the curves lack.
+half an hour on a processor, 19 seconds an epoch. Curves end where a training was stopped.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def rule_beside(training: PublishedTraining) -> str:
     return f"{abs(costs[best]):.4g} ({best})"
 
 
-def print_curves(members: dict[str, bytes]) -> None:
+def print_figures(members: dict[str, bytes]) -> None:
     """Figures 9 to 13, with the best heuristic on the same windows, and Figure 8."""
     print("\ntraining curves\n")
     print_heading("training", *(f"epoch {epoch}" for epoch in SHOWN_EPOCHS), "best rule")
@@ -265,7 +265,7 @@ def main() -> None:
             )
             for row in beside_paper(rows):
                 print_cells(*row)
-    print_curves(members)
+    print_figures(members)
 
 
 if __name__ == "__main__":

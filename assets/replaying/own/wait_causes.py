@@ -105,18 +105,20 @@ class WaitCauses:
 def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> WaitCauses:
     """What kept the jobs of a source. replayed: in a replay under the source's own Slurm in place of the log's starts.
 
-    Raises ValueError where the source has no jobs, and as `causes_of`."""
+    Raises ValueError where the source has no jobs or none with a known start, and as `causes_of`."""
     rows, nodes = jobs_and_nodes(warehouse, source)
+    with warehouse.read() as connection:
+        counted = first_row(connection, f"SELECT count(*) FROM core.jobs WHERE source = ? AND {_IS_UNSEEN}", [source])
+    unseen = counted[0] if counted else 0
+    if rows.is_empty() and unseen:
+        raise ValueError(
+            f"the log of source {source!r} does not say when its jobs started, so nobody knows whether they waited"
+        )
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
     causes = causes_of(warehouse, source, rows, nodes, replayed)
-    with warehouse.read() as connection:
-        unseen = first_row(connection, f"SELECT count(*) FROM core.jobs WHERE source = ? AND {_IS_UNSEEN}", [source])
-    if unseen is None or unseen[0] == 0:
-        return causes
-    return replace(
-        causes, left_out=causes.left_out | {"jobs_left_out,_since_the_log_does_not_say_when_they_started": unseen[0]}
-    )
+    left_out = {"jobs_that_started_at_an_unknown_time": unseen} if unseen else {}
+    return replace(causes, left_out=causes.left_out | left_out)
 
 
 def jobs_and_nodes(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -29,7 +29,7 @@ from tests.tiny import busy_log, swf_line, warehouse_of
 from traces.catalogue.sources import Source
 from warehouse import Warehouse
 
-# runs: What stands in the tables is what the simulator gave, and a rerun changes no row.
+# runs: Saved rows are those of the same replay without a warehouse, and a rerun changes none.
 
 TABLES = ("replay.runs", "replay.run_jobs", "replay.run_series")
 DEFAULTS = {"fcfs": ("FCFS", "none"), "fcfs-easy": ("FCFS", "easy"), "fcfs-conservative": ("FCFS", "conservative"),
