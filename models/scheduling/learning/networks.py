@@ -52,7 +52,7 @@ class Padded(nn.Module):
 
 class Critic(nn.Module):
     """The value network: hidden layers of these sizes over all visible jobs, or over an inspector's two rows:
-    (decisions, slots * inputs) -> (decisions,)."""
+    (decisions, slots * inputs) -> (decisions,). Columns at the end that are zero for all decisions may be left out."""
 
     def __init__(self, inputs: int, slots: int = VISIBLE_JOBS, hidden: Sequence[int] = HIDDEN) -> None:
         super().__init__()
@@ -61,7 +61,9 @@ class Critic(nn.Module):
 
     def forward(self, queues: torch.Tensor) -> torch.Tensor:
         """What each decision is worth, (decisions,)."""
-        return self.body(queues).squeeze(1)
+        first = self.body[0]
+        hidden = nn.functional.linear(queues, first.weight[:, : queues.shape[1]], first.bias)
+        return self.body[1:](hidden).squeeze(1)
 
 
 def perceptron(inputs: int, hidden: Sequence[int]) -> nn.Sequential:

@@ -190,7 +190,7 @@ class Learner:
         if self.critic is not None:
             for _ in range(self.options.passes):
                 for part in self._minibatches(decisions, rng):
-                    self._value_step(queues, part, target)
+                    self._value_step(queues, trajectories.num_rows, part, target)
         return kl, entropy, updates
 
     def queues_of(self, trajectories: Trajectories) -> NDArray[np.float32]:
@@ -254,16 +254,21 @@ class Learner:
         return kl / len(decisions), entropy / len(decisions)
 
     def _value_step(
-        self, queues: NDArray[np.float32], decisions: NDArray[np.int64], target: NDArray[np.float32]
+        self,
+        queues: NDArray[np.float32],
+        num_rows: NDArray[np.int64],
+        decisions: NDArray[np.int64],
+        target: NDArray[np.float32],
     ) -> None:
         import torch
 
         assert self.critic is not None and self._value_optimiser is not None
         self._value_optimiser.zero_grad()
-        for part in np.array_split(decisions, -(-len(decisions) // VALUE_DECISIONS)):
-            in_order = part[-1] - part[0] == len(part) - 1 and bool((np.diff(part) == 1).all())
-            taken = slice(part[0], part[-1] + 1) if in_order else part  # an index would copy
-            wrong = self.critic(torch.from_numpy(queues[taken])) - torch.from_numpy(target[taken])
+        by_length = decisions[np.argsort(num_rows[decisions], kind="stable")]
+        inputs = queues.shape[1] // self._slots
+        for part in np.array_split(by_length, -(-len(decisions) // VALUE_DECISIONS)):
+            waiting = queues[:, : inputs * int(num_rows[part[-1]])]  # behind it all are zeros
+            wrong = self.critic(torch.from_numpy(waiting[part])) - torch.from_numpy(target[part])
             ((wrong**2).sum() / len(decisions)).backward()
         self._value_optimiser.step()
 

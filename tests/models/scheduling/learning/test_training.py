@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from copy import deepcopy
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.learning.checkpoint import load_checkpoint, save_checkpoint
 from models.scheduling.learning.evolution import evolve
-from models.scheduling.learning.ppo import train_by_ppo
+from models.scheduling.learning.ppo import VALUE_DECISIONS, Learner, train_by_ppo
 from models.scheduling.learning.recipes import learn, rule_network, smallest_area_first
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.learning.training_run import JudgedPolicy, Split, TrainingRun, best_by_validation
@@ -105,6 +107,23 @@ def test_an_interrupted_training_goes_on_as_if_nothing_had_been(
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ValueError, match=r"policy\.checkpoint: not a checkpoint"):
         run(path=path)
+
+
+def test_a_critic_learns_from_all_decisions_at_once(arena: Arena, lessons: Lessons) -> None:
+    """Its step leaves out what is empty in every queue of a part, and adds the parts up."""
+    learner = Learner(arena, CRITIC, 2, None)
+    trajectories = learner.collect(lessons.windows.some(np.random.default_rng(1), 40), 3)
+    queues, rng = learner.queues_of(trajectories), np.random.default_rng(4)
+    some = rng.permutation(trajectories.decisions)[: 2 * VALUE_DECISIONS + 5]
+    assert len(some) > VALUE_DECISIONS and len(np.unique(trajectories.num_rows[some])) > 3
+    target = rng.random(trajectories.decisions, dtype=np.float32)
+    assert learner.critic is not None
+    whole = deepcopy(learner.critic)
+    wrong = whole(torch.from_numpy(queues[some])) - torch.from_numpy(target[some])
+    (wrong**2).mean().backward()
+    learner._value_step(queues, trajectories.num_rows, some, target)
+    for one, other in zip(learner.critic.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-6)
 
 
 class Harmful:
