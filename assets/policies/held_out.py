@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assets.policies.training import TrainingSetup
 from models.judging.chance import CAPS_S, RandomOrder
-from models.scheduling.arena import Windows
+from models.scheduling.arena import Arena, Windows
 from models.scheduling.comparison import Difference, paired_difference
 from models.scheduling.learning.training_run import JudgedPolicy
 from warehouse import Warehouse, replace_partition
@@ -73,18 +73,23 @@ class SeenLearning:
         return [seed for seed, low in apart.items() if low is not None and low <= 0]
 
 
+def random_costs(arena: Arena, windows: Windows) -> FloatArray:
+    """What each window costs in random orders, the mean of LOTS of each cap, float64 (windows,)."""
+    orders = (RandomOrder(cap_s, seed) for cap_s in CAPS_S for seed in range(LOTS))
+    return np.mean([arena.costs(order.policy, windows) for order in orders], axis=0)
+
+
 def seen_learning(setup: TrainingSetup, policies: list[JudgedPolicy]) -> SeenLearning:
     """What a training gave on the windows that judge, and what heuristics cost there."""
     task, windows = setup.task, setup.judging
-    orders = (RandomOrder(cap_s, seed) for cap_s in CAPS_S for seed in range(LOTS))
-    lots = [setup.arena.costs(order.policy, windows) for order in orders]
     return SeenLearning(
         task.goal,
         task.backfill,
         task.estimates,
         policies[0].recipe.method,
         windows,
-        {name: setup.arena.costs(name, windows) for name in ("FCFS", *FIXED)} | {RANDOM: np.mean(lots, axis=0)},
+        {name: setup.arena.costs(name, windows) for name in ("FCFS", *FIXED)}
+        | {RANDOM: random_costs(setup.arena, windows)},
         {policy.seed: policy.costs for policy in policies},
         {policy.seed: policy.trained.held_out for policy in policies},
     )

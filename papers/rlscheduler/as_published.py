@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from assets.policies.held_out import RANDOM, random_costs
 from assets.policies.training import PolicyTask, arena_of_task
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
@@ -209,22 +210,22 @@ def epoch_rows(text: str) -> dict[str, list[str]]:
     }
 
 
-def rule_beside(training: PublishedTraining) -> str:
-    """The heuristic that costs least on the windows of a training's curve, with its cost."""
+def costs_beside(training: PublishedTraining) -> tuple[str, str]:
+    """On the windows of a training's curve: the heuristic that costs least, with its cost, and what random orders cost."""
     arena = arena_of(training.log, training.goal, "none")
     windows = published_split(PUBLISHED_JOBS, 256, seen=True).lessons(arena).validation
     costs = {name: float(arena.costs(name, windows).mean()) for name in PUBLISHED_HEURISTICS}
     best = min(costs, key=lambda name: costs[name])
-    return f"{abs(costs[best]):.4g} ({best})"
+    return f"{abs(costs[best]):.4g} ({best})", f"{abs(random_costs(arena, windows).mean()):.4g}"
 
 
 def print_figures(members: dict[str, bytes]) -> None:
-    """Figures 9 to 13, with the best heuristic on the same windows, and Figure 8."""
+    """Figures 9 to 13, with the best heuristic and random orders on the same windows, and Figure 8."""
     print("\ntraining curves\n")
-    print_heading("training", *(f"epoch {epoch}" for epoch in SHOWN_EPOCHS), "best rule")
+    print_heading("training", *(f"epoch {epoch}" for epoch in SHOWN_EPOCHS), "best rule", RANDOM)
     trained = {each.name.rpartition("-")[0]: each for each in (*PUBLISHED_TRAININGS, *CURVE_TRAININGS)}
     for name, cells in epoch_rows(members[CURVE_FILE].decode()).items():
-        print_cells(name, *cells, rule_beside(trained[name]))
+        print_cells(name, *cells, *costs_beside(trained[name]))
     print("\nnetworks (Figure 8)\n")
     print_heading("training", *(f"epoch {epoch}" for epoch in SHOWN_EPOCHS))
     for name, cells in epoch_rows(members[NETWORK_FILE].decode()).items():

@@ -226,7 +226,7 @@ def _layer(columns, weight, bias):
     inputs, outputs = weight.shape
     jobs = columns.shape[1]
     layer = np.empty((outputs, jobs), dtype=np.float32)
-    zero = np.float32(0.0)
+    half = np.float32(0.5)
     for o in range(outputs):
         y = layer[o]
         for k in range(jobs):
@@ -256,7 +256,7 @@ def _layer(columns, weight, bias):
                 y[k] = y[k] + x0[k] * w0
             i += 1
         for k in range(jobs):
-            y[k] = max(y[k], zero)
+            y[k] = (y[k] + abs(y[k])) * half  # exact, and many at a time, unlike max
     return layer
 
 

@@ -176,10 +176,11 @@ def _backward(weights, units, slopes, rows, slope, gradients):
     g1, gb1, g2, gb2, g3, gb3, g4 = gradients
     columns, hidden1, hidden2, hidden3 = units
     d1, d2, d3 = slopes
+    zero = np.float32(0.0)
     for i in range(len(hidden3)):
         weight, x, d = w4[0, i], hidden3[i], d3[i]
         for k in range(rows):
-            d[k] = slope[k] * weight if x[k] > 0.0 else np.float32(0.0)
+            d[k] = slope[k] * weight if x[k] > zero else zero
         g4[0, i] += _dot(x, slope, rows)
     _by_weights(hidden2, d3, g3, gb3, rows)
     _through(w3, d3, hidden2, d2, rows)
@@ -191,14 +192,14 @@ def _backward(weights, units, slopes, rows, slope, gradients):
 @compiled
 def _layer(columns, weight, bias, outputs, rows):
     """ReLU(weight @ columns + bias)."""
-    zero = np.float32(0.0)
+    half = np.float32(0.5)
     for o in range(len(weight)):
         y = outputs[o]
         for k in range(rows):
             y[k] = bias[o]
         _add(columns, weight[o], y, rows)
         for k in range(rows):
-            y[k] = max(y[k], zero)
+            y[k] = (y[k] + abs(y[k])) * half  # exact, and many at a time, unlike max
 
 
 @compiled
