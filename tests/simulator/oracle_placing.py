@@ -36,7 +36,6 @@ from tests.simulator.oracle_switches import BACKFILLS_WITH_SWITCHES, Switches
 from tests.simulator.oracle_types import CORRECTIONS, Job, Outage, RunningJob, Workload
 
 LEAVES_NO_CHOICE = (*ONE_BY_ONE, "dcas")
-LEAVES_A_CHOICE = ("random", "scas", "free")
 
 
 @dataclass

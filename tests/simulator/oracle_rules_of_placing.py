@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
 
 from tests.simulator.oracle_machine import Machine
 
@@ -159,45 +158,3 @@ def scas_optimum(machine: Machine, q: Units, counts: Sequence[int]) -> Fraction:
         if rest is not None:
             totals.append(cost(start, counts[0]) + rest)
     return min(totals)
-
-
-def free_optimum(machine: Machine, q: Units, counts: Sequence[int]) -> Fraction:
-    """Return the least sum of costs on any units of Q, by looking at all of them: for a dozen units at most."""
-    if not counts:
-        return Fraction(0)
-    return min(
-        machine.cost(units) + free_optimum(machine, [unit for unit in q if unit not in units], counts[1:])
-        for units in combinations(q, counts[0])
-    )
-
-
-def compact_pair_hops(machine: Machine, count: int) -> int:
-    """Return the least pair hops that `count` units have on the empty machine: of all ways to share them out.
-
-    From the nodes up: `best[switch][n]` is the least of n units below the switch; two that meet there cost its hops.
-    """
-    best: dict[int, list[int]] = {}
-    parent = {machine.node[unit]: machine.above[unit] for unit in machine.units}
-    for node in machine.node:
-        best[node] = [0] * (len(best.get(node, [0])) + 1)
-    below = {node: above[0] for node, above in parent.items()}
-    for level, hops in enumerate(machine.hops):
-        merged: dict[int, list[int]] = {}
-        for child, table in best.items():
-            switch = below[child]
-            merged[switch] = _merge(merged[switch], table, hops) if switch in merged else table
-        best = merged
-        if level + 1 < len(machine.hops):
-            below = {above[level]: above[level + 1] for above in machine.above}
-    return best[0][count]
-
-
-def _merge(one: list[int], other: list[int], hops: int) -> list[int]:
-    """Return the least pair hops by number of units, of two parts whose units are `hops` from each other."""
-    merged = [-1] * (len(one) + len(other) - 1)
-    for few, inside in enumerate(one):
-        for more, beside in enumerate(other):
-            total = inside + beside + few * more * hops
-            if merged[few + more] < 0 or total < merged[few + more]:
-                merged[few + more] = total
-    return merged

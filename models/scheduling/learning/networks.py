@@ -61,7 +61,7 @@ class Critic(nn.Module):
 
     def forward(self, queues: torch.Tensor) -> torch.Tensor:
         """What each decision is worth, (decisions,)."""
-        first = self.body[0]
+        first: Any = self.body[0]
         hidden = nn.functional.linear(queues, first.weight[:, : queues.shape[1]], first.bias)
         return self.body[1:](hidden).squeeze(1)
 

@@ -251,6 +251,40 @@ def test_others_pass_a_job_that_is_put_off_and_are_not_backfilled() -> None:
     assert schedule.start.tolist() == [0, 0, 0, 20, 7] and not schedule.backfilled.any()
 
 
+BOTH_HALVES_FREE_LATE = ((0, 50, 2), (0, 5, 2), (0, 50, 2))
+
+
+@pytest.mark.parametrize(
+    ("rows", "leaves", "wait", "backfill", "start"),
+    [
+        pytest.param((*HALVES, (6, 10, 4)), 2, 100, "easy", [0, 0, 0, 6], id="two leaves are few enough"),
+        # at 50 it fits again, but into no leaf, and at 56 its wait is over
+        pytest.param(
+            (*HALVES, (6, 10, 4), (7, 90, 2), (7, 90, 2)), 1, 50, "easy", [0, 0, 0, 56, 7, 7], id="no reservation"
+        ),
+        # it does not fit from 7 to 40, and is put off no longer then
+        pytest.param(
+            (*BOTH_HALVES_FREE_LATE, (6, 10, 4), (7, 33, 1)), 1, 30, "any", [0, 0, 0, 40, 7], id="from the first time"
+        ),
+        # the head of 6 can start at 20: what ends by then may go ahead of it
+        pytest.param(
+            (*HALVES, (6, 10, 4), (6, 10, 6), (6, 14, 2), (6, 15, 2)), 1, 100, "easy", [0, 0, 0, 20, 30, 6, 40],
+            id="a head behind it",
+        ),
+        # the job of 4 is put off, and the one processor that the head of 5 leaves goes to the next
+        pytest.param(
+            (*HALVES, (6, 10, 5), (6, 14, 4), (6, 30, 1)), 1, 100, "easy", [0, 0, 0, 20, 30, 6], id="behind the head"
+        ),
+        pytest.param((*HALVES, (6, 10, 4), (6, 10, 2)), 1, 100, "none", [0, 0, 0, 20, 6], id="blocks nobody"),
+    ],
+)  # fmt: skip
+def test_who_is_put_off_takes_and_blocks_nothing(
+    rows: tuple[tuple[int, int, int], ...], leaves: int, wait: int, backfill: str, start: list[int]
+) -> None:
+    replayer = SwitchReplayer(OrderReplayer("FCFS", backfill), UNITS, Switches(leaves, wait))
+    assert replayer.replay(jobs_of(*rows), Cluster(8)).schedule.start.tolist() == start
+
+
 def test_a_job_too_wide_for_so_few_leaves_does_not_wait() -> None:
     schedule, placement = replayed(jobs_of((0, 10, 5)), 100)
     assert schedule.start.tolist() == [0] and placement.leaves.tolist() == [2]
