@@ -1,4 +1,4 @@
-"""The oracle of the RLScheduler rule set: cases worked out by hand from docs/reference/semantics.md, and golden start times.
+"""The oracle of the RLScheduler rule set with inspection: cases worked out by hand from docs/reference/semantics.md.
 
 A job is (submit, run time, processors) with an exact estimate, or (submit, run time, processors, estimate). `a..b`
 means running from a to b. All times are in s.
@@ -6,14 +6,9 @@ means running from a to b. All times are in s.
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Sequence
 
-import pytest
-
-from tests.shared import shared_file
-from tests.simulator.oracle_rlscheduler import Job, Score, accept_all, oracle_rlscheduler
+from tests.simulator.oracle_rlscheduler import Job, oracle_rlscheduler
 
 
 def jobs_of(*rows: Sequence[int]) -> list[Job]:
@@ -38,79 +33,6 @@ class Inspector:
     def __call__(self, t: int, index: int, fits: bool) -> bool:
         self.asked.append((t, index, fits))
         return self.rejects is not None and (t, index) not in self.rejects
-
-
-# The rules without inspection.
-
-
-@pytest.mark.parametrize("backfill", [False, True])
-def test_a_head_that_is_committed_to_stays_the_head(backfill: bool) -> None:
-    # J1 is the only choice at 1. J2 (9 s) and J3 (1 s) come later and are shorter, and too wide to go past J1.
-    jobs = jobs_of((0, 10, 3), (1, 10, 4), (2, 9, 2), (3, 1, 2))
-    assert oracle_rlscheduler(jobs, 4, sjf, backfill) == [0, 10, 20, 20]
-
-
-def test_jobs_of_one_second_are_seen_one_by_one() -> None:
-    assert oracle_rlscheduler(jobs_of((0, 100, 2), (0, 10, 2)), 2, sjf, backfill=False) == [0, 100]
-
-
-def test_backfilled_jobs_end_before_the_shadow_time() -> None:
-    # The shadow time is 10: J2 2..9 before it. A second longer, it would end at 10, and waits until 20.
-    assert oracle_rlscheduler(jobs_of((0, 10, 3), (1, 10, 4), (2, 7, 1)), 4, fcfs, backfill=True) == [0, 10, 2]
-    assert oracle_rlscheduler(jobs_of((0, 10, 3), (1, 10, 4), (2, 8, 1)), 4, fcfs, backfill=True) == [0, 10, 20]
-    assert oracle_rlscheduler(jobs_of((0, 10, 3), (1, 10, 4), (2, 7, 1)), 4, fcfs, backfill=False) == [0, 10, 20]
-
-
-def test_there_are_no_extra_processors() -> None:
-    # One processor is left beside J1, but J2 would run until 102. It starts at 10, when it is the head.
-    assert oracle_rlscheduler(jobs_of((0, 10, 2), (1, 10, 3), (2, 100, 1)), 4, fcfs, backfill=True) == [0, 10, 10]
-
-
-def test_the_shadow_time_is_found_once_and_may_be_past() -> None:
-    # J0 runs 0..20 and is expected to end at 5. J2 2..3 before that; J3 would end at 7.
-    jobs = jobs_of((0, 20, 3, 5), (1, 10, 4), (2, 1, 1), (6, 1, 1))
-    assert oracle_rlscheduler(jobs, 4, fcfs, backfill=True) == [0, 20, 2, 30]
-
-
-def test_the_shadow_time_adds_up_processors_by_estimated_end() -> None:
-    # The head J2 needs all 4: 1 is free, J1 gives 1 at 6 and J0 the rest at 30, the shadow time. J3 3..28 before that.
-    jobs = jobs_of((0, 30, 2), (1, 5, 1), (2, 10, 4), (3, 25, 1), (3, 27, 1))
-    # J4 has to wait until J1 ends at 6, and would end at 33.
-    assert oracle_rlscheduler(jobs, 4, fcfs, backfill=True) == [0, 1, 30, 3, 40]
-
-
-def test_as_many_completions_of_a_second_are_taken_as_the_head_needs() -> None:
-    # J0 and J1 end at 10. J2 starts there with one of them. At its decision at 10 J3 does not fit; then J1 ends.
-    inspector = Inspector([])
-    jobs = jobs_of((0, 10, 1), (0, 10, 1), (1, 5, 1), (2, 5, 1))
-    assert oracle_rlscheduler(jobs, 2, fcfs, False, inspector) == [0, 0, 10, 10]
-    assert inspector.asked == [(0, 0, True), (0, 1, True), (1, 2, False), (10, 3, False)]
-
-
-def test_an_arrival_comes_before_a_completion_of_the_same_second() -> None:
-    inspector = Inspector([])
-    assert oracle_rlscheduler(jobs_of((0, 10, 1), (10, 5, 2)), 2, fcfs, False, inspector) == [0, 10]
-    assert inspector.asked == [(0, 0, True), (10, 1, False)]
-
-
-@pytest.mark.parametrize(("backfill", "expected"), [(False, [0, 10, 40, 30, 20]), (True, [0, 10, 30, 40, 20])])
-def test_the_queue_is_sorted_in_place(backfill: bool, expected: list[int]) -> None:
-    # Until 15 the last submitted goes first, after that all tie. At 10 the order is J4, J3, J2, and J4 is the head
-    # until 20. Then J3 comes before J2, unless backfilling has sorted both by submit time while J4 was blocked.
-    def score(job: Job, now: int) -> float:
-        return -job.submit if now < 15 else 0
-
-    jobs = jobs_of((0, 10, 1), (1, 10, 1), (2, 10, 1), (3, 10, 1), (4, 10, 1))
-    assert oracle_rlscheduler(jobs, 1, score, backfill) == expected
-
-
-def test_jobs_out_of_order_or_too_wide_are_errors() -> None:
-    for rows in ([(5, 1, 1), (4, 1, 1)], [(0, 1, 3)]):
-        with pytest.raises(ValueError, match="job"):
-            oracle_rlscheduler(jobs_of(*rows), 2, fcfs, backfill=False)
-
-
-# Inspection.
 
 
 def test_who_is_always_rejected_starts_after_72_times_600_s() -> None:
@@ -195,27 +117,3 @@ def test_the_fault_needs_that_nobody_runs() -> None:
     inspector = Inspector([(1, 1), (601, 1)])
     jobs = jobs_of((0, 1000, 2), (1, 10, 2))
     assert oracle_rlscheduler(jobs, 2, fcfs, False, inspector, no_time_when_idle=True) == [0, 1000]
-
-
-# Golden start times of the published code, without inspection.
-
-SCORES: dict[str, Score] = {
-    "FCFS": fcfs,
-    "SJF": sjf,
-    "WFP3": lambda job, now: -(((-1 - job.submit) / job.estimate) ** 3) * job.procs,
-    "UNICEP": lambda job, now: -(-1 - job.submit + 1e-15) / (math.log2(job.procs + 1e-15) * job.estimate),
-    "F1": lambda job, now: math.log10(job.estimate) * job.procs + 870 * math.log10(max(job.submit, 0.1)),
-}
-
-
-@pytest.mark.parametrize("policy", SCORES)
-def test_golden_start_times(policy: str) -> None:
-    files = sorted(shared_file("golden", "rlscheduler", "jobs").glob(f"lublin-1_*_{policy}.csv"))
-    assert files
-    for path in files:
-        with path.open(newline="") as lines:
-            rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(lines)]
-        rows.sort(key=lambda row: (row["submit"], row["job_id"]))
-        jobs = [Job(row["submit"], row["run"], row["procs"], row["requested_time"]) for row in rows]
-        starts = oracle_rlscheduler(jobs, 256, SCORES[policy], "_bf1_" in path.name, accept_all)
-        assert starts == [row["start"] for row in rows]

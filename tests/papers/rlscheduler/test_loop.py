@@ -1,4 +1,4 @@
-"""The event loop of the RLScheduler rules: its surprises one by one, and the same rules in plain Python on random jobs.
+"""The event loop of the RLScheduler rules: its surprises one by one, and the oracle's on random jobs.
 
 In the hand-worked cases a job is (submit, run time, processors) with a request equal to the run time, or (submit, run time,
 processors, requested time). J0, J1, ... are the jobs in log order; `a..b` means running from a to b.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from papers.rlscheduler.rules import POLICIES, replay_rlscheduler
 from tests.papers.rlscheduler.test_rules import jobs_of
+from tests.simulator.oracle_rlscheduler import oracle_rlscheduler
 
 
 def starts(
@@ -153,65 +154,14 @@ SCORES: dict[str, Callable[[int, int, int, int], Any]] = {  # of wait, submit ti
 }
 
 
-def plain_starts(
-    rows: Sequence[tuple[int, int, int, int]], nodes: int, policy: str, backfill: bool, wait_bug: bool, per_node: int
-) -> list[int]:
-    """Start times (s) by sections 4 to 6 of the description, with lists that are sorted in place as it says."""
-    start: dict[int, int] = {}
-    queue: list[int] = []
-    running: list[int] = []
-    arriving = list(range(len(rows)))
-    now = 0
+class OnNodes(NamedTuple):
+    """A job as the oracle takes it. procs: nodes. asked: processors."""
 
-    def need(job: int) -> int:
-        return math.ceil(rows[job][2] / per_node)
-
-    def fits(job: int) -> bool:
-        return need(job) <= nodes - sum(map(need, running))
-
-    def score(job: int) -> Any:
-        submit, _, procs, requested = rows[job]
-        return SCORES[policy](-1 - submit if wait_bug else now - submit, submit, requested, procs)
-
-    def begin(job: int) -> None:
-        start[job] = now
-        queue.remove(job)
-        running.append(job)
-
-    def next_event() -> None:
-        nonlocal now
-        running.sort(key=lambda job: start[job] + rows[job][1])
-        end = start[running[0]] + rows[running[0]][1] if running else math.inf
-        if arriving and rows[arriving[0]][0] <= end:
-            now = rows[arriving[0]][0]
-            queue.append(arriving.pop(0))
-        else:
-            now = int(end)
-            running.pop(0)
-
-    while arriving or queue:
-        while not queue:
-            next_event()
-        queue.sort(key=score)
-        head = queue[0]
-        shadow = now
-        if backfill and not fits(head):
-            running.sort(key=lambda job: start[job] + rows[job][3])
-            free = nodes - sum(map(need, running))
-            for job in running:
-                free += need(job)
-                shadow = start[job] + rows[job][3]
-                if free >= need(head):
-                    break
-        while not fits(head):
-            if backfill:
-                queue.sort(key=lambda job: rows[job][0])
-                for job in list(queue):
-                    if fits(job) and now + rows[job][3] < shadow:
-                        begin(job)
-            next_event()
-        begin(head)
-    return [start[job] for job in range(len(rows))]
+    submit: int
+    runtime: int
+    procs: int
+    estimate: int
+    asked: int
 
 
 @st.composite
@@ -233,9 +183,15 @@ def workloads(draw: st.DrawFn) -> tuple[list[tuple[int, int, int, int]], int, in
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(deadline=None, max_examples=60)
 @given(workload=workloads(), wait_bug=st.booleans())
-def test_start_times_equal_a_plain_replay(
+def test_start_times_are_the_oracles(
     workload: tuple[list[tuple[int, int, int, int]], int, int], wait_bug: bool, policy: str, backfill: bool
 ) -> None:
     rows, nodes, per_node = workload
-    found = starts(rows, nodes * per_node, policy, backfill, wait_bug, float(per_node))
-    assert found == plain_starts(rows, nodes, policy, backfill, wait_bug, per_node)
+
+    def score(job: Any, now: int) -> Any:
+        wait = -1 - job.submit if wait_bug else now - job.submit
+        return SCORES[policy](wait, job.submit, job.estimate, job.asked)
+
+    jobs: list[Any] = [OnNodes(s, r, math.ceil(p / per_node), q, p) for s, r, p, q in rows]
+    expected = oracle_rlscheduler(jobs, nodes, score, backfill)
+    assert starts(rows, nodes * per_node, policy, backfill, wait_bug, float(per_node)) == expected
