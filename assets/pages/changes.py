@@ -272,8 +272,8 @@ def _saved_runs(comparison: Comparison) -> list[Block]:
     if beside is not None and comparison.baseline is not None:
         rows.append(
             [
-                "best fit",
-                comparison.baseline.name.partition(": ")[2],
+                "baseline",
+                comparison.baseline.name.rpartition(": ")[2],
                 f"{comparison.baseline_procs:,}",
                 duration_text(beside),
                 "",
@@ -283,11 +283,9 @@ def _saved_runs(comparison: Comparison) -> list[Block]:
         )
     else:
         beside = next((run["average_wait_s"] for run in comparison.runs if run["run"] == "fcfs-easy"), None)
-    rows += [
-        _run_row(run, beside, comparison.grade) for run in comparison.runs if run["run"] not in ("the log", "best fit")
-    ]
+    rows += [_run_row(run, beside, comparison.grade) for run in comparison.runs]
     columns = ("run", "settings", "processors", "mean wait", "change", "95th percentile of wait", "grade")
-    than = "the best fit" if "baseline" in means else "the run fcfs-easy"
+    than = "the baseline" if "baseline" in means else "the run fcfs-easy"
     caption = f"Saved what-if runs, over all jobs of the log that can be replayed. Changes are against {than}."
     return [Heading("What-if runs that were saved"), Table(caption, columns, rows, text_columns=[1])]
 

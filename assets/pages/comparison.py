@@ -75,9 +75,9 @@ class Grade:
 class Scheduler:
     """A row of the comparison. Waits in seconds, of the jobs that all rows have; shares of 1.
 
-    kind: logged, fitted, incumbent or tried. by_size: mean wait by size class. verdict, payers, rank: beside the baseline; empty and
-    None for the baseline itself and for what really happened. as_good: the share of random orders that do as well, None where there are
-    none. same_as: names of others that start every job at the same second.
+    kind: logged, fitted, named (by catalogue or header), incumbent or tried. by_size: mean wait by size class. verdict, payers, rank:
+    beside the baseline; empty and None for the baseline itself and for what really happened. as_good: the share of random orders that do
+    as well, None where there are none. same_as: names of others that start every job at the same second.
     """
 
     name: str
@@ -303,9 +303,9 @@ def _compared(
         every = schedule.start - trace.rows["submit_s"].to_numpy()
         ours = every[trace.test_position :]
         all_jobs["baseline"] = float(every.mean())
-        what = "Best fit to the log: " if scheduler.machine is not None else ""
+        what, kind = ("Best fit to the log: ", "fitted") if scheduler.machine is not None else ("", "named")
         name = f"{what}{configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
-        baseline = _row(name, "fitted", scored, ours)
+        baseline = _row(name, kind, scored, ours)
         base = _fitted_panel(trace, fitted, schedule)
         cloud = stored_cloud(by_lot, base)
         scores = _beside(trace, scored, scores, waits, (base, ours), cloud)
@@ -317,7 +317,7 @@ def _compared(
     tried = []
     for each in ranked.iter_rows(named=True):
         rule = (each["policy"], each["backfill"], each["estimates"])
-        if baseline.kind == "fitted" or rule != USUAL_SCHEDULER:
+        if baseline.kind != "incumbent" or rule != USUAL_SCHEDULER:
             kind = "incumbent" if rule == USUAL_SCHEDULER else "tried"
             row = _row(rule_name(each["policy"], each["estimates"]), kind, scored, waits[rule])
             words = {name: each[name] for name in ("verdict", "payers", "rank")}

@@ -100,7 +100,7 @@ def test_rows_of_orders_have_no_grade_where_that_is_of_the_own_scheduler(graded:
     orders, *_, saved = [block for block in blocks if isinstance(block, Table)]
     grade = 1 + SCHEDULER_COLUMNS.index("grade")
     assert {row[grade] for row in orders.rows[1:]} == {"none"}
-    assert {row[0]: row[-1] for row in saved.rows if row[0] not in ("the log", "best fit")} == {
+    assert {row[0]: row[-1] for row in saved.rows if row[0] not in ("the log", "baseline")} == {
         "FCFS": "none", "slurm": "B", "slurm:SAF": "none",
     }  # fmt: skip
     why = "that of the source, B, is of its own Slurm, and an order in its place has none."
@@ -149,14 +149,20 @@ def test_without_an_evaluation_the_section_says_so() -> None:
     assert "No scheduler was evaluated." in blocks and not any(isinstance(block, Table | Chart) for block in blocks)
 
 
-def test_saved_runs_stand_beside_the_log_and_the_fit(graded: Warehouse) -> None:
+def test_saved_runs_stand_beside_the_log_and_the_baseline(graded: Warehouse) -> None:
     run = {
         "run": "twice", "policy": "FCFS", "backfill": "easy", "estimates": "requested", "procs": 32, "has_outages": True,
         "inspector": None, "average_wait_s": 3600.0, "p95_wait_s": 7200.0,
     }  # fmt: skip
     compared = replace(read_comparison(graded, "mine"), runs=(run,), all_jobs_s={"logged": 9000.0, "baseline": 7200.0})
     table = [block for block in changes_section(compared, 16).blocks if isinstance(block, Table)][-1]
-    assert [row[0] for row in table.rows] == ["the log", "best fit", "twice"]
+    assert [row[0] for row in table.rows] == ["the log", "baseline", "twice"]
+    assert table.rows[1][1] == "first come, first served, no backfilling"
+    assert compared.baseline is not None
+    named = replace(compared, baseline=replace(compared.baseline, name="shortest job first", kind="named"))
+    blocks = [block for block in changes_section(named, 16).blocks if isinstance(block, Table)]
+    assert list(blocks[-1].rows[1][:2]) == ["baseline", "shortest job first"]
+    assert blocks[-1].caption.endswith("Changes are against the baseline.")
     assert list(table.rows[2]) == [
         "twice", "FCFS, EASY backfilling, requested times, outages", "32", "1.0 h", "-1.0 h (-50 %)", "2.0 h", "B",
     ]  # fmt: skip
