@@ -212,11 +212,6 @@ def replay_configuration(log: SearchLog, configuration: Configuration, first_sco
     return TriedReplay(Replayed(jobs, log.cluster_procs, live.schedule, scored), live)
 
 
-def try_configuration(log: SearchLog, configuration: Configuration) -> ReplayOutcome:
-    """Replays the whole log, of which all jobs are scored."""
-    return replay_configuration(log, configuration).outcome
-
-
 @dataclass(frozen=True)
 class TriedUse:
     """A configuration on the choosing part. outcome, panel: of the log as it is. verdict: compared with EASY, with ratios of each trial."""

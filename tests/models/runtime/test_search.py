@@ -35,6 +35,11 @@ def log() -> search.SearchLog:
     return search.SearchLog(submit, runtime, procs, requested, rows, 16)
 
 
+def outcome_of(log: search.SearchLog, configuration: search.Configuration) -> search.ReplayOutcome:
+    """Of all jobs of a log."""
+    return search.replay_configuration(log, configuration).outcome
+
+
 def test_rivals_are_what_their_names_say(log: search.SearchLog) -> None:
     for name, order, backfill, estimates in (
         ("EASY", "FCFS", "easy", "requested"),
@@ -44,7 +49,7 @@ def test_rivals_are_what_their_names_say(log: search.SearchLog) -> None:
     ):
         jobs = jobs_from_log(log.submit, log.runtime, log.procs, log.requested, estimates)
         wait = replay(jobs, 16, order, backfill).start - log.submit
-        found = search.try_configuration(log, search.PREDICTION_RIVALS[name])
+        found = outcome_of(log, search.PREDICTION_RIVALS[name])
         assert found.bounded_slowdown == pytest.approx(bounded_slowdown(wait, log.runtime).mean())
         assert found.wait_s == pytest.approx(wait.mean())
         assert found.p99_wait_s == pytest.approx(np.percentile(wait, 99))
@@ -54,8 +59,8 @@ def test_rivals_are_what_their_names_say(log: search.SearchLog) -> None:
 
 
 def test_predictions_help_where_users_repeat_themselves(log: search.SearchLog) -> None:
-    easy = search.try_configuration(log, search.EASY)
-    ordered = search.try_configuration(log, search.Configuration("formula:-(submit + 10*estimate)", "easy"))
+    easy = outcome_of(log, search.EASY)
+    ordered = outcome_of(log, search.Configuration("formula:-(submit + 10*estimate)", "easy"))
     assert ordered.bounded_slowdown < easy.bounded_slowdown
     assert ordered.underestimated_share > 0.0
 
@@ -72,7 +77,7 @@ def test_every_configuration_differs_and_replays(log: search.SearchLog) -> None:
         **{name: getattr(log, name)[:80] for name in ("submit", "runtime", "procs", "requested", "rows")}
     )
     for configuration in configurations:
-        assert search.try_configuration(few, configuration).bounded_slowdown >= 1.0
+        assert outcome_of(few, configuration).bounded_slowdown >= 1.0
 
 
 def test_predictions_made_at_submission(log: search.SearchLog) -> None:
@@ -82,21 +87,19 @@ def test_predictions_made_at_submission(log: search.SearchLog) -> None:
         for name in ("predicted_runtime_s", "runtime_p75_s", "runtime_p90_s")
     )
     known = log._replace(rows=exact)
-    found = search.try_configuration(
-        known, search.Configuration("FCFS", "easy-sjbf", "predicted", reserve_by="estimate")
-    )
-    assert found == search.try_configuration(log, search.PREDICTION_RIVALS["EASY-SJBF, clairvoyant"])
+    found = outcome_of(known, search.Configuration("FCFS", "easy-sjbf", "predicted", reserve_by="estimate"))
+    assert found == outcome_of(log, search.PREDICTION_RIVALS["EASY-SJBF, clairvoyant"])
     planned = search.Configuration(
         "FCFS", "conservative", "predicted:p90", reserve_by="estimate", correction="doubling"
     )
     jobs = jobs_from_log(log.submit, log.runtime, log.procs, log.requested, "actual")
     wait = replay(jobs, 16, "FCFS", "conservative").start - log.submit
-    assert search.try_configuration(known, planned).wait_s == pytest.approx(wait.mean())
+    assert outcome_of(known, planned).wait_s == pytest.approx(wait.mean())
     families = search.predicted_configurations()
     every = families["backfilling"] + families["ordering"]
     assert len({str(c) for c in every}) == len(every)
     for configuration in every:
-        assert search.try_configuration(known, configuration).underestimated_share == 0.0
+        assert outcome_of(known, configuration).underestimated_share == 0.0
 
 
 def test_a_choice_does_not_see_the_trace_it_is_for() -> None:
@@ -212,7 +215,7 @@ def test_held_out_jobs_are_judged_inside_one_replay_of_the_whole_log(with_wide_j
     assert judgement == judge([ours], [easy])
     assert np.array_equal(replayed.replayed.schedule.start, ours.schedule.start)
     assert replayed.outcome.bounded_slowdown == pytest.approx(ours.panel().bounded_slowdown)
-    alone = search.try_configuration(log.part(slice(cut, None)), search.PREDICTION_RIVALS["SAF, requested"])
+    alone = outcome_of(log.part(slice(cut, None)), search.PREDICTION_RIVALS["SAF, requested"])
     assert alone.wait_s != pytest.approx(replayed.outcome.wait_s), "from an empty cluster nobody has starved yet"
 
 
