@@ -65,14 +65,19 @@ def learned_groups() -> list[LearnedGroup]:
             for each in PUBLISHED_TRAININGS
             if (each.goal, each.log) == (goal, log)
         }
-        groups.append(LearnedGroup(f"RLScheduler{GOAL_NAMES[goal]}", log, learned_rules(files)))
+        groups.append(LearnedGroup(f"RLScheduler{name_of_goal(goal)}", log, learned_rules(files)))
     kept = members_of(KEPT_POLICIES)
     rows = pl.read_csv(io.BytesIO(kept[POLICIES]))
     for (policy, goal, source), part in rows.group_by("policy", "goal", "source", maintain_order=True):
         rules = learned_rules({name: kept[name] for name in part["file"]})
-        name = f"{DDPPO_NAMES.get(str(policy), str(policy))}{GOAL_NAMES.get(str(goal), f', {goal}')}"
+        name = f"{DDPPO_NAMES.get(str(policy), str(policy))}{name_of_goal(str(goal))}"
         groups.append(LearnedGroup(name, str(source), rules))
     return groups
+
+
+def name_of_goal(goal: str) -> str:
+    """What a row adds to the name of its kind."""
+    return GOAL_NAMES.get(goal, f", {goal}")
 
 
 def learned_rules(files: dict[str, bytes]) -> tuple[JudgedRule, ...]:

@@ -79,7 +79,7 @@ TABLES = (
     printed_table(
         "as-published",
         _PAPER,
-        "Tables V and VI, column RL, and Figures 8 to 13, from kept trainings with the paper's settings",
+        "Tables V, VI, VII, X and XI, column RL, and Figures 8 to 13, from kept trainings",
         "1 minute",
         "rlscheduler.as_published",
     ),

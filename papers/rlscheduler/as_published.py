@@ -1,9 +1,9 @@
 """RLScheduler trained with its own settings, from nothing, on the jobs that its tables judge: `python -m papers.rlscheduler.as_published`.
 
-Prints the column RL of Tables V and VI, and Figures 8 to 13, from the policies and curves of docs/results/rlscheduler-policies.tar.xz.
-Those of the tables were trained on an NVIDIA H100, in 73 minutes of CPU time for 22 trainings. Each policy is replayed again. The windows
-that judge are among those that policies have learned from, as in the paper. So this shows what the paper's training does, and not what a
-policy is worth on later jobs.
+Prints the column RL of Tables V, VI, VII, X and XI, and Figures 8 to 13, from the policies and curves of
+docs/results/rlscheduler-policies.tar.xz. The first 22 were trained on an NVIDIA H100, in 73 minutes of CPU time. Each policy is replayed
+again. The windows that judge are among those that policies have learned from, as in the paper. So this shows what the paper's training
+does, and not what a policy is worth on later jobs.
 
     python -m papers.rlscheduler.as_published --train FOLDER [--device cuda] [--only lublin-1] [--epochs 10]
     python -m papers.rlscheduler.as_published --keep FOLDER
@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +30,6 @@ import numpy as np
 from assets.policies.held_out import RANDOM, random_costs
 from assets.policies.training import PolicyTask, arena_of_task
 from models.scheduling.arena import Arena
-from models.scheduling.goals import parse_goal
 from models.scheduling.learning.checkpoint import TrainingProgress, read_checkpoint
 from models.scheduling.learning.ppo import Learner, train_by_ppo
 from models.scheduling.learning.training import EpochReport
@@ -38,7 +38,7 @@ from models.scheduling.policy_file import policy_from_bytes, policy_to_bytes
 from papers.archive import trace_of_log
 from papers.kept_files import kept_archive, members_of, write_members
 from papers.markdown import print_cells, print_heading
-from papers.rlscheduler.study import GOALS, PAPER_LOGS, PAPER_RL
+from papers.rlscheduler.study import GOALS, PAPER_LOGS, PAPER_RL, PAPER_TRANSFER
 from papers.rlscheduler.ten_windows import BACKFILLINGS, PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
 from simulator.policies.network import KernelWeights
 
@@ -48,9 +48,10 @@ CURVE_FILE, NETWORK_FILE = "curves.csv", "networks.csv"
 All others are policy files."""
 FILTERED_EPOCHS = 50
 """Of a training with the trajectory filter: the first half."""
-TRAINED_SEEDS = (1, 2)
+TRAINED_SEEDS = {"bsld": [1, 2], "utilisation_as_coded": [1, 2], "slowdown": [1], "wait": [1]}
+"""By goal."""
 SHOWN_EPOCHS = (1, 2, 5, 10, 20, 40, 60, 80, 100)
-PAPER_GOALS = {"bsld": "bounded slowdown (V)", "utilisation_as_coded": "utilisation (VI)"}
+PAPER_TITLES = {goal: title for title, (goal, _) in GOALS.items()}
 """By goal: the paper's table, as GOALS calls it."""
 
 
@@ -70,15 +71,11 @@ class PublishedTraining(NamedTuple):
 
 PUBLISHED_TRAININGS = tuple(
     PublishedTraining(log, goal, filtered, seed)
-    for goal in PAPER_GOALS
-    for log in (PAPER_LOGS if goal == "bsld" else ("Lublin-1", "SDSC-SP2", "Lublin-2"))
+    for goal, seeds in TRAINED_SEEDS.items()
+    for log in PAPER_LOGS
     for filtered in ((False, True) if goal == "bsld" else (False,))
-    for seed in TRAINED_SEEDS
+    for seed in seeds
 )
-CURVE_TRAININGS = tuple(
-    PublishedTraining(log, goal, False, TRAINED_SEEDS[0]) for goal in ("slowdown", "wait") for log in PAPER_LOGS
-)
-"""Of Figures 12 and 13, as far as they are trained."""
 
 
 class _Paused(Exception):
@@ -125,7 +122,7 @@ def keep_trainings(folder: Path, target: Path = KEPT_TRAININGS) -> None:
     a training that has all its epochs."""
     members = members_of(target)
     lines = members[CURVE_FILE].decode().splitlines()
-    for training in (*PUBLISHED_TRAININGS, *CURVE_TRAININGS):
+    for training in PUBLISHED_TRAININGS:
         file = folder / f"{training.name}.csv"
         curve = file.read_text().splitlines() if file.exists() else []
         if curve:
@@ -146,34 +143,38 @@ def published_card(training: PublishedTraining, epoch: int) -> dict[str, object]
 
 def judged_cost(members: dict[str, bytes], training: PublishedTraining, which: str, backfill: str) -> float:
     """What a kept policy costs there."""
-    weights, _ = policy_from_bytes(members[f"{training.name}-{which}.json"])
-    return mean_cost(training.log, training.goal, backfill, weights)
+    return mean_cost(training.log, training.goal, backfill, kept_weights(members, training, which))
+
+
+def kept_weights(members: dict[str, bytes], training: PublishedTraining, which: str) -> KernelWeights:
+    """A kept policy. which: last or best, of its epochs."""
+    return policy_from_bytes(members[f"{training.name}-{which}.json"])[0]
 
 
 def mean_cost(log: str, goal: str, backfill: str, policy: str | KernelWeights) -> float:
-    """The mean of the goal over the ten windows, of any policy. Utilisation is positive."""
-    cost = float(
-        arena_of(log, goal, backfill).costs(policy, published_split(PUBLISHED_JOBS, 256, seen=True).judge).mean()
-    )
-    return abs(cost) if parse_goal(goal).text.startswith("utilisation") else cost
+    """The mean of the goal over the ten windows, of any policy, or of RANDOM ones. Utilisation is positive."""
+    arena, windows = arena_of(log, goal, backfill), published_split(PUBLISHED_JOBS, 256, seen=True).judge
+    costs = random_costs(arena, windows) if policy == RANDOM else arena.costs(policy, windows)
+    return abs(float(costs.mean())) if goal.startswith("utilisation") else float(costs.mean())
 
 
 def log_rows(members: dict[str, bytes], goal: str, log: str) -> Iterator[list[str]]:
-    """The rows of one log of Table V or VI."""
-    title = PAPER_GOALS[goal]
+    """The rows of one log of Table V, VI, X or XI."""
+    title = PAPER_TITLES[goal]
     digits = GOALS[title][1]
     place = PAPER_LOGS.index(log)
     yield [log, "RL, as published", *(PAPER_RL[title, backfill][place] for backfill in BACKFILLINGS)]
     rules = {name: [mean_cost(log, goal, backfill, name) for backfill in BACKFILLINGS] for name in PUBLISHED_HEURISTICS}
-    best = min if goal == "bsld" else max
+    best = max if goal.startswith("utilisation") else min
     names = [best(rules, key=lambda name, k=k: rules[name][k]) for k in range(len(BACKFILLINGS))]  # type: ignore[misc]
     yield [log, "best rule", *(f"{rules[name][k]:{digits}} ({name})" for k, name in enumerate(names))]
+    yield [log, RANDOM, *(f"{mean_cost(log, goal, backfill, RANDOM):{digits}}" for backfill in BACKFILLINGS)]
     for filtered in sorted({each.filtered for each in PUBLISHED_TRAININGS if (each.log, each.goal) == (log, goal)}):
         for which in ("last", "best"):
             cells = [
                 ", ".join(
                     f"{judged_cost(members, PublishedTraining(log, goal, filtered, seed), which, backfill):{digits}}"
-                    for seed in TRAINED_SEEDS
+                    for seed in TRAINED_SEEDS[goal]
                 )
                 for backfill in BACKFILLINGS
             ]
@@ -181,8 +182,8 @@ def log_rows(members: dict[str, bytes], goal: str, log: str) -> Iterator[list[st
 
 
 def beside_paper(rows: list[list[str]]) -> Iterator[list[str]]:
-    """For each log and backfilling rule of `log_rows`: the paper, the best rule, and the least and most of our trainings at their last and
-    at their best epoch."""
+    """For each log and backfilling rule of `log_rows`: the paper, the best rule, random orders, and the least and most of our trainings at
+    their last and at their best epoch."""
     for log in dict.fromkeys(row[0] for row in rows):
         for column, backfill in enumerate(BACKFILLINGS, start=2):
             cells = {row[1]: row[column] for row in rows if row[0] == log}
@@ -195,7 +196,25 @@ def beside_paper(rows: list[list[str]]) -> Iterator[list[str]]:
                 backfill,
                 cells["RL, as published"],
                 cells["best rule"],
+                cells[RANDOM],
                 *(f"{of[0]} to {of[-1]}" for of in ours),
+            ]
+
+
+def transfer_rows(members: dict[str, bytes]) -> Iterator[list[str]]:
+    """Table VII: policies for bounded slowdown on every log, the least and the most of the trainings on one log at their last epoch."""
+    for log, backfill in product(PAPER_LOGS, BACKFILLINGS):
+        for place, learned_from in enumerate(PAPER_LOGS):
+            trainings = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal) == (learned_from, "bsld")]
+            ours = sorted(
+                mean_cost(log, "bsld", backfill, kept_weights(members, training, "last")) for training in trainings
+            )
+            yield [
+                log,
+                backfill,
+                learned_from,
+                PAPER_TRANSFER[log, backfill][place],
+                f"{ours[0]:.2f} to {ours[-1]:.2f}",
             ]
 
 
@@ -223,7 +242,7 @@ def print_figures(members: dict[str, bytes]) -> None:
     """Figures 9 to 13, with the best heuristic and random orders on the same windows, and Figure 8."""
     print("\ntraining curves\n")
     print_heading("training", *(f"epoch {epoch}" for epoch in SHOWN_EPOCHS), "best rule", RANDOM)
-    trained = {each.name.rpartition("-")[0]: each for each in (*PUBLISHED_TRAININGS, *CURVE_TRAININGS)}
+    trained = {each.name.rpartition("-")[0]: each for each in PUBLISHED_TRAININGS}
     for name, cells in epoch_rows(members[CURVE_FILE].decode()).items():
         print_cells(name, *cells, *costs_beside(trained[name]))
     print("\nnetworks (Figure 8)\n")
@@ -243,7 +262,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.train:
         given.train.mkdir(parents=True, exist_ok=True)
-        for training in (*PUBLISHED_TRAININGS, *CURVE_TRAININGS):
+        for training in PUBLISHED_TRAININGS:
             if training.name.startswith(given.only):
                 train_as_published(training, given.train, given.device, given.epochs)
     if given.keep:
@@ -251,21 +270,26 @@ def main() -> None:
     if given.train or given.keep:
         return
     members = members_of(KEPT_TRAININGS)
-    for goal, title in PAPER_GOALS.items():
-        print(f"\n{title}\n")
-        print_heading("log", "policy, seeds 1 and 2", *BACKFILLINGS)
+    for goal, seeds in TRAINED_SEEDS.items():
+        print(f"\n{PAPER_TITLES[goal]}\n")
+        print_heading(
+            "log", f"policy, {'seeds' if seeds[1:] else 'seed'} {' and '.join(map(str, seeds))}", *BACKFILLINGS
+        )
         rows = []
-        for log in dict.fromkeys(each.log for each in PUBLISHED_TRAININGS if each.goal == goal):
+        for log in PAPER_LOGS:
             for row in log_rows(members, goal, log):
                 print_cells(*row)
                 rows.append(row)
         if goal == "bsld":
             print("\nbeside the paper\n")
-            print_heading(
-                "log", "backfilling", "RL, as published", "best rule", "our trainings, last epoch", "best epoch"
-            )
+            ours = ("our trainings, last epoch", "best epoch")
+            print_heading("log", "backfilling", "RL, as published", "best rule", RANDOM, *ours)
             for row in beside_paper(rows):
                 print_cells(*row)
+    print("\ntransfer (VII)\n")
+    print_heading("log", "backfilling", "learned from", "RL, as published", "our trainings, last epoch")
+    for row in transfer_rows(members):
+        print_cells(*row)
     print_figures(members)
 
 

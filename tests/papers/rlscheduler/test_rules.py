@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from statistics import mean
 
@@ -21,7 +22,6 @@ from papers.kept_files import members_of, write_members
 from papers.rlscheduler import as_published
 from papers.rlscheduler.as_published import (
     CURVE_FILE,
-    CURVE_TRAININGS,
     KEPT_TRAININGS,
     NETWORK_FILE,
     PUBLISHED_TRAININGS,
@@ -31,6 +31,8 @@ from papers.rlscheduler.as_published import (
     epoch_rows,
     judged_cost,
     keep_trainings,
+    kept_weights,
+    mean_cost,
     published_card,
     train_as_published,
 )
@@ -47,6 +49,7 @@ from papers.rlscheduler.scores import (
     takes_true_wait,
 )
 from papers.rlscheduler.study import GOALS, PAPER_LOGS, PAPER_RL, PAPER_TRANSFER, mean_of, paper_cells
+from papers.rlscheduler.ten_windows import BACKFILLINGS
 from papers.rlscheduler.transfer import transfer
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.jobs.schedule import Schedule
@@ -61,17 +64,14 @@ from warehouse import Warehouse
 # as_published: The kept policies of RLScheduler's own training.
 
 
-def test_every_training_is_kept_with_its_policies_once_it_is_whole() -> None:
+def test_every_training_is_kept_whole_with_its_policies() -> None:
     members = members_of(KEPT_TRAININGS)
     curves = [line.split(",") for line in members[CURVE_FILE].decode().splitlines()]
-    trainings, kept = (*PUBLISHED_TRAININGS, *CURVE_TRAININGS), {CURVE_FILE, NETWORK_FILE}
-    assert {line[0] for line in curves} == {each.name for each in trainings}
-    for training in trainings:
+    kept = {CURVE_FILE, NETWORK_FILE}
+    assert {line[0] for line in curves} == {each.name for each in PUBLISHED_TRAININGS}
+    for training in PUBLISHED_TRAININGS:
         lines = [line for line in curves if line[0] == training.name]
-        assert [int(line[1]) for line in lines] == list(range(1, len(lines) + 1))
-        if training in CURVE_TRAININGS and len(lines) < PAPER_PPO.epochs:
-            assert len(lines) >= 20
-            continue
+        assert [int(line[1]) for line in lines] == list(range(1, PAPER_PPO.epochs + 1))
         best = 1 + int(np.argmin([float(line[3]) for line in lines]))
         for which in ("last", "best"):
             kept.add(f"{training.name}-{which}.json")
@@ -85,7 +85,7 @@ def test_a_training_stops_and_goes_on_as_if_it_had_not(tmp_path: Path, monkeypat
     shared_file("traces", "swf", "lublin_256.swf.gz")
     small = PAPER_PPO.model_copy(update={"epochs": 3, "trajectories": 2, "passes": 2})
     monkeypatch.setattr(as_published, "PAPER_PPO", small)
-    (training,) = [each for each in CURVE_TRAININGS if (each.log, each.goal) == ("Lublin-1", "wait")]
+    (training,) = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal) == ("Lublin-1", "wait")]
     whole, stopped, kept = tmp_path / "whole", tmp_path / "stopped", tmp_path / "kept.tar.xz"
     write_members(kept, {CURVE_FILE: b"a,1,2,3\r\n"})
     for folder, epochs in ((whole, 3), (stopped, 1), (stopped, 3)):
@@ -108,7 +108,7 @@ def test_curves_are_means_over_seeds() -> None:
 
 def test_beside_a_curve_are_the_best_rule_and_random_orders_on_its_windows() -> None:
     shared_file("traces", "swf", "lublin_256.swf.gz")
-    (training,) = [each for each in CURVE_TRAININGS if (each.log, each.goal) == ("Lublin-1", "wait")]
+    (training,) = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal) == ("Lublin-1", "wait")]
     (line,) = [each for each in stored()["as_published, training curves"].lines if each.startswith("| lublin-1-wait-")]
     assert line.endswith(f"| {' | '.join(costs_beside(training))} |") and "(F1)" in line
 
@@ -120,7 +120,27 @@ def test_the_short_table_is_of_the_long_one() -> None:
         for name in ("bounded slowdown (V)", "beside the paper")
     )
     assert list(beside_paper(long)) == short
-    assert short[1] == ["Lublin-1", "easy", "58.64", "54.00 (SAF)", "68.75 to 78.85", "69.01 to 83.46"]
+    assert short[1] == ["Lublin-1", "easy", "58.64", "54.00 (SAF)", "228.49", "68.75 to 78.85", "69.01 to 83.46"]
+
+
+def test_a_row_of_transfer_on_its_own_log_is_that_of_the_other_table() -> None:
+    tables = stored()
+    here, there = (
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in tables[f"as_published, {name}"].lines[2:]]
+        for name in ("transfer (VII)", "beside the paper")
+    )
+    own = [[log, backfill, ours] for log, backfill, learned_from, _, ours in here if log == learned_from]
+    assert len(here) == 32 and sorted(own) == sorted([row[0], row[1], row[5]] for row in there)
+
+
+@pytest.mark.parametrize(("log", "other"), [("Lublin-1", "SDSC-SP2"), ("SDSC-SP2", "Lublin-1")])
+def test_a_policy_of_another_log_costs_what_the_table_says(log: str, other: str) -> None:
+    shared_file("traces", "swf", "lublin_256.swf.gz")
+    members = members_of(KEPT_TRAININGS)
+    trainings = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal) == (other, "bsld")]
+    costs = sorted(mean_cost(log, "bsld", "none", kept_weights(members, each, "last")) for each in trainings)
+    line = f"| {log} | none | {other} | {PAPER_TRANSFER[log, 'none'][PAPER_LOGS.index(other)]} | {costs[0]:.2f} to {costs[-1]:.2f} |"
+    assert len(costs) == 4 and line in stored()["as_published, transfer (VII)"].lines
 
 
 @pytest.mark.parametrize("log", ["Lublin-1", "SDSC-SP2"])
@@ -410,12 +430,15 @@ def test_copied_figures_are_in_the_paper(goal: str, backfill: str) -> None:
         assert " ".join(cells) in text
 
 
-@pytest.mark.parametrize("backfill", PAPER_TRANSFER)
-def test_table_seven_differs_from_table_five(backfill: str) -> None:
+@pytest.mark.parametrize(("place", "backfill"), product(range(len(PAPER_LOGS)), BACKFILLINGS))
+def test_copied_figures_of_transfer_are_in_the_paper(place: int, backfill: str) -> None:
     text = " ".join(shared_file("papers", "rlscheduler-2020.txt").read_text().split())
-    own = PAPER_RL["bounded slowdown (V)", backfill][PAPER_LOGS.index("HPC2N")]
     transfer = text.split("TABLE VII:")[1].split("TABLE VIII:")[0]
-    assert PAPER_TRANSFER[backfill] in transfer and own not in transfer
+    cells = [PAPER_TRANSFER[log, backfill][place] for log in PAPER_LOGS]
+    words = [word for word in transfer.split() if word in cells]  # the first column has others between its figures
+    assert words == cells and (place == 0 or " ".join(cells) in transfer)
+    own = PAPER_RL["bounded slowdown (V)", backfill][place]
+    assert (cells[place] == own) is (PAPER_LOGS[place] != "HPC2N")
 
 
 def test_a_log_without_a_figure_has_a_hyphen() -> None:
