@@ -129,6 +129,10 @@ class Jobs:
             if np.shape(values) != (num_jobs,):
                 raise ValueError(f"Jobs.facts[{name!r}] must have one value per job, got shape {np.shape(values)}")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A pickle forgets that arrays are read-only, so processes that train beside each other compiled the event loop once more."""
+        self.__dict__.update(state | {name: column_of(state[name]) for name in COLUMNS})
+
     def __len__(self) -> int:
         return len(self.submit)
 

@@ -9,7 +9,7 @@ import pytest
 
 from simulator.engine.replay import rules_of
 from simulator.jobs.cluster import Cluster, Outages, RunningJobs, joined_outages
-from simulator.jobs.jobs import NEVER, Jobs, LazyFacts, jobs_from_log
+from simulator.jobs.jobs import COLUMNS, NEVER, Jobs, LazyFacts, jobs_from_log
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import tasks_of
 from simulator.jobs.words import (
@@ -119,6 +119,12 @@ def test_what_is_left_out() -> None:
     assert plain.cancel.tolist() == [NEVER] * 3
     assert plain.hold.tolist() == [10, 20, 40]
     assert not plain.submit.flags.writeable
+
+
+def test_columns_are_read_only_in_another_process_too() -> None:
+    received = pickle.loads(pickle.dumps(jobs()))
+    assert all(not getattr(received, name).flags.writeable for name in COLUMNS)
+    assert tasks_of(received, Cluster(4)).submit.tolist() == [0, 5, 5]
 
 
 @pytest.mark.parametrize(
