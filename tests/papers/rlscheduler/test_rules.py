@@ -1,4 +1,4 @@
-"""Tests of papers/rlscheduler: as_published, curves, published, rules, scores, study."""
+"""Tests of papers/rlscheduler: curves, published, rules, scores, study."""
 
 from __future__ import annotations
 
@@ -16,26 +16,6 @@ import polars as pl
 import pytest
 
 import tracehouse
-from models.scheduling.options import PAPER_PPO
-from models.scheduling.policy_file import policy_from_bytes
-from papers.kept_files import members_of, write_members
-from papers.rlscheduler import as_published
-from papers.rlscheduler.as_published import (
-    CURVE_FILE,
-    KEPT_TRAININGS,
-    NETWORK_FILE,
-    PUBLISHED_TRAININGS,
-    SHOWN_EPOCHS,
-    beside_paper,
-    costs_beside,
-    epoch_rows,
-    judged_cost,
-    keep_trainings,
-    kept_weights,
-    mean_cost,
-    published_card,
-    train_as_published,
-)
 from papers.rlscheduler.curves import curves
 from papers.rlscheduler.published import published
 from papers.rlscheduler.rules import replay_rlscheduler, rlscheduler_metrics
@@ -53,109 +33,12 @@ from papers.rlscheduler.ten_windows import BACKFILLINGS
 from papers.rlscheduler.transfer import transfer
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.jobs.schedule import Schedule
-from studies.publishing.results import stored
 from tests.papers.experiment_runs import QUICK, materialize, rows
 from tests.pipelines.command_line import use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, warehouse_of
 from traces.swf.reader import read_swf
 from warehouse import Warehouse
-
-# as_published: The kept policies of RLScheduler's own training.
-
-
-def test_every_training_is_kept_whole_with_its_policies() -> None:
-    members = members_of(KEPT_TRAININGS)
-    curves = [line.split(",") for line in members[CURVE_FILE].decode().splitlines()]
-    kept = {CURVE_FILE, NETWORK_FILE}
-    assert {line[0] for line in curves} == {each.name for each in PUBLISHED_TRAININGS}
-    for training in PUBLISHED_TRAININGS:
-        lines = [line for line in curves if line[0] == training.name]
-        assert [int(line[1]) for line in lines] == list(range(1, PAPER_PPO.epochs + 1))
-        best = 1 + int(np.argmin([float(line[3]) for line in lines]))
-        for which in ("last", "best"):
-            kept.add(f"{training.name}-{which}.json")
-            weights, card = policy_from_bytes(members[f"{training.name}-{which}.json"])
-            epoch = PAPER_PPO.epochs if which == "last" else best
-            assert card == published_card(training, epoch) and len(weights.facts) + len(weights.signals) == 8
-    assert members.keys() == kept
-
-
-def test_a_training_stops_and_goes_on_as_if_it_had_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared_file("traces", "swf", "lublin_256.swf.gz")
-    small = PAPER_PPO.model_copy(update={"epochs": 3, "trajectories": 2, "passes": 2})
-    monkeypatch.setattr(as_published, "PAPER_PPO", small)
-    (training,) = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal) == ("Lublin-1", "wait")]
-    whole, stopped, kept = tmp_path / "whole", tmp_path / "stopped", tmp_path / "kept.tar.xz"
-    write_members(kept, {CURVE_FILE: b"a,1,2,3\r\n"})
-    for folder, epochs in ((whole, 3), (stopped, 1), (stopped, 3)):
-        folder.mkdir(exist_ok=True)
-        train_as_published(training, folder, "cpu", epochs)
-        keep_trainings(folder, kept)
-        lines = members_of(kept)[CURVE_FILE].decode().splitlines()
-        assert lines[0] == "a,1,2,3" and [line.split(",")[1] for line in lines[1:]] == [
-            str(k + 1) for k in range(epochs)
-        ]
-    for name in ("last.json", "best.json"):
-        file = f"{training.name}-{name}"
-        assert (whole / file).read_bytes() == (stopped / file).read_bytes() == members_of(kept)[file]
-
-
-def test_curves_are_means_over_seeds() -> None:
-    rows = epoch_rows("a-1,1,9,2\na-2,1,9,4\na-1,2,9,-6\nb-1,1,9,1\n")
-    assert rows == {"a": ["3", "6", *["-"] * (len(SHOWN_EPOCHS) - 2)], "b": ["1", *["-"] * (len(SHOWN_EPOCHS) - 1)]}
-
-
-def test_beside_a_curve_are_the_best_rule_and_random_orders_on_its_windows() -> None:
-    shared_file("traces", "swf", "lublin_256.swf.gz")
-    (training,) = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal) == ("Lublin-1", "wait")]
-    (line,) = [each for each in stored()["as_published, training curves"].lines if each.startswith("| lublin-1-wait-")]
-    assert line.endswith(f"| {' | '.join(costs_beside(training))} |") and "(F1)" in line
-
-
-def test_the_short_table_is_of_the_long_one() -> None:
-    tables = stored()
-    long, short = (
-        [[cell.strip() for cell in line.strip("|").split("|")] for line in tables[f"as_published, {name}"].lines[2:]]
-        for name in ("bounded slowdown (V)", "beside the paper")
-    )
-    assert list(beside_paper(long)) == short
-    assert short[1] == ["Lublin-1", "easy", "58.64", "54.00 (SAF)", "228.49", "68.75 to 78.85", "69.01 to 83.46"]
-
-
-def test_a_row_of_transfer_on_its_own_log_is_that_of_the_other_table() -> None:
-    tables = stored()
-    here, there = (
-        [[cell.strip() for cell in line.strip("|").split("|")] for line in tables[f"as_published, {name}"].lines[2:]]
-        for name in ("transfer (VII)", "beside the paper")
-    )
-    own = [[log, backfill, ours] for log, backfill, learned_from, _, ours in here if log == learned_from]
-    assert len(here) == 32 and sorted(own) == sorted([row[0], row[1], row[5]] for row in there)
-
-
-@pytest.mark.parametrize(("log", "other"), [("Lublin-1", "SDSC-SP2"), ("SDSC-SP2", "Lublin-1")])
-def test_a_policy_of_another_log_costs_what_the_table_says(log: str, other: str) -> None:
-    shared_file("traces", "swf", "lublin_256.swf.gz")
-    members = members_of(KEPT_TRAININGS)
-    trainings = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal) == (other, "bsld")]
-    costs = sorted(mean_cost(log, "bsld", "none", kept_weights(members, each, "last")) for each in trainings)
-    line = f"| {log} | none | {other} | {PAPER_TRANSFER[log, 'none'][PAPER_LOGS.index(other)]} | {costs[0]:.2f} to {costs[-1]:.2f} |"
-    assert len(costs) == 4 and line in stored()["as_published, transfer (VII)"].lines
-
-
-@pytest.mark.parametrize("log", ["Lublin-1", "SDSC-SP2"])
-def test_a_kept_policy_costs_what_the_page_says(log: str) -> None:
-    shared_file("traces", "swf", "lublin_256.swf.gz")
-    members = members_of(KEPT_TRAININGS)
-    trainings = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal, each.filtered) == (log, "bsld", True)]
-    costs = [f"{judged_cost(members, each, 'best', 'none'):.2f}" for each in trainings]
-    (line,) = [
-        line
-        for line in stored()["as_published, bounded slowdown (V)"].lines
-        if line.startswith(f"| {log} | ours, with the filter, best")
-    ]
-    assert line.split("|")[3].strip() == ", ".join(costs)
-
 
 # curves: Training curves: every variant has every epoch, and an experiment alone replaces its rows.
 
