@@ -58,7 +58,7 @@ class Grade:
     letter: A to D, or None, and then `why` says why there is none. logged_s, replayed_s: mean waits of the jobs that were graded, None
     where nothing was replayed. logged_room, replayed_room: shares of the waited time in which there was room for the waiting job.
     has_real_waits: whether the waits of the log are those of a real cluster. own_scheduler: of the cluster, where the
-    replay is under that.
+    replay is under that. following_share: as SourceGrade has it.
     """
 
     letter: str | None
@@ -69,6 +69,7 @@ class Grade:
     replayed_room: float | None = None
     has_real_waits: bool = True
     own_scheduler: str | None = None
+    following_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,8 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, BaseScheduler]
         return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), scheduler
     # a log that was not replayed has no real waits
     has_real_waits = grade.logged_wait_s is not None
-    return Grade(*grade[:6], has_real_waits=has_real_waits, own_scheduler=grade.own_scheduler), scheduler
+    own, following = grade.own_scheduler, grade.following_share
+    return Grade(*grade[:6], has_real_waits=has_real_waits, own_scheduler=own, following_share=following), scheduler
 
 
 def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:

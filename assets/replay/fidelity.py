@@ -19,6 +19,7 @@ from assets.common.trace import Trace, load_trace
 from assets.core.jobs import jobs
 from assets.replay import policy_plots
 from assets.replaying.own.clusters import own_cluster_of_log
+from assets.replaying.running.grade import following_share
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.run import replay_run
 from assets.replaying.running.settings import REQUEST_LABELS, RunSettings, own_policy_of
@@ -28,7 +29,15 @@ from models.judging.configurations import (
     replays_of_search,
     search_configuration,
 )
-from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, agreement_of, error_of, promise_of, waited_with_room_s
+from models.judging.fidelity import (
+    ALIKE_S,
+    FEWEST_WAITING,
+    agreement_of,
+    capped,
+    error_of,
+    promise_of,
+    waited_with_room_s,
+)
 from models.judging.machine import Machine, in_use, sizes_in_use
 from models.runtime.scores import USER_CLASSES, user_classes
 from simulator.jobs.cluster import Cluster
@@ -111,7 +120,13 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
         ranked = [replace(own, error=error)]
         logged = replace(logged, waits=np.where(schedule.started, logged.waits, -1))
     replayed = schedule.start - logged.jobs.submit
-    return FidelityOfLog(logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].machine.cluster))
+    rows, following = (
+        graded(trace, logged, replayed, ranked[0].machine.cluster),
+        following_share(warehouse, trace.source),
+    )
+    for row in rows:
+        row["grade"] = row["grade"] and capped(row["grade"], following)
+    return FidelityOfLog(logged, ranked, replayed, rows)
 
 
 def _own_configuration(cluster: ClusterDescription, jobs: int) -> SchedulerConfiguration:

@@ -49,6 +49,11 @@ LETTER_RULES = {
     "p95": {"A": LetterRule(1.1, 0.95, 0.1), "B": LetterRule(1.2, 0.9, 0.15), "C": LetterRule(2.0, 0.5, 0.3)},
 }
 """By figure and letter. All that meets none has the last letter."""
+FOLLOWS_WITHIN_S = 20 * 60
+"""A job follows another where its user submits it at most so long after the other has ended."""
+MOST_FOLLOWING = {"A": 0.2, "B": 0.4}
+"""The share of jobs that follow, from which on a log has this letter no more. Replays submit at the log's times, whatever happens. Users
+who wait for their jobs do not, and then a change has another effect."""
 
 
 def figure_of(figure: str, waits: NDArray[np.int64]) -> float:
@@ -79,13 +84,38 @@ def letter_of(figure: str, waits_s: tuple[float, float], rank: float | None, dis
     return GRADES[-1]
 
 
+def best_letter(following_share: float | None) -> str:
+    """The best letter that a log may have. following_share: of its jobs, None where no user is known."""
+    share = following_share or 0.0
+    return next((letter for letter, most in MOST_FOLLOWING.items() if share < most), GRADES[len(MOST_FOLLOWING)])
+
+
+def capped(letter: str, following_share: float | None) -> str:
+    """The letter, or `best_letter` of the log where that is worse."""
+    return max(letter, best_letter(following_share), key=GRADES.index)
+
+
+def following_text(following_share: float | None) -> str:
+    """Why a log's letters are capped, as a clause; empty where they are not."""
+    best = best_letter(following_share)
+    if best == GRADES[0]:
+        return ""
+    return (
+        f"{following_share:.0%} of the jobs follow within {FOLLOWS_WITHIN_S // 60} minutes after their user's last job ended, "
+        f"so no letter is above {best}"
+    ).replace("%", " %", 1)
+
+
 def promise_of(letter: str, figure: str) -> str:
     """What a letter promises, in words."""
     within = WITHIN[letter]
     if within is None:
         return "no promise: trust no what-if figure"
     by = f"within {within - 1:.0%}".replace("%", " %") if within < 2 else f"within a factor of {within:g}"
-    return f"predicted changes of the {FIGURE_WORDS[figure]} are {by} of the true ones in 9 of 10 cases"
+    return (
+        f"if users submit at the log's times, predicted changes of the {FIGURE_WORDS[figure]} are {by} of the true ones in 9 of "
+        "10 cases"
+    )
 
 
 # --- fidelity

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+import sql
 from assets.replaying.limits.unhonoured import origins_text
 from assets.replaying.running.settings import OWN_SCHEDULERS, own_policy_of
-from models.judging.fidelity import WAIT_FIGURES, letter_of, promise_of
+from models.judging.fidelity import FOLLOWS_WITHIN_S, WAIT_FIGURES, capped, following_text, letter_of, promise_of
 from models.judging.machine import Machine, parse_size_over_time
 from simulator.jobs.words import partitions_text
 from warehouse import Warehouse, first_row
@@ -23,7 +24,8 @@ class SourceGrade(NamedTuple):
     """The grade of a source. grade: of its mean wait, None where there is none. Waits are means over the graded jobs, in seconds. policy,
     backfill and procs are of what fits the log best, None without a grade. size_over_time, partitions: of its machine, as
     replay.configurations has them. median, p95: letters of these figures, None where they are not stored. about: which jobs were graded,
-    in words, empty for all."""
+    in words, empty for all. following_share: of the source's jobs, which caps all letters. resemblance: the letter of the mean wait
+    without that cap: how well the replay resembles the log."""
 
     grade: str | None
     no_grade_because: str | None
@@ -39,6 +41,8 @@ class SourceGrade(NamedTuple):
     median: str | None = None
     p95: str | None = None
     about: str = ""
+    following_share: float | None = None
+    resemblance: str | None = None
 
     @property
     def letters(self) -> dict[str, str]:
@@ -96,7 +100,8 @@ class SourceGrade(NamedTuple):
     def _other_letters(self) -> str:
         others = (("the median", self.median), ("the 95th percentile", self.p95))
         words = [f"{letter} for {figure}" for figure, letter in others if letter is not None]
-        return f"; {' and '.join(words)}" if words else ""
+        clauses = [" and ".join(words), following_text(self.following_share)]
+        return "".join(f"; {clause}" for clause in clauses if clause)
 
 
 def is_graded(policy: str, own_scheduler: str | None) -> bool:
@@ -127,15 +132,29 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
         )
     if graded is None:
         return None
-    *of_mean, median, replayed_median, p95, replayed_p95, rank, distance = graded
-    grade = SourceGrade(*of_mean, *(fitted or (None,) * 5))
+    letter, *of_mean, median, replayed_median, p95, replayed_p95, rank, distance = graded
+    grade = SourceGrade(letter, *of_mean, *(fitted or (None,) * 5))
     grade = grade._replace(about=" ".join(part).strip() if part != ALL_GRADED else "")
-    if grade.grade is None or median is None:
+    if letter is None:
         return grade
+    following = following_share(warehouse, source)
+    grade = grade._replace(grade=capped(letter, following), following_share=following, resemblance=letter)
+    if median is None:
+        return grade
+    mean = (grade.logged_wait_s, grade.replayed_wait_s)
+    of_figures = zip(WAIT_FIGURES, (mean, (median, replayed_median), (p95, replayed_p95)), strict=True)
+    letters = {figure: letter_of(figure, waits, rank, distance) for figure, waits in of_figures}
     return grade._replace(
-        median=letter_of("median", (median, replayed_median), rank, distance),
-        p95=letter_of("p95", (p95, replayed_p95), rank, distance),
+        median=capped(letters["median"], following), p95=capped(letters["p95"], following), resemblance=letters["mean"]
     )
+
+
+def following_share(warehouse: Warehouse, source: str) -> float | None:
+    """Which share of the jobs of a source was submitted soon after an own job had ended. None where no user is known."""
+    with warehouse.read() as connection:
+        query, given = sql.load("core.following_share"), {"source": source, "within_s": FOLLOWS_WITHIN_S}
+        row = connection.execute(query, given).fetchone()
+    return None if row is None else row[0]
 
 
 def grade_text(warehouse: Warehouse, source: str, policy: str | None = None) -> str | None:

@@ -56,7 +56,7 @@ def base_scheduler(
         machine = Machine(described.num_cpus)
         return BaseScheduler(words["policy"], words["backfill"], why, machine, usual["cluster"])
     own = None if grade is None else grade.own_scheduler
-    if own is None and grade is not None and grade.grade in GOOD_GRADES and grade.machine is not None:
+    if own is None and grade is not None and grade.resemblance in GOOD_GRADES and grade.machine is not None:
         assert grade.policy is not None and grade.backfill is not None
         why = f"the scheduler that fits the log best, with grade {grade.grade}"
         return BaseScheduler(grade.policy, grade.backfill, why, grade.machine)
