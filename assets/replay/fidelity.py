@@ -33,7 +33,6 @@ from models.judging.fidelity import (
     ALIKE_S,
     FEWEST_WAITING,
     agreement_of,
-    capped,
     error_of,
     promise_of,
     waited_with_room_s,
@@ -120,13 +119,10 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
         ranked = [replace(own, error=error)]
         logged = replace(logged, waits=np.where(schedule.started, logged.waits, -1))
     replayed = schedule.start - logged.jobs.submit
-    rows, following = (
-        graded(trace, logged, replayed, ranked[0].machine.cluster),
-        following_share(warehouse, trace.source),
+    following = following_share(warehouse, trace.source)
+    return FidelityOfLog(
+        logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].machine.cluster, following)
     )
-    for row in rows:
-        row["grade"] = row["grade"] and capped(row["grade"], following)
-    return FidelityOfLog(logged, ranked, replayed, rows)
 
 
 def _own_configuration(cluster: ClusterDescription, jobs: int) -> SchedulerConfiguration:
@@ -163,11 +159,14 @@ def job_queues(trace: Trace) -> pl.Series | None:
     return trace.rows["queue"] if "queue" in trace.rows.columns else None
 
 
-def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluster) -> list[dict[str, Any]]:
+def graded(
+    trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluster, following: float | None
+) -> list[dict[str, Any]]:
     """Rows of replay.fidelity: all jobs of the second half, then size classes, months, classes of users, and queues in which enough jobs
     waited.
 
-    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log. cluster: of the replay.
+    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log. cluster: of the replay. following: the share
+    of jobs that follow an own job, which caps all letters.
     """
     jobs, waits, scored = logged.jobs, logged.waits, _scored(logged)
     classes = size_classes(jobs.procs, trace.cluster_procs)
@@ -189,7 +188,7 @@ def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluste
     rows = []
     for part, value, of in parts:
         if of.any():
-            row = _row(part, value, waits[of], replayed[of], jobs.runtime[of])
+            row = {"part": part, "value": value} | _row(waits[of], replayed[of], jobs.runtime[of], following)
             for name, of_jobs in (("logged", waits), ("replayed", replayed)):
                 waited = int(of_jobs[of].sum())
                 row[f"{name}_room_share"] = float(with_room[name][of].sum() / waited) if waited else None
@@ -233,10 +232,12 @@ def _machine_row(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _row(part: str, value: str, logged: IntArray, replayed: IntArray, runtime: IntArray) -> dict[str, Any]:
-    agreement = agreement_of(logged, replayed, runtime)
+def _row(logged: IntArray, replayed: IntArray, runtime: IntArray, following: float | None) -> dict[str, Any]:
+    agreement = agreement_of(logged, replayed, runtime, following)
     few = None if agreement.grade else "hardly any of these jobs waited: a replay of them says nothing"
-    return {"part": part, "value": value, "grade": agreement.grade, "no_grade_because": few} | asdict(agreement)
+    figures = asdict(agreement)
+    del figures["following_share"]  # of the source, not of a part
+    return {"grade": agreement.grade, "no_grade_because": few} | figures
 
 
 def _no_real_waits(warehouse: Warehouse, trace: Trace, logged: LoggedJobs) -> str | None:

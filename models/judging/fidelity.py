@@ -84,6 +84,26 @@ def letter_of(figure: str, waits_s: tuple[float, float], rank: float | None, dis
     return GRADES[-1]
 
 
+def following_share_of(user: NDArray[np.int64], submit: NDArray[np.int64], end: NDArray[np.int64]) -> float | None:
+    """The share of jobs that their user submitted at most FOLLOWS_WITHIN_S after the last end of an own job, of the jobs whose user is
+    known. None where none is.
+
+    All int64 (jobs,). user: its number, -1 where it is unknown. submit, end: seconds of one clock. end: -1 for a job that never ran.
+    """
+    known, ended = user >= 0, (user >= 0) & (end >= 0)
+    if not known.any():
+        return None
+    span = int(max(submit.max(), end.max())) + 1  # keys of a user and a second are in order of both
+    ends = np.sort(user[ended] * span + end[ended])
+    submitted = user[known] * span + submit[known]
+    last = np.searchsorted(ends, submitted, side="right") - 1
+    since = submitted - ends[np.maximum(last, 0)] if len(ends) else submitted
+    is_own = (
+        (last >= 0) & (ends[np.maximum(last, 0)] // span == user[known]) if len(ends) else np.zeros(len(since), bool)
+    )
+    return float((is_own & (since <= FOLLOWS_WITHIN_S)).mean())
+
+
 def best_letter(following_share: float | None) -> str:
     """The best letter that a log may have. following_share: of its jobs, None where no user is known."""
     share = following_share or 0.0
@@ -136,6 +156,7 @@ class Agreement:
     alike: share of the jobs whose two waits are alike. rank_correlation: Spearman's. None where all waits are equal in one of the two.
     distance: largest difference of the two distribution functions (Kolmogorov and Smirnov). factor: by which factor a wait is off, up
     or down: e to the mean |ln((replayed + 60) / (logged + 60))|. waited: jobs that waited longer than a minute in the log.
+    following_share: of all jobs of the log, which caps the grades.
     """
 
     jobs: int
@@ -152,6 +173,7 @@ class Agreement:
     rank_correlation: float | None
     distance: float
     factor: float
+    following_share: float | None = None
 
     @property
     def wait_ratio(self) -> float:
@@ -169,7 +191,8 @@ class Agreement:
             (self.logged_p95_wait_s, self.replayed_p95_wait_s),
         )
         figures = zip(WAIT_FIGURES, waits, strict=True)
-        return {figure: letter_of(figure, both, self.rank_correlation, self.distance) for figure, both in figures}
+        letters = {figure: letter_of(figure, both, self.rank_correlation, self.distance) for figure, both in figures}
+        return {figure: capped(letter, self.following_share) for figure, letter in letters.items()}
 
     @property
     def grade(self) -> str | None:
@@ -177,8 +200,10 @@ class Agreement:
         return None if self.grades is None else self.grades["mean"]
 
 
-def agreement_of(logged: IntArray, replayed: IntArray, runtime: IntArray) -> Agreement:
-    """How two waits of each job agree. All int64 (jobs,), seconds. Raises ValueError without jobs."""
+def agreement_of(
+    logged: IntArray, replayed: IntArray, runtime: IntArray, following_share: float | None = None
+) -> Agreement:
+    """How two waits of each job agree. All int64 (jobs,), seconds. following_share: of the log. Raises ValueError without jobs."""
     from scipy.stats import ks_2samp, spearmanr
 
     if not len(logged):
@@ -201,6 +226,7 @@ def agreement_of(logged: IntArray, replayed: IntArray, runtime: IntArray) -> Agr
         rank_correlation=float(spearmanr(logged, replayed).statistic) if varied else None,
         distance=float(ks_2samp(logged, replayed, method="asymp").statistic),
         factor=float(np.exp(error_of(logged, replayed))),
+        following_share=following_share,
     )
 
 

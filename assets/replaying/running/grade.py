@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-import sql
+import numpy as np
+
 from assets.replaying.limits.unhonoured import origins_text
 from assets.replaying.running.settings import OWN_SCHEDULERS, own_policy_of
-from models.judging.fidelity import FOLLOWS_WITHIN_S, WAIT_FIGURES, capped, following_text, letter_of, promise_of
+from models.judging.fidelity import WAIT_FIGURES, capped, following_share_of, following_text, letter_of, promise_of
 from models.judging.machine import Machine, parse_size_over_time
 from simulator.jobs.words import partitions_text
 from warehouse import Warehouse, first_row
@@ -18,6 +19,15 @@ ALL_GRADED = ("all", "")
 """Part and value of the row of replay.fidelity that is about all graded jobs."""
 MUCH_MORE = 0.1
 """The log's share of waited time with room is so much above the replay's where limits are the likely reason of a poor grade."""
+
+
+_FOLLOWING = """
+SELECT
+    CASE WHEN user_name IS NULL THEN -1 ELSE dense_rank() OVER (ORDER BY user_name) END AS user,
+    epoch(submit_time - min(submit_time) OVER ())::BIGINT AS submit,
+    coalesce(CASE WHEN start_time IS NOT NULL THEN epoch(end_time - min(submit_time) OVER ())::BIGINT END, -1) AS end
+FROM core.jobs WHERE source = ?
+"""
 
 
 class SourceGrade(NamedTuple):
@@ -150,11 +160,10 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
 
 
 def following_share(warehouse: Warehouse, source: str) -> float | None:
-    """Which share of the jobs of a source was submitted soon after an own job had ended. None where no user is known."""
+    """`following_share_of` the jobs of a source."""
     with warehouse.read() as connection:
-        query, given = sql.load("core.following_share"), {"source": source, "within_s": FOLLOWS_WITHIN_S}
-        row = connection.execute(query, given).fetchone()
-    return None if row is None else row[0]
+        columns = connection.execute(_FOLLOWING, [source]).fetchnumpy()
+    return following_share_of(*(np.asarray(columns[name], dtype=np.int64) for name in ("user", "submit", "end")))
 
 
 def grade_text(warehouse: Warehouse, source: str, policy: str | None = None) -> str | None:

@@ -87,23 +87,6 @@ SELECT
     ) AS jobs_wider_than_cluster
 FROM records
 
--- [following_share]
--- Which share of the jobs of one source was submitted at most $within_s seconds after the last end of a job of the same user; NULL where no
--- user is known.
-WITH
-submitted AS (
-    SELECT user_name, submit_time FROM core.jobs WHERE source = $source AND user_name IS NOT NULL
-),
-
-ended AS (
-    SELECT user_name, end_time FROM core.jobs
-    WHERE source = $source AND user_name IS NOT NULL AND start_time IS NOT NULL AND end_time IS NOT NULL
-)
-
-SELECT avg((ended.end_time IS NOT NULL AND submitted.submit_time - ended.end_time <= to_seconds($within_s))::INTEGER)
-FROM submitted
-ASOF LEFT JOIN ended ON submitted.user_name = ended.user_name AND submitted.submit_time >= ended.end_time
-
 -- [suspensions_of_jobs]
 -- When jobs of one source were suspended, in seconds of the log's own clock.
 SELECT
