@@ -264,13 +264,29 @@ class ClusterDescription:
         """CPUs of all nodes."""
         return sum(node.cpus for node in self.nodes)
 
+    @cached_property
+    def queues(self) -> tuple[Partition, ...]:
+        """The partitions that jobs are in. A cluster without partitions holds any queue: each that a limit or a gate names is one, and all
+        others together are one, which is named "". These have all nodes."""
+        if self.partitions:
+            return self.partitions
+        names = {limit.owner_name for limit in self.limits if limit.owner == "partition"}
+        names |= {gate.partition for gate in self.gates if gate.partition}
+        return (Partition("", is_default=True), *map(Partition, sorted(names)))
+
+    def has_queue(self, name: str) -> bool:
+        """Whether jobs of a queue can be in the cluster."""
+        return not self.partitions or any(partition.name == name for partition in self.partitions)
+
     def partition_named(self, name: str) -> Partition:
-        """The partition of a name, the default one for "". Raises ValueError with the names that there are."""
-        for partition in self.partitions:
+        """The one of `queues` of a name, the default one for "". Raises ValueError with the names that there are."""
+        for partition in self.queues:
             if partition.name == name or (not name and partition.is_default):
                 return partition
+        if not self.partitions:
+            return self.queues[0]
         names = ", ".join(partition.name for partition in self.partitions)
-        raise ValueError(f"cluster {self.name} has no partition {name or '(default)'}; it has {names or 'none'}")
+        raise ValueError(f"cluster {self.name} has no partition {name or '(default)'}; it has {names}")
 
     def nodes_of(self, partition: Partition) -> tuple[str, ...]:
         """The names of a partition's nodes, in the cluster's order."""
