@@ -194,21 +194,30 @@ class Gate:
 Setting = str | int | float | bool
 
 SCHEDULERS = ("slurm", "pbs", "maui", "none")
+ORDER: Mapping[str, type] = {"policy": str, "backfill": str, "cycle_s": int}
+"""Of an order: policy and backfilling rule as replays take them, and that jobs start every so many seconds only."""
 
 
 @dataclass(frozen=True)
 class SchedulerSettings:
     """name: one of SCHEDULERS. version: such as "22.05.8", "" where it is not known. values: by the scheduler's own names
     and in its units, in lower case for Slurm (`bf_interval`, `priorityweightage`), as they are spelt for PBS. Slurm's times that are no
-    plain number (`prioritymaxage`) are in seconds, -1 for no limit."""
+    plain number (`prioritymaxage`) are in seconds, -1 for no limit. order: how an order replays the cluster, as its log shows it: of ORDER.
+    """
 
     name: str = "none"
     version: str = ""
     values: Mapping[str, Setting] = field(default_factory=dict)
+    order: Mapping[str, Setting] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.name not in SCHEDULERS:
             raise ValueError(f"expected a scheduler of {', '.join(SCHEDULERS)}, got {self.name!r}")
+        for key, value in self.order.items():
+            if not isinstance(value, ORDER.get(key, ())) or (key == "cycle_s" and int(value) < 1):
+                raise ValueError(
+                    f"expected an order with policy, backfill and cycle_s, in whole seconds, got {key} = {value!r}"
+                )
 
 
 @dataclass(frozen=True)

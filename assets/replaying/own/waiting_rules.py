@@ -58,7 +58,9 @@ def waiting_rules(cluster: ClusterDescription | None, source: str, rows: pl.Data
         )
     else:
         basis = f"the nodes and limits of cluster {cluster.name}, jobs in the order of submission"
-    cluster = replace(_with_occurrences(cluster, rows), scheduler=IN_ORDER)
+    cycle = {"sched_interval": cluster.scheduler.order.get("cycle_s", 60)}
+    scheduler = replace(IN_ORDER, values={**IN_ORDER.values, **cycle})
+    cluster = replace(_with_occurrences(cluster, rows), scheduler=scheduler)
     return WaitingRules(cluster, rows.with_columns(features=pl.lit(None, pl.Utf8)), basis, limits, words)
 
 
