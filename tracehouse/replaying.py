@@ -15,7 +15,7 @@ from assets.replaying import plots as replay_plots
 from assets.replaying.compare_placements import saved_placements
 from assets.replaying.configuring.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replaying.limits.unhonoured import honoured_rules
-from assets.replaying.own.clusters import cluster_of_replay, policy_on, usual_on_cluster
+from assets.replaying.own.clusters import cluster_of_replay, policy_on, usual_replay
 from assets.replaying.own.unmodelled import own_remarks, rules_left_out
 from assets.replaying.running.loading import (
     catalogue_source,
@@ -104,7 +104,8 @@ def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
     if given.get("cluster") is not None:
         usual = {"policy": policy_on(load_cluster(given["cluster"]).description)}
     else:
-        usual = {} if is_path(log) else usual_on_cluster(log)
+        described = None if is_path(log) else usual_replay(log)
+        usual = {} if described is None else described.settings
     begins_warm = "warm-start" in way_of(RunSettings.model_validate(usual)).replayer.honours
     return usual if begins_warm or not given.get("warm_start") else {}
 

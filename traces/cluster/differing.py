@@ -123,7 +123,8 @@ def _of_mapping(word: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> li
 
 def _settings(cluster: ClusterDescription) -> dict[str, Any]:
     scheduler = cluster.scheduler
-    return {"name": scheduler.name, "version": scheduler.version or None} | dict(scheduler.values)
+    order = {f"order.{key}": value for key, value in scheduler.order.items()}
+    return {"name": scheduler.name, "version": scheduler.version or None} | dict(scheduler.values) | order
 
 
 def _summary(part: Any) -> str:

@@ -70,6 +70,7 @@ def _row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:
         "procs": job.procs,
         "requested_procs": job.procs,
         "requested_walltime_s": job.requested_walltime_s if job.requested_walltime_s > 0 else None,
+        "group_name": None,
         "queue": None if job.queue is None else job.queue.partition(",")[0],
         "account": job.account,
         "qos": job.asked.qos,

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.replaying.own.slurm.requests import requests_of_rows
+from assets.replaying.own.waiting_rules import WaitingRules, waiting_rules
 from assets.replaying.running.settings import REQUESTED_OF_JOBS
 from assets.usage.cluster_check import described_cluster
 from assets.usage.waits_and_waste import submitted_in
@@ -29,7 +30,7 @@ from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
 from simulator.slurm.waiting.words import CAUSES
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
+from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse, first_row
 
 IntArray = NDArray[np.int64]
@@ -42,15 +43,13 @@ SELECT causes.*, jobs.user_name AS user, jobs.account, jobs.queue, jobs.qos
 FROM {CAUSES_TABLE} AS causes INNER JOIN core.jobs AS jobs USING (source, job_index)
 WHERE source = $source AND starts = 'log'
 """
-_IN_ORDER = SchedulerSettings("slurm", values={"prioritytype": "priority/basic", "schedulertype": "sched/builtin"})
-"""For logs of other schedulers: the queue in the order of submission."""
 _IS_UNSEEN = "(start_time IS NULL AND coalesce(runtime_s, 0) > 0)"
 """A job that ran, though the log does not say from when: nobody knows whether it waited."""
 _JOBS = f"""
 SELECT
     job_index, job_id, status, user_name, epoch(submit_time)::BIGINT AS submit_s, epoch(start_time)::BIGINT AS start_s,
     epoch(end_time)::BIGINT AS end_s, coalesce(procs, requested_procs, 1) AS procs, requested_procs,
-    requested_walltime_s, {", ".join(name for name in REQUESTED_OF_JOBS)}
+    requested_walltime_s, group_name, {", ".join(name for name in REQUESTED_OF_JOBS)}
 FROM core.jobs WHERE source = $source AND NOT {_IS_UNSEEN} ORDER BY job_index
 """
 _NODES = "SELECT job_index, node_name FROM core.job_nodes WHERE source = $source ORDER BY job_index, node_name"
@@ -149,17 +148,9 @@ def causes_of(
         raise ValueError(
             f"source {source!r} has no cluster of Slurm to replay: leave --replay out for the log's own starts"
         )
-    if cluster is None:
-        cluster, rows = _row_of_processors(source, rows, int(procs[0]) if procs else 1)
-        basis = (
-            f"a row of {cluster.num_cpus:,} processors, jobs in the order of submission (the source names no cluster)"
-        )
-    elif cluster.scheduler.name != "slurm":
-        basis = f"the nodes and limits of cluster {cluster.name}, jobs in the order of submission"
-        cluster, rows = replace(cluster, scheduler=_IN_ORDER), rows.with_columns(features=pl.lit(None, pl.Utf8))
-    else:
-        basis = f"the rules and nodes of cluster {cluster.name} (Slurm {cluster.scheduler.version})".replace(" )", ")")
     rows = rows.sort("submit_s", "job_index")
+    rules = waiting_rules(cluster, source, rows, int(procs[0]) if procs else 1)
+    cluster, rows, basis = rules.cluster, rules.rows, rules.basis
     requests, left_out = requests_of_rows(rows, cluster)
     arrays = cluster_arrays(cluster, {one.features for one in requests})
     columns = request_arrays(requests, cluster, arrays)
@@ -172,8 +163,8 @@ def causes_of(
     given = given._replace(left=np.minimum(given.left, last + (until_s is not None)))
     hours = [gate_changes(gate, 0, int(columns.submit.min()), int(columns.submit.max())) for gate in cluster.gates]
     moments = None if until_s is None else np.array([until_s])
-    kept = follow_schedule(cluster, arrays, columns, given, moments, hours)
-    table = _table(rows, given, kept, cluster, kept.waits.longest if until_s is None else kept.waits.other)
+    kept = follow_schedule(cluster, arrays, columns, given, moments, hours, rules.limits)
+    table = _table(rules, given, kept, kept.waits.longest if until_s is None else kept.waits.other)
     if until_s is not None:
         names = [CAUSES[code].name if code >= 0 else None for code in kept.at_moments[0].tolist()]
         at_last = pl.DataFrame({"job_index": rows["job_index"], "now": pl.Series(names, dtype=pl.Utf8)})
@@ -227,30 +218,6 @@ def log_second(utc_s: int, clock: LogClock) -> float:
     return utc_s - clock.zero.replace(tzinfo=UTC).timestamp()
 
 
-def _row_of_processors(source: str, rows: pl.DataFrame, procs: int) -> tuple[ClusterDescription, pl.DataFrame]:
-    """One node with all processors, as the logs of the archive have it."""
-    cluster = ClusterDescription(
-        source, (Node("all", max(procs, 1)),), (Partition("all", is_default=True),), scheduler=_IN_ORDER
-    )
-    nothing = pl.lit(None)
-    names = (
-        "queue",
-        "qos",
-        "account",
-        "reservation",
-        "gpus",
-        "gpu_types",
-        "features",
-        "requested_memory_kb",
-        "memory_per",
-    )
-    one = {"nodes": pl.lit(1, pl.Int64), "requested_nodes": pl.lit(1, pl.Int64), "is_exclusive": pl.lit(False)}
-    kept = {f"logged_{name}": pl.col(name) for name in ("queue", "qos", "account")}
-    return cluster, rows.with_columns(**kept).with_columns(
-        **one, **{name: nothing.cast(rows.schema[name]) for name in names}
-    )
-
-
 def _of_log(rows: pl.DataFrame, nodes: pl.DataFrame, requests: Requests, cluster: ClusterDescription) -> GivenSchedule:
     start = rows["start_s"].fill_null(NOT_GIVEN).to_numpy().astype(np.int64)
     end = rows["end_s"].fill_null(FOREVER).to_numpy().astype(np.int64)
@@ -291,17 +258,16 @@ def _of_replay(
     )
 
 
-def _table(
-    rows: pl.DataFrame, given: GivenSchedule, kept: KeptWaits, cluster: ClusterDescription, others: IntArray
-) -> pl.DataFrame:
+def _table(rules: WaitingRules, given: GivenSchedule, kept: KeptWaits, others: IntArray) -> pl.DataFrame:
     """others: the job that each is behind, and for how many seconds (jobs, 2)."""
-    waits = kept.waits
+    rows, waits = rules.rows, kept.waits
     wait = np.maximum(given.left - rows["submit_s"].to_numpy(), 0)
     other, behind_s = others[:, 0], others[:, 1]
     ids, users = rows["job_id"], rows["user_name"]
     behind = pl.Series(np.where(other >= 0, other, 0))
     none = pl.Series(other < 0)
-    words = limit_words_of(cluster, kept)
+    limits = limits_of_slots(rules, kept)
+    left = np.where(given.left < FOREVER, given.left, rows["submit_s"].to_numpy()).tolist()
 
     def column(name: str) -> pl.Series:
         return rows[f"logged_{name}"] if f"logged_{name}" in rows.columns else rows[name]
@@ -321,16 +287,34 @@ def _table(
             "behind_job": ids.gather(behind).set(none, None),
             "behind_user": users.gather(behind).set(none, None),
             "behind_s": behind_s,
-            "limit": pl.Series([words[slot] if slot >= 0 else None for slot in waits.slot.tolist()], dtype=pl.Utf8),
+            "limit": pl.Series(
+                [
+                    _words_at(limits[slot], second) if slot >= 0 else None
+                    for slot, second in zip(waits.slot.tolist(), left, strict=True)
+                ],
+                dtype=pl.Utf8,
+            ),
         }
     ).sort("job_index")
 
 
-def limit_words_of(cluster: ClusterDescription, kept: KeptWaits) -> tuple[str, ...]:
-    """Each slot's limit in words."""
-    arrays = cluster_arrays(cluster, ())
-    _, numbers = numbered_limits(cluster, kept.replay.engine.jobs, arrays.gpu_types)
-    return tuple(limit_words(cluster.limits[number]) for number in numbers)
+def limits_of_slots(rules: WaitingRules, kept: KeptWaits) -> tuple[Sequence[Limit], ...]:
+    """Of each slot the limits of the description that say its bound."""
+    if rules.limits is not None:
+        return rules.words
+    arrays = cluster_arrays(rules.cluster, ())
+    _, numbers = numbered_limits(rules.cluster, kept.replay.engine.jobs, arrays.gpu_types)
+    return tuple([rules.cluster.limits[number]] for number in numbers)
+
+
+def _words_at(limits: Sequence[Limit], second: int) -> str:
+    """In words, the lowest of these limits among those that hold at a UTC second, or of all where none does."""
+    held = [
+        limit
+        for limit in limits
+        if (limit.begin_s is None or limit.begin_s <= second) and (limit.end_s is None or second <= limit.end_s)
+    ]
+    return limit_words(min(held or limits, key=lambda limit: limit.bound))
 
 
 def limit_words(limit: Limit) -> str:

@@ -17,6 +17,8 @@ from warehouse import Warehouse, first_row
 POOR = ("C", "D")
 ALL_GRADED = ("all", "")
 """Part and value of the row of replay.fidelity that is about all graded jobs."""
+DESCRIBED = 0
+"""Jobs on which an order was fitted that is replayed under the limits that a cluster describes: none."""
 MUCH_MORE = 0.1
 """The log's share of waited time with room is so much above the replay's where limits are the likely reason of a poor grade."""
 
@@ -35,7 +37,8 @@ class SourceGrade(NamedTuple):
     backfill and procs are of what fits the log best, None without a grade. size_over_time, partitions: of its machine, as
     replay.configurations has them. median, p95: letters of these figures, None where they are not stored. about: which jobs were graded,
     in words, empty for all. following_share: of the source's jobs, which caps all letters. resemblance: the letter of the mean wait
-    without that cap: how well the replay resembles the log."""
+    without that cap: how well the replay resembles the log. is_of_limits: whether it is of replays by an order under the limits that the
+    cluster describes."""
 
     grade: str | None
     no_grade_because: str | None
@@ -53,6 +56,7 @@ class SourceGrade(NamedTuple):
     about: str = ""
     following_share: float | None = None
     resemblance: str | None = None
+    is_of_limits: bool = False
 
     @property
     def letters(self) -> dict[str, str]:
@@ -74,6 +78,8 @@ class SourceGrade(NamedTuple):
     def _fitted_words(self) -> str:
         if self.own_scheduler is not None:
             return f"the cluster's own scheduler, {OWN_SCHEDULERS[self.own_scheduler]}"
+        if self.is_of_limits:
+            return f"{self.policy} with backfilling {self.backfill} under the limits of its cluster"
         return f"what fits it best, {self.policy} with backfilling {self.backfill}"
 
     @property
@@ -137,14 +143,16 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
         )
         fitted = first_row(
             connection,
-            "SELECT policy, backfill, procs, size_over_time, partitions FROM replay.configurations WHERE source = ? AND place = 1",
+            "SELECT policy, backfill, procs, size_over_time, partitions, jobs FROM replay.configurations WHERE source = ? AND place = 1",
             [source],
         )
     if graded is None:
         return None
     letter, *of_mean, median, replayed_median, p95, replayed_p95, rank, distance = graded
-    grade = SourceGrade(letter, *of_mean, *(fitted or (None,) * 5))
-    grade = grade._replace(about=" ".join(part).strip() if part != ALL_GRADED else "")
+    *of_fit, fitted_on = fitted or (None,) * 6
+    grade = SourceGrade(letter, *of_mean, *of_fit)
+    is_of_limits = letter is not None and fitted_on == DESCRIBED and grade.own_scheduler is None
+    grade = grade._replace(about=" ".join(part).strip() if part != ALL_GRADED else "", is_of_limits=is_of_limits)
     if letter is None:
         return grade
     following = following_share(warehouse, source)

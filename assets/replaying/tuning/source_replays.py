@@ -13,10 +13,10 @@ import polars as pl
 
 from assets.common.progress import warn
 from assets.common.trace import Trace, trace_sha256
-from assets.replaying.configuring.configuration import NothingChanges, edited_cluster
+from assets.replaying.configuring.configuration import NothingChanges
 from assets.replaying.limits.holds import missing_processors
 from assets.replaying.limits.way import clock_zero_s, named_cluster, replayer_under
-from assets.replaying.own.clusters import own_cluster, policy_on, usual_on_cluster
+from assets.replaying.own.clusters import own_cluster, policy_on, usual_replay
 from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
 from assets.replaying.own.pbs.way import PbsRuns, pbs_runs
 from assets.replaying.own.slurm.requests import requests_of_rows
@@ -70,7 +70,8 @@ def source_replays(source: str, cluster: str | None = None, policy: str | None =
     if cluster is not None:
         usual = {"policy": policy_on(load_cluster(cluster).description), "cluster": cluster}
     else:
-        usual = {} if is_log else usual_on_cluster(source)
+        described = None if is_log else usual_replay(source)
+        usual = {} if described is None else described.settings
     if not usual and policy is None:
         raise ValueError(
             f"{source}: no cluster is described, whose settings could be searched: import one with `tracehouse cluster import`, find its "
@@ -141,7 +142,7 @@ class SourceReplays:
             return own_cluster(self.trace, self.trace.rows, self.settings.model_copy(update={"edits": list(edits)}))
         if self.settings.cluster is None:
             return None
-        return edited_cluster(named_cluster(self.settings.cluster, self.trace.source), edits)
+        return named_cluster(self.settings.cluster, self.trace.source, edits)
 
     def changes(self, edits: Edits) -> tuple[str, ...]:
         """In words, what edits change."""
