@@ -121,7 +121,11 @@ def lacks_zone(path: Path, name: str | None, **settings: Unpack[IngestSettings])
     with suppress(LogError, CatalogueError, ValueError, OSError):  # `ingest` says what is wrong
         name = name or inbox_name(path)
         catalogue, entry = load_catalogue(may_be_missing=True), _entry_of(name, path)
-        if catalogue.names_time_zone or (entry is not None and entry.time_zone) or (entry and _stored_files(name, "sources")):
+        if (
+            catalogue.names_time_zone
+            or (entry is not None and entry.time_zone)
+            or (entry and _stored_files(name, "sources"))
+        ):
             return False
         log_format = settings.get("log_format") or (entry.format if entry else None)
         return (log_format or ("slurm" if settings.get("columns") else look_at_log(path).format)) == "slurm"

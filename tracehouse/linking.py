@@ -83,7 +83,7 @@ def possible_sources(cluster: str) -> list[Source]:
 
 
 def _writes(cluster: str, entry: Source) -> bool:
-    """Whether the scheduler of a cluster may have written a log: its own format, or SWF, into which logs of all schedulers are converted."""
+    """Whether the scheduler of a cluster may have written a log: in its own format, or in SWF, which has logs of all."""
     with suppress(ValueError):  # a file with a fault is for `cluster check` to say
         return entry.format in ("swf", "auto", load_cluster(cluster).description.scheduler.name)
     return False

@@ -123,8 +123,8 @@ class Catalogue:
         return self.sources[name]
 
     def given_zone(self, entry: Source | VaspSource) -> str | None:
-        """The time zone that the catalogue gives a log, or a folder of runs: its own, or that of its file. The zone in `sources.toml` is for
-        entries of that file alone. None where nobody has given one."""
+        """The time zone that a catalogue gives a log, or a folder of runs: its own, or that of the file. The zone in `sources.toml` is for
+        entries there alone. None where nobody has given one."""
         is_bundled = entry.declared_at.startswith(f"{PROJECT / 'sources.toml'}:")
         return entry.time_zone or (self.time_zone if self.names_time_zone or is_bundled else None)
 

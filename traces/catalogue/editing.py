@@ -61,7 +61,9 @@ def linkable_source(name: str) -> Source:
     source = declared_source(name)
     if source is None or source.path is None:
         place = load_catalogue().source(name).declared_at
-        raise CatalogueError(f"{place}: commands link logs that `tracehouse ingest` adds, so write `cluster` of {name!r} there by hand")
+        raise CatalogueError(
+            f"{place}: commands link logs that `tracehouse ingest` adds, so write `cluster` of {name!r} there by hand"
+        )
     return source
 
 
@@ -134,7 +136,9 @@ def _declare(section: str, name: str, path: Path, given: dict[str, Any], bundled
         if kept:
             declaration = _edit_declaration(section, name, None, bundled)
             if not declaration:
-                raise CatalogueError(f"{local}: expected a table [{section}.{name}], found the source written otherwise: correct it")
+                raise CatalogueError(
+                    f"{local}: expected a table [{section}.{name}], found the source written otherwise: correct it"
+                )
             changed = {key: value for key, value in given.items() if kept.get(key) != value}
             for key, value in changed.items():
                 declaration = with_key(declaration, key, value)

@@ -11,7 +11,7 @@ LOCALTIME, TIMEZONE = Path("/etc/localtime"), Path("/etc/timezone")
 
 
 def machine_time_zone() -> str:
-    """The IANA name of this machine's time zone: of TZ, of the link /etc/localtime, or in /etc/timezone. UTC where none of them names one."""
+    """The IANA name of this machine's time zone, by TZ, the link /etc/localtime, or /etc/timezone. UTC where none of them names one."""
     given = os.environ.get("TZ")
     if given is not None:  # an empty one is UTC, to every program
         return _zone_in(given.removeprefix(":")) or "UTC"
@@ -22,7 +22,8 @@ def _zone_in(text: str) -> str | None:
     """The zone of this name, or of a path that ends in one: /usr/share/zoneinfo/posix/Europe/Berlin."""
     parts = text.strip().split("/")
     names = ("/".join(parts[first:]) for first in range(len(parts)))
-    return next((name for name in names if name in available_timezones()), None)
+    zone = next((name for name in names if name in available_timezones()), None)
+    return "UTC" if zone == "Etc/UTC" else zone
 
 
 def _text_of(path: Path) -> str:

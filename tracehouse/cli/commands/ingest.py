@@ -1,6 +1,5 @@
 """The command `tracehouse ingest`."""
 
-import json
 from pathlib import Path
 from typing import Any
 from zoneinfo import available_timezones
@@ -8,6 +7,7 @@ from zoneinfo import available_timezones
 import click
 
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import print_json
 from tracehouse.cli.linking import can_ask, link_to_a_cluster
 from tracehouse.ingesting import OUTCOMES, lacks_zone
 from tracehouse.ingesting import ingest as ingest_log
@@ -55,7 +55,7 @@ def ingest(path: Path, name: str | None, as_json: bool, **settings: Any) -> None
         settings["time_zone"] = ask_zone()
     summary = ingest_log(path, name, **settings)
     if as_json:
-        click.echo(json.dumps(summary))
+        print_json(summary)
         return
     click.echo(_ingest_text(summary))
     warn_of_peak(summary["cluster_procs"], summary["cluster_procs_from"])

@@ -327,7 +327,10 @@ def test_ingest_names_the_cluster(catalogue: Path, slurm_home: Path) -> None:
     assert "unknown cluster 'alpen', the home has alps" in message
     assert "`tracehouse cluster import DIR --name alpen`" in message and catalogue.read_text() == ""
     result = call("ingest", slurm_home)
-    assert f"Is alps the cluster of alps? Then: tracehouse ingest {slurm_home} --name alps --cluster alps\n" in result.stderr
+    assert (
+        f"Is alps the cluster of alps? Then: tracehouse ingest {slurm_home} --name alps --cluster alps\n"
+        in result.stderr
+    )
     assert load_catalogue().source("alps").cluster == ()
     catalogue.write_text(catalogue.read_text().replace("path =", "# ours\npath ="))
     assert "cluster   alps\n" in succeed("ingest", slurm_home, "--cluster", "alps")
