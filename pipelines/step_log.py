@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import click
 import dagster as dg
@@ -90,6 +91,29 @@ class StepWatch:
         )
 
 
+class DoneStep(NamedTuple):
+    """An asset that was materialized. source: its partition, None where it has none. passed_over: why nothing was learned for it."""
+
+    source: str | None
+    asset: str
+    took_s: float
+    passed_over: str | None
+
+
+_record: list[DoneStep] | None = None
+
+
+@contextmanager
+def recording_steps() -> Iterator[list[DoneStep]]:
+    """Inside, each asset that is materialized is added to the list."""
+    global _record
+    _record = steps = []
+    try:
+        yield steps
+    finally:
+        _record = None
+
+
 _watch: StepWatch | None = None
 """Of the run of this process, which runs one at a time."""
 
@@ -154,6 +178,10 @@ class _StepHandler(logging.Handler):
                 _watch.finish(event.asset_key.to_user_string(), now)
             click.echo(f"  {event.asset_key.to_user_string():<36} {seconds:6.1f} s", err=True)
             passed_over = event.materialization.metadata.get(PASSED_OVER)
+            if _record is not None:
+                why = None if passed_over is None else str(passed_over.value)
+                name = event.asset_key.to_user_string()
+                _record.append(DoneStep(event.materialization.partition, name, round(seconds, 2), why))
             if passed_over is not None and passed_over.value not in self.said:  # of all assets for the same reason
                 self.said.add(passed_over.value)
                 click.secho(f"  ! passed over: {printable(passed_over.value)}", fg="yellow", err=True)

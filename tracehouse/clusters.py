@@ -153,7 +153,8 @@ def import_collected(unpacked: UnpackedLog, name: str) -> list[str]:
         imported = import_cluster(paths, later, zone, replaces=True)
         return [
             f"cluster   {imported.path} ({len(changes)} values changed: tracehouse cluster diff {name} {later})",
-            f'          Set valid_from in it, and cluster = ["{name}", "{later}"] in the catalogue',
+            f"          It holds from a day on: tracehouse cluster import {unpacked.configuration} --name {later} --source {name} "
+            f"--from {unpacked.site.last_day} --replace",
         ]
     except ValueError as error:  # ConfigurationError is one
         return [f"cluster   none: {error}"]

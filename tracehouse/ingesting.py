@@ -14,11 +14,13 @@ from simulator.jobs.words import one_of
 from tracehouse.clusters import import_collected, unpack_log
 from tracehouse.jobs import JobFailed, run_or_fail
 from tracehouse.keywords import refuse_unknown
+from tracehouse.linking import ClusterLink
 from traces.catalogue.catalogue import inbox_name, load_catalogue
+from traces.catalogue.clusters import load_cluster
 from traces.catalogue.editing import add_source, declared_source, refuse_another, remove_source
-from traces.catalogue.sources import FORMATS, Source
+from traces.catalogue.sources import FORMATS, CatalogueError, Source
 from traces.collector.archive import is_collection
-from traces.common.log import file_name, log_files
+from traces.common.log import LogError, file_name, log_files
 from warehouse import NoWarehouse, WarehouseBusy, first_row
 
 OUTCOMES = ("kept", "ignored", "rejected")
@@ -37,6 +39,7 @@ class IngestSettings(TypedDict, total=False):
     keep_names: bool
     replace: bool
     new_key: bool
+    cluster: str | None
 
 
 def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestSettings]) -> dict[str, Any]:
@@ -50,7 +53,8 @@ def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestS
         Name of the source. By default the file's name.
     **settings
         * `log_format` (None): "swf", "pbs" or "slurm". By default it is guessed.
-        * `procs` (None): processors of the cluster. `time_zone` (None): such as "Europe/Berlin".
+        * `procs` (None): processors of the cluster. `time_zone` (None): such as "Europe/Berlin", by default the log's or the machine's.
+        * `cluster` (None): name of its description, which `tracehouse cluster import` has written.
         * `columns` (None): those of a Slurm log without a header line. `keep_names` (False): no pseudonyms.
         * `replace` (False): forget the jobs of another log of this name. `new_key` (False): a new key of pseudonyms.
 
@@ -80,16 +84,52 @@ def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestS
         one_of("log_format", given_format, FORMATS)
     path, name = Path(path), name or inbox_name(Path(path))
     columns, replace = settings.get("columns"), settings.get("replace", False)
+    if (cluster := settings.get("cluster")) is not None:
+        load_cluster(cluster)  # raises, with the command that makes one
     with declares(name):
         if not replace:
             refuse_another("sources", name, path)  # before the format is guessed, which may say less
             _refuse_stored(name, path)
         log_format = _format_to_read(name, path, given_format, columns)
-        cluster = settings.get("procs"), settings.get("time_zone")
-        former = add_source(name, path, log_format, *cluster, settings.get("keep_names", False), columns, replace)
+        entry = _entry_of(name, path)
+        given: dict[str, Any] = {key: settings.get(key) for key in ("procs", "time_zone", "columns")}
+        given["pseudonyms"] = [] if settings.get("keep_names") else None
+        if cluster is not None and (entry is None or cluster not in entry.cluster):
+            given["cluster"] = cluster
+        former = add_source(name, path, log_format, given, replace)
         config = {"replace": replace, "new_key": settings.get("new_key", False)}
         load_declared("ingest", name, former, {"ops": {"raw__log": {"config": config}}})
-    return _ingest_summary(name)
+    summary = _ingest_summary(name)
+    if cluster is not None:
+        link = ClusterLink(name, tuple(summary["cluster"]), entry.cluster if entry else ())
+        summary["cluster_lines"] = [f"cluster   {link}"]
+    return summary
+
+
+def _entry_of(name: str, path: Path) -> Source | None:
+    """What the second catalogue has of this log."""
+    previous = declared_source(name)
+    return previous if previous is not None and previous.path == path.resolve() else None
+
+
+def lacks_zone(path: Path, name: str | None, **settings: Unpack[IngestSettings]) -> bool:
+    """Whether a log has local times, and nothing says of which time zone: no option, catalogue or archive, and no row of before."""
+    from traces.formats import look_at_log
+
+    if settings.get("time_zone") is not None or is_collection(path):
+        return False
+    with suppress(LogError, CatalogueError, ValueError, OSError):  # `ingest` says what is wrong
+        name = name or inbox_name(path)
+        catalogue, entry = load_catalogue(may_be_missing=True), _entry_of(name, path)
+        if (
+            catalogue.names_time_zone
+            or (entry is not None and entry.time_zone)
+            or (entry and _stored_files(name, "sources"))
+        ):
+            return False
+        log_format = settings.get("log_format") or (entry.format if entry else None)
+        return (log_format or ("slurm" if settings.get("columns") else look_at_log(path).format)) == "slurm"
+    return False
 
 
 def _ingest_collected(archive: Path, name: str, settings: IngestSettings) -> dict[str, Any]:
@@ -101,7 +141,8 @@ def _ingest_collected(archive: Path, name: str, settings: IngestSettings) -> dic
         "keep_names": True,
     }
     summary = ingest(unpacked.log, name, **(settings | said))
-    return summary | {"cluster_lines": import_collected(unpacked, name)}
+    lines = summary.get("cluster_lines", []) + import_collected(unpacked, name)
+    return summary | {"cluster_lines": lines, "cluster": list(load_catalogue().source(name).cluster)}
 
 
 def source_row(source: Source) -> dict[str, Any]:
@@ -112,6 +153,7 @@ def source_row(source: Source) -> dict[str, Any]:
         "path": str(source.path) if source.path else None,
         "procs": source.procs,
         "time_zone": source.time_zone,
+        "cluster": list(source.cluster),
         "description": source.description,
         "declared_at": source.declared_at,
     }
@@ -138,8 +180,8 @@ def _format_to_read(name: str, path: Path, log_format: str | None, columns: str 
     Raises ValueError for columns of another format than Slurm's, LogError where the format is not clear from the log."""
     from traces.formats import look_at_log
 
-    previous = declared_source(name)
-    if previous is not None and previous.path == path.resolve():
+    previous = _entry_of(name, path)
+    if previous is not None:
         log_format = log_format or previous.format
     if columns and log_format not in (None, "slurm"):
         raise ValueError(f"--columns names the columns of a Slurm log, and the format of this one is {log_format}")
@@ -188,6 +230,7 @@ def _ingest_summary(name: str) -> dict[str, Any]:
     by_reason |= {"unknown_columns": unknown}
     summary = {"source": name} | dict(zip(LINE_COUNTS, totals, strict=True)) | by_reason
     summary["repeats_by_reason"] = dict(repeats)
+    summary["cluster"] = list(load_catalogue().source(name).cluster)
     return summary | dict(zip(CLUSTER_FACTS, cluster, strict=True))
 
 

@@ -25,6 +25,7 @@ SOURCE_COLUMNS = {
     "path": pl.String,
     "procs": pl.Int64,
     "time_zone": pl.String,
+    "cluster": pl.List(pl.String),
     "description": pl.String,
     "declared_at": pl.String,
 }
@@ -161,7 +162,7 @@ def sources() -> pl.DataFrame:
     -------
     polars.DataFrame
         One row a source. The columns are name, format, path (null for a generated source), procs (null where the log
-        decides), time_zone, description, and declared_at (file and line).
+        decides), time_zone, cluster (names of its descriptions), description, and declared_at (file and line).
 
     Raises
     ------

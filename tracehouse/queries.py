@@ -100,7 +100,7 @@ def who(source: str, by: str = "user", period: str | None = None) -> pl.DataFram
     source
         Name of a source of the catalogue.
     by
-        What jobs are grouped by: "user", "account" or "queue".
+        What jobs are grouped by: "user", "account", "queue" or "gpu".
     period
         Only jobs that were submitted then, such as "last-month" or "2026-03". By default all.
 

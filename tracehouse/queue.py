@@ -12,6 +12,7 @@ import polars as pl
 
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, pseudonym_key
+from assets.ingest.zones import zone_of_source
 from assets.predictions.queue_now import QueueNow, TreeStarts, load_queue_now, snapshot_moment, tree_starts
 from assets.predictions.waits import load_wait_source
 from assets.replaying.running.grade import grade_of
@@ -61,7 +62,7 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, int]
             raise LogError(f"{file}: no such file; `squeue --json > {file}` writes one") from None
         except (OSError, UnicodeDecodeError) as error:
             raise LogError(f"{file}: cannot be read as a UTF-8 text file ({error})") from None
-    snapshot = parse_queue(text, place, source.time_zone or load_catalogue().time_zone)
+    snapshot = parse_queue(text, place, zone_of_source(open_warehouse(), load_catalogue(), source))
     if source.pseudonyms and source.format != "swf":  # an SWF log has numbers for names, and keeps them
         snapshot = snapshot.with_pseudonyms(source.pseudonyms, pseudonym_key(open_warehouse()))
     return snapshot, read_s

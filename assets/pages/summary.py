@@ -110,6 +110,12 @@ def as_data(logged: LoggedSystem, comparison: Comparison, summary: Summary, crea
         "jobs": logged.extent.jobs,
         "mean_wait": duration_text(waits["mean_s"]) if waits else "not in the log",
         "within_1_h": share(waits["within_1_h"]) if waits else "not in the log",
+        "figures": {
+            "mean_wait_s": waits["mean_s"] if waits else None,
+            "median_wait_s": waits["median_s"] if waits else None,
+            "p95_wait_s": waits["p95_s"] if waits else None,
+            "started_within_1h": waits["within_1_h"] if waits else None,
+        },
         "grade": comparison.grade.letter or "none",
         "headline": summary.headline,
         "sentences": summary.lines(),

@@ -10,6 +10,7 @@ from assets.common.checks import row_check
 from assets.common.describe import table
 from assets.common.partitions import SOURCES
 from assets.ingest.update import update_raw_log
+from assets.ingest.zones import default_zone, zone_remark
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import inbox
 from traces.catalogue.sources import Source
@@ -38,35 +39,26 @@ def raw_log(
     ledger `raw.log_files`; what has been read before is not read again."""
     source = context.partition_key
     catalogue = load_catalogue()
+    entry = catalogue.source(source)
+    zone = default_zone(warehouse, catalogue, entry, config.replace)
     try:
-        done = update_raw_log(
-            warehouse,
-            catalogue.source(source),
-            catalogue.time_zone,
-            catalogue.names_time_zone,
-            config.replace,
-            config.new_key,
-        )
+        done = update_raw_log(warehouse, entry, *zone, config.replace, config.new_key)
     except EXPECTED_ERRORS:
-        _forget_partition(context, warehouse, catalogue.source(source))
+        _forget_partition(context, warehouse, entry)
         raise
     with warehouse.read() as connection:
         files = connection.sql(sql.load("raw.newest_files"), params={"source": source}).pl()
         counts = connection.sql(sql.load("raw.counts"), params={"source": source}).pl()
         totals = connection.sql("SELECT * FROM marts.ingest_summary WHERE source = $source", params={"source": source})
         total = totals.pl().row(0, named=True)
-        assumed = assumed_time_zone(connection, source)
+        remark = zone_remark(connection, entry, zone)
         unknown = unknown_columns(connection, source)
     if done.corrected.files or done.corrected.outdated:
         context.log.warning(str(done.corrected))
     if unknown:
         context.log.warning(f"columns that sacct does not have were not read: {', '.join(unknown)}")
-    if assumed:
-        path = catalogue.source(source).path
-        context.log.warning(
-            f"nobody gave the time zone of this log, and {assumed} is assumed. If that is wrong, times are wrong. Give the right one: "
-            f"tracehouse ingest {path} --name {source} --time-zone ZONE"
-        )
+    if remark:
+        context.log.warning(remark)
     if done.fault:  # it is in the warehouse, and told once: the next run finds nothing new
         raise LogError(done.fault)
     context.log.info(
@@ -86,16 +78,6 @@ def raw_log(
             "files": table(files),
         }
     )
-
-
-def assumed_time_zone(connection: duckdb.DuckDBPyConnection, source: str) -> str | None:
-    """The time zone that a PBS or Slurm log was read with, where neither the log nor anybody gave it."""
-    row = first_row(
-        connection,
-        "SELECT time_zone FROM core.sources WHERE source = ? AND format <> 'swf' AND time_zone_from = 'assumed'",
-        [source],
-    )
-    return row[0] if row else None
 
 
 def unknown_columns(connection: duckdb.DuckDBPyConnection, source: str) -> list[str]:

@@ -12,6 +12,7 @@ from assets.common.describe import table
 from assets.common.partitions import VASP
 from assets.common.storage import file_time
 from assets.ingest.vasp_folders import runs_folder, update_vasp_log
+from assets.ingest.zones import default_zone, runs_zone_remark
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse
 
@@ -31,7 +32,10 @@ def vasp_runs(
     declared = catalogue.vasp_source(source)
     # which run is running depends on the age of its files, and those may be stamped by the clock of a file server
     now = datetime.fromtimestamp(file_time(runs_folder(declared)), UTC).replace(tzinfo=None)
-    done = update_vasp_log(warehouse, declared, catalogue.time_zone, now, config.replace)
+    zone = default_zone(warehouse, catalogue, declared, config.replace)
+    done = update_vasp_log(warehouse, declared, zone.name, now, config.replace)
+    if remark := runs_zone_remark(declared, zone):
+        context.log.warning(remark)
     with warehouse.read() as connection:
 
         def ask(query: str) -> pl.DataFrame:

@@ -59,7 +59,28 @@ def metrics_text(warehouse: Warehouse, sources: list[str]) -> str:
         return exposition_text(_gauges(connection, sources))
 
 
-def _gauges(connection: duckdb.DuckDBPyConnection, sources: list[str]) -> list[Gauge]:
+def metrics_values(warehouse: Warehouse, sources: list[str]) -> list[dict[str, Any]]:
+    """The same figures as plain values, for each source: those of SOURCE_FIGURES, and of MONTH_FIGURES in `month` (None without dates) and
+    in `queues`. The grade is a letter. Raises as `metrics_text`."""
+    with warehouse.read() as connection:
+        months, rows = _figures(connection, sources)
+    for row in months:
+        row["mean_wait_s"] = row.pop("average_wait_s")
+    values = []
+    for row in rows:
+        whole, *queues = [month for month in months if month["source"] == row["source"]] or [None]
+        figures = {name: row[name] for name in ("source", *SOURCE_FIGURES)}
+        figures["grade"] = None if row["grade"] is None else "ABCD"[row["grade"] - 1]
+        of_queues = [{name: value for name, value in each.items() if name != "source"} for each in queues if each]
+        month = None if whole is None else {k: value for k, value in whole.items() if k not in ("source", "queue")}
+        values.append(figures | {"month": month, "queues": of_queues})
+    return values
+
+
+def _figures(
+    connection: duckdb.DuckDBPyConnection, sources: list[str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of marts.month_figures and of marts.source_figures. Raises ValueError for a source that the warehouse does not have."""
     stored = [source for (source,) in connection.execute("SELECT source FROM core.sources ORDER BY ALL").fetchall()]
     missing = [source for source in sources if source not in stored]
     if missing:
@@ -70,7 +91,12 @@ def _gauges(connection: duckdb.DuckDBPyConnection, sources: list[str]) -> list[G
     months = connection.sql(sql.load("marts.month_figures"), params={"sources": chosen}).pl().to_dicts()
     begins = {row["source"]: row["month_s"] for row in months}
     parameters = {"sources": chosen, "month_sources": list(begins), "month_begins": list(begins.values())}
-    rows = connection.sql(sql.load("marts.source_figures"), params=parameters).pl().to_dicts()
+    return months, connection.sql(sql.load("marts.source_figures"), params=parameters).pl().to_dicts()
+
+
+def _gauges(connection: duckdb.DuckDBPyConnection, sources: list[str]) -> list[Gauge]:
+    months, rows = _figures(connection, sources)
+    begins = {row["source"]: row["month_s"] for row in months}
     gauges = [
         Gauge(f"tracehouse_{name}", meaning, _samples(rows, column))
         for column, (name, meaning) in SOURCE_FIGURES.items()

@@ -13,8 +13,8 @@ from assets.common.trace import load_clock
 from models.waits.clock import period_span
 from warehouse import Warehouse, first_row
 
-KINDS = ("user", "account", "queue")
-"""What jobs are grouped by."""
+KINDS = ("user", "account", "queue", "gpu")
+"""What jobs are grouped by. gpu: by the GPUs that they had, their number or their number by type."""
 UNKNOWN = "unknown"
 """The group of jobs of which the log does not say it."""
 LOSSES = {

@@ -79,7 +79,7 @@ def test_a_later_archive_adds_days_and_tells_a_changed_configuration(
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("TRACEHOUSE_SOURCES", raising=False)
     first = unpack_log(collected(tmp_path, 1, 2), "site")
-    add_source("site", first.log, "pbs", None, None)
+    add_source("site", first.log, "pbs", {})
     assert "clusters/site.toml" in import_collected(first, "site")[0]
     again = unpack_log(collected(tmp_path, 2, 3), "site")
     assert [file.name for file in sorted(again.log.iterdir())] == ["20260301", "20260302", "20260303"]

@@ -102,8 +102,8 @@ def declared_readers(check: Checker, document: dict[str, Any], defaults: Readers
 
 @dataclass(frozen=True)
 class Catalogue:
-    """sources: traces, by name. vasp: folders of VASP runs, by name. names_time_zone: whether the second catalogue sets `time_zone`,
-    and it is not only tracehouse's default. readers: what is written for other tools after each run."""
+    """sources: traces, by name. vasp: folders of VASP runs, by name. time_zone: of schedules. names_time_zone: whether the second catalogue
+    sets it, and it is not only tracehouse's own. readers: what is written for other tools after each run."""
 
     sources: dict[str, Source]
     time_zone: str = "UTC"
@@ -121,6 +121,12 @@ class Catalogue:
                 f"--name {name}`, or to the catalogue named by TRACEHOUSE_SOURCES"
             )
         return self.sources[name]
+
+    def given_zone(self, entry: Source | VaspSource) -> str | None:
+        """The time zone that a catalogue gives a log, or a folder of runs: its own, or that of the file. The zone in `sources.toml` is for
+        entries there alone. None where nobody has given one."""
+        is_bundled = entry.declared_at.startswith(f"{PROJECT / 'sources.toml'}:")
+        return entry.time_zone or (self.time_zone if self.names_time_zone or is_bundled else None)
 
     def vasp_source(self, name: str) -> VaspSource:
         """The folder of VASP runs of this name. Raises CatalogueError, which lists the existing names."""

@@ -7,8 +7,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from zoneinfo import available_timezones
@@ -18,28 +18,18 @@ from traces.catalogue.places import PROJECT, local_catalogue_path
 from traces.catalogue.sources import NAME, CatalogueError, Source
 
 
-def add_source(
-    name: str,
-    log: Path,
-    log_format: str,
-    procs: int | None,
-    time_zone: str | None,
-    keep_names: bool = False,
-    columns: str | None = None,
-    replace: bool = False,
-) -> str:
+def add_source(name: str, log: Path, log_format: str, given: Mapping[str, Any], replace: bool = False) -> str:
     """Declares a source in the second catalogue. Returns the declaration it replaces there, or "".
 
-    What the catalogue already says of the same log is kept, unless it is given again. A declaration that says all of this is left
-    as it is, with its comments. replace: whether the name may have been that of another log. Raises CatalogueError where it
+    given: its other keys, None for one that nobody gave. What the catalogue already says of the same log is kept, unless it is given
+    again, and so are all comments. replace: whether the name may have been that of another log. Raises CatalogueError where it
     may not, for a bad name or time zone, and for a name that `sources.toml` already has.
     """
     bundled = _bundled_without(name, "sources")
+    time_zone = given.get("time_zone")
     if time_zone is not None and time_zone not in available_timezones():
         raise CatalogueError(f'unknown time zone {time_zone!r}: expected an IANA name such as "Europe/Berlin"')
-    given: dict[str, Any] = {"format": log_format, "procs": procs, "time_zone": time_zone, "columns": columns}
-    given["pseudonyms"] = [] if keep_names else None
-    return _declare("sources", name, log, given, bundled, replace)
+    return _declare("sources", name, log, {"format": log_format} | dict(given), bundled, replace)
 
 
 def add_vasp_source(
@@ -61,10 +51,30 @@ def name_clusters(name: str, log: Path, clusters: list[str]) -> None:
     """Names the clusters (`tracehouse cluster import`) of a source of the second catalogue, unless it names some already.
 
     Raises CatalogueError for a faulty catalogue, and where the name is that of another log."""
-    bundled = _bundled_without(name, "sources")
     source = declared_source(name)
     if source is None or not source.cluster:
-        _declare("sources", name, log, {"cluster": clusters}, bundled, replace=False)
+        _declare("sources", name, log, {"cluster": clusters}, _bundled_without(name, "sources"), replace=False)
+
+
+def linkable_source(name: str) -> Source:
+    """A source of the second catalogue that has a log. Raises CatalogueError for another, of which commands change nothing."""
+    source = declared_source(name)
+    if source is None or source.path is None:
+        place = load_catalogue().source(name).declared_at
+        raise CatalogueError(
+            f"{place}: commands link logs that `tracehouse ingest` adds, so write `cluster` of {name!r} there by hand"
+        )
+    return source
+
+
+def link_clusters(name: str, clusters: Sequence[str]) -> tuple[str, ...]:
+    """Names the clusters of a source of the second catalogue, in place of those that it names, which are returned. Every other key and
+    all comments stay. Raises CatalogueError as `linkable_source`."""
+    source = linkable_source(name)
+    assert source.path is not None
+    value = clusters[0] if len(clusters) == 1 else list(clusters)
+    _declare("sources", name, source.path, {"cluster": value}, _bundled_without(name, "sources"), replace=False)
+    return source.cluster
 
 
 def forget_clusters(name: str) -> None:
@@ -151,8 +161,46 @@ def _declare(section: str, name: str, path: Path, given: dict[str, Any], bundled
             kept = {}
         if kept and kept | given == kept:
             return _edit_declaration(section, name, None, bundled)
-        values = (f"{key} = {_toml(value)}" for key, value in (kept | given).items())
+        if kept:
+            declaration = _edit_declaration(section, name, None, bundled)
+            if not declaration:
+                raise CatalogueError(
+                    f"{local}: expected a table [{section}.{name}], found the source written otherwise: correct it"
+                )
+            changed = {key: value for key, value in given.items() if kept.get(key) != value}
+            for key, value in changed.items():
+                declaration = with_key(declaration, key, value)
+            return _edit_declaration(section, name, declaration, bundled)
+        values = (f"{key} = {_toml(value)}" for key, value in given.items())
         return _edit_declaration(section, name, "\n".join([f"[{section}.{_quoted(name)}]", *values]) + "\n", bundled)
+
+
+def with_key(declaration: str, key: str, value: Any) -> str:
+    """The text of a table with a key that has this value, in the place of the one that it had, else behind its other keys. All other lines
+    stay, and so does a comment behind the value."""
+    lines = declaration.splitlines(keepends=True)
+    new, last, begin = f"{key} = {_toml(value)}", 1, 1
+    for end in range(2, len(lines) + 1):
+        statement = "".join(lines[begin:end])
+        if statement.lstrip().startswith("["):  # a table below this one
+            break
+        try:
+            parsed = tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:  # it goes on in the next line
+            continue
+        if key in parsed:
+            return "".join([*lines[:begin], f"{new}{_comment_behind(statement, parsed)}\n", *lines[end:]])
+        begin, last = end, end if parsed else last
+    return "".join([*lines[:last], *(() if lines[last - 1].endswith("\n") else "\n"), f"{new}\n", *lines[last:]])
+
+
+def _comment_behind(statement: str, parsed: dict[str, Any]) -> str:
+    """The comment after the value of a statement, with the blanks before it."""
+    for mark in re.finditer(r"\s*#", statement):
+        with suppress(tomllib.TOMLDecodeError):
+            if tomllib.loads(statement[: mark.start()]) == parsed:
+                return statement[mark.start() :].rstrip()
+    return ""
 
 
 def remove_source(name: str, put_back: str, section: str = "sources") -> None:

@@ -241,11 +241,14 @@ GROUP BY facts.size_class, step
 ORDER BY facts.size_class, step
 
 -- [waits_and_waste]
--- Waits, and what was lost or not used, of one source: of all jobs, by queue, by account and by user. Of jobs that were submitted from
+-- Waits, and what was lost or not used, of one source: of all jobs, by queue, by account, by user and by GPUs. Of jobs that were submitted from
 -- $begin on and before $end, UTC. NULL is no bound.
 WITH chosen AS (
-    SELECT facts.*
+    SELECT
+        facts.*,
+        CASE WHEN jobs.gpus IS NULL THEN 'unknown' WHEN jobs.gpus = 0 THEN 'none' ELSE coalesce(jobs.gpu_types, jobs.gpus::VARCHAR) END AS gpu
     FROM marts.job_facts AS facts
+    INNER JOIN core.jobs AS jobs ON facts.source = jobs.source AND facts.job_index = jobs.job_index
     WHERE
         facts.source = $source
         -- jobs are numbered in the order of their submission
@@ -262,9 +265,10 @@ SELECT
         WHEN grouping(queue) = 0 THEN 'queue'
         WHEN grouping(account) = 0 THEN 'account'
         WHEN grouping(user_name) = 0 THEN 'user'
+        WHEN grouping(gpu) = 0 THEN 'gpu'
         ELSE 'all'
     END AS kind,
-    coalesce(queue, account, user_name, '') AS value,
+    coalesce(queue, account, user_name, gpu, '') AS value,
     count(wait_s) AS known_waits,
     avg(wait_s) / 3600 AS mean_wait_h,
     median(wait_s) / 3600 AS median_wait_h,
@@ -273,7 +277,7 @@ SELECT
     coalesce(sum(wait_s), 0) / 3600 AS waited_h,
 {{ wasted_sums }}
 FROM chosen
-GROUP BY GROUPING SETS ((), (queue), (account), (user_name))
+GROUP BY GROUPING SETS ((), (queue), (account), (user_name), (gpu))
 HAVING count(*) > 0
 ORDER BY kind, core_hours DESC, value
 

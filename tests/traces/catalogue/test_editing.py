@@ -13,6 +13,7 @@ from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.editing import (
     add_source,
     add_vasp_source,
+    link_clusters,
     refuse_another,
     remove_source,
 )
@@ -22,7 +23,7 @@ from traces.catalogue.sources import CatalogueError
 
 def add(name: str = "mine", log: Path = Path("/logs/mine.swf"), log_format: str = "swf", procs: int | None = None,
         time_zone: str | None = None) -> str:  # fmt: skip
-    return add_source(name, log, log_format, procs, time_zone, replace=True)
+    return add_source(name, log, log_format, {"procs": procs, "time_zone": time_zone}, replace=True)
 
 
 def test_the_first_source_makes_the_file(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,11 +74,56 @@ def test_what_was_added_by_hand_stays(catalogue: Path) -> None:
     before = load_catalogue().source("mine")
     assert add(log_format="slurm", time_zone="UTC") == BY_HAND
     assert replace(load_catalogue().source("mine"), time_zone="Europe/Berlin") == before
-    add_source("mine", Path("/logs/mine.swf"), "slurm", None, None, keep_names=True, columns="JobID,State")
+    add_source("mine", Path("/logs/mine.swf"), "slurm", {"pseudonyms": [], "columns": "JobID,State"})
+    for comment in ("# of 2019", "procs = 8 # since the last upgrade"):
+        assert comment in catalogue.read_text()  # before, a new key cost all comments of the entry
     changed = load_catalogue().source("mine")
     assert (changed.pseudonyms, changed.columns, changed.time_zone, changed.nodes) == ((), "JobID,State", "UTC", 2)
     add(log_format="slurm")
     assert load_catalogue().source("mine") == changed
+
+
+LINKED = """\
+# mine
+[sources.mine]
+format = "slurm"
+path = "/logs/mine.swf"
+cluster = [ # by date
+    "old",
+    "new",
+] # since the move
+
+[sources.mine.partitions] # of before
+gpu = 4
+
+[sources.other]
+format = "swf"
+path = "x" # cluster = "y"
+"""
+
+
+def test_a_link_replaces_that_link_alone(catalogue: Path) -> None:
+    catalogue.write_text(LINKED)
+    assert link_clusters("mine", ["third"]) == ("old", "new")
+    one = LINKED.replace('cluster = [ # by date\n    "old",\n    "new",\n] #', 'cluster = "third" #')
+    assert catalogue.read_text() == one
+    assert load_catalogue().source("mine").cluster == ("third",)
+    assert link_clusters("mine", ["third", "later"]) == ("third",)
+    assert catalogue.read_text() == one.replace('"third"', '["third", "later"]')
+    assert link_clusters("other", ["third"]) == ()
+    assert 'path = "x" # cluster = "y"\ncluster = "third"\n' in catalogue.read_text()
+    assert load_catalogue().source("mine").partitions == {"gpu": 4}
+
+
+def test_a_link_that_no_command_can_write(catalogue: Path) -> None:
+    catalogue.touch()
+    with pytest.raises(CatalogueError, match=r"sources.toml:\d+: .*write `cluster` of 'birch' there by hand"):
+        link_clusters("birch", ["third"])
+    text = '[sources]\nmine = {format = "swf", path = "x"}\n'
+    catalogue.write_text(text)
+    with pytest.raises(CatalogueError, match=r"expected a table \[sources.mine\]"):
+        link_clusters("mine", ["third"])
+    assert catalogue.read_text() == text
 
 
 def test_another_log_keeps_nothing(catalogue: Path) -> None:
@@ -207,7 +253,7 @@ def test_two_logs_of_one_name_at_once(catalogue: Path) -> None:
     logs = [Path("/logs/one.swf"), Path("/logs/two.swf")]
     for log in logs:
         refuse_another("sources", "mine", log)
-    add_source("mine", logs[0], "swf", None, None)
+    add_source("mine", logs[0], "swf", {})
     with pytest.raises(CatalogueError, match=r".mine. is the log /logs/one\.swf"):
-        add_source("mine", logs[1], "swf", None, None)
+        add_source("mine", logs[1], "swf", {})
     assert load_catalogue().source("mine").path == logs[0]

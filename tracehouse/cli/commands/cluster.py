@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -11,7 +10,9 @@ import click
 
 from tracehouse.cli.commands.cluster_rules import adopt_found, identify
 from tracehouse.cli.errors import plain_errors
-from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.cli.json_output import json_text, print_json
+from tracehouse.cli.linking import link_to_a_source
+from tracehouse.cli.parameters.sources import complete_sources, source_argument
 from tracehouse.clusters import import_cluster
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
 from tracehouse.text.tables import folded, terminal_width
@@ -40,7 +41,7 @@ def check(name: str, source: str, as_json: bool) -> None:
     description = load_cluster(name).description
     contradictions = contradictions_of_source(open_warehouse(), load_catalogue().source(source), description)
     if as_json:
-        click.echo(json.dumps([asdict(each) for each in contradictions], indent=1))
+        print_json([asdict(each) for each in contradictions])
     else:
         click.echo(contradictions_text(name, source, contradictions, terminal_width()))
 
@@ -70,7 +71,7 @@ def diff(before: str, after: str, as_json: bool) -> None:
     """Print what changed from the cluster BEFORE to the cluster AFTER, value by value. Nodes that changed alike share a line."""
     changes = changed_values(load_cluster(before).description, load_cluster(after).description)
     if as_json:
-        click.echo(json.dumps([asdict(each) for each in changes], indent=1))
+        print_json([asdict(each) for each in changes])
         return
     width = terminal_width()
     click.echo("\n".join(folded(str(each), width, 4) for each in changes) or f"{before} and {after} are the same")
@@ -84,11 +85,23 @@ def cluster() -> None:
 @cluster.command("import")
 @click.argument("paths", nargs=-1, required=True, metavar="DIR|FILE...", type=click.Path(path_type=Path))
 @click.option("--name", required=True, help="Name of the cluster. Its file is clusters/NAME.toml in the home.")
-@click.option("--time-zone", default="UTC", show_default=True, help="Of the cluster, in which its files write dates.")
+@click.option(
+    "--source", "-s", shell_complete=complete_sources, help="Its log: the source names the cluster from now on."
+)
+@click.option(
+    "--time-zone", help="Of the cluster, in which its files write dates. Default: that of --source, else UTC."
+)
 @click.option("--from", "valid_from", metavar="TIME", help="From when it holds, such as 2026-03-01. Default: always.")
 @click.option("--replace", "replaces", is_flag=True, help="Replace the file of a cluster that has this name.")
 @plain_errors
-def import_files(paths: tuple[Path, ...], name: str, time_zone: str, valid_from: str | None, replaces: bool) -> None:
+def import_files(
+    paths: tuple[Path, ...],
+    name: str,
+    source: str | None,
+    time_zone: str | None,
+    valid_from: str | None,
+    replaces: bool,
+) -> None:
     """Read the configuration of Slurm, PBS, or Torque with Maui, and write it as one TOML file.
 
     Each file is known by its name or by what is in it: slurm.conf, gres.conf, topology.conf, what scontrol and sacctmgr show, of PBS what
@@ -96,8 +109,18 @@ def import_files(paths: tuple[Path, ...], name: str, time_zone: str, valid_from:
     logs. Files may be packed with gzip.
 
     Every key that changes schedules and is left out is listed with what it would have changed.
+
+    With --source, replays of that source run on the cluster. A cluster with --from stands behind those that the source names already.
     """
-    imported = import_cluster(paths, name, time_zone, valid_from, replaces)
+    from assets.common.storage import open_warehouse
+    from assets.ingest.zones import zone_of_source
+    from tracehouse.linking import link_cluster, linkable
+    from traces.catalogue.catalogue import load_catalogue
+
+    if source is not None:
+        entry = linkable(source)  # before anything is written
+        time_zone = time_zone or zone_of_source(open_warehouse(), load_catalogue(), entry)
+    imported = import_cluster(paths, name, time_zone or "UTC", valid_from, replaces)
     width = terminal_width()
     click.echo(f"wrote {imported.path}")
     click.echo(folded(cluster_summary(imported.described.description), width))
@@ -105,7 +128,11 @@ def import_files(paths: tuple[Path, ...], name: str, time_zone: str, valid_from:
     click.echo(keys_text(imported.described.remarks, width))
     if text := keys_left_out_text(imported.described.remarks, width):
         click.echo(f"\n{text}")
-    click.echo(f'\nNext: name it in the catalogue, at the source of its log: cluster = "{name}"', err=True)
+    if source is not None:
+        click.echo(f"\nsource {source}: cluster {link_cluster(source, name, is_later=valid_from is not None)}")
+        click.echo(f"\nNext: tracehouse cluster check {name} {source}", err=True)
+    else:
+        link_to_a_source(name)
 
 
 @cluster.command()
@@ -116,11 +143,11 @@ def show(name: str | None, as_json: bool) -> None:
     """Print the cluster NAME: nodes, partitions, limits, settings, and what its file leaves out. Without NAME, list all clusters."""
     if name is None:
         names = cluster_names()
-        click.echo(json.dumps(names) if as_json else "\n".join(names) or "no clusters yet")
+        click.echo(json_text(names) if as_json else "\n".join(names) or "no clusters yet")
         return
     described = load_cluster(name)
     if as_json:
-        click.echo(json.dumps(asdict(described), indent=1, default=dict))
+        print_json(asdict(described))
     else:
         click.echo(cluster_text(described, terminal_width()))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import print_json
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.text.tables import terminal_width
 
@@ -48,7 +48,7 @@ def identify(
         with output_beside(picture) as path:
             figure.savefig(path, format=picture.suffix.lstrip(".") or "png", dpi=150)
     if as_json:
-        click.echo(json.dumps(identification_values(result.identification), indent=1))
+        print_json(identification_values(result.identification))
         return
     click.echo(identification_text(result.trace.source, result.identification, with_rejected, terminal_width()))
     if result.file is not None and result.identification.rules:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ from assets.common.storage import open_warehouse
 from assets.replaying.running.scored_part import PartOptions
 from tracehouse.cli.commands.replay import say_grade
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_text
 from tracehouse.cli.parameters.settings import part_options, take_part
 from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.text.replay_text import compare_text, placements_text
@@ -46,10 +46,10 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -
                 "placements are compared as a whole: leave --period, --from, --to, --queue, --user, --account out"
             )
         placements = compare_placements(warehouse, name, run_a, run_b)
-        click.echo(json.dumps(placements) if as_json else placements_text(placements, terminal_width()))
+        click.echo(json_text(placements) if as_json else placements_text(placements, terminal_width()))
         return
     comparison = compare_runs(warehouse, name, run_a, run_b, part)
-    click.echo(json.dumps(comparison) if as_json else compare_text(comparison, terminal_width()))
+    click.echo(json_text(comparison) if as_json else compare_text(comparison, terminal_width()))
     if not as_json:
         _say_grades(warehouse, name, policies_of_runs(warehouse, name, run_a, run_b))
 

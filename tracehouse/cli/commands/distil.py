@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import click
 
 from assets.common.storage import open_warehouse
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import print_json
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.text.training_text import print_ratios
 from traces.catalogue.catalogue import load_catalogue
@@ -56,7 +56,7 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
         shown = asdict(fitted) | {
             "verdicts": {name: str(judgement.verdict) for name, judgement in judged.judgements.items()}
         }
-        click.echo(json.dumps(shown, indent=1))
+        print_json(shown)
         return
     click.echo(f"{fitted.formula}\n\nmakes {100 * fitted.agreement:.0f} % of the policy's {fitted.decisions:,} choices")
     print_ratios(judged, trace.rows.height - split.trained_jobs)

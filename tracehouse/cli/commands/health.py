@@ -1,12 +1,11 @@
 """The command `tracehouse health`."""
 
-import json
-
 import click
 
 from assets.common.storage import open_warehouse
 from sql import load as sql_text
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import print_json
 from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
@@ -24,7 +23,7 @@ def health(source: str, as_json: bool) -> None:
     if not findings:
         raise ValueError(f"no report on source {source!r} yet: `tracehouse run {source} --job ingest`")
     if as_json:
-        click.echo(json.dumps(findings, indent=1))
+        print_json(findings)
         return
     width = terminal_width()
     for row in findings:

@@ -1,15 +1,18 @@
 """The command `tracehouse ingest`."""
 
-import json
 from pathlib import Path
 from typing import Any
+from zoneinfo import available_timezones
 
 import click
 
 from tracehouse.cli.errors import plain_errors
-from tracehouse.ingesting import OUTCOMES
+from tracehouse.cli.json_output import print_json
+from tracehouse.cli.linking import can_ask, link_to_a_cluster
+from tracehouse.ingesting import OUTCOMES, lacks_zone
 from tracehouse.ingesting import ingest as ingest_log
 from traces.catalogue.sources import FORMATS, LARGEST_CLUSTER
+from traces.common.zones import machine_time_zone
 
 
 @click.command()
@@ -19,7 +22,11 @@ from traces.catalogue.sources import FORMATS, LARGEST_CLUSTER
 @click.option(
     "--procs", type=click.IntRange(1, LARGEST_CLUSTER), help="Processors of the cluster. Default: from the log."
 )
-@click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin". Default: the catalogue\'s.')
+@click.option("--cluster", metavar="NAME", help="Its description, which `tracehouse cluster import` has written.")
+@click.option(
+    "--time-zone",
+    help='Time zone of the cluster, such as "Europe/Berlin". Default: that of the log, of the catalogue, or of this machine.',
+)
 @click.option(
     "--columns", help="Columns of a Slurm log without a header line, in order, such as JobID,User,Submit,Start,End."
 )
@@ -38,16 +45,43 @@ def ingest(path: Path, name: str | None, as_json: bool, **settings: Any) -> None
     Of an archive of `tracehouse collect`, the configuration becomes the source's cluster.
 
     Names in PBS and Slurm logs become pseudonyms. `tracehouse pseudonym` prints the pseudonym of a name.
+
+    Slurm writes local times: on a terminal, their zone is asked for. PBS writes Unix seconds, and a zone only says which hours and days
+    these are.
     """
     from tracehouse.replaying import warn_of_peak
 
+    if can_ask() and lacks_zone(path, name, **settings):
+        settings["time_zone"] = ask_zone()
     summary = ingest_log(path, name, **settings)
     if as_json:
-        click.echo(json.dumps(summary))
+        print_json(summary)
         return
     click.echo(_ingest_text(summary))
     warn_of_peak(summary["cluster_procs"], summary["cluster_procs_from"])
+    link_to_a_cluster(summary["source"])
     click.echo(f"\nNext: tracehouse run {summary['source']}", err=True)
+
+
+def ask_zone() -> str:
+    """The time zone that a user types. That of this machine, where he types none."""
+    return str(
+        click.prompt(
+            "Time zone in which the log writes its times", default=machine_time_zone(), err=True, type=ZoneType()
+        )
+    )
+
+
+class ZoneType(click.ParamType):
+    """The name of a time zone."""
+
+    name = "zone"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name. Fails, and is asked for again, where there is no such zone."""
+        if value not in available_timezones():
+            self.fail(f'unknown time zone {value!r}: expected an IANA name such as "Europe/Berlin"', param, ctx)
+        return value
 
 
 def _ingest_text(summary: dict[str, Any]) -> str:

@@ -1,11 +1,10 @@
 """`tracehouse models` and `tracehouse rollback`: the registry of run-time models."""
 
-import json
-
 import click
 
 from assets.common.storage import open_warehouse
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import print_json
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
@@ -32,7 +31,7 @@ def models(source: str, as_json: bool) -> None:
     if history.is_empty():
         raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run {source}` trains one")
     if as_json:
-        click.echo(json.dumps(history.to_dicts(), indent=1, default=str))
+        print_json(history.to_dicts())
         return
     champion = history["champion"][0]
     clock = load_clock(open_warehouse(), source)

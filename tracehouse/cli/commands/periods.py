@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.text.answers import periods_values
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
@@ -44,8 +46,11 @@ GROUP_KINDS = ("queue", "account", "user", "size")
     "--top", type=click.IntRange(min=1), default=5, show_default=True, help="Groups of a kind that are shown."
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Write all groups as CSV.")
+@json_option
 @plain_errors
-def periods(source: str, period: str, earlier: str | None, by: tuple[str, ...], top: int, as_csv: bool) -> None:
+def periods(
+    source: str, period: str, earlier: str | None, by: tuple[str, ...], top: int, as_csv: bool, as_json: bool
+) -> None:
     """What got worse, for whom, and since when: PERIOD beside an EARLIER one.
 
     A period is last-month (the last complete one), a month such as 2026-03, the last days such as last-30-days, or days such as
@@ -59,6 +64,9 @@ def periods(source: str, period: str, earlier: str | None, by: tuple[str, ...], 
     result = compare_periods(open_warehouse(), source, period, earlier)
     if as_csv:
         click.echo(result.groups.write_csv(), nl=False)
+        return
+    if as_json:
+        print_json(periods_values(source, result, by or GROUP_KINDS))
         return
     click.echo(periods_text(source, result, by or GROUP_KINDS, top, terminal_width()))
 

@@ -1,6 +1,5 @@
 """The command `tracehouse place`."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ import click
 from assets.common.progress import say_if_slow
 from simulator.jobs.words import one_of
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_text
 from tracehouse.cli.parameters.amounts import DurationType
 from traces.cluster.hostlists import compress_names
 
@@ -77,7 +77,7 @@ def place(window: str, method: str, policy: Path | None, seconds: float, seed: i
             repair, _ = load_repair_policy(policy)
         allocation = place_window(problem, _method(method), seconds, seed, repair)
     click.echo(
-        json.dumps(placed_json(problem, method, allocation)) if as_json else placed_text(problem, method, allocation)
+        json_text(placed_json(problem, method, allocation)) if as_json else placed_text(problem, method, allocation)
     )
 
 

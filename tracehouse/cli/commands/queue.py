@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from assets.common.writing.outputs import write_output
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_text
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.text.tables import duration, folded, terminal_width
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of the jobs.",
 )
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json: one object.")
 @click.option("--out", type=FileToWrite(), metavar="FILE", help="Write into this file.")
 @click.option("--why", "is_why", is_flag=True, help="What keeps each job now, by the rules of the source's cluster.")
 @plain_errors
@@ -51,6 +52,7 @@ def queue(
     samples: int,
     seed: int,
     form: str,
+    as_json: bool,
     out: Path | None,
     is_why: bool,
 ) -> None:
@@ -68,6 +70,7 @@ def queue(
     """
     from tracehouse.queue import answer_queue, read_snapshot, with_causes
 
+    form = "json" if as_json else form
     declared = load_catalogue().source(source)
     snapshot, read_s = read_snapshot(declared, file)
     answer = answer_queue(declared.name, snapshot, read_s, (policy, backfill), (samples, seed))
@@ -90,7 +93,7 @@ def queue_text(answer: QueueAnswer, form: str, width: int | None) -> str:
     if form == "csv":
         return answer.rows.write_csv()
     if form == "json":
-        return json.dumps({"lines": answer.lines, "jobs": answer.rows.to_dicts()}) + "\n"
+        return json_text({"lines": answer.lines, "jobs": answer.rows.to_dicts()}) + "\n"
     return "\n".join(folded(line, width) for line in answer.lines) + "\n" + table_text(_shown(answer.rows), width)
 
 

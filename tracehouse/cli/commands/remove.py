@@ -44,9 +44,11 @@ def remove(source: str, with_history: bool, gone: bool, yes: bool) -> None:
 def _remove_gone(catalogue: Catalogue, name: str, yes: bool) -> None:
     from assets.ingest.reading import reader_of
     from assets.ingest.removal import gone_files, remove_gone_files
+    from assets.ingest.zones import default_zone
 
-    warehouse = open_warehouse()
-    reader = reader_of(catalogue.source(name), catalogue.time_zone, lambda: pseudonym_key(warehouse))
+    warehouse, entry = open_warehouse(), catalogue.source(name)
+    zone = default_zone(warehouse, catalogue, entry)
+    reader = reader_of(entry, zone.name, lambda: pseudonym_key(warehouse))
     jobs = gone_files(warehouse, reader)
     if not jobs:
         click.echo(f"all files that {name} was read from are there", err=True)

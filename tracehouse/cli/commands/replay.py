@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from assets.replaying.running.settings import NodeSettings, RunSettings, check_s
 from pipelines.terminal import printable
 from simulator.jobs.words import TOGETHER
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_text
 from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
 from tracehouse.cli.parameters.settings import part_options, setting_options, take_part, without_defaults
 from tracehouse.cli.parameters.sources import complete_sources_and_files
@@ -108,7 +108,7 @@ def replay(trace_or_source: str, as_json: bool, save: str | None, **given: Any) 
     run = replay_trace(trace_or_source, asked, scored.labels)
     part = None if scored.is_all else part_of(run.logged_rows, run.trace.clock, scored)
     results = summary(run, trace_or_source, part)
-    click.echo(json.dumps(results) if as_json else replay_text(results, terminal_width()))
+    click.echo(json_text(results) if as_json else replay_text(results, terminal_width()))
     _remark(run, None if as_json else trace_or_source)
     _write_files(run, trace_or_source, **files)
     if save is not None:

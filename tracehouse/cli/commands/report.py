@@ -10,6 +10,7 @@ import click
 from assets.common.storage import open_warehouse, report_path, write_whole
 from assets.pages.index import index_path, read_summary
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.settings import TIME, part_options, take_part
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.jobs import raise_failures
@@ -31,8 +32,9 @@ LABEL_WIDTH = 11
 @click.command()
 @source_argument("Only this source; repeat for more. Default: all that have jobs.", several=True)
 @part_options("Report on", TIME)
+@json_option
 @plain_errors
-def report(names: tuple[str, ...], **asked: Any) -> None:
+def report(names: tuple[str, ...], as_json: bool, **asked: Any) -> None:
     """Write the HTML reports again, and print what they say in short. Without SOURCE: of all in the catalogue that have jobs.
 
     With a period, a page of its own is written beside them, of the jobs that were submitted then.
@@ -62,15 +64,50 @@ def report(names: tuple[str, ...], **asked: Any) -> None:
                 written.append(_report_period(name, part))
             except ValueError as error:
                 failures[name] = f"{name}: {error}"
-        if written:
-            print_results(written)
+        if written or as_json:
+            show(written, as_json)
         raise_failures(failures)
         return
     failures = run_job("report", chosen)
     done = [name for name in chosen if name not in failures]
-    if done:
-        print_results(done)
+    if done or as_json:
+        show(done, as_json)
     raise_failures(failures)
+
+
+def show(names: list[str], as_json: bool) -> None:
+    """Prints the answers of reports that were written, for people or as JSON."""
+    if as_json:
+        print_json(report_values(names))
+    else:
+        print_results(names)
+
+
+def report_values(names: list[str]) -> dict[str, Any]:
+    """Where the reports are, and their head figures. names: of reports, such as larch or larch@2026-03."""
+    return {
+        "sources": [_values_of_report(name) for name in names],
+        "all_sources": index_path(),
+        "warehouse": open_warehouse().name,
+    }
+
+
+def _values_of_report(name: str) -> dict[str, Any]:
+    source, _, period = name.partition("@")
+    summary = read_summary(name) or {}
+    names = ("submitted", "jobs", "grade", "headline", "sentences", "note")
+    grade = summary.get("grade")
+    return (
+        {"source": source, "period": period or None, "report": report_path(name)}
+        | {key: summary.get(key) for key in names}
+        | {"grade": None if grade == "none" else grade, "schedulers": _scheduler_values(summary.get("schedulers"))}
+        | (summary.get("figures") or {})
+    )
+
+
+def _scheduler_values(table: dict[str, Any] | None) -> list[dict[str, str]]:
+    """The rows of the table of schedulers, as the report writes their cells."""
+    return [] if table is None else [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
 
 
 def _report_period(name: str, part: dict[str, str]) -> str:
@@ -105,11 +142,11 @@ def print_answer(name: str, happened_too: bool = True) -> None:
         print_line("Learning", summary["note"], width)
 
 
-def print_line(label: str, text: str, width: int) -> None:
-    """A line with its label, folded below itself."""
+def print_line(label: str, text: str, width: int, beside: bool = False) -> None:
+    """A line with its label, folded below itself. beside: on standard error, because results are JSON."""
     rest = textwrap.wrap(text, max(width - LABEL_WIDTH, 40), break_on_hyphens=False)
     for number, part in enumerate(rest):
-        click.echo(f"{'' if number else '  ' + label:<{LABEL_WIDTH}}{part}")
+        click.echo(f"{'' if number else '  ' + label:<{LABEL_WIDTH}}{part}", err=beside)
 
 
 def print_results(names: list[str], shown: Collection[str] = ()) -> None:

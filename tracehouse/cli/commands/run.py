@@ -1,14 +1,16 @@
 """The command `tracehouse run`."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse
-from tracehouse.cli.commands.report import PIPE_WIDTH, print_line, print_results
+from tracehouse.cli.commands.report import PIPE_WIDTH, print_line, print_results, report_values
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.names import complete_assets
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.jobs import raise_failures
@@ -55,33 +57,63 @@ JOBS_OF_SOURCES = (
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.",
 )
+@json_option
 @plain_errors
-def run(names: tuple[str, ...], job: str, selections: tuple[str, ...], config: Path | None) -> None:
-    """Materialize the pipeline, raw log to report, and print what the reports say in short. Without SOURCE: of all sources."""
+def run(names: tuple[str, ...], job: str, selections: tuple[str, ...], config: Path | None, as_json: bool) -> None:
+    """Materialize the pipeline, raw log to report, and print what the reports say in short. Without SOURCE: of all sources.
+
+    With --json: what was materialized and passed over, what failed, and the head figures of the reports.
+    """
+    from pipelines.step_log import recording_steps
+
+    with recording_steps() as steps:
+        outcome = _run(names, job, selections, config, as_json)
+    if as_json:
+        print_json(
+            {
+                "job": "selection" if selections else job,
+                "steps": [step._asdict() for step in steps],
+                "failed": [{"source": source, "because": why} for source, why in outcome.failures.items()],
+            }
+            | report_values(outcome.reported)
+        )
+    elif outcome.reported:
+        print_results(outcome.reported, outcome.new)
+    raise_failures(outcome.failures)
+
+
+class RunOutcome(NamedTuple):
+    """failures: what went wrong, by source. reported: sources with a new report. new: those that were read for the first time."""
+
+    failures: dict[str, str]
+    reported: list[str]
+    new: list[str]
+
+
+def _run(
+    names: tuple[str, ...], job: str, selections: tuple[str, ...], config: Path | None, as_json: bool
+) -> RunOutcome:
     from assets.replaying.running.loading import is_loaded
     from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()
     if selections:
-        run_selection(catalogue, names, selections, config)
-        return
+        return RunOutcome(run_selection(catalogue, names, selections, config), [], [])
     if job == "topology":
         if names:
             raise ValueError("the job topology generates its jobs and is of no source: leave SOURCE out")
-        raise_failures(run_job(job, [job], read_config(config), partitions=None))
-        return
+        return RunOutcome(run_job(job, [job], read_config(config), partitions=None), [], [])
     chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
     new = [] if job != "everything" or config is not None else [name for name in chosen if not is_loaded(name)]
-    failures = _first_looks(catalogue, new)
+    failures = _first_looks(catalogue, new, as_json)
     failures |= run_job(job, [name for name in chosen if name not in failures], read_config(config))
     done = [name for name in chosen if name not in failures]
-    if done and job in ("evaluate", "everything"):
-        print_results(done, new)
-    raise_failures(failures)
+    return RunOutcome(failures, done if job in ("evaluate", "everything") else [], new)
 
 
-def _first_looks(catalogue: Catalogue, names: list[str]) -> dict[str, str]:
+def _first_looks(catalogue: Catalogue, names: list[str], as_json: bool) -> dict[str, str]:
     """Reads logs that are new, and prints what they say before anything is trained or replayed. Returns what went wrong by source.
+    as_json: whether standard output is for JSON alone.
 
     The rules that a bundled log shows are made part of its cluster at once. Of another log that is for its owner to decide."""
     from assets.pages.render import first_answer
@@ -96,17 +128,18 @@ def _first_looks(catalogue: Catalogue, names: list[str]) -> dict[str, str]:
             seen = load_found(name)
             if seen is not None and rule_counts(seen)[1]:
                 adopt_rules(name)
-        click.secho(f"\n{name}", bold=True)
+        click.secho(f"\n{name}", bold=True, err=as_json)
         for label, text in first_answer(open_warehouse(), name):
-            print_line(label, text, terminal_width() or PIPE_WIDTH)
-        click.echo()
+            print_line(label, text, terminal_width() or PIPE_WIDTH, as_json)
+        click.echo(err=as_json)
     return failures
 
 
 def run_selection(
     catalogue: Catalogue, names: tuple[str, ...], selections: tuple[str, ...], config: Path | None
-) -> None:
-    """Runs assets for sources, or for folders of VASP runs, if that is what they are of. Raises ValueError for a --job beside them."""
+) -> dict[str, str]:
+    """Runs assets for sources, or for folders of VASP runs, if that is what they are of. Returns what went wrong, by name. Raises
+    ValueError for a --job beside them."""
     from pipelines.running import read_config, run_job, select_assets
 
     if click.get_current_context().get_parameter_source("job") == ParameterSource.COMMANDLINE:
@@ -120,4 +153,4 @@ def run_selection(
         chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
     else:
         chosen = ["selection"]
-    raise_failures(run_job("selection", chosen, read_config(config), assets.partitions, assets.keys))
+    return run_job("selection", chosen, read_config(config), assets.partitions, assets.keys)

@@ -1,10 +1,9 @@
 """The command `tracehouse sources`."""
 
-import json
-
 import click
 
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import print_json
 from tracehouse.ingesting import source_row
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
@@ -18,7 +17,7 @@ def sources(as_json: bool) -> None:
     """List the sources of the catalogue."""
     listed = list(load_catalogue().sources.values())
     if as_json:
-        click.echo(json.dumps([source_row(source) for source in listed], indent=1))
+        print_json([source_row(source) for source in listed])
         return
     width = max((len(source.name) for source in listed), default=4)
     for source in listed:

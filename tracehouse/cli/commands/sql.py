@@ -42,9 +42,10 @@ CELL_WIDTHS = (200, 60, 40, 30, 20)
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder whose files the query may read, such as FROM 'FOLDER/projects.csv'. Without it, none.",
 )
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json: one array, a row an object.")
 @click.option("--wide", is_flag=True, help="All columns and whole texts, however wide the terminal is.")
 @plain_errors
-def sql(query: str, output_format: str, output: Path | None, files: Path | None, wide: bool) -> None:
+def sql(query: str, output_format: str, output: Path | None, files: Path | None, as_json: bool, wide: bool) -> None:
     """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` show what there is.
 
     A query reaches no file and no network, but for the folder of --files. Results go out through --output. Several statements, with
@@ -53,6 +54,7 @@ def sql(query: str, output_format: str, output: Path | None, files: Path | None,
     A table on a terminal is cut to its width, but for --wide. In a file or a pipe it is complete. Tables round numbers for reading. The
     other formats have all digits."""
     output = None if output == Path("-") else output
+    output_format = "json" if as_json else output_format
     if output_format == "parquet":
         refuse_binary_on_terminal("parquet", output)
     from tracehouse.queries import only_result, query_results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from assets.common.writing.options import written_settings
 from assets.policies.settings import TrainingSettings
 from models.scheduling.options import STARTED_FROM
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import print_json
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.cli.parameters.settings import setting_options
 from tracehouse.cli.parameters.sources import source_argument
@@ -54,11 +54,7 @@ def train(source: str, out: Path | None, plot: Path | None, as_json: bool, **giv
     settings = written_settings(TrainingSettings, given)
     trained = train_policy(read_jobs(source, settings), settings, out, plot)
     if as_json:
-        click.echo(
-            json.dumps(
-                trained.card | {"file": str(trained.path), "key": trained.key, "champion": trained.happened}, indent=1
-            )
-        )
+        print_json(trained.card | {"file": trained.path, "key": trained.key, "champion": trained.happened})
     else:
         _print_trained(trained)
 

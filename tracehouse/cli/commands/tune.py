@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from pipelines.terminal import printable
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_text
 from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.text.tables import terminal_width
 
@@ -71,5 +71,5 @@ def tune_command(
         click.echo(tunable_settings(source, cluster, policy), nl=False)
         return
     tuned = tune(source, settings, guards, trials, seed, cluster, policy)
-    text = json.dumps(tuned.summary) if as_json else tuned_text(tuned.settings, tuned.trust, terminal_width())
+    text = json_text(tuned.summary) if as_json else tuned_text(tuned.settings, tuned.trust, terminal_width())
     click.echo(printable(text))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_text, print_json
 from tracehouse.cli.parameters.sources import complete_vasp_sources, source_argument
 from tracehouse.jobs import run_or_fail
 from tracehouse.text.tables import folded, terminal_width
@@ -30,7 +30,7 @@ def vasp_sources(as_json: bool) -> None:
     """List the folders of VASP runs in the catalogue."""
     listed = list(load_catalogue().vasp.values())
     if as_json:
-        click.echo(json.dumps([_row_of(source) for source in listed], indent=1))
+        print_json([_row_of(source) for source in listed])
         return
     width = max((len(source.name) for source in listed), default=4)
     for source in listed:
@@ -66,7 +66,7 @@ def vasp_ingest(
 
     summary = ingest_runs(path, name, time_zone, accounting, replace)
     if as_json:
-        click.echo(json.dumps(summary))
+        print_json(summary)
         return
     click.echo(_ingest_text(summary))
     click.echo(f"\nNext: tracehouse vasp run {summary['source']}", err=True)
@@ -159,7 +159,7 @@ def vasp_evaluate(train: str, test: str, predictor: str, seed: int, as_json: boo
     from tracehouse.vasp import evaluate_transfer
 
     result = evaluate_transfer(train, test, predictor, seed)
-    click.echo(json.dumps(result) if as_json else evaluation_text(result))
+    click.echo(json_text(result) if as_json else evaluation_text(result))
 
 
 _BLOCKS = {

@@ -1,12 +1,12 @@
 """The command `tracehouse wait`."""
 
-import json
 from typing import Any
 
 import click
 
 from models.waits.clock import OF_ITS_OWN
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_text
 from tracehouse.cli.parameters.amounts import DurationType
 from tracehouse.cli.parameters.names import complete_backfilling, complete_policies
 from tracehouse.cli.parameters.sources import source_argument
@@ -93,7 +93,7 @@ def wait(
     question = WaitQuestion(job_id, procs, -1 if walltime is None else walltime, user, at)
     name = load_catalogue().source(source).name
     result = answer_wait(name, question, QueueReplays(samples, seed, policy, usual_backfill(backfill)))
-    click.echo(json.dumps(result) if as_json else wait_text(result))
+    click.echo(json_text(result) if as_json else wait_text(result))
 
 
 def wait_text(answer: dict[str, Any]) -> str:

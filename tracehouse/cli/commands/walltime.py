@@ -1,11 +1,11 @@
 """The command `tracehouse walltime`."""
 
-import json
 from typing import Any
 
 import click
 
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_text
 from tracehouse.cli.parameters.amounts import ShareType
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.text.tables import duration
@@ -42,7 +42,7 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
     from tracehouse.predictions import answer_walltime
 
     advice = answer_walltime(load_catalogue().source(source).name, user, procs, executable, risk)
-    click.echo(json.dumps(advice) if as_json else walltime_text(advice))
+    click.echo(json_text(advice) if as_json else walltime_text(advice))
 
 
 def walltime_text(advice: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import click
 
 from pipelines.terminal import printable
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import print_json
 from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
 from tracehouse.cli.parameters.settings import part_options, take_part
 from tracehouse.cli.parameters.sources import complete_sources
@@ -110,7 +110,7 @@ def what_if_command(
         )
     answer = what_if(asked, source, cluster=cluster, **take_part(others))
     if as_json:
-        click.echo(json.dumps(answer.summary))
+        print_json(answer.summary)
     else:
         click.echo(printable(what_if_text(answer.results, terminal_width(), top)))
     paths = [] if out is None else answer.write(out, file_format)

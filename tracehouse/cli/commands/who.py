@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.text.answers import nodes_values, waste_values, who_values
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
+    from assets.replaying.own.over_asking import OverAsking
+    from assets.usage.node_use import NodeUse
     from assets.usage.waits_and_waste import WaitsAndWaste
 
-GROUPINGS = ("user", "account", "queue")
+GROUPINGS = ("user", "account", "queue", "gpu")
 COLUMNS_OF_WAITERS = (
     TableColumn("jobs"),
     TableColumn("mean wait, h"),
@@ -77,11 +81,19 @@ COLUMNS_OF_COSTS = (TableColumn("hours"), TableColumn("least of the replays"), T
 @click.option(
     "--waste", "of_waste", is_flag=True, help="What was asked for and not used, and what that costs the others."
 )
+@json_option
 @plain_errors
 def who(
-    source: str, by: tuple[str, ...], period: str | None, top: int, as_csv: bool, of_nodes: bool, of_waste: bool
+    source: str,
+    by: tuple[str, ...],
+    period: str | None,
+    top: int,
+    as_csv: bool,
+    of_nodes: bool,
+    of_waste: bool,
+    as_json: bool,
 ) -> None:
-    """Who waited, and who wasted: by user, account or queue.
+    """Who waited, and who wasted: by user, account or queue, or by the GPUs that jobs had.
 
     Each kind of group has three tables. The first has the waits of the log, the second the core-hours lost by jobs that did not
     complete. The third has what was requested and not used. That is time after a job's end, processors held without using their CPU,
@@ -99,18 +111,18 @@ def who(
     from assets.usage.waits_and_waste import waits_and_waste
     from traces.catalogue.catalogue import load_catalogue
 
+    source = load_catalogue().source(source).name
     if of_nodes or of_waste:
-        option = "--nodes" if of_nodes else "--waste"
-        if period is not None or as_csv or (of_nodes and of_waste):
-            raise click.UsageError(
-                f"{option} is of the whole log, and prints tables: leave --period, --csv and others out"
-            )
-        if "queue" in by and of_waste:
-            raise click.UsageError("--waste is by user and account: nobody owns a queue")
-        text = _nodes_text if of_nodes else waste_text
-        click.echo(text(load_catalogue().source(source).name, by, top))
+        _refuse_beside(
+            "--nodes" if of_nodes else "--waste", by, period is not None or as_csv or (of_nodes and of_waste)
+        )
+        printed = _print_of_nodes if of_nodes else _print_waste
+        printed(source, by, top, as_json)
         return
-    result = waits_and_waste(open_warehouse(), load_catalogue().source(source).name, period)
+    result = waits_and_waste(open_warehouse(), source, period)
+    if as_json:
+        print_json(who_values(source, result, by or GROUPINGS))
+        return
     if as_csv:
         kinds = ("all", *(by or GROUPINGS))
         click.echo(result.rows.filter(result.rows["kind"].is_in(kinds)).write_csv(), nl=False)
@@ -118,13 +130,44 @@ def who(
     click.echo(who_text(source, result, by, top, terminal_width()))
 
 
-def _nodes_text(source: str, kinds: tuple[str, ...], top: int) -> str:
+def _refuse_beside(option: str, by: tuple[str, ...], has_others: bool) -> None:
+    """Ends the command where an option of the whole log has others beside it, or groups that it does not know."""
+    if has_others:
+        raise click.UsageError(
+            f"{option} is of the whole log, and prints tables or JSON: leave --period, --csv and others out"
+        )
+    if option == "--waste" and "queue" in by:
+        raise click.UsageError("--waste is by user and account: nobody owns a queue")
+    if "gpu" in by:
+        raise click.UsageError(f"{option} is by user{' and account' if option == '--waste' else ', account and queue'}")
+
+
+def _print_of_nodes(source: str, by: tuple[str, ...], top: int, as_json: bool) -> None:
     from assets.common.storage import open_warehouse
     from assets.usage.cluster_check import described_cluster
     from assets.usage.node_use import node_use
 
     warehouse = open_warehouse()
     use = node_use(warehouse, source, described_cluster(warehouse, source))
+    if as_json:
+        print_json(nodes_values(source, use, by or GROUPINGS[:2]))
+    else:
+        click.echo(_nodes_text(source, use, by, top))
+
+
+def _print_waste(source: str, by: tuple[str, ...], top: int, as_json: bool) -> None:
+    from assets.common.storage import open_warehouse
+    from assets.replaying.own.over_asking import over_asking
+
+    kinds = by or GROUPINGS[:2]
+    result = over_asking(open_warehouse(), source, top, kinds)
+    if as_json:
+        print_json(waste_values(source, result, kinds))
+    else:
+        click.echo(waste_text(source, result, kinds, top))
+
+
+def _nodes_text(source: str, use: NodeUse | None, kinds: tuple[str, ...], top: int) -> str:
     if use is None:
         return f"{source}: the log does not say which nodes its jobs held"
     width, lines = terminal_width(), []
@@ -153,13 +196,10 @@ def _nodes_text(source: str, kinds: tuple[str, ...], top: int) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def waste_text(source: str, kinds: tuple[str, ...], top: int) -> str:
+def waste_text(source: str, result: OverAsking, kinds: tuple[str, ...], top: int) -> str:
     """What was asked for and not used, and what that costs the others, as it is printed."""
-    from assets.common.storage import open_warehouse
-    from assets.replaying.own.over_asking import WASTED, over_asking
+    from assets.replaying.own.over_asking import WASTED
 
-    kinds = kinds or GROUPINGS[:2]
-    result = over_asking(open_warehouse(), source, top, kinds)
     width, whole = terminal_width(), result.unused["all"].row(0, named=True)
     lines = [f"{source}: {whole['jobs']:,} jobs ran"]
     for name in ("time", "cpu", "memory"):

@@ -8,6 +8,7 @@ import click
 
 from models.waits.clock import LogClock
 from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
@@ -44,6 +45,7 @@ _GROUPED = (
     "--top", type=click.IntRange(min=1), default=5, show_default=True, help="Groups of a kind that are shown."
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Write the seconds of every job by cause as CSV.")
+@json_option
 @plain_errors
 def why(
     source: str,
@@ -56,6 +58,7 @@ def why(
     replayed: bool,
     top: int,
     as_csv: bool,
+    as_json: bool,
 ) -> None:
     """Why jobs waited: hours by cause, which add up to the wait of every job.
 
@@ -81,6 +84,11 @@ def why(
     rows, words = chosen_waits(warehouse, name, causes, wanted, period, jobs)
     if as_csv:
         click.echo(rows.write_csv(), nl=False)
+        return
+    if as_json:
+        from tracehouse.text.answers import why_values
+
+        print_json(why_values(name, causes, rows, words, by or GROUPS[:1], with_jobs=bool(jobs)))
         return
     width = terminal_width()
     if jobs:

@@ -9,14 +9,22 @@ import gzip
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
+from tests.pipelines.command_line import GOOD, call, fail, in_brief, succeed, use_home
 from tests.shared import shared_file
 from tests.tiny import swf_line
 from tests.tracehouse.conftest import REJECTED
+from tracehouse.cli.main import main
+from tracehouse.ingesting import lacks_zone
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import bundled_cluster, cluster_path
+from traces.cluster.notes import DescribedCluster
+from traces.cluster.toml_writing import cluster_toml
 
 
 def test_sources(catalogue: Path) -> None:
@@ -27,7 +35,7 @@ def test_sources(catalogue: Path) -> None:
     rows = json.loads(succeed("sources", "--json"))
     assert rows[2] == {
         "name": "mine", "format": "pbs", "path": str(catalogue.parent / "logs"), "procs": 12,
-        "time_zone": rows[2]["time_zone"], "description": "ours", "declared_at": f"{catalogue}:1",
+        "time_zone": None, "cluster": [], "description": "ours", "declared_at": f"{catalogue}:1",
     }  # fmt: skip
 
 
@@ -71,7 +79,7 @@ def test_ingest_again_replaces_and_json_adds_up(loaded: tuple[Path, str]) -> Non
         "source": "mine", "lines": 12, "accepted": 5, "kept": 0, "ignored": 2, "rejected": 5,
         "kept_by_reason": {}, "ignored_by_reason": {"blank line": 1, "comment": 1}, "rejected_by_reason": REJECTED,
         "repeats_by_reason": {}, "unknown_columns": [], "cluster_procs": 8, "cluster_procs_from": "header",
-        "time_zone": "Europe/Berlin", "time_zone_from": "catalogue",
+        "time_zone": "Europe/Berlin", "time_zone_from": "catalogue", "cluster": [],
     }  # fmt: skip
     assert told["lines"] == told["accepted"] + told["kept"] + told["ignored"] + told["rejected"]
     assert sum(REJECTED.values()) == told["rejected"]
@@ -224,28 +232,123 @@ def test_columns_of_a_slurm_log_are_named_once(catalogue: Path, tmp_path: Path) 
     assert json.loads(succeed("ingest", log, "--json"))["accepted"] == 2  # the catalogue remembers them
 
 
-def test_a_time_zone_that_nobody_gave_is_said(catalogue: Path, tmp_path: Path) -> None:
-    """Before, local times were read with the zone that tracehouse comes with, and nobody heard of it."""
+def zone_finding(source: str) -> tuple[int, str | None]:
+    rows = json.loads(succeed("health", source, "--json"))
+    (finding,) = [row for row in rows if row["finding"] == "time zone assumed"]
+    assert "--time-zone" in finding["meaning"]
+    return finding["found"], finding["example"]
+
+
+def test_a_time_zone_that_nobody_gave_is_that_of_the_machine(
+    catalogue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, local times of every log were read as Europe/Stockholm, the zone of the bundled catalogue."""
     log = tmp_path / "alps.psv"
     log.write_text(SACCT + "\n" + SACCT_LINE.format(n=1))
+    monkeypatch.setenv("TZ", "America/New_York")
     result = call("ingest", log, "--json")
     summary = json.loads(result.stdout)
-    assert (summary["time_zone"], summary["time_zone_from"]) == ("Europe/Stockholm", "assumed")
-    assert "nobody gave the time zone of this log, and Europe/Stockholm is assumed" in result.stderr
-    assert f"tracehouse ingest {log} --name alps --time-zone ZONE" in result.stderr
-    finding = next(
-        row for row in json.loads(succeed("health", "alps", "--json")) if row["finding"] == "time zone assumed"
-    )
-    assert (finding["found"], finding["example"]) == (1, "Europe/Stockholm") and "--time-zone" in finding["meaning"]
+    assert (summary["time_zone"], summary["time_zone_from"]) == ("America/New_York", "assumed")
+    said = "times of the log are read as America/New_York, the zone of this machine; to change it: "
+    assert f"{said}tracehouse ingest {log} --name alps --time-zone ZONE" in result.stderr
+    assert zone_finding("alps") == (1, "America/New_York")
     catalogue.write_text('time_zone = "America/Denver"\n' + catalogue.read_text())
     result = call("ingest", log, "--json")
-    assert json.loads(result.stdout)["time_zone_from"] == "catalogue" and "assumed" not in result.stderr
+    assert json.loads(result.stdout)["time_zone_from"] == "catalogue" and "are read as" not in result.stderr
     result = call("ingest", log, "--json", "--time-zone", "UTC")
-    assert json.loads(result.stdout)["time_zone"] == "UTC" and "assumed" not in result.stderr
-    finding = next(
-        row for row in json.loads(succeed("health", "alps", "--json")) if row["finding"] == "time zone assumed"
+    assert json.loads(result.stdout)["time_zone"] == "UTC" and "are read as" not in result.stderr
+    assert zone_finding("alps") == (0, None)
+
+
+def test_what_was_read_keeps_its_time_zone(catalogue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another machine, and after a release that takes another default, old rows do not move and new days are read alike."""
+    logs = tmp_path / "alps"
+    logs.mkdir()
+    (logs / "1.psv").write_text(SACCT + "\n" + SACCT_LINE.format(n=1))
+    monkeypatch.setenv("TZ", "Europe/Stockholm")
+    succeed("ingest", logs, "--format", "slurm")
+    jobs = "SELECT job_id, submit_time FROM core.jobs ORDER BY job_id"
+    before = json.loads(succeed("sql", jobs, "--format", "json"))
+    (logs / "2.psv").write_text(SACCT + "\n" + SACCT_LINE.format(n=2))
+    monkeypatch.setenv("TZ", "America/New_York")
+    result = call("ingest", logs)
+    assert "are read as Europe/Stockholm, as before; to change it: " in result.stderr
+    after = json.loads(succeed("sql", jobs, "--format", "json"))
+    assert after[:1] == before and after[1]["submit_time"] == before[0]["submit_time"]
+
+
+def test_a_user_is_asked_for_the_time_zone_of_local_times(
+    catalogue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "alps.psv"
+    log.write_text(SACCT + "\n" + SACCT_LINE.format(n=1))
+    monkeypatch.setattr("tracehouse.cli.commands.ingest.can_ask", lambda: True)
+    monkeypatch.setenv("TZ", "America/New_York")
+    with in_brief():
+        result = CliRunner().invoke(main, ["ingest", str(log), "--json"], input="Berlin\nEurope/Berlin\n")
+    assert "writes its times [America/New_York]: " in result.stderr and "unknown time zone 'Berlin'" in result.stderr
+    assert json.loads(result.stdout)["time_zone"] == "Europe/Berlin"
+    assert 'time_zone = "Europe/Berlin"' in catalogue.read_text()
+    assert json.loads(succeed("ingest", log, "--json"))["time_zone_from"] == "catalogue"  # nobody answers: it is known
+    assert not lacks_zone(log, None) and lacks_zone(log, "other") and not lacks_zone(log, "other", time_zone="UTC")
+    (tmp_path / "pbs.log").write_text("04/05/2017 13:06:53;E;2.head;ctime=10 start=20 end=30 exec_host=n1/0\n")
+    assert not lacks_zone(tmp_path / "pbs.log", None)
+
+
+def test_unix_seconds_need_no_time_zone_and_days_do(
+    catalogue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "head.log"
+    log.write_text("04/05/2017 13:06:53;E;2.head;ctime=10 start=20 end=30 exec_host=n1/0\n")
+    monkeypatch.setenv("TZ", "America/New_York")
+    result = call("ingest", log)
+    said = "times of the log are Unix seconds, and its hours and days are those of America/New_York, the zone of this machine"
+    assert said in result.stderr
+
+
+@pytest.fixture
+def slurm_home(catalogue: Path, tmp_path: Path) -> Path:
+    """A home with the cluster alps, and the log alps.psv beside it."""
+    (tmp_path / "alps.psv").write_text(SACCT + "\n" + SACCT_LINE.format(n=1))
+    write_cluster("alps")
+    return tmp_path / "alps.psv"
+
+
+def write_cluster(name: str) -> None:
+    path = cluster_path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    description = replace(bundled_cluster("larch").description, name=name)
+    path.write_text(cluster_toml(DescribedCluster(description, ())))
+
+
+def test_ingest_names_the_cluster(catalogue: Path, slurm_home: Path) -> None:
+    """Before, `cluster = "alps"` was to be written into the catalogue by hand."""
+    message = fail("ingest", slurm_home, "--cluster", "alpen")
+    assert "unknown cluster 'alpen', the home has alps" in message
+    assert "`tracehouse cluster import DIR --name alpen`" in message and catalogue.read_text() == ""
+    result = call("ingest", slurm_home)
+    assert (
+        f"Is alps the cluster of alps? Then: tracehouse ingest {slurm_home} --name alps --cluster alps\n"
+        in result.stderr
     )
-    assert (finding["found"], finding["example"]) == (0, None)
+    assert load_catalogue().source("alps").cluster == ()
+    catalogue.write_text(catalogue.read_text().replace("path =", "# ours\npath ="))
+    assert "cluster   alps\n" in succeed("ingest", slurm_home, "--cluster", "alps")
+    write_cluster("later")
+    result = call("ingest", slurm_home, "--cluster", "later")
+    assert "cluster   later, in place of alps\n" in result.stdout and "Is alps" not in result.stderr
+    assert json.loads(succeed("ingest", slurm_home, "--cluster", "later", "--json"))["cluster"] == ["later"]
+    assert catalogue.read_text().count("cluster =") == 1 and "# ours\n" in catalogue.read_text()
+
+
+def test_a_user_may_agree_to_the_only_cluster(
+    catalogue: Path, slurm_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracehouse.cli.linking.can_ask", lambda: True)
+    for answer, names in (("n", ()), ("y", ("alps",))):
+        with in_brief():
+            CliRunner().invoke(main, ["ingest", str(slurm_home), "--time-zone", "UTC"], input=f"{answer}\n")
+        assert load_catalogue().source("alps").cluster == names
 
 
 def test_odd_files_beside_logs_are_named(catalogue: Path, tmp_path: Path) -> None:

@@ -1,0 +1,42 @@
+"""The one way in which commands print JSON: one value alone on standard output, valid everywhere."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tracehouse.text.json_keys import SHARED
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+"""Of a command that takes `as_json`."""
+
+
+def json_text(values: Any) -> str:
+    """Values as JSON. What JSON has no number for (not a number, infinite) is null, and times and paths are text."""
+    return json.dumps(_plain(values), allow_nan=False, default=str)
+
+
+def print_json(values: Any) -> None:
+    """Prints values as JSON, in one line."""
+    click.echo(json_text(values))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        plain = {str(key): _plain(each) for key, each in value.items()}
+        return plain | {SHARED[key]: each for key, each in plain.items() if key in SHARED}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, date | Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # of numpy
+        return _plain(value.tolist())
+    return value
