@@ -35,7 +35,7 @@ class Comparison:
     def __repr__(self) -> str:
         wait = self.summary["metrics"]["average_wait_s"]["difference"]
         verdict = self.summary["verdict"].get("word", "no verdict")
-        return f"Comparison({self.summary['jobs']:,} jobs, average wait {wait:+,.0f} s, {verdict})"
+        return f"Comparison({self.summary['jobs']:,} jobs, mean wait {wait:+,.0f} s, {verdict})"
 
     def __str__(self) -> str:
         return compare_text(self.summary)

@@ -173,7 +173,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
     """
     settings = run.settings
     scored = None if part is None else part.mask
-    with say_if_slow("looking for the least average wait that any schedule could have"):
+    with say_if_slow("looking for the least mean wait that any schedule could have"):
         hindsight = run.hindsight() if part is None else {}
     return {
         "trace": trace_or_source,

@@ -11,12 +11,14 @@ from typing import Any
 
 import dagster as dg
 
+import sql
 from assets.common.code.reach import Symbol
 from assets.common.code.versions import code_version
 from assets.common.describe import table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.progress import progress_logged_by
 from assets.common.writing.locks import works_on
+from models import NothingToLearn
 from models.scheduling.workers.launching import TrainingStopped
 from simulator.policies.plugins import confined_plugins
 from traces.catalogue.sources import CatalogueError
@@ -42,20 +44,26 @@ def asset(
     """Dagster's decorator `asset`, with what all of ours have.
 
     key: its parts with dots between. table: of the warehouse, where that is not named as the asset is; None for none. least_jobs: it is
-    materialized without rows from a source of fewer, and says why. Errors that are expected become `dagster.Failure` with their message
-    alone. A busy warehouse is tried again.
+    passed over for a source with fewer, or with nothing to learn from, and where its function raises NothingToLearn. Then it is
+    materialized without rows, and says why. Errors that are expected become `dagster.Failure` with their message alone. A busy warehouse
+    is tried again.
     """
 
     def made(function: Callable[..., Any]) -> dg.AssetsDefinition:
         @functools.wraps(function)
         def run(context: dg.AssetExecutionContext, *arguments: Any, **named: Any) -> Any:
             with plain_failures(context):
-                why_not = too_small(named["warehouse"], context.partition_key, least_jobs) if least_jobs else None
-                if why_not:
-                    context.log.info(why_not)
-                    return dg.MaterializeResult(metadata=passed_over(why_not))
-                with progress_logged_by(context.log.info):
-                    return function(context, *arguments, **named)
+                why_not = (
+                    nothing_to_learn(named["warehouse"], context.partition_key, least_jobs) if least_jobs else None
+                )
+                if why_not is None:
+                    try:
+                        with progress_logged_by(context.log.info):
+                            return function(context, *arguments, **named)
+                    except NothingToLearn as error:
+                        why_not = str(error)
+                context.log.info(why_not)
+                return dg.MaterializeResult(metadata=passed_over(why_not))
 
         return dg.asset(**what_all_have(function, key, table) | options)(run)
 
@@ -109,19 +117,20 @@ def _code_reference(function: Callable[..., Any]) -> dg.CodeReferencesMetadataVa
         return dg.CodeReferencesMetadataValue(code_references=[reference])
 
 
-def too_small(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:
-    """Why nothing can be learned from a source of fewer jobs. None where something can."""
+def nothing_to_learn(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:
+    """Why nothing can be learned from a source: it has fewer jobs, or none of them had ended in time. None where something can.
+
+    What learns cuts the log, and no cut comes before its middle. So all assets that learn are passed over together."""
     with warehouse.read() as connection:
-        row = first_row(
-            connection, "SELECT count(*) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND procs > 0", [source]
-        )
-    jobs = row[0] if row else 0
-    if jobs >= least_jobs:
+        row = first_row(connection, sql.load("features.learnable_jobs"), {"source": source})
+    jobs, ended = row or (0, 0)
+    if jobs < least_jobs:
+        why_not = f"{jobs} jobs with a known run time are too few to learn from, at least {least_jobs:,} are needed"
+    elif least_jobs >= LEAST_JOBS and not ended:
+        why_not = f"no job had ended when half of its {jobs:,} jobs had been submitted, so that there is nothing to learn from"
+    else:
         return None
-    return (
-        f"source {source!r}: {jobs} jobs with a known run time are too few to learn from, at least {least_jobs:,} are needed; "
-        f"`tracehouse replay {source} --policy SAF` works with any number"
-    )
+    return f"source {source!r}: {why_not}; `tracehouse replay {source} --policy SAF` works with any number"
 
 
 def _may_retry(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> bool:

@@ -73,7 +73,7 @@ SELECT
     END AS runtime_class, -- by run time
     status AS status, -- completed, failed, cancelled, timeout, out_of_memory, node_failure, preempted, requeued, deadline or unknown
     qos AS qos, -- quality of service (Slurm); NULL where the log has none
-    wait_s AS wait_s, -- start minus submission, seconds
+{{ known_waits }}
     eligible_wait_s AS eligible_wait_s, -- wait in which nothing but resources held the job back, seconds
     runtime_s AS runtime_s, -- run time, seconds
     requested_walltime_s AS requested_walltime_s, -- wall time requested, seconds
@@ -92,32 +92,26 @@ SELECT
     requested_memory_gib_hours * greatest(1 - used_memory_kb / nullif(requested_memory_kb, 0), 0) AS unused_memory_gib_hours, -- of these, those above the memory used
 FROM local
 
+-- [left_queue]
+-- Jobs that left the queue without a start, such as those that were cancelled while they waited, by month, queue, account and user. The
+-- marts of waits do not count them.
+CREATE OR REPLACE VIEW marts.left_queue AS
+SELECT
+    source AS source, -- name of the source in the catalogue
+    month AS month, -- of the submission, first day
+    queue AS queue, -- queue or partition
+    account AS account, -- account
+    user_name AS user_name, -- user
+{{ left_sums }}
+FROM marts.job_facts
+WHERE left_after_s IS NOT NULL
+GROUP BY ALL
+
 -- [months]
 -- The months of each log, and how much of each the log covers: join it to other marts to leave partial months out.
 CREATE OR REPLACE VIEW marts.months AS
-WITH logs AS (
-    SELECT
-        jobs.source,
-        any_value(sources.time_zone) AS time_zone,
-        epoch(min(jobs.submit_time)) AS first_s,
-        epoch(max(jobs.submit_time)) AS last_s,
-        epoch(min(jobs.start_time + to_seconds(coalesce(jobs.runtime_s, 0)))) AS first_end_s
-    FROM core.jobs AS jobs
-    INNER JOIN core.sources AS sources ON jobs.source = sources.source
-    GROUP BY jobs.source
-),
-
--- as models.waits.periods.complete_from has it: a log that was cut at ends of jobs has all jobs from the first end on
-covered AS (
-    SELECT
-        *,
-        CASE
-            WHEN first_end_s - first_s > greatest(0.05 * (last_s - first_s), 86400) AND first_end_s < last_s THEN first_end_s
-            ELSE first_s
-        END AS complete_s
-    FROM logs
-),
-
+WITH
+{{ log_begins }}
 months AS (
     SELECT
         facts.source,
@@ -218,21 +212,21 @@ FROM marts.job_facts
 GROUP BY ALL
 
 -- [waits]
--- Waits on the real system by queue, size and run time, as the logs recorded them.
+-- Waits on the real system by queue, size and run time, as the logs recorded them, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits AS
 SELECT
     source AS source, -- name of the source in the catalogue
     queue AS queue, -- queue or partition
     size_class AS size_class, -- serial, small (up to 1/16 of the cluster), medium (up to 1/4), large
     runtime_class AS runtime_class, -- by run time
-    count(*) AS jobs, -- jobs with a known wait
+    count(*) AS jobs, -- jobs that started, at a time that the log knows
     avg(wait_s) AS average_wait_s, -- mean wait, seconds
     median(wait_s) AS median_wait_s, -- median wait, seconds
     quantile_cont(wait_s, 0.95) AS p95_wait_s, -- 95th percentile of the wait, seconds
 {{ of_known_waits }}
 
 -- [waits_by_account]
--- Waits on the real system by month and account.
+-- Waits on the real system by month and account, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits_by_account AS
 {{ waits_by_month }}
     account AS account, -- account
@@ -241,7 +235,8 @@ CREATE OR REPLACE VIEW marts.waits_by_account AS
 {{ of_known_waits }}
 
 -- [waits_by_cause]
--- Hours of waiting by what kept the jobs, in sums that may be added up further, but for the jobs: one may have several causes.
+-- Hours of waiting by what kept the jobs, in sums that may be added up further, but for the jobs: one may have several causes. Jobs that
+-- left the queue without a start have causes, too: all hours are those of the marts of waits and of marts.left_queue.
 CREATE OR REPLACE VIEW marts.waits_by_cause AS
 SELECT
     causes.source AS source, -- name of the source in the catalogue
@@ -260,7 +255,7 @@ INNER JOIN marts.job_facts AS jobs ON causes.source = jobs.source AND causes.job
 GROUP BY ALL
 
 -- [waits_by_hour]
--- Waits on the real system by month and by weekday and hour of the submission, in the cluster's time zone.
+-- Waits on the real system by month and by weekday and hour of the submission, in the cluster's time zone, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits_by_hour AS
 {{ waits_by_month }}
     weekday AS weekday, -- 1 Monday to 7 Sunday
@@ -269,7 +264,7 @@ CREATE OR REPLACE VIEW marts.waits_by_hour AS
 {{ of_known_waits }}
 
 -- [waits_by_queue]
--- Waits on the real system by month and queue.
+-- Waits on the real system by month and queue, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits_by_queue AS
 {{ waits_by_month }}
     queue AS queue, -- queue or partition
@@ -278,7 +273,7 @@ CREATE OR REPLACE VIEW marts.waits_by_queue AS
 {{ of_known_waits }}
 
 -- [waits_by_size]
--- Waits on the real system by month and size.
+-- Waits on the real system by month and size, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits_by_size AS
 {{ waits_by_month }}
     size_class AS size_class, -- size class: serial, small (up to 1/16 of the cluster), medium (up to 1/4), large
@@ -287,7 +282,7 @@ CREATE OR REPLACE VIEW marts.waits_by_size AS
 {{ of_known_waits }}
 
 -- [waits_by_user]
--- Waits on the real system by month and user.
+-- Waits on the real system by month and user, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits_by_user AS
 {{ waits_by_month }}
     user_name AS user_name, -- user

@@ -43,8 +43,8 @@ SELECT causes.*, jobs.user_name AS user, jobs.account, jobs.queue, jobs.qos
 FROM {CAUSES_TABLE} AS causes INNER JOIN core.jobs AS jobs USING (source, job_index)
 WHERE source = $source AND starts = 'log'
 """
-_IS_UNSEEN = "(start_time IS NULL AND coalesce(runtime_s, 0) > 0)"
-"""A job that ran, though the log does not say from when: nobody knows whether it waited."""
+_IS_UNSEEN = "(wait_s IS NULL)"
+"""A job of which the log does not say from when it ran, or until when it was in the queue: nobody knows whether it waited."""
 _JOBS = f"""
 SELECT
     job_index, job_id, status, user_name, epoch(submit_time)::BIGINT AS submit_s, epoch(start_time)::BIGINT AS start_s,
@@ -116,7 +116,7 @@ def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> Wa
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
     causes = causes_of(warehouse, source, rows, nodes, replayed)
-    left_out = {"jobs_that_started_at_an_unknown_time": unseen} if unseen else {}
+    left_out = {"jobs_whose_wait_the_log_does_not_say": unseen} if unseen else {}
     return replace(causes, left_out=causes.left_out | left_out)
 
 

@@ -69,7 +69,7 @@ def base_scheduler(
     if own is not None:
         why += f", in place of the cluster's own {OWN_SCHEDULERS[own]}, which has the grade, because these replays have a row of processors"
         return BaseScheduler("FCFS", named or "easy", f"{why} and not its nodes")
-    if is_of_rules:
+    if grade is not None and grade.is_of_limits:
         why += ", in place of replays under the cluster's limits, which have the grade, because these replays have none"
         return BaseScheduler("FCFS", named or "easy", why)
     if grade is None or grade.grade is None:

@@ -19,8 +19,9 @@ from assets.common.describe import ASSETS, column_lineage, lineage_metadata, plo
 from assets.common.partitions import OWNERS, SOURCES, VASP
 from assets.common.plots import BLUE, daily_load, figure, gantt, log_axis
 from assets.common.progress import LoggedBar, progress, progress_bar, say_if_slow
+from models import NothingToLearn
 from pipelines.definitions import build_definitions
-from tests.tiny import busy_log, warehouse_of
+from tests.tiny import busy_log, swf_line, warehouse_of
 from traces.common.log import LogError
 from warehouse import Warehouse, WarehouseBusy, replace_partition
 from warehouse.schema import column_comments, table_columns
@@ -108,6 +109,29 @@ def test_a_small_source_is_passed_over(jobs: int, tmp_path: Path) -> None:
     assert result.success and ("learned" in metadata) == (jobs == LEAST_JOBS)
     if jobs < LEAST_JOBS:
         assert "299 jobs with a known run time are too few to learn" in str(metadata[PASSED_OVER].value)
+
+
+def test_a_source_of_which_no_job_had_ended_in_time_is_passed_over(tmp_path: Path) -> None:
+    """An accounting tool writes who ended: a log of one morning begins with jobs that ended in the evening."""
+
+    def function(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+        raise AssertionError("there is nothing to learn from")
+
+    log = "".join(swf_line(number, 60 * number, 0, 90_000, 1, 100_000) for number in range(LEAST_JOBS))
+    result = materialized(function, warehouse_of(tmp_path, log), least_jobs=LEAST_JOBS)
+    (event,) = result.get_asset_materialization_events()
+    why = str(event.materialization.metadata[PASSED_OVER].value)
+    assert "no job had ended when half of its 300 jobs had been submitted" in why and "tracehouse replay" in why
+
+
+def test_an_asset_that_has_nothing_to_learn_from_is_passed_over(tmp_path: Path) -> None:
+    def function(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+        raise NothingToLearn("needs 20 finished runs, there are 3")
+
+    result = materialized(function, Warehouse(tmp_path / "w.duckdb"))
+    (event,) = result.get_asset_materialization_events()
+    assert result.success
+    assert event.materialization.metadata[PASSED_OVER].value == "needs 20 finished runs, there are 3"
 
 
 # checks_statements: What breaks the checks of the leaderboard, of operations, of predicted waits, of policies and

@@ -73,7 +73,17 @@ def found(rows: dict[str, dict[str, object]]) -> dict[str, object]:
 def test_a_sound_log_has_no_finding(tmp_path: Path) -> None:
     rows = report(tmp_path, "".join(sound(30)))
     assert found(rows) == {}
-    assert len(rows) == 19
+    assert len(rows) == 20
+
+
+def test_days_before_the_begin_of_a_log_are_not_missing(tmp_path: Path) -> None:
+    """An accounting tool that is asked for April writes who ended in April: some were submitted in March, and the days between them are no
+    fault of the system."""
+    early = [end(k, MONDAY - 10 * k * DAY, MONDAY, MONDAY + 60 * k) for k in (1, 2, 3)]
+    rows = report(tmp_path, "".join(early) + "".join(sound(40, first=MONDAY + 3600)))
+    assert found(rows) == {"before the begin": 3}
+    assert rows["before the begin"]["example"] == "the log begins on 2026-01-05"
+    assert rows["before the begin"]["share"] == 3 / 123
 
 
 BROKEN = {

@@ -267,7 +267,7 @@ def test_a_log_that_knows_no_starts_has_no_scores(predicted: Warehouse) -> None:
         )  # of an earlier log
         connection.execute("UPDATE core.jobs SET start_time = NULL, wait_s = NULL WHERE source = 'mine'")
     metadata = materialized(wait_times, predicted, jobs=40)
-    assert metadata["dagster/row_count"] == 0 and "does not say when jobs started" in metadata["why"]
+    assert metadata["dagster/row_count"] == 0 and "does not say when jobs started" in metadata[PASSED_OVER]
     with predicted.read() as connection:
         assert connection.sql("FROM predictions.wait_scores").pl().is_empty()
 

@@ -305,9 +305,16 @@ def test_a_period_outside_the_log_is_no_partial_one(warehouse: Warehouse) -> Non
     with pytest.raises(ValueError, match=r"submitted in the month 2027-05, .*: jobs were submitted from ") as fault:
         compare_periods(warehouse, "mine", "2027-05")
     assert "Thu 2026-01-01" in str(fault.value) and "partial" not in str(fault.value)
-    with pytest.raises(ValueError, match=r"submitted in .*2025-12-01") as fault:
-        compare_periods(warehouse, "mine", "2026-01")
-    assert "partial" not in str(fault.value)
+
+
+def test_a_period_without_an_earlier_one_is_shown_alone(warehouse: Warehouse) -> None:
+    """A log of eleven days was told that no job was submitted before it, and nothing more."""
+    only = compare_periods(warehouse, "mine", "2026-01")
+    both = compare_periods(warehouse, "mine", "2026-02")
+    assert only.earlier is None and only.groups.is_empty() and only.since is None
+    assert only.whole.rows() == both.whole.rows()[:1]
+    with pytest.raises(ValueError, match="no job with a known wait was submitted in the month 2025-12"):
+        compare_periods(warehouse, "mine", "2026-01", "2025-12")
 
 
 def test_without_waits_and_without_a_source(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_job_that_ran_from_a_time_nobody_knows_did_not_wait(tmp_path: Path) ->
     )
     causes = wait_causes(warehouse_of(tmp_path, log), "mine")
     assert causes.jobs["job_id"].to_list() == ["1", "2"] and causes.jobs["wait_s"].sum() == 490
-    assert causes.left_out == {"jobs_that_started_at_an_unknown_time": 1}
+    assert causes.left_out == {"jobs_whose_wait_the_log_does_not_say": 1}
     (tmp_path / "none").mkdir()
     never = warehouse_of(tmp_path / "none", "; MaxProcs: 4\n" + swf_line(1, 20, -1, 300, 4, 900))
     with pytest.raises(ValueError, match="does not say when its jobs started"):

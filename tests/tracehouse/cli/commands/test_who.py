@@ -36,6 +36,14 @@ def test_what_is_printed(tmp_path: Path, width: int | None) -> None:
     assert width is None or max(map(len, lines)) <= width
 
 
+def test_a_log_that_is_shorter_than_its_period(tmp_path: Path) -> None:
+    result = compare_periods(warehouse_of(tmp_path, busy_log(60, days=11)), "mine", "last-14-days")
+    lines = periods_text("mine", result, GROUP_KINDS, 3, 80).splitlines()
+    assert lines[0].startswith("mine: the mean wait is ") and "the last 14 days of the log" in lines[1]
+    assert any(line.startswith("before  the log has no job before it") for line in lines)
+    assert any(line.startswith("jobs") and line.endswith(" 60") for line in lines)
+
+
 def test_groups_as_csv_and_what_is_refused(log: Path, tmp_path: Path) -> None:
     load_source(log)
     rows = pl.read_csv(io.StringIO(succeed("periods", "busy", "2026-01-15..2026-01-25", "--csv")))
