@@ -143,6 +143,7 @@ def _on_cluster_lines(summary: dict[str, Any]) -> list[str]:
     order = summary["policy"].partition(":")[2]
     decides = f"{order} in place of its own order" if order else "as it is configured"
     lines = [f"replayed: {own['scheduler']} of the cluster {own['cluster']}, {decides}"]
+    lines += [own["nodes"]] if "nodes" in own else []
     if len(waits) > 1:
         lines.append(
             f"{OWN_SCHEDULERS[name]} is not deterministic: in {len(waits)} runs the mean wait is {duration_text(waits[0])} to "

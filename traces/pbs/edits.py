@@ -11,7 +11,7 @@ from typing import Any
 
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription, Node, Partition, Setting
-from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, with_read_parts
+from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, of_owners, with_read_parts
 from traces.cluster.hostlists import expand_hostlist
 from traces.cluster.notes import Entry, Notes, TextFile, read_text_file
 from traces.pbs.configuration import files as roles
@@ -32,6 +32,10 @@ from traces.pbs.configuration.scheduler_files import NON_PRIME, read_sched_confi
 
 _DOTTED = re.compile(r"(?:(server|sched)|(queue|node)\.([^.]+))\.(.+)")
 _ALL_KEYS = frozenset((*SERVER_KEYS, *QUEUE_KEYS, *SCHED_KEYS, *SCHED_CONFIG_KEYS, *VNODE_KEYS))
+PBS_WORDS = _ALL_KEYS
+"""Every key of an edit."""
+PBS_SETTINGS = frozenset((*SERVER_KEYS, *SCHED_CONFIG_KEYS))
+"""Those that need no name of a part of the cluster before them."""
 _OF_NODES = ("default_chunk", "features_required")
 _STATES = {"up": (True, True), "down": (True, False), "drain": (False, True), "inactive": (False, False)}
 
@@ -87,6 +91,9 @@ def _take(asked: _Asked, base: ClusterDescription, text: str, number: int) -> No
         if entry.key in SCHED_CONFIG_KEYS and entry.key not in SERVER_KEYS:
             asked.sched_config.append(entry)
             return
+        owners = [kind for kind, keys in (("queue", QUEUE_KEYS), ("node", VNODE_KEYS)) if entry.key in keys]
+        if owners and entry.key not in SERVER_KEYS:
+            raise ValueError(of_owners(text, entry, owners))
         kind, name, key = "server", "", entry.key
     else:
         kind, name, key = dotted[1] or dotted[2], dotted[3] or "", dotted[4]

@@ -11,7 +11,7 @@ from typing import Any
 
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
-from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, with_read_parts
+from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, of_owners, with_read_parts
 from traces.cluster.hostlists import compress_names, expand_hostlist
 from traces.cluster.notes import Entry, Notes, TextFile, read_text_file
 from traces.slurm.configuration import folder
@@ -39,9 +39,14 @@ _DOTTED = re.compile(r"(partition|node|qos|account|user)\.(.+)\.(\w+)", re.IGNOR
 _LINES = ("nodename", "partitionname", "reservationname")
 _INHERITED = ("qos", "defaultqos", "parent")
 _OF_PARTITIONS = ("defmempercpu", "defmempernode", "defmempergpu", "maxmempercpu", "maxmempernode", "defcpupergpu")
+_OF_ACCOUNTS_AND_QOS = ("fairshare", "priority", "preempt")
 _ALL_KEYS = frozenset(
     (*GENERAL_KEYS, *SCHEDULER_PARAMETERS, *PARTITION_KEYS, *SLURM_NODE_KEYS, *LIMIT_FORMS, *QOS_KEYS)
-) | {"fairshare", "priority", "preempt"}
+) | {*_OF_ACCOUNTS_AND_QOS}
+SLURM_WORDS = _ALL_KEYS | {*_LINES}
+"""Every key of an edit, in lower case."""
+SLURM_SETTINGS = frozenset((*GENERAL_KEYS, *SCHEDULER_PARAMETERS))
+"""Those that need no name of a part of the cluster before them."""
 
 
 @dataclass
@@ -105,6 +110,8 @@ def _take(asked: _Asked, base: ClusterDescription, text: str, number: int) -> No
             entry = Entry(EDIT, number, "SchedulerParameters", f"{word}={entry.value}")
         elif key in _OF_PARTITIONS:
             raise ValueError(f"{text!r}: give it of each partition, as partition.NAME.{entry.key}=...")
+        elif key not in GENERAL_KEYS and (owners := _owners_of(option_of(entry)[0], key)):
+            raise ValueError(of_owners(text, entry, owners))
         asked.is_whole_list |= key == "schedulerparameters"
         asked.settings.append(entry)
         return
@@ -129,6 +136,15 @@ def _take(asked: _Asked, base: ClusterDescription, text: str, number: int) -> No
         of[slurm_key(entry)] = entry
     else:
         _take_option(asked, base, kind, name, entry)
+
+
+def _owners_of(option: str, key: str) -> list[str]:
+    """Which parts of a cluster have a key. option: as sacctmgr calls it."""
+    of_accounts = option in LIMIT_FORMS or option in _OF_ACCOUNTS_AND_QOS
+    owners = ["qos"] if of_accounts or option in QOS_KEYS else []
+    owners += ["account", "user"] if of_accounts else []
+    owners += ["partition"] if key in PARTITION_KEYS else []
+    return owners + (["node"] if key in SLURM_NODE_KEYS else [])
 
 
 def _take_line(asked: _Asked, base: ClusterDescription, text: str, number: int, first: str) -> None:

@@ -111,7 +111,8 @@ class ScenarioResults:
         """The base in one line, and why it is that one."""
         base, plan = self.plan.base, self.plan
         own = f", with {', '.join(plan.overridden)} from [base]" if plan.overridden else ""
-        return f"{replay_words(base, procs=True)}: {plan.configuration.why}{own}"
+        nodes = "".join(f" ({line})" for line in plan.changed_lines.get(BASE, ()))
+        return f"{replay_words(base, procs=True)}{nodes}: {plan.configuration.why}{own}"
 
     @property
     def left_out_words(self) -> str:
@@ -148,11 +149,10 @@ class ScenarioResults:
     @property
     def remarks(self) -> list[str]:
         """How large a cluster of so many nodes is, who pays for a scenario, and which jobs are left out somewhere, in sentences."""
-        said = [
-            f"{each.name}: {each.procs:,} processors, {each.node_procs} a node"
-            for each in (self.plan.base, *self.plan.scenarios)
-            if each.node_procs
-        ]
+        said = []
+        for each in (self.plan.base, *self.plan.scenarios):
+            said += [f"{each.name}: {each.procs:,} processors, {each.node_procs} a node"] if each.node_procs else []
+            said += [f"{each.name}: {each.remark}"] if each.remark else []
         has_figures = self.plan.configuration.has_figures
         if has_figures and self.cloud is not None:
             said.append(f"beside the base, {self.cloud}")
