@@ -23,6 +23,7 @@ from traces.cluster.notes import (
     with_left_out,
 )
 from traces.slurm.configuration.accounts.commands import read_sacctmgr_commands
+from traces.slurm.configuration.accounts.options import Options
 from traces.slurm.configuration.accounts.saved import read_accounts_dump, read_assoc_table, read_qos_table
 from traces.slurm.configuration.accounts.tree import AccountTree, SharedCluster, shared_cluster
 from traces.slurm.configuration.lines import Finder
@@ -191,7 +192,7 @@ def read_slurm_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC")
         raise ConfigurationError(
             name or own_name, 0, f"files that fit together, but {error}", "Take all files from the same time"
         ) from error
-    _note_missing(by_role, values, notes)
+    _note_missing(by_role, values, bool(shared.qualities), notes)
     return with_left_out(DescribedCluster(description, _in_order(notes.remarks, by_role)))
 
 
@@ -239,11 +240,21 @@ def _shared(by_role: Mapping[str, TextFile], notes: Notes) -> SharedCluster:
         trees[ASSOC_TABLE] = read_assoc_table(by_role[ASSOC_TABLE], Notes() if trees else notes)
     tree = next(iter(trees.values()), AccountTree())
     if QOS_TABLE in by_role:
+        saved = dict(tree.qualities)
         read_qos_table(by_role[QOS_TABLE], tree)
+        _note_replaced(saved, tree.qualities, by_role[QOS_TABLE].name, notes)
     shared = shared_cluster(tree, notes)
     for role, other in list(trees.items())[1:]:
         _note_differences(by_role[role].name, shared, shared_cluster(other, Notes()), notes)
     return shared
+
+
+def _note_replaced(saved: Mapping[str, Options], taken: Mapping[str, Options], file: str, notes: Notes) -> None:
+    """A remark on each option of a QOS that the table has too. saved, taken: before and after the table was read."""
+    for name, options in saved.items():
+        if taken[name] is not options:
+            for entry in options.values():
+                notes.add(entry, NO_EFFECT, f"{file} has the QOS {name} too, and counts")
 
 
 def _note_differences(file: str, taken: SharedCluster, other: SharedCluster, notes: Notes) -> None:
@@ -261,11 +272,13 @@ def _note_differences(file: str, taken: SharedCluster, other: SharedCluster, not
     notes.add(Entry(file, 0, "associations", ""), NO_EFFECT, effect)
 
 
-def _note_missing(by_role: Mapping[str, TextFile], values: Mapping[str, Setting], notes: Notes) -> None:
+def _note_missing(
+    by_role: Mapping[str, TextFile], values: Mapping[str, Setting], has_qualities: bool, notes: Notes
+) -> None:
     """Remarks on files that are missing, and on what holds without them."""
     if not {ACCOUNTS_DUMP, ASSOC_TABLE, SACCTMGR_COMMANDS} & by_role.keys():
         notes.add(Entry("sacctmgr.dump", 0, "accounts", ""), ASSUMED, _ACCOUNTS_MISSING)
-    elif not {QOS_TABLE, SACCTMGR_COMMANDS} & by_role.keys():
+    elif QOS_TABLE not in by_role and not has_qualities:
         notes.add(Entry("qos.txt", 0, "QOS", ""), ASSUMED, _QOS_MISSING)
     if values.get("topologyplugin") == "topology/tree" and TOPOLOGY_CONF not in by_role:
         effect = "no file has the switches, so all nodes are alike. Copy topology.conf"
