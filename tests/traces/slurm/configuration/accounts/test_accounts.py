@@ -170,7 +170,7 @@ def test_an_association_table_says_the_parents() -> None:
 
 AS_WRITTEN = """\
 Cluster - 'tux':Fairshare=1:QOS='normal'
-QOS - 'normal':Description='Normal: the QOS's default':GraceTime=30:GrpTRES=cpu=100,gres/gpu:a100=4:LimitFactor=1.000000:MinPrioThresh=5:Priority=10
+QOS - 'normal':Description='Normal: the QOS's default':GraceTime=30:GrpTRES=cpu=100,gres/gpu:a100=4:MinPrioThresh=5:Priority=10
 Parent - 'root'
 Account - 'phys':Description='Newton's group: a, b':Organization='o:x=1, p':Fairshare=50:GrpTRES=cpu=64,gres/gpu:a100=4:GrpJobs=10
 Account - 'chem':Description='':Organization='o':Fairshare=many:GrpJobs=3:MaxTRESPerJob=license/m:x=2,cpu=8:
