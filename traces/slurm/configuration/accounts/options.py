@@ -65,6 +65,7 @@ _OTHER_NAMES = {
     "defqos": "defaultqos",
     "qoslevel": "qos",
     "usagethres": "usagethreshold",
+    "minpriothresh": "minpriothres",
     "grpsubmitjobs": "grpsubmit",
     "maxsubmitjobs": "maxsubmit",
     "maxjobsperuser": "maxjobspu",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from traces.cluster.accounts import PARENTS_SHARE, ROOT_ACCOUNT, Account, AccountUser, Limit, ServiceQuality
-from traces.cluster.notes import Entry, Notes, integer_of
+from traces.cluster.notes import ConfigurationError, Entry, Notes, integer_of
 from traces.slurm.configuration.accounts.options import (
     ASSOCIATION_KEYS,
     QOS_KEYS,
@@ -19,6 +19,8 @@ from traces.slurm.configuration.accounts.options import (
 from traces.slurm.configuration.settings import QOS_FLAGS
 from traces.slurm.configuration.units import is_unset, plain_seconds, slurm_setting, words_of
 
+_AS_PARENT = str(0x7FFFFFFF)
+"""Fairshare=parent, as a dump writes it (SLURMDB_FS_USE_PARENT)."""
 UserKey = tuple[str, str, str]
 """User, account and partition, "" for all partitions."""
 
@@ -74,6 +76,19 @@ def shared_cluster(tree: AccountTree, notes: Notes) -> SharedCluster:
     return SharedCluster(tuple(accounts), tuple(members), qualities, tuple(limits))
 
 
+def fault_of_option(name: str, entry: Entry) -> ConfigurationError | None:
+    """Why the value of an option cannot be used; None where it can."""
+    options = {name: entry}
+    try:
+        limits_of_options("qos", "", options)
+        _shares(options)
+        _priority(options)
+        _quality("", options, Notes())
+    except ConfigurationError as error:
+        return error
+    return None
+
+
 def _association_places(place: str) -> dict[str, str]:
     fields = {
         "fairshare": "shares",
@@ -108,9 +123,9 @@ def _own(options: Options, inherited: tuple[tuple[str, ...], str]) -> tuple[tupl
 
 def _shares(options: Options) -> int:
     entry = options.get("fairshare")
-    if entry is None or not entry.value.strip():
+    if entry is None or is_unset(entry.value):
         return 1
-    return PARENTS_SHARE if entry.value.strip().lower() == "parent" else integer_of(entry)
+    return PARENTS_SHARE if entry.value.strip().lower() in ("parent", _AS_PARENT) else integer_of(entry)
 
 
 def _priority(options: Options) -> int:
