@@ -63,7 +63,7 @@ def _waits_of_replays(name: str, answers: Answers) -> Iterator[str]:
         replayed, asked = answers.get(f"replay{state}"), answers.get(f"what-if{state}")
         if replayed is not None and asked is not None:
             base = next(each for each in asked["scenarios"] if each["scenario"] == "base")
-            figures = {"replay": replayed["average_wait_s"] / 3600, "what-if": base["mean_wait_h"]}
+            figures = {"replay": replayed["average_wait_s"] / 3600, "what-if": base["average_wait_h"]}
             yield from _unequal(f"mean waits of replay{state} and what-if", figures)
     graded = _value(name, "SELECT replayed_wait_s FROM replay.fidelity WHERE source = ? AND part = 'all'")
     if graded is not None:

@@ -49,7 +49,7 @@ class Step(NamedTuple):
     is_long: bool = False
 
 
-NOT_ENOUGH = r"at least \d|too few|no earlier period|has no month|nothing to learn|no model"
+NOT_ENOUGH = r"at least \d|too few|no complete month|have no predicted run time: make them with"
 STEPS = (
     Step("cluster import {configuration} --name {name}", of=_is_described),
     Step("ingest {log} --format {format} --name {name} --json", key="ingest", of=_is_logged),
@@ -77,7 +77,7 @@ STEPS = (
     Step("tune {name} --trials 6 --json", key="tune"),
     Step("queue {name}", "no log of waiting jobs|give a file|nobody waits|no job waits", is_long=True),
     Step("wait {name} --procs 4 --walltime 2h", NOT_ENOUGH),
-    Step("walltime {name} --user 1 --procs 4", NOT_ENOUGH + r"|no user|unknown user"),
+    Step("walltime {name} --user 1 --procs 4", NOT_ENOUGH + r"|has no job of user"),
     Step("metrics --json", key="metrics"),
     Step("export {name} x.parquet"),
     Step("publish pub.duckdb"),
