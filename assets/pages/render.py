@@ -28,7 +28,8 @@ from assets.replaying.own.alternatives import (
     Alternatives,
     stored_alternatives,
 )
-from assets.replaying.own.wait_causes import WaitCauses, limit_words
+from assets.replaying.own.wait_causes import WaitCauses
+from assets.replaying.own.waiting_rules import limit_words
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from models.identification.rules import gate_words
 from models.judging.fidelity import FIGURE_WORDS, WITHIN

@@ -11,7 +11,8 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from assets.replaying.own.queue_causes import queue_causes
-from assets.replaying.own.wait_causes import CAUSE_COLUMNS, chosen_waits, limit_words, wait_causes
+from assets.replaying.own.wait_causes import CAUSE_COLUMNS, chosen_waits, wait_causes
+from assets.replaying.own.waiting_rules import limit_words
 from tests.assets.replaying.own.homes import CLUSTER, SUBMITTED, own_home
 from tests.tiny import busy_log, swf_line, warehouse_of
 from tracehouse.cli.commands.queue import _why_words
