@@ -130,8 +130,8 @@ def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> Wa
 
 
 def jobs_and_nodes(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(jobs of a source with what they asked for, the nodes that each held: job_index, node_name and procs). Without those that ran at a time
-    that the log does not say."""
+    """(jobs of a source with what they asked for, the nodes that each held: job_index, node_name and procs). Without those that ran at a
+    time that the log does not say."""
     with warehouse.read() as connection:
         rows = connection.sql(_JOBS, params={"source": source}).pl()
         return rows, connection.sql(_NODES, params={"source": source}).pl()

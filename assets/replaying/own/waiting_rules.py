@@ -60,7 +60,9 @@ def starts_of_log(
     rows: pl.DataFrame, nodes: pl.DataFrame, cluster: ClusterDescription, until_s: int | None
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
     """Of each job of a log its start (-1 for none), its end and when it stopped to wait, and where its nodes begin among those of all jobs.
-    These come last, as places in the description and with the processors that were held there, -1 where that is not known. nodes: of `jobs_and_nodes`. until_s: as `until_last` takes it."""
+    These come last, as places in the description and with the processors that were held there, -1 where that is not known.
+
+    nodes: of `jobs_and_nodes`. until_s: as `until_last` takes it."""
     start = rows["start_s"].fill_null(-1).to_numpy().astype(np.int64)
     end = np.maximum(rows["end_s"].fill_null(FOREVER).to_numpy().astype(np.int64), start)
     left = until_last(np.where(start >= 0, start, end), end, rows["submit_s"].to_numpy(), until_s)
