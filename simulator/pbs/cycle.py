@@ -113,7 +113,7 @@ def _consider(engine, job, is_limited, now):
     jobs, scratch = engine.jobs, engine.scratch
     array, in_reservation = jobs.array[job], jobs.level[job] == 0
     outcome = CLOSED
-    if not may_start(engine, job, now) or (array >= 0 and not _may_task_start(engine, job)):
+    if not may_start_pbs(engine, job, now) or (array >= 0 and not _may_task_start(engine, job)):
         outcome = CLOSED
     elif is_limited:
         outcome = LIMITED
@@ -138,7 +138,7 @@ def _may_task_start(engine, job):
 
 
 @referring
-def may_start(engine, job, now):
+def may_start_pbs(engine, job, now):
     """Whether the job's reservation lasts, if it has one, and else its queue is open."""
     reservation = engine.asks.reservation[engine.jobs.ask[job]]
     if reservation >= 0:

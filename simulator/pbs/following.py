@@ -14,14 +14,14 @@ from simulator.pbs.looking import (
     BEGIN_TIME,
     CORES,
     GPUS,
-    KEPT,
     MEMORY,
     OTHER_RESOURCE,
+    PBS_KEPT,
     PbsWaits,
     look_at_pbs_queue,
-    settle,
+    settle_wait,
 )
-from simulator.pbs.loop import ENDING, LAST_PASS, NEXT_SUBMIT, note_end
+from simulator.pbs.loop import ENDING, LAST_PASS, NEXT_SUBMIT, note_pbs_end
 from simulator.pbs.occurrences import leave_windows, next_opening
 from simulator.pbs.placing import copy_load, find_nodes
 from simulator.pbs.queueing import join_pbs_queue
@@ -71,7 +71,7 @@ def follow_pbs(
     none = np.full(count, UNSET, dtype=np.int64)
     asks = len(engine.asks.chunks)
     waits = PbsWaits(
-        seconds=np.zeros((count, len(KEPT)), dtype=np.int64),
+        seconds=np.zeros((count, len(PBS_KEPT)), dtype=np.int64),
         kept=none.copy(),
         since=none.copy(),
         fits_since=none.copy(),
@@ -92,7 +92,7 @@ def follow_pbs(
 
 
 def _lacks_of(asked: Sequence[PbsJob], count: int) -> IntArray:
-    """Which of KEPT the lack of each resource is, in the order of the engine's columns, of which processors are the first."""
+    """Which of PBS_KEPT the lack of each resource is, in the order of the engine's columns, of which processors are the first."""
     names = dict.fromkeys(["ncpus", *(name for one in asked for piece in one.pieces for name in piece.amounts)])
     used = [
         name
@@ -119,7 +119,7 @@ def _follow(replay, waits, given, leaving, patience):
         if now >= FOREVER:
             return
         for k in range(queue.length[0]):
-            settle(waits, queue.pending[k], now, patience)
+            settle_wait(waits, queue.pending[k], now, patience)
         while clock[ENDING] > 0 and given.end[replay.ending[clock[ENDING] - 1]] <= now:
             clock[ENDING] -= 1
             job = replay.ending[clock[ENDING]]
@@ -225,4 +225,4 @@ def _leave(replay, waits, given, job, now):
                 scratch.chunk[rows] = row
                 rows += 1
     start_pbs_job(engine, job, rows, now)
-    note_end(replay, job)
+    note_pbs_end(replay, job)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import referring, referring_apart
-from simulator.pbs.cycle import gets_plan, has_place, may_start, plan_group
+from simulator.pbs.cycle import gets_plan, has_place, may_start_pbs, plan_group
 from simulator.pbs.limiting import is_within
 from simulator.pbs.occurrences import latest_end
 from simulator.pbs.placing import copy_load, find_nodes, find_rows
@@ -29,7 +29,7 @@ from simulator.pbs.queueing import (
 from simulator.pbs.state import UNSET
 
 IntArray = NDArray[np.int64]
-KEPT = (
+PBS_KEPT = (
     *("cores", "memory", "gpus", "licences", "whole_nodes", "fragments"),
     *("behind_partition", "behind_age", "behind_fair_share", "behind_earlier", "behind_other"),
     *("limit", "array_limit", "reservation", "closed_hours", "begin_time", "pace", "unknown"),
@@ -60,12 +60,12 @@ class PbsWaits(NamedTuple):
     of_ask: IntArray  # (asks,)
     ask_other: IntArray  # (asks,)
     of_array: IntArray  # (arrays,)
-    resource: IntArray  # (resources,), which of KEPT the lack of each is
+    resource: IntArray  # (resources,), which of PBS_KEPT the lack of each is
     counts: IntArray  # (1,)
 
 
 @referring
-def settle(waits, job, now, patience):
+def settle_wait(waits, job, now, patience):
     """Counts a job's wait up to `now` for what keeps it."""
     kept, since = waits.kept[job], waits.since[job]
     waits.since[job] = now
@@ -136,7 +136,7 @@ def _keeps(engine, waits, job, stopped, now):
     array, ask, span = jobs.array[job], jobs.ask[job], (now, now + jobs.wall[job])
     if stopped >= 0:
         return _ahead(engine, stopped, job), stopped
-    if not may_start(engine, job, now):
+    if not may_start_pbs(engine, job, now):
         return (RESERVATION if engine.asks.reservation[ask] >= 0 else CLOSED_HOURS), UNSET
     if array >= 0:
         if scratch.array_failed[array] == scratch.search[1]:

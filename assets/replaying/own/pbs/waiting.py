@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
-from assets.replaying.own.pbs.way import with_values
+from assets.replaying.own.pbs.way import with_settings
 from assets.replaying.own.waiting_rules import FollowedWaits, limit_texts, starts_of_log
 from simulator.pbs.following import GivenStarts, follow_pbs
 from simulator.pbs.limiting import is_counted, numbered_run_limits
-from simulator.pbs.looking import KEPT
+from simulator.pbs.looking import PBS_KEPT
 from simulator.pbs.settings import cycle_settings, is_on, unmodelled_formula
 from traces.cluster.description import ClusterDescription
 
@@ -26,7 +26,7 @@ def followed_pbs(
     unread = ["round_robin"] if is_on(cluster.scheduler.values, "round_robin", False) else []
     if unmodelled_formula(cluster.scheduler):
         unread.append("job_sort_formula")
-        cluster = with_values(cluster, {"job_sort_formula": ""})
+        cluster = with_settings(cluster, {"job_sort_formula": ""})
     if unread:
         basis += f", without its {' and '.join(unread)}"
     asked, left_out = pbs_jobs_of_rows(rows, cluster)
@@ -37,10 +37,10 @@ def followed_pbs(
     return FollowedWaits(
         start=given.start,
         left=given.left,
-        seconds={name: waits.seconds[:, code] for code, name in enumerate(KEPT)},
+        seconds={name: waits.seconds[:, code] for code, name in enumerate(PBS_KEPT)},
         others=waits.longest if until_s is None else waits.other,
         limits=limit_texts(waits.slot, [[limit] for limit in limits], given.left),
-        now=None if until_s is None else [KEPT[code] if code >= 0 else None for code in written[0].tolist()],
+        now=None if until_s is None else [PBS_KEPT[code] if code >= 0 else None for code in written[0].tolist()],
         basis=basis,
         odd_layouts=int(waits.counts[0]),
         left_out=left_out,
