@@ -142,6 +142,16 @@ def rule_counts(cluster: ClusterDescription) -> tuple[int, int]:
     return sum(origin != FOUND for origin in origins), sum(origin == FOUND for origin in origins)
 
 
+def only_found(cluster: ClusterDescription) -> ClusterDescription:
+    """The cluster with the rules alone that were found in a log."""
+    return replace(
+        cluster,
+        limits=tuple(limit for limit in cluster.limits if limit.origin == FOUND),
+        gates=tuple(gate for gate in cluster.gates if gate.origin == FOUND),
+        reservations=tuple(each for each in cluster.reservations if each.origin == FOUND),
+    )
+
+
 def without_found(cluster: ClusterDescription) -> ClusterDescription:
     """The cluster with its declared rules alone."""
     return replace(

@@ -39,7 +39,9 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
     live = [_row(job, first + k, now_s) for k, job in enumerate(listed)]
     both = pl.concat([past, pl.DataFrame(live, schema=rows.schema)]) if live else past
     held = [
-        {"job_index": first + k, "node_name": name} for k, job in enumerate(listed) for name in job.asked.node_names
+        {"job_index": first + k, "node_name": name, "procs": None}
+        for k, job in enumerate(listed)
+        for name in job.asked.node_names
     ]
     both_nodes = pl.concat([nodes, pl.DataFrame(held, schema=nodes.schema)])
     waiting = [first + k for k, job in enumerate(listed) if job.state == WAITING]

@@ -3,14 +3,16 @@ described, and jobs in the order of submission."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from assets.replaying.limits.holds import KEY_COLUMNS, HeldLimit, held_limits, takes_processors
+from simulator.jobs.cluster import FOREVER
 from simulator.limits.rules import NO_KEY, occurrences
 from simulator.slurm.limits import OUTSTANDING, RESOURCES, RUNNING, USED
 from simulator.slurm.state import Limits
@@ -36,6 +38,78 @@ class WaitingRules:
     basis: str
     limits: GivenLimits | None = None
     words: tuple[Sequence[Limit], ...] = ()
+
+
+class FollowedWaits(NamedTuple):
+    """What kept jobs, in the order of their rows. start, left: seconds at which each started, below 0 for never, and stopped to wait.
+    seconds: by cause. others: the job that each is behind, and for how many seconds (jobs, 2). limits: that kept each last, in words. now:
+    the cause of each at the last moment, None where none was asked for."""
+
+    start: IntArray
+    left: IntArray
+    seconds: Mapping[str, IntArray]
+    others: IntArray
+    limits: list[str | None]
+    now: list[str | None] | None
+    basis: str
+    odd_layouts: int
+    left_out: dict[str, int]
+
+
+def starts_of_log(
+    rows: pl.DataFrame, nodes: pl.DataFrame, cluster: ClusterDescription, until_s: int | None
+) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
+    """Of each job of a log its start (-1 for none), its end and when it stopped to wait, and where its nodes begin among those of all jobs.
+    These come last, as places in the description and with the processors that were held there, -1 where that is not known.
+
+    nodes: of `jobs_and_nodes`. until_s: as `until_last` takes it."""
+    start = rows["start_s"].fill_null(-1).to_numpy().astype(np.int64)
+    end = np.maximum(rows["end_s"].fill_null(FOREVER).to_numpy().astype(np.int64), start)
+    left = until_last(np.where(start >= 0, start, end), end, rows["submit_s"].to_numpy(), until_s)
+    place = cluster.node_index
+    nodes = nodes.filter(pl.col("node_name").is_in(list(place)))
+    by_job = rows.select("job_index").with_row_index("row").join(nodes, on="job_index", how="inner").sort("row")
+    counts = np.bincount(by_job["row"].to_numpy(), minlength=rows.height)
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    held = by_job["procs"].fill_null(-1).to_numpy().astype(np.int64)
+    return start, end, left, first, np.array([place[name] for name in by_job["node_name"]], dtype=np.int64), held
+
+
+def until_last(left: IntArray, end: IntArray, submit: IntArray, until_s: int | None) -> IntArray:
+    """When jobs stop to wait: those that still wait do so up to the end of the log, or a second longer than the UTC second asked for."""
+    last = until_s or max(int(end[end < FOREVER].max(initial=0)), int(submit.max(initial=0)))
+    return np.minimum(left, last + (until_s is not None))
+
+
+def limit_texts(slots: IntArray, limits: Sequence[Sequence[Limit]], left: IntArray) -> list[str | None]:
+    """The limit that kept each job last, in words. slots: of the jobs, below 0 for none. limits: of each slot."""
+    pairs = zip(slots.tolist(), left.tolist(), strict=True)
+    return [_words_at(limits[slot], second) if slot >= 0 else None for slot, second in pairs]
+
+
+def _words_at(limits: Sequence[Limit], second: int) -> str:
+    """In words, the lowest of these limits among those that hold at a UTC second, or of all where none does."""
+    held = [
+        limit
+        for limit in limits
+        if (limit.begin_s is None or limit.begin_s <= second) and (limit.end_s is None or second <= limit.end_s)
+    ]
+    return limit_words(min(held or limits, key=lambda limit: limit.bound))
+
+
+def limit_words(limit: Limit) -> str:
+    """A limit as an operator says it, such as `at most 10 running jobs of a user (QOS normal)`."""
+    of_whom = {"all": "in all", "job": "in a job", "account": "of an account"}.get(limit.each, f"of a {limit.each}")
+    counted = {
+        "running": "running",
+        "job": "a job's",
+        "node": "a node's",
+        "outstanding": "outstanding seconds of",
+        "used": "used seconds of",
+        "submitted": "submitted",
+    }.get(limit.counts, limit.counts)
+    owner = f"{limit.owner} {limit.owner_name}".strip()
+    return f"at most {limit.bound:,} {counted} {limit.resource} {of_whom} ({owner})"
 
 
 def waiting_rules(cluster: ClusterDescription | None, source: str, rows: pl.DataFrame, procs: int) -> WaitingRules:

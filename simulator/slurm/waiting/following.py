@@ -108,8 +108,8 @@ def follow_schedule(
 def _gates(
     description: ClusterDescription, requests: Requests, hours: Sequence[IntArray]
 ) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
-    """Of a cluster's gates: the jobs that each holds (gates, jobs), its partition, NOT_GIVEN for all, and when they close and open:
-    UTC second, _GATE, gate, and 1 where it closes, -1 where it opens (changes, 4)."""
+    """Of a cluster's gates the jobs that each holds (gates, jobs), its partition, NOT_GIVEN for all, and when they close and open. Each of
+    these changes has a second, _GATE, the gate, and 1 where it closes or -1 where it opens."""
     place = {partition.name: k for k, partition in enumerate(description.queues)}
     gates = [
         (gate, seconds)
