@@ -257,7 +257,7 @@ class WaitQuestion(NamedTuple):
 
 def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> dict[str, Any]:
     """What `tracehouse wait --json` prints."""
-    job_id, procs, request, user, at, queue, gpus = question
+    job_id, procs, request, user, at, *_ = question
     with say_if_slow(f"reading {source}"):
         log, scores = load_wait_source(open_warehouse(), source), load_wait_scores(open_warehouse(), source)
     if at is not None:
@@ -280,9 +280,8 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         else:
             assert procs is not None
             user_number = log.user_number(user) if user is not None else -1
-            answer = new_job_wait(log.history, moment, procs, request, user_number, replays)
-            if queue is not None or gpus is not None:
-                answer = _by_trees(answer, source, question, moment, replays.seed)
+            plain = new_job_wait(log.history, moment, procs, request, user_number, replays)
+            answer = _by_trees(plain, source, question, moment, replays.seed)
     state, submitted = answer.state, moment - answer.waited_s
     waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
     replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
@@ -295,8 +294,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "job": job_id,
         "user": user,
         "procs": procs,
-        "queue": queue,
-        "gpus": gpus,
+        **{"queue": question.queue, "gpus": question.gpus},
         "requested_walltime_s": request if request >= 1 else None,
         "cluster_procs": state.cluster_procs,
         "busy_procs": state.busy_procs,
@@ -305,10 +303,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "waited_s": answer.waited_s,
         "told_by": answer.told_by,
         "neighbours": answer.neighbours,
-        "policy": replays.policy,
-        "backfill": replays.backfill,
-        "samples": replays.samples,
-        "seed": replays.seed,
+        **replays._asdict(),
         **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
         "wait_mean_s": answer.mean_s,
         **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in waits.items()},
@@ -320,8 +315,10 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
 
 
 def _by_trees(answer: WaitAnswer, source: str, question: WaitQuestion, moment: int, seed: int) -> WaitAnswer:
-    """The wait of a new job by the trees, which know queues and GPUs. Raises ValueError where the log has no such queue or no GPUs, and
-    where there are no trees."""
+    """The wait of a new job by the trees, where it has a queue or GPUs, which they know. Raises ValueError where the log has no such queue or
+    no GPUs, and where there are no trees."""
+    if question.queue is None and question.gpus is None:
+        return answer
     warehouse = open_warehouse()
     queue, account, has_gpus = _names_of(source, question)
     if question.gpus and not has_gpus:

@@ -1,4 +1,5 @@
-"""Tests of tracehouse/cli: errors, main, session, commands/app, commands/completion, commands/replay_grade, commands/tune, commands/ui."""
+"""Tests of tracehouse/cli: errors, linking, main, session, commands/app, commands/completion, commands/replay_grade, commands/tune,
+commands/ui."""
 
 from __future__ import annotations
 
@@ -164,7 +165,10 @@ OPTIONS = {
     "report": ["[SOURCE]...", "--period", "--from", "--to", "--json"],
     "app": ["SOURCE", "--port"],
     "ui": ["--host", "--port", "--allow-host", "--plug-ins"],
-    "wait": ["SOURCE", "--procs", "--walltime", "--user", "--queue", "--partition", "--gpus", "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json"],
+    "wait": [
+        "SOURCE", "--procs", "--walltime", "--user", "--queue", "--partition", "--gpus", "--job", "--at", "--samples", "--seed",
+        "--policy", "--backfill", "--json",
+    ],
     "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "--why", "squeue --json", "--json"],
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
     "models": ["SOURCE", "--json"],
