@@ -20,6 +20,7 @@ from sphinx.application import Sphinx
 import tracehouse
 from pipelines.definitions import build_definitions
 from tracehouse.cli.main import COMMANDS
+from tracehouse.text.json_keys import ANSWERS, SHARED_KEYS
 from traces.catalogue.catalogue import Readers, VaspSource
 from traces.catalogue.sources import Source
 from traces.synthetic.centre import CentreOptions
@@ -134,6 +135,17 @@ def command_pages() -> list[str]:
         ("command", "what it does"),
         [(f'<a href="#tracehouse-{name}">{name}</a>', about) for name, about in sorted(COMMANDS.items())],
     )
+
+
+def shared_key_pages() -> list[str]:
+    """The keys that answers of all commands share."""
+    return table(("key", "meaning"), [(code(key), text_of(meaning)) for key, meaning in SHARED_KEYS.items()])
+
+
+def answer_pages() -> list[str]:
+    """The commands that print JSON, with their keys."""
+    rows = [(code(name), ", ".join(code(key) for key in keys)) for name, keys in sorted(ANSWERS.items())]
+    return table(("command", "keys"), rows)
 
 
 # --- configuration of assets
@@ -290,6 +302,8 @@ def directives(names: Iterable[str]) -> list[str]:
 GENERATED: dict[str, Callable[[], list[str]]] = {
     "tables": table_pages,
     "commands": command_pages,
+    "shared_keys": shared_key_pages,
+    "answers": answer_pages,
     "assets": asset_pages,
     "catalogue": catalogue_pages,
     "python": python_pages,

@@ -11,10 +11,9 @@ from assets.common.storage import open_warehouse
 from assets.common.writing.locks import alone_on, declares
 from pipelines.terminal import printable
 from simulator.jobs.words import one_of
-from tracehouse.clusters import import_collected, unpack_log
+from tracehouse.clusters import ClusterLink, import_collected, unpack_log
 from tracehouse.jobs import JobFailed, run_or_fail
 from tracehouse.keywords import refuse_unknown
-from tracehouse.linking import ClusterLink
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.clusters import load_cluster
 from traces.catalogue.editing import add_source, declared_source, refuse_another, remove_source
@@ -92,11 +91,7 @@ def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestS
             _refuse_stored(name, path)
         log_format = _format_to_read(name, path, given_format, columns)
         entry = _entry_of(name, path)
-        given: dict[str, Any] = {key: settings.get(key) for key in ("procs", "time_zone", "columns")}
-        given["pseudonyms"] = [] if settings.get("keep_names") else None
-        if cluster is not None and (entry is None or cluster not in entry.cluster):
-            given["cluster"] = cluster
-        former = add_source(name, path, log_format, given, replace)
+        former = add_source(name, path, log_format, _given_keys(settings, entry), replace)
         config = {"replace": replace, "new_key": settings.get("new_key", False)}
         load_declared("ingest", name, former, {"ops": {"raw__log": {"config": config}}})
     summary = _ingest_summary(name)
@@ -104,6 +99,16 @@ def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestS
         link = ClusterLink(name, tuple(summary["cluster"]), entry.cluster if entry else ())
         summary["cluster_lines"] = [f"cluster   {link}"]
     return summary
+
+
+def _given_keys(settings: IngestSettings, entry: Source | None) -> dict[str, Any]:
+    """The keys of the catalogue that settings give. entry: what it has of this log."""
+    given: dict[str, Any] = {key: settings.get(key) for key in ("procs", "time_zone", "columns")}
+    given["pseudonyms"] = [] if settings.get("keep_names") else None
+    cluster = settings.get("cluster")
+    if cluster is not None and (entry is None or cluster not in entry.cluster):
+        given["cluster"] = cluster
+    return given
 
 
 def _entry_of(name: str, path: Path) -> Source | None:

@@ -6,19 +6,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypedDict, Unpack
 
+import numpy as np
 import polars as pl
 
 import sql
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse
-from assets.predictions.queue_now import five_quantiles, logged_tree_starts
+from assets.predictions.queue_now import NEW_JOB, NewJob, five_quantiles, logged_tree_starts, new_job_tree_starts
 from assets.predictions.waits import load_wait_scores, load_wait_source, load_walltime_jobs
 from assets.replaying.running.replayers import usual_backfill
 from assets.usage.cluster_check import described_cluster
-from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
+from models.waits.answers import QueueReplays, WaitAnswer, new_job_wait, queued_job_wait
+from models.waits.neighbours import POINTS
 from models.waits.walltime_advice import MARGIN, advise, try_on_history
 from simulator.jobs.words import parse_duration
 from traces.catalogue.catalogue import load_catalogue
+from warehouse import first_row
 
 
 class QueueSettings(TypedDict, total=False):
@@ -80,6 +83,8 @@ def predict_wait(
     walltime: str | int,
     user: str | None = None,
     at: str | int | None = None,
+    queue: str | None = None,
+    gpus: int | None = None,
     **replays: Unpack[QueueSettings],
 ) -> dict[str, Any]:
     """How long would a new job wait? The distribution of its start, at a moment of the log.
@@ -100,6 +105,8 @@ def predict_wait(
         Local time of the cluster such as `"2004-03-01 08:00"`, or a second of the log's own clock. By default the
         last submission of a log that still grows (the last one is at most two days old), else a busy moment of its
         second half, drawn with the seed. `moment` says which.
+    queue, gpus
+        Its queue and its GPUs, where the log has priorities and the source a cluster of Slurm.
     **replays
         samples (200), seed (1), policy ("FCFS") and backfill ("easy") of the replays of the queue.
 
@@ -126,7 +133,7 @@ def predict_wait(
     _check_range("procs", procs, 1)
     requested_s = parse_duration(str(walltime), "walltime")
     _check_range("walltime", requested_s, 1)
-    return _answer(source, WaitQuestion(None, procs, requested_s, user, _text(at)), replays)
+    return _answer(source, WaitQuestion(None, procs, requested_s, user, _text(at), queue, gpus), replays)
 
 
 def predict_queued_wait(
@@ -236,18 +243,21 @@ def _check_range(name: str, value: float, least: float, most: float = float("inf
 
 
 class WaitQuestion(NamedTuple):
-    """What the question is about: a job that waits, or a new one with processors, requested time in s (-1 for none) and user. And when."""
+    """What the question is about: a job that waits, or a new one with processors, requested time in s (-1 for none), user, queue and GPUs.
+    And when."""
 
     job_id: str | None
     procs: int | None
     request: int
     user: str | None
     at: str | None
+    queue: str | None = None
+    gpus: int | None = None
 
 
 def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> dict[str, Any]:
     """What `tracehouse wait --json` prints."""
-    job_id, procs, request, user, at = question
+    job_id, procs, request, user, at, *_ = question
     with say_if_slow(f"reading {source}"):
         log, scores = load_wait_source(open_warehouse(), source), load_wait_scores(open_warehouse(), source)
     if at is not None:
@@ -270,7 +280,8 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         else:
             assert procs is not None
             user_number = log.user_number(user) if user is not None else -1
-            answer = new_job_wait(log.history, moment, procs, request, user_number, replays)
+            plain = new_job_wait(log.history, moment, procs, request, user_number, replays)
+            answer = _by_trees(plain, source, question, moment, replays.seed)
     state, submitted = answer.state, moment - answer.waited_s
     waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
     replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
@@ -283,6 +294,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "job": job_id,
         "user": user,
         "procs": procs,
+        **{"queue": question.queue, "gpus": question.gpus},
         "requested_walltime_s": request if request >= 1 else None,
         "cluster_procs": state.cluster_procs,
         "busy_procs": state.busy_procs,
@@ -291,10 +303,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "waited_s": answer.waited_s,
         "told_by": answer.told_by,
         "neighbours": answer.neighbours,
-        "policy": replays.policy,
-        "backfill": replays.backfill,
-        "samples": replays.samples,
-        "seed": replays.seed,
+        **replays._asdict(),
         **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
         "wait_mean_s": answer.mean_s,
         **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in waits.items()},
@@ -303,6 +312,50 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "similar_p50_s": answer.similar_median_s,
         "scores": scores,
     }
+
+
+def _by_trees(answer: WaitAnswer, source: str, question: WaitQuestion, moment: int, seed: int) -> WaitAnswer:
+    """The wait of a new job by the trees, where it has a queue or GPUs, which they know. Raises ValueError where the log has no such queue or
+    no GPUs, and where there are no trees."""
+    if question.queue is None and question.gpus is None:
+        return answer
+    warehouse = open_warehouse()
+    queue, account, has_gpus = _names_of(source, question)
+    if question.gpus and not has_gpus:
+        raise ValueError(f"the log of {source} has no GPUs: leave --gpus out")
+    assert question.procs is not None
+    job = NewJob(question.procs, question.request, question.gpus, queue, account)
+    trees = new_job_tree_starts(warehouse, source, described_cluster(warehouse, source), moment, job, seed)
+    if trees is None:
+        raise ValueError(
+            f"the waits of {source} cannot take a queue or GPUs into account: that needs a log of Slurm with the column Priority, some "
+            "months of it, and its cluster (`tracehouse cluster import`). Leave --queue and --gpus out for a wait by processors and time"
+        )
+    quantiles = five_quantiles(trees.starts[NEW_JOB])
+    mean_s = float(np.interp(np.arange(0.05, 1, 0.1), POINTS, quantiles).mean())
+    return replace(answer, quantiles=quantiles, mean_s=mean_s, told_by="trees", neighbours=trees.jobs)
+
+
+def _names_of(source: str, question: WaitQuestion) -> tuple[str | None, str | None, bool]:
+    """(the queue, the account of the user's last job, whether any job had GPUs). Raises ValueError for a queue that the log does not
+    have."""
+    with open_warehouse().read() as connection:
+        rows = connection.execute(
+            "SELECT queue FROM core.jobs WHERE source = ? AND queue IS NOT NULL GROUP BY queue ORDER BY count(*) DESC",
+            [source],
+        ).fetchall()
+        about = first_row(
+            connection,
+            "SELECT arg_max(account, submit_time) FILTER (user_name = $user), coalesce(max(gpus), 0) > 0 FROM core.jobs "
+            "WHERE source = $source",
+            {"source": source, "user": question.user},
+        )
+    names = [name for (name,) in rows]
+    if question.queue is not None and question.queue not in names:
+        listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        raise ValueError(f"the log of {source} has no queue {question.queue!r}: it has {listed or 'none'}")
+    account, has_gpus = about or (None, False)
+    return question.queue, account, bool(has_gpus)
 
 
 def answer_walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from traces.common.zones import machine_time_zone
 from warehouse import NoWarehouse, Warehouse, first_row
 
 _STORED = "SELECT time_zone FROM core.sources WHERE source = ? AND coalesce(time_zone_from, 'assumed') = 'assumed'"
-"""A zone that somebody gave is told again by whoever gave it."""
+"""A zone that somebody gave is in the catalogue or the log, and is given again."""
 _STORED_OF_RUNS = "SELECT mode(split_part(version, ' ', 2)) FROM raw.vasp_folders WHERE source = ?"
 """The ledger has it with the version of the readers."""
 _READ = {

@@ -168,6 +168,9 @@ def snapshot_moment(snapshot: QueueSnapshot, otherwise_s: int) -> int:
 
 PAST_QUEUES, FEWEST_QUEUES = 120, 30
 """Queues of the past that are learned from, and too few of them."""
+NEW_JOB = "a new job"
+JOBS_ALIKE = 50
+"""Last jobs whose priority a new one gets."""
 LEAST_KNOWN = 0.9
 """Share of the jobs whose priority log and queue must have."""
 QUARTER_BY_TENTH = 0.526
@@ -232,6 +235,55 @@ def logged_tree_starts(
         return None
     past = log.jobs.filter(pl.col("submit_s") <= now + log.zero)
     return _starts(log, past, past, now, seed)
+
+
+class NewJob(NamedTuple):
+    """A job that is submitted now. request_s: below 1 for none. queue, account: None for any."""
+
+    procs: int
+    request_s: int
+    gpus: int | None
+    queue: str | None
+    account: str | None
+
+
+def new_job_tree_starts(
+    warehouse: Warehouse, source: str, cluster: ClusterDescription | None, now: int, job: NewJob, seed: int
+) -> TreeStarts | None:
+    """The start of one new job at a second of a source's log, under the key NEW_JOB. Its priority is the usual one of its account and
+    queue. None as for `tree_starts`."""
+    log = _load(warehouse, source, cluster)
+    if log is None:
+        return None
+    past = log.jobs.filter(pl.col("submit_s") <= now + log.zero)
+    row = dict.fromkeys(past.columns) | {
+        "job_id": NEW_JOB,
+        "submit_s": now + log.zero,
+        "procs": job.procs,
+        "gpus": job.gpus,
+        "request_s": job.request_s if job.request_s >= 1 else None,
+        "priority": _usual_priority(_on_clock(past, log, now), job),
+        "partition": job.queue,
+        "account": job.account,
+    }
+    return _starts(log, past, pl.concat([past, pl.DataFrame([row], schema=past.schema)]), now, seed)
+
+
+def _usual_priority(rows: pl.DataFrame, job: NewJob) -> int | None:
+    """The median priority, without what age adds, of the last jobs of an account and a queue. Of the queue, and of all jobs, where there
+    are none."""
+    rows = rows.drop_nulls("priority")
+    wanted = [
+        (name, value) for name, value in (("partition", job.queue), ("account", job.account)) if value is not None
+    ]
+    for count in range(len(wanted), -1, -1):
+        alike = rows
+        for name, value in wanted[:count]:
+            alike = alike.filter(pl.col(name) == value)
+        median = alike.tail(JOBS_ALIKE)["priority"].cast(pl.Float64).median()
+        if median is not None:
+            return round(float(median))  # type: ignore[arg-type]
+    return None
 
 
 def _load(warehouse: Warehouse, source: str, cluster: ClusterDescription | None) -> _Log | None:

@@ -192,6 +192,8 @@ def submission_state(history: History, number: int) -> State:
 # --- source
 
 
+USERS_NAMED = 5
+"""Users that an error names."""
 GROWING = timedelta(days=2)
 """A log whose last submission is not older than this still grows, and its end is now."""
 
@@ -292,11 +294,16 @@ class WaitSource:
 
 
 def user_number_in(rows: pl.DataFrame, source: str, user: str) -> int:
-    """The user_number of a user_name among jobs. Raises ValueError, with the way to list them, for a name that is not there."""
+    """The user_number of a user_name among jobs. Raises ValueError, with users that are there, for a name that is not."""
     numbers = rows.filter(pl.col("user_name") == user)["user_number"]
     if numbers.is_empty():
+        names = rows["user_name"].drop_nulls().value_counts(sort=True)["user_name"].head(USERS_NAMED).to_list()
+        if not names:
+            raise ValueError(
+                f"source {source!r}: the log does not name the users of its jobs, so there is no user {user!r}"
+            )
         raise ValueError(
-            f'source {source!r} has no job of user {user!r} that ran: `tracehouse sql "SELECT user_name, count(*) FROM core.jobs '
-            f"WHERE source = '{source}' GROUP BY ALL\"` lists its users"
+            f"source {source!r} has no job of user {user!r} that ran: most are of {', '.join(names)}. `tracehouse who {source} --by user` "
+            "lists users, and `tracehouse pseudonym user NAME` prints what a name has become"
         )
     return int(numbers[0])

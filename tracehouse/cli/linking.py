@@ -14,7 +14,7 @@ def can_ask() -> bool:
 
 def link_to_a_source(cluster: str) -> None:
     """Links a new cluster where only one log can be of it and the user agrees. Else prints the command that does."""
-    from tracehouse.linking import command_to_link, possible_sources
+    from tracehouse.clusters import command_to_link, possible_sources
 
     possible = possible_sources(cluster)
     if len(possible) == 1:
@@ -29,7 +29,7 @@ def link_to_a_source(cluster: str) -> None:
 
 def link_to_a_cluster(source: str) -> None:
     """The same for a log that was ingested. Says nothing where no cluster can be its own."""
-    from tracehouse.linking import command_to_link, possible_clusters
+    from tracehouse.clusters import command_to_link, possible_clusters
     from traces.catalogue.catalogue import load_catalogue
 
     entry = load_catalogue().source(source)
@@ -39,7 +39,7 @@ def link_to_a_cluster(source: str) -> None:
 
 
 def _ask_or_say(source: str, cluster: str, command: str) -> None:
-    from tracehouse.linking import link_cluster
+    from tracehouse.clusters import link_cluster
 
     if can_ask():
         if click.confirm(f"\nIs {cluster} the cluster of {source}?", default=True, err=True):

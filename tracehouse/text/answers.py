@@ -34,8 +34,7 @@ def in_seconds(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def grouped(kinds: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Rows of groups by kind, each named by the kind: {"user": [{"user": "anna", ...}]}. A row has its group as `value`, and may have
-    `kind`."""
+    """Rows of groups by kind, in which the group has the name of its kind as key, in place of `value`. The key `kind` goes."""
     return {
         kind: [{kind: row["value"]} | {k: v for k, v in row.items() if k not in ("kind", "value")} for row in rows]
         for kind, rows in kinds.items()

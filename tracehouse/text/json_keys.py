@@ -68,5 +68,173 @@ NUMBER_KEYS = frozenset(
     )
 )
 """Those that are numbers or null."""
-SHARED = {"average_wait_s": "mean_wait_s"}
-"""Metrics of tables and replays that have another name there: answers have both."""
+SHARED = {"average_wait_s": "mean_wait_s", "trace": "source"}
+"""Keys that have another name in tables and in earlier answers: an answer has both."""
+FORMER_KEYS = frozenset(
+    (
+        "mean_wait_h",
+        "median_wait_h",
+        "p95_wait_h",
+        "max_wait_h",
+        "waited_h",
+        "user_name",
+        "source_name",
+        "wait_mean",
+        "account_name",
+    )
+)
+"""Names of the same things elsewhere, which no answer may have."""
+WASTE = (
+    *("lost_core_hours", "failed_core_hours", "cancelled_core_hours", "timeout_core_hours", "out_of_memory_core_hours"),
+    *(
+        "other_lost_core_hours",
+        "requeued_core_hours",
+        "requested_core_hours",
+        "unused_core_hours",
+        "measured_core_hours",
+    ),
+    *("idle_core_hours", "requested_memory_gib_hours", "unused_memory_gib_hours"),
+)
+ANSWERS: dict[str, tuple[str, ...]] = {
+    "cluster check": ("kind", "subject", "jobs", "first_job", "text"),
+    "cluster diff": ("place", "before", "after"),
+    "cluster identify": (
+        *(
+            "source",
+            "procs",
+            "rules",
+            "declared",
+            "rejected",
+            "replays",
+            "budget",
+            "order",
+            "before",
+            "after",
+            "beside",
+        ),
+    ),
+    "cluster show": ("description", "remarks"),
+    "compare": (
+        "source",
+        "run_a",
+        "run_b",
+        "settings",
+        "jobs",
+        "paired_jobs",
+        "metrics",
+        "paired",
+        "verdict",
+        "semantics",
+    ),
+    "distil": ("source", "formula", "agreement", "decisions", "verdicts"),
+    "health": ("finding", "found", "unit", "share", "example", "meaning"),
+    "ingest": (
+        *("source", "lines", "accepted", "kept", "ignored", "rejected", "kept_by_reason", "ignored_by_reason"),
+        *(
+            "rejected_by_reason",
+            "repeats_by_reason",
+            "unknown_columns",
+            "cluster",
+            "cluster_procs",
+            "cluster_procs_from",
+        ),
+        *("time_zone", "time_zone_from"),
+    ),
+    "metrics": ("sources",),
+    "models": (
+        *("event", "data_until", "kind", "version", "champion", "predictor", "jobs_trained", "trained_until"),
+        *("mean_absolute_error_s", "mae_gain_s", "mae_gain_low_s", "mae_gain_high_s", "reason"),
+    ),
+    "periods": (
+        *("source", "period", "jobs", "known_waits", "mean_wait_s", "median_wait_s", "p95_wait_s", "started_within_1h"),
+        *("started_within_24h", "offered_load", "failed_share", "before", "since", "mean_wait_before_since_s"),
+        *("mean_wait_after_since_s", "by"),
+    ),
+    "place": ("method", "cost", "bound", "gap", "proven", "seconds", "nodes"),
+    "pseudonym": ("kind", "pseudonyms"),
+    "queue": ("lines", "jobs"),
+    "replay": (
+        "source",
+        "trace",
+        "policy",
+        "backfill",
+        "estimates",
+        "procs",
+        "jobs",
+        "mean_wait_s",
+        "average_wait_s",
+        "by_class",
+    ),
+    "report": ("sources", "all_sources", "warehouse"),
+    "run": ("job", "steps", "failed", "sources", "all_sources", "warehouse"),
+    "sources": ("name", "format", "path", "procs", "time_zone", "cluster", "description", "declared_at"),
+    "sql": (),
+    "train": ("file", "key", "champion"),
+    "tune": ("source", "headline", "verdict", "edits", "candidates", "trust"),
+    "vasp evaluate": (
+        *("train", "test", "seed", "trained_runs", "trained_systems", "judged_runs", "judged_systems", "repeated_runs"),
+        "scores",
+    ),
+    "vasp ingest": ("source", "folders", "accepted", "rejected", "runs_by_state", "rejects_by_reason"),
+    "vasp remaining": ("source", "folder", "state", "used_s", "remaining_p10_s", "remaining_p50_s", "remaining_p90_s"),
+    "vasp sources": ("name", "path", "time_zone", "accounting", "description", "declared_at"),
+    "wait": (
+        *(
+            "source",
+            "at",
+            "time_zone",
+            "job",
+            "user",
+            "procs",
+            "queue",
+            "gpus",
+            "requested_walltime_s",
+            "policy",
+            "backfill",
+        ),
+        *("waited_s", "wait_p10_s", "wait_p50_s", "wait_p90_s", "wait_mean_s", "start_p50", "told_by", "scores"),
+    ),
+    "walltime": ("source", "user", "procs", "executable", "risk", "walltime_s", "jobs", "keeps_risk"),
+    "what-if": (
+        "source",
+        "base",
+        "scored",
+        "changed_lines",
+        "left_out",
+        "grade",
+        "trust",
+        "scenarios",
+        "groups",
+        "remarks",
+    ),
+    "who": (
+        *(
+            "source",
+            "period",
+            "jobs",
+            "known_waits",
+            "mean_wait_s",
+            "median_wait_s",
+            "p95_wait_s",
+            "max_wait_s",
+            "hours",
+        ),
+        *("core_hours", *WASTE, "by"),
+    ),
+    "why": (
+        *(
+            "source",
+            "chosen",
+            "basis",
+            "jobs",
+            "hours",
+            "mean_wait_s",
+            "odd_layouts",
+            "left_out",
+            "causes",
+            "by",
+            "limits",
+        ),
+    ),
+}
+"""By command: the keys of its answer, or of a row where it is a list. Of long ones, the first to look at."""

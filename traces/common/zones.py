@@ -22,7 +22,8 @@ def _zone_in(text: str) -> str | None:
     """The zone of this name, or of a path that ends in one: /usr/share/zoneinfo/posix/Europe/Berlin."""
     parts = text.strip().split("/")
     names = ("/".join(parts[first:]) for first in range(len(parts)))
-    zone = next((name for name in names if name in available_timezones()), None)
+    zones = available_timezones() - {"localtime", "posixrules", "Factory"}  # files beside the zones, which are none
+    zone = next((name for name in names if name in zones), None)
     return "UTC" if zone == "Etc/UTC" else zone
 
 

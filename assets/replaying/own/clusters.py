@@ -151,7 +151,7 @@ def own_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> Clus
     if cluster is None or cluster.scheduler.name != scheduler:
         raise ValueError(
             f"source {trace.source!r} has no cluster of {OWN_SCHEDULERS[scheduler]}: import one with "
-            f"`tracehouse cluster import DIR --name NAME`, and name it in the catalogue, or give another policy than {scheduler}"
+            f"`tracehouse cluster import DIR --name NAME --source {trace.source}`, or give another policy than {scheduler}"
         )
     return in_clock(edited_in_log(cluster, source, settings.edits), zero_s)
 

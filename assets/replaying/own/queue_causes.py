@@ -27,7 +27,8 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
     Usage comes from the source's log, as far as it goes. Raises ValueError where the source has no cluster, and as `causes_of`."""
     if described_cluster(warehouse, source) is None:
         raise ValueError(
-            f"source {source!r} names no cluster, so nobody knows its rules: `tracehouse cluster import` describes one"
+            f"source {source!r} names no cluster, so nobody knows its rules: `tracehouse cluster import DIR --name NAME "
+            f"--source {source}` describes one"
         )
     rows, nodes = jobs_and_nodes(warehouse, source)
     listed = [job for job in snapshot.jobs if job.state != HELD]

@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.predictions.queue_now import five_quantiles, logged_tree_starts, tree_starts
+from assets.predictions.queue_now import (
+    NEW_JOB,
+    NewJob,
+    five_quantiles,
+    logged_tree_starts,
+    new_job_tree_starts,
+    tree_starts,
+)
 from assets.usage.cluster_check import described_cluster
 from tests.assets.replaying.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
 from traces.queues import parse_queue
@@ -88,6 +95,12 @@ def test_a_job_of_high_priority_starts_before_others(tmp_path: Path, monkeypatch
     ends = next(iter(logged.starts.values()))
     quantiles = five_quantiles(ends)
     assert (np.diff(quantiles) >= 0).all() and quantiles[[0, 2, 4]] == pytest.approx(ends[[0, 3, 2]])
+    new = NewJob(8, 600, 0, "main", "physics")
+    asked = new_job_tree_starts(open_warehouse(), "mine", described_cluster(open_warehouse(), "mine"), moment, new, 1)
+    assert asked is not None and set(asked.starts) == set(logged.starts) | {NEW_JOB}
+    low, likeliest, high, _ = asked.starts[NEW_JOB]  # of the usual priority, amid the queue
+    assert 0 <= low <= likeliest <= high and low < max(middle)
+    assert new_job_tree_starts(open_warehouse(), "mine", None, moment, new, 1) is None
     without = live(now, dict.fromkeys(range(2000, 2005)))
     assert tree_starts(open_warehouse(), "mine", described_cluster(open_warehouse(), "mine"), without, now, 1) is None
 

@@ -372,6 +372,14 @@ def one_of_each_end(tmp_path: Path) -> Warehouse:
     return warehouse
 
 
+def test_groups_by_the_gpus_of_jobs(one_of_each_end: Warehouse) -> None:
+    with one_of_each_end.write() as connection:
+        connection.execute("UPDATE core.jobs SET gpus = CASE WHEN job_index < 4 THEN 0 WHEN job_index < 7 THEN 2 END")
+        connection.execute("UPDATE core.jobs SET gpu_types = 'a100=2' WHERE job_index IN (5, 6)")
+    groups = waits_and_waste(one_of_each_end, "mine").groups("gpu").select("value", "jobs", "mean_wait_h")
+    assert sorted(groups.rows()) == [("2", 1, 4), ("a100=2", 2, 5.5), ("none", 4, 1.5), ("unknown", 3, 8)]
+
+
 def test_every_end_but_completed_and_unknown_is_a_loss(one_of_each_end: Warehouse) -> None:
     whole = waits_and_waste(one_of_each_end, "mine").whole
     assert (whole["jobs"], whole["core_hours"], whole["lost_core_hours"]) == (10, 40, 8 * 4 + 2)

@@ -1,4 +1,5 @@
-"""Tests of tracehouse/cli: errors, main, session, commands/app, commands/completion, commands/replay_grade, commands/tune, commands/ui."""
+"""Tests of tracehouse/cli: errors, linking, main, session, commands/app, commands/completion, commands/replay_grade, commands/tune,
+commands/ui."""
 
 from __future__ import annotations
 
@@ -119,14 +120,14 @@ def test_a_nul_in_a_path_ends_in_a_message() -> None:
 
 OPTIONS = {
     "sources": ["--json"],
-    "run": ["[SOURCE]...", "--job", "--select", "--config"],
-    "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--columns", "--keep-names",
+    "run": ["[SOURCE]...", "--job", "--select", "--config", "--json"],
+    "ingest": ["PATH", "--format", "--name", "--procs", "--cluster", "--time-zone", "--columns", "--keep-names",
                "--replace", "--new-key", "--json"],
     "remove": ["SOURCE", "--with-history", "--gone", "--yes"],
     "export": ["SOURCE", "FILE", "--format", "--run", "--period", "--from", "--to", "--queue", "--user", "--account"],
     "publish": ["[FILE]"],
-    "metrics": ["[SOURCE]...", "--out"],
-    "pseudonym": ["user", "group", "NAMES"],
+    "metrics": ["[SOURCE]...", "--out", "--json"],
+    "pseudonym": ["user", "group", "NAMES", "--json"],
     "replay": [
         "--period", "--from", "--to", "--queue", "--user", "--account",
         "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--admit-by",
@@ -149,10 +150,10 @@ OPTIONS = {
         "WINDOW", "--method", "--policy", "--seconds", "--seed", "--json", "scas|dcas|free|anneal|nsa|tree", "topology.conf",
     ],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
-    "periods": ["SOURCE", "[PERIOD]", "[EARLIER]", "--by", "--top", "--csv"],
-    "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes", "--waste"],
+    "periods": ["SOURCE", "[PERIOD]", "[EARLIER]", "--by", "--top", "--csv", "--json"],
+    "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes", "--waste", "--json"],
     "why": [
-        "SOURCE", "[JOB]...", "--user", "--account", "--queue", "--partition", "--period", "--by", "--replay", "--top", "--csv",
+        "SOURCE", "[JOB]...", "--user", "--account", "--queue", "--partition", "--period", "--by", "--replay", "--top", "--csv", "--json",
     ],
     "what-if": [
         "SCENARIOS", "--source", "--cluster", "--set", "--change",
@@ -160,11 +161,14 @@ OPTIONS = {
         "--json",
     ],
     "tune": ["SOURCE", "--settings", "--list", "--guard", "--trials", "--seed", "--cluster", "--policy", "--json"],
-    "sql": ["QUERY", "--files", "--format", "--output", "--wide"],
-    "report": ["[SOURCE]...", "--period", "--from", "--to"],
+    "sql": ["QUERY", "--files", "--format", "--output", "--wide", "--json"],
+    "report": ["[SOURCE]...", "--period", "--from", "--to", "--json"],
     "app": ["SOURCE", "--port"],
     "ui": ["--host", "--port", "--allow-host", "--plug-ins"],
-    "wait": ["SOURCE", "--procs", "--walltime", "--user", "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json"],
+    "wait": [
+        "SOURCE", "--procs", "--walltime", "--user", "--queue", "--partition", "--gpus", "--job", "--at", "--samples", "--seed",
+        "--policy", "--backfill", "--json",
+    ],
     "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "--why", "squeue --json", "--json"],
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
     "models": ["SOURCE", "--json"],

@@ -13,7 +13,7 @@ from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.json_output import json_text, print_json
 from tracehouse.cli.linking import link_to_a_source
 from tracehouse.cli.parameters.sources import complete_sources, source_argument
-from tracehouse.clusters import import_cluster
+from tracehouse.clusters import import_cluster, link_cluster, linkable
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.clusters import cluster_names, load_cluster
@@ -114,7 +114,6 @@ def import_files(
     """
     from assets.common.storage import open_warehouse
     from assets.ingest.zones import zone_of_source
-    from tracehouse.linking import link_cluster, linkable
     from traces.catalogue.catalogue import load_catalogue
 
     if source is not None:

@@ -48,7 +48,7 @@ def identify(
         with output_beside(picture) as path:
             figure.savefig(path, format=picture.suffix.lstrip(".") or "png", dpi=150)
     if as_json:
-        print_json(identification_values(result.identification))
+        print_json({"source": result.trace.source} | identification_values(result.identification))
         return
     click.echo(identification_text(result.trace.source, result.identification, with_rejected, terminal_width()))
     if result.file is not None and result.identification.rules:

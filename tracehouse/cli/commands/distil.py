@@ -53,9 +53,11 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     )
     judged = judge_rules(trace, rules, split.trained_jobs)
     if as_json:
-        shown = asdict(fitted) | {
-            "verdicts": {name: str(judgement.verdict) for name, judgement in judged.judgements.items()}
-        }
+        shown = (
+            {"source": source}
+            | asdict(fitted)
+            | {"verdicts": {name: str(judgement.verdict) for name, judgement in judged.judgements.items()}}
+        )
         print_json(shown)
         return
     click.echo(f"{fitted.formula}\n\nmakes {100 * fitted.agreement:.0f} % of the policy's {fitted.decisions:,} choices")

@@ -65,17 +65,17 @@ def report(names: tuple[str, ...], as_json: bool, **asked: Any) -> None:
             except ValueError as error:
                 failures[name] = f"{name}: {error}"
         if written or as_json:
-            show(written, as_json)
+            print_reports(written, as_json)
         raise_failures(failures)
         return
     failures = run_job("report", chosen)
     done = [name for name in chosen if name not in failures]
     if done or as_json:
-        show(done, as_json)
+        print_reports(done, as_json)
     raise_failures(failures)
 
 
-def show(names: list[str], as_json: bool) -> None:
+def print_reports(names: list[str], as_json: bool) -> None:
     """Prints the answers of reports that were written, for people or as JSON."""
     if as_json:
         print_json(report_values(names))

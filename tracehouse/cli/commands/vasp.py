@@ -53,7 +53,10 @@ def _row_of(source: VaspSource) -> dict[str, Any]:
 @vasp.command("ingest")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--name", help="Name of the folder in the catalogue. Default: its own name.")
-@click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin". Default: the catalogue\'s.')
+@click.option(
+    "--time-zone",
+    help='Time zone of the cluster, such as "Europe/Berlin". Default: that of the catalogue or of this machine.',
+)
 @click.option("--accounting", help="The source whose jobs these runs are part of.")
 @click.option("--replace", is_flag=True, help="Forget the runs of another folder that has this name.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -25,6 +25,8 @@ from traces.catalogue.catalogue import load_catalogue
     help="Requested time of the new job: 4h, 4:00:00, or seconds.",
 )
 @click.option("--user", "-u", help="User who submits it. The same user's waiting and past jobs say much about it.")
+@click.option("--queue", "--partition", help="Queue of the new job, of a log of Slurm with priorities.")
+@click.option("--gpus", type=click.IntRange(min=0), help="GPUs of the new job, of such a log.")
 @click.option("--job", "job_id", metavar="ID", help="A job that waits at that time, instead of a new one.")
 @click.option(
     "--at",
@@ -62,6 +64,8 @@ def wait(
     procs: int | None,
     walltime: int | None,
     user: str | None,
+    queue: str | None,
+    gpus: int | None,
     job_id: str | None,
     at: str | None,
     samples: int,
@@ -86,11 +90,11 @@ def wait(
     from models.waits.answers import QueueReplays
     from tracehouse.predictions import WaitQuestion, answer_wait
 
-    if job_id is not None and (procs is not None or walltime is not None or user is not None):
-        raise ValueError("--job is about a job of the log: leave --procs, --walltime and --user out")
+    if job_id is not None and any(each is not None for each in (procs, walltime, user, queue, gpus)):
+        raise ValueError("--job is about a job of the log: leave --procs, --walltime, --user, --queue and --gpus out")
     if job_id is None and (procs is None or walltime is None):
         raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
-    question = WaitQuestion(job_id, procs, -1 if walltime is None else walltime, user, at)
+    question = WaitQuestion(job_id, procs, -1 if walltime is None else walltime, user, at, queue, gpus)
     name = load_catalogue().source(source).name
     result = answer_wait(name, question, QueueReplays(samples, seed, policy, usual_backfill(backfill)))
     click.echo(json_text(result) if as_json else wait_text(result))
@@ -104,6 +108,8 @@ def wait_text(answer: dict[str, Any]) -> str:
         else "a new job" + (f" of {answer['user']}" if answer["user"] else "")
     )
     limit = f", {duration(answer['requested_walltime_s'])} requested" if answer["requested_walltime_s"] else ""
+    size = f"{answer['procs']:,} processors" + (f" and {answer['gpus']:,} GPUs" if answer["gpus"] else "")
+    size += f" of {answer['queue']}" if answer["queue"] else ""
     zone = answer["time_zone"]
     lines = [
         f"{answer['source']} at {answer['at']} "
@@ -111,7 +117,7 @@ def wait_text(answer: dict[str, Any]) -> str:
         + (f": {answer['moment']}; --at asks about another" if answer["moment"] else ""),
         f"  machine  {answer['busy_procs']:,} of {answer['cluster_procs']:,} processors busy, {answer['running_jobs']:,} jobs running, "
         f"{answer['waiting_jobs']:,} waiting",
-        f"  job      {asked}: {answer['procs']:,} processors{limit}"
+        f"  job      {asked}: {size}{limit}"
         + (f", has waited {duration(answer['waited_s'])}" if answer["job"] is not None else ""),
         "",
         f"  {'chance':>8}  {'waits at most':<14}  starts by" + ("" if zone else f", of {OF_ITS_OWN}"),

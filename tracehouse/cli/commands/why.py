@@ -10,6 +10,7 @@ from models.waits.clock import LogClock
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.text.answers import why_values
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
@@ -86,8 +87,6 @@ def why(
         click.echo(rows.write_csv(), nl=False)
         return
     if as_json:
-        from tracehouse.text.answers import why_values
-
         print_json(why_values(name, causes, rows, words, by or GROUPS[:1], with_jobs=bool(jobs)))
         return
     width = terminal_width()

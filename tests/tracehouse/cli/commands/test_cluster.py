@@ -25,6 +25,8 @@ from tracehouse.cli.commands.cluster import cluster, contradictions_text
 from tracehouse.cli.commands.collect import collect
 from tracehouse.cli.main import main
 from tracehouse.identifying.log_rules import AdoptedRules, IdentifiedLog
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import load_cluster
 from traces.cluster.checking import Contradiction
 from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
 from traces.cluster.notes import DescribedCluster
@@ -95,6 +97,69 @@ def test_import_and_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     again = runner.invoke(cluster, ["import", str(site), "--name", "mine"])
     assert again.exit_code == 1 and "give --replace to write it again" in again.output
     assert json.loads(runner.invoke(cluster, ["show", "--json"]).output) == ["mine"]
+
+
+@pytest.fixture
+def linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The catalogue of a home with the Slurm log `mine`, and the configuration in `site` beside it."""
+    catalogue = use_home(monkeypatch, tmp_path)
+    catalogue.write_text(
+        f'# ours\n[sources.mine]\nformat = "slurm" # since 2020\npath = "{tmp_path}/mine.psv"\ntime_zone = "Asia/Tokyo"\n'
+    )
+    (tmp_path / "site").mkdir()
+    written(tmp_path / "site")
+    return catalogue
+
+
+def test_import_names_the_cluster_at_its_source(linked: Path) -> None:
+    """Before, the command told its user to write `cluster = "mine"` into the catalogue."""
+    site, text, runner = str(linked.parent / "site"), linked.read_text(), CliRunner()
+    done = runner.invoke(cluster, ["import", site, "--name", "first", "--source", "mine"])
+    assert done.exit_code == 0 and "\nsource mine: cluster first\n" in done.output
+    assert linked.read_text() == f'{text}cluster = "first"\n'
+    assert "tracehouse cluster check first mine" in done.output
+    later = ["import", site, "--name", "later", "--source", "mine", "--from", "2026-03-01"]
+    assert "source mine: cluster first, later, in place of first\n" in runner.invoke(cluster, later).output
+    assert load_cluster("later").description.valid_from_s == 1772290800  # midnight in the time zone of the log
+    assert "source mine: cluster first, later, as before\n" in runner.invoke(cluster, [*later, "--replace"]).output
+    done = runner.invoke(cluster, ["import", site, "--name", "other", "--source", "mine"])
+    assert "source mine: cluster other, in place of first, later\n" in done.output
+    assert linked.read_text() == f'{text}cluster = "other"\n'
+
+
+@pytest.mark.parametrize("source", ["nobody", "birch"])
+def test_import_writes_nothing_for_a_source_that_cannot_be_linked(linked: Path, source: str) -> None:
+    text = linked.read_text()
+    done = CliRunner().invoke(cluster, ["import", str(linked.parent / "site"), "--name", "first", "--source", source])
+    assert done.exit_code == 1 and ("unknown source" if source == "nobody" else "there by hand") in done.output
+    assert linked.read_text() == text and not (linked.parent / "clusters" / "first.toml").exists()
+
+
+def test_import_says_the_command_that_links(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site, log = str(linked.parent / "site"), linked.parent / "mine.psv"
+    done = CliRunner().invoke(cluster, ["import", site, "--name", "first"])
+    assert f"Is first the cluster of mine? Then: tracehouse ingest {log} --name mine --cluster first\n" in done.output
+    linked.write_text(linked.read_text() + f'[sources.second]\nformat = "slurm"\npath = "{log}.2"\n')
+    done = CliRunner().invoke(cluster, ["import", site, "--name", "first", "--replace"])
+    for name, path in (("mine", log), ("second", f"{log}.2")):
+        assert f"  tracehouse ingest {path} --name {name} --cluster first\n" in done.output
+    monkeypatch.setattr("tracehouse.cli.linking.can_ask", lambda: True)
+    linked.write_text(linked.read_text().replace('format = "slurm"\n', 'format = "pbs"\n'))
+    done = CliRunner().invoke(cluster, ["import", site, "--name", "first", "--replace"], input="y\n")
+    assert "source mine: cluster first\n" in done.output
+    assert load_catalogue().source("mine").cluster == ("first",)
+
+
+def test_a_log_of_the_inbox_gets_an_entry_with_its_cluster(linked: Path) -> None:
+    log = linked.parent / "inbox" / "dropped.psv"
+    log.parent.mkdir()
+    log.write_text("JobID|User|Submit|Start|End|NCPUS|State\n1|a|2024-01-15T10:00:00|Unknown|Unknown|4|COMPLETED\n")
+    done = CliRunner().invoke(
+        cluster, ["import", str(linked.parent / "site"), "--name", "first", "--source", "dropped"]
+    )
+    assert "source dropped: cluster first\n" in done.output
+    entry = load_catalogue().source("dropped")
+    assert (entry.path, entry.format, entry.cluster) == (log, "slurm", ("first",))
 
 
 # cluster_checks: `tracehouse cluster check` and `diff` print what the functions find, tests/traces/cluster has each

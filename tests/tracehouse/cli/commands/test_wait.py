@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -168,6 +169,10 @@ def test_what_cannot_be_asked(busy: Path) -> None:
     assert "is outside the log" in fail("wait", "mine", *NEW, "--at", "99999999999")
     assert "expected local time of the cluster" in fail("wait", "mine", *NEW, "--at", "noon")
     assert "expected a length of time such as 4h" in fail("wait", "mine", "-n", "4", "-t", "an hour")
+    assert "has no queue 'gpu': it has 1\n" in fail("wait", "mine", *NEW, "--queue", "gpu")
+    assert "the log of mine has no GPUs: leave --gpus out" in fail("wait", "mine", *NEW, "--gpus", "2")
+    message = fail("wait", "mine", *NEW, "--queue", "1")
+    assert "cannot take a queue or GPUs into account" in message and "Leave --queue and --gpus out" in message
     assert "give --procs and --walltime" in fail("wait", "mine", "-n", "4")
     assert "leave --procs" in fail("wait", "mine", "-n", "4", "--job", "7")
     assert "unknown policy 'LIFO'" in fail("wait", "mine", *NEW, "--policy", "LIFO")
@@ -223,7 +228,10 @@ def test_advice_for_a_user(busy: Path) -> None:
 
 
 def test_advice_that_cannot_be_given(busy: Path, tmp_path: Path) -> None:
-    assert "no job of user 'nobody' that ran" in fail("walltime", "mine", "--user", "nobody")
+    message = fail("walltime", "mine", "--user", "nobody")
+    assert re.search(
+        r"no job of user 'nobody' that ran: most are of (\d, ){4}\d\. `tracehouse who mine --by user`", message
+    )
     message = fail("walltime", "mine", "--user", "3", "--executable", "none")
     assert "no job of executable 'none'. Expected one of 1" in message
     message = fail("walltime", "mine", "--user", "3", "--risk", "0.005")
