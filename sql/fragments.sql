@@ -116,7 +116,7 @@ replayable AS NOT MATERIALIZED (
 -- [known_waits]
 -- the one definition of waits in all that people read: jobs that left the queue while they waited are counted apart
     CASE WHEN start_time IS NOT NULL THEN wait_s END AS wait_s, -- start minus submission, seconds, of a job that started; NULL of others, and where the log does not know
-    CASE WHEN start_time IS NULL THEN wait_s END AS left_after_s, -- of a job that left the queue without a start, such as a cancelled one: seconds from submission until then; NULL of others
+    CASE WHEN start_time IS NULL THEN wait_s END AS left_after_s, -- seconds from submission until a job left the queue without a start, such as a cancelled one; NULL of others
 
 -- [left_sums]
     count(left_after_s) AS left_jobs, -- jobs that left the queue without a start; they are in no figure of waits

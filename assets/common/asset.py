@@ -11,10 +11,10 @@ from typing import Any
 
 import dagster as dg
 
-import sql
 from assets.common.code.reach import Symbol
 from assets.common.code.versions import code_version
 from assets.common.describe import table_metadata
+from assets.common.learnable import nothing_to_learn
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.progress import progress_logged_by
 from assets.common.writing.locks import works_on
@@ -24,12 +24,10 @@ from simulator.policies.plugins import confined_plugins
 from traces.catalogue.sources import CatalogueError
 from traces.common.log import LogError
 from traces.common.pseudonyms import PseudonymError
-from warehouse import Warehouse, WarehouseBusy, WarehouseError, first_row
+from warehouse import WarehouseBusy, WarehouseError
 
 EXPECTED_ERRORS = (CatalogueError, LogError, PseudonymError, WarehouseError, TrainingStopped, ValueError)
 """Errors whose message tells the user what to do. Any other is a fault of tracehouse and keeps its traceback."""
-LEAST_JOBS = 300
-"""Fewer jobs leave too few windows to train a policy on and to compare on. Measured on cut traces."""
 RETRIES, RETRY_AFTER_S = 2, 60
 """Of a step that found the warehouse busy until it gave up."""
 PASSED_OVER = "passed over"
@@ -115,22 +113,6 @@ def _code_reference(function: Callable[..., Any]) -> dg.CodeReferencesMetadataVa
         warnings.simplefilter("ignore", dg.BetaWarning)  # of this (pinned) Dagster
         reference = dg.LocalFileCodeReference(file_path=code.co_filename, line_number=code.co_firstlineno)
         return dg.CodeReferencesMetadataValue(code_references=[reference])
-
-
-def nothing_to_learn(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:
-    """Why nothing can be learned from a source: it has fewer jobs, or none of them had ended in time. None where something can.
-
-    What learns cuts the log, and no cut comes before its middle. So all assets that learn are passed over together."""
-    with warehouse.read() as connection:
-        row = first_row(connection, sql.load("features.learnable_jobs"), {"source": source})
-    jobs, ended = row or (0, 0)
-    if jobs < least_jobs:
-        why_not = f"{jobs} jobs with a known run time are too few to learn from, at least {least_jobs:,} are needed"
-    elif least_jobs >= LEAST_JOBS and not ended:
-        why_not = f"no job had ended when half of its {jobs:,} jobs had been submitted, so that there is nothing to learn from"
-    else:
-        return None
-    return f"source {source!r}: {why_not}; `tracehouse replay {source} --policy SAF` works with any number"
 
 
 def _may_retry(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> bool:

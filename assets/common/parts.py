@@ -17,7 +17,8 @@ import dagster as dg
 import polars as pl
 from upath import UPath
 
-from assets.common.asset import nothing_to_learn, passed_over, plain_failures, what_all_have
+from assets.common.asset import passed_over, plain_failures, what_all_have
+from assets.common.learnable import nothing_to_learn
 from assets.common.progress import progress_logged_by
 from assets.common.storage import KEPT_UNUSED_S, artefacts_folder, file_time, write_whole
 from warehouse import Warehouse

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assets.common.asset import LEAST_JOBS
+from assets.common.learnable import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
 from assets.pages.period import ReportPeriod
 from assets.pages.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name

@@ -8,8 +8,9 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.describe import table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.progress import progress_bar
 from assets.common.storage import artefacts_folder
 from assets.common.trace import load_trained_trace

@@ -6,8 +6,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.describe import table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.progress import progress_bar
 from assets.common.trace import load_trained_trace
 from assets.core.jobs import jobs

@@ -5,8 +5,9 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.describe import plot, table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.trace import load_trained_trace
 from assets.core.jobs import jobs
 from assets.policies import plots

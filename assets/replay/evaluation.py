@@ -6,9 +6,10 @@ import dagster as dg
 import polars as pl
 
 import sql
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.trace import Trace, load_trained_trace
 from assets.core.jobs import jobs
 from assets.policies.lessons import why_no_training

@@ -10,7 +10,7 @@ import polars as pl
 
 import sql
 from assets.common.trace import load_clock, load_extent
-from models.waits.clock import period_span
+from models.waits.clock import partial_text, period_span
 from warehouse import Warehouse, first_row
 
 KINDS = ("user", "account", "queue", "gpu")
@@ -93,7 +93,9 @@ def submitted_in(warehouse: Warehouse, source: str, period: str | None) -> tuple
         return None, None, ""
     first, complete, last = load_extent(warehouse, source)
     begin, end, name = period_span(period, clock, first, last, complete)
-    words = f"{name}, {clock.span(begin, end)}" if name else clock.span(begin, end)
+    is_outside = end <= first or begin > last
+    partial = "" if is_outside else partial_text(begin, end, clock, complete, last)
+    words = ", ".join(filter(None, [name, clock.span(begin, end), partial]))
     return clock.zero + timedelta(seconds=begin), clock.zero + timedelta(seconds=end), words
 
 

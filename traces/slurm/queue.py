@@ -42,7 +42,13 @@ _OVER = (
     "OUT_OF_MEMORY",
 )
 WAITS_FOR_PROCESSORS = ("", "None", "Resources", "Priority", "ReqNodeNotAvail", "NodeDown", "WaitingForScheduling")
-"""Reasons of a pending job that any other policy could remove. With every other reason it is held."""
+"""Reasons of a pending job that any other policy could remove."""
+_LIMIT = re.compile(
+    r"(?!\w*PerJob)(?:QOS|Assoc)(?:Max|Grp)\w+|(?:QOS|Association)(?:Job|Resource)Limit|QOSUsageThreshold|JobArrayTaskLimit|Licenses"
+)
+"""Reasons of a pending job that starts as soon as other jobs use less. With every other reason it is held."""
+_PAST = ("submit_time", "accrue_time", "last_sched_evaluation", "preempt_time", "suspend_time")
+"""Times of a job that have been, while eligible_time and the start and end of a pending job may be plans."""
 _TASKS_OF_TRES = re.compile(r"(?:^|,)cpu=(\d{1,9})(?:,|$)")
 _MEMORY_OF_TRES = re.compile(r"(?:^|,)mem=(\d{1,12}(?:\.\d+)?)([KMGTP]?)(?:,|$)")
 _NODES_OF_TRES = re.compile(r"(?:^|,)node=(\d{1,9})(?:,|$)")
@@ -58,7 +64,25 @@ def read_slurm_queue(document: dict[str, Any], place: str) -> QueueSnapshot:
     jobs = document.get("jobs")
     if not isinstance(jobs, list):
         raise LogError(f'{place}: expected the JSON of `squeue --json`, with a list "jobs"')
-    return snapshot_of(place, whole_seconds(slurm_number(document.get("last_update"))), _entries(jobs))
+    written_s = whole_seconds(slurm_number(document.get("last_update")))
+    latest_s = max((second for job in jobs if isinstance(job, dict) for second in _past_seconds(job)), default=None)
+    return snapshot_of(place, written_s, _entries(jobs), latest_s)
+
+
+def _past_seconds(job: dict[str, Any]) -> Iterator[int]:
+    """The times of a job that are no plans, Unix seconds."""
+    states = _states(job)
+    names = [*_PAST, "start_time"] if any(word in _RUNS for word in states) else [*_PAST]
+    names += ["end_time"] if any(word in _OVER for word in states) else []
+    for name in names:
+        second = whole_seconds(slurm_number(job.get(name)))
+        if second is not None:
+            yield second
+
+
+def _states(job: dict[str, Any]) -> list[str]:
+    words = job.get("job_state")
+    return [str(word).upper() for word in (words if isinstance(words, list) else [words])]
 
 
 def _entries(jobs: list[Any]) -> Iterator[QueueJob | QueueJobFault | None]:
@@ -84,13 +108,14 @@ def _job(job: dict[str, Any]) -> QueueJob | None:
     def fault(expected: str) -> QueueJobFault:
         return QueueJobFault(f"job {job_id}: {expected}", tasks)
 
-    words = job.get("job_state")
-    states = [str(word).upper() for word in (words if isinstance(words, list) else [words])]
+    states = _states(job)
     if any(word in _OVER for word in states) and "COMPLETING" not in states:
         return None
     runs = any(word in _RUNS for word in states)
     if not runs and "PENDING" not in states and "SUSPENDED" not in states:
-        raise fault(f"expected job_state to be PENDING, RUNNING or a state of a job that is over, found {words!r}")
+        raise fault(
+            f"expected job_state to be PENDING, RUNNING or a state of a job that is over, found {job.get('job_state')!r}"
+        )
     procs = _procs(job)
     if procs is None:
         raise fault("expected a number of processors above 0 as cpus or in tres_req_str")
@@ -112,6 +137,7 @@ def _job(job: dict[str, Any]) -> QueueJob | None:
         start_s if runs else None,
         *_names(job),
         asked=_asked(job, runs),
+        limit="" if runs or because else _limit(job),
     )
 
 
@@ -191,10 +217,22 @@ def _held_because(job: dict[str, Any], states: list[str]) -> str:
         or slurm_number(job.get("priority")) == 0
     ):
         return "held"
-    reason = (_text(job.get("state_reason")) or "").partition(",")[0]
-    if reason not in WAITS_FOR_PROCESSORS:
+    reason = _reason(job)
+    if reason == "BeginTime" and slurm_number(job.get("restart_cnt")):
+        return ""  # it was requeued, after which Slurm lets no job start for two minutes
+    if reason not in WAITS_FOR_PROCESSORS and not _limit(job):
         return reason
     return "Dependency" if _text(job.get("dependency")) else ""
+
+
+def _reason(job: dict[str, Any]) -> str:
+    return (_text(job.get("state_reason")) or "").partition(",")[0]
+
+
+def _limit(job: dict[str, Any]) -> str:
+    """The limit that keeps a pending job, "" where none does."""
+    reason = _reason(job)
+    return reason if _LIMIT.fullmatch(reason) else ""
 
 
 def _text(value: Any) -> str | None:

@@ -32,10 +32,8 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
         )
     rows, nodes = jobs_and_nodes(warehouse, source)
     listed = [job for job in snapshot.jobs if job.state != HELD]
-    ids = [job.job_id for job in snapshot.jobs]
-    past = rows.filter(
-        pl.col("end_s") <= now_s, pl.col("end_s") > now_s - REMEMBERED_S, ~pl.col("job_id").is_in(ids)
-    ).drop_nulls("submit_s")
+    # of a job of the queue that is an attempt before it was requeued
+    past = rows.filter(pl.col("end_s") <= now_s, pl.col("end_s") > now_s - REMEMBERED_S).drop_nulls("submit_s")
     first = 1 + max(rows["job_index"].to_list(), default=-1)
     live = [_row(job, first + k, now_s) for k, job in enumerate(listed)]
     both = pl.concat([past, pl.DataFrame(live, schema=rows.schema)]) if live else past

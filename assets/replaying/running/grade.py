@@ -104,7 +104,7 @@ class SourceGrade(NamedTuple):
             return f"no grade: {self.no_grade_because}"
         return (
             f"grade {self.grade}{f' for {self.about}' if self.about else ''}: {promise_of(self.grade, 'mean')} "
-            f"(mean wait {self.logged_wait_s / 3600:.1f} h in the log, "
+            f"(mean wait of the graded jobs {self.logged_wait_s / 3600:.1f} h in the log, "
             f"{self.replayed_wait_s / 3600:.1f} h in the replay of {self._fitted_words}"
             + machine_remark(self.machine)
             + ")"

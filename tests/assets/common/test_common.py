@@ -13,9 +13,10 @@ from tqdm import tqdm
 import sql
 from assets.common import asset as assets
 from assets.common import progress as module
-from assets.common.asset import FROM_COMMAND_LINE, LEAST_JOBS, PASSED_OVER, asset
+from assets.common.asset import FROM_COMMAND_LINE, PASSED_OVER, asset
 from assets.common.checks import broken_rows
 from assets.common.describe import ASSETS, column_lineage, lineage_metadata, plot, table, table_metadata
+from assets.common.learnable import LEAST_JOBS
 from assets.common.partitions import OWNERS, SOURCES, VASP
 from assets.common.plots import BLUE, daily_load, figure, gantt, log_axis
 from assets.common.progress import LoggedBar, progress, progress_bar, say_if_slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import load_clock, load_trace
+from assets.pages.logged import read_logged
 from assets.pages.period import period_of
 from assets.replaying.running.scored_part import PartOptions, part_of
 from assets.usage import plots
@@ -334,6 +336,7 @@ def test_a_partial_month_is_named_so_everywhere(tmp_path: Path) -> None:
         compare_periods(warehouse, "mine", "2026-02", "last-month").earlier.words,
         period_of(warehouse, "mine", PartOptions(period="last-month")).words,
         part_of(load_trace(warehouse, "mine").rows, load_clock(warehouse, "mine"), PartOptions(period="2026-01")).words,
+        waits_and_waste(warehouse, "mine", "last-month").words,
     ):
         assert "a partial period: the log covers 2.0 of its 31 days" in words and "complete" not in words
     with warehouse.read() as connection:
@@ -341,6 +344,13 @@ def test_a_partial_month_is_named_so_everywhere(tmp_path: Path) -> None:
             "SELECT month::VARCHAR, jobs, is_partial, covered_share FROM marts.months ORDER BY 1"
         ).fetchall()
     assert [row[:3] for row in months] == [("2026-01-01", 56, True), ("2026-02-01", 1, True)]
+    extent = read_logged(warehouse, "mine").extent
+    assert list(extent.unfinished_months.values()) == ["from 30 Jan", "to 2 Feb"]
+    earlier = replace(extent, first_s=extent.first_s - 40 * DAY)
+    assert list(earlier.unfinished_months.items())[:2] == [
+        (date(2025, 12, 1), "before 30 Jan"),
+        (date(2026, 1, 1), "from 30 Jan"),
+    ], "a month of survivors alone is not drawn as a full one"
     assert months[0][3] == pytest.approx(2 / 31, abs=0.001)
 
 

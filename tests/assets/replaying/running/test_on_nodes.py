@@ -220,7 +220,7 @@ def test_a_grade_says_what_it_means_and_what_fits_best(tmp_path: Path) -> None:
         "grade C: if users submit at the log's times, predicted changes of the mean wait are within a factor of 2 of"
     )
     assert said.endswith(
-        "(mean wait 2.0 h in the log, 1.0 h in the replay of what fits it best, SAF with backfilling easy); "
+        "(mean wait of the graded jobs 2.0 h in the log, 1.0 h in the replay of what fits it best, SAF with backfilling easy); "
         "A for the median and D for the 95th percentile"
     )
 

@@ -97,6 +97,21 @@ def test_all_groups_as_csv_and_from_python(catalogue: Path, tmp_path: Path) -> N
     assert "unknown period 'yesterday'" in fail("who", "two", "--period", "yesterday")
 
 
+def test_who_left_the_queue_is_counted_apart(catalogue: Path, tmp_path: Path) -> None:
+    left = "3|bob|biology|main|2026-01-01T00:00:00|None|2026-01-01T08:00:00|CANCELLED by 7|4|04:00:00|n\n"
+    (tmp_path / "two.psv").write_text(SACCT + left)
+    succeed("ingest", tmp_path / "two.psv", "--name", "two", "--time-zone", "UTC")
+    printed = succeed("who", "two").splitlines()
+    assert printed[1] == "waits   2.0 h on average, 2.0 h in the median, 2.9 h at the 95th percentile"
+    assert printed[2] == "left    1 more job left the queue before a start, after 8.0 h on average"
+    assert tracehouse.who("two", by="user").select("known_waits", "left_jobs").rows() == [(1, 0), (1, 1)]
+    said = succeed("why", "two").splitlines()
+    assert said[0] == "two: 2 jobs waited 4 h in all, 2.0 h on average"
+    assert " ".join(said[1:3]).startswith(
+        "1 more job left the queue before a start, after 8.0 h on average: the hours by cause below are the 12 h of both"
+    )
+
+
 # why: `tracehouse why`.
 
 
