@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 import polars as pl
 
 import sql
-from assets.common.progress import say_if_slow
+from assets.common.progress import progress, say_if_slow
 from assets.common.storage import open_warehouse
 from assets.predictions.queue_now import five_quantiles, logged_tree_starts
 from assets.predictions.waits import load_wait_scores, load_wait_source, load_walltime_jobs
@@ -270,7 +270,15 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         else:
             assert procs is not None
             user_number = log.user_number(user) if user is not None else -1
-            answer = new_job_wait(log.history, moment, procs, request, user_number, replays)
+            answer = new_job_wait(
+                log.history,
+                moment,
+                procs,
+                request,
+                user_number,
+                replays,
+                lambda jobs: progress(jobs, "jobs of the past"),
+            )
     state, submitted = answer.state, moment - answer.waited_s
     waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
     replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
