@@ -30,7 +30,7 @@ from simulator.limits.shares import ShareTree, sharing_of
 from simulator.policies.agents import NO_ONE
 from simulator.policies.registry import Policy, parse_policy
 from simulator.policies.scoring import FAIRSHARE, FIXED
-from simulator.replayer import BY_ORDER, Outcome
+from simulator.replayer import BY_ORDER, Outcome, watched
 
 BACKFILLS_UNDER_LIMITS = ("none", "any", "easy", "easy-sjbf")
 NEVER_STARTED, OVER_ALONE = "jobs_never_started", "jobs_over_a_limit_alone"
@@ -78,7 +78,8 @@ class LimitedReplayer:
         fill = _ranks(jobs.estimate, len(tasks.submit))[0] if shortest_first else rank
         episode = new_limited_episode(tasks, slots, cluster.procs)
         orders = Orders(rank, job_at, fill, shortest_first)
-        run_limited(tasks, rules, slots, orders, sharing, episode, self.wakes)
+        with watched("jobs of the replay under the rules", episode.start):
+            run_limited(tasks, rules, slots, orders, sharing, episode, self.wakes)
         start = episode.start[: len(jobs)]
         left = int(((start == CANCELLED) & (jobs.cancel == NEVER)).sum())
         counts = {NEVER_STARTED: left, OVER_ALONE: _over_alone(self.limits, jobs)}

@@ -46,7 +46,7 @@ from simulator.pbs.state import (
     TopJobs,
     Victims,
 )
-from simulator.replayer import Outcome
+from simulator.replayer import Outcome, watched
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -84,7 +84,8 @@ class PbsReplayer:
             replay.submit_turn[:], replay.end_turn[:] = self.turns
         if self.late is not None:
             replay.late[:] = self.late
-        run_pbs(replay)
+        with watched("jobs of the replay under PBS", replay.first_start):
+            run_pbs(replay)
         start = replay.first_start.copy()
         never = start == UNSET
         start[never] = CANCELLED

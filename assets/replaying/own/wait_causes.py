@@ -33,6 +33,7 @@ from simulator.cluster.arrays import ClusterArrays, cluster_arrays
 from simulator.cluster.requests import Requests, request_arrays
 from simulator.jobs.cluster import FOREVER
 from simulator.limits.rules import gate_changes
+from simulator.replayer import watched
 from simulator.slurm.limits import numbered_limits
 from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import Phases, new_replay
@@ -298,7 +299,8 @@ def _of_replay(
     runtime = np.where(started, np.minimum(logged.end - logged.start, requests.limit), 0)
     held = np.where(started, requests.held, 1)
     replay = new_replay(cluster, arrays, requests._replace(held=held), runtime, Phases.drawn(0))
-    run_replay(replay)
+    with watched("jobs of the replay under Slurm", replay.engine.running.start):
+        run_replay(replay)
     running = replay.engine.running
     start = running.start.copy()
     counts = np.where(start >= 0, running.nodes, 0)

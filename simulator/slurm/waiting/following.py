@@ -13,6 +13,7 @@ from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
+from simulator.replayer import watched
 from simulator.slurm.clockwork import (
     ENDING,
     LAST_EVENT,
@@ -101,7 +102,8 @@ def follow_schedule(
     counts = np.array([0, elapses], dtype=np.int64)
     moments = np.zeros(0, dtype=np.int64) if moments is None else moments
     written = np.full((len(moments), len(given.start)), NOT_GIVEN, dtype=np.int8)
-    _follow(replay, waits, given, (order, counts, moments, written, changes), patience)
+    with watched("jobs followed from their submission to their start", replay.engine.running.start):
+        _follow(replay, waits, given, (order, counts, moments, written, changes), patience)
     return KeptWaits(waits, replay, patience, int(counts[0]), written)
 
 

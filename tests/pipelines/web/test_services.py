@@ -106,7 +106,12 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningUI]:
         (home / name / "__init__.py").write_text("raise ImportError('a folder of the home is no package')\n")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-P", "-m", "tracehouse.cli.main"]  # -P: as the installed command, which only this process is
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "tracehouse.cli.main",
+    ]  # -P: as the installed command, which only this process is
     ingest = [*command, "run", "birch", "--job", "ingest"]
     subprocess.run(ingest, env=os.environ | own, check=True, capture_output=True, timeout=PATIENCE_S)
     command += ["ui", "--port", str(port)]

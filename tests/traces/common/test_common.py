@@ -24,8 +24,8 @@ from assets.ingest.reading import reader_of
 from compilation import source_hash
 from tests.traces.common.logs import written
 from traces.catalogue.sources import Source
-from traces.common import compiled
 from traces.collector.archive import is_collection
+from traces.common import compiled
 from traces.common.blocks import LogStream, first_bytes
 from traces.common.columns import Columns
 from traces.common.ends import END_STATES, FAULTS
@@ -175,7 +175,9 @@ def test_a_folder_of_folders_names_those_with_files(tmp_path: Path) -> None:
         log_files(tmp_path)
     (tmp_path / "site" / "accounting" / "20260301").write_text("")
     (tmp_path / "site" / "empty" / ".hidden").write_text("")
-    with pytest.raises(LogError, match=f"with files are site/accounting: give one of them, such as {tmp_path}/site/acc"):
+    with pytest.raises(
+        LogError, match=f"with files are site/accounting: give one of them, such as {tmp_path}/site/acc"
+    ):
         log_files(tmp_path)
     for month in range(1, 7):
         (tmp_path / "2024" / f"{month}").mkdir()
