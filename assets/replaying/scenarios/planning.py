@@ -177,7 +177,7 @@ def _changed_lines(trace: Trace, base: PlannedReplay, scenarios: Sequence[Planne
 
 def _with_order(changes: Changes, base: RunSettings, is_scenario: bool = True) -> Changes:
     """Changes beside a base under its own scheduler: a scenario's order takes the place of the scheduler's own, on the same nodes. It is
-    over a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is the usual order."""
+    over a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is usual."""
     scheduler = base.own_scheduler
     if scheduler is None or changes.get("cluster"):
         return changes
