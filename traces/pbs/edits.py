@@ -32,7 +32,7 @@ from traces.pbs.configuration.scheduler_files import NON_PRIME, read_sched_confi
 
 _DOTTED = re.compile(r"(?:(server|sched)|(queue|node)\.([^.]+))\.(.+)")
 _ALL_KEYS = frozenset((*SERVER_KEYS, *QUEUE_KEYS, *SCHED_KEYS, *SCHED_CONFIG_KEYS, *VNODE_KEYS))
-PBS_WORDS = _ALL_KEYS
+PBS_EDIT_KEYS = _ALL_KEYS
 """Every key of an edit."""
 PBS_SETTINGS = frozenset((*SERVER_KEYS, *SCHED_CONFIG_KEYS))
 """Those that need no name of a part of the cluster before them."""

@@ -50,7 +50,7 @@ _OF_ACCOUNTS_AND_QOS = ("fairshare", "priority", "preempt")
 _ALL_KEYS = frozenset(
     (*GENERAL_KEYS, *SCHEDULER_PARAMETERS, *PARTITION_KEYS, *SLURM_NODE_KEYS, *LIMIT_FORMS, *QOS_KEYS)
 ) | {*_OF_ACCOUNTS_AND_QOS}
-SLURM_WORDS = _ALL_KEYS | {*_LINES}
+SLURM_EDIT_KEYS = _ALL_KEYS | {*_LINES}
 """Every key of an edit, in lower case."""
 SLURM_SETTINGS = frozenset((*GENERAL_KEYS, *SCHEDULER_PARAMETERS))
 """Those that need no name of a part of the cluster before them."""

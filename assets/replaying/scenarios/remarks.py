@@ -11,7 +11,7 @@ MOST_PAYERS = 3
 """Measures that a remark names."""
 
 
-def remarks_of(row: dict[str, Any], has_figures: bool) -> list[str]:
+def scenario_remarks(row: dict[str, Any], has_figures: bool) -> list[str]:
     """What to know of a scenario, of a row of results with the columns of ROW_SCHEMA, in sentences. has_figures: whether the grade allows
     them."""
     if row["failed_because"] is not None:

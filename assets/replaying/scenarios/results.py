@@ -27,7 +27,7 @@ from assets.replaying.scenarios.pairing import (
     waits_of_runs,
 )
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan, replay_words
-from assets.replaying.scenarios.remarks import remarks_of
+from assets.replaying.scenarios.remarks import scenario_remarks
 from assets.replaying.scenarios.scenario_file import BASE, LOG
 from assets.replaying.scenarios.unchanged import WITHIN_NOISE, why_like_itself, why_no_verdict, why_unchanged
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
@@ -158,7 +158,7 @@ class ScenarioResults:
         return said + [
             f"{row['scenario']}: {text}"
             for row in self.rows.iter_rows(named=True)
-            for text in remarks_of(row, has_figures)
+            for text in scenario_remarks(row, has_figures)
         ]
 
     def summary(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from assets.replaying.scenarios.remarks import remarks_of
+from assets.replaying.scenarios.remarks import scenario_remarks
 from assets.replaying.scenarios.results import ROW_SCHEMA
 from assets.replaying.scenarios.unchanged import why_like_itself
 
@@ -22,7 +22,7 @@ def test_two_ranges_that_hardly_overlap_are_noise_and_not_nothing() -> None:
     """A change of 7.6 % is none that so few runs could show, and the sentence says which could."""
     because = why_like_itself(_runs(0.16, 0.15), _runs(0.16, 0.18))
     assert because is not None
-    (said,) = remarks_of(ROW | {"unchanged_because": because}, has_figures=True)
+    (said,) = scenario_remarks(ROW | {"unchanged_because": because}, has_figures=True)
     assert said == (
         "within the noise of two runs: mean waits of all jobs are 0.16 to 0.18 h, those of the base 0.15 to 0.16 h, since Slurm differs as "
         "much from itself. A change of 9.7 % or more would have been seen"
@@ -32,4 +32,4 @@ def test_two_ranges_that_hardly_overlap_are_noise_and_not_nothing() -> None:
 
 def test_a_scenario_that_is_the_base_changes_nothing() -> None:
     same = ROW | {"unchanged_because": "its settings are those of the base"}
-    assert remarks_of(same, has_figures=True) == ["changes nothing: its settings are those of the base"]
+    assert scenario_remarks(same, has_figures=True) == ["changes nothing: its settings are those of the base"]
