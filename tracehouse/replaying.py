@@ -182,7 +182,10 @@ def _procs_of(trace: Trace, settings: RunSettings, size: AskedProcs, node_procs:
     settings = settings.model_copy(update={"procs": None})
     if settings.is_on_cluster:
         sizes = ClusterSizes(own_cluster(trace, trace.rows, settings))
-        today, procs = sizes.machines if size.in_nodes else sizes.cluster.num_cpus, sizes.procs(machines_more(sizes, size))
+        today, procs = (
+            sizes.machines if size.in_nodes else sizes.cluster.num_cpus,
+            sizes.procs(machines_more(sizes, size)),
+        )
     else:
         named = settings.cluster
         of_cluster = trace.cluster_procs if named is None else named_cluster(named, trace.source).num_cpus

@@ -309,7 +309,7 @@ def _compared(
         name = f"{what}{configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
         baseline = _row(name, kind, scored, ours)
         base = _fitted_panel(trace, fitted, schedule)
-        cloud = stored_cloud(by_lot, base)
+        cloud = stored_cloud(by_lot, base, trace.cluster_procs)
         scores = _beside(trace, scored, scores, waits, (base, ours), cloud)
         procs = fitted.procs
     else:
@@ -408,7 +408,7 @@ def _beside(
         ours = waits[row["policy"], row["backfill"], row["estimates"]]
         pair = np.stack([ours, baseline[1]]).astype(np.float64)
         typical = typical_block(cut, pair, scored.runtime, scored.procs)
-        panels = (panel_of_scores(row),), (baseline[0],)
+        panels = (panel_of_scores(row, trace.cluster_procs),), (baseline[0],)
         paid = paid_by(pair.astype(np.int64), scored.user, scored.procs, scored.runtime, trace.cluster_procs)
         judgements.append(Judgement(*panels, *typical.averages, verdict_of(*panels, typical), paid))
     verdicts = [judgement.verdict for judgement in corrected_for_many(judgements, cloud)]

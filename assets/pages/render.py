@@ -14,7 +14,7 @@ from assets.pages.details import details_section, learning_note, learning_sectio
 from assets.pages.happened import happened_section
 from assets.pages.logged import LoggedSystem, read_logged
 from assets.pages.nodes import nodes_section
-from assets.pages.page import Block, Section, Table, page
+from assets.pages.page import Block, Section, Table, page, unique_labels
 from assets.pages.period import ReportPeriod, logged_in_period
 from assets.pages.summary import Summary, as_data, summarise, waits_sentences
 from assets.pages.waiting import causes_of_log, requests_section, waiting_section
@@ -225,7 +225,7 @@ def schedulers_data(comparison: Comparison, alternatives: Alternatives | None) -
         present = OWN_SCHEDULERS[alternatives.scheduler]
         about = (
             f"Orders in place of {present}'s own, on its nodes and under its limits, over the later {count(alternatives.jobs, 'job')}. "
-            f"Trades: a mean falls, and some jobs wait clearly longer:"
+            f"{f'{alternatives.part} ' if alternatives.part else ''}Trades: a mean falls, and some jobs wait clearly longer:"
         )
         best = alternatives.of(ORDER)[:MOST_SCHEDULERS]
         rows = [[duration_text(alternatives.present_s), "", "baseline", f"{present} as it is configured"]]
@@ -291,7 +291,7 @@ def alternatives_section(alternatives: Alternatives) -> Section:
         f"The log was replayed under the cluster's own {present}, once for each row. A change of the settings is chosen on the first half "
         "of the jobs, of those that keep every guard: no class of users, sizes or QOS pays more than a tenth. It is judged on the later "
         "half, next to random settings until one of them does as well. `tracehouse tune` searches for others, and `tracehouse what-if` "
-        "repeats each replay.",
+        f"repeats each replay. {alternatives.part}".rstrip(),
         Table(
             f"Usual changes on the first half, where the mean wait is {duration_text(alternatives.first_s)} now",
             ("change", "mean wait", "difference", "guards that break", "lines"),
@@ -301,7 +301,7 @@ def alternatives_section(alternatives: Alternatives) -> Section:
         Table(
             f"On the later half, {count(alternatives.jobs, 'job')}, where the mean wait is {duration_text(alternatives.present_s)} now",
             ("what is tried", "mean wait", "difference", "verdict", "who pays", "lines"),
-            later,
+            unique_labels(later),  # a file of an older release has names twice
             text_columns=(3, 4, 5),
         ),
     ]

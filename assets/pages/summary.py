@@ -66,6 +66,7 @@ def summarise(logged: LoggedSystem, comparison: Comparison, alternatives: Altern
     """The sentences, from the numbers. alternatives: on the cluster's own nodes, which are what to recommend where there are any."""
     if alternatives is not None and comparison.has_figures:
         headline, advice = _settings_advice(alternatives)
+        advice = f"{advice} {alternatives.part}".rstrip()
     else:
         headline, advice = _recommendation(comparison, logged.extent.cluster_procs)
     sentences = [_extent(logged), *waits_sentences(logged), *_use(logged), *_ends(logged)]

@@ -80,7 +80,7 @@ CLASS_COLUMNS = (
     TableColumn("p95 wait", 12, last=2),
     TableColumn("bounded slowdown", 17),
 )
-LATER_HALF = "The baseline is A. Saved runs are judged by their later half; `tracehouse what-if` judges all jobs."
+LATER_HALF = "The baseline is A. The verdict is of the later half, metrics below are of all jobs. `tracehouse what-if` judges all jobs."
 
 
 def replay_text(summary: dict[str, Any], width: int | None = None) -> str:

@@ -55,7 +55,7 @@ class AskedProcs(NamedTuple):
         of the log had at once, 0 where that is not known."""
         if self.number is None or (2 * self.number >= today and (self.in_nodes or self.number >= in_use)):
             return ""
-        words = "nodes" if self.in_nodes else "processors"
+        words = ("node" if self.in_nodes else "processor") + ("" if self.number == 1 else "s")
         if not self.in_nodes and self.number < in_use:
             return f"{self.number:,} {words} in all, and jobs of the log had {in_use:,} at once"
         return f"{self.number:,} {words} in all, today {today:,}; +{self.number} adds {self.number:,}"

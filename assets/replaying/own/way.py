@@ -70,7 +70,7 @@ def own_order(settings: RunSettings, warehouse: Warehouse | None, source: str) -
     if policy is None or (scheduler not in ORDERS_THAT_CHANGE and not is_fixed_order(policy)):
         raise ValueError(
             f"--policy {settings.policy}: on {title}'s nodes an order must be known at submission, such as {scheduler}:SAF or "
-            f"{scheduler}:bounded-key; scores that change while a job waits go with --cluster \"\", over a row of processors"
+            f'{scheduler}:bounded-key; scores that change while a job waits go with --cluster "", over a row of processors'
         )
     return replace(chosen, text=f"{scheduler}:{chosen.text}")
 

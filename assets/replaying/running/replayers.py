@@ -272,11 +272,17 @@ def _placed_after(asked: Asked) -> NodeReplayer:
 def _own_way(replayer: type[OwnRuns], make: Callable[[Asked], Replayer], scheduler: str) -> Way:
     title = OWN_SCHEDULERS[scheduler]
     row = '--cluster "" gives an order over a row of processors, in a file of scenarios in [base], too'
-    times = f"{title} plans with the times that jobs request. Ask for better ones as --round-walltimes 4h. Others go with --cluster \"\", an order over a row of processors, in a file of scenarios in [base], too"
+    times = (
+        f"{title} plans with the times that jobs request. Ask for better ones as --round-walltimes 4h. Others go with an order over a row "
+        'of processors: --cluster "", in a file of scenarios in [base], too'
+    )
     refusals = {
         "": f"{title} decides by its own configuration, on its own nodes: leave --{{part}} out. {row[0].upper()}{row[1:]}",
         **dict.fromkeys(("estimates", "estimates live"), times),
-        **{part: f"{title} decides that itself: leave --{{part}} out, and ask for {line}. {row[0].upper()}{row[1:]}" for part, line in OWN_LINES[scheduler].items()},
+        **{
+            part: f"{title} decides that itself: leave --{{part}} out, and ask for {line}. {row[0].upper()}{row[1:]}"
+            for part, line in OWN_LINES[scheduler].items()
+        },
     }
     return Way(replayer, make, refusals, own_order)
 

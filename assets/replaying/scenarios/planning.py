@@ -176,8 +176,8 @@ def _changed_lines(trace: Trace, base: PlannedReplay, scenarios: Sequence[Planne
 
 
 def _with_order(changes: Changes, base: RunSettings, is_scenario: bool = True) -> Changes:
-    """Changes beside a base under its own scheduler: a scenario's order takes the place of the scheduler's own, on the same nodes. It is over
-    a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is the usual order."""
+    """Changes beside a base under its own scheduler: a scenario's order takes the place of the scheduler's own, on the same nodes. It is
+    over a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is usual."""
     scheduler = base.own_scheduler
     if scheduler is None or changes.get("cluster"):
         return changes
@@ -337,7 +337,9 @@ def replay_words(planned: PlannedReplay, procs: bool) -> str:
     settings = planned.settings
     own = own_policy_of(settings.policy)
     words = [planned.policy.text]
-    words += [f"an order in the place of {OWN_SCHEDULERS[own[0]]}'s own, on its nodes"] if own is not None and own[1] else []
+    words += (
+        [f"an order in the place of {OWN_SCHEDULERS[own[0]]}'s own, on its nodes"] if own is not None and own[1] else []
+    )
     words += [] if settings.is_on_cluster else [f"backfilling {settings.backfill}", f"{settings.estimates} times"]
     words += [f"{planned.procs:,} processors"] if procs else []
     of = "of" if settings.is_on_cluster else "under the limits of"

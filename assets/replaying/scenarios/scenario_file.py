@@ -222,8 +222,8 @@ def _check_word(line: str, key: str) -> None:
     near = get_close_matches(key.lower(), [*SCENARIO_KEYS, *CONFIGURATION_WORDS], n=1)
     meant = f"; did you mean {near[0]!r}?" if near else "."
     raise ValueError(
-        f"{line}: unknown key {key!r}{meant} Keys of a scenario are {', '.join(SCENARIO_KEYS)}. Any other is a line of the configuration of "
-        f"Slurm or PBS, such as {EDIT_EXAMPLE}"
+        f"{line}: unknown key {key!r}{meant} Keys of a scenario are {', '.join(SCENARIO_KEYS)}. Any other is a line of the configuration "
+        f"of Slurm or PBS, such as {EDIT_EXAMPLE}"
     )
 
 

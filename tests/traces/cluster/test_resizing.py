@@ -19,7 +19,10 @@ MIXED = ClusterDescription(
         Partition("thin", tuple(node.name for node in THIN)),
         Partition("gpu", tuple(node.name for node in FAT)),
     ),
-    reservations=(AdvanceReservation("maint", 0, 10, nodes=("n10",)), AdvanceReservation("class", 0, 9, nodes=("g1", "g3"))),
+    reservations=(
+        AdvanceReservation("maint", 0, 10, nodes=("n10",)),
+        AdvanceReservation("class", 0, 9, nodes=("g1", "g3")),
+    ),
     switches=(Switch("s1", tuple(node.name for node in THIN)), Switch("s2", ("g1", "g2", "g3"))),
 )
 
@@ -47,7 +50,7 @@ def test_the_last_ones_of_each_kind_go_but_for_one() -> None:
     assert shrunk.num_cpus == sizes.procs(-4) == 88 - 16 - 3 * 4
     assert [each.nodes for each in shrunk.reservations] == [("g1",)]  # without nodes it would be of all
     assert sizes.nearest(1) == -11 and sizes.procs(-11) == 20
-    with pytest.raises(ValueError, match="1 node would be left of the 13 .* 2 nodes with 20 CPUs are the fewest"):
+    with pytest.raises(ValueError, match=r"1 node would be left of the 13 .* 2 nodes with 20 CPUs are the fewest"):
         sizes.resized(-12)
 
 

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.shared import shared_file
 from traces.cluster.description import ClusterDescription
 from traces.cluster.differing import changed_values
+from traces.cluster.notes import read_text_file
+from traces.pbs.configuration.files import role_of
 from traces.pbs.configuration.folder import read_pbs_cluster
 from traces.pbs.edits import changed_pbs_cluster, edited_pbs_cluster
 
@@ -88,6 +91,7 @@ def test_files_say_only_what_is_in_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
+        ("Priority=1", "whose Priority this is: write queue.NAME.Priority=1"),
         ("server.backfil_depth=1", "unknown key 'backfil_depth'; did you mean 'backfill_depth'?"),
         ("round_robin=True", "no replay models round_robin"),
         ("queue.work.Priority=1", "no queue 'work'; did you mean 'workq'?"),
@@ -101,3 +105,13 @@ def test_a_fault_names_the_edit_and_the_remedy(tmp_path: Path, edit: str, said: 
     with pytest.raises(ValueError) as raised:
         edited_pbs_cluster(cluster(tmp_path / "now"), [edit], "UTC")
     assert said in str(raised.value)
+
+
+def test_the_files_of_the_import_change_nothing_alone() -> None:
+    """What the scheduler's object in qmgr said is not taken out by a sched_config that never had it."""
+    folder = shared_file("golden", "pbs", "P5", "run1")
+    files = sorted(file for file in folder.iterdir() if role_of(read_text_file(file)) is not None)
+    base = read_pbs_cluster(files, "c").description
+    assert len(files) >= 4
+    changed = {file.name: changes(base, changed_pbs_cluster(base, [file], "UTC")) for file in files}
+    assert not any(changed.values()), changed

@@ -78,6 +78,26 @@ SCHEDULER_PARAMETERS = (
 OLD_PARAMETERS = {"max_job_bf": "bf_max_job_test", "bf_max_job_count": "bf_max_job_test", "interval": "bf_interval"}
 """Parameter of older versions -> that of today."""
 
+DEFAULTS: Mapping[str, tuple[Setting, ...]] = {
+    **dict.fromkeys(
+        (f"priorityweight{name}" for name in ("age", "assoc", "fairshare", "jobsize", "partition", "qos")), (0,)
+    ),
+    "fairsharedampeningfactor": (1,),
+    "jobrequeue": (True,),
+    "killwait": (30,),
+    "minjobage": (300,),
+    "preemptexempttime": (0,),
+    "preemptmode": ("off",),
+    "preempttype": ("preempt/none",),
+    "prioritycalcperiod": (300,),
+    "prioritydecayhalflife": (604_800,),
+    "priorityfavorsmall": (False,),
+    "prioritymaxage": (604_800,),
+    "schedulertype": ("sched/backfill",),
+    "topologyplugin": ("topology/none", "topology/default", "topology/flat"),
+}
+"""What Slurm has where slurm.conf says nothing: one value, or what several versions call the same."""
+
 SELECT_PARAMETERS = (
     in_description(
         "word",

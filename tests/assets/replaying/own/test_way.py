@@ -70,7 +70,7 @@ def test_its_nodes_come_and_go_with_the_size(
     assert rows["order"]["policy"] == f"{name}:SAF" and rows["order"]["verdict"] is not None
     assert f"order: {name}:SAF, an order in the place of {title}'s own, on its nodes" in str(answer)
     assert str(answer).count("\n  + 1 node: n3 as n2") == 3
-    why = f"{title} plans with the times that jobs request. Ask for better ones as round_walltimes 4h. Others go with cluster"
+    why = f"{title} plans with the times that jobs request. Ask for better ones as round_walltimes 4h. Others go with an order"
     assert why in rows["live"]["failed_because"]
 
 
@@ -115,7 +115,9 @@ def test_it_is_the_base_and_a_scenario_within_its_spread_is_no_difference(
 ) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, cluster + "[licences]\nmatlab = 2\n")
 
-    answer = tracehouse.what_if({"in order": {"policy": f"{name}:FCFS"}, "processors": {"policy": "FCFS", "cluster": ""}}, "mine")
+    answer = tracehouse.what_if(
+        {"in order": {"policy": f"{name}:FCFS"}, "processors": {"policy": "FCFS", "cluster": ""}}, "mine"
+    )
 
     base, in_order, processors = (
         answer.scenarios.filter(scenario=each).row(0, named=True) for each in ("base", "in order", "processors")
@@ -160,7 +162,7 @@ def test_edits_of_the_configuration_are_scenarios(tmp_path: Path, monkeypatch: p
             "nodes": {"edits": ["NodeName=n[3-4] CPUs=4 RealMemory=1000"]},
             "unread": {"edits": ["bf_max_job_user=0"]},
             "typo": {"edits": ["node.n[1-2].RealMemor=1"]},
-            "order": {"policy": "FCFS", "edits": ["PriorityWeightAge=1"]},
+            "order": {"policy": "FCFS", "edits": ["PriorityWeightAge=1"], "cluster": ""},
         },
         "mine",
     )

@@ -160,13 +160,18 @@ def read_qos_table(file: TextFile, tree: AccountTree) -> None:
         tree.qualities[name.value] = options
 
 
+def shows_parents(file: TextFile) -> bool:
+    """Whether a table of `sacctmgr show assoc -P` has the column of the parents' names."""
+    return "parentname" in file.text.split("\n", 1)[0].lower().replace(" ", "")
+
+
 def read_assoc_table(file: TextFile, notes: Notes) -> AccountTree:
     """The tree of `sacctmgr show assoc -P`, which is in the order of the tree, with the parent's name where it shows it.
     The default account of a user is the only one that the user has; of several the table does not say which.
 
     Raises ConfigurationError for a table of another form."""
     tree = AccountTree()
-    shows_parents = "parentname" in file.text.split("\n", 1)[0].lower().replace(" ", "")
+    has_parents = shows_parents(file)
     for number, options in _rows(file, ("account", "user")):
         account, user = _popped(options, "account"), _popped(options, "user")
         above = options.pop("parentname", None)
@@ -180,7 +185,7 @@ def read_assoc_table(file: TextFile, notes: Notes) -> AccountTree:
             if above is not None and above.value:
                 options["parent"] = above
             tree.accounts[account] = options
-            if not shows_parents:
+            if not has_parents:
                 effect = "the table does not say its parent, so it is below root. Add ParentName to the columns, or dump the accounts"
                 notes.assumed(Entry(file.name, number, "Account", account), effect)
     accounts_of: dict[str, set[str]] = {}
