@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from traces.slurm.asked_gpus import gpus_of_job
 from traces.slurm.numbers import slurm_number
 
 DOCUMENT_COLUMNS = (
@@ -30,6 +31,7 @@ DOCUMENT_COLUMNS = (
     "ReqMem",
     "ReqTRES",
     "AllocTRES",
+    "AllocGRES",
     "TotalCPU",
     "MaxRSS",
     "NodeList",
@@ -85,6 +87,7 @@ def _of_job(job: dict[str, Any], job_id: str) -> dict[str, str]:
         "ReqMem": _requested_memory(job),
         "ReqTRES": _resources(job, "tres", "requested"),
         "AllocTRES": _resources(job, "tres", "allocated"),
+        "AllocGRES": _gpus(job),
         "TotalCPU": _cpu_time(job),
         "NodeList": _text(job, "nodes"),
         "Priority": _number(job, "priority"),
@@ -175,6 +178,13 @@ def _resources(job: dict[str, Any], *names: str) -> str:
         if name and count:
             words.append(f"{name}={count}{'M' if name == 'mem' else ''}")
     return ",".join(words)
+
+
+def _gpus(job: dict[str, Any]) -> str:
+    """GPUs of fields beside the trackable resources, "" where these say none."""
+    nodes = _number(job, "allocation_nodes")
+    number, _ = gpus_of_job(job, int(nodes) if nodes else None)
+    return f"gpu:{number}" if number else _text(job, "used_gres")
 
 
 def _name_of(resource: Any) -> str:
