@@ -258,6 +258,14 @@ def test_the_scheduler_is_seen() -> None:
         ("[" * 100_000, "nested too deep"),
         ("[]", "neither"),
         ('{"a": 1}', "neither"),
+        (
+            '{"timestamp": 1, "pbs_version": "2022", "Queue": {"cpu": {"total_jobs": 9}}}',
+            "`qstat -f -F json` .*`qstat -Q` prints, which has no jobs",
+        ),
+        ('{"pbs_version": "2022", "Server": {"d1": {}}}', "`qstat -B` prints, which has no jobs"),
+        ("Queue              Max   Tot Ena Str   Que\n", "`qstat -f -F json` .*`qstat -Q` prints, which has no jobs"),
+        ("Queue: workq\n    queue_type = Execution\n", "`qstat -Q` prints, which has no jobs"),
+        ("Job Id: 12.pbs\n    Job_Name = x\n", "`qstat` prints as text"),
     ],
 )
 def test_what_is_no_queue(text: str, reason: str) -> None:

@@ -24,7 +24,8 @@ from traces.slurm.columns import (
     text_lines,
 )
 from traces.slurm.held_nodes import MOST_NODES_HELD, slurm_nodes_held
-from traces.slurm.queue import read_slurm_queue, slurm_number
+from traces.slurm.numbers import slurm_number
+from traces.slurm.queue import read_slurm_queue
 from traces.slurm.records import READ_COLUMNS, SLURM_RECORD_SCHEMA
 
 # clock: Local times in the hour that a clock shows twice.

@@ -2,7 +2,7 @@
 
 Hours that are not like others: PBS's `holidays` (prime time) and `dedicated_time`.
 
-PBS's `sched_config`: `name: value prime|non_prime|all`, the file of the scheduler's own settings.
+PBS's `sched_config`: `name: value prime|non_prime|all`, the file of the scheduler's own settings. Torque's may have blanks for the colon.
 
 The tree of shares, PBS's `resource_group`: `name number parent shares`, one line a group or user.
 """
@@ -163,7 +163,7 @@ NON_PRIME = "non_prime"
 _TIMES = ("prime", NON_PRIME, "all", "none")
 _LISTED = ("job_sort_key", "node_sort_key")
 """Keys that may come several times, the first line first."""
-_LINE = re.compile(r"([\w.-]+)\s*:\s*(\"[^\"]*\"|[^\s\"]*(?:\s*,\s*[^\s\"]+)*)\s*(\S+)?\s*")
+_LINE = re.compile(r"([\w.-]+)(?:\s*:\s*|\s+)(\"[^\"]*\"|[^\s\"]*(?:\s*,\s*[^\s\"]+)*)\s*(\S+)?\s*")
 
 
 def read_sched_config(file: TextFile, notes: Notes) -> dict[str, Setting]:
