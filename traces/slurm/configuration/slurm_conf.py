@@ -120,6 +120,8 @@ def _add_settings(parts: SlurmParts, line: ConfLine, notes: Notes) -> None:
 # --- switches
 
 
+SWITCH_KEYS = ("switchname", "nodes", "switches")
+"""Of SwitchName lines of topology.conf."""
 _KEYS = without_effect("linkspeed") | left_out(
     {
         "blockname": "jobs would be placed by blocks of nodes",
@@ -141,7 +143,7 @@ def read_topology_conf(file: TextFile, nodes: Collection[str], finder: Finder, n
             continue
         name = of["switchname"].value
         for key, entry in of.items():
-            if key in ("switchname", "nodes", "switches"):
+            if key in SWITCH_KEYS:
                 notes.modelled(entry, f"switches.{name}")
             else:
                 notes.by_table(_KEYS, entry, key)
