@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from assets.replaying.own.named import is_left_out
 from simulator.cluster.arrays import cluster_arrays
 from simulator.slurm.limits import unmodelled_limits
 from simulator.slurm.preemption import unmodelled_preemption
@@ -100,9 +101,3 @@ def _of_owners(cluster: ClusterDescription) -> Iterator[str]:
         by_kind[words] = by_kind.get(words, 0) + 1
     for words, count in by_kind.items():
         yield f"{count} {'limit' if count == 1 else 'limits'} ({words}): jobs over them would wait or be refused"
-
-
-def is_left_out(cluster: ClusterDescription, *keys: str) -> bool:
-    """Whether the description says itself that one of these keys is left out, as it does once a configuration was read."""
-    heads = tuple(f"{key.lower()}=" for key in keys if key)
-    return bool(heads) and any(word.startswith(heads) for word in cluster.left_out)
