@@ -86,7 +86,10 @@ def test_files_say_only_what_is_in_them(tmp_path: Path) -> None:
         ("server.backfil_depth=1", "unknown key 'backfil_depth'; did you mean 'backfill_depth'?"),
         ("round_robin=True", "no replay models round_robin"),
         ("queue.workq.started=False", "no replay models started (jobs of the queue would wait)"),
-        ("queue.workq.resources_max.walltime=02:00:00", "no replay models resources_max.walltime (jobs that ask for more"),
+        (
+            "queue.workq.resources_max.walltime=02:00:00",
+            "no replay models resources_max.walltime (jobs that ask for more",
+        ),
         ("queue.work.Priority=1", "no queue 'work'; did you mean 'workq'?"),
         ("queue.workq.default_chunk.Qlist=big", "give all files of the configuration"),
         ("node.n9.state=free", "a new one needs node.n9.resources_available.ncpus"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from assets.replaying.own.named import is_left_out
+from assets.replaying.own.named import is_left_out, left_out_rules
 from assets.replaying.own.pbs.requests import without_reservation
 from simulator.pbs.limiting import is_counted, is_queue_limit, is_soft_limit
 from simulator.pbs.settings import (
@@ -25,7 +25,7 @@ _BOTH_HOURS = ("backfill_prime.non_prime", "prime_spill.non_prime")
 
 def unmodelled_by_pbs(cluster: ClusterDescription) -> list[str]:
     """What a replay under PbsReplayer leaves out, each with what it would have changed. Empty where it follows everything."""
-    rules = [*_of_settings(cluster), *_of_nodes(cluster), *_of_limits(cluster), *cluster.left_out]
+    rules = [*_of_settings(cluster), *_of_nodes(cluster), *_of_limits(cluster), *left_out_rules(cluster)]
     return list(dict.fromkeys(rules))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assets.replaying.own.named import is_left_out
+from assets.replaying.own.named import is_left_out, left_out_rules
 from simulator.cluster.arrays import cluster_arrays
 from simulator.slurm.limits import unmodelled_limits
 from simulator.slurm.preemption import unmodelled_preemption
@@ -22,7 +22,7 @@ _TREES = ("", "topology/tree", "topology/none", "topology/default", "topology/fl
 def unmodelled_by_slurm(cluster: ClusterDescription) -> list[str]:
     """What a replay under SlurmReplayer leaves out, each with what it would have changed. Empty where it knows everything."""
     rules = [*_of_scheduler(cluster), *_of_nodes(cluster), *_of_reservations(cluster), *_of_owners(cluster)]
-    return list(dict.fromkeys([*rules, *cluster.left_out]))
+    return list(dict.fromkeys([*rules, *left_out_rules(cluster)]))
 
 
 def _of_scheduler(cluster: ClusterDescription) -> Iterator[str]:

@@ -10,10 +10,13 @@ from typing import NamedTuple
 import polars as pl
 
 from assets.common.trace import Trace
+from assets.replaying.limits.holds import missing_processors
+from assets.replaying.limits.way import replayer_under
 from assets.replaying.own.clusters import in_clock
 from assets.replaying.own.pbs.way import pbs_runs
 from assets.replaying.own.slurm.way import slurm_runs
 from assets.replaying.running.settings import LIMIT_LABELS, REQUEST_LABELS
+from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.replayer import Outcome
@@ -87,6 +90,15 @@ def replayed(cluster: ClusterDescription, text: str) -> tuple[object, ...]:
     else:
         runs = slurm_runs(here, trace_of(rows, here.num_cpus), rows, None)
     return said(runs.run(jobs_of(rows), Cluster(here.num_cpus), 0))
+
+
+def replayed_in_order(cluster: ClusterDescription, text: str) -> tuple[object, ...]:
+    """The same of a replay in the order of submissions, under the limits and reservations of a cluster whose scheduler does not replay."""
+    rows, procs = rows_of(text), cluster.num_cpus
+    jobs, trace = jobs_of(rows), trace_of(rows, procs)
+    span = int(jobs.submit[0]), int(jobs.submit[-1]) + 7 * 86_400
+    missing = missing_processors(cluster, procs, int(jobs.limit.max()), ZERO_S, span)
+    return said(replayer_under(cluster, trace, rows, OrderReplayer()).replay(jobs, Cluster(procs, outages=missing)))
 
 
 def said(outcome: Outcome) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from tests.assets.replaying.own.effects import Effect, Places, Table, joined
 from traces.cluster.notes import MODELLED, KnownKey
-from traces.pbs.configuration import keys
+from traces.pbs.configuration import keys, maui_keys
 
 E = Effect
 BETWEEN = dict.fromkeys(("server", "sched", "config", "w", "x", "n1", "n2"), "; ")
@@ -226,4 +226,41 @@ TABLES = {
     "sched_config": Table(modelled(keys.SCHED_CONFIG_KEYS), CONFIG, {}, ("config", "KEY={}")),
     "nodes": Table(modelled(keys.VNODE_KEYS), VNODES, {}, ("n1", "KEY={}")),
     "other files": Table(FILES, FILES, {}, ("", "")),
+}
+
+EMPTY = "60 600 4; 90 600 4; 120 600 8 nodes=2"
+DAILY = "SRCFG[r] STARTTIME=00:{}:00 ENDTIME={}:00:00 HOSTLIST={}\n"
+MAUI = {
+    "USERCFG": {
+        "MAXJOB": E("1", "9", TWO, text="USERCFG[DEFAULT] MAXJOB={}\n"),
+        "MAXPROC": E("2", "9", TWO, text="USERCFG[DEFAULT] MAXPROC={}\n"),
+        "MAXPS": E("1300", "9999", TWO, text="USERCFG[DEFAULT] MAXPS={}\n"),
+        "MAXJOBPERUSERCOUNT": E("1", "9", TWO, text="MAXJOBPERUSERCOUNT {}\n"),
+        "MAXPROCPERUSERCOUNT": E("2", "9", TWO, text="MAXPROCPERUSERCOUNT {}\n"),
+        **{key: E("1300", "9999", TWO, text=key + " {}\n") for key in ("MAXPSPERUSER", "MAXPSPERUSERCOUNT")},
+    },
+    "SRCFG": {
+        "STARTTIME": E("01", "59", EMPTY, text=DAILY.format("{}", "02", "ALL")),
+        "ENDTIME": E("01", "02", EMPTY, text=DAILY.format("00", "{}", "ALL")),
+        "HOSTLIST": E("n1", "n1,n2", EMPTY, text=DAILY.format("00", "01", "{}")),
+        "PERIOD": E("DAY", "WEEK", EMPTY, text="SRCFG[r] STARTTIME=00:00:00 ENDTIME=01:00:00 PERIOD={}\n"),
+        "TASKCOUNT": E("4", "8", EMPTY, text="SRCFG[r] STARTTIME=00:00:00 ENDTIME=01:00:00 TASKCOUNT={}\n"),
+        "RESOURCES": E(
+            "PROCS:2", "PROCS:4", EMPTY, text="SRCFG[r] STARTTIME=00:00:00 ENDTIME=01:00:00 TASKCOUNT=2 RESOURCES={}\n"
+        ),
+        "NODEFEATURES": E(
+            "big",
+            "any",
+            EMPTY,
+            {"n1": "properties=big,any", "n2": "properties=any"},
+            text="SRCFG[r] STARTTIME=00:00:00 ENDTIME=01:00:00 NODEFEATURES={}\n",
+        ),
+    },
+}
+"""A cluster with Maui is replayed by an order of ours, under its limits and reservations."""
+TABLES_OF_MAUI = {
+    "parameters": Table(modelled(maui_keys.PARAMETER_KEYS), {}, {}, ("maui", "")),
+    "credentials": Table(modelled(maui_keys.CREDENTIAL_KEYS), {}, {}, ("maui", "")),
+    "limits": Table(modelled(maui_keys.LIMIT_KEYS), MAUI["USERCFG"], {}, ("maui", "")),
+    "reservations": Table(modelled(maui_keys.RESERVATION_KEYS), MAUI["SRCFG"], {}, ("maui", "")),
 }

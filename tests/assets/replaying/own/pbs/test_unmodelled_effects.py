@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from assets.replaying.own.pbs.unmodelled import unmodelled_by_pbs
-from tests.assets.replaying.own.effects import check_table, places_of, replayed, write_files
-from tests.assets.replaying.own.pbs.effects_of_pbs import BETWEEN, TABLES, files_of
+from tests.assets.replaying.own.effects import Table, check_table, places_of, replayed, replayed_in_order, write_files
+from tests.assets.replaying.own.pbs.effects_of_pbs import BETWEEN, TABLES, TABLES_OF_MAUI, files_of
 from traces.cluster.notes import NOT_MODELLED, DescribedCluster, KnownKey
 from traces.cluster.toml_reading import parse_cluster_toml
 from traces.cluster.toml_writing import cluster_toml
 from traces.pbs.configuration import keys
 from traces.pbs.configuration.folder import read_pbs_cluster
 
+OF_MAUI = [(name, key) for name, table in TABLES_OF_MAUI.items() for key in table.effects]
 CASES = [(name, key) for name, table in TABLES.items() for key in table.effects]
 WHERE = {"server": keys.SERVER_KEYS, "w": keys.QUEUE_KEYS, "sched": keys.SCHED_KEYS, "config": keys.SCHED_CONFIG_KEYS}
 VALUES = {
@@ -28,9 +29,9 @@ def read(folder: Path, places: dict[str, str]) -> DescribedCluster:
     return read_pbs_cluster(write_files(folder / "files", files_of(places)), "c")
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_each_modelled_key_has_a_case_or_a_reason(name: str) -> None:
-    check_table(TABLES[name])
+@pytest.mark.parametrize("table", [*TABLES.values(), *TABLES_OF_MAUI.values()], ids=[*TABLES, *TABLES_OF_MAUI])
+def test_each_modelled_key_has_a_case_or_a_reason(table: Table) -> None:
+    check_table(table)
 
 
 @pytest.mark.parametrize(("name", "key"), CASES)
@@ -38,6 +39,15 @@ def test_two_values_give_two_replays(tmp_path: Path, name: str, key: str) -> Non
     table = TABLES[name]
     described = [read(tmp_path, places_of(table, key, value, BETWEEN)) for value in table.effects[key][:2]]
     one, other = (replayed(each.description, table.effects[key].jobs) for each in described)
+    assert one != other
+
+
+@pytest.mark.parametrize(("name", "key"), OF_MAUI)
+def test_two_values_of_maui_give_two_replays(tmp_path: Path, name: str, key: str) -> None:
+    table = TABLES_OF_MAUI[name]
+    described = [read(tmp_path, places_of(table, key, value, BETWEEN)) for value in table.effects[key][:2]]
+    assert {each.description.scheduler.name for each in described} == {"maui"}
+    one, other = (replayed_in_order(each.description, table.effects[key].jobs) for each in described)
     assert one != other
 
 
