@@ -22,7 +22,7 @@ from traces.pbs.configuration.maui_keys import (
     CREDENTIALS,
     GLOBAL_LIMITS,
     KEPT_FORMS,
-    LIMIT_KEYS,
+    MAUI_LIMITS,
     PARAMETER_KEYS,
     RESERVATION_KEYS,
     THROTTLES,
@@ -198,7 +198,7 @@ def read_maui(
 def _overall_limits(entry: Entry, notes: Notes) -> list[Limit]:
     """The limit for everybody that a parameter is, a soft and a hard one where it has two values. 0 and -1 are none."""
     counts, each, resource = GLOBAL_LIMITS[entry.key]
-    _remark(LIMIT_KEYS, entry, entry.key, f"limits.{entry.key}", notes)
+    _remark(MAUI_LIMITS, entry, entry.key, f"limits.{entry.key}", notes)
     values = ",".join(text for text in entry.value.split(",") if text.strip() not in ("", "0", "-1"))
     key = "MAXWC" if resource == "time" or entry.key.startswith("MAXWC") else entry.key
     bounds = _bounds(replace(entry, value=values), key) if values else ()
@@ -261,7 +261,7 @@ def _limits(kind: str, by_name: Mapping[str, list[Entry]], classes: Sequence[str
             if (word and word not in _EACH) or not owners:
                 notes.add(entry, UNKNOWN_KEY, "no limit of ours counts by this, or for each QOS")
                 continue
-            _remark(LIMIT_KEYS, entry, base, f"limits.{entry.key.replace(' ', '.')}", notes)
+            _remark(MAUI_LIMITS, entry, base, f"limits.{entry.key.replace(' ', '.')}", notes)
             counts, resource = THROTTLES[base]
             who = "" if owner != "cluster" or name in ("", _DEFAULT) else name
             for bound, is_soft in _bounds(entry, base):

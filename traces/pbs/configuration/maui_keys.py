@@ -150,7 +150,7 @@ FOLLOWED_LIMITS = (
     "MAXPROC",
     "MAXPS",
 )
-LIMIT_KEYS = {
+MAUI_LIMITS = {
     name: KnownKey(MODELLED) if name in FOLLOWED_LIMITS else KnownKey(NOT_MODELLED, _LIMITS, ("0", "-1"))
     for name in (*GLOBAL_LIMITS, "MAXJOB", "MAXPROC", "MAXNODE", "MAXMEM", "MAXPS", "MAXWC", "MAXIJOB", "MAXIPROC")
 }

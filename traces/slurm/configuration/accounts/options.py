@@ -72,8 +72,9 @@ LIMIT_KEYS = in_description(
         "maxtresmins": "each job alone would stay below it; a replay counts all jobs together",
         "mintres": "jobs that ask for less are refused; a log has only those that were taken",
     },
-    "-1", "unlimited",
-)  # fmt: skip
+    "-1",
+    "unlimited",
+)
 """What a replay does with each limit. All are in the description, for the checks against a log."""
 _COUNTED = ("cpu", "mem", "nodes", "gpu")
 """Resources that a replay counts for limits, GPUs also by type."""

@@ -261,6 +261,6 @@ MAUI = {
 TABLES_OF_MAUI = {
     "parameters": Table(modelled(maui_keys.PARAMETER_KEYS), {}, {}, ("maui", "")),
     "credentials": Table(modelled(maui_keys.CREDENTIAL_KEYS), {}, {}, ("maui", "")),
-    "limits": Table(modelled(maui_keys.LIMIT_KEYS), MAUI["USERCFG"], {}, ("maui", "")),
+    "limits": Table(modelled(maui_keys.MAUI_LIMITS), MAUI["USERCFG"], {}, ("maui", "")),
     "reservations": Table(modelled(maui_keys.RESERVATION_KEYS), MAUI["SRCFG"], {}, ("maui", "")),
 }
