@@ -13,7 +13,7 @@ from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, of_owners, with_read_parts
 from traces.cluster.hostlists import compress_names, expand_hostlist
-from traces.cluster.notes import Entry, Notes, TextFile, read_text_file
+from traces.cluster.notes import NO_EFFECT, Entry, Notes, TextFile, read_text_file
 from traces.slurm.configuration import folder
 from traces.slurm.configuration.accounts.options import LIMIT_FORMS, QOS_KEYS, Options, option_of
 from traces.slurm.configuration.accounts.saved import shows_parents
@@ -97,7 +97,10 @@ def edited_slurm_cluster(base: ClusterDescription, edits: Sequence[str], time_zo
     parts.touched = _touched_by(asked.limits)
     if asked.reservations:
         file = TextFile(EDIT, "\n".join(asked.reservations))
-        parts.reservations = read_shown_reservations(file, names, time_zone, notes)
+        own = Notes()
+        parts.reservations = read_shown_reservations(file, names, time_zone, own)
+        # a line of scontrol says much that changes nothing
+        notes.remarks += [remark for remark in own.remarks if remark.kind != NO_EFFECT]
     check_remarks(notes.remarks, tuple(edits), _ALL_KEYS)
     return with_read_parts(base, parts, notes.remarks)
 

@@ -53,12 +53,7 @@ def changes(before: ClusterDescription, after: ClusterDescription) -> list[str]:
         (["queue.workq.max_run=[u:PBS_GENERIC=2]"], {"qmgr": QMGR.replace("=4]", "=2]")}),
         (["queue.workq.max_run="], {"qmgr": QMGR.replace("set queue workq max_run = [u:PBS_GENERIC=4]\n", "")}),
         (["queue.workq.Priority=70"], {"qmgr": QMGR.replace("Priority = 10", "Priority = 70")}),
-        (["queue.workq.started=False"], {"qmgr": QMGR.replace("workq started = True", "workq started = False")}),
         (["queue.workq.backfill_depth=3"], {"qmgr": QMGR + "set queue workq backfill_depth = 3\n"}),
-        (
-            ["queue.workq.resources_max.walltime=02:00:00"],
-            {"qmgr": QMGR.replace("walltime = 10:00:00", "walltime = 02:00:00")},
-        ),
         (
             ["server.max_run_res.ncpus=[o:PBS_ALL=12]"],
             {"qmgr": QMGR + "set server max_run_res.ncpus = [o:PBS_ALL=12]\n"},
@@ -94,6 +89,11 @@ def test_files_say_only_what_is_in_them(tmp_path: Path) -> None:
         ("Priority=1", "whose Priority this is: write queue.NAME.Priority=1"),
         ("server.backfil_depth=1", "unknown key 'backfil_depth'; did you mean 'backfill_depth'?"),
         ("round_robin=True", "no replay models round_robin"),
+        ("queue.workq.started=False", "no replay models started (jobs of the queue would wait)"),
+        (
+            "queue.workq.resources_max.walltime=02:00:00",
+            "no replay models resources_max.walltime (jobs that ask for more",
+        ),
         ("queue.work.Priority=1", "no queue 'work'; did you mean 'workq'?"),
         ("queue.workq.default_chunk.Qlist=big", "give all files of the configuration"),
         ("node.n9.state=free", "a new one needs node.n9.resources_available.ncpus"),

@@ -100,12 +100,14 @@ def test_an_edit_is_what_the_import_of_the_line_would_be(
 
 def test_a_reservation_is_a_line_of_scontrol(tmp_path: Path) -> None:
     base = cluster(tmp_path / "now")
-    line = "ReservationName=tuesdays StartTime=2026-12-01T08:00:00 EndTime=2026-12-01T10:00:00 Nodes=ALL Flags=WEEKLY"
+    line = "ReservationName=tuesdays StartTime=2026-12-01T08:00:00 EndTime=2026-12-01T10:00:00 Nodes=ALL Flags=MAINT"
     edited = edited_slurm_cluster(base, [line], "Europe/Berlin")
     (made,) = edited.reservations
-    assert (made.name, made.nodes, made.repeats, made.end_s - made.begin_s) == ("tuesdays", (), "weekly", 7200)
+    assert (made.name, made.nodes, made.flags, made.end_s - made.begin_s) == ("tuesdays", (), ("maint",), 7200)
     assert made.begin_s == 1796108400 and made.timezone == "Europe/Berlin"  # 7:00 UTC
     assert len(changes(base, edited)) == 1
+    with pytest.raises(ValueError, match=r"no replay models Flags \(the reservation would come back\): leave it out"):
+        edited_slurm_cluster(base, [line.replace("MAINT", "WEEKLY")], "Europe/Berlin")
 
 
 def test_files_say_only_what_is_in_them(tmp_path: Path) -> None:

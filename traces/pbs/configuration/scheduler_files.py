@@ -161,6 +161,8 @@ def _second(text: str, time_zone: str) -> int | None:
 
 NON_PRIME = "non_prime"
 _TIMES = ("prime", NON_PRIME, "all", "none")
+_SCHEDULED = "resources"
+"""Which resources PBS looks at. A replay looks at all, and the reader names those that are not among them."""
 _LISTED = ("job_sort_key", "node_sort_key")
 """Keys that may come several times, the first line first."""
 _LINE = re.compile(r"([\w.-]+)(?:\s*:\s*|\s+)(\"[^\"]*\"|[^\s\"]*(?:\s*,\s*[^\s\"]+)*)\s*(\S+)?\s*")
@@ -180,6 +182,8 @@ def read_sched_config(file: TextFile, notes: Notes) -> dict[str, Setting]:
         name, time = parts.group(1), (parts.group(3) or "all").lower()
         entry = Entry(file.name, number, name, parts.group(2).strip('"').strip())
         row = SCHED_CONFIG_KEYS.get(name)
+        if name == _SCHEDULED and row is not None:
+            values[name] = setting_of(entry, row.form)
         if row is None or row.kind != MODELLED or time == "none":
             notes.by_table(SCHED_CONFIG_KEYS, entry)
             continue

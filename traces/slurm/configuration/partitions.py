@@ -44,6 +44,8 @@ PARTITION_FIELDS = {
     "gracetime": "grace_s",
 }
 """Key of a partition -> field of `Partition`."""
+NODE_SET_KEYS = ("nodeset", "feature", "nodes")
+"""Of NodeSet lines."""
 _STATES = ("up", "down", "drain", "inactive")
 _OF_JOBS = ("defmempergpu", "defcpupergpu")
 
@@ -204,7 +206,7 @@ def _node_sets(parts: SlurmParts, nodes: tuple[Node, ...], notes: Notes) -> dict
             members += named_hosts(of["nodes"])
         sets[name] = tuple(dict.fromkeys(members))
         for key, entry in of.items():
-            if key in ("nodeset", "feature", "nodes"):
+            if key in NODE_SET_KEYS:
                 notes.modelled(entry, "partitions")
             else:
                 notes.by_table({}, entry)

@@ -17,6 +17,8 @@ from traces.slurm.configuration.keys import left_out, without_effect
 from traces.slurm.configuration.lines import Finder, conf_lines
 from traces.slurm.configuration.parts import Attributes, named_hosts, slurm_key
 
+SWITCH_KEYS = ("switchname", "nodes", "switches")
+"""Of SwitchName lines of topology.conf."""
 _KEYS = without_effect("linkspeed") | left_out(
     {
         "blockname": "jobs would be placed by blocks of nodes",
@@ -35,7 +37,7 @@ def read_topology_conf(file: TextFile, nodes: Collection[str], finder: Finder, n
         if "switchname" in of:
             lines.append(of)
         for key, entry in of.items():
-            if "switchname" not in of or key not in ("switchname", "nodes", "switches"):
+            if "switchname" not in of or key not in SWITCH_KEYS:
                 notes.by_table(_KEYS, entry, key)
     return _switches(lines, nodes, notes)
 
@@ -45,7 +47,7 @@ def _switches(lines: Iterable[Attributes], nodes: Collection[str], notes: Notes)
     switches, below_of = list[Switch](), list[tuple[Entry, tuple[str, ...]]]()
     for of in lines:
         name = of["switchname"].value
-        for key in ("switchname", "nodes", "switches"):
+        for key in SWITCH_KEYS:
             if key in of:
                 notes.modelled(of[key], f"switches.{name}")
         listed = named_hosts(of["nodes"]) if "nodes" in of else ()

@@ -16,7 +16,7 @@ from traces.slurm.configuration.accounts.options import (
     limits_of_options,
     note_options,
 )
-from traces.slurm.configuration.settings import QOS_FLAGS
+from traces.slurm.configuration.settings import QOS_FLAGS, note_words
 from traces.slurm.configuration.units import is_unset, plain_seconds, slurm_setting, words_of
 
 _AS_PARENT = str(0x7FFFFFFF)
@@ -92,11 +92,9 @@ def fault_of_option(name: str, entry: Entry) -> ConfigurationError | None:
 def _association_places(place: str) -> dict[str, str]:
     fields = {
         "fairshare": "shares",
-        "qos": "qos",
         "defaultqos": "default_qos",
         "priority": "priority",
         "parent": "parent",
-        "partition": "partition",
         "defaultaccount": "is_default",
     }
     return {option: f"{place}.{name}" for option, name in fields.items()}
@@ -139,14 +137,13 @@ def _quality(name: str, options: Options, notes: Notes) -> ServiceQuality:
         "preempt": "preempts",
         "preemptmode": "preempt_mode",
         "gracetime": "grace_s",
-        "flags": "flags",
         "usagefactor": "usage_factor",
-        "usagethreshold": "usage_threshold",
     }
-    note_options(QOS_KEYS, options, {option: f"qualities.{name}.{field}" for option, field in fields.items()}, notes)
+    others = {option: entry for option, entry in options.items() if option != "flags"}
+    note_options(QOS_KEYS, others, {option: f"qualities.{name}.{field}" for option, field in fields.items()}, notes)
+    if "flags" in options:
+        note_words(QOS_FLAGS, options["flags"], f"qualities.{name}.flags", notes)
     flags = _text(options, "flags").lower()
-    for word in words_of(flags):
-        notes.by_table(QOS_FLAGS, _with_value(options["flags"], word), word)
     mode = _text(options, "preemptmode").lower()
     threshold = options.get("usagethreshold")
     return ServiceQuality(
@@ -159,10 +156,6 @@ def _quality(name: str, options: Options, notes: Notes) -> ServiceQuality:
         _number(options["usagefactor"]) if "usagefactor" in options and _text(options, "usagefactor") else 1.0,
         None if threshold is None or is_unset(threshold.value) else _number(threshold),
     )
-
-
-def _with_value(entry: Entry, value: str) -> Entry:
-    return Entry(entry.file, entry.line, entry.key, value)
 
 
 def _text(options: Options, name: str) -> str:
