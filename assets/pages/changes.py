@@ -20,7 +20,7 @@ from assets.pages.words import (
     size_names,
 )
 from assets.replay.random_orders import WaitsByLot
-from assets.replaying.running.grade import held_back_text, is_graded, of_own_text
+from assets.replaying.running.grade import LIMITS, held_back_text, is_graded, of_own_text
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.scenarios.columns import RANKS_ALONE
 from assets.replaying.scenarios.pairing import direction_of
@@ -95,6 +95,8 @@ def grade_sentences(grade: Grade) -> str:
 def _graded_scheduler(grade: Grade) -> str:
     if grade.own_scheduler is None:
         return "the scheduler that fits it best"
+    if grade.own_scheduler == LIMITS:
+        return "an order under the limits that the cluster describes"
     return f"the cluster's own {OWN_SCHEDULERS[grade.own_scheduler]}"
 
 
@@ -104,7 +106,12 @@ def letter_under(grade: Grade, policy: str = "FCFS") -> str | None:
 
 
 def graded_own(scheduler: str) -> str:
-    """What the grade of a source is of whose cluster's own scheduler replays."""
+    """What the grade of a source is of whose cluster's own scheduler replays, or its LIMITS."""
+    if scheduler == LIMITS:
+        return (
+            "This is of a replay under the limits that the cluster describes. The schedulers here are orders without them. Compare them "
+            "with each other, and ask `tracehouse what-if` for one under the limits."
+        )
     return (
         f"This is of a replay under the {OWN_SCHEDULERS[scheduler]} that the cluster's description is of. The schedulers here are orders "
         "over a row of processors. Compare them with each other, and ask `tracehouse what-if` for "

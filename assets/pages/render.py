@@ -31,6 +31,7 @@ from assets.replaying.own.alternatives import (
 )
 from assets.replaying.own.wait_causes import WaitCauses
 from assets.replaying.own.waiting_rules import limit_words
+from assets.replaying.running.grade import LIMITS
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from models.identification.rules import gate_words
 from models.judging.fidelity import FIGURE_WORDS, WITHIN
@@ -205,6 +206,8 @@ def _grade(comparison: Comparison, alternatives: Alternatives | None) -> str:
     who = (
         "the scheduler that fits best"
         if grade.own_scheduler is None
+        else "the limits of its cluster"
+        if grade.own_scheduler == LIMITS
         else f"its own {OWN_SCHEDULERS[grade.own_scheduler]}"
     )
     within = WITHIN[grade.letter]

@@ -123,15 +123,10 @@ def waiting_rules(cluster: ClusterDescription | None, source: str, rows: pl.Data
         return WaitingRules(replace(cluster, scheduler=IN_ORDER), _on_processors(rows, False), basis)
     held = held_limits(filter(_is_known, cluster.limits), cluster, rows)
     limits, words = _slots(held, rows.height)
-    if (
-        len(cluster.nodes) == 1 and cluster.scheduler.name == "none"
-    ):  # what is described is how many processors there are
+    basis = f"the nodes and limits of cluster {cluster.name}, jobs in the order of submission"
+    if len(cluster.nodes) == 1 and cluster.scheduler.name == "none":  # all that is described is a number of processors
         rows = _on_processors(rows, cluster.nodes[0].num_gpus > 0)
-        basis = (
-            f"{cluster.num_cpus:,} processors and the limits of cluster {cluster.name}, jobs in the order of submission"
-        )
-    else:
-        basis = f"the nodes and limits of cluster {cluster.name}, jobs in the order of submission"
+        basis = basis.replace("the nodes", f"{cluster.num_cpus:,} processors")
     cycle = {"sched_interval": cluster.scheduler.order.get("cycle_s", 60)}
     scheduler = replace(IN_ORDER, values={**IN_ORDER.values, **cycle})
     cluster = replace(_with_occurrences(cluster, rows), scheduler=scheduler)

@@ -17,6 +17,8 @@ from warehouse import Warehouse, first_row
 POOR = ("C", "D")
 ALL_GRADED = ("all", "")
 """Part and value of the row of replay.fidelity that is about all graded jobs."""
+LIMITS = "limits"
+"""In the place of a cluster's own scheduler: the limits that it describes."""
 DESCRIBED = 0
 """Jobs on which an order was fitted that is replayed under the limits that a cluster describes: none."""
 MUCH_MORE = 0.1
@@ -126,7 +128,9 @@ def is_graded(policy: str, own_scheduler: str | None) -> bool:
 
 
 def of_own_text(letter: str, own_scheduler: str) -> str:
-    """Why an order has no grade, where that of the source is of the cluster's own scheduler."""
+    """Why an order has no grade, where that of the source is of the cluster's own scheduler, or of its LIMITS."""
+    if own_scheduler == LIMITS:
+        return f"that of the source, {letter}, is of replays under its limits, and one without them has none"
     return f"that of the source, {letter}, is of its own {OWN_SCHEDULERS[own_scheduler]}, and an order in its place has none"
 
 

@@ -5,6 +5,8 @@ What kept jobs, from starts that are given: those of a replay, under which no jo
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,8 +62,6 @@ def test_who_comes_first_is_said_as_pbs_orders_them(
 
 
 def test_limits_hours_and_reservations_keep_jobs() -> None:
-    from dataclasses import replace
-
     site = replace(pbs_site(), limits=(Limit("cluster", "", "running", "user", "jobs", 1, who="ann"),))
     asked = [asking(0, 1, 100, user="ann"), asking(1, 1, 100, user="ann"), asking(2, 1, 100, user="bob")]
     assert kept_in_replay(site, asked, [100] * 3) == [{}, {"limit": 99}, {}]
