@@ -315,8 +315,8 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
 
 
 def _by_trees(answer: WaitAnswer, source: str, question: WaitQuestion, moment: int, seed: int) -> WaitAnswer:
-    """The wait of a new job by the trees, where it has a queue or GPUs, which they know. Raises ValueError where the log has no such queue or
-    no GPUs, and where there are no trees."""
+    """The wait of a new job by the trees, where it has a queue or GPUs, which they know. Raises ValueError where the log has no such queue
+    or no GPUs, and where there are no trees."""
     if question.queue is None and question.gpus is None:
         return answer
     warehouse = open_warehouse()
