@@ -102,7 +102,8 @@ ui: setup ## Open the Dagster UI on http://127.0.0.1:3000
 lint: setup ## Check style, types, layers and prose
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache && $(BIN)/python -m tests.prose
 
-docs: setup ## Build the documentation into docs/_build/html
+docs: setup ## Write the generated parts of pages again, and build the documentation into docs/_build/html
+	@$(BIN)/python -m docs.reference_pages
 	@$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 

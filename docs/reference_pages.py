@@ -1,6 +1,7 @@
-"""A Sphinx extension that writes the reference when the site is built, from the code that the reference is about.
+"""What the reference says of the code, from the code: `python -m docs.reference_pages` writes it into the pages.
 
-A page says where by a line `<!-- generated: NAME -->`, NAME one of GENERATED. What is written there is Markdown.
+It is between the lines `<!-- generated: NAME -->` and `<!-- end of NAME -->` of a page, NAME one of GENERATED, so that a page can be read
+in the checkout, too. As a Sphinx extension this also writes what the site has in its place, where that is more: see ON_SITE.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
+import click
 import dagster as dg
 import duckdb
 from pydantic import BaseModel
-from sphinx.application import Sphinx
 
 import tracehouse
 from pipelines.definitions import build_definitions
-from tracehouse.cli.main import COMMANDS
+from tracehouse.cli.main import COMMANDS, load_command
 from tracehouse.text.json_keys import ANSWERS, SHARED_KEYS
 from traces.catalogue.catalogue import Readers, VaspSource
 from traces.catalogue.sources import Source
@@ -28,7 +30,13 @@ from traces.synthetic.workload import WorkloadOptions
 from traces.vasp.synthetic import SyntheticOptions
 from warehouse.schema import SCHEMAS, create_schema
 
-MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+PAGES = Path(__file__).parent / "reference"
+BLOCK = re.compile(r"^<!-- generated: (\w+) -->\n(?:.*?^<!-- end of \1 -->\n)?", re.MULTILINE | re.DOTALL)
+HELP_WIDTH = 100
+"""Letters of a line of a command's help."""
 ABOUT_SCHEMAS = {
     "raw": "What was read, line by line.",
     "core": "One canonical row per job, and what is known of each cluster.",
@@ -67,8 +75,30 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def write_generated(app: Sphinx, page: str, source: list[str]) -> None:
-    """Puts what is generated into the text of a page, which is the one entry of `source`. Raises KeyError for an unknown name."""
-    source[0] = MARK.sub(lambda mark: "\n".join(GENERATED[mark[1]]()), source[0])
+    """Puts what the site shows into the text of a page, which is the one entry of `source`. Raises KeyError for an unknown name."""
+    source[0] = BLOCK.sub(lambda mark: "\n".join((GENERATED | ON_SITE)[mark[1]]()) + "\n", source[0])
+
+
+def generated_page(text: str) -> str:
+    """The text of a page with its generated parts as the code has them now. Raises KeyError for an unknown name."""
+
+    def block(mark: re.Match[str]) -> str:
+        lines = re.sub(r"\n{3,}", "\n\n", "\n".join(GENERATED[mark[1]]()).strip())
+        return f"<!-- generated: {mark[1]} -->\n\n{lines}\n\n<!-- end of {mark[1]} -->\n"
+
+    return BLOCK.sub(block, text)
+
+
+def write_pages() -> list[Path]:
+    """Brings all pages up to date. Returns those that were not."""
+    written = []
+    for page in sorted(PAGES.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        new = generated_page(text)
+        if new != text:
+            page.write_text(new, encoding="utf-8")
+            written.append(page)
+    return written
 
 
 def text_of(comment: str) -> str:
@@ -93,18 +123,41 @@ def code(text: str) -> str:
 # --- tables of the warehouse
 
 
+def relations_of(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], tuple[str, str]]:
+    """(schema, name) of every table and view -> (its comment, "table" or "view")."""
+    return {
+        row[:2]: (row[2] or "", row[3])
+        for kind in ("table", "view")
+        for row in connection.execute(
+            f"SELECT schema_name, {kind}_name, comment, '{kind}' FROM duckdb_{kind}s() WHERE NOT internal"
+        ).fetchall()
+    }
+
+
+def table_list() -> list[str]:
+    """All tables and views by schema, with what each is, and where their columns are."""
+    with duckdb.connect(":memory:") as connection:
+        create_schema(connection)
+        relations = relations_of(connection)
+    lines = []
+    for schema in SCHEMAS:
+        rows = [
+            (code(f"{schema}.{name}"), ("A view. " if kind == "view" else "") + text_of(comment))
+            for (of_schema, name), (comment, kind) in sorted(relations.items())
+            if of_schema == schema
+        ]
+        files = [f"sql/{kind}s/{schema}.sql" for kind in ("table", "view")]
+        links = [f"[{file}](../../{file})" for file in files if (PAGES.parents[1] / file).is_file()]
+        lines += ["", f"## {schema}", "", f"{ABOUT_SCHEMAS[schema]} Columns: {', '.join(links)}."]
+        lines += table(("table", "what it has"), rows)
+    return lines
+
+
 def table_pages() -> list[str]:
     """All tables and views by schema, with their columns, from the comments that every warehouse has in it."""
     with duckdb.connect(":memory:") as connection:
         create_schema(connection)
-        kinds = ("table", "view")
-        relations = {
-            row[:2]: row[2:]
-            for kind in kinds
-            for row in connection.execute(
-                f"SELECT schema_name, {kind}_name, comment, '{kind}' FROM duckdb_{kind}s() WHERE NOT internal"
-            ).fetchall()
-        }
+        relations = relations_of(connection)
         columns: dict[tuple[str, str], list[tuple[str, ...]]] = {}
         for schema, name, column, kind, comment in connection.execute(
             "SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns() WHERE NOT internal"
@@ -120,7 +173,7 @@ def table_pages() -> list[str]:
                     "",
                     f"### {schema}.{name}",
                     "",
-                    ("A view. " if kind == "view" else "") + text_of(comment or ""),
+                    ("A view. " if kind == "view" else "") + text_of(comment),
                 ]
                 lines += table(("column", "type", "meaning"), columns[schema, name])
     return lines
@@ -129,8 +182,8 @@ def table_pages() -> list[str]:
 # --- commands
 
 
-def command_pages() -> list[str]:
-    """A list of all commands. sphinx-click shows each of them below it."""
+def command_list() -> list[str]:
+    """A list of all commands."""
     return table(
         ("command", "what it does"),
         [(f'<a href="#tracehouse-{name}">{name}</a>', about) for name, about in sorted(COMMANDS.items())],
@@ -146,6 +199,29 @@ def answer_pages() -> list[str]:
     """The commands that print JSON, with their keys."""
     rows = [(code(name), ", ".join(code(key) for key in keys)) for name, keys in sorted(ANSWERS.items())]
     return table(("command", "keys"), rows)
+
+
+def command_help() -> list[str]:
+    """The list, and what `--help` prints of each command."""
+    lines = command_list()
+    for name in sorted(COMMANDS):
+        lines += help_of(load_command(name), f"tracehouse {name}", "##")
+    return lines
+
+
+def help_of(command: click.Command, called: str, heading: str) -> list[str]:
+    """The help of a command below a heading, and of those in it. called: the words by which it is called."""
+    context = click.Context(command, info_name=called, terminal_width=HELP_WIDTH, max_content_width=HELP_WIDTH)
+    lines = ["", f"{heading} {called}", "", "```text", command.get_help(context), "```"]
+    for name, inner in sorted(command.commands.items() if isinstance(command, click.Group) else ()):
+        lines += help_of(inner, f"{called} {name}", f"{heading}#")
+    return lines
+
+
+def command_pages() -> list[str]:
+    """The list, below which sphinx-click shows each command."""
+    directive = [".. click:: tracehouse.cli.main:main", "   :prog: tracehouse", "   :nested: full"]
+    return [*command_list(), "```{eval-rst}", *directive, "```"]
 
 
 # --- configuration of assets
@@ -271,22 +347,44 @@ def notes_of(kind: type) -> dict[str, str]:
 # --- Python
 
 
-def python_pages() -> list[str]:
-    """Directives that show every public name of `tracehouse`, by module."""
-    lines = []
+def public_names() -> Iterator[tuple[str, list[str]]]:
+    """(module, "" for errors, its public names), in the order of the page. Raises ValueError for names of no module that is shown."""
     shown = []
-    for module, heading in PYTHON_MODULES.items():
+    for module in PYTHON_MODULES:
         of_module = [
             name for name in tracehouse.__all__ if getattr(tracehouse, name).__module__ == f"tracehouse.{module}"
         ]
         shown += of_module
-        lines += ["", f"## {heading}", "", *directives(of_module)]
+        yield module, of_module
     left = sorted(set(tracehouse.__all__) - set(shown))
     if left != sorted(ERRORS):
         raise ValueError(
             f"the page of the Python API does not show {', '.join(left)}: add its module to PYTHON_MODULES"
         )
-    return [*lines, "", "## Errors", "", *directives(left)]
+    yield "", left
+
+
+def python_list() -> list[str]:
+    """Every public name of `tracehouse` with what it is, by module, and where that is."""
+    lines = []
+    for module, names in public_names():
+        lines += ["", f"## {PYTHON_MODULES.get(module, 'Errors')}", ""]
+        if module:
+            file = f"tracehouse/{module.replace('.', '/')}.py"
+            lines += [f"Arguments, results and examples: `help(tracehouse.{names[0]})`, or [{file}](../../{file})."]
+        about = [(inspect.getdoc(getattr(tracehouse, name)) or "").split("\n\n")[0] for name in names]
+        lines += table(
+            ("name", "what it is"), [(code(name), text_of(text)) for name, text in zip(names, about, strict=True)]
+        )
+    return lines
+
+
+def python_pages() -> list[str]:
+    """Directives that show every public name of `tracehouse`, by module."""
+    lines = []
+    for module, names in public_names():
+        lines += ["", f"## {PYTHON_MODULES.get(module, 'Errors')}", "", *directives(names)]
+    return lines
 
 
 def directives(names: Iterable[str]) -> list[str]:
@@ -300,11 +398,22 @@ def directives(names: Iterable[str]) -> list[str]:
 
 
 GENERATED: dict[str, Callable[[], list[str]]] = {
-    "tables": table_pages,
-    "commands": command_pages,
+    "tables": table_list,
+    "commands": command_help,
     "shared_keys": shared_key_pages,
     "answers": answer_pages,
     "assets": asset_pages,
     "catalogue": catalogue_pages,
+    "python": python_list,
+}
+"""What is written into the pages. Each is Markdown."""
+ON_SITE: dict[str, Callable[[], list[str]]] = {
+    "tables": table_pages,
+    "commands": command_pages,
     "python": python_pages,
 }
+"""What the site has instead: all columns, and what Sphinx makes of commands and of docstrings."""
+
+if __name__ == "__main__":
+    for page in write_pages():
+        print(f"{page.relative_to(PAGES.parents[1])}: written again")

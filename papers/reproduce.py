@@ -24,6 +24,7 @@ from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.jobs import raise_failures
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import inbox_name, load_catalogue
+from traces.catalogue.places import PROJECT
 from warehouse import NoWarehouse, first_row
 
 PAPER_TABLES = {
@@ -187,7 +188,12 @@ def print_study(table: PaperTable, logs: Path | None, again: bool) -> None:
     environment = os.environ | {"PYTHONUNBUFFERED": "1"} | ({LOGS_FOLDER: str(logs.resolve())} if logs else {})
     with part.open("w") as kept:
         process = subprocess.Popen(
-            [sys.executable, "-m", *arguments], env=environment, stdout=subprocess.PIPE, text=True, process_group=0
+            [sys.executable, "-m", *arguments],
+            cwd=PROJECT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            process_group=0,
         )
         assert process.stdout is not None
         try:

@@ -11,7 +11,7 @@ import click
 import dagster as dg
 
 from assets.common.asset import PASSED_OVER
-from assets.common.progress import time_left_text
+from assets.common.progress import WorkDone, is_drawing, time_left_text, work_done
 from pipelines.terminal import printable
 
 SILENT_S = 9.0
@@ -54,8 +54,8 @@ class StepWatch:
         self.left.pop(name, None)
         self.last_line = now
 
-    def line(self, now: float) -> str | None:
-        """What runs now and the time left. None while lines come anyway."""
+    def line(self, now: float, work: WorkDone | None = None) -> str | None:
+        """What runs now and the time left. None while lines come anyway. work: how far the asset that runs is, where it has a bar."""
         if now - self.last_line < SILENT_S:
             return None
         self.last_line = now
@@ -68,8 +68,9 @@ class StepWatch:
         name, began = max(self.running.items(), key=lambda item: item[1])
         pace = self.pace(now)
         if left_s is not None and pace is not None and now - began > pace * self.left.get(name, 0.0):
-            rest = f"{step}, longer than expected"
-        return f"{name} has been running for {time_left_text(now - began)}: {rest}"
+            rest = step if work is not None and work.left_s is not None else f"{step}, longer than expected"
+        said = f"{name} has been running for {time_left_text(now - began)}"
+        return f"{said}: {rest}" if work is None else f"{said} ({work}): {rest}"
 
     def pace(self, now: float) -> float | None:
         """How many times as long as expected the steps take, None where nothing can be said."""
@@ -127,7 +128,8 @@ def saying_what_runs(watch: StepWatch) -> Iterator[None]:
 
     def say() -> None:
         while not ended.wait(1.0):
-            line = watch.line(time.monotonic())
+            # a bar on the terminal says more, and a line would go through it
+            line = None if is_drawing() else watch.line(time.monotonic(), work_done())
             if line is not None:
                 click.echo(f"  {line}", err=True)
 

@@ -11,9 +11,13 @@ settings ask for it, how it is made, and the words by which it refuses. A settin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
@@ -41,3 +45,25 @@ class Replayer(Protocol):
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """Replays all jobs. Raises ValueError for what cannot be replayed, with the remedy."""
+
+
+# --- how far a replay is
+
+Watch = Callable[[str, Callable[[], int], int], AbstractContextManager[None]]
+"""(what runs, what counts the jobs that have started, how many there are) -> what is open while the replay runs."""
+WATCHED_JOBS = 2000
+"""Fewer are replayed within seconds."""
+_watches: list[Watch] = []
+
+
+def watch_replays_by(watch: Watch) -> None:
+    """From now on, `watch` is open around every replay of this process."""
+    _watches[:] = [watch]
+
+
+def watched(label: str, start: NDArray[np.int64]) -> AbstractContextManager[None]:
+    """To be open around a call of compiled code, which holds no lock of Python's and so can be looked at. start: (jobs,), in which it
+    writes when jobs start, below 0 until then."""
+    if not _watches or len(start) < WATCHED_JOBS:
+        return nullcontext()
+    return _watches[0](label, lambda: int(np.count_nonzero(start >= 0)), len(start))

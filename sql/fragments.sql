@@ -60,6 +60,30 @@ stretches AS (
     WHERE start_time < end_time
 ),
 
+-- [log_begins]
+log_spans AS (
+    SELECT
+        jobs.source,
+        any_value(sources.time_zone) AS time_zone,
+        epoch(min(jobs.submit_time)) AS first_s,
+        epoch(max(jobs.submit_time)) AS last_s,
+        epoch(min(jobs.start_time + to_seconds(coalesce(jobs.runtime_s, 0)))) AS first_end_s
+    FROM core.jobs AS jobs
+    INNER JOIN core.sources AS sources ON jobs.source = sources.source
+    GROUP BY jobs.source
+),
+
+-- as models.waits.clock.complete_from has it: a log that was cut at ends of jobs has all jobs from the first end on
+covered AS (
+    SELECT
+        *,
+        CASE
+            WHEN first_end_s - first_s > greatest(0.05 * (last_s - first_s), 86400) AND first_end_s < last_s THEN first_end_s
+            ELSE first_s
+        END AS complete_s
+    FROM log_spans
+),
+
 -- [longest_waits]
     max(wait_s) AS max_wait_s, -- longest wait, seconds
     avg(eligible_wait_s) AS average_eligible_wait_s, -- mean wait in which nothing but resources held jobs back, seconds
@@ -88,6 +112,15 @@ numbered AS NOT MATERIALIZED (
 replayable AS NOT MATERIALIZED (
     SELECT * FROM numbered WHERE procs > 0 AND (runtime_s > 0 OR ($cancelled AND was_cancelled))
 )
+
+-- [known_waits]
+-- the one definition of waits in all that people read: jobs that left the queue while they waited are counted apart
+    CASE WHEN start_time IS NOT NULL THEN wait_s END AS wait_s, -- start minus submission, seconds, of a job that started; NULL of others, and where the log does not know
+    CASE WHEN start_time IS NULL THEN wait_s END AS left_after_s, -- seconds from submission until a job left the queue without a start, such as a cancelled one; NULL of others
+
+-- [left_sums]
+    count(left_after_s) AS left_jobs, -- jobs that left the queue without a start; they are in no figure of waits
+    coalesce(sum(left_after_s), 0) / 3600 AS left_hours, -- hours that they had waited until then
 
 -- [of_known_waits]
 FROM marts.job_facts
@@ -183,7 +216,7 @@ timed_jobs AS (
 ),
 
 -- [wait_statistics]
-    count(*) AS jobs, -- jobs with a known wait
+    count(*) AS jobs, -- jobs that started, at a time that the log knows
     avg(wait_s) AS average_wait_s, -- mean wait from submission, seconds
     median(wait_s) AS median_wait_s, -- median wait, seconds
     quantile_cont(wait_s, 0.95) AS p95_wait_s, -- 95th percentile of the wait, seconds

@@ -132,6 +132,7 @@ THOROUGH = {
     ),
     "whole_ways": (
         "whole pipelines, nights, Slurm's loop and real logs",
+        "tests/journeys/test_journeys.py::test_the_whole*",
         "tests/assets/common/test_storage_key.py",
         "tests/assets/replay/test_fidelity.py::test_a_cluster_that_grew*",
         "tests/assets/replay/test_fidelity.py::test_archive_logs*",
@@ -213,8 +214,8 @@ def kind_of(test: str) -> str | None:
 
 def is_in_part(test: str, part: str) -> bool:
     """Whether a thorough test is in a part such as 2/4. A file is in one part as a whole, and all that replay under Slurm are in one, since
-    its loop takes minutes to compile. Raises ValueError for other texts."""
+    its loop takes minutes to compile. Journeys take minutes each, so each is by itself. Raises ValueError for other texts."""
     number, _, parts = part.partition("/")
     file = test.partition("::")[0]
-    together = "slurm" if "/slurm/" in file else file
+    together = "slurm" if "/slurm/" in file else test if file.startswith("tests/journeys/") else file
     return crc32(together.encode()) % int(parts) == int(number) % int(parts)

@@ -77,8 +77,12 @@ def _lines_without_code(text: str, first_line: int) -> Iterator[tuple[int, str]]
     before = ""
     lines = text.split("\n")
     front = lines.index("---", 1) if lines[0] == "---" and "---" in lines[1:] else -1
+    is_generated = False
     for index, line in enumerate(lines):
         stripped = line.strip()
+        is_generated = stripped.startswith("<!-- generated: ") or (is_generated and not stripped.startswith("<!-- end"))
+        if is_generated:  # of the code, where it is checked
+            line, stripped = "", ""
         if stripped and not line.startswith(" "):
             is_list = bool(LIST_ITEM.match(stripped))
         opening = re.match(r"```+|~~~+", stripped)

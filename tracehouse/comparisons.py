@@ -34,8 +34,14 @@ class Comparison:
 
     def __repr__(self) -> str:
         wait = self.summary["metrics"]["average_wait_s"]["difference"]
-        verdict = self.summary["verdict"].get("word", "no verdict")
-        return f"Comparison({self.summary['jobs']:,} jobs, average wait {wait:+,.0f} s, {verdict})"
+        said = f"{self.summary['jobs']:,} jobs, mean wait {wait:+,.0f} s"
+        if "word" not in self.verdict:
+            return f"Comparison({said}, no verdict)"
+        scored = self.verdict["panel"]["wait_s"]
+        of_half = (
+            f"the later {self.verdict['scored_jobs']:,}: {scored['b'] - scored['a']:+,.0f} s, {self.verdict['word']}"
+        )
+        return f"Comparison({said}; {of_half})"
 
     def __str__(self) -> str:
         return compare_text(self.summary)
@@ -47,7 +53,7 @@ class Comparison:
 
     @property
     def metrics(self) -> pl.DataFrame:
-        """Every metric, one row each.
+        """Every metric over all jobs, one row each. `scored_metrics` is of those that the verdict is about.
 
         Returns
         -------
@@ -67,7 +73,7 @@ class Comparison:
 
     @property
     def verdict(self) -> dict[str, Any]:
-        """Whether B is worth adopting where A runs.
+        """Whether B is worth adopting where A runs, judged by the later half of the jobs that started in both.
 
         Returns
         -------
@@ -76,6 +82,24 @@ class Comparison:
             typical_block. Or why_none alone, where there is no verdict.
         """
         return self.summary["verdict"]
+
+    @property
+    def scored_metrics(self) -> pl.DataFrame:
+        """What the verdict is about: measures of the later half of the jobs that started in both.
+
+        Returns
+        -------
+        polars.DataFrame
+            metric, a, b and difference (B minus A). Empty where there is no verdict.
+        """
+        panel = self.verdict.get("panel", {})
+        rows = [
+            {"metric": name, "a": row["a"], "b": row["b"]}
+            for name, row in panel.items()
+            if None not in (row["a"], row["b"])
+        ]
+        table = pl.DataFrame(rows, schema={"metric": pl.String} | dict.fromkeys(("a", "b"), pl.Float64))
+        return table.with_columns(difference=pl.col("b") - pl.col("a"))
 
     @property
     def paired(self) -> pl.DataFrame:
@@ -99,7 +123,8 @@ class Comparison:
 def compare(run_a: Run | str, run_b: Run | str, source: str | None = None) -> Comparison:
     """Compare two runs over the same jobs: every metric under A and B, and whether B is worth adopting where A runs.
 
-    The verdict is on the later half of the jobs of a whole trace. docs/reference/semantics.md, "Verdicts", has its rules.
+    The verdict is on the later half of the jobs of a whole trace, and `scored_metrics` are of these. `metrics` are of all jobs.
+    docs/reference/semantics.md, "Verdicts", has the rules.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypedDict, Unpack
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 
 import sql
-from assets.common.progress import say_if_slow
+from assets.common.progress import progress, say_if_slow
 from assets.common.storage import open_warehouse
 from assets.predictions.queue_now import NEW_JOB, NewJob, five_quantiles, logged_tree_starts, new_job_tree_starts
 from assets.predictions.waits import load_wait_scores, load_wait_source, load_walltime_jobs
@@ -255,6 +256,10 @@ class WaitQuestion(NamedTuple):
     gpus: int | None = None
 
 
+def _past_bar(jobs: list[int]) -> Iterable[int]:
+    return progress(jobs, "jobs of the past")
+
+
 def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> dict[str, Any]:
     """What `tracehouse wait --json` prints."""
     job_id, procs, request, user, at, *_ = question
@@ -280,7 +285,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         else:
             assert procs is not None
             user_number = log.user_number(user) if user is not None else -1
-            plain = new_job_wait(log.history, moment, procs, request, user_number, replays)
+            plain = new_job_wait(log.history, moment, procs, request, user_number, replays, _past_bar)
             answer = _by_trees(plain, source, question, moment, replays.seed)
     state, submitted = answer.state, moment - answer.waited_s
     waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))

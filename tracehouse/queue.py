@@ -13,7 +13,14 @@ import polars as pl
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.ingest.zones import zone_of_source
-from assets.predictions.queue_now import QueueNow, TreeStarts, load_queue_now, snapshot_moment, tree_starts
+from assets.predictions.queue_now import (
+    QueueMoment,
+    QueueNow,
+    TreeStarts,
+    load_queue_now,
+    snapshot_moment,
+    tree_starts,
+)
 from assets.predictions.waits import load_wait_source
 from assets.replaying.running.grade import grade_of
 from assets.replaying.running.replayers import usual_backfill
@@ -31,6 +38,8 @@ from traces.common.queue import HELD, QueueSnapshot
 from traces.queues import parse_queue, run_queue_command
 from warehouse import Warehouse
 
+LEAST_FULLER = 0.05
+"""Of the past queues must have as much work waiting as the present one, so that no warning is needed."""
 LONGEST_USEFUL_S = 7 * 86_400
 """Of an interval of starts."""
 
@@ -42,10 +51,10 @@ class QueueAnswer(NamedTuple):
     lines: list[str]
 
 
-def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, int]:
-    """(the queue with the source's pseudonyms, Unix second at which it was read or its file was written). file: - for standard input, None
-    for the source's queue_command. Raises LogError, and ValueError where there is neither file nor command."""
-    read_s = int(time.time())
+def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, QueueMoment]:
+    """(the queue with the source's pseudonyms, when it was so). file: - for standard input, None for the source's queue_command. Raises
+    LogError, and ValueError where there is neither file nor command."""
+    read = QueueMoment(int(time.time()), "when it was read")
     if file is None:
         if not source.queue_command:
             raise ValueError(
@@ -57,7 +66,8 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, int]
     else:
         place = file
         try:
-            text, read_s = Path(file).read_text(encoding="utf-8"), int(Path(file).stat().st_mtime)
+            text = Path(file).read_text(encoding="utf-8")
+            read = QueueMoment(int(Path(file).stat().st_mtime), "when the file was changed last")
         except FileNotFoundError:
             raise LogError(f"{file}: no such file; `squeue --json > {file}` writes one") from None
         except (OSError, UnicodeDecodeError) as error:
@@ -65,17 +75,17 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, int]
     snapshot = parse_queue(text, place, zone_of_source(open_warehouse(), load_catalogue(), source))
     if source.pseudonyms and source.format != "swf":  # an SWF log has numbers for names, and keeps them
         snapshot = snapshot.with_pseudonyms(source.pseudonyms, pseudonym_key(open_warehouse()))
-    return snapshot, read_s
+    return snapshot, snapshot_moment(snapshot, read, is_live=file is None)
 
 
-def with_causes(answer: QueueAnswer, source: str, snapshot: QueueSnapshot, read_s: int) -> QueueAnswer:
+def with_causes(answer: QueueAnswer, source: str, snapshot: QueueSnapshot, now_s: int) -> QueueAnswer:
     """An answer with what keeps each job now: columns why (in words), behind_job, behind_user, limit, and the scheduler's own reason.
-    Raises ValueError where the source has no cluster."""
+    now_s: when the queue was so, Unix seconds. Raises ValueError where the source has no cluster."""
     from assets.replaying.own.queue_causes import queue_causes
     from simulator.slurm.waiting.words import CAUSE_WORDS
 
     with say_if_slow("following the queue"):
-        causes = queue_causes(open_warehouse(), source, snapshot, snapshot_moment(snapshot, read_s))
+        causes = queue_causes(open_warehouse(), source, snapshot, now_s)
     if not answer.rows.height:
         return answer
     reasons = {job.job_id: job.asked.reason for job in snapshot.jobs}
@@ -97,9 +107,13 @@ def with_causes(answer: QueueAnswer, source: str, snapshot: QueueSnapshot, read_
 
 
 def answer_queue(
-    source: str, snapshot: QueueSnapshot, read_s: int, rival: tuple[str | None, str | None], drawn: tuple[int, int]
+    source: str,
+    snapshot: QueueSnapshot,
+    moment: QueueMoment,
+    rival: tuple[str | None, str | None],
+    drawn: tuple[int, int],
 ) -> QueueAnswer:
-    """What `tracehouse queue` says. read_s: when the snapshot was read, Unix seconds. rival: policy and backfilling to compare with, None
+    """What `tracehouse queue` says. moment: when the queue was so. rival: policy and backfilling to compare with, None
     each for that of the source. drawn: samples and seed."""
     warehouse, (samples, seed) = open_warehouse(), drawn
     grade = grade_of(warehouse, source)
@@ -110,15 +124,13 @@ def answer_queue(
         other = base._replace(policy=rival[0] or base.policy, backfill=usual_backfill(rival[1] or base.backfill))
     lines = [f"{source}: {snapshot.counts()}", *(fault for fault, _ in snapshot.faults)]
     with say_if_slow("predicting run times"):
-        now = load_queue_now(warehouse, source, snapshot, snapshot_moment(snapshot, read_s))
-    lines[0] += f", at {now.clock.full(now.state.now)}"
+        now = load_queue_now(warehouse, source, snapshot, moment.second)
+    lines[0] += f", at {now.clock.full(now.state.now)}, {moment.words}"
     if not now.entries:
         return QueueAnswer(_rows(now, snapshot, None, None), [*lines, "no job waits for processors"])
     with say_if_slow("replaying the queue and queues of the past"):
         starts = queue_start_times(now.state, samples, seed, base.policy, base.backfill)
-        trees = tree_starts(
-            warehouse, source, described_cluster(warehouse, source), snapshot, snapshot_moment(snapshot, read_s), seed
-        )
+        trees = tree_starts(warehouse, source, described_cluster(warehouse, source), snapshot, moment.second, seed)
         correction = None if trees is not None else _correction(warehouse, source, now, base)
         rivals = None if other is None else queue_start_times(now.state, samples, seed, other.policy, other.backfill)
     quantiles = queue_quantiles(starts, correction)[now.first]
@@ -134,8 +146,8 @@ def answer_queue(
     if scheduler.machine is not None and scheduler.machine.partitions:
         owned = partitions_text(dict(scheduler.machine.partitions))
         lines.append(f"by the log, queues own processors ({owned}): these replays let all jobs share all of them")
-    lines += [_interval_line(correction, trees), *_long_line(quantiles)]
-    lines.append(f"nobody comes later; run times by version {now.version} of the run-time model")
+    lines += [_interval_line(correction, trees), *_fuller_line(trees), *_limit_line(snapshot), *_long_line(quantiles)]
+    lines.append(f"nobody comes later; {_runtime_words(source, now.version)}")
     if other is not None and rivals is not None:
         lines += _rival_lines(other, now, starts, rivals)
     return QueueAnswer(_rows(now, snapshot, quantiles, rivals), lines)
@@ -158,6 +170,39 @@ def _interval_line(correction: Correction | None, trees: TreeStarts | None) -> s
     if correction is None:
         return "80 % intervals are of the model only: the log has too few queues to correct them by"
     return f"80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
+
+
+def _runtime_words(source: str, version: int | None) -> str:
+    if version is not None:
+        return f"run times by version {version} of the run-time model"
+    return (
+        f"run times by jobs of the same user and others alike that have ended, or by what jobs request: {source} has no run-time model. "
+        f"`tracehouse run {source} --job train` makes one if the log is long enough"
+    )
+
+
+def _fuller_line(trees: TreeStarts | None) -> list[str]:
+    """A warning where the trees have hardly seen a queue that was as full."""
+    if trees is None or trees.fuller >= LEAST_FULLER * trees.queues:
+        return []
+    seen = (
+        f"{trees.fuller} of the {trees.queues} past queues"
+        if trees.fuller
+        else f"none of the {trees.queues} past queues"
+    )
+    return [
+        f"warning: {seen} had as much work waiting as this one, and trees cannot go beyond what they have learned from: starts may be much "
+        "later than these, and outside of the intervals"
+    ]
+
+
+def _limit_line(snapshot: QueueSnapshot) -> list[str]:
+    """What is said of jobs that limits keep."""
+    kept = snapshot.limits()
+    if not kept:
+        return []
+    reasons = ", ".join(f"{limit} {number:,}" for limit, number in kept.most_common())
+    return [f"kept by a limit, which these starts do not know, so that they may be later: {reasons}"]
 
 
 def _long_line(quantiles: np.ndarray) -> list[str]:

@@ -15,8 +15,10 @@ from assets.replaying import plots as replay_plots
 from assets.replaying.compare_placements import saved_placements
 from assets.replaying.configuring.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replaying.limits.unhonoured import honoured_rules
-from assets.replaying.own.clusters import cluster_of_replay, policy_on, usual_on_cluster
+from assets.replaying.limits.way import named_cluster
+from assets.replaying.own.clusters import cluster_of_replay, own_cluster, policy_on, usual_replay
 from assets.replaying.own.unmodelled import own_remarks, rules_left_out
+from assets.replaying.own.way import machines_more, size_words
 from assets.replaying.running.loading import (
     catalogue_source,
     check_log_estimates,
@@ -24,6 +26,7 @@ from assets.replaying.running.loading import (
     is_path,
     load_any_trace,
     log_source,
+    most_in_use,
 )
 from assets.replaying.running.on_nodes import node_settings, placed_jobs
 from assets.replaying.running.policies import ChosenPolicy
@@ -36,6 +39,7 @@ from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
 from traces.catalogue.clusters import load_cluster
+from traces.cluster.resizing import ClusterSizes
 from warehouse import first_row
 
 NAMED_APART = {
@@ -96,7 +100,9 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
 def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
     """What the cluster that is named, or that of the source, adds where nothing is asked for that only an order on processors has: its
     scheduler as the policy, or its limits."""
-    of_orders = {*REFUSABLE, "rules", "procs", *NodeSettings.model_fields} - {"cluster", "warm_start", "edits"}
+    of_orders = {*REFUSABLE, "rules", *NodeSettings.model_fields} - {"cluster", "warm_start", "edits"}
+    if _is_number_of_nodes(given.get("nodes")):
+        of_orders -= {"nodes", "procs_per_node"}
     if any(given.get(name) not in (None, False, (), []) for name in of_orders):
         return {}
     if given.get("cluster") == "":
@@ -104,7 +110,8 @@ def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
     if given.get("cluster") is not None:
         usual = {"policy": policy_on(load_cluster(given["cluster"]).description)}
     else:
-        usual = {} if is_path(log) else usual_on_cluster(log)
+        described = None if is_path(log) else usual_replay(log)
+        usual = {} if described is None else described.settings
     begins_warm = "warm-start" in way_of(RunSettings.model_validate(usual)).replayer.honours
     return usual if begins_warm or not given.get("warm_start") else {}
 
@@ -113,7 +120,7 @@ def _take_size(given: dict[str, Any]) -> AskedProcs | None:
     """Takes the size of the cluster out of what is given: procs, or nodes where that is a number. None without, and where
     procs is a number, which stays."""
     procs, nodes = given.get("procs"), given.get("nodes")
-    if nodes is None or str(nodes).strip().lower() in SHARING:
+    if not _is_number_of_nodes(nodes):
         given["nodes"] = nodes and nodes.strip().lower()
         return parse_procs(given.pop("procs")) if isinstance(procs, str) else None
     try:
@@ -126,6 +133,11 @@ def _take_size(given: dict[str, Any]) -> AskedProcs | None:
     if all(given.get(name) is None for name in NodeSettings.model_fields if name != "procs_per_node"):
         given.pop("procs_per_node", None)  # it says how large a node is, but not that jobs are placed on nodes
     return size
+
+
+def _is_number_of_nodes(nodes: Any) -> bool:
+    """Whether nodes say how large the cluster is, and not how jobs share them."""
+    return nodes is not None and str(nodes).strip().lower() not in SHARING
 
 
 def replay_trace(log: str, asked: AskedSettings, labels: Sequence[str] = ()) -> ReplayRun:
@@ -157,12 +169,32 @@ def replay_sized(
 ) -> ReplayRun:
     """Replays a trace on a cluster of the size that is asked for. settings: as `checked` returns them. node_procs: processors of a node of
     the source, where it says so."""
-    if asked.size is not None:
-        procs = asked.size.of(trace.cluster_procs, node_procs or trace.node_procs)
-        settings = settings.model_copy(update={"procs": procs})
+    size = parse_procs(str(settings.procs)) if asked.size is None and settings.procs else asked.size
+    if size is not None:
+        settings = settings.model_copy(update={"procs": _procs_of(trace, settings, size, node_procs)})
     check_partitions(trace, settings.partitions)
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
         return replay_run(trace, settings, policy, asked.nodes)
+
+
+def _procs_of(trace: Trace, settings: RunSettings, size: AskedProcs, node_procs: int | None) -> int:
+    """The processors of a size that is asked for. Warns of a number that is taken for the whole cluster and is less than was in use."""
+    settings = settings.model_copy(update={"procs": None})
+    if settings.is_on_cluster:
+        sizes = ClusterSizes(own_cluster(trace, trace.rows, settings))
+        today, procs = (
+            sizes.machines if size.in_nodes else sizes.cluster.num_cpus,
+            sizes.procs(machines_more(sizes, size)),
+        )
+    else:
+        named = settings.cluster
+        of_cluster = trace.cluster_procs if named is None else named_cluster(named, trace.source).num_cpus
+        procs = size.of(of_cluster, node_procs or trace.node_procs)
+        of_node = size.node_procs or node_procs or trace.node_procs or 1
+        today = of_cluster // of_node if size.in_nodes else of_cluster
+    if remark := size.remark(today, most_in_use(trace)):
+        warn(remark)
+    return procs
 
 
 def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None) -> dict[str, Any]:
@@ -172,7 +204,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
     """
     settings = run.settings
     scored = None if part is None else part.mask
-    with say_if_slow("looking for the least average wait that any schedule could have"):
+    with say_if_slow("looking for the least mean wait that any schedule could have"):
         hindsight = run.hindsight() if part is None else {}
     return {
         "trace": trace_or_source,
@@ -218,6 +250,8 @@ def _on_cluster(run: ReplayRun) -> dict[str, Any]:
     if settings.own_scheduler is not None:
         about["scheduler"] = f"{cluster.scheduler.name} {cluster.scheduler.version}".strip()
         runs = {"runs": 1 + len(run.others), "mean_waits_s": run.mean_waits_s}
+        if more := size_words(run.trace, run.rows, settings):
+            about["nodes"] = more
         return {settings.own_scheduler: about | rules | {"remarks": own_remarks(cluster, settings)} | runs}
     if settings.cluster is None:
         return {"cluster_rules": about | rules}

@@ -69,7 +69,7 @@ class Run:
     def __repr__(self) -> str:
         wait_h = self.metrics["average_wait_s"] / 3600
         jobs, backfill = len(self.replayed.jobs), self.replayed.settings.backfill
-        return f"Run({self.log}: {self.policy}, {backfill}, {jobs:,} jobs, average wait {wait_h:,.1f} h)"
+        return f"Run({self.log}: {self.policy}, {backfill}, {jobs:,} jobs, mean wait {wait_h:,.1f} h)"
 
     def __str__(self) -> str:
         return replay_text(self.summary)
@@ -225,7 +225,7 @@ def replay(
     >>> import tracehouse
     >>> log = tracehouse.load_log("birch")
     >>> tracehouse.replay(log, "SAF")
-    Run(birch: SAF, easy, 9,857 jobs, average wait 1.6 h)
+    Run(birch: SAF, easy, 9,857 jobs, mean wait 1.6 h)
     >>> run = tracehouse.replay(log, "formula:-estimate * procs", "conservative", window=(500, 512), procs=300)
     >>> print(f"{run.metrics['average_bounded_slowdown']:.2f}")
     40.38

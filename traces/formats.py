@@ -43,6 +43,19 @@ _HTCONDOR_EVENTS = re.compile(r"\d{3} \(\d+\.\d+\.\d+\) \d")
 _MAUI_CLASS = re.compile(r"\[[^\]\s]+:\d+\]")
 _GRID_WORKLOADS = re.compile(r"[#;\s]*jobid\s+submittime\s+waittime\s+runtime\s+nprocs", re.IGNORECASE)
 _GRID_WORKLOADS_FIELDS = 29
+_SLURM_DAEMON = re.compile(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^\]]*\] ")
+_PBS_DAEMON = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(\.\d+)?;[0-9a-fA-F]{4};[^;]*;")
+_DAEMONS = {
+    "the log of a daemon of Slurm (slurmctld, slurmd or slurmdbd)": (
+        _SLURM_DAEMON,
+        "Slurm's accounting is what `sacct --allusers --parsable2` prints",
+    ),
+    "the log of a daemon of PBS (server, scheduler or mom)": (
+        _PBS_DAEMON,
+        "PBS's accounting is in server_priv/accounting, a file a day",
+    ),
+}
+"""Name -> (how its lines begin, where the accounting of that system is)."""
 
 
 def no_text(head: bytes) -> str:
@@ -67,6 +80,14 @@ def foreign_format(texts: list[str]) -> str:
     if texts[0].split()[:3] == ["JOBID", "PARTITION", "NAME"]:
         return "the table of squeue, which shows the queue of a moment; print the jobs that are over with `sacct -P`"
     return _table(texts[0]) or _other_width(texts)
+
+
+def daemon_log(texts: list[str]) -> str:
+    """Which daemon wrote these lines, and where the accounting is. "" where that was no daemon. texts: lines that are not blank."""
+    for name, (begins, accounting) in _DAEMONS.items():
+        if 2 * sum(begins.match(text) is not None for text in texts) > len(texts):
+            return f"{name}, which has no accounting of jobs. {accounting} (docs/guides/bring-your-own-logs.md)"
+    return ""
 
 
 def _is_tar(head: bytes) -> bool:
@@ -270,6 +291,8 @@ def _look_at_lines(path: Path, texts: list[str], beginning: str) -> FileLook:
 
 def _kind_of(text: str, delimiter: str, columns: int) -> str:
     """delimiter: between the columns of sacct. columns: how many of them are in its header line, 0 without one."""
+    if _PBS_DAEMON.match(text):
+        return ""
     if _PBS.match(text):  # this comes first, because a record may have 18 words
         return "pbs"
     if looks_like_sacct(text) or (columns and text.count(delimiter) >= columns):
@@ -290,6 +313,8 @@ def _other_kind(texts: list[str], kinds: Counter[str], lines: int) -> str:
         return "PBS accounting with another kind of date; write dates as MM/DD/YYYY HH:MM:SS"
     if 2 * kinds["sacct of other columns"] >= lines:
         return "sacct's lines without a header; name their columns with `--columns JobID,User,Submit,...`"
+    if daemon := daemon_log(texts):
+        return daemon
     first = texts[0]
     if first[0] in "{[":
         return "JSON, but not that of `sacct --json`; print the jobs that are over with `sacct -P` or `sacct --json`"

@@ -17,6 +17,20 @@ COMMAND_TIMEOUT_S = 60
 _EXPECTED = "expected the JSON that `squeue --json` or `qstat -f -F json` prints"
 
 
+_OTHER_LISTS = {"Queue": "qstat -Q", "Server": "qstat -B", "nodes": "pbsnodes"}
+"""Keys of other JSON of PBS, and the command that prints it."""
+_OTHER_TEXTS = {
+    r"(?m)^Queue\s+(?:Memory|Max)\s+|^Queue: \S+\s*$": "qstat -Q",
+    r"(?m)^Server\s+Max\s+|^Server: \S+\s*$": "qstat -B",
+    r"(?m)^Job [Ii]d: \S+\s*$|^Job [Ii][Dd]\s+Name\s+User\s": "qstat",
+}
+
+
+def _other_list(place: str, command: str) -> LogError:
+    what = "prints as text" if command == "qstat" else "prints, which has no jobs"
+    return LogError(f"{place}: {_EXPECTED}, but this is what `{command}` {what}")
+
+
 def parse_queue(text: str, place: str, time_zone: str) -> QueueSnapshot:
     """The queue of a text of either scheduler.
 
@@ -26,6 +40,8 @@ def parse_queue(text: str, place: str, time_zone: str) -> QueueSnapshot:
     document = _document(text, place)
     if isinstance(document, dict) and "jobs" in document:
         return read_slurm_queue(document, place)
+    if isinstance(document, dict) and "Jobs" not in document and (other := _OTHER_LISTS.keys() & document.keys()):
+        raise _other_list(place, _OTHER_LISTS[other.pop()])
     if isinstance(document, dict) and ("Jobs" in document or "pbs_version" in document):
         return read_pbs_queue(document, place, time_zone)
     raise LogError(f'{place}: {_EXPECTED}, but this JSON has neither "jobs" nor "Jobs"')
@@ -42,6 +58,9 @@ def _document(text: str, place: str) -> Any:
     except json.JSONDecodeError as error:
         if (jobs := jobs_of_document(text)) is not None:
             return jobs
+        for head, command in _OTHER_TEXTS.items():
+            if re.search(head, text):
+                raise _other_list(place, command) from None
         what = "the text is empty" if not text.strip() else f"line {error.lineno} is no JSON ({error.msg})"
         raise LogError(f"{place}: {_EXPECTED}, but {what}") from None
     except RecursionError:

@@ -14,20 +14,20 @@ import dagster as dg
 from assets.common.code.reach import Symbol
 from assets.common.code.versions import code_version
 from assets.common.describe import table_metadata
+from assets.common.learnable import nothing_to_learn
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.progress import progress_logged_by
 from assets.common.writing.locks import works_on
+from models import NothingToLearn
 from models.scheduling.workers.launching import TrainingStopped
 from simulator.policies.plugins import confined_plugins
 from traces.catalogue.sources import CatalogueError
 from traces.common.log import LogError
 from traces.common.pseudonyms import PseudonymError
-from warehouse import Warehouse, WarehouseBusy, WarehouseError, first_row
+from warehouse import WarehouseBusy, WarehouseError
 
 EXPECTED_ERRORS = (CatalogueError, LogError, PseudonymError, WarehouseError, TrainingStopped, ValueError)
 """Errors whose message tells the user what to do. Any other is a fault of tracehouse and keeps its traceback."""
-LEAST_JOBS = 300
-"""Fewer jobs leave too few windows to train a policy on and to compare on. Measured on cut traces."""
 RETRIES, RETRY_AFTER_S = 2, 60
 """Of a step that found the warehouse busy until it gave up."""
 PASSED_OVER = "passed over"
@@ -42,20 +42,26 @@ def asset(
     """Dagster's decorator `asset`, with what all of ours have.
 
     key: its parts with dots between. table: of the warehouse, where that is not named as the asset is; None for none. least_jobs: it is
-    materialized without rows from a source of fewer, and says why. Errors that are expected become `dagster.Failure` with their message
-    alone. A busy warehouse is tried again.
+    passed over for a source with fewer, or with nothing to learn from, and where its function raises NothingToLearn. Then it is
+    materialized without rows, and says why. Errors that are expected become `dagster.Failure` with their message alone. A busy warehouse
+    is tried again.
     """
 
     def made(function: Callable[..., Any]) -> dg.AssetsDefinition:
         @functools.wraps(function)
         def run(context: dg.AssetExecutionContext, *arguments: Any, **named: Any) -> Any:
             with plain_failures(context):
-                why_not = too_small(named["warehouse"], context.partition_key, least_jobs) if least_jobs else None
-                if why_not:
-                    context.log.info(why_not)
-                    return dg.MaterializeResult(metadata=passed_over(why_not))
-                with progress_logged_by(context.log.info):
-                    return function(context, *arguments, **named)
+                why_not = (
+                    nothing_to_learn(named["warehouse"], context.partition_key, least_jobs) if least_jobs else None
+                )
+                if why_not is None:
+                    try:
+                        with progress_logged_by(context.log.info):
+                            return function(context, *arguments, **named)
+                    except NothingToLearn as error:
+                        why_not = str(error)
+                context.log.info(why_not)
+                return dg.MaterializeResult(metadata=passed_over(why_not))
 
         return dg.asset(**what_all_have(function, key, table) | options)(run)
 
@@ -107,21 +113,6 @@ def _code_reference(function: Callable[..., Any]) -> dg.CodeReferencesMetadataVa
         warnings.simplefilter("ignore", dg.BetaWarning)  # of this (pinned) Dagster
         reference = dg.LocalFileCodeReference(file_path=code.co_filename, line_number=code.co_firstlineno)
         return dg.CodeReferencesMetadataValue(code_references=[reference])
-
-
-def too_small(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:
-    """Why nothing can be learned from a source of fewer jobs. None where something can."""
-    with warehouse.read() as connection:
-        row = first_row(
-            connection, "SELECT count(*) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND procs > 0", [source]
-        )
-    jobs = row[0] if row else 0
-    if jobs >= least_jobs:
-        return None
-    return (
-        f"source {source!r}: {jobs} jobs with a known run time are too few to learn from, at least {least_jobs:,} are needed; "
-        f"`tracehouse replay {source} --policy SAF` works with any number"
-    )
 
 
 def _may_retry(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> bool:

@@ -17,7 +17,8 @@ import dagster as dg
 import polars as pl
 from upath import UPath
 
-from assets.common.asset import passed_over, plain_failures, too_small, what_all_have
+from assets.common.asset import passed_over, plain_failures, what_all_have
+from assets.common.learnable import nothing_to_learn
 from assets.common.progress import progress_logged_by
 from assets.common.storage import KEPT_UNUSED_S, artefacts_folder, file_time, write_whole
 from warehouse import Warehouse
@@ -40,7 +41,7 @@ def asset_of_parts(
 
     count: (config, warehouse, source) -> how many parts there are. part: (context, config, warehouse, number) -> its rows; it may write
     to the warehouse what no other part writes. parts: the rows of all parts, by their numbers. All three are given the same configuration.
-    A source of fewer than `least_jobs` jobs has no parts, and says why.
+    A source of fewer than `least_jobs` jobs, or with nothing to learn from, has no parts, and says why.
     """
 
     def made(function: Callable[..., dg.MaterializeResult]) -> dg.AssetsDefinition:
@@ -110,7 +111,7 @@ def _count_step(
     ) -> Iterator[dg.DynamicOutput]:
         _remove_old_files()
         with plain_failures(context):
-            why_not = too_small(warehouse, context.partition_key, least_jobs) if least_jobs else None
+            why_not = nothing_to_learn(warehouse, context.partition_key, least_jobs) if least_jobs else None
             numbers = range(0 if why_not else count(config, warehouse, context.partition_key))
         yield from (dg.DynamicOutput(None, mapping_key=str(number)) for number in numbers)
 
@@ -146,7 +147,7 @@ def _whole_step(
         parts: list[pl.DataFrame],
     ) -> None:
         with plain_failures(context), progress_logged_by(context.log.info):
-            why_not = too_small(warehouse, context.partition_key, least_jobs) if least_jobs else None
+            why_not = nothing_to_learn(warehouse, context.partition_key, least_jobs) if least_jobs else None
             if why_not:
                 context.log.info(why_not)
                 metadata = passed_over(why_not)

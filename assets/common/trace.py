@@ -226,7 +226,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
         if about is None:
             raise ValueError(f"source {source!r} is not in the warehouse yet: load it with `tracehouse run {source}`")
         connection.execute(f"SET memory_limit = '{TRACE_MEMORY}'")
-        rows = _with_labels(
+        rows = with_labels(
             connection, source, _replayable_jobs(connection, source, cancelled, warehouse.staging), labels
         )
         faults = connection.sql(sql.load("core.log_faults"), params={"source": source}).pl().row(0, named=True)
@@ -281,9 +281,10 @@ def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancell
     return columns.frame() if columns.height else rows
 
 
-def _with_labels(
+def with_labels(
     connection: duckdb.DuckDBPyConnection, source: str, rows: pl.DataFrame, labels: Sequence[str]
 ) -> pl.DataFrame:
+    """Jobs of a source with these columns of core.jobs and raw.pbs_records. rows: with job_index; columns that are there stay."""
     missing = [name for name in dict.fromkeys(labels) if name not in rows.columns]
     columns_of_jobs = connection.table("core.jobs").columns
     of_jobs = [name for name in missing if name in columns_of_jobs]

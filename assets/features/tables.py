@@ -6,6 +6,7 @@ import duckdb
 import polars as pl
 
 import sql
+from assets.common.progress import progress
 from assets.features import changed_parts
 from assets.features.changed_parts import ChangedParts
 from assets.ingest.rows import MEMORY_LIMIT
@@ -39,7 +40,8 @@ def _write(
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         if changed.compare(connection) == changed.inputs.height:
             return iter(())
-        return changed.counted(parts_of(connection, changed.source, changed.first))
+        left = changed.inputs.height - changed.first
+        return changed.counted(progress(parts_of(connection, changed.source, changed.first), "parts of the jobs", left))
 
     def end(connection: duckdb.DuckDBPyConnection) -> int:
         changed.note(connection)

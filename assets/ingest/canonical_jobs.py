@@ -302,7 +302,7 @@ def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> int:
         [source],
     )
     assert of_jobs is not None and of_source is not None
-    first_submit_s, widest, procs_per_node, gpus, memory_kb, peak = of_jobs
+    first_submit_s, widest, procs_per_node, named, procs_per_named, gpus, memory_kb, peak = of_jobs
     log_format, procs, procs_from, given_nodes, given_gpus, given_memory_kb = of_source
     if procs_from == "peak":
         procs = widest
@@ -320,6 +320,8 @@ def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     connection.execute(
         "UPDATE core.sources SET cluster_procs = ?, origin_s = ? WHERE source = ?", [procs, origin_s, source]
     )
+    if procs_per_named:  # no node is smaller than the processors that were in use would need
+        procs_per_node = max(procs_per_named, -(-procs // named) if procs_from == "peak" else 0)
     nodes = given_nodes or (-(-procs // procs_per_node) if procs_per_node else None)
     cluster = {
         "source": source,

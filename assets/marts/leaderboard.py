@@ -3,9 +3,10 @@
 import dagster as dg
 import polars as pl
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table
+from assets.common.learnable import LEAST_JOBS
 from assets.replay import policy_plots
 from assets.replay.evaluation import replay_evaluation
 from assets.replay.random_orders import cloud_rows, in_place, rank_policies, stored_cloud, with_share_as_good

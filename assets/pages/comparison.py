@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assets.common.asset import LEAST_JOBS
+from assets.common.learnable import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
 from assets.pages.period import ReportPeriod
 from assets.pages.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
@@ -58,7 +58,7 @@ class Grade:
     letter: A to D, or None, and then `why` says why there is none. logged_s, replayed_s: mean waits of the jobs that were graded, None
     where nothing was replayed. logged_room, replayed_room: shares of the waited time in which there was room for the waiting job.
     has_real_waits: whether the waits of the log are those of a real cluster. own_scheduler: of the cluster, where the
-    replay is under that.
+    replay is under that. following_share: as SourceGrade has it.
     """
 
     letter: str | None
@@ -69,6 +69,7 @@ class Grade:
     replayed_room: float | None = None
     has_real_waits: bool = True
     own_scheduler: str | None = None
+    following_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,8 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, BaseScheduler]
         return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), scheduler
     # a log that was not replayed has no real waits
     has_real_waits = grade.logged_wait_s is not None
-    return Grade(*grade[:6], has_real_waits=has_real_waits, own_scheduler=grade.own_scheduler), scheduler
+    own, following = grade.own_scheduler, grade.following_share
+    return Grade(*grade[:6], has_real_waits=has_real_waits, own_scheduler=own, following_share=following), scheduler
 
 
 def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:
@@ -307,7 +309,7 @@ def _compared(
         name = f"{what}{configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
         baseline = _row(name, kind, scored, ours)
         base = _fitted_panel(trace, fitted, schedule)
-        cloud = stored_cloud(by_lot, base)
+        cloud = stored_cloud(by_lot, base, trace.cluster_procs)
         scores = _beside(trace, scored, scores, waits, (base, ours), cloud)
         procs = fitted.procs
     else:
@@ -406,7 +408,7 @@ def _beside(
         ours = waits[row["policy"], row["backfill"], row["estimates"]]
         pair = np.stack([ours, baseline[1]]).astype(np.float64)
         typical = typical_block(cut, pair, scored.runtime, scored.procs)
-        panels = (panel_of_scores(row),), (baseline[0],)
+        panels = (panel_of_scores(row, trace.cluster_procs),), (baseline[0],)
         paid = paid_by(pair.astype(np.int64), scored.user, scored.procs, scored.runtime, trace.cluster_procs)
         judgements.append(Judgement(*panels, *typical.averages, verdict_of(*panels, typical), paid))
     verdicts = [judgement.verdict for judgement in corrected_for_many(judgements, cloud)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from assets.pages.logged import LoggedSystem
+from assets.pages.logged import LoggedSystem, left_sentence
 from assets.pages.look import charts
 from assets.pages.page import Block, Chart, Heading, Section, Table, unique_labels
 from assets.pages.words import (
@@ -99,11 +99,10 @@ def _waits(logged: LoggedSystem) -> list[Block]:
     else:
         shown = [[named(row["value"]), *_wait_cells(row)] for row in queues[:MOST_ROWS]]
         blocks.append(Table("Waits by queue, the busiest first", ("queue", *COLUMNS_OF_WAITS), unique_labels(shown)))
-    never = logged.extent.jobs - waits["jobs"]
+    blocks += [left] if (left := left_sentence(logged)) else []
+    never = logged.extent.jobs - waits["jobs"] - logged.groups.whole["left_jobs"]
     if never:
-        blocks.append(
-            f"{count(never, 'job')} without a start in the log, such as jobs that were cancelled before, are not counted."
-        )
+        blocks.append(f"{count(never, 'job')} whose start the log does not know are not counted.")
     return blocks if logged.nobody_waited else [*blocks, _curve(logged), *_waits_by_month(logged)]
 
 

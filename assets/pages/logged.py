@@ -14,7 +14,7 @@ import polars as pl
 
 import sql
 from assets.pages.words import DAY_S, HOUR_S, MINUTE_S, duration_text
-from assets.usage.waits_and_waste import WaitsAndWaste, waits_and_waste
+from assets.usage.waits_and_waste import WaitsAndWaste, left_text, waits_and_waste
 from models.waits.clock import LogClock, complete_from
 from traces.common.ends import FAULTS
 from warehouse import Warehouse, first_row
@@ -65,17 +65,21 @@ class LogExtent:
 
     @property
     def unfinished_months(self) -> dict[date, str]:
-        """First days of the first and the last month, where the log has no submission in more than a day of it, and which part it
-        covers, such as "to 12 Dec". Empty for a log without dates."""
+        """First days of the months that the log covers in part, and which part, such as "to 12 Dec". Those are the first and the last,
+        where it has no submission in more than a day of them, and all before it has all jobs. Empty for a log without dates."""
         if not self.clock.has_dates:
             return {}
-        first, last = self.moments([self.first_s, self.last_s])
+        first, begin, last = self.moments([self.first_s, self.complete_from_s, self.last_s])
         months: dict[date, str] = {}
-        if first.day > 1:
-            months[first.date().replace(day=1)] = f"from {first:%-d %b}"
+        month = first.date().replace(day=1)
+        while month < begin.date().replace(day=1):
+            months[month] = f"before {begin:%-d %b}"
+            month = (month + timedelta(days=32)).replace(day=1)
+        if begin.day > 1:
+            months[month] = f"from {begin:%-d %b}"
         if (last + timedelta(days=1)).month == last.month:
-            begin = last.date().replace(day=1)
-            months[begin] = f"{months[begin]} to {last:%-d %b}" if begin in months else f"to {last:%-d %b}"
+            month = last.date().replace(day=1)
+            months[month] = f"{months[month]} to {last:%-d %b}" if month in months else f"to {last:%-d %b}"
         return months
 
     @property
@@ -166,6 +170,14 @@ def read_logged(warehouse: Warehouse, source: str) -> LoggedSystem:
             backlog=_backlog_of(connection, extent) if waits.height else pl.DataFrame(),
             groups=groups,
         )
+
+
+def left_sentence(logged: LoggedSystem) -> str:
+    """What figures of waits do not count: jobs that left the queue without a start. Empty where there are none."""
+    whole = logged.groups.whole
+    if not whole["left_jobs"]:
+        return ""
+    return f"{left_text(whole['left_jobs'], duration_text(HOUR_S * whole['left_hours'] / whole['left_jobs']))}."
 
 
 def read_backlog(warehouse: Warehouse, extent: LogExtent, begin_s: float, end_s: float) -> pl.DataFrame:

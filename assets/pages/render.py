@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from assets.pages.changes import changes_section, lot_name, lot_range
 from assets.pages.comparison import Comparison, Scheduler, read_comparison
@@ -13,7 +14,7 @@ from assets.pages.details import details_section, learning_note, learning_sectio
 from assets.pages.happened import happened_section
 from assets.pages.logged import LoggedSystem, read_logged
 from assets.pages.nodes import nodes_section
-from assets.pages.page import Block, Section, Table, page
+from assets.pages.page import Block, Section, Table, page, unique_labels
 from assets.pages.period import ReportPeriod, logged_in_period
 from assets.pages.summary import Summary, as_data, summarise, waits_sentences
 from assets.pages.waiting import causes_of_log, requests_section, waiting_section
@@ -28,15 +29,16 @@ from assets.replaying.own.alternatives import (
     Alternatives,
     stored_alternatives,
 )
-from assets.replaying.own.wait_causes import WaitCauses, limit_words
+from assets.replaying.own.wait_causes import WaitCauses
+from assets.replaying.own.waiting_rules import limit_words
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from models.identification.rules import gate_words
 from models.judging.fidelity import FIGURE_WORDS, WITHIN
 from simulator.slurm.waiting.words import CAUSE_WORDS
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import load_found
+from traces.catalogue.clusters import clusters_of_source, load_found, only_found
 from traces.cluster.accounts import Limit
-from traces.cluster.description import Gate
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate
 from traces.synthetic.sites import SITES
 from warehouse import Warehouse
 
@@ -130,17 +132,42 @@ def happened_lines(logged: LoggedSystem, sentences: list[str], causes: WaitCause
 
 def rule_lines(source: str) -> list[Line]:
     """The rules that the log shows and no file names, and for a bundled log the one that its generator has."""
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    clusters = () if declared is None else clusters_of_source(declared)
+    if clusters and (adopted := found_words(only_found(clusters[-1]))):
+        return [("Rules", f"found in the log, and adopted: {adopted}.")]
     seen = load_found(source)
     if seen is None:
         return [("Rules", f"nobody has looked for rules that no file names: tracehouse cluster identify {source}")]
-    words = rule_words((*seen.limits, *seen.gates))
-    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    words = found_words(seen)
     site = None if declared is None else SITES.get(declared.generator.get("site", ""))
     text = f"found in the log, and in no file: {words}" if words else "none was found in the log that no file names"
     if site is not None:
         hidden = rule_words([rule for rule in (site.limit, site.gate) if rule is not None])
         text += f". The generator's hidden rule: {hidden}"
     return [("Rules", f"{text}.")]
+
+
+def found_words(cluster: ClusterDescription) -> str:
+    """The rules of a cluster that were all found in a log, in words, "" where there are none."""
+    words = [rule_words((*cluster.limits, *cluster.gates)), *map(reservation_words, cluster.reservations)]
+    order = cluster.scheduler.order
+    words += [f"the order {order['policy']}"] if "policy" in order else []
+    words += [f"backfilling {order['backfill']}"] if "backfill" in order else []
+    words += [f"jobs start every {order['cycle_s']} s only"] if "cycle_s" in order else []
+    return "; ".join(filter(None, words))
+
+
+def reservation_words(reservation: AdvanceReservation) -> str:
+    """A reservation that comes back, such as `no job runs past 17:00 (weekday)`."""
+    begin = datetime.fromtimestamp(reservation.begin_s, ZoneInfo(reservation.timezone))
+    length = reservation.end_s - reservation.begin_s
+    what = (
+        f"no job runs past {begin:%H:%M}"
+        if length < 60
+        else f"no job runs for {length // 60} min from {begin:%H:%M} on"
+    )
+    return f"{what} ({reservation.repeats or f'{begin:%Y-%m-%d}'})"
 
 
 def rule_words(rules: Iterable[Limit | Gate]) -> str:
@@ -198,7 +225,7 @@ def schedulers_data(comparison: Comparison, alternatives: Alternatives | None) -
         present = OWN_SCHEDULERS[alternatives.scheduler]
         about = (
             f"Orders in place of {present}'s own, on its nodes and under its limits, over the later {count(alternatives.jobs, 'job')}. "
-            f"Trades: a mean falls, and some jobs wait clearly longer:"
+            f"{f'{alternatives.part} ' if alternatives.part else ''}Trades: a mean falls, and some jobs wait clearly longer:"
         )
         best = alternatives.of(ORDER)[:MOST_SCHEDULERS]
         rows = [[duration_text(alternatives.present_s), "", "baseline", f"{present} as it is configured"]]
@@ -264,7 +291,7 @@ def alternatives_section(alternatives: Alternatives) -> Section:
         f"The log was replayed under the cluster's own {present}, once for each row. A change of the settings is chosen on the first half "
         "of the jobs, of those that keep every guard: no class of users, sizes or QOS pays more than a tenth. It is judged on the later "
         "half, next to random settings until one of them does as well. `tracehouse tune` searches for others, and `tracehouse what-if` "
-        "repeats each replay.",
+        f"repeats each replay. {alternatives.part}".rstrip(),
         Table(
             f"Usual changes on the first half, where the mean wait is {duration_text(alternatives.first_s)} now",
             ("change", "mean wait", "difference", "guards that break", "lines"),
@@ -274,7 +301,7 @@ def alternatives_section(alternatives: Alternatives) -> Section:
         Table(
             f"On the later half, {count(alternatives.jobs, 'job')}, where the mean wait is {duration_text(alternatives.present_s)} now",
             ("what is tried", "mean wait", "difference", "verdict", "who pays", "lines"),
-            later,
+            unique_labels(later),  # a file of an older release has names twice
             text_columns=(3, 4, 5),
         ),
     ]

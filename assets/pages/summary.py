@@ -22,7 +22,7 @@ from assets.pages.changes import (
 )
 from assets.pages.comparison import Comparison, Scheduler, word_of
 from assets.pages.happened import size_rows
-from assets.pages.logged import LoggedSystem
+from assets.pages.logged import LoggedSystem, left_sentence
 from assets.pages.page import Bullets, Callout, Section
 from assets.pages.words import FEW_JOBS, amount, count, duration_text, instead, jobs_of, sentence_list, share
 from assets.replaying.own.alternatives import CANDIDATE, RANDOM_SETTING, Alternatives
@@ -66,6 +66,7 @@ def summarise(logged: LoggedSystem, comparison: Comparison, alternatives: Altern
     """The sentences, from the numbers. alternatives: on the cluster's own nodes, which are what to recommend where there are any."""
     if alternatives is not None and comparison.has_figures:
         headline, advice = _settings_advice(alternatives)
+        advice = f"{advice} {alternatives.part}".rstrip()
     else:
         headline, advice = _recommendation(comparison, logged.extent.cluster_procs)
     sentences = [_extent(logged), *waits_sentences(logged), *_use(logged), *_ends(logged)]
@@ -140,6 +141,8 @@ def waits_sentences(logged: LoggedSystem) -> list[str]:
         f"A job waited {duration_text(waits['mean_s'])} on average, and the median wait is {duration_text(waits['median_s'])}. "
         f"{share(waits['within_1_h'])} of the jobs started within 1 h and {share(waits['within_24_h'])} within 24 h."
     ]
+    if left := left_sentence(logged):
+        sentences[0] += f" {left}"
     if waits["jobs"] < FEW_JOBS:
         sentences[0] += f" These are {count(waits['jobs'], 'job')} only."
         return sentences

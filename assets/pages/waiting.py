@@ -55,7 +55,7 @@ def waiting_blocks(causes: WaitCauses) -> list[Block]:
         for cause, each, jobs in table.iter_rows()
     ]
     blocks: list[Block] = [
-        f"Jobs waited {hours:,.0f} hours in all, from the log's own starts, by {causes.basis}.",
+        f"Jobs waited {hours:,.0f} hours in all, until they started or left the queue, from the log's own starts, by {causes.basis}.",
         Table("Hours of waiting by cause", ("what kept them", "hours", "of all", "jobs"), rows),
     ]
     shown = table.filter(table["hours"] >= FEWEST_SHARE * hours)

@@ -8,13 +8,15 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.describe import table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.progress import progress_bar
 from assets.common.storage import artefacts_folder
 from assets.common.trace import load_trained_trace
 from assets.core.jobs import jobs
 from assets.policies.adoption import adopt, lesson_of_champion
+from assets.policies.lessons import check_training
 from assets.policies.registry import LAYOUTS_OF_AGENTS
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
 from assets.predictions.runtime_predictions import runtime_predictions
@@ -45,6 +47,7 @@ def agents(
     metadata: dict[str, Any] = {"kinds trained": 0}
     for learns, task, recipe in lessons_of_champions(warehouse, source):
         trace, _ = load_trained_trace(warehouse, source)
+        check_training(warehouse, trace)
         recipe = recipe.model_copy(update={"accept_trade": config.accept_trade})
         setup = TrainingSetup.on_split(trace, task, split_of(trace, task.window_jobs, 0))
         with progress_bar(f"training agents of {source}", recipe.epochs * len(config.seeds)) as bar:

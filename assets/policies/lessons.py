@@ -2,15 +2,47 @@
 
 from dataclasses import replace
 
+import sql
 from assets.common.trace import Trace, load_trained_trace
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
+from models import NothingToLearn
+from models.judging.fidelity import ALIKE_S
 from models.scheduling.arena import Windows
 from models.scheduling.learning.training import Lessons
 from models.scheduling.learning.training_run import Split
-from warehouse import Warehouse
+from simulator.engine.replay import replay
+from warehouse import Warehouse, first_row
 
 CHOOSING_WINDOWS, HELD_OUT_WINDOWS = 100, 100
 """Windows that choose the epoch, and later ones on which the training is shown."""
+LEAST_WAITING_SHARE = 0.001
+"""Of the jobs of a replay. Where fewer wait, hardly any window has an order to learn."""
+
+
+def why_no_training(warehouse: Warehouse, trace: Trace) -> str | None:
+    """Why the pipeline trains no policy for a source: by its grade nothing can be said of replays, or no job waits in them. None where one
+    is trained. `tracehouse train` trains all the same."""
+    remedy = f"`tracehouse train {trace.source}` trains one all the same"
+    with warehouse.read() as connection:
+        grade = first_row(connection, sql.load("replay.grade"), {"source": trace.source})
+    if grade == ("D",):
+        return f"source {trace.source!r}: replays have grade D, so that nothing can be said of a policy trained in them; {remedy}"
+    jobs = trace.jobs()
+    waiting = int((replay(jobs, trace.cluster_procs).start - jobs.submit > ALIKE_S).sum())
+    if waiting >= LEAST_WAITING_SHARE * len(jobs):
+        return None
+    few = f"{waiting:,} of {len(jobs):,} jobs wait" if waiting else "no job waits"
+    return (
+        f"source {trace.source!r}: {few} longer than a minute in a replay under FCFS with EASY backfilling, so that no order is worth "
+        f"learning; {remedy}"
+    )
+
+
+def check_training(warehouse: Warehouse, trace: Trace) -> None:
+    """Raises NothingToLearn as `why_no_training` says."""
+    why_not = why_no_training(warehouse, trace)
+    if why_not is not None:
+        raise NothingToLearn(why_not)
 
 
 def window_setup(warehouse: Warehouse, source: str, task: PolicyTask) -> TrainingSetup:
@@ -28,9 +60,11 @@ def window_setup(warehouse: Warehouse, source: str, task: PolicyTask) -> Trainin
 def filtered_setup(warehouse: Warehouse, source: str, task: PolicyTask) -> TrainingSetup:
     """The setup on the windows of the trajectory filter.
 
-    Raises ValueError before there is a run-time model, and where the filter does not fit the trace or the goal.
+    Raises NothingToLearn as `why_no_training` says. Raises ValueError before there is a run-time model, and where the filter does not fit
+    the trace or the goal.
     """
     trace, _ = load_trained_trace(warehouse, source)
+    check_training(warehouse, trace)
     lessons, split = lessons_of(warehouse, trace, task.goal)
     assert lessons.confirming is not None
     return TrainingSetup(trace, task, arena_of_task(trace, task), lessons, lessons.confirming, split.trained_jobs)

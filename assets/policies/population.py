@@ -6,8 +6,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.describe import plot, table
+from assets.common.learnable import LEAST_JOBS
 from assets.core.jobs import jobs
 from assets.policies.adoption import adopt
 from assets.policies.config import PPOConfig, TaskConfig, task_of

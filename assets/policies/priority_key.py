@@ -6,12 +6,14 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.describe import table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.progress import progress_bar
 from assets.common.trace import load_trained_trace
 from assets.core.jobs import jobs
 from assets.policies.config import KeyConfig, TaskConfig, task_of
+from assets.policies.lessons import check_training
 from assets.policies.training import arena_of_task
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.judging.judge import beside_cloud, judge
@@ -39,6 +41,7 @@ def priority_key(
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
+    check_training(warehouse, trace)
     arena, scored = arena_of_task(trace, task_of(config)), searched_jobs(test_position)
     with progress_bar(f"searching a key for {source}", config.search.random_keys + config.search.steps) as bar:
         search = search_guarded_key(arena, scored, config.search, config.seed, bar.update)

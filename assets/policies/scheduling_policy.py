@@ -7,9 +7,10 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.progress import progress_bar
 from assets.common.storage import artefacts_folder
 from assets.core.jobs import jobs

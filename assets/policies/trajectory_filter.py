@@ -5,12 +5,14 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.describe import plot, table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.trace import load_trained_trace
 from assets.core.jobs import jobs
 from assets.policies import plots
 from assets.policies.config import TaskConfig, task_of
+from assets.policies.lessons import check_training
 from assets.policies.training import arena_of_task, split_of
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.scheduling.trajectory_filter import filter_trajectories, sample_positions
@@ -38,6 +40,7 @@ def trajectory_filter(
 
     source = context.partition_key
     trace, _ = load_trained_trace(warehouse, source)
+    check_training(warehouse, trace)
     split = split_of(trace, config.window_jobs, 0)
     learning = split.learn.scored.stop
     # a short trace gets shorter windows, so that validation and judging still have a few to themselves

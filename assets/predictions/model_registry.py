@@ -101,6 +101,12 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
     return present, target
 
 
+def has_champion(warehouse: Warehouse, source: str) -> bool:
+    """Whether a source has a run-time model: one of too few jobs has none."""
+    with warehouse.read() as connection:
+        return first_row(connection, "SELECT 1 FROM predictions.champions WHERE source = ?", [source]) is not None
+
+
 def load_champion(warehouse: Warehouse, source: str) -> tuple[int, Predictor]:
     """(version, the predictor). Raises ValueError before there is one, and when its file has changed."""
     with warehouse.read() as connection:

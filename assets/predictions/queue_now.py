@@ -14,16 +14,20 @@ import polars as pl
 
 import sql
 from assets.common.trace import load_clock
-from assets.predictions.model_registry import load_champion
+from assets.predictions.model_registry import has_champion, load_champion
+from models.runtime.named import make_predictor
 from models.runtime.past.histories import histories
 from models.runtime.past.similar import similar_job_features
 from models.runtime.predictor import FloatArray
+from models.runtime.prequential import FALLBACK
 from models.waits.clock import LogClock
 from models.waits.history import JobSet, State
 from models.waits.start_trees import (
+    OWN_FEATURES,
     QUEUE_COLUMNS,
     REMEMBERED_QUEUES,
     SHORT_S,
+    STATE_FEATURES,
     AgePart,
     IntervalsOverTime,
     PastQueue,
@@ -44,21 +48,22 @@ class QueueNow:
     """A queue that can be replayed.
 
     entries: of the snapshot that wait for processors, by submission, each once. first: the position in `state.waiting` of the first task of
-    each, int64 (entries,). too_wide: entries that never fit. version: of the champion that predicted the run times."""
+    each, int64 (entries,). too_wide: entries that never fit. version: of the champion that predicted the run times, None where the
+    source has none, so that similar jobs did."""
 
     clock: LogClock
     state: State
     entries: tuple[QueueJob, ...]
     first: np.ndarray
     too_wide: tuple[QueueJob, ...]
-    version: int
+    version: int | None
 
 
 def load_queue_now(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now_s: int) -> QueueNow:
     """The state of a source's machine by a snapshot of its queue. now_s: when the snapshot was written, Unix seconds.
 
-    The champion predicts each run time from the jobs of the source that had ended by then. Raises ValueError where the source is not in the
-    warehouse or has no champion.
+    The champion predicts each run time from the jobs of the source that had ended by then, else similar ones of these do. Raises ValueError
+    where the source is not in the warehouse, or the champion's file has changed.
     """
     clock = load_clock(warehouse, source)
     with warehouse.read() as connection:
@@ -98,9 +103,12 @@ def load_queue_now(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, n
 
 def _predicted(
     warehouse: Warehouse, source: str, jobs: list[QueueJob], time_zone: str, now_s: int
-) -> tuple[int, FloatArray]:
+) -> tuple[int | None, FloatArray]:
     """(version of the champion, quantiles of run times (jobs, levels) in seconds) of jobs in order of submission."""
-    version, champion = load_champion(warehouse, source)
+    if has_champion(warehouse, source):
+        version, predictor = load_champion(warehouse, source)
+    else:
+        version, predictor = None, make_predictor(FALLBACK)
     if not jobs:
         return version, np.zeros((0, 8))
     both = pl.concat([_past_jobs(warehouse, source, now_s), _rows_of(jobs, now_s)], how="diagonal_relaxed")
@@ -112,7 +120,7 @@ def _predicted(
     rows = both.hstack(past).hstack(similar_job_features(both)).filter(pl.col("is_now"))
     local = pl.col("submit_time").dt.replace_time_zone("UTC").dt.convert_time_zone(time_zone)
     rows = rows.with_columns(hour_of_day=local.dt.hour().cast(pl.Int64), day_of_week=local.dt.weekday().cast(pl.Int64))
-    return version, champion.predict(rows).quantiles
+    return version, predictor.predict(rows).quantiles
 
 
 def _past_jobs(warehouse: Warehouse, source: str, now_s: int) -> pl.DataFrame:
@@ -156,11 +164,26 @@ def _rows_of(jobs: list[QueueJob], now_s: int) -> pl.DataFrame:
     return rows.with_columns(is_now=True, failed=False, submit_time=pl.from_epoch("submit_s", time_unit="s"))
 
 
-def snapshot_moment(snapshot: QueueSnapshot, otherwise_s: int) -> int:
-    """When a snapshot was written, Unix seconds: as it says itself, else `otherwise_s`, and never before a job that it shows."""
+class QueueMoment(NamedTuple):
+    """second: when a queue was as a snapshot has it, Unix seconds. words: where that is known from."""
+
+    second: int
+    words: str
+
+
+def snapshot_moment(snapshot: QueueSnapshot, otherwise: QueueMoment, is_live: bool = False) -> QueueMoment:
+    """When a snapshot was written: as it says itself, else the latest of its times, and never before a job that it shows. otherwise: where
+    it has neither. That comes first if the snapshot was made just then, which is_live says."""
+    if snapshot.written_s is not None:
+        moment = QueueMoment(snapshot.written_s, "as the queue says itself")
+    elif snapshot.latest_s is not None and not is_live:
+        moment = QueueMoment(
+            snapshot.latest_s, "by the latest time in the queue, which does not say when it was written"
+        )
+    else:
+        moment = otherwise
     shown = [max(job.submit_s, job.start_s or 0) for job in snapshot.jobs]
-    written = snapshot.written_s if snapshot.written_s is not None else otherwise_s
-    return max([written, *shown])
+    return moment._replace(second=max([moment.second, *shown]))
 
 
 # --- queue trees
@@ -171,6 +194,8 @@ PAST_QUEUES, FEWEST_QUEUES = 120, 30
 NEW_JOB = "a new job"
 JOBS_ALIKE = 50
 """Last jobs whose priority a new one gets."""
+WORK_AHEAD = (*OWN_FEATURES, *STATE_FEATURES).index("ahead_all_proc_hours")
+"""The feature that says how full a queue is."""
 LEAST_KNOWN = 0.9
 """Share of the jobs whose priority log and queue must have."""
 QUARTER_BY_TENTH = 0.526
@@ -187,11 +212,12 @@ FROM core.jobs WHERE source = $source AND submit_time IS NOT NULL ORDER BY job_i
 
 class TreeStarts(NamedTuple):
     """starts: by job_id, seconds from now to the start: low end, likeliest, high end of the 80 % interval, and median. queues, jobs: of
-    the past that they come from."""
+    the past that they come from. fuller: of these queues, those with as much work ahead of a job as the queue has that is asked about."""
 
     starts: dict[str, FloatArray]
     queues: int
     jobs: int
+    fuller: int
 
 
 class _Log(NamedTuple):
@@ -220,7 +246,8 @@ def tree_starts(
     if log is None or not waiting or np.mean([job.asked.priority is not None for job in waiting]) < LEAST_KNOWN:
         return None
     ids = [job.job_id for job in snapshot.jobs]
-    past = log.jobs.filter(pl.col("submit_s") <= now_s, ~pl.col("job_id").is_in(ids))
+    # what is over of a job of the queue is an attempt before it was requeued
+    past = log.jobs.filter(pl.col("submit_s") <= now_s, ~pl.col("job_id").is_in(ids) | (pl.col("end_s") <= now_s))
     live = pl.DataFrame([_live_row(job, now_s) for job in listed], schema=past.schema)
     over = past.filter(pl.col("end_s") <= now_s)  # who runs and who waits now is what the queue says
     return _starts(log, past, pl.concat([over, live]), now_s - log.zero, seed)
@@ -309,7 +336,10 @@ def _starts(log: _Log, past: pl.DataFrame, present: pl.DataFrame, now: int, seed
     queue, places = queue_at(rows, now, log.clock, now, log.age)
     seconds = predicted_starts(queues, queue.features, now, seed)
     names = rows["job_id"].gather(pl.Series(places, dtype=pl.UInt32)).to_list()
-    return TreeStarts(dict(zip(names, seconds, strict=True)), len(queues), sum(len(each.wait) for each in queues))
+    starts = dict(zip(names, seconds, strict=True))
+    work = np.nanmax(queue.features[:, WORK_AHEAD], initial=0.0)
+    fuller = sum(np.nanmax(each.features[:, WORK_AHEAD], initial=0.0) >= work for each in queues)
+    return TreeStarts(starts, len(queues), sum(len(each.wait) for each in queues), fuller)
 
 
 def five_quantiles(ends: FloatArray) -> FloatArray:

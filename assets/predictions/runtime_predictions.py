@@ -6,9 +6,10 @@ import dagster as dg
 import duckdb
 import polars as pl
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table
+from assets.common.learnable import LEAST_JOBS
 from assets.features.job_features import job_features
 from assets.features.similar_jobs import similar_jobs
 from assets.features.tables import runtime_rows

@@ -4,9 +4,10 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset, passed_over
 from assets.common.checks import row_check
 from assets.common.describe import plot, table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.progress import progress
 from assets.predictions.plots import calibration_plot
 from assets.predictions.runtime_predictions import runtime_predictions
@@ -49,7 +50,7 @@ def wait_times(
     except WaitsUnknown as error:  # a log of submissions alone is no fault: there is nothing to score
         names = ("predictions.wait_predictions", "predictions.wait_scores")
         replace_partitions(warehouse, source, {name: pl.DataFrame() for name in names})
-        return dg.MaterializeResult(metadata={"dagster/row_count": 0, "jobs": 0, "why": str(error)})
+        return dg.MaterializeResult(metadata=passed_over(str(error)))
     zero = pl.lit(log.clock.zero).cast(pl.Datetime("us"))
     predictions = rows.with_columns(predicted_at=zero + pl.duration(seconds="submit_s")).drop("submit_s", *UNSTORED)
     scores = wait_scores(rows)

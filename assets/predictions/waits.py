@@ -4,6 +4,7 @@ from typing import Any
 
 import polars as pl
 
+from assets.common.learnable import LEAST_JOBS, nothing_to_learn
 from assets.common.trace import load_trace
 from models.runtime.predictor import QUANTILE_COLUMNS
 from models.waits.history import WaitSource, history_of, user_number_in
@@ -17,6 +18,9 @@ def load_wait_source(warehouse: Warehouse, source: str) -> WaitSource:
     trace = load_trace(warehouse, source, cancelled=True)
     unpredicted = trace.rows[QUANTILE_COLUMNS[0]].null_count()
     if unpredicted:
+        why_not = nothing_to_learn(warehouse, source, LEAST_JOBS)
+        if why_not is not None:  # training would be passed over
+            raise ValueError(f"waits cannot be predicted: {why_not}")
         raise ValueError(
             f"source {source!r}: {unpredicted:,} of its {trace.rows.height:,} jobs have no predicted run time: make them with "
             f"`tracehouse run {source} --job train`"

@@ -6,11 +6,13 @@ import dagster as dg
 import polars as pl
 
 import sql
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.trace import Trace, load_trained_trace
 from assets.core.jobs import jobs
+from assets.policies.lessons import why_no_training
 from assets.policies.priority_key import priority_key
 from assets.policies.registry import learned_policies
 from assets.policies.scheduling_policy import scheduling_policy
@@ -69,12 +71,15 @@ class Contestant:
     weights: KernelWeights | None = None
 
 
-def contestants_of(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
-    """Heuristics, the priority key, and the champion among the learned policies.
+def contestants_of(warehouse: Warehouse, source: str, test_position: int, is_trained: bool = True) -> list[Contestant]:
+    """Heuristics, the priority key, and the champion among the learned policies. is_trained: whether the pipeline trains for this source.
+    Where it does not, only what earlier trainings have left competes.
 
     Raises ValueError where policies or key learned from jobs of the test part.
     """
     learned = learned_policies(warehouse, source)
+    if not is_trained:
+        learned = [policy for policy in learned if policy.trained_jobs <= test_position]
     if any(policy.trained_jobs > test_position for policy in learned):
         raise ValueError(
             f"source {source!r}: the policies were trained on jobs that are now in the test part: materialize "
@@ -84,13 +89,14 @@ def contestants_of(warehouse: Warehouse, source: str, test_position: int) -> lis
         key = first_row(
             connection, "SELECT formula, trained_jobs FROM policies.priority_keys WHERE source = ?", [source]
         )
-    if key is None or key[1] > test_position:
+    has_key = key is not None and key[1] <= test_position
+    if is_trained and not has_key:
         raise ValueError(
             f"source {source!r} has no priority key of this split: materialize policies/priority_key again"
         )
     return [
         *(Contestant(name, name) for name in RIVAL_HEURISTICS),
-        Contestant("key", key[0]),
+        *([Contestant("key", key[0])] if has_key else []),
         *(Contestant("learned", "learned", policy.seed, policy.weights) for policy in learned if policy.champion),
     ]
 
@@ -163,7 +169,8 @@ def replay_evaluation(
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
-    contestants = contestants_of(warehouse, source, test_position)
+    is_trained = why_no_training(warehouse, trace) is None
+    contestants = contestants_of(warehouse, source, test_position, is_trained)
     periods, schedules, cloud = period_replays(trace, contestants, test_position)
     replace_partitions(
         warehouse,

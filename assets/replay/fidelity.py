@@ -18,17 +18,25 @@ from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.core.jobs import jobs
 from assets.replay import policy_plots
-from assets.replaying.own.clusters import own_cluster_of_log
-from assets.replaying.running.policies import ChosenPolicy
+from assets.replaying.own.clusters import UsualReplay, usual_replay_of_log
+from assets.replaying.running.grade import DESCRIBED, following_share
+from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import replay_run
-from assets.replaying.running.settings import REQUEST_LABELS, RunSettings, own_policy_of
+from assets.replaying.running.settings import LIMIT_LABELS, REQUEST_LABELS, RunSettings, own_policy_of
 from models.judging.configurations import (
     LoggedJobs,
     SchedulerConfiguration,
     replays_of_search,
     search_configuration,
 )
-from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, agreement_of, error_of, promise_of, waited_with_room_s
+from models.judging.fidelity import (
+    ALIKE_S,
+    FEWEST_WAITING,
+    agreement_of,
+    error_of,
+    promise_of,
+    waited_with_room_s,
+)
 from models.judging.machine import Machine, in_use, sizes_in_use
 from models.runtime.scores import USER_CLASSES, user_classes
 from simulator.jobs.cluster import Cluster
@@ -36,10 +44,11 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, SIZE_CLASSES, size_classes
 from traces.catalogue.catalogue import load_catalogue
-from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse, replace_partitions
 
 IntArray = NDArray[np.int64]
+GRADED_LABELS = tuple(dict.fromkeys([*REQUEST_LABELS, *LIMIT_LABELS]))
+"""Columns that the replay of any described cluster needs."""
 Held = tuple[IntArray, IntArray, IntArray]
 """Start, end and processors, each int64, of what holds processors, as `Trace.held` has them."""
 
@@ -53,9 +62,9 @@ def fidelity(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Ware
     """Which scheduler fits the log best, and a grade for how well its replay gives back the waits that users really had.
 
     Rules, backfilling, weights of priorities and machines are searched on the first half of the log. The second is graded. Where the
-    source's cluster describes a scheduler that replays, that one is graded, and nothing is searched."""
+    source's cluster describes a scheduler that replays, or limits, declared or adopted, these are graded, and nothing is searched."""
     source = context.partition_key
-    result = fidelity_of(warehouse, load_trace(warehouse, source, labels=REQUEST_LABELS))
+    result = fidelity_of(warehouse, load_trace(warehouse, source, labels=GRADED_LABELS))
     whole = pl.DataFrame(result.rows, infer_schema_length=None)
     replace_partitions(
         warehouse,
@@ -98,12 +107,12 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
     why_not = _no_real_waits(warehouse, trace, logged)
     if why_not:
         return FidelityOfLog(logged, [], None, [no_grade(why_not)])
-    described = own_cluster_of_log(warehouse, trace.source)
-    if described is None:
+    usual = usual_replay_of_log(warehouse, trace.source)
+    if usual is None:
         ranked = fitted(trace, logged)
         schedule = fitted_replay(trace, ranked[0])
     else:  # which scheduler wrote the log is no question then, and the search would take a minute
-        own = _own_configuration(described, len(logged.jobs))
+        own = _described_configuration(usual, len(logged.jobs))
         schedule = fitted_replay(trace, own)
         half, waits = _first_half(logged), schedule.start - logged.jobs.submit
         scored = half.scored & schedule.started[: len(half.jobs)]
@@ -111,12 +120,16 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
         ranked = [replace(own, error=error)]
         logged = replace(logged, waits=np.where(schedule.started, logged.waits, -1))
     replayed = schedule.start - logged.jobs.submit
-    return FidelityOfLog(logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].machine.cluster))
+    following = following_share(warehouse, trace.source)
+    return FidelityOfLog(
+        logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].machine.cluster, following)
+    )
 
 
-def _own_configuration(cluster: ClusterDescription, jobs: int) -> SchedulerConfiguration:
-    """The cluster's own scheduler among those that may have written the log."""
-    return SchedulerConfiguration(math.inf, cluster.scheduler.name, "easy", Machine(cluster.num_cpus), jobs)
+def _described_configuration(usual: UsualReplay, jobs: int) -> SchedulerConfiguration:
+    """What the cluster describes, among schedulers that may have written the log."""
+    machine, fitted_on = Machine(usual.described.num_cpus), jobs if usual.cluster is None else DESCRIBED
+    return SchedulerConfiguration(math.inf, usual.policy, usual.backfill, machine, fitted_on, usual.cluster)
 
 
 def logged_waits(trace: Trace) -> IntArray:
@@ -133,13 +146,15 @@ def fitted(trace: Trace, logged: LoggedJobs) -> list[SchedulerConfiguration]:
 
 
 def fitted_replay(trace: Trace, configuration: SchedulerConfiguration) -> Schedule:
-    """All jobs of a log under a scheduler that may have written it. trace: with REQUEST_LABELS for the cluster's own.
+    """All jobs of a log under a scheduler that may have written it. trace: with GRADED_LABELS for one that a cluster describes.
 
     Raises ValueError where a job is wider than the cluster, than its partition, or than what is left of a cluster that shrank.
     """
-    if own_policy_of(configuration.policy) is not None:
-        own = configuration.policy
-        return replay_run(trace, RunSettings(policy=own), ChosenPolicy(own, None)).schedule
+    own = own_policy_of(configuration.policy) is not None
+    if own or configuration.cluster is not None:
+        order = {} if own else {"backfill": configuration.backfill, "cluster": configuration.cluster}
+        settings = RunSettings.model_validate({"policy": configuration.policy, **order})
+        return replay_run(trace, settings, choose_policy(settings, None, trace.source)).schedule
     return configuration.machine.replay(trace.jobs(), configuration.policy, configuration.backfill, job_queues(trace))
 
 
@@ -148,11 +163,14 @@ def job_queues(trace: Trace) -> pl.Series | None:
     return trace.rows["queue"] if "queue" in trace.rows.columns else None
 
 
-def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluster) -> list[dict[str, Any]]:
+def graded(
+    trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluster, following: float | None
+) -> list[dict[str, Any]]:
     """Rows of replay.fidelity: all jobs of the second half, then size classes, months, classes of users, and queues in which enough jobs
     waited.
 
-    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log. cluster: of the replay.
+    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log. cluster: of the replay. following: the share
+    of jobs that follow an own job, which caps all letters.
     """
     jobs, waits, scored = logged.jobs, logged.waits, _scored(logged)
     classes = size_classes(jobs.procs, trace.cluster_procs)
@@ -174,7 +192,7 @@ def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluste
     rows = []
     for part, value, of in parts:
         if of.any():
-            row = _row(part, value, waits[of], replayed[of], jobs.runtime[of])
+            row = {"part": part, "value": value} | _row(waits[of], replayed[of], jobs.runtime[of], following)
             for name, of_jobs in (("logged", waits), ("replayed", replayed)):
                 waited = int(of_jobs[of].sum())
                 row[f"{name}_room_share"] = float(with_room[name][of].sum() / waited) if waited else None
@@ -218,10 +236,12 @@ def _machine_row(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _row(part: str, value: str, logged: IntArray, replayed: IntArray, runtime: IntArray) -> dict[str, Any]:
-    agreement = agreement_of(logged, replayed, runtime)
+def _row(logged: IntArray, replayed: IntArray, runtime: IntArray, following: float | None) -> dict[str, Any]:
+    agreement = agreement_of(logged, replayed, runtime, following)
     few = None if agreement.grade else "hardly any of these jobs waited: a replay of them says nothing"
-    return {"part": part, "value": value, "grade": agreement.grade, "no_grade_because": few} | asdict(agreement)
+    figures = asdict(agreement)
+    del figures["following_share"]  # of the source, not of a part
+    return {"grade": agreement.grade, "no_grade_because": few} | figures
 
 
 def _no_real_waits(warehouse: Warehouse, trace: Trace, logged: LoggedJobs) -> str | None:

@@ -6,8 +6,8 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS
 from assets.common.describe import plot, table
+from assets.common.learnable import LEAST_JOBS
 from assets.common.parts import asset_of_parts
 from assets.common.progress import progress
 from assets.common.trace import JOB_COLUMNS, Trace, load_trained_trace

@@ -13,7 +13,7 @@ import polars as pl
 
 from models.judging.chance import CAPS_S, ChanceCloud, OnRandomOrder, RandomOrder
 from models.judging.panel import Panel, Replayed, panel_of_metrics
-from models.judging.verdict import BEST_FIRST, LIKE_CHANCE, NO_DIFFERENCE, Ratios, ratios_of
+from models.judging.verdict import BEST_FIRST, LIKE_CHANCE, NO_DIFFERENCE, NO_VERDICT, Ratios, ratios_of
 from simulator.metrics.metrics import SEMANTICS
 
 RULES = {"backfill": "easy", "estimates": "requested"}
@@ -44,16 +44,17 @@ def is_random_order() -> pl.Expr:
     return pl.col("policy").is_in([RandomOrder(cap_s, 0).policy.name for cap_s in CAPS_S])
 
 
-def panel_of_scores(row: dict[str, Any]) -> Panel:
-    """The panel that a row of replay.period_scores is about."""
-    return panel_of_metrics(row, row["wide_wait_s"])
+def panel_of_scores(row: dict[str, Any], procs: int | None = None) -> Panel:
+    """The panel that a row of replay.period_scores is about. procs: of the source's cluster, where it is known."""
+    return panel_of_metrics(row, row["wide_wait_s"], procs)
 
 
-def stored_cloud(scores: pl.DataFrame, incumbent: Panel | None = None) -> ChanceCloud | None:
+def stored_cloud(scores: pl.DataFrame, incumbent: Panel | None = None, procs: int | None = None) -> ChanceCloud | None:
     """The cloud of the random orders among rows of replay.period_scores of one source. None where they have none, as those of older
     releases.
 
-    incumbent: what they are compared with, by default FCFS with EASY and requested times, which is among the rows.
+    incumbent: what they are compared with, by default FCFS with EASY and requested times, which is among the rows. procs: as for
+    `panel_of_scores`.
     """
     rows = scores.filter(is_random_order()).sort("policy", "seed").to_dicts()
     if not rows:
@@ -63,7 +64,7 @@ def stored_cloud(scores: pl.DataFrame, incumbent: Panel | None = None) -> Chance
         incumbent = panel_of_scores(usual.row(0, named=True))
     caps = {RandomOrder(cap_s, 0).policy.name: cap_s for cap_s in CAPS_S}
     orders = tuple(RandomOrder(caps[row["policy"]], row["seed"]) for row in rows)
-    return ChanceCloud(orders, tuple(ratios_of(panel_of_scores(row), incumbent) for row in rows))
+    return ChanceCloud(orders, tuple(ratios_of(panel_of_scores(row, procs), incumbent) for row in rows))
 
 
 def with_share_as_good(rows: pl.DataFrame, cloud: ChanceCloud | None) -> pl.DataFrame:
@@ -139,11 +140,12 @@ def rank_policies(scores: pl.DataFrame) -> pl.DataFrame:
     """Rows of marts.leaderboard (without `source`), best first, from rows of replay.period_scores of one source.
 
     Within a verdict the sum of the logarithms of both gains counts. Policies with the same verdict and the same ratios share a rank.
-    Nothing is ranked where every verdict is that there is no difference.
+    Nothing is ranked where every verdict is that there is no difference, or none.
     """
     ranked = in_place(scores)
     rank = pl.struct("place", "gain").rank("min").cast(pl.Int64)
-    differ = bool((ranked["place"] != BEST_FIRST.index(NO_DIFFERENCE)).any())
+    unranked = [BEST_FIRST.index(word) for word in (NO_DIFFERENCE, NO_VERDICT)]
+    differ = bool((~ranked["place"].is_in(unranked)).any())
     return ranked.with_columns(rank=rank if differ else pl.lit(None, dtype=pl.Int64))
 
 

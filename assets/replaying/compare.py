@@ -106,7 +106,7 @@ def verdict_of_runs(
         }
         | {
             "lost_capacity": {side: panel.lost_capacity for side, panel in panels.items()}
-            | {"difference": ratios.lost_capacity}
+            | {"difference": panels["b"].lost_capacity - panels["a"].lost_capacity}
         },
         "payers": list(judgement.verdict.payers),
         "random_orders": None if cloud is None else str(cloud),

@@ -15,10 +15,13 @@ from warehouse import Warehouse
 MONTH = "of the month before the log's last, by submission"
 MONTH_FIGURES = {
     "jobs": ("jobs", f"Jobs {MONTH}."),
-    "average_wait_s": ("wait_mean_seconds", f"Mean wait of the jobs {MONTH}."),
-    "median_wait_s": ("wait_median_seconds", f"Median wait of the jobs {MONTH}."),
-    "p95_wait_s": ("wait_p95_seconds", f"95th percentile of the waits of the jobs {MONTH}."),
-    "started_within_1h": ("started_within_1h_ratio", f"Share of the jobs {MONTH} that waited no longer than an hour."),
+    "average_wait_s": ("wait_mean_seconds", f"Mean wait of the jobs {MONTH} that started."),
+    "median_wait_s": ("wait_median_seconds", f"Median wait of the jobs {MONTH} that started."),
+    "p95_wait_s": ("wait_p95_seconds", f"95th percentile of the waits of the jobs {MONTH} that started."),
+    "started_within_1h": (
+        "started_within_1h_ratio",
+        f"Share of the jobs {MONTH} that started within an hour, of those that started.",
+    ),
     "covered_share": ("covered_ratio", "Share of that month that the log covers."),
 }
 """Columns of the query marts.month_figures, and what their gauges are called."""

@@ -41,8 +41,15 @@ def described_cluster(warehouse: Warehouse, source: str) -> ClusterDescription |
     clusters = () if declared is None else clusters_of_source(declared)
     if declared is None or not clusters:
         return None
-    cluster = clusters[-1]
-    return with_pseudonyms(cluster, declared.pseudonyms, pseudonym_key(warehouse)) if declared.pseudonyms else cluster
+    return named_as_in_log(clusters[-1], declared, warehouse)
+
+
+def named_as_in_log(cluster: ClusterDescription, source: Source | None, warehouse: Warehouse) -> ClusterDescription:
+    """The description with names as the log of a source has them in the warehouse, which are pseudonyms where the source has its names
+    replaced. source: None for a log in no catalogue."""
+    if source is None or not source.pseudonyms:
+        return cluster
+    return with_pseudonyms(cluster, source.pseudonyms, pseudonym_key(warehouse))
 
 
 def contradictions_of_source(
@@ -56,6 +63,4 @@ def contradictions_of_source(
         suspensions = connection.sql(_SUSPENSIONS, params={"source": source.name}).pl()
     for of_jobs in (nodes, suspensions):
         jobs = jobs.join(of_jobs, on="job_index", how="left", maintain_order="left")
-    if source.pseudonyms:
-        cluster = with_pseudonyms(cluster, source.pseudonyms, pseudonym_key(warehouse))
-    return contradictions_with_log(cluster, jobs)
+    return contradictions_with_log(named_as_in_log(cluster, source, warehouse), jobs)

@@ -15,6 +15,10 @@ from warehouse import Warehouse, first_row
 GROUPED_BY = {"queue": "queue", "account": "account", "user": "user_name", "size": "size_class"}
 """What jobs are grouped by, and the columns of marts.job_facts."""
 _HOUR_S = 3600
+_GROUP_SCHEMA = {
+    **{"kind": pl.Utf8, "value": pl.Utf8, "jobs_before": pl.Int64, "jobs": pl.Int64},
+    **dict.fromkeys(("mean_wait_h_before", "mean_wait_h", "contribution_h"), pl.Float64),
+}
 FEWEST_DAYS = 3
 """Days before and behind the day since when waits differ."""
 
@@ -35,16 +39,17 @@ class Span:
 
 @dataclass(frozen=True)
 class TwoPeriods:
-    """A period beside an earlier one.
+    """A period beside an earlier one. earlier: None where the log has no job before the later one; then there are no groups.
 
     whole: a row each, the earlier one first: jobs, known_waits, mean_wait_h, median_wait_h, p95_wait_h, started_in_1h, started_in_24h,
-    offered_load, failed_share (FAULTS). groups: rows of `kind` and `value`: jobs, mean_wait_h and both for the earlier period, and
+    offered_load, failed_share (FAULTS). Besides left_jobs, which left the queue without a start, and left_after_h, their mean time there.
+    groups: rows of `kind` and `value`: jobs, mean_wait_h and both for the earlier period, and
     contribution_h, hours of the change of the mean wait that come from this group. Contributions of a kind add up to that change.
     since: the day since which waits differ most, None where there are too few days. before_h, after_h: mean waits before and from
     that day on.
     """
 
-    earlier: Span
+    earlier: Span | None
     later: Span
     whole: pl.DataFrame
     groups: pl.DataFrame
@@ -58,8 +63,8 @@ def compare_periods(
 ) -> TwoPeriods:
     """What changed from the earlier period to the later one.
 
-    earlier: by default the month before, or as many days before. Raises ValueError for a period without jobs with a known wait, for periods
-    that overlap, and as models.waits.clock.period_span.
+    earlier: by default the month before, or as many days before, if the log has jobs then. Raises ValueError for a period without jobs with
+    a known wait, for periods that overlap, and as models.waits.clock.period_span.
     """
     clock = load_clock(warehouse, source)
     with warehouse.read() as connection:
@@ -79,6 +84,9 @@ def compare_periods(
     if before.end > after.begin:
         raise ValueError(f"the periods overlap ({before.words}, and {after.words}): choose two that do not")
     later_jobs = _part(facts, after, clock, first, last)  # first: it is what was asked for where both are empty
+    if earlier is None and not _has_waits(_submitted_in(facts, before)):
+        none = pl.DataFrame(schema=_GROUP_SCHEMA)
+        return TwoPeriods(None, after, _summary(later_jobs, after, row[0]), none, None, None, None)
     parts = [_part(facts, before, clock, first, last), later_jobs]
     whole = pl.concat([_summary(part, span, row[0]) for part, span in zip(parts, (before, after), strict=True)])
     since, before_h, after_h = _since(facts, before, after, clock)
@@ -94,13 +102,21 @@ def _span(begin: int, end: int, name: str, clock: LogClock, covered: tuple[int, 
 
 
 def _part(facts: pl.DataFrame, span: Span, clock: LogClock, first: int, last: int) -> pl.DataFrame:
-    part = facts.filter(pl.col("submit_s") >= span.begin, pl.col("submit_s") < span.end)
-    if part["wait_s"].drop_nulls().is_empty():
+    part = _submitted_in(facts, span)
+    if not _has_waits(part):
         raise ValueError(
             f"no job with a known wait was submitted in {span.words}: jobs were submitted from {clock.span(first, last)}. "
             f"Name a period with as many days before it, such as last-{max(1, (last - first) // (2 * DAY_S))}-days"
         )
     return part
+
+
+def _submitted_in(facts: pl.DataFrame, span: Span) -> pl.DataFrame:
+    return facts.filter(pl.col("submit_s") >= span.begin, pl.col("submit_s") < span.end)
+
+
+def _has_waits(part: pl.DataFrame) -> bool:
+    return part["wait_s"].count() > 0
 
 
 def _summary(part: pl.DataFrame, span: Span, cluster_procs: int) -> pl.DataFrame:
@@ -115,6 +131,8 @@ def _summary(part: pl.DataFrame, span: Span, cluster_procs: int) -> pl.DataFrame
         started_in_24h=(wait <= DAY_S).mean(),
         offered_load=pl.col("core_hours").sum() / (cluster_procs * span.days * 24),
         failed_share=pl.col("status").is_in(FAULTS).mean(),
+        left_jobs=pl.col("left_after_s").count(),
+        left_after_h=pl.col("left_after_s").mean() / _HOUR_S,
     )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 import sql
-from assets.common.trace import load_clock
-from models.waits.clock import period_span
+from assets.common.trace import load_clock, load_extent
+from models.waits.clock import partial_text, period_span
 from warehouse import Warehouse, first_row
 
 KINDS = ("user", "account", "queue", "gpu")
@@ -88,15 +88,23 @@ def submitted_in(warehouse: Warehouse, source: str, period: str | None) -> tuple
         return None, None, ""
     clock = load_clock(warehouse, source)
     with warehouse.read() as connection:
-        extent = first_row(
-            connection, "SELECT min(submit_time), max(submit_time) FROM core.jobs WHERE source = ?", [source]
-        )
-    if extent is None or extent[0] is None:
+        has_jobs = first_row(connection, "SELECT 1 FROM core.jobs WHERE source = ? LIMIT 1", [source])
+    if has_jobs is None:
         return None, None, ""
-    first, last = (int((moment - clock.zero).total_seconds()) for moment in extent)
-    begin, end, name = period_span(period, clock, first, last)
-    words = f"{name}, {clock.span(begin, end)}" if name else clock.span(begin, end)
+    first, complete, last = load_extent(warehouse, source)
+    begin, end, name = period_span(period, clock, first, last, complete)
+    is_outside = end <= first or begin > last
+    partial = "" if is_outside else partial_text(begin, end, clock, complete, last)
+    words = ", ".join(filter(None, [name, clock.span(begin, end), partial]))
     return clock.zero + timedelta(seconds=begin), clock.zero + timedelta(seconds=end), words
+
+
+def left_text(jobs: int, waited: str) -> str:
+    """Words for the jobs that no figure of waits counts: those that left the queue without a start. Empty for none. waited: for how long on
+    average, in words."""
+    if not jobs:
+        return ""
+    return f"{jobs:,} more {'job' if jobs == 1 else 'jobs'} left the queue before a start, after {waited} on average"
 
 
 def part_of_whole(part: float | None, whole: float | None) -> float | None:

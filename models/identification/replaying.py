@@ -5,8 +5,8 @@ Rules as parts of a cluster's description, and what a description declares as ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -32,7 +32,6 @@ from models.identification.rules import (
 )
 from simulator.engine.replay import NeverStarts, OrderReplayer
 from simulator.jobs.cluster import FOREVER, Cluster, Outages
-from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.limits import rules as simulated
 from simulator.limits.replaying import LimitedReplayer
@@ -86,22 +85,13 @@ class RuledCluster:
             [limit_on_jobs(rule, log) for rule in self.rules if rule.kind in LIMIT_KINDS],
             [start_gate(rule, log) for rule in self.rules if rule.kind == HOURS],
             user_shares(log) if self.order.startswith(FAIRSHARE) else None,
+            cycle_s=next((rule.value for rule in self.rules if rule.kind == CYCLE), 0),
         )
         try:
-            start = replayer.replay(self._seen_jobs(log.jobs), self._cluster(log)).schedule.start
+            start = replayer.replay(log.jobs, self._cluster(log)).schedule.start
         except NeverStarts:
             return None
         return None if (start == CANCELLED).any() else start - log.jobs.submit
-
-    def _seen_jobs(self, jobs: Jobs) -> Jobs:
-        """The jobs as a scheduler sees them that looks once a cycle: they come and end when it does."""
-        cycles_s = [rule.value for rule in self.rules if rule.kind == CYCLE]
-        if not cycles_s:
-            return jobs
-        submit, runtime, limit, estimate = (
-            -(-column // cycles_s[0]) * cycles_s[0] for column in (jobs.submit, jobs.runtime, jobs.limit, jobs.estimate)
-        )
-        return replace(jobs, submit=submit, runtime=runtime, limit=limit, estimate=estimate)
 
     def _policy(self, log: StartedJobs) -> str | Policy:
         if self.order.startswith(QUEUE_ORDER):
@@ -211,11 +201,13 @@ _REPEATS = {(0, 1, 2, 3, 4): "weekday", (5, 6): "weekend", (0, 1, 2, 3, 4, 5, 6)
 
 @dataclass(frozen=True)
 class DescribedRules:
-    """Rules as a cluster file has them, with the origin `found`. left_out: rules that no cluster file can have, such as an order."""
+    """Rules as a cluster file has them, with the origin `found`. order: as a cluster's scheduler has it. left_out: rules that no cluster
+    file can have, such as a size."""
 
     limits: tuple[Limit, ...]
     gates: tuple[Gate, ...]
     reservations: tuple[AdvanceReservation, ...]
+    order: Mapping[str, str | int]
     left_out: tuple[IdentifiedRule, ...]
 
 
@@ -225,9 +217,19 @@ def described_rules(rules: Iterable[IdentifiedRule], zero_s: int, begin_s: int) 
     limits = [limit for rule in listed if rule.kind in LIMIT_KINDS for limit in _limits(rule, zero_s)]
     gates = [_found_gate(rule.gate) for rule in listed if rule.kind == HOURS and rule.gate is not None]
     edges = [edge for rule in listed if rule.kind == BOUNDARY for edge in rule.edges]
-    left_out = [rule for rule in listed if rule.kind not in (*LIMIT_KINDS, HOURS, BOUNDARY)]
+    left_out = [rule for rule in listed if rule.kind not in (*LIMIT_KINDS, HOURS, BOUNDARY) and not _order_word(rule)]
     reservations = tuple(_reservation(edge, zero_s + begin_s) for edge in edges)
-    return DescribedRules(tuple(limits), tuple(gates), reservations, tuple(left_out))
+    order = {word[0]: word[1] for rule in listed if (word := _order_word(rule))}
+    return DescribedRules(tuple(limits), tuple(gates), reservations, order, tuple(left_out))
+
+
+def _order_word(rule: IdentifiedRule) -> tuple[str, str | int] | None:
+    """The rule as a word of a cluster's order, None where it is none."""
+    if rule.kind == CYCLE:
+        return "cycle_s", rule.value
+    if rule.kind == ORDER and not rule.word.startswith(QUEUE_ORDER):
+        return "policy", rule.word
+    return ("backfill", rule.word) if rule.kind == BACKFILL else None
 
 
 def _limits(rule: IdentifiedRule, zero_s: int) -> Iterator[Limit]:

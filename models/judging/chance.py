@@ -76,8 +76,10 @@ class ChanceCloud:
 
     @property
     def carries_verdict(self) -> bool:
-        """Whether a verdict on this log says anything. It does not where most random orders dominate, however far they set jobs back."""
-        return min(self.dominating.values()) <= MOST_DOMINATING
+        """Whether a verdict on this log says anything. It does not where most random orders dominate, however far they set jobs back. Fewer
+        than FEW_ORDERS_OF_A_CAP take no verdict away."""
+        few = len(self.orders) < FEW_ORDERS_OF_A_CAP * len(CAPS_S)
+        return few or min(self.dominating.values()) <= MOST_DOMINATING
 
     def share_as_good(self, ratios: Ratios) -> float:
         """The share of the orders that do at least as well in bounded slowdown and in mean wait, the policy counted as one of them. It is

@@ -44,13 +44,14 @@ REFINED_BACKFILLS = 2
 @dataclass(frozen=True, order=True)
 class SchedulerConfiguration:
     """A scheduler that may have written the log. error: by models.judging.fidelity.error_of. jobs: how many it was fitted
-    on."""
+    on. cluster: of the home, whose limits hold, by its name, None for none."""
 
     error: float
     policy: str = field(compare=False)
     backfill: str = field(compare=False)
     machine: Machine = field(compare=False)
     jobs: int = field(compare=False)
+    cluster: str | None = field(compare=False, default=None)
 
     @property
     def procs(self) -> int:

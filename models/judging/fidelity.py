@@ -49,6 +49,11 @@ LETTER_RULES = {
     "p95": {"A": LetterRule(1.1, 0.95, 0.1), "B": LetterRule(1.2, 0.9, 0.15), "C": LetterRule(2.0, 0.5, 0.3)},
 }
 """By figure and letter. All that meets none has the last letter."""
+FOLLOWS_WITHIN_S = 20 * 60
+"""A job follows another where its user submits it at most so long after the other has ended."""
+MOST_FOLLOWING = {"A": 0.2, "B": 0.4}
+"""The share of jobs that follow, from which on a log has this letter no more. Replays submit at the log's times, whatever happens. Users
+who wait for their jobs do not, and then a change has another effect."""
 
 
 def figure_of(figure: str, waits: NDArray[np.int64]) -> float:
@@ -79,13 +84,58 @@ def letter_of(figure: str, waits_s: tuple[float, float], rank: float | None, dis
     return GRADES[-1]
 
 
+def following_share_of(user: NDArray[np.int64], submit: NDArray[np.int64], end: NDArray[np.int64]) -> float | None:
+    """The share of jobs that their user submitted at most FOLLOWS_WITHIN_S after the last end of an own job, of the jobs whose user is
+    known. None where none is.
+
+    All int64 (jobs,). user: its number, -1 where it is unknown. submit, end: seconds of one clock. end: -1 for a job that never ran.
+    """
+    known, ended = user >= 0, (user >= 0) & (end >= 0)
+    if not known.any():
+        return None
+    span = int(max(submit.max(), end.max())) + 1  # keys of a user and a second are in order of both
+    ends = np.sort(user[ended] * span + end[ended])
+    submitted = user[known] * span + submit[known]
+    last = np.searchsorted(ends, submitted, side="right") - 1
+    since = submitted - ends[np.maximum(last, 0)] if len(ends) else submitted
+    is_own = (
+        (last >= 0) & (ends[np.maximum(last, 0)] // span == user[known]) if len(ends) else np.zeros(len(since), bool)
+    )
+    return float((is_own & (since <= FOLLOWS_WITHIN_S)).mean())
+
+
+def best_letter(following_share: float | None) -> str:
+    """The best letter that a log may have. following_share: of its jobs, None where no user is known."""
+    share = following_share or 0.0
+    return next((letter for letter, most in MOST_FOLLOWING.items() if share < most), GRADES[len(MOST_FOLLOWING)])
+
+
+def capped(letter: str, following_share: float | None) -> str:
+    """The letter, or `best_letter` of the log where that is worse."""
+    return max(letter, best_letter(following_share), key=GRADES.index)
+
+
+def following_text(following_share: float | None) -> str:
+    """Why a log's letters are capped, as a clause; empty where they are not."""
+    best = best_letter(following_share)
+    if best == GRADES[0]:
+        return ""
+    return (
+        f"{following_share:.0%} of the jobs follow within {FOLLOWS_WITHIN_S // 60} minutes after their user's last job ended, "
+        f"so no letter is above {best}"
+    ).replace("%", " %", 1)
+
+
 def promise_of(letter: str, figure: str) -> str:
     """What a letter promises, in words."""
     within = WITHIN[letter]
     if within is None:
         return "no promise: trust no what-if figure"
     by = f"within {within - 1:.0%}".replace("%", " %") if within < 2 else f"within a factor of {within:g}"
-    return f"predicted changes of the {FIGURE_WORDS[figure]} are {by} of the true ones in 9 of 10 cases"
+    return (
+        f"if users submit at the log's times, predicted changes of the {FIGURE_WORDS[figure]} are {by} of the true ones in 9 of "
+        "10 cases"
+    )
 
 
 # --- fidelity
@@ -106,6 +156,7 @@ class Agreement:
     alike: share of the jobs whose two waits are alike. rank_correlation: Spearman's. None where all waits are equal in one of the two.
     distance: largest difference of the two distribution functions (Kolmogorov and Smirnov). factor: by which factor a wait is off, up
     or down: e to the mean |ln((replayed + 60) / (logged + 60))|. waited: jobs that waited longer than a minute in the log.
+    following_share: of all jobs of the log, which caps the grades.
     """
 
     jobs: int
@@ -122,6 +173,7 @@ class Agreement:
     rank_correlation: float | None
     distance: float
     factor: float
+    following_share: float | None = None
 
     @property
     def wait_ratio(self) -> float:
@@ -139,7 +191,8 @@ class Agreement:
             (self.logged_p95_wait_s, self.replayed_p95_wait_s),
         )
         figures = zip(WAIT_FIGURES, waits, strict=True)
-        return {figure: letter_of(figure, both, self.rank_correlation, self.distance) for figure, both in figures}
+        letters = {figure: letter_of(figure, both, self.rank_correlation, self.distance) for figure, both in figures}
+        return {figure: capped(letter, self.following_share) for figure, letter in letters.items()}
 
     @property
     def grade(self) -> str | None:
@@ -147,8 +200,10 @@ class Agreement:
         return None if self.grades is None else self.grades["mean"]
 
 
-def agreement_of(logged: IntArray, replayed: IntArray, runtime: IntArray) -> Agreement:
-    """How two waits of each job agree. All int64 (jobs,), seconds. Raises ValueError without jobs."""
+def agreement_of(
+    logged: IntArray, replayed: IntArray, runtime: IntArray, following_share: float | None = None
+) -> Agreement:
+    """How two waits of each job agree. All int64 (jobs,), seconds. following_share: of the log. Raises ValueError without jobs."""
     from scipy.stats import ks_2samp, spearmanr
 
     if not len(logged):
@@ -171,6 +226,7 @@ def agreement_of(logged: IntArray, replayed: IntArray, runtime: IntArray) -> Agr
         rank_correlation=float(spearmanr(logged, replayed).statistic) if varied else None,
         distance=float(ks_2samp(logged, replayed, method="asymp").statistic),
         factor=float(np.exp(error_of(logged, replayed))),
+        following_share=following_share,
     )
 
 

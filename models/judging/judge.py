@@ -25,6 +25,7 @@ from models.judging.verdict import (
     beside_chance,
     typical_block,
     verdict_of,
+    without_verdict,
 )
 
 
@@ -60,9 +61,11 @@ def judge(
 
 
 def beside_cloud(judgement: Judgement, cloud: ChanceCloud) -> Judgement:
-    """The judgement with the share of random orders that are as good, in the shift where it is largest."""
+    """The judgement with the share of random orders that are as good, in the shift where it is largest. Without a verdict where the cloud
+    carries none: this is the one place that takes it away, before anybody stores or prints it."""
     share = max(cloud.share_as_good(ratios) for ratios in judgement.verdict.ratios)
-    return replace(judgement, verdict=beside_chance(judgement.verdict, share))
+    beside = beside_chance if cloud.carries_verdict else without_verdict
+    return replace(judgement, verdict=beside(judgement.verdict, share))
 
 
 def corrected_for_many(judgements: Sequence[Judgement], cloud: ChanceCloud | None = None) -> list[Judgement]:

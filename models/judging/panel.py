@@ -37,7 +37,8 @@ class Panel:
 
     bounded_slowdown, wait_s: means. p95_wait_s, p99_wait_s, max_wait_s: of single jobs. area_wait_s: mean wait weighted by run time times
     processors. wide_wait_s: mean wait of wide jobs, None where there is none. lost_capacity: share of the processor time that was
-    free while jobs waited that ask for as much, between the first and the last submission of a scored job.
+    free while jobs waited that ask for as much, between the first and the last submission of a scored job. procs: of the cluster, None
+    where it is not known. Shares of clusters of different sizes are not compared: more nodes leave more of each free.
     """
 
     bounded_slowdown: float
@@ -48,10 +49,12 @@ class Panel:
     area_wait_s: float
     wide_wait_s: float | None
     lost_capacity: float
+    procs: int | None = None
 
 
-def panel_of_metrics(measured: Mapping[str, float], wide_wait_s: float | None) -> Panel:
-    """The panel of metrics by name (simulator.metrics.metrics.METRICS), and the mean wait of wide jobs, which is none of them."""
+def panel_of_metrics(measured: Mapping[str, float], wide_wait_s: float | None, procs: int | None = None) -> Panel:
+    """The panel of metrics by name (simulator.metrics.metrics.METRICS), and the mean wait of wide jobs, which is none of them. procs: as
+    in Panel."""
     return Panel(
         bounded_slowdown=measured["average_bounded_slowdown"],
         wait_s=measured["average_wait_s"],
@@ -61,6 +64,7 @@ def panel_of_metrics(measured: Mapping[str, float], wide_wait_s: float | None) -
         area_wait_s=measured["area_weighted_wait_s"],
         wide_wait_s=wide_wait_s,
         lost_capacity=measured["loss_of_capacity"],
+        procs=procs,
     )
 
 
@@ -98,10 +102,10 @@ class Replayed:
 
     def panel(self, wide_of: int | None = None) -> Panel:
         """As `panel_of`."""
-        measured = self.metrics
-        wide = self.scored & self.schedule.started & wide_jobs(self.jobs, wide_of or Cluster.of(self.cluster).procs)
+        measured, procs = self.metrics, Cluster.of(self.cluster).procs
+        wide = self.scored & self.schedule.started & wide_jobs(self.jobs, wide_of or procs)
         wide_wait_s = float((self.schedule.start - self.jobs.submit)[wide].mean()) if wide.any() else None
-        return panel_of_metrics(measured, wide_wait_s)
+        return panel_of_metrics(measured, wide_wait_s, procs)
 
 
 # --- payers

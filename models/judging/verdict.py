@@ -23,6 +23,7 @@ IntArray = NDArray[np.int64]
 DOMINATES, TRADES, HARMS, WORSE, NO_DIFFERENCE = "dominates", "trades", "harms", "worse", "no difference"
 NOT_SIGNIFICANT = "no significant difference"
 LIKE_CHANCE = "no better than random orders"
+NO_VERDICT = "no verdict"
 CERTAIN = "certain"
 """Behind DOMINATES, after a comma."""
 BASELINE_ROW = "baseline"
@@ -41,9 +42,10 @@ VERDICT_MEANING = {
     TRADES: "some gain, and others wait longer for it",
     HARMS: "some gain, and others wait more than twice as long",
     WORSE: "neither mean wait nor mean bounded slowdown falls",
+    NO_VERDICT: "most random orders would dominate, so that a verdict on this log says nothing",
 }
 """Every verdict that is stored or printed, and what it says: docs/reference/semantics.md, "Verdicts"."""
-BEST_FIRST = (DOMINATES, NO_DIFFERENCE, NOT_SIGNIFICANT, LIKE_CHANCE, TRADES, HARMS, WORSE)
+BEST_FIRST = (DOMINATES, NO_DIFFERENCE, NOT_SIGNIFICANT, LIKE_CHANCE, TRADES, HARMS, WORSE, NO_VERDICT)
 """The order in which policies are ranked."""
 MOST_OF_A_GUARD = 1.10
 """No guard of a policy that dominates is above this ratio."""
@@ -65,8 +67,8 @@ class Ratios:
     """One panel over another, without unit.
 
     p95_wait: with WAIT_OFFSET_S added on both sides, since most logs have hardly a queue for nine of ten jobs at some time. wide_wait:
-    None where no job is wide. lost_capacity: a difference of shares. max_wait: of single jobs, so that no verdict
-    depends on it.
+    None where no job is wide. lost_capacity: a difference of shares, 0 between clusters of different sizes. max_wait: of single
+    jobs, so that no verdict depends on it.
     """
 
     bounded_slowdown: float
@@ -140,6 +142,15 @@ def beside_chance(verdict: PolicyVerdict, share_as_good: float) -> PolicyVerdict
     return replace(verdict, share_as_good=share_as_good)
 
 
+def without_verdict(verdict: PolicyVerdict, share_as_good: float) -> PolicyVerdict:
+    """The same on a log on which most random orders dominate, so that no verdict says anything. That a policy is like the incumbent, or
+    like a lottery, stays said. Arguments as those of `beside_chance`."""
+    beside = beside_chance(verdict, share_as_good)
+    if beside.word in (NO_DIFFERENCE, LIKE_CHANCE):
+        return beside
+    return replace(beside, word=NO_VERDICT, is_certain=False, payers=())
+
+
 def verdict_text(word: str, is_certain: bool) -> str:
     """A verdict as it is stored and printed everywhere, such as "dominates, certain"."""
     return f"{word}, {CERTAIN}" if is_certain else word
@@ -157,6 +168,7 @@ def payers_text(payers: Sequence[str], most: int | None = None) -> str:
 
 def ratios_of(ours: Panel, theirs: Panel) -> Ratios:
     """Our panel over theirs."""
+    same_size = None in (ours.procs, theirs.procs) or ours.procs == theirs.procs
     both_wide = ours.wide_wait_s is not None and theirs.wide_wait_s is not None
     return Ratios(
         bounded_slowdown=_ratio(ours.bounded_slowdown, theirs.bounded_slowdown),
@@ -166,7 +178,7 @@ def ratios_of(ours: Panel, theirs: Panel) -> Ratios:
         area_wait=_ratio(ours.area_wait_s, theirs.area_wait_s),
         wide_wait=_ratio(ours.wide_wait_s or 0.0, theirs.wide_wait_s or 0.0) if both_wide else None,
         max_wait=_ratio(ours.max_wait_s, theirs.max_wait_s),
-        lost_capacity=ours.lost_capacity - theirs.lost_capacity,
+        lost_capacity=ours.lost_capacity - theirs.lost_capacity if same_size else 0.0,
     )
 
 
@@ -261,7 +273,7 @@ def _hardly_differ(ours: Panel, theirs: Panel) -> bool:
     pairs = [(a + WAIT_OFFSET_S, b + WAIT_OFFSET_S) for a, b in waits]
     pairs.append((ours.bounded_slowdown, theirs.bounded_slowdown))
     within = all(abs(math.log(a / b)) <= math.log1p(HARDLY) for a, b in pairs)
-    return within and abs(ours.lost_capacity - theirs.lost_capacity) <= HARDLY / 10
+    return within and abs(ratios_of(ours, theirs).lost_capacity) <= HARDLY / 10
 
 
 _NAMES = {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models import NothingToLearn
 from models.remaining.multimodal import Multimodal
 from models.remaining.predictors import (
     InputsOnly,
@@ -131,12 +132,12 @@ def try_out(
     judged. Seen: the runs are split, and those are judged of whose system others were learned from. Where every system has one run,
     that is none.
 
-    Raises ValueError for fewer systems than folds.
+    Raises NothingToLearn for fewer systems than folds.
     """
     which = finished(runs)
     systems = len(np.unique(runs.group[which]))
     if systems < max(folds, 2):
-        raise ValueError(
+        raise NothingToLearn(
             f"judging predictors needs at least {max(folds, 2)} systems (elements, ions and electrons), found {systems}: add "
             "runs of other systems or lower `folds`"
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models import NothingToLearn
 from models.remaining.runs import FloatArray, IntArray, Runs
 from models.remaining.snapshots import (
     MEDIAN_LEVEL,
@@ -35,14 +36,14 @@ class RemainingPredictor(ABC):
     name: str
 
     def fit(self, runs: Runs, which: IntArray, seed: int) -> None:
-        """Learns from the runs `which`, whose total_s is known. Raises ValueError for too few of them."""
+        """Learns from the runs `which`, whose total_s is known. Raises NothingToLearn for too few of them."""
         if len(which) < FEWEST_RUNS:
-            raise ValueError(
+            raise NothingToLearn(
                 f"remaining times are learned from at least {FEWEST_RUNS} finished VASP runs, found {len(which)}: add more run "
                 "folders"
             )
         if len(np.unique(runs.group[which])) < FOLDS:
-            raise ValueError(
+            raise NothingToLearn(
                 f"remaining times are learned from runs of at least {FOLDS} systems (elements, ions and electrons), found "
                 f"{len(np.unique(runs.group[which]))}: add runs of other systems"
             )

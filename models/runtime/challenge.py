@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from models import NothingToLearn
 from models.runtime.named import make_predictor
 from models.runtime.predictor import FloatArray, Prediction, Predictor, recent, runtimes
 from models.runtime.prequential import ended_by
@@ -51,10 +52,10 @@ def test_start(rows: pl.DataFrame, days: int) -> datetime:
 def train_challenger(rows: pl.DataFrame, name: str, moment: datetime) -> tuple[Predictor, pl.DataFrame]:
     """A new predictor, fitted on what had ended before `moment`, and the rows that it learned from.
 
-    Raises ValueError when there are none, and for an unknown name."""
+    Raises NothingToLearn when there are none, and ValueError for an unknown name."""
     fitted = ended_by(rows.filter(pl.col("submit_time") < moment), moment)
     if fitted.is_empty():
-        raise ValueError(f"predictor {name}: no job had ended by {moment}, there is nothing to learn from")
+        raise NothingToLearn(f"predictor {name}: no job had ended by {moment}, there is nothing to learn from")
     predictor = make_predictor(name)
     predictor.fit(fitted)
     return predictor, recent(fitted, predictor.most_rows)

@@ -69,8 +69,13 @@ def user_sums(users: int) -> UserSums:
 def parse_goal(text: str) -> Goal:
     """`bsld`, `wait:max_user`, `0.7*bsld + 0.001*wait`. Weights multiply seconds and ratios as they are.
 
-    Raises ValueError that says which term is wrong and what is expected.
+    Raises ValueError that says which term is wrong and what is expected, and TypeError for what is no text, such as a function.
     """
+    if not isinstance(text, str):
+        raise TypeError(
+            f"goal {text!r}: expected text, a sum of terms such as 'bsld', 'wait:max_user' or '0.7*bsld + 0.001*wait'. A function is no "
+            "goal: give a reward of your own to the environment by a wrapper (gymnasium.RewardWrapper)"
+        )
     metric, users, weight = [], [], []
     for term in text.split("+"):
         match = re.fullmatch(r"(?:([0-9.eE-]+)\s*\*\s*)?([a-z_]+)(?::([a-z_]+))?", term.strip())

@@ -8,6 +8,7 @@ When the jobs that wait now will start, with an interval that is corrected by th
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,9 +62,16 @@ class WaitAnswer:
 
 
 def new_job_wait(
-    history: History, moment: int, procs: int, request: int, user: int, replays: QueueReplays
+    history: History,
+    moment: int,
+    procs: int,
+    request: int,
+    user: int,
+    replays: QueueReplays,
+    watch: Callable[[list[int]], Iterable[int]] = iter,
 ) -> WaitAnswer:
-    """The wait of a job submitted at a moment. user: its number, -1 for nobody in particular. request: seconds, below 1 for none.
+    """The wait of a job submitted at a moment. user: its number, -1 for nobody in particular. request: seconds, below 1 for none. watch:
+    as in `pool_of`.
 
     Raises ValueError for a job that never fits, and as `start_times` does."""
     if procs > history.cluster_procs:
@@ -73,7 +81,7 @@ def new_job_wait(
     state = state_at(history, moment).with_job(procs, request, user)
     samples, seed, policy, backfill = replays
     replayed = start_times(state, -1, samples, seed, policy, backfill)
-    pool = pool_of(history, pool_numbers(history, moment), seed, policy, backfill)
+    pool = pool_of(history, pool_numbers(history, moment), seed, policy, backfill, watch)
     past = waits_of_neighbours(pool, features_of(history, state, -1, replayed), user, moment)
     similar = similar_waits(history, procs, request, moment)
     mean_s = expected_wait(past, similar, float(replayed.mean()))

@@ -15,6 +15,7 @@ end held counts from the moment at which that was known, and not earlier.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -136,12 +137,18 @@ def stride_of(jobs: int) -> int:
 
 
 def pool_of(
-    history: History, numbers: IntArray, seed: int, policy: str | Policy = "FCFS", backfill: str = "easy"
+    history: History,
+    numbers: IntArray,
+    seed: int,
+    policy: str | Policy = "FCFS",
+    backfill: str = "easy",
+    watch: Callable[[list[int]], Iterable[int]] = iter,
 ) -> Pool:
-    """Replays each of these jobs from the state in which it was submitted. Raises ValueError as `start_times` does."""
+    """Replays each of these jobs from the state in which it was submitted. watch: shows the progress, as it hands on the jobs. Raises
+    ValueError as `start_times` does."""
     features, replayed = np.empty((len(numbers), len(FEATURES))), np.empty((len(numbers), len(POINTS)))
     mean = np.empty(len(numbers))
-    for k, number in enumerate(numbers.tolist()):
+    for k, number in enumerate(watch(numbers.tolist())):
         state = submission_state(history, number)
         waits = start_times(state, -1, POOL_SAMPLES, [seed, number], policy, backfill)
         features[k] = features_of(history, state, -1, waits)

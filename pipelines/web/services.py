@@ -13,6 +13,8 @@ from typing import Any
 from dagster._cli import dev  # not exported
 from dagster._cli.workspace.cli_target import WorkspaceOpts  # what dev takes
 
+from traces.catalogue.places import PROJECT
+
 DAGSTERS, OURS = "dagster_webserver", "pipelines.web.server"
 _START_PROCESS = dev.open_ipc_subprocess
 
@@ -37,7 +39,8 @@ def start_services(host: str, port: str) -> None:
         use_legacy_code_server_behavior=False,
         shutdown_pipe=None,
         verbose=False,
-        workspace_opts=WorkspaceOpts(module_name=("pipelines.definitions",)),
+        # Dagster looks for packages there first, and by default in the folder in which the UI was started
+        workspace_opts=WorkspaceOpts(module_name=("pipelines.definitions",), working_directory=str(PROJECT)),
     )
 
 

@@ -83,7 +83,7 @@ class ClusterArrays:
 
 def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) -> ClusterArrays:
     """The arrays of a cluster. features: the expressions that jobs ask for. Raises ValueError for an expression that is none."""
-    nodes, partitions = cluster.nodes, cluster.partitions
+    nodes, partitions = cluster.nodes, cluster.queues
     types = tuple(sorted({kind for node in nodes for kind in node.gpus if kind}))
     gpus = np.array([[node.gpus.get(kind, 0) for kind in types] + [node.num_gpus] for node in nodes], dtype=np.int64)
     words = ("", *sorted({word for word in features if word}))
@@ -115,9 +115,7 @@ def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) ->
         qos_priority=_column(quality.priority for quality in cluster.qualities),
         qos_flags=tuple(quality.flags for quality in cluster.qualities),
         qos_usage=np.array([quality.usage_factor for quality in cluster.qualities], dtype=np.float64),
-        billing=np.array([_billing(partition, types) for partition in partitions], dtype=np.float64).reshape(
-            len(partitions), -1
-        ),
+        billing=np.array([_billing(partition, types) for partition in partitions], dtype=np.float64),
         reservation_nodes=np.array(
             [[not one.nodes or node.name in set(one.nodes) for node in nodes] for one in cluster.reservations],
             dtype=np.bool_,

@@ -218,7 +218,7 @@ def _gpus(asked: Sequence[Request], arrays: ClusterArrays) -> dict[str, IntArray
 
 
 def _partitions(asked: Sequence[Request], cluster: ClusterDescription) -> dict[str, IntArray]:
-    places = {partition.name: k for k, partition in enumerate(cluster.partitions)}
+    places = {partition.name: k for k, partition in enumerate(cluster.queues)}
     most = max((len(one.partitions) for one in asked), default=1) or 1
     partitions = np.full((len(asked), most), NOT_GIVEN, dtype=np.int64)
     limit = np.zeros(len(asked), dtype=np.int64)

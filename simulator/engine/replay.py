@@ -50,7 +50,7 @@ from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy, parse_options, parse_policy
 from simulator.policies.sampling import TAKE_BEST, no_recorder
 from simulator.policies.scoring import FIXED, Scoring
-from simulator.replayer import BY_ORDER, Outcome
+from simulator.replayer import BY_ORDER, Outcome, watched
 
 SELECTIVE_OPTIONS = {"threshold": 2.0}
 
@@ -72,7 +72,8 @@ def replay(
     Rules and tie-breaks: docs/reference/semantics.md. Raises ValueError for what cannot be replayed, with the remedy.
     """
     stoppable = StoppableReplay(jobs, cluster, policy, backfill, weights, correction)
-    stoppable.run()
+    with watched("jobs of the replay", stoppable.schedule.start):
+        stoppable.run()
     return stoppable.schedule
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -30,8 +30,9 @@ from simulator.limits.shares import ShareTree, sharing_of
 from simulator.policies.agents import NO_ONE
 from simulator.policies.registry import Policy, parse_policy
 from simulator.policies.scoring import FAIRSHARE, FIXED
-from simulator.replayer import BY_ORDER, Outcome
+from simulator.replayer import BY_ORDER, Outcome, watched
 
+BACKFILLS_UNDER_LIMITS = ("none", "any", "easy", "easy-sjbf")
 NEVER_STARTED, OVER_ALONE = "jobs_never_started", "jobs_over_a_limit_alone"
 
 
@@ -40,13 +41,15 @@ class LimitedReplayer:
     """An order under limits and gates, each with a value for every job. Rules: docs/reference/limits.md.
 
     shares: of the jobs' accounts and users, which the policy fairshare follows.
-    wakes: whether a job starts as soon as outstanding time has shrunk enough for it, or with the next job that comes or goes."""
+    wakes: whether a job starts as soon as outstanding time has shrunk enough for it, or with the next job that comes or goes. cycle_s: the
+    scheduler looks once in so many seconds, 0 for at once."""
 
     order: OrderReplayer
     limits: Sequence[JobLimit] = ()
     gates: Sequence[StartGate] = ()
     shares: ShareTree | None = None
     wakes: bool = True
+    cycle_s: int = 0
     honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster"}
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
@@ -57,6 +60,7 @@ class LimitedReplayer:
         policy = self.order.policy
         if not isinstance(policy, Policy):
             policy = parse_policy(policy)
+        jobs = seen_jobs(jobs, self.cycle_s)
         tasks = tasks_of(jobs, cluster)
         rules = rules_of(self.order.backfill, self.order.correction, cluster.procs, len(tasks.announced) > 0)
         check_limited(policy, rules, self.shares)
@@ -74,11 +78,22 @@ class LimitedReplayer:
         fill = _ranks(jobs.estimate, len(tasks.submit))[0] if shortest_first else rank
         episode = new_limited_episode(tasks, slots, cluster.procs)
         orders = Orders(rank, job_at, fill, shortest_first)
-        run_limited(tasks, rules, slots, orders, sharing, episode, self.wakes)
+        with watched("jobs of the replay under the rules", episode.start):
+            run_limited(tasks, rules, slots, orders, sharing, episode, self.wakes)
         start = episode.start[: len(jobs)]
         left = int(((start == CANCELLED) & (jobs.cancel == NEVER)).sum())
         counts = {NEVER_STARTED: left, OVER_ALONE: _over_alone(self.limits, jobs)}
         return Outcome(Schedule(start, episode.backfilled[: len(jobs)]), counts=counts)
+
+
+def seen_jobs(jobs: Jobs, cycle_s: int) -> Jobs:
+    """The jobs as a scheduler sees them that looks once a cycle: they come and end when it does. cycle_s: 0 for at once."""
+    if not cycle_s:
+        return jobs
+    submit, runtime, limit, estimate = (
+        -(-column // cycle_s) * cycle_s for column in (jobs.submit, jobs.runtime, jobs.limit, jobs.estimate)
+    )
+    return replace(jobs, submit=submit, runtime=runtime, limit=limit, estimate=estimate)
 
 
 def check_limited(policy: Policy, rules: Rules, shares: ShareTree | None) -> None:
@@ -93,7 +108,7 @@ def check_limited(policy: Policy, rules: Rules, shares: ShareTree | None) -> Non
     if rules.backfill == RESERVE:
         raise ValueError(
             "conservative and selective backfilling plan all waiting jobs, also those that a limit holds: under limits use --backfill "
-            "none, any, easy or easy-sjbf"
+            f"{', '.join(BACKFILLS_UNDER_LIMITS[:-1])} or {BACKFILLS_UNDER_LIMITS[-1]}"
         )
 
 

@@ -65,9 +65,9 @@ def run_pass(engine, now):
                 _queue_victims(engine, place)
         elif outcome == CLOSED or settings.strict == 0 or queue.hopeless[job]:
             continue
-        elif settings.depth == 0 and tops.depth[_group(tops, jobs, job)] <= 0:
+        elif settings.depth == 0 and tops.depth[plan_group(tops, jobs, job)] <= 0:
             break
-        elif not _has_place(engine, job) or not _gets_plan(engine, job, now):
+        elif not has_place(engine, job) or not gets_plan(engine, job, now):
             continue
         if has_shares:
             add_request(engine, job)
@@ -113,7 +113,7 @@ def _consider(engine, job, is_limited, now):
     jobs, scratch = engine.jobs, engine.scratch
     array, in_reservation = jobs.array[job], jobs.level[job] == 0
     outcome = CLOSED
-    if not _may_start(engine, job, now) or (array >= 0 and not _may_task_start(engine, job)):
+    if not may_start_pbs(engine, job, now) or (array >= 0 and not _may_task_start(engine, job)):
         outcome = CLOSED
     elif is_limited:
         outcome = LIMITED
@@ -138,7 +138,7 @@ def _may_task_start(engine, job):
 
 
 @referring
-def _may_start(engine, job, now):
+def may_start_pbs(engine, job, now):
     """Whether the job's reservation lasts, if it has one, and else its queue is open."""
     reservation = engine.asks.reservation[engine.jobs.ask[job]]
     if reservation >= 0:
@@ -168,26 +168,26 @@ def _try(engine, job, now):
 
 
 @referring
-def _has_place(engine, job):
+def has_place(engine, job):
     """Whether the pass has a place for a further top job. A preempted job needs none, but takes one."""
     tops = engine.tops
-    return engine.waiting.preempted[job] >= 0 or tops.left[_group(tops, engine.jobs, job)] > 0
+    return engine.waiting.preempted[job] >= 0 or tops.left[plan_group(tops, engine.jobs, job)] > 0
 
 
 @referring
-def _group(tops, jobs, job):
+def plan_group(tops, jobs, job):
     """Whose top jobs a job is counted with: those of its queue, if this has a depth of its own, or of the server."""
     queue = jobs.queue[job]
     return queue if tops.depth[queue] >= 0 else len(tops.depth) - 1
 
 
 @referring
-def _gets_plan(engine, job, now):
+def gets_plan(engine, job, now):
     """Makes the job a top job. One that cannot have a plan takes no place."""
     tops = engine.tops
     if tops.length[0] == len(tops.job) or not plan_top_job(engine, job, now):
         return False
-    tops.left[_group(tops, engine.jobs, job)] -= 1
+    tops.left[plan_group(tops, engine.jobs, job)] -= 1
     return True
 
 

@@ -23,7 +23,15 @@ def run_limits(
 ) -> RunLimits:
     """The limits that hold for each job, of those for which `holds` is true: by default hard ones on what runs. A limit of one name goes
     before that of all names. Jobs of reservations have none, and do not count."""
-    limits = [limit for limit in cluster.limits if (holds or is_counted)(limit)]
+    return numbered_run_limits(cluster, asked, holds or is_counted)[0]
+
+
+def numbered_run_limits(
+    cluster: ClusterDescription, asked: Sequence[PbsJob], holds: Callable[[Limit], bool]
+) -> tuple[RunLimits, tuple[Limit, ...]]:
+    """As `run_limits`, and of each slot its limit."""
+    limits = [limit for limit in cluster.limits if holds(limit)]
+    of_slots: list[Limit] = []
     places: dict[tuple[str, str, str, str, str], int] = {}
     bound: list[int] = []
     slot: list[int] = []
@@ -36,13 +44,14 @@ def run_limits(
             key = (limit.owner, limit.owner_name, limit.each, _whose(limit, one), limit.resource)
             if key not in places:
                 places[key] = len(bound)
+                of_slots.append(limit)
                 kind.append(OVER_QUEUE if limit.owner == "partition" else OVER_SERVER)
                 bound.append(limit.bound * (_MIB if limit.resource == "mem" else 1))
             slot.append(places[key])
             amount.append(_amount(limit, one))
         first.append(len(slot))
     slots = np.array(bound, dtype=np.int64)
-    return RunLimits(
+    made = RunLimits(
         np.array(first, dtype=np.int64),
         np.array(slot, dtype=np.int64),
         np.array(amount, dtype=np.int64),
@@ -51,6 +60,7 @@ def run_limits(
         np.zeros_like(slots),
         np.array(kind, dtype=np.int64),
     )
+    return made, tuple(of_slots)
 
 
 def is_counted(limit: Limit) -> bool:

@@ -299,7 +299,7 @@ def _note_ends(replay):
         job = running.job[k]
         if replay.finished[job] == UNSET:
             replay.finished[job] = STILL_RUNS
-            _note_end(replay, job)
+            note_pbs_end(replay, job)
 
 
 @referring
@@ -324,7 +324,7 @@ def _stop_victims(replay):
 
 
 @referring
-def _note_end(replay, job):
+def note_pbs_end(replay, job):
     """The job joins the list of ends."""
     clock, end = replay.clock, _true_end(replay, job)
     place = clock[ENDING]
@@ -349,4 +349,4 @@ def _sort_ending(replay):
     count = clock[ENDING]
     clock[ENDING] = 0
     for k in range(count):
-        _note_end(replay, replay.ending[k])
+        note_pbs_end(replay, replay.ending[k])

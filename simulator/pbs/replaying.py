@@ -46,7 +46,7 @@ from simulator.pbs.state import (
     TopJobs,
     Victims,
 )
-from simulator.replayer import Outcome
+from simulator.replayer import Outcome, watched
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -84,7 +84,8 @@ class PbsReplayer:
             replay.submit_turn[:], replay.end_turn[:] = self.turns
         if self.late is not None:
             replay.late[:] = self.late
-        run_pbs(replay)
+        with watched("jobs of the replay under PBS", replay.first_start):
+            run_pbs(replay)
         start = replay.first_start.copy()
         never = start == UNSET
         start[never] = CANCELLED
@@ -281,7 +282,7 @@ def _queued_jobs(
     settings: CycleSettings,
 ) -> tuple[QueuedJobs, list[str]]:
     """The jobs as columns, and the names of the entities of fair share."""
-    places = {partition.name: k for k, partition in enumerate(description.partitions)}
+    places = {partition.name: k for k, partition in enumerate(description.queues)}
     named = [description.partition_named("" if one.reservation else one.queue) for one in asked]
     queue = np.array([places[each.name] for each in named], dtype=np.int64)
     priority = np.array([each.tier for each in named], dtype=np.int64)
@@ -290,7 +291,7 @@ def _queued_jobs(
     express = (priority >= settings.express_priority) & bool(settings.preempts) & ~in_reservation
     levels = preemption_levels(description.scheduler)
     of_express = levels.index(EXPRESS if EXPRESS in levels else 0) + 1
-    queues = sorted(range(len(description.partitions)), key=lambda k: -description.partitions[k].tier)
+    queues = sorted(range(len(description.queues)), key=lambda k: -description.queues[k].tier)
     turn = np.argsort(queues)[queue] if settings.by_queue and len(queue) else np.zeros(len(asked), dtype=np.int64)
     users = list(dict.fromkeys(one.user for one in asked))
     entity = {name: k for k, name in enumerate(users)}

@@ -164,7 +164,7 @@ def _site(
     by_host = np.argsort(host, kind="stable")
     groups, reservations = _groups(cluster), _held(cluster)
     held = occurrences_between(reservations, *span)
-    windows = [queue_windows(cluster, queue.name, *span) for queue in cluster.partitions]
+    windows = [queue_windows(cluster, queue.name, *span) for queue in cluster.queues]
     times = [(begin, end, _announced_s(reservations[entry]), end + 1, end) for begin, end, entry in held]
     reserved = [
         [not one.nodes or node.name in names for node in nodes]

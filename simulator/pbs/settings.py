@@ -147,4 +147,4 @@ def unmodelled_formula(scheduler: SchedulerSettings) -> str:
 
 def queue_depths(cluster: ClusterDescription) -> tuple[int, ...]:
     """Top jobs of a pass by queue, -1 where the queue shares those of the server."""
-    return tuple(int(float(str(queue.extra.get("backfill_depth", -1)))) for queue in cluster.partitions)
+    return tuple(int(float(str(queue.extra.get("backfill_depth", -1)))) for queue in cluster.queues)

@@ -319,7 +319,7 @@ def _entries(
 def _owners(cluster: ClusterDescription, key: tuple[int, ...]) -> Iterator[tuple[str, str]]:
     """Who has limits for such jobs, in the order of precedence."""
     qos, account, member, _, partition = key
-    of_partition = cluster.partitions[partition].qos if partition != NOT_GIVEN else ""
+    of_partition = cluster.queues[partition].qos if partition != NOT_GIVEN else ""
     if of_partition:
         yield "qos", of_partition
     if qos != NOT_GIVEN:
@@ -333,5 +333,5 @@ def _owners(cluster: ClusterDescription, key: tuple[int, ...]) -> Iterator[tuple
         name = parents[name]
     yield "account", ROOT_ACCOUNT
     if partition != NOT_GIVEN:
-        yield "partition", cluster.partitions[partition].name
+        yield "partition", cluster.queues[partition].name
     yield "cluster", ""

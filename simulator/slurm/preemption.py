@@ -36,7 +36,7 @@ def preemption_of(cluster: ClusterDescription, num_jobs: int) -> Preemption:
     if by_qos:
         parts = [(quality.priority, quality) for quality in cluster.qualities]
     else:
-        parts = [(partition.tier, partition) for partition in cluster.partitions]
+        parts = [(partition.tier, partition) for partition in cluster.queues]
     if not requeues_jobs(cluster.scheduler):  # jobs that cannot be requeued are cancelled
         common = CANCEL if common == REQUEUE else common
     modes = [

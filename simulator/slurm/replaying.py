@@ -14,7 +14,7 @@ from simulator.jobs.cluster import FOREVER, Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.policies.registry import Policy
-from simulator.replayer import Outcome
+from simulator.replayer import Outcome, watched
 from simulator.slurm.backfill import Decisions
 from simulator.slurm.changes import edges_of
 from simulator.slurm.clockwork import (
@@ -88,10 +88,11 @@ class SlurmReplayer:
         Raises ValueError if the requests are of other jobs, if jobs already run of which nothing else is said, and where a formula or a
         plug-in fails."""
         replay, homeless = self.begun(jobs, cluster)
-        if self.policy is None or is_fixed_order(self.policy):
-            run_replay(replay)
-        else:
-            run_in_order(replay, self.policy, jobs, cluster)
+        with watched("jobs of the replay under Slurm", replay.engine.running.start):
+            if self.policy is None or is_fixed_order(self.policy):
+                run_replay(replay)
+            else:
+                run_in_order(replay, self.policy, jobs, cluster)
         own = slice(len(cluster.running), None)
         start = replay.engine.running.start[own].copy()
         never = start == NOT_GIVEN

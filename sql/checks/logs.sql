@@ -55,7 +55,8 @@ WHERE
     )
 
 -- [every_job_is_counted]
--- Whether the views of operations count other jobs than the log has: all of them, and month by month those with a known wait.
+-- Whether the views of operations count other jobs than the log has: all of them, and month by month those that started and those that
+-- left the queue without a start.
 WITH counts AS (
     SELECT
         'all jobs' AS what,
@@ -65,7 +66,8 @@ WITH counts AS (
     SELECT
         'jobs with a known wait' AS what,
         (SELECT count(*) FROM core.jobs WHERE source = $source AND wait_s IS NOT NULL) AS jobs,
-        (SELECT coalesce(sum(jobs), 0)::BIGINT FROM marts.waits_by_queue WHERE source = $source) AS counted
+        (SELECT coalesce(sum(jobs), 0)::BIGINT FROM marts.waits_by_queue WHERE source = $source)
+        + (SELECT coalesce(sum(left_jobs), 0)::BIGINT FROM marts.left_queue WHERE source = $source) AS counted
 )
 
 SELECT what, jobs, counted

@@ -49,7 +49,7 @@ WITH ordered AS (
     SELECT
         policy, estimates, rank, verdict,
         list_position(
-            ['dominates', 'no difference', 'no significant difference', 'no better than random orders', 'trades', 'harms', 'worse'], split_part(verdict, ',', 1)
+            ['dominates', 'no difference', 'no significant difference', 'no better than random orders', 'trades', 'harms', 'worse', 'no verdict'], split_part(verdict, ',', 1)
         ) AS place,
         bounded_slowdown_ratio,
         wait_ratio

@@ -76,6 +76,24 @@ SELECT
 FROM jobs
 ORDER BY job_index
 
+-- [learnable_jobs]
+-- How many jobs of one source run times can be learned from, and how many of them had ended when half of them had been submitted.
+WITH
+{{ timed_jobs }}
+
+learnable AS (
+    SELECT job_index, submit_time, taken_end_time FROM timed_jobs WHERE runtime_s > 0 AND procs > 0
+)
+
+SELECT
+    count(*) AS jobs,
+    count(*) FILTER (
+        taken_end_time < (
+            SELECT submit_time FROM learnable ORDER BY job_index LIMIT 1 OFFSET (SELECT count(*) // 2 FROM learnable)
+        )
+    ) AS ended
+FROM learnable
+
 -- [part_inputs]
 -- What features are computed from, by part of $part_jobs jobs in the order of submission: a hash of the jobs, and their earliest
 -- submission, start or end. $code is a hash of the code that computes them.

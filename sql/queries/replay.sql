@@ -21,6 +21,10 @@ INNER JOIN core.jobs AS jobs ON replayed.source = jobs.source AND replayed.job_i
 WHERE replayed.source = $source AND replayed.run = $run
 ORDER BY jobs.job_index
 
+-- [grade]
+-- The grade of one source. No row before it was graded, NULL where it has none.
+SELECT grade FROM replay.fidelity WHERE source = $source AND part = 'all'
+
 -- [paired_jobs]
 -- The jobs of two saved runs of one source side by side, those that started in both; the runs must have the same trace_sha256.
 -- Jobs are paired by their place in the replay, so that a log that was read again in between does no harm.

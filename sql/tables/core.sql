@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     eligible_time TIMESTAMP, -- when the job could have started, UTC
     start_time TIMESTAMP, -- start on the real system, UTC; NULL where the log does not know, and for a job that left the queue without a start
     end_time TIMESTAMP, -- end on the real system, UTC, or when a waiting job left the queue; NULL where the log does not know
-    wait_s BIGINT, -- start minus submission, seconds; of the last attempt, where a job was requeued
+    wait_s BIGINT, -- start minus submission of the last attempt, seconds; of a job that left the queue without a start, end minus submission
     eligible_wait_s BIGINT, -- wait in which nothing but resources held the job back, seconds: as the system counts it, else from eligible_time
     runtime_s BIGINT, -- end minus start, without the time suspended, seconds
     procs BIGINT, -- processors allocated, or requested where the log has no allocation

@@ -238,7 +238,7 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     engine VARCHAR NOT NULL, -- version of tracehouse + hash of the engine's source
     semantics BIGINT NOT NULL, -- version of docs/reference/semantics.md
 {{ replay_metrics }}
-    hindsight_least_average_wait_s DOUBLE NOT NULL, -- no schedule of these jobs has a lower average wait, seconds
+    hindsight_least_average_wait_s DOUBLE NOT NULL, -- no schedule of these jobs has a lower mean wait, seconds
     hindsight_least_average_turnaround_s DOUBLE NOT NULL, -- no schedule of these jobs has a lower average turnaround, seconds
     trimmed_metrics VARCHAR, -- the metrics without warm-up and cool-down, JSON object by name; NULL where trim_share is 0
 );

@@ -25,6 +25,42 @@ SELECT
 FROM marts.job_facts
 GROUP BY ALL
 
+-- [graded_leaderboard]
+-- The leaderboard as reports read it: with the grade that its replays have earned, without verdicts where that is D, and with the reason
+-- where `tracehouse run` recommends none of the policies. Grades of a cluster's own scheduler are not those of orders.
+CREATE OR REPLACE VIEW marts.graded_leaderboard AS
+WITH graded AS (
+    SELECT
+        fidelity.source,
+        fidelity.grade,
+        fidelity.no_grade_because,
+        coalesce(split_part(lower(configurations.policy), ':', 1) IN ('slurm', 'pbs'), FALSE) AS is_own
+    FROM replay.fidelity AS fidelity
+    LEFT JOIN replay.configurations AS configurations ON fidelity.source = configurations.source AND configurations.place = 1
+    WHERE fidelity.part = 'all'
+)
+
+SELECT
+    leaderboard.source AS source, -- name of the source in the catalogue
+    leaderboard.rank AS rank, -- as in marts.leaderboard, NULL for random orders
+    leaderboard.policy AS policy, -- as in marts.leaderboard
+    leaderboard.backfill AS backfill, -- backfilling rule
+    leaderboard.estimates AS estimates, -- requested, predicted or live
+    CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.verdict END AS verdict, -- beside FCFS with EASY; NULL with grade D
+    CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.payers END AS payers, -- who waits longer; NULL with grade D
+    CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.wait_ratio END AS wait_ratio, -- over FCFS, of the means; NULL with grade D
+    CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.bounded_slowdown_ratio END AS bounded_slowdown_ratio, -- over FCFS, of the means; NULL with grade D
+    CASE WHEN NOT graded.is_own THEN graded.grade END AS grade, -- of these replays, A to D; NULL where they have none
+    CASE
+        WHEN graded.source IS NULL THEN 'nobody has graded replays of this log'
+        WHEN graded.is_own THEN 'the grade is of the own scheduler of the cluster, and these are orders over a row of processors'
+        WHEN graded.grade = 'D' THEN 'grade D: the replays cannot be trusted'
+        WHEN graded.grade IS NULL THEN coalesce(graded.no_grade_because, 'there is no grade')
+        WHEN leaderboard.verdict = 'no verdict' THEN 'most random orders dominate, so that no verdict on this log says anything'
+    END AS not_recommended_because -- why `tracehouse run` recommends none of them; NULL where it may
+FROM marts.leaderboard AS leaderboard
+LEFT JOIN graded ON leaderboard.source = graded.source
+
 -- [ingest_summary]
 -- What became of the lines of every source: lines = accepted + kept + ignored + rejected.
 CREATE OR REPLACE VIEW marts.ingest_summary AS
@@ -73,7 +109,7 @@ SELECT
     END AS runtime_class, -- by run time
     status AS status, -- completed, failed, cancelled, timeout, out_of_memory, node_failure, preempted, requeued, deadline or unknown
     qos AS qos, -- quality of service (Slurm); NULL where the log has none
-    wait_s AS wait_s, -- start minus submission, seconds
+{{ known_waits }}
     eligible_wait_s AS eligible_wait_s, -- wait in which nothing but resources held the job back, seconds
     runtime_s AS runtime_s, -- run time, seconds
     requested_walltime_s AS requested_walltime_s, -- wall time requested, seconds
@@ -92,32 +128,26 @@ SELECT
     requested_memory_gib_hours * greatest(1 - used_memory_kb / nullif(requested_memory_kb, 0), 0) AS unused_memory_gib_hours, -- of these, those above the memory used
 FROM local
 
+-- [left_queue]
+-- Jobs that left the queue without a start, such as those that were cancelled while they waited, by month, queue, account and user. The
+-- marts of waits do not count them.
+CREATE OR REPLACE VIEW marts.left_queue AS
+SELECT
+    source AS source, -- name of the source in the catalogue
+    month AS month, -- of the submission, first day
+    queue AS queue, -- queue or partition
+    account AS account, -- account
+    user_name AS user_name, -- user
+{{ left_sums }}
+FROM marts.job_facts
+WHERE left_after_s IS NOT NULL
+GROUP BY ALL
+
 -- [months]
 -- The months of each log, and how much of each the log covers: join it to other marts to leave partial months out.
 CREATE OR REPLACE VIEW marts.months AS
-WITH logs AS (
-    SELECT
-        jobs.source,
-        any_value(sources.time_zone) AS time_zone,
-        epoch(min(jobs.submit_time)) AS first_s,
-        epoch(max(jobs.submit_time)) AS last_s,
-        epoch(min(jobs.start_time + to_seconds(coalesce(jobs.runtime_s, 0)))) AS first_end_s
-    FROM core.jobs AS jobs
-    INNER JOIN core.sources AS sources ON jobs.source = sources.source
-    GROUP BY jobs.source
-),
-
--- as models.waits.periods.complete_from has it: a log that was cut at ends of jobs has all jobs from the first end on
-covered AS (
-    SELECT
-        *,
-        CASE
-            WHEN first_end_s - first_s > greatest(0.05 * (last_s - first_s), 86400) AND first_end_s < last_s THEN first_end_s
-            ELSE first_s
-        END AS complete_s
-    FROM logs
-),
-
+WITH
+{{ log_begins }}
 months AS (
     SELECT
         facts.source,
@@ -218,21 +248,21 @@ FROM marts.job_facts
 GROUP BY ALL
 
 -- [waits]
--- Waits on the real system by queue, size and run time, as the logs recorded them.
+-- Waits on the real system by queue, size and run time, as the logs recorded them, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits AS
 SELECT
     source AS source, -- name of the source in the catalogue
     queue AS queue, -- queue or partition
     size_class AS size_class, -- serial, small (up to 1/16 of the cluster), medium (up to 1/4), large
     runtime_class AS runtime_class, -- by run time
-    count(*) AS jobs, -- jobs with a known wait
+    count(*) AS jobs, -- jobs that started, at a time that the log knows
     avg(wait_s) AS average_wait_s, -- mean wait, seconds
     median(wait_s) AS median_wait_s, -- median wait, seconds
     quantile_cont(wait_s, 0.95) AS p95_wait_s, -- 95th percentile of the wait, seconds
 {{ of_known_waits }}
 
 -- [waits_by_account]
--- Waits on the real system by month and account.
+-- Waits on the real system by month and account, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits_by_account AS
 {{ waits_by_month }}
     account AS account, -- account
@@ -241,7 +271,8 @@ CREATE OR REPLACE VIEW marts.waits_by_account AS
 {{ of_known_waits }}
 
 -- [waits_by_cause]
--- Hours of waiting by what kept the jobs, in sums that may be added up further, but for the jobs: one may have several causes.
+-- Hours of waiting by what kept the jobs, in sums that may be added up further, but for the jobs: one may have several causes. Jobs that
+-- left the queue without a start have causes, too: all hours are those of the marts of waits and of marts.left_queue.
 CREATE OR REPLACE VIEW marts.waits_by_cause AS
 SELECT
     causes.source AS source, -- name of the source in the catalogue
@@ -260,7 +291,7 @@ INNER JOIN marts.job_facts AS jobs ON causes.source = jobs.source AND causes.job
 GROUP BY ALL
 
 -- [waits_by_hour]
--- Waits on the real system by month and by weekday and hour of the submission, in the cluster's time zone.
+-- Waits on the real system by month and by weekday and hour of the submission, in the cluster's time zone, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits_by_hour AS
 {{ waits_by_month }}
     weekday AS weekday, -- 1 Monday to 7 Sunday
@@ -269,7 +300,7 @@ CREATE OR REPLACE VIEW marts.waits_by_hour AS
 {{ of_known_waits }}
 
 -- [waits_by_queue]
--- Waits on the real system by month and queue.
+-- Waits on the real system by month and queue, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits_by_queue AS
 {{ waits_by_month }}
     queue AS queue, -- queue or partition
@@ -278,7 +309,7 @@ CREATE OR REPLACE VIEW marts.waits_by_queue AS
 {{ of_known_waits }}
 
 -- [waits_by_size]
--- Waits on the real system by month and size.
+-- Waits on the real system by month and size, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits_by_size AS
 {{ waits_by_month }}
     size_class AS size_class, -- size class: serial, small (up to 1/16 of the cluster), medium (up to 1/4), large
@@ -287,7 +318,7 @@ CREATE OR REPLACE VIEW marts.waits_by_size AS
 {{ of_known_waits }}
 
 -- [waits_by_user]
--- Waits on the real system by month and user.
+-- Waits on the real system by month and user, of jobs that started.
 CREATE OR REPLACE VIEW marts.waits_by_user AS
 {{ waits_by_month }}
     user_name AS user_name, -- user

@@ -28,12 +28,12 @@ RULES = {
 def main() -> None:
     trace = tracehouse.load_log(SOURCE).trace()
     lines = [[f"`{rule}`", who, *cells_of(trace.jobs(), trace.cluster_procs, rule)] for rule, who in RULES.items()]
-    titles = ["`--backfill`", "reservations", "average wait, h", "longest wait, days", "share of jobs backfilled"]
+    titles = ["`--backfill`", "reservations", "mean wait, h", "longest wait, days", "share of jobs backfilled"]
     print(markdown(titles, lines))
 
 
 def cells_of(jobs: Jobs, procs: int, rule: str) -> list[str]:
-    """Average wait in hours, longest in days, and the share of jobs that passed another."""
+    """Mean wait in hours, longest in days, and the share of jobs that passed another."""
     schedule = replay(jobs, procs, "FCFS", rule)
     wait = schedule.start - jobs.submit
     return [f"{wait.mean() / 3600:.1f}", f"{wait.max() / 86400:.1f}", f"{np.mean(schedule.backfilled):.2f}"]

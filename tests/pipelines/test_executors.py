@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from dagster_pipes import PipesContext, encode_param
 
+from assets.common.progress import WorkDone
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.learning.training import EpochReport, Lessons
@@ -160,6 +161,10 @@ def test_a_silent_run_says_what_runs_and_how_long_the_rest_takes() -> None:
     watch.start("core/jobs", 15)
     assert watch.line(16) is None
     assert watch.line(45) == "core/jobs has been running for 30 s: step 2 of 3, longer than expected"
+    work = WorkDone("jobs", 3000, 9000, 60.0)
+    assert watch.line(55, work) == (
+        "core/jobs has been running for 40 s (jobs: 3,000 of 9,000, about 60 s left): step 2 of 3"
+    ), "where it has a bar, that knows how long it still takes"
 
 
 def test_a_first_run_estimates_by_what_is_done() -> None:

@@ -158,7 +158,10 @@ def test_tables_of_a_comparison(log: Path) -> None:
     assert wait["metric"] == "average_wait_s"
     assert wait["difference"] == wait["b"] - wait["a"] < 0
     assert comparison.verdict["word"] == "dominates"
-    assert repr(comparison) == f"Comparison(400 jobs, average wait {wait['difference']:+,.0f} s, dominates)"
+    half = comparison.scored_metrics.filter(metric="wait_s").row(0, named=True)
+    of_half = f"the later 200: {half['difference']:+,.0f} s, dominates"
+    assert repr(comparison) == f"Comparison(400 jobs, mean wait {wait['difference']:+,.0f} s; {of_half})"
+    assert half["difference"] == half["b"] - half["a"] != wait["difference"]
     everyone = comparison.paired.filter(jobs_of="all")
     assert everyone["metric"].to_list() == ["average_wait_s", "average_turnaround_s", "average_bounded_slowdown"]
     assert everyone["worse_share"].to_list() == [0, 0, 0]

@@ -154,7 +154,7 @@ def test_a_replay_is_that_of_the_command_line(log: Path, settings: dict[str, Any
 
 def test_what_comes_of_a_run(log: Path) -> None:
     run = tracehouse.replay(log, "SAF")
-    assert repr(run).startswith(f"Run({log}: SAF, easy, 400 jobs, average wait ")
+    assert repr(run).startswith(f"Run({log}: SAF, easy, 400 jobs, mean wait ")
     assert str(run) + "\n" == succeed("replay", log, "-p", "SAF")
     jobs = run.jobs
     assert jobs["wait_s"].mean() == pytest.approx(run.metrics["average_wait_s"])

@@ -113,6 +113,9 @@ def test_what_is_empty_or_none_of_them(tmp_path: Path) -> None:
         ("  JobID      State \n-------- ----------\n       1  COMPLETED\n", "between blanks; print them"),
         ('{"jobs": [\n{"job_id": 1}]}\n', "JSON"),
         ("<!DOCTYPE html>\n<title>Log in</title>\n", "a web page or XML; was it downloaded without logging in?"),
+        (3 * "[2024-05-01T10:00:00.123] sched: Allocate JobId=3\n", "slurmctld, slurmd or slurmdbd), which has no accounting"),
+        (3 * "05/01/2024 10:00:00;0100;Server@head;Job;3.head;enqueuing into workq\n", "is in server_priv/accounting"),
+        (3 * "05/01/2024 10:00:00.123456;0080;pbs_sched;Job;3.head;Job run\n", "the log of a daemon of PBS"),
     ],
 )  # fmt: skip
 def test_what_looks_like_something_else_is_said(tmp_path: Path, content: str, says: str) -> None:
@@ -255,6 +258,14 @@ def test_the_scheduler_is_seen() -> None:
         ("[" * 100_000, "nested too deep"),
         ("[]", "neither"),
         ('{"a": 1}', "neither"),
+        (
+            '{"timestamp": 1, "pbs_version": "2022", "Queue": {"cpu": {"total_jobs": 9}}}',
+            "`qstat -f -F json` .*`qstat -Q` prints, which has no jobs",
+        ),
+        ('{"pbs_version": "2022", "Server": {"d1": {}}}', "`qstat -B` prints, which has no jobs"),
+        ("Queue              Max   Tot Ena Str   Que\n", "`qstat -f -F json` .*`qstat -Q` prints, which has no jobs"),
+        ("Queue: workq\n    queue_type = Execution\n", "`qstat -Q` prints, which has no jobs"),
+        ("Job Id: 12.pbs\n    Job_Name = x\n", "`qstat` prints as text"),
     ],
 )
 def test_what_is_no_queue(text: str, reason: str) -> None:

@@ -15,19 +15,23 @@ from models.identification.identify import BUDGET, Identification
 from tracehouse.logs import load_log
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import (
+    NAMED,
     adopted_text,
     cluster_path,
     clusters_of_source,
     found_path,
+    is_named_by_adoption,
     load_cluster,
     load_found,
     rule_counts,
     without_found,
 )
-from traces.catalogue.editing import declared_source, name_clusters
+from traces.catalogue.editing import declared_source, forget_clusters, name_clusters
+from traces.catalogue.sources import Source
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription, Node
+from traces.cluster.description import ClusterDescription, Node, SchedulerSettings
 from traces.cluster.notes import DescribedCluster
+from traces.cluster.toml_reading import parse_cluster_toml
 from traces.cluster.toml_writing import cluster_toml, rules_toml
 
 
@@ -75,36 +79,50 @@ def adopt_rules(source: str, revoke: bool = False) -> AdoptedRules:
     """Makes the rules that the log of a source shows part of its cluster, in place of those that were adopted before.
 
     A source without a cluster gets one, clusters/SOURCE.toml. Of limits that change, a cluster with a scheduler of its own gets the last
-    ones. revoke: takes the found rules out again.
+    ones. revoke: makes all as it was before, so that a cluster that was made for the rules is no more, and the catalogue names none.
     Raises ValueError, with the remedy, where nobody has looked for rules, and where there are none.
     """
     entry = load_catalogue().source(source)
+    path = cluster_path(entry.cluster[-1] if entry.cluster else source)
+    if revoke:
+        return _revoked(entry, path)
     seen = load_found(source)
-    if seen is None and not revoke:
+    if seen is None:
         raise ValueError(
             f"nobody has looked for rules in the log of {source}: run `tracehouse cluster identify {source}`"
         )
-    count = 0 if seen is None else rule_counts(seen)[1]
-    if not count and not revoke:
-        raise ValueError(f"the log of {source} shows no limit, no hours and no boundary that a cluster file can have")
-    name = entry.cluster[-1] if entry.cluster else source
-    path = cluster_path(name)
-    tables = "" if revoke or seen is None else rules_toml(seen)
+    count = rule_counts(seen)[1]
+    if not count:
+        raise ValueError(f"the log of {source} shows no rule that a cluster file can have")
     if not path.exists():
-        if revoke or seen is None:
-            raise ValueError(f"source {source} has no cluster {name}: there is nothing to take out")
-        head = _plain_cluster(source, seen.num_cpus)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_output(path, head.encode())
-    elif tables and load_cluster(name).description.scheduler.name != "none":
-        assert seen is not None
-        tables = rules_toml(replace(seen, limits=tuple(_lasting(seen.limits))))
+        write_output(path, _plain_cluster(source, seen.num_cpus).encode())
+    elif load_cluster(path.stem).description.scheduler.name != "none":  # it has an order of its own
+        seen = replace(seen, limits=tuple(_lasting(seen.limits)), scheduler=SchedulerSettings())
+    can_name = not entry.cluster and declared_source(source) is not None and entry.path is not None
+    tables = (f"{NAMED}\n\n" if can_name or is_named_by_adoption(path) else "") + rules_toml(seen)
     write_output(path, adopted_text(path, tables).encode())
-    named = bool(entry.cluster)
-    if not named and declared_source(source) is not None and entry.path is not None:
-        name_clusters(source, entry.path, [name])
-        named = True
-    return AdoptedRules(path, 0 if revoke else count, named)
+    if can_name:
+        assert entry.path is not None
+        name_clusters(source, entry.path, [path.stem])
+    return AdoptedRules(path, count, bool(entry.cluster) or can_name)
+
+
+def _revoked(source: Source, path: Path) -> AdoptedRules:
+    """Takes the found rules out of a cluster file. One that is left as adopting makes it is removed, and the catalogue no longer names
+    what adopting has named."""
+    if not path.exists():
+        raise ValueError(f"source {source.name} has no cluster {path.stem}: there is nothing to take out")
+    was_named, text = is_named_by_adoption(path), adopted_text(path, "")
+    cluster = parse_cluster_toml(text, path.name).description
+    is_plain = text == _plain_cluster(source.name, cluster.num_cpus) and len(source.cluster) < 2
+    if was_named or is_plain:
+        forget_clusters(source.name)
+    if is_plain:
+        path.unlink()
+    else:
+        write_output(path, text.encode())
+    return AdoptedRules(path, 0, bool(source.cluster) and not was_named and not is_plain)
 
 
 def _lasting(limits: Iterable[Limit]) -> Iterator[Limit]:

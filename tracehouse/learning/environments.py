@@ -76,7 +76,8 @@ def make_env(
         What `load_log` has loaded, or what it would load. At least 300 jobs.
     goal
         What to minimize: "bsld", "slowdown", "wait", "turnaround", "bsld:max_user", or a sum such as
-        "0.7*bsld + 0.001*wait". Or "utilisation", which is maximized.
+        "0.7*bsld + 0.001*wait". Or "utilisation", which is maximized. A reward of your own is a wrapper around the
+        environment (`gymnasium.RewardWrapper`).
     backfill
         "none", "any", "easy" or "easy-sjbf".
     estimates
@@ -100,7 +101,7 @@ def make_env(
     ------
     ImportError
         Gymnasium is not installed.
-    LogError, CatalogueError, ValueError
+    LogError, CatalogueError, ValueError, TypeError
         The log cannot be loaded or has too few jobs, or a setting is wrong.
 
     Examples
@@ -163,7 +164,12 @@ def make_vec_env(
 
 
 def _with_agent(task: PolicyTask, agent: str | None = None, policy: str | None = None) -> PolicyTask:
-    """The task with what an agent decides. Raises ValueError for a policy without an agent beside it."""
+    """The task with what an agent decides. Raises ValueError for a policy without an agent beside it, and TypeError for a setting that is
+    no text."""
+    settings = {"backfill": task.backfill, "estimates": task.estimates, "agent": agent or "", "policy": policy or ""}
+    for name, value in settings.items():
+        if not isinstance(value, str):
+            raise TypeError(f"{name} {value!r}: expected text, see tracehouse.make_env")
     if agent is None and policy is not None:
         raise ValueError(
             f"policy {policy!r} is used beside an agent, and there is none: give an agent, "

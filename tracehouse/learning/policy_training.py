@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assets.common.progress import LoggedBar, progress_bar, say_if_slow
+from assets.common.progress import progress_bar, say_if_slow
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, load_clock
 from assets.common.writing.locks import works_on
@@ -112,8 +111,6 @@ def _stops(path: Path, workers: int) -> dict[str, list[int]]:
 
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
-
     from assets.policies.training import TrainingSetup
     from assets.policies.verdicts import JudgedRules
     from models.scheduling.learning.recipes import PPOTraining
@@ -308,11 +305,11 @@ def _train(
 
     curves: list[dict[str, Any]] = []
     steps = reports_of(recipe, by_ppo) * len(seeds)
-    with _bar(f"training {setup.trace.source}: before the first epoch", steps) as bar:
+    with progress_bar(f"training {setup.trace.source}: before the first epoch", steps) as bar:
 
         def on_epoch(seed: int, report: EpochReport) -> None:
             cost = "" if report.validation_cost is None else f", {setup.task.goal} {report.validation_cost:,.4g}"
-            _describe(bar, f"training {setup.trace.source}: seed {seed}, epoch {report.epoch} of {recipe.epochs}{cost}")
+            bar.describe(f"training {setup.trace.source}: seed {seed}, epoch {report.epoch} of {recipe.epochs}{cost}")
             bar.update()
             curves.append({"seed": seed} | asdict(report))
             if plot and report.validation_cost is not None:
@@ -324,20 +321,6 @@ def _train(
             raise ValueError(str(error)) from None
         except KeyboardInterrupt:
             raise KeyboardInterrupt("the same command goes on from there") from None
-
-
-def _bar(label: str, total: int) -> tqdm | LoggedBar:
-    """A bar with the time that is left, on a terminal. Elsewhere it is lines on standard error."""
-    if sys.stderr.isatty():
-        return progress_bar(label, total)
-    return LoggedBar(label, total, lambda text: print(text, file=sys.stderr))
-
-
-def _describe(bar: tqdm | LoggedBar, label: str) -> None:
-    if isinstance(bar, LoggedBar):
-        bar.label = label
-    else:
-        bar.set_description_str(f"  {label}", refresh=False)
 
 
 def _path_of(policy: Path, plot: Path | None) -> Path:

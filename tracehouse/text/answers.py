@@ -155,14 +155,14 @@ def _cause_values(table: pl.DataFrame, hours: float) -> list[dict[str, Any]]:
 
 
 def periods_values(source: str, result: TwoPeriods, kinds: tuple[str, ...]) -> dict[str, Any]:
-    """A period beside an earlier one, whose figures are in `before`."""
-    before, now = (in_seconds(row) for row in result.whole.rename(_STARTED).to_dicts())
+    """A period beside an earlier one, whose figures are in `before`, null where there is none."""
+    *before, now = (in_seconds(row) for row in result.whole.rename(_STARTED).to_dicts())
     rows = {kind: [in_seconds(row) for row in result.groups.filter(kind=kind).to_dicts()] for kind in kinds}
     return {
         "source": source,
         "period": result.later.words,
         **now,
-        "before": {"period": result.earlier.words} | before,
+        "before": None if result.earlier is None else {"period": result.earlier.words} | before[0],
         "since": result.since,
         "mean_wait_before_since_s": None if result.before_h is None else HOUR_S * result.before_h,
         "mean_wait_after_since_s": None if result.after_h is None else HOUR_S * result.after_h,

@@ -80,7 +80,7 @@ CLASS_COLUMNS = (
     TableColumn("p95 wait", 12, last=2),
     TableColumn("bounded slowdown", 17),
 )
-LATER_HALF = "The baseline is A. Saved runs are judged by their later half; `tracehouse what-if` judges all jobs."
+LATER_HALF = "The baseline is A. The verdict is of the later half, metrics below are of all jobs. `tracehouse what-if` judges all jobs."
 
 
 def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
@@ -143,6 +143,7 @@ def _on_cluster_lines(summary: dict[str, Any]) -> list[str]:
     order = summary["policy"].partition(":")[2]
     decides = f"{order} in place of its own order" if order else "as it is configured"
     lines = [f"replayed: {own['scheduler']} of the cluster {own['cluster']}, {decides}"]
+    lines += [own["nodes"]] if "nodes" in own else []
     if len(waits) > 1:
         lines.append(
             f"{OWN_SCHEDULERS[name]} is not deterministic: in {len(waits)} runs the mean wait is {duration_text(waits[0])} to "

@@ -99,6 +99,7 @@ def clusters_of_source(source: Source) -> tuple[ClusterDescription, ...]:
 
 
 BEGIN = "# Found in the log, and adopted by `tracehouse cluster adopt`. This part is written by the command."
+NAMED = "# Before, the catalogue named no cluster of this source."
 END = "# End of the rules that were found in the log."
 
 
@@ -128,17 +129,34 @@ def adopted_text(path: Path, tables: str) -> str:
     return text
 
 
+def is_named_by_adoption(path: Path) -> bool:
+    """Whether the catalogue names a cluster file because its rules were adopted."""
+    return f"\n{NAMED}\n" in read_text_file(path).text
+
+
 def rule_counts(cluster: ClusterDescription) -> tuple[int, int]:
-    """How many of a cluster's limits, reservations and gates are declared, and how many were found."""
+    """How many of a cluster's limits, reservations and gates are declared, and how many were found. Of an order each word is found."""
     origins = [limit.origin for limit in cluster.limits]
     origins += [part.origin for part in cluster.reservations] + [gate.origin for gate in cluster.gates]
+    origins += [FOUND] * len(cluster.scheduler.order)
     return sum(origin != FOUND for origin in origins), sum(origin == FOUND for origin in origins)
+
+
+def only_found(cluster: ClusterDescription) -> ClusterDescription:
+    """The cluster with the rules alone that were found in a log."""
+    return replace(
+        cluster,
+        limits=tuple(limit for limit in cluster.limits if limit.origin == FOUND),
+        gates=tuple(gate for gate in cluster.gates if gate.origin == FOUND),
+        reservations=tuple(each for each in cluster.reservations if each.origin == FOUND),
+    )
 
 
 def without_found(cluster: ClusterDescription) -> ClusterDescription:
     """The cluster with its declared rules alone."""
     return replace(
         cluster,
+        scheduler=replace(cluster.scheduler, order={}),
         limits=tuple(limit for limit in cluster.limits if limit.origin != FOUND),
         gates=tuple(gate for gate in cluster.gates if gate.origin != FOUND),
         reservations=tuple(each for each in cluster.reservations if each.origin != FOUND),

@@ -77,6 +77,34 @@ def link_clusters(name: str, clusters: Sequence[str]) -> tuple[str, ...]:
     return source.cluster
 
 
+def forget_clusters(name: str) -> None:
+    """Takes the key `cluster` out of the table of a source of the second catalogue, where it has one. Everything else stays as it is."""
+    with _locked_catalogue() as local:
+        table = tomllib.loads(local.read_text()).get("sources", {}).get(name, {}) if local.exists() else {}
+        if "cluster" in table:
+            bundled = read_catalogue(PROJECT / "sources.toml")
+            lines = _edit_declaration("sources", name, None, bundled).splitlines(keepends=True)
+            kept = _without_key(lines, "cluster")
+            _edit_declaration("sources", name, "".join(kept), bundled)
+
+
+def _without_key(lines: list[str], key: str) -> list[str]:
+    """The lines of a table without those of a key, whose value may go over several lines."""
+    first = next(k for k, line in enumerate(lines) if re.match(rf"\s*[\"']?{key}[\"']?\s*=", line))
+    last = first + 1
+    while last < len(lines) and not _is_whole("".join(lines[first:last])):
+        last += 1
+    return [*lines[:first], *lines[last:]]
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
 def declared_source(name: str) -> Source | None:
     """What the second catalogue has under this name. Raises CatalogueError for a faulty catalogue."""
     local = local_catalogue_path()

@@ -194,21 +194,30 @@ class Gate:
 Setting = str | int | float | bool
 
 SCHEDULERS = ("slurm", "pbs", "maui", "none")
+ORDER: Mapping[str, type] = {"policy": str, "backfill": str, "cycle_s": int}
+"""Of an order: policy and backfilling rule as replays take them, and that jobs start every so many seconds only."""
 
 
 @dataclass(frozen=True)
 class SchedulerSettings:
     """name: one of SCHEDULERS. version: such as "22.05.8", "" where it is not known. values: by the scheduler's own names
     and in its units, in lower case for Slurm (`bf_interval`, `priorityweightage`), as they are spelt for PBS. Slurm's times that are no
-    plain number (`prioritymaxage`) are in seconds, -1 for no limit."""
+    plain number (`prioritymaxage`) are in seconds, -1 for no limit. order: how an order replays the cluster, as its log shows it: of ORDER.
+    """
 
     name: str = "none"
     version: str = ""
     values: Mapping[str, Setting] = field(default_factory=dict)
+    order: Mapping[str, Setting] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.name not in SCHEDULERS:
             raise ValueError(f"expected a scheduler of {', '.join(SCHEDULERS)}, got {self.name!r}")
+        for key, value in self.order.items():
+            if not isinstance(value, ORDER.get(key, ())) or (key == "cycle_s" and int(value) < 1):
+                raise ValueError(
+                    f"expected an order with policy, backfill and cycle_s, in whole seconds, got {key} = {value!r}"
+                )
 
 
 @dataclass(frozen=True)
@@ -264,13 +273,29 @@ class ClusterDescription:
         """CPUs of all nodes."""
         return sum(node.cpus for node in self.nodes)
 
+    @cached_property
+    def queues(self) -> tuple[Partition, ...]:
+        """The partitions that jobs are in. A cluster without partitions holds any queue: each that a limit or a gate names is one, and all
+        others together are one, which is named "". These have all nodes."""
+        if self.partitions:
+            return self.partitions
+        names = {limit.owner_name for limit in self.limits if limit.owner == "partition"}
+        names |= {gate.partition for gate in self.gates if gate.partition}
+        return (Partition("", is_default=True), *map(Partition, sorted(names)))
+
+    def has_queue(self, name: str) -> bool:
+        """Whether jobs of a queue can be in the cluster."""
+        return not self.partitions or any(partition.name == name for partition in self.partitions)
+
     def partition_named(self, name: str) -> Partition:
-        """The partition of a name, the default one for "". Raises ValueError with the names that there are."""
-        for partition in self.partitions:
+        """The one of `queues` of a name, the default one for "". Raises ValueError with the names that there are."""
+        for partition in self.queues:
             if partition.name == name or (not name and partition.is_default):
                 return partition
+        if not self.partitions:
+            return self.queues[0]
         names = ", ".join(partition.name for partition in self.partitions)
-        raise ValueError(f"cluster {self.name} has no partition {name or '(default)'}; it has {names or 'none'}")
+        raise ValueError(f"cluster {self.name} has no partition {name or '(default)'}; it has {names}")
 
     def nodes_of(self, partition: Partition) -> tuple[str, ...]:
         """The names of a partition's nodes, in the cluster's order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from traces.cluster.accounts import AccountUser, Limit
@@ -43,11 +43,11 @@ class ChangedValue:
 
 def changed_values(before: ClusterDescription, after: ClusterDescription) -> tuple[ChangedValue, ...]:
     """Every value that differs, in the order of the description's parts. Nodes that changed alike are one row. The cluster's name, the
-    order of partitions, and the files that limits come from do not count; the order of nodes does, since it decides ties."""
+    order of partitions and of the nodes that they list, and the files that limits come from do not count. The order of the cluster's nodes
+    does, since it decides ties."""
     rows: list[ChangedValue] = []
     for part in _NAMED:
-        old = {each.name: each for each in getattr(before, part)}
-        new = {each.name: each for each in getattr(after, part)}
+        old, new = ({each.name: _sorted(each) for each in getattr(cluster, part)} for cluster in (before, after))
         changes = [(name, change) for name in {**old, **new} for change in _of_one(old.get(name), new.get(name))]
         rows += _grouped(_WORDS[part], changes) if part == "nodes" else _listed(_WORDS[part], changes)
     shared = set(before.node_index) & set(after.node_index)
@@ -65,6 +65,11 @@ def changed_values(before: ClusterDescription, after: ClusterDescription) -> tup
 
 _Change = tuple[str, str, str]
 """Field, "" for the whole, and its texts before and after."""
+
+
+def _sorted(part: Any) -> Any:
+    """A part with the nodes that it lists in the order of their names."""
+    return replace(part, nodes=tuple(sorted(part.nodes))) if getattr(part, "nodes", ()) else part
 
 
 def _of_one(old: Any, new: Any) -> Iterator[_Change]:
@@ -123,7 +128,8 @@ def _of_mapping(word: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> li
 
 def _settings(cluster: ClusterDescription) -> dict[str, Any]:
     scheduler = cluster.scheduler
-    return {"name": scheduler.name, "version": scheduler.version or None} | dict(scheduler.values)
+    order = {f"order.{key}": value for key, value in scheduler.order.items()}
+    return {"name": scheduler.name, "version": scheduler.version or None} | dict(scheduler.values) | order
 
 
 def _summary(part: Any) -> str:

@@ -53,6 +53,12 @@ def edit_entry(text: str, number: int) -> tuple[Entry, bool]:
     return Entry(EDIT, number, parts[1], parts[3]), parts[2] == "+="
 
 
+def of_owners(text: str, entry: Entry, owners: Iterable[str]) -> str:
+    """What to write for an edit that does not say whose key it gives. owners: kinds of parts of a cluster that have it."""
+    forms = " or ".join(f"{owner}.NAME.{entry.key}={entry.value}" for owner in owners)
+    return f"{text!r}: it does not say whose {entry.key} this is: write {forms}"
+
+
 def named_part(what: str, name: str, names: Iterable[str]) -> str:
     """The name. Raises ValueError, with names that are near, where the cluster has no such part."""
     names = list(names)

@@ -61,7 +61,7 @@ def parse_cluster_toml(text: str, file: str) -> DescribedCluster:
     reading.known_keys(document, (*head, *_SECTIONS), "", 0)
     parts: dict[str, Any] = {section: reading.parts(document, section) for section in _SECTIONS}
     scheduler = document.get("scheduler", {})
-    reading.known_keys(scheduler, ("name", "version", "values"), "scheduler", 0)
+    reading.known_keys(scheduler, ("name", "version", "values", "order"), "scheduler", 0)
     remarks = parts.pop("left_out")
     head_values: dict[str, Any] = {
         "name": reading.typed(document.get("name"), str, "name", "", 0),

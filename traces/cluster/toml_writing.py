@@ -60,11 +60,12 @@ def cluster_toml(described: DescribedCluster) -> str:
 
 
 def rules_toml(cluster: ClusterDescription) -> str:
-    """The tables of a cluster's limits, reservations and gates alone, as they are appended to a file."""
+    """The tables of a cluster's order, limits, reservations and gates alone, as they are appended to a file."""
     sources = _Sources((), cluster)
     parts = [*cluster.limits, *cluster.reservations, *cluster.gates]
     sections = {Limit: "limits", AdvanceReservation: "reservations", Gate: "gates"}
-    return "\n\n".join(_table(sections[type(part)], _lines(part, sources, "")) for part in parts) + "\n"
+    tables = ["\n".join(_order_lines(cluster))] if cluster.scheduler.order else []
+    return "\n\n".join([*tables, *(_table(sections[type(part)], _lines(part, sources, "")) for part in parts)]) + "\n"
 
 
 class _Sources:
@@ -133,6 +134,15 @@ def _scheduler(cluster: ClusterDescription, sources: _Sources) -> Iterator[str]:
     yield "[scheduler.values]"
     for key, value in cluster.scheduler.values.items():
         yield f"{toml_key(key)} = {toml_value(value)}{sources.comment(f'scheduler.{key}')}"
+    if cluster.scheduler.order:
+        yield ""
+        yield from _order_lines(cluster)
+
+
+def _order_lines(cluster: ClusterDescription) -> Iterator[str]:
+    yield "[scheduler.order]"
+    for key, value in cluster.scheduler.order.items():
+        yield f"{toml_key(key)} = {toml_value(value)}"
 
 
 def _groups(nodes: tuple[Node, ...]) -> Iterator[tuple[list[str], Node]]:

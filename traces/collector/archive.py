@@ -43,7 +43,9 @@ class CollectedSite:
 
 
 def is_collection(path: Path) -> bool:
-    """Whether a file is an archive of the collector. A file that cannot be read is none."""
+    """Whether a file is an archive of the collector. A file that cannot be read is none, and a pipe is not waited for."""
+    if not path.is_file():
+        return False
     try:
         with tarfile.open(path) as packed:
             return any(PurePosixPath(name).name == _MANIFEST for name in packed.getnames())

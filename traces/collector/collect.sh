@@ -236,6 +236,24 @@ QUALITIES=Name,Priority,GraceTime,Preempt,PreemptExemptTime,PreemptMode,Flags,Us
 QUALITIES=$QUALITIES,GrpJobs,GrpSubmit,GrpWall,MaxTRES,MaxTRESPerNode,MaxTRESMins,MaxWall,MaxTRESPU,MaxJobsPU,MaxSubmitPU,MaxTRESPA
 QUALITIES=$QUALITIES,MaxJobsPA,MaxSubmitPA,MinTRES
 
+# Copies the files that one of Slurm includes, and those that these include. %c in a path is the cluster's name.
+follow() {
+    list="$work/follow.$(basename "$1")"
+    sed -n 's/^[[:space:]]*[Ii][Nn][Cc][Ll][Uu][Dd][Ee][[:space:]][[:space:]]*//p' "$1" 2>/dev/null |
+        sed "s/[[:space:]].*//;s/%c/$cluster/g" >"$list"
+    while read -r file; do
+        case $file in
+        /*) path=$file ;;
+        *) path=$folder/$file ;;
+        esac
+        name=$(basename "$file")
+        [ -r "$path" ] && [ ! -e "$raw/configuration/$name" ] || continue
+        copy "configuration/$name" "$path"
+        echo "configuration/$name" >>"$work/included"
+        (follow "$path")
+    done <"$list"
+}
+
 collect_slurm() {
     version=$(sacct --version 2>/dev/null | head -n 1)
     sacct --helpformat 2>/dev/null | tr -s ' \t' '\n\n' | awk -v safe="$SACCT" -v left="$work/left_out" '
@@ -263,12 +281,12 @@ tolower($0) in is_safe { printf "%s%s", comma, $0; comma = "," }
     conf=${SLURM_CONF:-${conf:-/etc/slurm/slurm.conf}}
     copy configuration/slurm.conf "$conf"
     folder=$(dirname "$conf")
-    for file in gres.conf topology.conf $(sed -n 's/^[Ii][Nn][Cc][Ll][Uu][Dd][Ee] *//p' "$conf" 2>/dev/null); do
-        case $file in
-        /*) path=$file ;;
-        *) path=$folder/$file ;;
-        esac
-        [ ! -r "$path" ] || copy "configuration/$(basename "$file")" "$path"
+    cluster=$(sed -n 's/^ClusterName *= *\([^[:space:]]*\).*/\1/p' "$raw/configuration/config.txt" "$conf" 2>/dev/null | head -n 1 | tr 'A-Z' 'a-z')
+    for file in gres.conf topology.conf topology.yaml; do
+        [ ! -r "$folder/$file" ] || copy "configuration/$file" "$folder/$file"
+    done
+    for file in "$conf" "$folder/gres.conf" "$folder/topology.conf"; do
+        follow "$file"
     done
     keep state/sinfo.txt sinfo --all -N -o '%N|%P|%t|%c|%X|%Y|%Z|%m|%e|%G|%f|%w|%O'
     keep state/sdiag.txt sdiag
@@ -512,15 +530,14 @@ END { if (odd && mode == "replace") print "left out lines " file ": " odd " that
 END
 
 cat >"$work/qmgr.awk" <<'END'
-# What qmgr prints: statements and lists.
-/^[ \t]*#/ || /^[ \t]*$/ { next }
-/^(Sched|Server|Queue) / { print; next }
-!/^(create|set) / && !/^[ \t]+[A-Za-z_.]+ = / { next }
-/^set hook|^create hook|(managers|operators|mail_from|mailer|comment|acl_roots|submit_hosts) \+?= / { next }
-/(acl_users|acl_resv_users) \+?= / { at = match($0, /= /); print substr($0, 1, at + 1) hidden_list("user", substr($0, at + 2)); next }
-/(acl_groups|acl_resv_groups) \+?= / { at = match($0, /= /); print substr($0, 1, at + 1) hidden_list("group", substr($0, at + 2)); next }
-{
-    line = $0; done = ""
+# What qmgr prints: statements and lists. An attribute is indented by four blanks (Torque: a tab), and a line that continues it by a tab.
+function written(line, at, done, what, name) {
+    if (line ~ /^[ \t]*#/ || line ~ /^[ \t]*$/) return
+    if (line ~ /^(Sched|Server|Queue) /) { print line; return }
+    if (line !~ /^(create|set) / && line !~ /^[ \t]+[A-Za-z0-9_.-]+ = /) return
+    if (line ~ /^set hook|^create hook|(managers|operators|mail_from|mailer|comment|acl_roots|submit_hosts) \+?= /) return
+    if (line ~ /(acl_users|acl_resv_users) \+?= /) { at = match(line, /= /); print substr(line, 1, at + 1) hidden_list("user", substr(line, at + 2)); return }
+    if (line ~ /(acl_groups|acl_resv_groups) \+?= /) { at = match(line, /= /); print substr(line, 1, at + 1) hidden_list("group", substr(line, at + 2)); return }
     while (match(line, /[ugp]:("[^"]*"|[^="\]]+)=/)) {
         what = substr(line, RSTART, 1); name = substr(line, RSTART + 2, RLENGTH - 3)
         done = done substr(line, 1, RSTART + 1); line = substr(line, RSTART + RLENGTH - 1)
@@ -529,6 +546,12 @@ cat >"$work/qmgr.awk" <<'END'
     }
     print done line
 }
+/^    [^ \t]/ { by_blanks = 1 }
+joined != "" && ((/^\t/ && (by_blanks || !/^\t[A-Za-z0-9_.-]+ = /)) || (/^ / && !/^    [^ \t]/)) {
+    rest = $0; sub(/^[ \t]+/, "", rest); joined = joined rest; next
+}
+{ written(joined); joined = $0 }
+END { written(joined) }
 END
 
 cat >"$work/pairs.awk" <<'END'
@@ -638,6 +661,7 @@ rewrite() {
     */sdiag.txt) program=sdiag ;;
     *) program=plain ;;
     esac
+    if [ -s "$work/included" ] && grep -qxF "$file" "$work/included"; then conf=1 program=settings; fi
     awk -v mode="$mode" -v names="$work/names" -v table="$work/table" -v left="$work/left_out" -v separator="$separator" -v mark="$mark" \
         -v file="$file" -v conf="$conf" -v leaf="$leaf" -v previous="$previous" -f "$work/common.awk" -f "$work/$program.awk" "$raw/$file"
 }

@@ -59,6 +59,29 @@ def with_pseudonyms(cluster: ClusterDescription, kinds: tuple[str, ...], key: by
     )
 
 
+def with_described_names(text: str, cluster: ClusterDescription, kinds: tuple[str, ...], key: bytes) -> str:
+    """A text, such as an edit, in which the pseudonyms of the description's users and accounts are the names that it has for them."""
+    names = {
+        "account": {each.name for each in cluster.accounts} | {each.account for each in cluster.members},
+        "user": {each.user for each in cluster.members},
+    }
+    for limit in cluster.limits:
+        if limit.owner == "user":
+            account, user, _ = limit.association
+            names["account"].add(account)
+            names["user"].add(user)
+        if limit.who and limit.each in names:
+            names[limit.each].add(limit.who)
+    described = {
+        pseudonym_of(key, kind, name): name
+        for kind, of_kind in names.items()
+        if kind in kinds
+        for name in of_kind
+        if name
+    }
+    return _PSEUDONYM.sub(lambda match: described.get(match[0], match[0]), text)
+
+
 def _limit(limit: Limit, new: _Renaming) -> Limit:
     owner = limit.owner_name
     if limit.owner == "account":

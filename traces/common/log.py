@@ -8,6 +8,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -16,6 +17,8 @@ import polars as pl
 LARGEST_S = 10**11
 """A larger number of seconds is a fault of the log: it is more than three thousand years."""
 
+_MOST_FOLDERS, _SHOWN_FOLDERS = 1000, 4
+"""How many folders are looked into for a message, and how many it names."""
 _NO_FILES = {
     stat.S_ISFIFO: "a pipe (FIFO)",
     stat.S_ISSOCK: "a socket",
@@ -109,14 +112,32 @@ def log_files(path: Path) -> list[Path]:
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
         if not files:
-            raise LogError(f"{path}: the directory holds no log file")
+            raise LogError(_no_log_in(path))
         for file in files:
             _refuse_foreign_link(file)
         return files
     if not path.exists():
         raise LogError(f"{path}: no such log file; check the path in the catalogue or on the command line")
-    _refuse_other_than_file(path, path.stat().st_mode)
+    refuse_other_than_file(path, path.stat().st_mode)
     return [path]
+
+
+def _no_log_in(folder: Path) -> str:
+    """The message for a folder without a file of its own: which folders below it have some."""
+    below = [
+        Path(where)
+        for where, _, files in islice(os.walk(folder), _MOST_FOLDERS)
+        if any(not name.startswith(".") for name in files)
+    ]
+    if not below:
+        return f"{folder}: the folder is empty, and so are those in it; give the log, or the folder of its files"
+    below.sort()
+    more = f" and {len(below) - _SHOWN_FOLDERS} more" if len(below) > _SHOWN_FOLDERS else ""
+    named = ", ".join(str(each.relative_to(folder)) for each in below[:_SHOWN_FOLDERS])
+    return (
+        f"{folder}: has no file, only folders, and files of a log are read from one folder. Those with files are {named}{more}: "
+        f"give one of them, such as {below[0]}, or put the files of all into one folder"
+    )
 
 
 def open_log(path: Path) -> IO[bytes]:
@@ -126,14 +147,14 @@ def open_log(path: Path) -> IO[bytes]:
     """
     named = path.lstat()
     is_link = stat.S_ISLNK(named.st_mode)
-    _refuse_other_than_file(path, path.stat().st_mode)
+    refuse_other_than_file(path, path.stat().st_mode)
     try:  # not to wait where a pipe has come in its place
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if is_link else os.O_NOFOLLOW))
     except OSError as error:
         raise _exchanged(path) if error.errno == errno.ELOOP and not is_link else error from None
     try:
         opened = os.fstat(descriptor)
-        _refuse_other_than_file(path, opened.st_mode)
+        refuse_other_than_file(path, opened.st_mode)
         if is_link:
             _refuse_foreign_owner(path, named.st_uid, opened.st_uid)
             now = path.lstat()
@@ -145,11 +166,16 @@ def open_log(path: Path) -> IO[bytes]:
         raise
 
 
-def _refuse_other_than_file(path: Path, mode: int) -> None:
+def refuse_other_than_file(path: Path, mode: int) -> None:
     """Raises LogError for what can be opened and is no file."""
     if not stat.S_ISREG(mode):
-        kind = next((name for is_of, name in _NO_FILES.items() if is_of(mode)), "no file")
+        kind = kind_of_no_file(mode)
         raise LogError(f"{path}: is {kind} and not a file. A log is read more than once: write it to a file first")
+
+
+def kind_of_no_file(mode: int) -> str:
+    """What something is that is no file, such as "a pipe (FIFO)", from its `st_mode`."""
+    return next((name for is_of, name in _NO_FILES.items() if is_of(mode)), "no file")
 
 
 def _exchanged(path: Path) -> LogError:

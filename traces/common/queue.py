@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,9 @@ from traces.common.log import LARGEST_S
 from traces.common.pseudonyms import PSEUDONYM_KINDS, pseudonym_of
 
 RUNNING, WAITING, HELD = "running", "waiting", "held"
-"""What a job of the queue does. A held one waits for something else than processors."""
+"""What a job of the queue does. A held one could not start on an idle cluster: somebody holds it, or it waits for a time or another job."""
+BY_HAND = ("held", "JobHeldUser", "JobHeldAdmin")
+"""Why a job is held that a user or an operator holds."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class QueueJob:
 
     state: RUNNING, WAITING or HELD. because: why it is held, else "". tasks: jobs that it stands for, above 1 for an array. procs: of one
     job. requested_walltime_s: seconds, -1 for none. submit_s, start_s: Unix seconds; start_s is None for a job that does not run. Names
-    are None where the scheduler tells none. asked: what else it asked for.
+    are None where the scheduler tells none. asked: what else it asked for. limit: which one keeps a waiting job, as the
+    scheduler says, else "".
     """
 
     job_id: str
@@ -58,19 +62,22 @@ class QueueJob:
     queue: str | None = None
     job_name: str | None = None
     asked: QueueRequest = NOTHING_MORE
+    limit: str = ""
 
 
 @dataclass(frozen=True)
 class QueueSnapshot:
     """A queue as it was read. place: where from, for messages. written_s: when the scheduler wrote it, Unix seconds, None where it does
     not say. read: jobs that it lists, arrays counted as their tasks. ended: jobs that are over. faults: what is wrong with each job that
-    cannot be used: (place and job and what was expected, jobs that it stands for)."""
+    cannot be used: (place and job and what was expected, jobs that it stands for). latest_s: the latest of its times that are no plans,
+    Unix seconds, None for none."""
 
     place: str
     written_s: int | None
     jobs: tuple[QueueJob, ...]
     ended: int
     faults: tuple[tuple[str, int], ...]
+    latest_s: int | None = None
 
     @property
     def read(self) -> int:
@@ -81,9 +88,26 @@ class QueueSnapshot:
         """Jobs in a state, arrays counted as their tasks."""
         return sum(job.tasks for job in self.jobs if job.state == state)
 
+    def limits(self) -> Counter[str]:
+        """Waiting jobs that limits keep, by the limit, arrays counted as their tasks."""
+        kept = Counter[str]()
+        for job in self.jobs:
+            if job.state == WAITING and job.limit:
+                kept[job.limit] += job.tasks
+        return kept
+
     def counts(self) -> str:
         """The sum in words: what was read, and what became of it."""
-        parts = [f"{self.count(state):,} {state}" for state in (RUNNING, WAITING, HELD)]
+        by_limits = self.limits().total()
+        parts = [f"{self.count(RUNNING):,} {RUNNING}", f"{self.count(WAITING):,} {WAITING}"]
+        parts[-1] += f" ({by_limits:,} of them kept by a limit)" if by_limits else ""
+        held = Counter[str]()
+        for job in self.jobs:
+            held[job.because] += job.tasks if job.state == HELD else 0
+        parts.append(f"{sum(held.pop(because, 0) for because in BY_HAND):,} held")
+        if held.total():
+            reasons = ", ".join(f"{because} {number:,}" for because, number in held.most_common() if number)
+            parts.append(f"{held.total():,} not to start yet ({reasons})")
         parts += [f"{self.ended:,} over"] if self.ended else []
         parts += [f"{sum(tasks for _, tasks in self.faults):,} left out for a fault"] if self.faults else []
         return f"{self.read:,} {'job' if self.read == 1 else 'jobs'} read: {', '.join(parts)}"
@@ -111,7 +135,9 @@ class QueueJobFault(ValueError):
         self.tasks = tasks
 
 
-def snapshot_of(place: str, written_s: int | None, jobs: Iterable[QueueJob | QueueJobFault | None]) -> QueueSnapshot:
+def snapshot_of(
+    place: str, written_s: int | None, jobs: Iterable[QueueJob | QueueJobFault | None], latest_s: int | None = None
+) -> QueueSnapshot:
     """A snapshot of what a reader made of each entry: a job, a fault with its message, or None for one that is over."""
     entries = list(jobs)
     return QueueSnapshot(
@@ -120,6 +146,7 @@ def snapshot_of(place: str, written_s: int | None, jobs: Iterable[QueueJob | Que
         tuple(entry for entry in entries if isinstance(entry, QueueJob)),
         sum(entry is None for entry in entries),
         tuple((f"{place}: {entry}", entry.tasks) for entry in entries if isinstance(entry, QueueJobFault)),
+        latest_s,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription, Node, Partition, Setting
-from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, with_read_parts
+from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, of_owners, with_read_parts
 from traces.cluster.hostlists import expand_hostlist
 from traces.cluster.notes import Entry, Notes, TextFile, read_text_file
 from traces.pbs.configuration import files as roles
@@ -32,6 +32,10 @@ from traces.pbs.configuration.scheduler_files import NON_PRIME, read_sched_confi
 
 _DOTTED = re.compile(r"(?:(server|sched)|(queue|node)\.([^.]+))\.(.+)")
 _ALL_KEYS = frozenset((*SERVER_KEYS, *QUEUE_KEYS, *SCHED_KEYS, *SCHED_CONFIG_KEYS, *VNODE_KEYS))
+PBS_EDIT_KEYS = _ALL_KEYS
+"""Every key of an edit."""
+PBS_SETTINGS = frozenset((*SERVER_KEYS, *SCHED_CONFIG_KEYS))
+"""Those that need no name of a part of the cluster before them."""
 _OF_NODES = ("default_chunk", "features_required")
 _STATES = {"up": (True, True), "down": (True, False), "drain": (False, True), "inactive": (False, False)}
 
@@ -87,6 +91,9 @@ def _take(asked: _Asked, base: ClusterDescription, text: str, number: int) -> No
         if entry.key in SCHED_CONFIG_KEYS and entry.key not in SERVER_KEYS:
             asked.sched_config.append(entry)
             return
+        owners = [kind for kind, keys in (("queue", QUEUE_KEYS), ("node", VNODE_KEYS)) if entry.key in keys]
+        if owners and entry.key not in SERVER_KEYS:
+            raise ValueError(of_owners(text, entry, owners))
         kind, name, key = "server", "", entry.key
     else:
         kind, name, key = dotted[1] or dotted[2], dotted[3] or "", dotted[4]
@@ -160,7 +167,7 @@ def changed_pbs_cluster(base: ClusterDescription, paths: Sequence[Path], time_zo
         if roles.SERVER in given:
             kept["partitions"] = tuple(replace(each, nodes=former.get(each.name, ())) for each in new.partitions)
     values: dict[str, Setting] = {
-        key: value for key, value in base.scheduler.values.items() if _role_of_setting(key) not in given
+        key: value for key, value in base.scheduler.values.items() if _roles_of_setting(key) - given
     }
     version = new.scheduler.version or base.scheduler.version
     scheduler = replace(base.scheduler, version=version, values={**values, **new.scheduler.values})
@@ -176,8 +183,11 @@ _SAID_BY = {
 """File -> the parts of a description that it says."""
 
 
-def _role_of_setting(key: str) -> str:
+def _roles_of_setting(key: str) -> set[str]:
+    """The files that may say a setting. It is gone where none of them says it any more, so that a file which never had it takes nothing
+    out."""
     base = key.partition(".")[0]
-    if base in SCHED_CONFIG_KEYS and base not in SERVER_KEYS:
-        return roles.SCHED_CONFIG
-    return roles.SERVER if base in SERVER_KEYS else roles.SCHED
+    if base in SERVER_KEYS:
+        return {roles.SERVER}
+    of_config = {roles.SCHED_CONFIG} if base in SCHED_CONFIG_KEYS else set()
+    return of_config | ({roles.SCHED} if base in SCHED_KEYS or not of_config else set())

@@ -41,6 +41,8 @@ PBS_STATES = {
 }
 """What the letters of job_state say of a job; F, X and M are of jobs that are over or elsewhere."""
 _OVER = ("F", "X", "M")
+_PAST = ("ctime", "qtime", "mtime", "stime")
+"""Times of a job that have been: etime may be a plan."""
 _STARTED = ("R", "E", "S", "U")
 """A suspended task counts as one that runs in the array's sum."""
 _BECAUSE = {
@@ -76,7 +78,10 @@ def read_pbs_queue(document: dict[str, Any], place: str, time_zone: str) -> Queu
     if not isinstance(jobs, dict):
         raise LogError(f'{place}: expected the JSON of `qstat -f -F json`, with "Jobs" by id')
     written_s = whole_seconds(document.get("timestamp"))
-    return snapshot_of(place, written_s, _entries(jobs, ZoneInfo(time_zone), written_s))
+    zone = ZoneInfo(time_zone)
+    past = [_date(job.get(name), zone) for job in jobs.values() if isinstance(job, dict) for name in _PAST]
+    latest_s = max((second for second in past if second is not None), default=None)
+    return snapshot_of(place, written_s, _entries(jobs, zone, written_s), latest_s)
 
 
 def _entries(jobs: dict[str, Any], zone: ZoneInfo, written_s: int | None) -> Iterator[QueueJob | QueueJobFault | None]:

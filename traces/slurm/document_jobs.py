@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from traces.slurm.asked_gpus import gpus_of_job
+from traces.slurm.numbers import slurm_number
+
 DOCUMENT_COLUMNS = (
     "JobID",
     "JobIDRaw",
@@ -28,6 +31,7 @@ DOCUMENT_COLUMNS = (
     "ReqMem",
     "ReqTRES",
     "AllocTRES",
+    "AllocGRES",
     "TotalCPU",
     "MaxRSS",
     "NodeList",
@@ -75,7 +79,7 @@ def _of_job(job: dict[str, Any], job_id: str) -> dict[str, str]:
         "End": _time(job, "end"),
         "ElapsedRaw": _number(job, "time", "elapsed"),
         "Suspended": f"00:{_number(job, 'time', 'suspended') or '0'}",
-        "TimelimitRaw": _number(job, "time", "limit"),
+        "TimelimitRaw": _number(job, "time", "limit", is_time=True),
         "State": _state(job),
         "ExitCode": _exit_code(job),
         "NNodes": _number(job, "allocation_nodes"),
@@ -83,6 +87,7 @@ def _of_job(job: dict[str, Any], job_id: str) -> dict[str, str]:
         "ReqMem": _requested_memory(job),
         "ReqTRES": _resources(job, "tres", "requested"),
         "AllocTRES": _resources(job, "tres", "allocated"),
+        "AllocGRES": _gpus(job),
         "TotalCPU": _cpu_time(job),
         "NodeList": _text(job, "nodes"),
         "Priority": _number(job, "priority"),
@@ -148,7 +153,8 @@ def _state(job: Any) -> str:
 
 def _exit_code(job: dict[str, Any]) -> str:
     code = _number(job, "exit_code", "return_code")
-    signal = _number(job, "exit_code", "signal", "id") or _number(job, "exit_code", "signal", "signal_id")
+    of_signal = _at(job, "exit_code", "signal")
+    signal = _number(of_signal, "id", is_time=True) or _number(of_signal, "signal_id", is_time=True)
     return f"{code or 0}:{signal or 0}" if code or signal else ""
 
 
@@ -174,6 +180,13 @@ def _resources(job: dict[str, Any], *names: str) -> str:
     return ",".join(words)
 
 
+def _gpus(job: dict[str, Any]) -> str:
+    """GPUs of fields beside the trackable resources, "" where these say none."""
+    nodes = _number(job, "allocation_nodes")
+    number, _ = gpus_of_job(job, int(nodes) if nodes else None)
+    return f"gpu:{number}" if number else _text(job, "used_gres")
+
+
 def _name_of(resource: Any) -> str:
     kind, name = _text(resource, "type"), _text(resource, "name")
     return f"{kind}/{name}" if name else kind
@@ -186,20 +199,17 @@ def _cpu_time(job: dict[str, Any]) -> str:
 
 def _time(job: dict[str, Any], name: str) -> str:
     """Unix seconds. Slurm has 0 for a time that is not known."""
-    seconds = _number(job, "time", name)
+    seconds = _number(job, "time", name, is_time=True)
     return "Unknown" if seconds in ("", "0") else seconds
 
 
-def _number(value: Any, *names: str) -> str:
+def _number(value: Any, *names: str, is_time: bool = False) -> str:
     """A whole number of at least 0, plain or as an object, as text; "" for one that is not set, infinite, or none."""
     value = _at(value, *names)
-    if isinstance(value, dict):
-        value = None if value.get("infinite") or value.get("set") is False else value.get("number")
     if isinstance(value, str) and value.isascii() and value.isdigit():
-        return value
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 2**63:
-        return ""
-    return str(int(value))
+        value = int(value)
+    number = slurm_number(value, is_time)
+    return "" if number is None or number < 0 else str(int(number))
 
 
 def _text(value: Any, *names: str) -> str:

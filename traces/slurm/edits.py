@@ -11,11 +11,12 @@ from typing import Any
 
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
-from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, with_read_parts
+from traces.cluster.editing import EDIT, ReadParts, check_remarks, edit_entry, named_part, of_owners, with_read_parts
 from traces.cluster.hostlists import compress_names, expand_hostlist
-from traces.cluster.notes import Entry, Notes, TextFile, read_text_file
+from traces.cluster.notes import NO_EFFECT, Entry, Notes, TextFile, read_text_file
 from traces.slurm.configuration import folder
 from traces.slurm.configuration.accounts.options import LIMIT_FORMS, QOS_KEYS, Options, option_of
+from traces.slurm.configuration.accounts.saved import shows_parents
 from traces.slurm.configuration.accounts.tree import AccountTree, shared_cluster
 from traces.slurm.configuration.folder import read_slurm_cluster, slurm_role_of
 from traces.slurm.configuration.keys import GENERAL_KEYS, PARTITION_KEYS, SLURM_NODE_KEYS
@@ -31,7 +32,13 @@ from traces.slurm.configuration.parts import (
     note_line,
     slurm_key,
 )
-from traces.slurm.configuration.settings import OLD_PARAMETERS, SCHEDULER_PARAMETERS, add_enforcement, scheduler_values
+from traces.slurm.configuration.settings import (
+    DEFAULTS,
+    OLD_PARAMETERS,
+    SCHEDULER_PARAMETERS,
+    add_enforcement,
+    scheduler_values,
+)
 from traces.slurm.configuration.shown import read_shown_reservations
 from traces.slurm.configuration.units import is_unset, tres_amounts
 
@@ -39,9 +46,14 @@ _DOTTED = re.compile(r"(partition|node|qos|account|user)\.(.+)\.(\w+)", re.IGNOR
 _LINES = ("nodename", "partitionname", "reservationname")
 _INHERITED = ("qos", "defaultqos", "parent")
 _OF_PARTITIONS = ("defmempercpu", "defmempernode", "defmempergpu", "maxmempercpu", "maxmempernode", "defcpupergpu")
+_OF_ACCOUNTS_AND_QOS = ("fairshare", "priority", "preempt")
 _ALL_KEYS = frozenset(
     (*GENERAL_KEYS, *SCHEDULER_PARAMETERS, *PARTITION_KEYS, *SLURM_NODE_KEYS, *LIMIT_FORMS, *QOS_KEYS)
-) | {"fairshare", "priority", "preempt"}
+) | {*_OF_ACCOUNTS_AND_QOS}
+SLURM_EDIT_KEYS = _ALL_KEYS | {*_LINES}
+"""Every key of an edit, in lower case."""
+SLURM_SETTINGS = frozenset((*GENERAL_KEYS, *SCHEDULER_PARAMETERS))
+"""Those that need no name of a part of the cluster before them."""
 
 
 @dataclass
@@ -85,7 +97,10 @@ def edited_slurm_cluster(base: ClusterDescription, edits: Sequence[str], time_zo
     parts.touched = _touched_by(asked.limits)
     if asked.reservations:
         file = TextFile(EDIT, "\n".join(asked.reservations))
-        parts.reservations = read_shown_reservations(file, names, time_zone, notes)
+        own = Notes()
+        parts.reservations = read_shown_reservations(file, names, time_zone, own)
+        # a line of scontrol says much that changes nothing
+        notes.remarks += [remark for remark in own.remarks if remark.kind != NO_EFFECT]
     check_remarks(notes.remarks, tuple(edits), _ALL_KEYS)
     return with_read_parts(base, parts, notes.remarks)
 
@@ -105,6 +120,8 @@ def _take(asked: _Asked, base: ClusterDescription, text: str, number: int) -> No
             entry = Entry(EDIT, number, "SchedulerParameters", f"{word}={entry.value}")
         elif key in _OF_PARTITIONS:
             raise ValueError(f"{text!r}: give it of each partition, as partition.NAME.{entry.key}=...")
+        elif key not in GENERAL_KEYS and (owners := _owners_of(option_of(entry)[0], key)):
+            raise ValueError(of_owners(text, entry, owners))
         asked.is_whole_list |= key == "schedulerparameters"
         asked.settings.append(entry)
         return
@@ -129,6 +146,15 @@ def _take(asked: _Asked, base: ClusterDescription, text: str, number: int) -> No
         of[slurm_key(entry)] = entry
     else:
         _take_option(asked, base, kind, name, entry)
+
+
+def _owners_of(option: str, key: str) -> list[str]:
+    """Which parts of a cluster have a key. option: as sacctmgr calls it."""
+    of_accounts = option in LIMIT_FORMS or option in _OF_ACCOUNTS_AND_QOS
+    owners = ["qos"] if of_accounts or option in QOS_KEYS else []
+    owners += ["account", "user"] if of_accounts else []
+    owners += ["partition"] if key in PARTITION_KEYS else []
+    return owners + (["node"] if key in SLURM_NODE_KEYS else [])
 
 
 def _take_line(asked: _Asked, base: ClusterDescription, text: str, number: int, first: str) -> None:
@@ -229,7 +255,8 @@ def changed_slurm_cluster(base: ClusterDescription, paths: Sequence[Path], time_
     """The cluster as new files have it. What none of them says, such as accounts where there is only a slurm.conf, stays.
 
     Raises ConfigurationError as `read_slurm_cluster`, and ValueError where no file is a configuration of Slurm."""
-    given = {slurm_role_of(read_text_file(path)) for path in paths} - {None}
+    files = {slurm_role_of(file): file for file in map(read_text_file, paths)}
+    given = files.keys() - {None}
     if not given:
         raise ValueError(
             f"{paths[0]}: no configuration of Slurm; expected slurm.conf, a sacctmgr dump, or what scontrol shows"
@@ -242,10 +269,13 @@ def changed_slurm_cluster(base: ClusterDescription, paths: Sequence[Path], time_
     kept: dict[str, Any] = {"valid_from_s": base.valid_from_s}
     if of_nodes:
         before = {node.name: node for node in base.nodes}
-        kept["nodes"] = tuple(
+        nodes = tuple(
             replace(node, absences=node.absences or before[node.name].absences) if node.name in before else node
             for node in new.nodes
         )
+        if folder.SLURM_CONF not in given:  # what scontrol shows is in the order of names
+            nodes = tuple(sorted(nodes, key=lambda node: base.node_index.get(node.name, len(before))))
+        kept["nodes"] = nodes
     kept |= {name: getattr(base, name) for names, said_by in _SAID_BY for name in names if not given & set(said_by)}
     if folder.QOS_TABLE not in given and not new.qualities:
         kept["qualities"] = base.qualities
@@ -253,8 +283,15 @@ def changed_slurm_cluster(base: ClusterDescription, paths: Sequence[Path], time_
     if folder.QOS_TABLE in given and not given & _OF_ACCOUNTS:
         others = (each for each in base.limits if each.owner != "qos")
         kept["limits"] = (*others, *(each for each in new.limits if each.owner == "qos"))
+    table = files.get(folder.ASSOC_TABLE)
+    if table is not None and not given & (_OF_ACCOUNTS - {folder.ASSOC_TABLE}) and not shows_parents(table):
+        parents = {account.name: account.parent for account in base.accounts}
+        kept["accounts"] = tuple(replace(each, parent=parents.get(each.name, each.parent)) for each in new.accounts)
     scheduler = kept.get("scheduler", new.scheduler)
     values = dict(scheduler.values)
+    if "scheduler" not in kept and folder.SHOWN_CONFIG not in given:
+        # what `scontrol show config` has said before is not taken out where it is the default
+        values = {key: value for key, value in base.scheduler.values.items() if value in DEFAULTS.get(key, ())} | values
     if kept.get("limits", new.limits) and "scheduler" not in kept:
         add_enforcement(values, Notes(), "slurm.conf")
     kept["scheduler"] = replace(scheduler, version=scheduler.version or base.scheduler.version, values=values)
@@ -276,8 +313,10 @@ _SAID_BY: tuple[tuple[tuple[str, ...], Collection[str]], ...] = (
 
 
 def _usual_conf(base: ClusterDescription) -> str:
-    """A slurm.conf with the names of nodes and partitions alone, for files that come without one."""
+    """A slurm.conf with the names of nodes and partitions, and what partitions inherit, for files that come without one."""
     lines = [
         f"NodeName={node.name} CPUs={max(node.cpus, 1)} RealMemory={max(node.memory_mib, 1)}" for node in base.nodes
     ]
+    mode = base.scheduler.values.get("preemptmode")
+    lines += [f"PreemptMode={mode}"] if mode else []
     return "\n".join([*lines, *(f"PartitionName={part.name} Nodes=ALL" for part in base.partitions)]) + "\n"

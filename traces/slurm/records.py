@@ -8,11 +8,13 @@ import polars as pl
 
 from traces.common.log import LARGEST_S
 from traces.slurm.clock import LOCAL_TIMES, with_settled_times
+from traces.slurm.submit_lines import with_submitted_gpus
 from traces.slurm.values import (
     array_tasks,
     duration_seconds,
     gpu_count,
     gres_count,
+    is_relative_time,
     local_time,
     memory_per,
     positive_count,
@@ -23,6 +25,7 @@ from traces.slurm.values import (
     unix_seconds,
     usage_amounts,
     whole_number,
+    zoned_seconds,
 )
 
 SLURM_RECORD_SCHEMA = {
@@ -115,8 +118,10 @@ READ_COLUMNS = (
 )
 """The columns of sacct that are read. Those that a log does not have count as empty."""
 _WORDS = ("cluster", "partition", "qos", "account", "reason", "constraints", "reservation")
+_LOCAL_LETTERS = len("2024-01-15T10:00:00")
 _DURATIONS = {"elapsed_s": "elapsed", "suspended_s": "suspended", "time_limit_s": "timelimit", "used_cpu_s": "totalcpu"}
 _COUNTS = {"ncpus": "NCPUS", "alloccpus": "AllocCPUS", "reqcpus": "ReqCPUS", "nnodes": "NNodes"}
+_RELATIVE = "relative to the day of printing: {}. Print the log again with SLURM_TIME_FORMAT=standard, or with %s"
 _NAMES = {"totalcpu": "TotalCPU"}
 
 
@@ -142,31 +147,56 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
         priority=whole_number("priority", 18),
         consumed_energy_j=_energy("consumedenergyraw"),
         **{name: text_of(name) for name in _WORDS},
-        **{f"{name}_s": unix_seconds(pl.col(f"in_{name}")) for name in LOCAL_TIMES},
+        **{f"{name}_s": _absolute_seconds(jobs, name) for name in LOCAL_TIMES},
         **{
             column: duration_seconds(pl.col(f"in_{name}")).cast(SLURM_RECORD_SCHEMA[column])
             for column, name in _DURATIONS.items()
         },
-        local_times=pl.any_horizontal(pl.col(f"in_{name}").str.contains("T", literal=True) for name in LOCAL_TIMES),
+        local_times=pl.any_horizontal(_is_local(name) for name in LOCAL_TIMES),
         exit_code=pl.col("in_exitcode").str.extract(r"^(\d{1,9}):\d{1,9}$", 1).cast(pl.Int64),
         signal=pl.col("in_exitcode").str.extract(r"^\d{1,9}:(\d{1,9})$", 1).cast(pl.Int64),
         nodes=pl.coalesce(positive_count("nnodes"), tres_count("alloctres", "node"), tres_count("reqtres", "node")),
         requested_procs=pl.coalesce(positive_count("reqcpus"), tres_count("reqtres", "cpu")),
-        gpus=pl.coalesce(gpu_count("alloctres"), gpu_count("reqtres"), gres_count("allocgres")),
     )
     jobs = jobs.with_columns(
         procs=pl.coalesce(
             positive_count("ncpus"), positive_count("alloccpus"), tres_count("alloctres", "cpu"), "requested_procs"
         ),
         elapsed_s=pl.coalesce("elapsed_s", whole_number("elapsedraw")),
-        # ReqGRES is of a node
-        gpus=pl.coalesce("gpus", gres_count("reqgres") * pl.col("nodes").fill_null(1)),
         time_limit_s=pl.coalesce("time_limit_s", positive_count("timelimitraw") * 60),
     )
+    jobs = _with_gpus(jobs)
     jobs = with_settled_times(jobs, {name: local_time(pl.col(f"in_{name}")) for name in LOCAL_TIMES}, time_zone)
     in_calendar = {f"{name}_s": pl.col(f"{name}_s").is_between(0, LARGEST_S) for name in LOCAL_TIMES}
     jobs = jobs.with_columns(pl.when(is_sound).then(name).alias(name) for name, is_sound in in_calendar.items())
     return _with_steps(_with_start(jobs), steps)
+
+
+def _with_gpus(jobs: pl.DataFrame) -> pl.DataFrame:
+    """With gpus: of the trackable resources, else of the generic ones, else of the options of the submission, which are null where they do
+    not say how many. Only where none of these names any GPU, resources without them mean none."""
+    jobs = with_submitted_gpus(jobs)
+    amounts = (
+        pl.coalesce(gpu_count("alloctres"), gpu_count("reqtres")),
+        gres_count("allocgres"),
+        gres_count("reqgres") * pl.col("nodes").fill_null(1),  # ReqGRES is of a node
+    )
+    named = pl.coalesce(*(pl.when(amount > 0).then(amount) for amount in amounts), "submitted_gpus")
+    none = pl.when(~pl.col("names_gpus")).then(pl.coalesce(*amounts))
+    return jobs.with_columns(gpus=pl.coalesce(named, none)).drop("submitted_gpus", "names_gpus")
+
+
+def _absolute_seconds(jobs: pl.DataFrame, name: str) -> pl.Expr:
+    """Unix seconds of a time that does not depend on the cluster's zone."""
+    text = pl.col(f"in_{name}")
+    longest = jobs[f"in_{name}"].str.len_bytes().max()
+    has_zones = isinstance(longest, int) and longest > _LOCAL_LETTERS  # few logs have them
+    return pl.coalesce(unix_seconds(text), zoned_seconds(text)) if has_zones else unix_seconds(text)
+
+
+def _is_local(name: str) -> pl.Expr:
+    text = pl.col(f"in_{name}").str.strip_chars()
+    return text.str.contains("T", literal=True) & (text.str.len_bytes() <= _LOCAL_LETTERS)
 
 
 def is_attempt() -> pl.Expr:
@@ -228,6 +258,8 @@ def fault_of() -> Any:
     for name in LOCAL_TIMES:
         column = "logged_start_s" if name == "start" else f"{name}_s"
         wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(column).is_null()
+        relative = wrong & is_relative_time(pl.col(f"in_{name}"))
+        faults = faults.when(relative).then(pl.format(f"{name.capitalize()} is {_RELATIVE}", f"in_{name}"))
         faults = faults.when(wrong).then(pl.format(f"{name.capitalize()} is no time: {{}}", f"in_{name}"))
     for column, name in _DURATIONS.items():
         wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(column).is_null()

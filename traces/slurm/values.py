@@ -33,6 +33,22 @@ def local_time(text: pl.Expr) -> pl.Expr:
     return text.str.strip_chars().str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False, time_unit="ms")
 
 
+def zoned_seconds(text: pl.Expr) -> pl.Expr:
+    """Unix seconds of a time with its offset, `2024-01-15T10:00:00+0100` or `2024-01-15 10:00:00 UTC+0100`. Null for other texts."""
+    form = r"^\s*(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)\s*(?:UTC|GMT)?\s*(?:Z|([+-])(\d\d):?(\d\d))\s*$"
+    parts = text.str.extract_groups(form)
+    day, clock, sign, hours, minutes = (parts.struct.field(str(k)) for k in range(1, 6))
+    local = pl.concat_str(day, clock, separator="T").str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False, time_unit="ms")
+    offset_s = (hours.cast(pl.Int64) * 60 + minutes.cast(pl.Int64)).fill_null(0) * 60
+    return local.dt.epoch("s") - pl.when(sign == "-").then(-offset_s).otherwise(offset_s)
+
+
+def is_relative_time(text: pl.Expr) -> pl.Expr:
+    """Whether SLURM_TIME_FORMAT=relative shows a time so: `14:00:00`, `Ystday 14:00`, `Mon 14:00`, `29 Apr 14:00`, `3 Mar 2024`."""
+    clock, day = r"\d\d:\d\d", r"\d{1,2} \p{L}+\.?"
+    return text.str.contains(rf"^\s*(?:(?:\p{{L}}{{2,6}}\.?|{day}) {clock}|{clock}:\d\d|{day} \d{{4}})\s*$")
+
+
 def duration_seconds(text: pl.Expr) -> pl.Expr:
     """Seconds of `[D-]H:M:S[.fraction]`, `M:S` or `D-H[:M]`, as float. Null for other texts."""
     text = text.str.strip_chars()

@@ -11,7 +11,7 @@ from typing import IO, Any
 from zoneinfo import ZoneInfo
 
 from traces.common.blocks import LogStream
-from traces.common.log import LogError
+from traces.common.log import LogError, refuse_other_than_file
 from traces.vasp.folders import READ_FILES, RunFolder
 from traces.vasp.inputs import read_incar, read_kpoints, read_poscar
 from traces.vasp.oszicar import PrintedStep, add_residuals, ending, job_id_of, read_oszicar
@@ -109,6 +109,7 @@ def _launches(path: Path, free: Any) -> tuple[list[Launch], str, int, datetime]:
 
 def _open_run_file(path: Path) -> IO[bytes]:
     """Which links are followed is a rule of its own: `traces.vasp.folders`."""
+    refuse_other_than_file(path, path.stat().st_mode)
     return path.open("rb")
 
 

@@ -9,13 +9,24 @@ from pathlib import Path
 
 from traces.cluster.description import ClusterDescription
 from traces.cluster.differing import changed_values
-from traces.pbs.edits import changed_pbs_cluster, edited_pbs_cluster
-from traces.slurm.edits import changed_slurm_cluster, edited_slurm_cluster
+from traces.pbs.edits import PBS_EDIT_KEYS, PBS_SETTINGS, changed_pbs_cluster, edited_pbs_cluster
+from traces.slurm.edits import SLURM_EDIT_KEYS, SLURM_SETTINGS, changed_slurm_cluster, edited_slurm_cluster
 
 _BOUND = re.compile(r"limits\.([1-9]\d*)\.bound=(\d+)")
 _CHANGED = {"slurm": changed_slurm_cluster, "pbs": changed_pbs_cluster}
 _EDITED = {"slurm": edited_slurm_cluster, "pbs": edited_pbs_cluster}
 EDIT_EXAMPLE = "PriorityWeightFairshare=20000"
+
+
+CONFIGURATION_WORDS = SLURM_EDIT_KEYS | PBS_EDIT_KEYS
+"""Every key of an edit, those of Slurm in lower case."""
+CONFIGURATION_SETTINGS = SLURM_SETTINGS | PBS_SETTINGS
+"""Those that need no name of a part of the cluster before them."""
+
+
+def is_configuration_word(key: str) -> bool:
+    """Whether an edit may begin with it: a key of Slurm in any case, one of PBS, or one with the name of a part before it."""
+    return not key.isidentifier() or key.lower() in SLURM_EDIT_KEYS or key in PBS_EDIT_KEYS
 
 
 class NothingChanges(ValueError):

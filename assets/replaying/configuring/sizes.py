@@ -42,11 +42,29 @@ class AskedProcs(NamedTuple):
             procs = self.number * unit
         else:
             procs = cluster_procs + unit * (self.more + round(cluster_procs / unit * self.percent / 100))
-        if procs < 1:
-            raise ValueError(
-                f"{name} {self.text!r}: nothing is left of the {cluster_procs} processors of the cluster: take fewer away"
-            )
-        return _checked(name, self.text, procs)
+        return _checked(name, self.text, _left(name, self.text, procs, f"{cluster_procs} processors"))
+
+    def count(self, now: int) -> int:
+        """How many nodes, for a cluster that has `now`. Raises ValueError where none is left."""
+        nodes = now + self.more + round(now * self.percent / 100) if self.number is None else self.number
+        return _left("nodes", self.text, nodes, f"{now} nodes")
+
+    def remark(self, today: int, in_use: int = 0) -> str:
+        """What to know of a size that is a number, of processors or of nodes: that it is the whole cluster, where it is less than half of
+        it or less than was in use. Empty where there is nothing to know. today: how many there are. in_use: the most processors that jobs
+        of the log had at once, 0 where that is not known."""
+        if self.number is None or (2 * self.number >= today and (self.in_nodes or self.number >= in_use)):
+            return ""
+        words = ("node" if self.in_nodes else "processor") + ("" if self.number == 1 else "s")
+        if not self.in_nodes and self.number < in_use:
+            return f"{self.number:,} {words} in all, and jobs of the log had {in_use:,} at once"
+        return f"{self.number:,} {words} in all, today {today:,}; +{self.number} adds {self.number:,}"
+
+
+def _left(name: str, text: str, left: int, of: str) -> int:
+    if left < 1:
+        raise ValueError(f"{name} {text!r}: nothing is left of the {of} of the cluster: take fewer away")
+    return left
 
 
 def _checked(name: str, text: str, procs: int) -> int:

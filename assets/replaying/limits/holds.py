@@ -58,11 +58,31 @@ def is_honoured(limit: Limit) -> bool:
     return is_counted and not limit.is_soft and not limit.is_least
 
 
+class HeldLimit(NamedTuple):
+    """A limit on the jobs of a trace. counts, resource: as those of a `Limit`. key, bound, changes: as those of a `JobLimit`. limits: of
+    each key those of the description that say its bound."""
+
+    counts: str
+    resource: str
+    key: IntArray  # (jobs,)
+    bound: IntArray  # (keys,)
+    changes: IntArray  # (changes, 3)
+    limits: tuple[list[Limit], ...]
+
+
 def job_limits(cluster: ClusterDescription, rows: pl.DataFrame, zero_s: int = 0) -> list[JobLimit]:
-    """The limits that an order honours. rows: of a trace, with user_name, group_name, account, queue and qos. zero_s: UTC second of the
-    log's second 0."""
+    """The limits that an order honours. rows, zero_s: as `held_limits` takes them."""
+    held = held_limits(filter(is_honoured, cluster.limits), cluster, rows, zero_s)
+    return [JobLimit(COUNTED[each.counts, each.resource], each.bound, each.key, each.changes) for each in held]
+
+
+def held_limits(
+    limits: Iterable[Limit], cluster: ClusterDescription, rows: pl.DataFrame, zero_s: int = 0
+) -> list[HeldLimit]:
+    """Limits of a cluster, which count by all, user, group or account, on the jobs of a trace. rows: of the trace, with user_name,
+    group_name, account, queue and qos. zero_s: UTC second of the log's second 0."""
     kinds: dict[_Kind, dict[str, list[Limit]]] = {}
-    for limit in filter(is_honoured, cluster.limits):
+    for limit in limits:
         kind = _Kind(limit.owner, limit.owner_name, limit.counts, limit.each, limit.resource)
         kinds.setdefault(kind, {}).setdefault(limit.who, []).append(limit)
     below = accounts_below(cluster)
@@ -78,7 +98,7 @@ def _job_limit(
     below: dict[str, list[str]],
     rows: pl.DataFrame,
     zero_s: int,
-) -> Iterator[JobLimit]:
+) -> Iterator[HeldLimit]:
     """limits: by name, that of "" for all others. Nothing where it holds for no job."""
     owner = Limit(kind.owner, kind.owner_name, kind.counts, "all", kind.resource, 0)
     is_owned = rows.with_columns(is_owned=counted_by(owner, cluster, below).fill_null(False))["is_owned"].to_numpy()
@@ -98,8 +118,8 @@ def _job_limit(
             for place, each in enumerate(holding)
             for second in _changes(each)
         ]
-        yield JobLimit(
-            COUNTED[kind.counts, kind.resource], bound, key, np.array(changes, dtype=np.int64).reshape(-1, 3)
+        yield HeldLimit(
+            kind.counts, kind.resource, key, bound, np.array(changes, dtype=np.int64).reshape(-1, 3), tuple(holding)
         )
 
 
@@ -198,7 +218,9 @@ def share_tree(cluster: ClusterDescription, rows: pl.DataFrame) -> ShareTree:
             path.append(places[owner])
         paths.append(path)
     floors = max(map(len, paths), default=0)
-    table = np.array([path + [NO_KEY] * (floors - len(path)) for path in paths], dtype=np.int64).reshape(-1, floors)
+    table = np.array([path + [NO_KEY] * (floors - len(path)) for path in paths], dtype=np.int64).reshape(
+        len(paths), floors
+    )
     of_rows = rows.select(named).join(owners, on=named, how="left", nulls_equal=True, maintain_order="left")
     return ShareTree(table[of_rows["place"].to_numpy()], np.array(shares))
 

@@ -18,7 +18,7 @@ from models.identification.closed_hours import STEP_MINUTES
 from models.identification.identify import Advance, Identification, identify_rules
 from models.identification.logged_jobs import Holders, StartedJobs
 from models.identification.replaying import DescribedRules, described_rules
-from traces.cluster.description import ClusterDescription, Gate, Node
+from traces.cluster.description import ClusterDescription, Gate, Node, SchedulerSettings
 from traces.cluster.notes import DescribedCluster
 
 SCOPE_COLUMNS = {"user": "user_name", "account": "account", "group": "group_name", "queue": "queue"}
@@ -85,6 +85,7 @@ def found_cluster(trace: Trace, identification: Identification, by_queue: bool =
     description = ClusterDescription(
         trace.source,
         (Node("all", identification.procs),),
+        scheduler=SchedulerSettings(order=rules.order),
         limits=rules.limits,
         gates=tuple(gates_of_queues(trace, rules.gates)) if by_queue else rules.gates,
         reservations=rules.reservations,

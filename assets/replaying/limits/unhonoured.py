@@ -21,6 +21,8 @@ IN_THE_LOG = ", found in the log"
 def honoured_rules(cluster: ClusterDescription, policy: str) -> list[str]:
     """The limits, gates, reservations and absences that hold jobs back, and the shares that the policy follows, in words."""
     rules = _limit_words(limit for limit in cluster.limits if is_honoured(limit))
+    if "cycle_s" in cluster.scheduler.order:
+        rules.append(f"starts every {cluster.scheduler.order['cycle_s']} s only{IN_THE_LOG}")
     rules += _by_origin(cluster.gates, "gate")
     rules += _by_origin([each for each in cluster.reservations if takes_processors(each)], "reservation")
     away = sum(bool(node.absences) for node in cluster.nodes)

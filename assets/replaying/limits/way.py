@@ -14,24 +14,32 @@ from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.trace import Trace
 from assets.replaying.configuring.configuration import edited_cluster
 from assets.replaying.limits.holds import follows_shares, job_limits, share_tree, start_gates
+from assets.usage.cluster_check import named_as_in_log
 from simulator.engine.replay import OrderReplayer
 from simulator.limits.replaying import LimitedReplayer
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
 from traces.catalogue.sources import Source
+from traces.cluster.accounts import FOUND
 from traces.cluster.description import ClusterDescription
-from traces.common.described_names import with_pseudonyms
+from traces.common.described_names import with_described_names
 
 
 def named_cluster(name: str, source: str, edits: Sequence[str] = ()) -> ClusterDescription:
     """The cluster of this name with these edits, with pseudonyms where the source has them. Raises ValueError, with the existing names,
     where there is none, and as `edited_cluster`."""
-    cluster = load_cluster(name).description
     declared = load_catalogue(may_be_missing=True).sources.get(source)
-    cluster = edited_cluster(cluster, edits, zone_of(declared))
-    if declared is not None and declared.pseudonyms:
-        cluster = with_pseudonyms(cluster, declared.pseudonyms, pseudonym_key(open_warehouse()))
-    return cluster
+    return edited_in_log(load_cluster(name).description, declared, edits)
+
+
+def edited_in_log(cluster: ClusterDescription, source: Source | None, edits: Sequence[str] = ()) -> ClusterDescription:
+    """The cluster with these edits, with names as the log of its source has them. Edits may have names as either has them. source: None
+    for a log in no catalogue. Raises ValueError as `edited_cluster`."""
+    warehouse = open_warehouse()
+    if edits and source is not None and source.pseudonyms:
+        key = pseudonym_key(warehouse)
+        edits = [with_described_names(edit, cluster, source.pseudonyms, key) for edit in edits]
+    return named_as_in_log(edited_cluster(cluster, edits, zone_of(source)), source, warehouse)
 
 
 def zone_of(source: Source | None) -> str:
@@ -54,14 +62,15 @@ def limited_replayer(
 
     Raises ValueError, with the remedy, where there is no such cluster. Hours and reservations need a log with dates, at its own load."""
     cluster = named_cluster(named, trace.source)
-    changing = any(limit.begin_s is not None or limit.end_s is not None for limit in cluster.limits)
-    timed = bool(changing or cluster.gates or cluster.reservations or any(node.absences for node in cluster.nodes))
-    if timed and not trace.has_calendar:
+    changing = [limit for limit in cluster.limits if limit.begin_s is not None or limit.end_s is not None]
+    origins = {each.origin for each in (*changing, *cluster.gates, *cluster.reservations)}
+    origins |= {"" for node in cluster.nodes if node.absences}
+    if origins - {FOUND} and not trace.has_calendar:  # what was found in the log is of its own clock
         raise ValueError(
             f"{trace.source}: the log does not say when its second 0 was, which the gates and reservations of the cluster {named} need: "
             f"leave them out of a copy of clusters/{named}.toml"
         )
-    if timed and load != 1:
+    if origins and load != 1:
         raise ValueError(
             f"--load moves submissions away from the log's own times, which the gates and reservations of the cluster {named} need: leave "
             f"--load out, or leave them out of a copy of clusters/{named}.toml"
@@ -79,4 +88,5 @@ def replayer_under(
         gates = start_gates(cluster.gates, rows, trace.jobs_of(rows).limit, zero_s, span)
     policy = order.policy if isinstance(order.policy, str) else order.policy.name
     shares = share_tree(cluster, rows) if follows_shares(policy) else None
-    return LimitedReplayer(order, job_limits(cluster, rows, zero_s), gates, shares, wakes)
+    cycle_s = int(str(cluster.scheduler.order.get("cycle_s", 0)))
+    return LimitedReplayer(order, job_limits(cluster, rows, zero_s), gates, shares, wakes, cycle_s)

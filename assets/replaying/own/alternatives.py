@@ -34,10 +34,10 @@ from traces.catalogue.sources import Source
 from traces.cluster.description import ClusterDescription
 from traces.synthetic.campaigns import site_submissions
 from traces.synthetic.sites import SiteOptions
-from warehouse import Warehouse, first_row
+from warehouse import Warehouse
 
-LONGEST_LOG = 20_000
-"""Jobs of a log whose alternatives `tracehouse run` waits for."""
+MOST_REPLAYED = 20_000
+"""Jobs that `tracehouse run` replays so often: of a longer log the last ones."""
 MOST_RANDOM, RANDOM_TIMES = 19, 10.0
 """Random settings at most, so that the setting is 1 of 20, and the factor by which each of their weights is at most changed, up or down."""
 DEPTH_TIMES = 3.0
@@ -103,7 +103,7 @@ class Alternatives:
     """scheduler: "slurm" or "pbs". jobs: of the later half, which count. present_s, first_s: mean waits of the later and of the first half
     in a replay of the present settings. word: of the verdict on the setting that was chosen, "" where none was. as_good: how many of the
     random settings do as well. needed: by which share waits would have to fall to be told from chance, None where that is not known.
-    truth: of the chosen setting, None for a log whose truth nobody has."""
+    truth: of the chosen setting, None for a log whose truth nobody has. part: which jobs these are, a sentence, "" for all of the log."""
 
     scheduler: str
     jobs: int
@@ -114,6 +114,7 @@ class Alternatives:
     as_good: int = 0
     needed: float | None = None
     truth: KnownTruth | None = None
+    part: str = ""
 
     def of(self, kind: str) -> list[Alternative]:
         """Those of a kind, least mean wait first."""
@@ -157,31 +158,42 @@ def store_alternatives(source: str, made: Alternatives | None) -> None:
 
 
 def alternatives_of(warehouse: Warehouse, source: str) -> Alternatives | None:
-    """What the usual changes would do. None for a log that is too long or too short, and for a source whose own scheduler does not
-    replay."""
+    """What the usual changes would do. None for a log that is too short, and for a source whose own scheduler does not replay."""
     cluster = own_cluster_of_log(warehouse, source)
     if cluster is None:
         return None
-    with warehouse.read() as connection:
-        counted = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
-    if counted is None or counted[0] > LONGEST_LOG:
-        return None
     replays = source_replays(source)
-    if replays.trace.rows.height < FEWEST_TUNED:
+    jobs = replays.trace.rows.height
+    if jobs < FEWEST_TUNED:
         return None
+    part = ""
+    if jobs > MOST_REPLAYED:
+        replays = replays.of_last(MOST_REPLAYED)
+        part = _words_of_last(replays, jobs)
     halves = _Halves(replays)
     tried = list(halves.candidates(cluster))
     made = Alternatives(cluster.scheduler.name, int(halves.present.scored.sum()), halves.present.mean_waits_s[0],
-                        halves.base.mean_waits_s[0], tuple(tried))  # fmt: skip
+                        halves.base.mean_waits_s[0], tuple(tried), part=part)  # fmt: skip
     kept = [each for each in tried if not each.verdict and each.slowdown < 1 - LEAST_SLOWDOWN_GAIN]
     if kept:
         made = _with_setting(made, halves, cluster, min(kept, key=lambda each: each.slowdown * each.wait_s))
     made = replace(made, tried=(*made.tried, *halves.orders()))
     halves.bar.__exit__(None, None, None)
     declared = load_catalogue(may_be_missing=True).sources.get(source)
-    if not made.is_advised or made.setting is None or declared is None or "site" not in declared.generator:
+    if part or not made.is_advised or made.setting is None or declared is None or "site" not in declared.generator:
         return made
     return replace(made, truth=known_truth(declared, made.present_s, made.setting))
+
+
+def _words_of_last(replays: SourceReplays, jobs: int) -> str:
+    """Which jobs of a long log are replayed. jobs: of the whole log."""
+    trace = replays.trace
+    since = trace.clock.text(int(trace.rows["submit_s"][replays.waiting]))
+    begins = "an empty cluster" if replays.ahead is None else "the jobs that ran and waited then"
+    return (
+        f"These are the last {MOST_REPLAYED:,} of {jobs:,} jobs, submitted from {since} on. The replays begin with {begins}. "
+        "`tracehouse what-if` replays the whole log."
+    )
 
 
 def _with_setting(made: Alternatives, halves: _Halves, cluster: ClusterDescription, best: Alternative) -> Alternatives:
@@ -319,7 +331,7 @@ class _Halves:
             slowdown, payers = verdict.ratios[0].bounded_slowdown, payers_text(verdict.payers, 2)
             yield Alternative(name, ORDER, (), ours.mean_waits_s[0], slowdown, str(verdict), payers)
         for order, drawn, ratios in lots:
-            name = f"within {order.cap_s // 3600} h"
+            name = f"within {order.cap_s // 3600} h, seed {order.seed}"
             yield Alternative(name, RANDOM_ORDER, (), drawn.mean_waits_s[0], ratios.bounded_slowdown)
 
 

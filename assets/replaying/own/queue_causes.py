@@ -32,15 +32,15 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
         )
     rows, nodes = jobs_and_nodes(warehouse, source)
     listed = [job for job in snapshot.jobs if job.state != HELD]
-    ids = [job.job_id for job in snapshot.jobs]
-    past = rows.filter(
-        pl.col("end_s") <= now_s, pl.col("end_s") > now_s - REMEMBERED_S, ~pl.col("job_id").is_in(ids)
-    ).drop_nulls("submit_s")
+    # of a job of the queue that is an attempt before it was requeued
+    past = rows.filter(pl.col("end_s") <= now_s, pl.col("end_s") > now_s - REMEMBERED_S).drop_nulls("submit_s")
     first = 1 + max(rows["job_index"].to_list(), default=-1)
     live = [_row(job, first + k, now_s) for k, job in enumerate(listed)]
     both = pl.concat([past, pl.DataFrame(live, schema=rows.schema)]) if live else past
     held = [
-        {"job_index": first + k, "node_name": name} for k, job in enumerate(listed) for name in job.asked.node_names
+        {"job_index": first + k, "node_name": name, "procs": None}
+        for k, job in enumerate(listed)
+        for name in job.asked.node_names
     ]
     both_nodes = pl.concat([nodes, pl.DataFrame(held, schema=nodes.schema)])
     waiting = [first + k for k, job in enumerate(listed) if job.state == WAITING]
@@ -71,6 +71,7 @@ def _row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:
         "procs": job.procs,
         "requested_procs": job.procs,
         "requested_walltime_s": job.requested_walltime_s if job.requested_walltime_s > 0 else None,
+        "group_name": None,
         "queue": None if job.queue is None else job.queue.partition(",")[0],
         "account": job.account,
         "qos": job.asked.qos,

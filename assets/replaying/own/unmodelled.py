@@ -18,7 +18,7 @@ from traces.cluster.description import ClusterDescription
 
 _READ_AS_TEXT = (
     *("priorityweightassoc", "priorityweighttres", "priorityflags"),
-    *("job_sort_formula", "job_sort_formula_threshold", "job_sort_key", "fairshare_usage_res", "unknown_shares"),
+    *("job_sort_formula", "job_sort_key", "fairshare_usage_res", "unknown_shares"),
     *(
         "preempt_prio",
         "prime_time",

@@ -14,22 +14,33 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assets.common.trace import with_labels
+from assets.replaying.own.pbs.waiting import followed_pbs
 from assets.replaying.own.slurm.requests import requests_of_rows
-from assets.replaying.running.settings import REQUESTED_OF_JOBS
+from assets.replaying.own.waiting_rules import (
+    FollowedWaits,
+    WaitingRules,
+    limit_texts,
+    starts_of_log,
+    until_last,
+    waiting_rules,
+)
+from assets.replaying.running.settings import REQUEST_LABELS, REQUESTED_OF_JOBS
 from assets.usage.cluster_check import described_cluster
 from assets.usage.waits_and_waste import submitted_in
 from models.waits.clock import LogClock
 from simulator.cluster.arrays import ClusterArrays, cluster_arrays
-from simulator.cluster.requests import NOT_GIVEN, Requests, request_arrays
+from simulator.cluster.requests import Requests, request_arrays
 from simulator.jobs.cluster import FOREVER
 from simulator.limits.rules import gate_changes
+from simulator.replayer import watched
 from simulator.slurm.limits import numbered_limits
 from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
 from simulator.slurm.waiting.words import CAUSES
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
+from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse, first_row
 
 IntArray = NDArray[np.int64]
@@ -42,18 +53,16 @@ SELECT causes.*, jobs.user_name AS user, jobs.account, jobs.queue, jobs.qos
 FROM {CAUSES_TABLE} AS causes INNER JOIN core.jobs AS jobs USING (source, job_index)
 WHERE source = $source AND starts = 'log'
 """
-_IN_ORDER = SchedulerSettings("slurm", values={"prioritytype": "priority/basic", "schedulertype": "sched/builtin"})
-"""For logs of other schedulers: the queue in the order of submission."""
-_IS_UNSEEN = "(start_time IS NULL AND coalesce(runtime_s, 0) > 0)"
-"""A job that ran, though the log does not say from when: nobody knows whether it waited."""
+_IS_UNSEEN = "(wait_s IS NULL)"
+"""A job of which the log does not say from when it ran, or until when it was in the queue: nobody knows whether it waited."""
 _JOBS = f"""
 SELECT
     job_index, job_id, status, user_name, epoch(submit_time)::BIGINT AS submit_s, epoch(start_time)::BIGINT AS start_s,
     epoch(end_time)::BIGINT AS end_s, coalesce(procs, requested_procs, 1) AS procs, requested_procs,
-    requested_walltime_s, {", ".join(name for name in REQUESTED_OF_JOBS)}
+    requested_walltime_s, group_name, {", ".join(name for name in REQUESTED_OF_JOBS)}
 FROM core.jobs WHERE source = $source AND NOT {_IS_UNSEEN} ORDER BY job_index
 """
-_NODES = "SELECT job_index, node_name FROM core.job_nodes WHERE source = $source ORDER BY job_index, node_name"
+_NODES = "SELECT job_index, node_name, procs FROM core.job_nodes WHERE source = $source ORDER BY job_index, node_name"
 
 
 @dataclass(frozen=True)
@@ -117,13 +126,13 @@ def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> Wa
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
     causes = causes_of(warehouse, source, rows, nodes, replayed)
-    left_out = {"jobs_that_started_at_an_unknown_time": unseen} if unseen else {}
+    left_out = {"jobs_whose_wait_the_log_does_not_say": unseen} if unseen else {}
     return replace(causes, left_out=causes.left_out | left_out)
 
 
 def jobs_and_nodes(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(jobs of a source with what they asked for, the nodes that each held: job_index and node_name). Without those that ran at a time
-    that the log does not say."""
+    """(jobs of a source with what they asked for, the nodes that each held: job_index, node_name and procs). Without those that ran at a
+    time that the log does not say."""
     with warehouse.read() as connection:
         rows = connection.sql(_JOBS, params={"source": source}).pl()
         return rows, connection.sql(_NODES, params={"source": source}).pl()
@@ -149,36 +158,91 @@ def causes_of(
         raise ValueError(
             f"source {source!r} has no cluster of Slurm to replay: leave --replay out for the log's own starts"
         )
-    if cluster is None:
-        cluster, rows = _row_of_processors(source, rows, int(procs[0]) if procs else 1)
-        basis = (
-            f"a row of {cluster.num_cpus:,} processors, jobs in the order of submission (the source names no cluster)"
-        )
-    elif cluster.scheduler.name != "slurm":
-        basis = f"the nodes and limits of cluster {cluster.name}, jobs in the order of submission"
-        cluster, rows = replace(cluster, scheduler=_IN_ORDER), rows.with_columns(features=pl.lit(None, pl.Utf8))
-    else:
-        basis = f"the rules and nodes of cluster {cluster.name} (Slurm {cluster.scheduler.version})".replace(" )", ")")
     rows = rows.sort("submit_s", "job_index")
+    if cluster is not None and cluster.scheduler.name == "pbs":
+        with warehouse.read() as connection:
+            rows = with_labels(connection, source, rows, REQUEST_LABELS)
+        followed = followed_pbs(cluster, rows, nodes, until_s)
+    else:
+        rules = waiting_rules(cluster, source, rows, int(procs[0]) if procs else 1)
+        followed, rows = _followed_slurm(rules, nodes, replayed, until_s), rules.rows
+    return WaitCauses(_table(rows, followed), followed.basis, followed.odd_layouts, followed.left_out)
+
+
+def _followed_slurm(rules: WaitingRules, nodes: pl.DataFrame, replayed: bool, until_s: int | None) -> FollowedWaits:
+    cluster, rows, basis = rules.cluster, rules.rows, rules.basis
     requests, left_out = requests_of_rows(rows, cluster)
     arrays = cluster_arrays(cluster, {one.features for one in requests})
     columns = request_arrays(requests, cluster, arrays)
-    given = _of_log(rows, nodes, columns, cluster)
+    logged = starts_of_log(rows, nodes, cluster, until_s)
+    given = GivenSchedule(*logged[:3], columns.partitions[:, 0].copy(), *logged[3:5])
     if replayed:
         given = _of_replay(cluster, arrays, columns, given)
+        given = given._replace(left=until_last(given.left, given.end, columns.submit, until_s))
         basis = f"a replay under {basis}"
-    last = until_s or max(int(given.end[given.end < FOREVER].max(initial=0)), int(columns.submit.max()))
-    # those that still wait do so up to the end of the log, or a second longer than what is asked for
-    given = given._replace(left=np.minimum(given.left, last + (until_s is not None)))
     hours = [gate_changes(gate, 0, int(columns.submit.min()), int(columns.submit.max())) for gate in cluster.gates]
     moments = None if until_s is None else np.array([until_s])
-    kept = follow_schedule(cluster, arrays, columns, given, moments, hours)
-    table = _table(rows, given, kept, cluster, kept.waits.longest if until_s is None else kept.waits.other)
-    if until_s is not None:
-        names = [CAUSES[code].name if code >= 0 else None for code in kept.at_moments[0].tolist()]
-        at_last = pl.DataFrame({"job_index": rows["job_index"], "now": pl.Series(names, dtype=pl.Utf8)})
-        table = table.join(at_last, on="job_index", maintain_order="left")
-    return WaitCauses(table, basis, kept.odd_layouts, left_out)
+    kept = follow_schedule(cluster, arrays, columns, given, moments, hours, rules.limits)
+    waits = kept.waits
+    now = (
+        None if until_s is None else [CAUSES[code].name if code >= 0 else None for code in kept.at_moments[0].tolist()]
+    )
+    return FollowedWaits(
+        start=given.start,
+        left=given.left,
+        seconds={cause.name: waits.seconds[:, code] for code, cause in CAUSES.items()},
+        others=waits.longest if until_s is None else waits.other,
+        limits=limit_texts(waits.slot, _limits_of_slots(rules, kept), given.left),
+        now=now,
+        basis=basis,
+        odd_layouts=kept.odd_layouts,
+        left_out=left_out,
+    )
+
+
+def _limits_of_slots(rules: WaitingRules, kept: KeptWaits) -> tuple[Sequence[Limit], ...]:
+    """Of each slot the limits of the description that say its bound."""
+    if rules.limits is not None:
+        return rules.words
+    arrays = cluster_arrays(rules.cluster, ())
+    _, numbers = numbered_limits(rules.cluster, kept.replay.engine.jobs, arrays.gpu_types)
+    return tuple([rules.cluster.limits[number]] for number in numbers)
+
+
+def _table(rows: pl.DataFrame, followed: FollowedWaits) -> pl.DataFrame:
+    """Rows of WaitCauses.jobs, in the order of jobs, with `now` where it was asked for."""
+    wait = np.maximum(followed.left - rows["submit_s"].to_numpy(), 0)
+    other, behind_s = followed.others[:, 0], followed.others[:, 1]
+    ids, users = rows["job_id"], rows["user_name"]
+    behind = pl.Series(np.where(other >= 0, other, 0))
+    none = pl.Series(other < 0)
+    zeros = np.zeros(rows.height, dtype=np.int64)
+
+    def column(name: str) -> pl.Series:
+        return rows[f"logged_{name}"] if f"logged_{name}" in rows.columns else rows[name]
+
+    return pl.DataFrame(
+        {
+            "job_index": rows["job_index"],
+            "job_id": ids,
+            "user": users,
+            "account": column("account"),
+            "queue": column("queue"),
+            "qos": column("qos"),
+            "submit_s": rows["submit_s"],
+            "start_s": pl.Series(followed.start).set(pl.Series(followed.start < 0), None),
+            "wait_s": wait,
+            **{
+                name: followed.seconds.get(cause.name, zeros)
+                for name, cause in zip(CAUSE_COLUMNS, CAUSES.values(), strict=True)
+            },
+            "behind_job": ids.gather(behind).set(none, None),
+            "behind_user": users.gather(behind).set(none, None),
+            "behind_s": behind_s,
+            "limit": pl.Series(followed.limits, dtype=pl.Utf8),
+            **({} if followed.now is None else {"now": pl.Series(followed.now, dtype=pl.Utf8)}),
+        }
+    ).sort("job_index")
 
 
 def chosen_waits(
@@ -227,47 +291,6 @@ def log_second(utc_s: int, clock: LogClock) -> float:
     return utc_s - clock.zero.replace(tzinfo=UTC).timestamp()
 
 
-def _row_of_processors(source: str, rows: pl.DataFrame, procs: int) -> tuple[ClusterDescription, pl.DataFrame]:
-    """One node with all processors, as the logs of the archive have it."""
-    cluster = ClusterDescription(
-        source, (Node("all", max(procs, 1)),), (Partition("all", is_default=True),), scheduler=_IN_ORDER
-    )
-    nothing = pl.lit(None)
-    names = (
-        "queue",
-        "qos",
-        "account",
-        "reservation",
-        "gpus",
-        "gpu_types",
-        "features",
-        "requested_memory_kb",
-        "memory_per",
-    )
-    one = {"nodes": pl.lit(1, pl.Int64), "requested_nodes": pl.lit(1, pl.Int64), "is_exclusive": pl.lit(False)}
-    kept = {f"logged_{name}": pl.col(name) for name in ("queue", "qos", "account")}
-    return cluster, rows.with_columns(**kept).with_columns(
-        **one, **{name: nothing.cast(rows.schema[name]) for name in names}
-    )
-
-
-def _of_log(rows: pl.DataFrame, nodes: pl.DataFrame, requests: Requests, cluster: ClusterDescription) -> GivenSchedule:
-    start = rows["start_s"].fill_null(NOT_GIVEN).to_numpy().astype(np.int64)
-    end = rows["end_s"].fill_null(FOREVER).to_numpy().astype(np.int64)
-    place = cluster.node_index
-    nodes = nodes.filter(pl.col("node_name").is_in(list(place)))
-    by_job = rows.select("job_index").with_row_index("row").join(nodes, on="job_index", how="inner").sort("row")
-    counts = np.bincount(by_job["row"].to_numpy(), minlength=rows.height)
-    return GivenSchedule(
-        start=start,
-        end=np.maximum(end, start),
-        left=np.where(start >= 0, start, end),
-        partition=requests.partitions[:, 0].copy(),
-        first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        node=np.array([place[name] for name in by_job["node_name"]], dtype=np.int64),
-    )
-
-
 def _of_replay(
     cluster: ClusterDescription, arrays: ClusterArrays, requests: Requests, logged: GivenSchedule
 ) -> GivenSchedule:
@@ -276,7 +299,8 @@ def _of_replay(
     runtime = np.where(started, np.minimum(logged.end - logged.start, requests.limit), 0)
     held = np.where(started, requests.held, 1)
     replay = new_replay(cluster, arrays, requests._replace(held=held), runtime, Phases.drawn(0))
-    run_replay(replay)
+    with watched("jobs of the replay under Slurm", replay.engine.running.start):
+        run_replay(replay)
     running = replay.engine.running
     start = running.start.copy()
     counts = np.where(start >= 0, running.nodes, 0)
@@ -289,63 +313,6 @@ def _of_replay(
         first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         node=np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64),
     )
-
-
-def _table(
-    rows: pl.DataFrame, given: GivenSchedule, kept: KeptWaits, cluster: ClusterDescription, others: IntArray
-) -> pl.DataFrame:
-    """others: the job that each is behind, and for how many seconds (jobs, 2)."""
-    waits = kept.waits
-    wait = np.maximum(given.left - rows["submit_s"].to_numpy(), 0)
-    other, behind_s = others[:, 0], others[:, 1]
-    ids, users = rows["job_id"], rows["user_name"]
-    behind = pl.Series(np.where(other >= 0, other, 0))
-    none = pl.Series(other < 0)
-    words = limit_words_of(cluster, kept)
-
-    def column(name: str) -> pl.Series:
-        return rows[f"logged_{name}"] if f"logged_{name}" in rows.columns else rows[name]
-
-    return pl.DataFrame(
-        {
-            "job_index": rows["job_index"],
-            "job_id": ids,
-            "user": users,
-            "account": column("account"),
-            "queue": column("queue"),
-            "qos": column("qos"),
-            "submit_s": rows["submit_s"],
-            "start_s": pl.Series(given.start).set(pl.Series(given.start < 0), None),
-            "wait_s": wait,
-            **{name: waits.seconds[:, code] for name, code in zip(CAUSE_COLUMNS, CAUSES, strict=True)},
-            "behind_job": ids.gather(behind).set(none, None),
-            "behind_user": users.gather(behind).set(none, None),
-            "behind_s": behind_s,
-            "limit": pl.Series([words[slot] if slot >= 0 else None for slot in waits.slot.tolist()], dtype=pl.Utf8),
-        }
-    ).sort("job_index")
-
-
-def limit_words_of(cluster: ClusterDescription, kept: KeptWaits) -> tuple[str, ...]:
-    """Each slot's limit in words."""
-    arrays = cluster_arrays(cluster, ())
-    _, numbers = numbered_limits(cluster, kept.replay.engine.jobs, arrays.gpu_types)
-    return tuple(limit_words(cluster.limits[number]) for number in numbers)
-
-
-def limit_words(limit: Limit) -> str:
-    """A limit as an operator says it, such as `at most 10 running jobs of a user (QOS normal)`."""
-    of_whom = {"all": "in all", "job": "in a job"}.get(limit.each, f"of a {limit.each}")
-    counted = {
-        "running": "running",
-        "job": "a job's",
-        "node": "a node's",
-        "outstanding": "outstanding seconds of",
-        "used": "used seconds of",
-        "submitted": "submitted",
-    }.get(limit.counts, limit.counts)
-    owner = f"{limit.owner} {limit.owner_name}".strip()
-    return f"at most {limit.bound:,} {counted} {limit.resource} {of_whom} ({owner})"
 
 
 def stored_causes(warehouse: Warehouse, source: str) -> WaitCauses | None:

@@ -14,6 +14,7 @@ from typing import ClassVar
 import polars as pl
 
 from assets.common.trace import Trace
+from assets.replaying.configuring.sizes import AskedProcs
 from assets.replaying.own.clusters import own_cluster
 from assets.replaying.running.policies import ChosenPolicy, order_policy
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
@@ -22,6 +23,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.replayer import Outcome
 from simulator.slurm.variants.orders import is_fixed_order
 from traces.cluster.description import ClusterDescription
+from traces.cluster.resizing import ClusterSizes
 from warehouse import Warehouse
 
 RUNS = 5
@@ -68,22 +70,36 @@ def own_order(settings: RunSettings, warehouse: Warehouse | None, source: str) -
     if policy is None or (scheduler not in ORDERS_THAT_CHANGE and not is_fixed_order(policy)):
         raise ValueError(
             f"--policy {settings.policy}: on {title}'s nodes an order must be known at submission, such as {scheduler}:SAF or "
-            f"{scheduler}:bounded-key; scores that change while a job waits go with --policy alone, over a row of processors"
+            f'{scheduler}:bounded-key; scores that change while a job waits go with --cluster "", over a row of processors'
         )
     return replace(chosen, text=f"{scheduler}:{chosen.text}")
 
 
-def sized_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings, procs: int) -> ClusterDescription:
-    """`own_cluster` of the settings. procs: of the cluster that was asked for.
+def sized_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> ClusterDescription:
+    """`own_cluster` of the settings, with the machines that come or go for the processors that they ask for. Arguments and errors as it
+    has them."""
+    sizes = ClusterSizes(own_cluster(trace, rows, settings))
+    return sizes.cluster if settings.procs is None else sizes.resized(sizes.nearest(settings.procs))
 
-    Raises ValueError, with the remedy, as it does and for another size than that of its nodes."""
-    cluster = own_cluster(trace, rows, settings)
-    if procs != cluster.num_cpus:
-        raise ValueError(
-            f"the nodes of cluster {cluster.name} have {cluster.num_cpus} CPUs, and {procs} were asked for: leave the size "
-            f"out, or change the nodes, in a file of scenarios by edits = ..., else in a copy of clusters/{cluster.name}.toml"
-        )
-    return cluster
+
+def machines_more(sizes: ClusterSizes, size: AskedProcs | None, before: int = 0) -> int:
+    """How many machines more than described a cluster is to have, or fewer. size: that is asked for, None for what is there. before: how
+    many there are more already, to which a change of the size is one.
+
+    Raises ValueError where nothing is left."""
+    if size is None:
+        return before
+    if size.in_nodes:
+        return size.count(sizes.machines + before) - sizes.machines
+    return sizes.nearest(size.of(sizes.procs(before)))
+
+
+def size_words(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> str:
+    """Which nodes come or go for the processors that settings ask for, "" for none. Arguments and errors as those of `own_cluster`."""
+    if settings.procs is None:
+        return ""
+    sizes = ClusterSizes(own_cluster(trace, rows, settings))
+    return sizes.words(sizes.nearest(settings.procs))
 
 
 def number_of_own_runs(jobs: int) -> int:

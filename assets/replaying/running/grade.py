@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+import numpy as np
+
 from assets.replaying.limits.unhonoured import origins_text
 from assets.replaying.running.settings import OWN_SCHEDULERS, own_policy_of
-from models.judging.fidelity import WAIT_FIGURES, letter_of, promise_of
+from models.judging.fidelity import WAIT_FIGURES, capped, following_share_of, following_text, letter_of, promise_of
 from models.judging.machine import Machine, parse_size_over_time
 from simulator.jobs.words import partitions_text
 from warehouse import Warehouse, first_row
@@ -15,15 +17,28 @@ from warehouse import Warehouse, first_row
 POOR = ("C", "D")
 ALL_GRADED = ("all", "")
 """Part and value of the row of replay.fidelity that is about all graded jobs."""
+DESCRIBED = 0
+"""Jobs on which an order was fitted that is replayed under the limits that a cluster describes: none."""
 MUCH_MORE = 0.1
 """The log's share of waited time with room is so much above the replay's where limits are the likely reason of a poor grade."""
+
+
+_FOLLOWING = """
+SELECT
+    CASE WHEN user_name IS NULL THEN -1 ELSE dense_rank() OVER (ORDER BY user_name) END AS user,
+    epoch(submit_time - min(submit_time) OVER ())::BIGINT AS submit,
+    coalesce(CASE WHEN start_time IS NOT NULL THEN epoch(end_time - min(submit_time) OVER ())::BIGINT END, -1) AS end
+FROM core.jobs WHERE source = ?
+"""
 
 
 class SourceGrade(NamedTuple):
     """The grade of a source. grade: of its mean wait, None where there is none. Waits are means over the graded jobs, in seconds. policy,
     backfill and procs are of what fits the log best, None without a grade. size_over_time, partitions: of its machine, as
     replay.configurations has them. median, p95: letters of these figures, None where they are not stored. about: which jobs were graded,
-    in words, empty for all."""
+    in words, empty for all. following_share: of the source's jobs, which caps all letters. resemblance: the letter of the mean wait
+    without that cap: how well the replay resembles the log. is_of_limits: whether it is of replays by an order under the limits that the
+    cluster describes."""
 
     grade: str | None
     no_grade_because: str | None
@@ -39,6 +54,9 @@ class SourceGrade(NamedTuple):
     median: str | None = None
     p95: str | None = None
     about: str = ""
+    following_share: float | None = None
+    resemblance: str | None = None
+    is_of_limits: bool = False
 
     @property
     def letters(self) -> dict[str, str]:
@@ -60,6 +78,8 @@ class SourceGrade(NamedTuple):
     def _fitted_words(self) -> str:
         if self.own_scheduler is not None:
             return f"the cluster's own scheduler, {OWN_SCHEDULERS[self.own_scheduler]}"
+        if self.is_of_limits:
+            return f"{self.policy} with backfilling {self.backfill} under the limits of its cluster"
         return f"what fits it best, {self.policy} with backfilling {self.backfill}"
 
     @property
@@ -84,7 +104,7 @@ class SourceGrade(NamedTuple):
             return f"no grade: {self.no_grade_because}"
         return (
             f"grade {self.grade}{f' for {self.about}' if self.about else ''}: {promise_of(self.grade, 'mean')} "
-            f"(mean wait {self.logged_wait_s / 3600:.1f} h in the log, "
+            f"(mean wait of the graded jobs {self.logged_wait_s / 3600:.1f} h in the log, "
             f"{self.replayed_wait_s / 3600:.1f} h in the replay of {self._fitted_words}"
             + machine_remark(self.machine)
             + ")"
@@ -96,7 +116,8 @@ class SourceGrade(NamedTuple):
     def _other_letters(self) -> str:
         others = (("the median", self.median), ("the 95th percentile", self.p95))
         words = [f"{letter} for {figure}" for figure, letter in others if letter is not None]
-        return f"; {' and '.join(words)}" if words else ""
+        clauses = [" and ".join(words), following_text(self.following_share)]
+        return "".join(f"; {clause}" for clause in clauses if clause)
 
 
 def is_graded(policy: str, own_scheduler: str | None) -> bool:
@@ -122,20 +143,35 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
         )
         fitted = first_row(
             connection,
-            "SELECT policy, backfill, procs, size_over_time, partitions FROM replay.configurations WHERE source = ? AND place = 1",
+            "SELECT policy, backfill, procs, size_over_time, partitions, jobs FROM replay.configurations WHERE source = ? AND place = 1",
             [source],
         )
     if graded is None:
         return None
-    *of_mean, median, replayed_median, p95, replayed_p95, rank, distance = graded
-    grade = SourceGrade(*of_mean, *(fitted or (None,) * 5))
-    grade = grade._replace(about=" ".join(part).strip() if part != ALL_GRADED else "")
-    if grade.grade is None or median is None:
+    letter, *of_mean, median, replayed_median, p95, replayed_p95, rank, distance = graded
+    *of_fit, fitted_on = fitted or (None,) * 6
+    grade = SourceGrade(letter, *of_mean, *of_fit)
+    is_of_limits = letter is not None and fitted_on == DESCRIBED and grade.own_scheduler is None
+    grade = grade._replace(about=" ".join(part).strip() if part != ALL_GRADED else "", is_of_limits=is_of_limits)
+    if letter is None:
         return grade
+    following = following_share(warehouse, source)
+    grade = grade._replace(grade=capped(letter, following), following_share=following, resemblance=letter)
+    if median is None:
+        return grade
+    mean = (grade.logged_wait_s, grade.replayed_wait_s)
+    of_figures = zip(WAIT_FIGURES, (mean, (median, replayed_median), (p95, replayed_p95)), strict=True)
+    letters = {figure: letter_of(figure, waits, rank, distance) for figure, waits in of_figures}
     return grade._replace(
-        median=letter_of("median", (median, replayed_median), rank, distance),
-        p95=letter_of("p95", (p95, replayed_p95), rank, distance),
+        median=capped(letters["median"], following), p95=capped(letters["p95"], following), resemblance=letters["mean"]
     )
+
+
+def following_share(warehouse: Warehouse, source: str) -> float | None:
+    """`following_share_of` the jobs of a source."""
+    with warehouse.read() as connection:
+        columns = connection.execute(_FOLLOWING, [source]).fetchnumpy()
+    return following_share_of(*(np.asarray(columns[name], dtype=np.int64) for name in ("user", "submit", "end")))
 
 
 def grade_text(warehouse: Warehouse, source: str, policy: str | None = None) -> str | None:

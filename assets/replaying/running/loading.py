@@ -13,6 +13,7 @@ from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.reading import COMMAND_LINE
 from assets.ingest.update import update_raw_log
 from assets.replaying.running.settings import RunSettings
+from models.judging.machine import in_use
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
 from warehouse import Warehouse, first_row
@@ -83,3 +84,8 @@ def load_any_trace(source: Source, settings: RunSettings, in_catalogue: bool, la
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
         warehouse = read_into_own_warehouse(source, Path(folder), settings.drop_wider)
         return load_trace(warehouse, source.name, settings.cancelled, labels)
+
+
+def most_in_use(trace: Trace) -> int:
+    """The most processors that jobs of the log had at once, by its own times. 0 where it has none."""
+    return int(in_use(*trace.held(trace.rows))[1].max(initial=0))

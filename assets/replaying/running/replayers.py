@@ -218,13 +218,13 @@ def _live(asked: Asked) -> LiveReplayer:
 
 
 def _pbs(asked: Asked) -> PbsRuns:
-    cluster = sized_cluster(asked.trace, asked.rows, asked.settings, asked.cluster.procs)
+    cluster = sized_cluster(asked.trace, asked.rows, asked.settings)
     runs = pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy)
     return replace(runs, runs=asked.own_runs or runs.runs)
 
 
 def _slurm(asked: Asked) -> SlurmRuns:
-    cluster = sized_cluster(asked.trace, asked.rows, asked.settings, asked.cluster.procs)
+    cluster = sized_cluster(asked.trace, asked.rows, asked.settings)
     runs = slurm_runs(cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead)
     return replace(runs, runs=asked.own_runs or runs.runs)
 
@@ -270,13 +270,32 @@ def _placed_after(asked: Asked) -> NodeReplayer:
 
 
 def _own_way(replayer: type[OwnRuns], make: Callable[[Asked], Replayer], scheduler: str) -> Way:
-    decides = f"{OWN_SCHEDULERS[scheduler]} decides by its own configuration, on its own nodes"
-    words = (
-        f"{decides}: leave --{{part}} out, or name a policy without {scheduler}:, such as FCFS, for a row of processors"
+    title = OWN_SCHEDULERS[scheduler]
+    row = '--cluster "" gives an order over a row of processors, in a file of scenarios in [base], too'
+    times = (
+        f"{title} plans with the times that jobs request. Ask for better ones as --round-walltimes 4h. Others go with an order over a row "
+        'of processors: --cluster "", in a file of scenarios in [base], too'
     )
-    return Way(replayer, make, {"": words}, own_order)
+    refusals = {
+        "": f"{title} decides by its own configuration, on its own nodes: leave --{{part}} out. {row[0].upper()}{row[1:]}",
+        **dict.fromkeys(("estimates", "estimates live"), times),
+        **{
+            part: f"{title} decides that itself: leave --{{part}} out, and ask for {line}. {row[0].upper()}{row[1:]}"
+            for part, line in OWN_LINES[scheduler].items()
+        },
+    }
+    return Way(replayer, make, refusals, own_order)
 
 
+OWN_LINES = {
+    "slurm": {
+        "backfill": "--set SchedulerType=sched/builtin, or bf_max_job_test=1000",
+        "partitions": "--set partition.NAME.Nodes=...",
+        "outages": "--set 'ReservationName=... StartTime=... Flags=MAINT'",
+    },
+    "pbs": {"backfill": "--set strict_ordering=True, or server.backfill_depth=5"},
+}
+"""By part of the settings, the line of its configuration that has the same of a scheduler."""
 ONE_OF_THEM = "--{part} cannot be combined with partitions, each of which is replayed alone: leave one of them out"
 _MOVES_STARTS = (
     "--{option} cannot be combined with a warm start, live estimates, an inspector or an agent that picks: leave one "

@@ -17,6 +17,7 @@ from assets.replaying.configuring.outages import outages_of
 from assets.replaying.limits.holds import missing_processors
 from assets.replaying.limits.way import clock_zero_s, named_cluster
 from assets.replaying.own.clusters import own_cluster
+from assets.replaying.own.way import sized_cluster
 from assets.replaying.running.on_nodes import Ground, ground_of, placement_metrics
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.replayers import Asked, check_settings, replayer_of, way_of
@@ -166,8 +167,8 @@ def replay_run(
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     cluster_procs = settings.procs or trace.cluster_procs
-    if settings.is_on_cluster and not settings.procs:
-        cluster_procs = own_cluster(trace, rows, settings).num_cpus
+    if settings.is_on_cluster:
+        cluster_procs = sized_cluster(trace, rows, settings).num_cpus
     elif settings.cluster and not settings.procs:
         cluster_procs = named_cluster(settings.cluster, trace.source).num_cpus
     shares = partition_shares(rows, settings.partitions, cluster_procs)

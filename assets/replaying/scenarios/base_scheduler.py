@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from assets.replaying.own.clusters import usual_on_cluster
+from assets.replaying.own.clusters import usual_replay
 from assets.replaying.running.grade import SourceGrade
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from models.judging.machine import Machine
@@ -43,20 +43,21 @@ def base_scheduler(
 ) -> BaseScheduler:
     """The base of a source. grade: None where nothing graded it. header: (key, value) pairs of its log. described: its cluster. None where
     none is described, and for those who cannot replay under one."""
-    usual = {} if described is None else usual_on_cluster(source)
-    if described is not None and "policy" in usual:
-        why = f"the {OWN_SCHEDULERS[usual['policy']]} that the cluster {described.name} describes"
-        return BaseScheduler(usual["policy"], "easy", why, Machine(described.num_cpus))
+    usual = None if described is None else usual_replay(source)
     declared = load_catalogue(may_be_missing=True).sources.get(source)
+    if usual is not None:
+        machine = Machine(usual.described.num_cpus)
+        if usual.cluster is None:
+            why = f"the {OWN_SCHEDULERS[usual.policy]} that the cluster {usual.described.name} describes"
+        else:
+            of_catalogue = declared is not None and declared.scheduler
+            order = "the scheduler that the catalogue names" if of_catalogue else "what most centres run"
+            why = f"{order}, with the limits that are described for the source"
+        return BaseScheduler(usual.policy, usual.backfill, why, machine, usual.cluster)
     words = {"policy": "FCFS", "backfill": "easy"} | (declared.scheduler if declared is not None else {})
-    if described is not None and "cluster" in usual:
-        of_catalogue = declared is not None and declared.scheduler
-        order = "the scheduler that the catalogue names" if of_catalogue else "what most centres run"
-        why = f"{order}, with the limits that are described for the source"
-        machine = Machine(described.num_cpus)
-        return BaseScheduler(words["policy"], words["backfill"], why, machine, usual["cluster"])
     own = None if grade is None else grade.own_scheduler
-    if own is None and grade is not None and grade.grade in GOOD_GRADES and grade.machine is not None:
+    is_of_order = own is None and grade is not None and not grade.is_of_limits
+    if is_of_order and grade is not None and grade.resemblance in GOOD_GRADES and grade.machine is not None:
         assert grade.policy is not None and grade.backfill is not None
         why = f"the scheduler that fits the log best, with grade {grade.grade}"
         return BaseScheduler(grade.policy, grade.backfill, why, grade.machine)
@@ -68,6 +69,9 @@ def base_scheduler(
     if own is not None:
         why += f", in place of the cluster's own {OWN_SCHEDULERS[own]}, which has the grade, because these replays have a row of processors"
         return BaseScheduler("FCFS", named or "easy", f"{why} and not its nodes")
+    if grade is not None and grade.is_of_limits:
+        why += ", in place of replays under the cluster's limits, which have the grade, because these replays have none"
+        return BaseScheduler("FCFS", named or "easy", why)
     if grade is None or grade.grade is None:
         unfitted = "no fitted scheduler has a grade"
     else:

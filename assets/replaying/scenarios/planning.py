@@ -20,18 +20,26 @@ from assets.replaying.configuring.outages import outages_of, read_outages
 from assets.replaying.configuring.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.replaying.limits.way import named_cluster
 from assets.replaying.own.clusters import own_cluster, policy_on
-from assets.replaying.own.way import number_of_own_runs
-from assets.replaying.running.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
+from assets.replaying.own.way import OwnRuns, machines_more, number_of_own_runs, size_words
+from assets.replaying.running.loading import (
+    catalogue_source,
+    check_log_estimates,
+    is_path,
+    load_any_trace,
+    log_source,
+    most_in_use,
+)
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.replayers import check_settings, choose_policy
 from assets.replaying.running.run import changed_rows, check_partitions, partition_shares
 from assets.replaying.running.scored_part import PartOptions, graded_part, part_of
-from assets.replaying.running.settings import OWN_SCHEDULERS, REFUSABLE, RunSettings
+from assets.replaying.running.settings import OWN_SCHEDULERS, REFUSABLE, RunSettings, own_policy_of
 from assets.replaying.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replaying.scenarios.scenario_file import BASE, Changes, ScenarioFile
 from simulator.jobs.words import partitions_text
 from traces.catalogue.clusters import load_cluster
 from traces.cluster.differing import changed_values
+from traces.cluster.resizing import ClusterSizes
 
 GROUP_LABELS = ("queue", "account", "qos")
 """Columns of core.jobs that results are grouped by, besides the user."""
@@ -40,13 +48,14 @@ GROUP_LABELS = ("queue", "account", "qos")
 @dataclass(frozen=True)
 class PlannedReplay:
     """One replay that is ready to run. settings: checked, with the processors. path: of its table in the file. node_procs: processors of
-    a node, where its size is said in nodes, else None."""
+    a node, where its size is said in nodes, else None. remark: what to know of its size, "" for nothing."""
 
     name: str
     settings: RunSettings
     policy: ChosenPolicy
     path: tuple[str, ...]
     node_procs: int | None = None
+    remark: str = ""
 
     @property
     def procs(self) -> int:
@@ -112,10 +121,12 @@ def plan_scenarios(
     declared = log_source(Path(source)) if is_log else catalogue_source(source)
     configuration = base_configuration(source, is_log)
     with file.naming(BASE):
-        asked_base = _asked((BASE,), file.base, configuration.settings, source, is_log, configuration.settings)
+        of_base = _with_order(file.base, configuration.settings, is_scenario=False)
+        asked_base = _asked((BASE,), of_base, configuration.settings, source, is_log, configuration.settings)
     usual, asked, failures = asked_base.settings, [], dict(file.faults)
     for name, changes in file.scenarios.items():
         with file.keeping_fault(name, failures):
+            changes = _with_order(changes, usual)
             asked.append(_asked(("scenarios", name), changes, usual, source, is_log, configuration.settings))
     part = file.part if part is None else part
     of_settings = (label for each in (asked_base, *asked) for label in each.settings.labels)
@@ -133,11 +144,10 @@ def plan_scenarios(
     scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]
     with file.naming(BASE):
         base = _ready(trace, asked_base, configuration, None, node_procs, scored_jobs)
-    base_size = (base.procs, base.settings.cluster)
     scenarios = []
     for each in asked:
         with file.keeping_fault(each.path[-1], failures):
-            scenarios.append(_ready(trace, each, configuration, base_size, node_procs, scored_jobs))
+            scenarios.append(_ready(trace, each, configuration, base, node_procs, scored_jobs))
     if not scenarios:
         raise ValueError("\n".join(failures.values()))
     words = "" if part.is_all else scored.words
@@ -149,15 +159,38 @@ def plan_scenarios(
 
 
 def _changed_lines(trace: Trace, base: PlannedReplay, scenarios: Sequence[PlannedReplay]) -> dict[str, tuple[str, ...]]:
-    """Of each scenario with edits of its own, the values of the configuration that differ from the base's."""
-    if not base.settings.is_on_cluster:
-        return {}
-    of_base = own_cluster(trace, trace.rows, base.settings)
-    return {
-        each.name: tuple(map(str, changed_values(of_base, own_cluster(trace, trace.rows, each.settings))))
-        for each in scenarios
-        if each.settings.edits != base.settings.edits
-    }
+    """Of each replay with edits of its own, the values of the configuration that differ from the base's, and of each whose cluster has
+    another size than is described, the nodes that come or go."""
+    lines: dict[str, tuple[str, ...]] = {}
+    for each in (base, *scenarios):
+        if not (each.settings.is_on_cluster and base.settings.is_on_cluster):
+            continue
+        of_size = size_words(trace, trace.rows, each.settings)
+        changes: tuple[str, ...] = ()
+        if each.settings.edits != base.settings.edits:
+            of_base, edited = (own_cluster(trace, trace.rows, one.settings) for one in (base, each))
+            changes = tuple(map(str, changed_values(of_base, edited)))
+        if changes or of_size:
+            lines[each.name] = (*changes, *([of_size] if of_size else []))
+    return lines
+
+
+def _with_order(changes: Changes, base: RunSettings, is_scenario: bool = True) -> Changes:
+    """Changes beside a base under its own scheduler: a scenario's order takes the place of the scheduler's own, on the same nodes. It is
+    over a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is usual."""
+    scheduler = base.own_scheduler
+    if scheduler is None or changes.get("cluster"):
+        return changes
+    if "cluster" in changes:
+        return {"policy": "FCFS"} | changes
+    order = changes.get("policy")
+    if order is None or own_policy_of(order) is not None or not is_scenario:
+        return changes
+    given = {key: changes[key] for key in REFUSABLE if key in changes and key not in OwnRuns.honours}
+    usual = RunSettings()
+    if any(value != getattr(usual, key) for key, value in given.items()):
+        return changes
+    return changes | {"policy": f"{scheduler}:{order}"}
 
 
 def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple[RunSettings, AskedProcs | None]:
@@ -247,20 +280,14 @@ def _ready(
     trace: Trace,
     asked: _AskedReplay,
     configuration: BaseConfiguration,
-    base_size: tuple[int, str | None] | None,
+    base: PlannedReplay | None,
     node_procs: int | None,
     scored: NDArray[np.int64],
 ) -> PlannedReplay:
-    """base_size: processors of the base and the cluster that it names, None for the base itself. Raises ValueError where no scored job is
+    """base: None for the base itself. Raises ValueError where no scored job is
     left, for a queue that is none, and where there are no predictions."""
     size, fitted_procs = asked.size, configuration.procs or trace.cluster_procs
-    cluster_procs = fitted_procs if base_size is None else base_size[0]
-    named = asked.settings.cluster
-    if asked.settings.edits:
-        cluster_procs = own_cluster(trace, trace.rows, asked.settings).num_cpus
-    elif named is not None and (base_size is None or named != base_size[1]):
-        cluster_procs = named_cluster(named, trace.source).num_cpus
-    procs = cluster_procs if size is None else size.of(cluster_procs, node_procs)
+    procs, today = _procs_of(trace, asked, base, fitted_procs, node_procs)
     settings = _on_cluster(asked.settings, configuration.settings, procs, fitted_procs)
     if asked.settings.partitions != configuration.settings.partitions:
         check_partitions(trace, settings.partitions)
@@ -273,8 +300,33 @@ def _ready(
     if settings.believed.is_predicted:
         trace.jobs_of(rows, settings.believed)
     outages_of(settings.outages, procs)
-    of_nodes = (size.node_procs or node_procs) if size is not None and size.in_nodes else None
-    return PlannedReplay(asked.path[-1], settings, asked.policy, asked.path, of_nodes)
+    in_nodes = size is not None and size.in_nodes and not settings.is_on_cluster
+    of_nodes = (size.node_procs or node_procs) if size is not None and in_nodes else None
+    remark = "" if size is None else size.remark(today, 0 if size.number is None else most_in_use(trace))
+    return PlannedReplay(asked.path[-1], settings, asked.policy, asked.path, of_nodes, remark)
+
+
+def _procs_of(
+    trace: Trace, asked: _AskedReplay, base: PlannedReplay | None, fitted_procs: int, node_procs: int | None
+) -> tuple[int, int]:
+    """The processors of a replay, and how many of what its size counts, processors or nodes, there are without it. base: None for the base
+    itself. Under its own scheduler a cluster has whole machines."""
+    size, settings = asked.size, asked.settings
+    same = base is not None and settings.cluster == base.settings.cluster
+    if settings.is_on_cluster:
+        sizes, before = ClusterSizes(own_cluster(trace, trace.rows, settings)), 0
+        if base is not None and same and base.settings.is_on_cluster:
+            of_base = ClusterSizes(own_cluster(trace, trace.rows, base.settings))
+            before = of_base.nearest(base.procs)
+        today = sizes.machines + before if size is not None and size.in_nodes else sizes.procs(before)
+        return sizes.procs(machines_more(sizes, size, before)), today
+    cluster_procs = fitted_procs if base is None else base.procs
+    if settings.cluster is not None and not same:
+        cluster_procs = named_cluster(settings.cluster, trace.source).num_cpus
+    if size is None:
+        return cluster_procs, cluster_procs
+    unit = (size.node_procs or node_procs or 1) if size.in_nodes else 1
+    return size.of(cluster_procs, node_procs), cluster_procs // unit
 
 
 # --- replay words
@@ -283,7 +335,11 @@ def _ready(
 def replay_words(planned: PlannedReplay, procs: bool) -> str:
     """Order, backfilling and estimates of a replay, and other settings that are not the usual ones. procs: whether its size is said."""
     settings = planned.settings
+    own = own_policy_of(settings.policy)
     words = [planned.policy.text]
+    words += (
+        [f"an order in the place of {OWN_SCHEDULERS[own[0]]}'s own, on its nodes"] if own is not None and own[1] else []
+    )
     words += [] if settings.is_on_cluster else [f"backfilling {settings.backfill}", f"{settings.estimates} times"]
     words += [f"{planned.procs:,} processors"] if procs else []
     of = "of" if settings.is_on_cluster else "under the limits of"

@@ -27,12 +27,13 @@ from assets.replaying.scenarios.pairing import (
     waits_of_runs,
 )
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan, replay_words
+from assets.replaying.scenarios.remarks import scenario_remarks
 from assets.replaying.scenarios.scenario_file import BASE, LOG
-from assets.replaying.scenarios.unchanged import why_like_itself, why_no_verdict, why_unchanged
+from assets.replaying.scenarios.unchanged import WITHIN_NOISE, why_like_itself, why_no_verdict, why_unchanged
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.judge import Judgement, beside_cloud, corrected_for_many
 from models.judging.panel import Replayed
-from models.judging.verdict import HARMS, NO_DIFFERENCE, TRADES, payers_text, plain_word, verdict_text
+from models.judging.verdict import NO_DIFFERENCE, NOT_SIGNIFICANT, PolicyVerdict, verdict_text
 from models.runtime.estimates import Estimates
 from models.waits.clock import DAY_S
 from simulator.jobs.schedule import Schedule
@@ -42,8 +43,6 @@ from simulator.policies.registry import Policy
 
 DECIDING = ("policy", "backfill", "inspector", "estimates", "reserve_by", "admit_by", "correction")
 """Settings that say who starts, and nothing of jobs or processors."""
-MOST_PAYERS = 3
-"""Measures that a remark names."""
 ROW_SCHEMA = {
     "scenario": pl.Utf8,
     "policy": pl.Utf8,
@@ -111,7 +110,8 @@ class ScenarioResults:
         """The base in one line, and why it is that one."""
         base, plan = self.plan.base, self.plan
         own = f", with {', '.join(plan.overridden)} from [base]" if plan.overridden else ""
-        return f"{replay_words(base, procs=True)}: {plan.configuration.why}{own}"
+        nodes = "".join(f" ({line})" for line in plan.changed_lines.get(BASE, ()))
+        return f"{replay_words(base, procs=True)}{nodes}: {plan.configuration.why}{own}"
 
     @property
     def left_out_words(self) -> str:
@@ -148,18 +148,17 @@ class ScenarioResults:
     @property
     def remarks(self) -> list[str]:
         """How large a cluster of so many nodes is, who pays for a scenario, and which jobs are left out somewhere, in sentences."""
-        said = [
-            f"{each.name}: {each.procs:,} processors, {each.node_procs} a node"
-            for each in (self.plan.base, *self.plan.scenarios)
-            if each.node_procs
-        ]
+        said = []
+        for each in (self.plan.base, *self.plan.scenarios):
+            said += [f"{each.name}: {each.procs:,} processors, {each.node_procs} a node"] if each.node_procs else []
+            said += [f"{each.name}: {each.remark}"] if each.remark else []
         has_figures = self.plan.configuration.has_figures
         if has_figures and self.cloud is not None:
             said.append(f"beside the base, {self.cloud}")
         return said + [
             f"{row['scenario']}: {text}"
             for row in self.rows.iter_rows(named=True)
-            for text in _remarks_of(row, has_figures)
+            for text in scenario_remarks(row, has_figures)
         ]
 
     def summary(self) -> dict[str, Any]:
@@ -266,12 +265,17 @@ def _compared(plan: ScenarioPlan, base: ReplayRun, scenario: PlannedReplay, labe
     row = _row(plan, scenario.name, run) | _paired_columns(plan, base, waits, pairs)
     row["unchanged_because"] = why_unchanged(base, run, waits) or why_like_itself(base, run)
     if row["unchanged_because"] is not None:
-        judgement = replace(judgement, verdict=replace(judgement.verdict, word=NO_DIFFERENCE, is_certain=False))
+        judgement = replace(judgement, verdict=_unchanged(judgement.verdict, row["unchanged_because"]))
     runs = waits_of_runs(base, pairs.base), waits_of_runs(run, pairs.other)
     groups = fate_of_groups(scenario.name, waits, labels, runs)
     is_live = any(each.believed.is_live for each in (plan.base.settings, scenario.settings))
     row["no_verdict_because"] = why_no_verdict(base, run)
     return _Compared(row, judgement, groups, waits, is_live)
+
+
+def _unchanged(verdict: PolicyVerdict, because: str) -> PolicyVerdict:
+    is_noise = because.startswith(WITHIN_NOISE) and verdict.word != NO_DIFFERENCE
+    return replace(verdict, word=NOT_SIGNIFICANT if is_noise else NO_DIFFERENCE, is_certain=False, payers=())
 
 
 def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:
@@ -375,41 +379,3 @@ def _jobs_of(plan: ScenarioPlan, scenario: str, waits: pl.DataFrame) -> pl.DataF
         wait_h=pl.col("wait_s") / SECONDS_PER_HOUR,
         change_h=(pl.col("wait_s") - pl.col("base_wait_s")) / SECONDS_PER_HOUR,
     )
-
-
-def _remarks_of(row: dict[str, Any], has_figures: bool) -> list[str]:
-    if row["failed_because"] is not None:
-        return [f"failed: {row['failed_because']}"]
-    said = []
-    if row["no_verdict_because"] is not None:
-        said.append(f"no verdict: {row['no_verdict_because']}")
-    if row["unchanged_because"] is not None:
-        said.append(f"changes nothing: {row['unchanged_because']}")
-    if row["verdict"] is not None and plain_word(row["verdict"]) in (TRADES, HARMS):
-        said.append(f"who pays: {payers_text((row['who_pays'] or '').split('; '), MOST_PAYERS)}")
-    if row["jobs_wider_than_cluster"]:
-        count = row["jobs_wider_than_cluster"]
-        said.append(f"{_jobs(count)} wider than {row['procs']:,} processors {'is' if count == 1 else 'are'} left out")
-    without = []
-    if row["base_only_jobs"]:
-        share = 100 * row["base_only_work_share"]
-        without.append(
-            f"{_jobs(row['base_only_jobs'])} of the base ({share:.{0 if share >= 10 else 1}f} % of its work)"
-        )
-    if row["scenario_only_jobs"]:
-        without.append(f"{_jobs(row['scenario_only_jobs'])} of its own")
-    if without:
-        waits = (
-            f": mean wait {row['paired_wait_h']:,.2f} h instead of {row['paired_base_wait_h']:,.2f} h"
-            if has_figures
-            else ""
-        )
-        said.append(
-            f"* over the {_jobs(row['paired_jobs'])} in both, without {' and '.join(without)}{waits}. "
-            f"Who is left out makes nobody wait"
-        )
-    return said
-
-
-def _jobs(count: int) -> str:
-    return f"{count:,} {'job' if count == 1 else 'jobs'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -12,9 +12,16 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from assets.common.progress import warn
 from assets.common.writing.options import options_of
+from assets.replaying.configuring.configuration import (
+    CONFIGURATION_SETTINGS,
+    CONFIGURATION_WORDS,
+    EDIT_EXAMPLE,
+    is_configuration_word,
+)
 from assets.replaying.running.scored_part import PartOptions
-from assets.replaying.running.settings import TEXT, NodeSettings, RunSettings
+from assets.replaying.running.settings import TEXT, NodeSettings, RunSettings, parse_partition
 from traces.catalogue.checking import Checker
 
 SCENARIO_KEYS = {name: option.key for name, option in options_of(RunSettings, NodeSettings).items() if option.key}
@@ -180,6 +187,50 @@ def _checked_value(file: ScenarioFile, key: str, value: Any, *path: str) -> Any:
     if key == "partitions" and isinstance(value, Mapping) and all(type(procs) is int for procs in value.values()):
         return dict(value)
     raise ValueError(f"{file.at(*path)}: {key} must be {SCENARIO_KEYS[key]}, found {value!r}")
+
+
+def changes_of_lines(lines: Iterable[str], files: Iterable[str] = ()) -> Changes:
+    """What a scenario changes, of texts such as "procs=+10%". A key of the file is that, and any other text a line of the configuration,
+    which "edits=LINE" always is. files: new ones of the configuration.
+
+    Raises ValueError for a key that is neither, and for one of the file that is given twice and has no list."""
+    changes: Changes = {}
+    edits = [*files]
+    for line in lines:
+        written, _, value = line.partition("=")
+        key, value = written.strip().replace("-", "_"), value.strip().strip("\"'")
+        if key == "edits":
+            edits.append(value)
+        elif key not in SCENARIO_KEYS:
+            _check_word(line, written.strip())
+            edits.append(line)
+        elif key == "without_queue":
+            changes.setdefault(key, []).append(value)
+        elif key == "partitions":
+            changes.setdefault(key, {}).update(parse_partition(each) for each in value.split(",") if each.strip())
+        elif key in changes:
+            raise ValueError(f"{line}: {key} is {changes[key]!r} already: give it once")
+        else:
+            changes[key] = int(value) if key == "procs_per_node" and value.isdecimal() else value
+            _say_if_both(line, key)
+    return changes | ({"edits": edits} if edits else {})
+
+
+def _check_word(line: str, key: str) -> None:
+    if is_configuration_word(key.removesuffix("+").strip()) or "=" not in line:
+        return
+    near = get_close_matches(key.lower(), [*SCENARIO_KEYS, *CONFIGURATION_WORDS], n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else "."
+    raise ValueError(
+        f"{line}: unknown key {key!r}{meant} Keys of a scenario are {', '.join(SCENARIO_KEYS)}. Any other is a line of the configuration "
+        f"of Slurm or PBS, such as {EDIT_EXAMPLE}"
+    )
+
+
+def _say_if_both(line: str, key: str) -> None:
+    """A key that a configuration has, too, is taken as that of a scenario, and this is said."""
+    if key in CONFIGURATION_SETTINGS:
+        warn(f"{line} is taken as the key {key} of a scenario; the line of the configuration is edits={line.strip()}")
 
 
 def _label(file: ScenarioFile, key: str, value: Any) -> str:

@@ -9,6 +9,8 @@ from assets.replaying.running.run import ReplayRun
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from simulator.jobs.jobs import Jobs
 
+WITHIN_NOISE = "within the noise of two runs"
+"""How `why_like_itself` begins: such a scenario may change something, which its runs are too few to show."""
 NOT_KNOWN = "every job starts when it does in the base"
 _UNITS = {86_400: "days", 3600: "h", 60: "min", 1: "s"}
 
@@ -46,19 +48,24 @@ def why_no_verdict(base: ReplayRun, run: ReplayRun) -> str | None:
 
 
 def why_like_itself(base: ReplayRun, run: ReplayRun) -> str | None:
-    """Why a scenario is no different from the base where a scheduler is not deterministic: the runs of both meet. None where they do not,
-    and where neither has more than one run."""
+    """Why a scenario cannot be told from the base where a scheduler is not deterministic: the runs of both meet. It says which change would
+    have been seen. None where they do not meet, and where neither has more than one run."""
     ours, theirs = sorted(run.mean_waits_s), sorted(base.mean_waits_s)
     scheduler = base.settings.own_scheduler
     if scheduler is None or max(len(ours), len(theirs)) < 2 or ours[0] > theirs[-1] or theirs[0] > ours[-1]:
         return None
-    here, there = (f"{low / 3600:,.2f} to {high / 3600:,.2f} h" for low, *_, high in (_both(ours), _both(theirs)))
-    means = f"mean waits of all jobs {here}, there {there}"
-    return f"its runs differ from the base's no more than {OWN_SCHEDULERS[scheduler]} from itself: {means}"
+    here, there = (f"{each[0] / 3600:,.2f} to {each[-1] / 3600:,.2f} h" for each in (ours, theirs))
+    means = f"mean waits of all jobs are {here}, those of the base {there}"
+    least = (ours[-1] - ours[0] + theirs[-1] - theirs[0]) / 2 / max(float(np.mean(theirs)), 1.0)
+    return (
+        f"{WITHIN_NOISE}: {means}, since {OWN_SCHEDULERS[scheduler]} differs as much from itself. A change of {100 * least:.1f} % or more "
+        "would have been seen"
+    )
 
 
-def _both(waits: list[float]) -> tuple[float, float]:
-    return waits[0], waits[-1]
+def unchanged_words(because: str) -> str:
+    """What people read of a reason of `why_unchanged` or `why_like_itself`."""
+    return because if because.startswith(WITHIN_NOISE) else f"changes nothing: {because}"
 
 
 def _settings(run: ReplayRun) -> tuple[object, ...]:

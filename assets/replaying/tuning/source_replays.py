@@ -12,11 +12,11 @@ from typing import Any
 import polars as pl
 
 from assets.common.progress import warn
-from assets.common.trace import Trace, trace_sha256
-from assets.replaying.configuring.configuration import NothingChanges, edited_cluster
+from assets.common.trace import Trace, trace_sha256, waiting_at
+from assets.replaying.configuring.configuration import NothingChanges
 from assets.replaying.limits.holds import missing_processors
 from assets.replaying.limits.way import clock_zero_s, named_cluster, replayer_under
-from assets.replaying.own.clusters import own_cluster, policy_on, usual_on_cluster
+from assets.replaying.own.clusters import own_cluster, policy_on, usual_replay
 from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
 from assets.replaying.own.pbs.way import PbsRuns, pbs_runs
 from assets.replaying.own.slurm.requests import requests_of_rows
@@ -70,7 +70,8 @@ def source_replays(source: str, cluster: str | None = None, policy: str | None =
     if cluster is not None:
         usual = {"policy": policy_on(load_cluster(cluster).description), "cluster": cluster}
     else:
-        usual = {} if is_log else usual_on_cluster(source)
+        described = None if is_log else usual_replay(source)
+        usual = {} if described is None else described.settings
     if not usual and policy is None:
         raise ValueError(
             f"{source}: no cluster is described, whose settings could be searched: import one with `tracehouse cluster import`, find its "
@@ -104,13 +105,34 @@ def formula_of(policy: str) -> str:
 @dataclass(frozen=True)
 class SourceReplays:
     """Replays of a trace. settings: of the base. order: a formula in the place of the scheduler's own order, None for that; an edit is
-    another text of it then. requests: what so many first jobs asked for, and of which cluster, as it was made last."""
+    another text of it then. requests: what so many first jobs asked for, and of which cluster, as it was made last. ahead: rows of the log
+    before those of the trace, with whose jobs the cluster begins as the log has it, None for an empty one. waiting: how many of the
+    trace's first rows wait then."""
 
     trace: Trace
     settings: RunSettings
     order: str | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     requests: dict[int, tuple[ClusterDescription, Any]] = field(default_factory=dict)
+    ahead: pl.DataFrame | None = None
+    waiting: int = 0
+
+    def of_last(self, count: int) -> SourceReplays:
+        """The same of the last `count` jobs. Under Slurm the cluster begins as the log has it then. Else, and where more was running than
+        it has CPUs, it is empty. What accounts have used comes from as many jobs before."""
+        rows = self.trace.rows
+        before, later = rows[:-count], rows[-count:]
+        begin_s, described = later["submit_s"][0], self.described(())
+        running = self.trace.running_rows(before, begin_s)
+        fits = described is not None and running["procs"].sum() <= described.num_cpus
+        if self.settings.own_scheduler != "slurm" or not fits:
+            return SourceReplays(replace(self.trace, rows=later), self.settings, self.order)
+        waiting, runs_then = waiting_at(before, begin_s), running["job_index"]
+        ahead = before.filter(
+            pl.col("job_index").is_in(runs_then.implode()) | (pl.int_range(pl.len()) >= before.height - count)
+        )
+        trace = replace(self.trace, rows=pl.concat([waiting, later]))
+        return SourceReplays(trace, self.settings, self.order, ahead=ahead, waiting=waiting.height)
 
     def tunable(self) -> Tunable:
         """What a search needs of them."""
@@ -141,7 +163,7 @@ class SourceReplays:
             return own_cluster(self.trace, self.trace.rows, self.settings.model_copy(update={"edits": list(edits)}))
         if self.settings.cluster is None:
             return None
-        return edited_cluster(named_cluster(self.settings.cluster, self.trace.source), edits)
+        return named_cluster(self.settings.cluster, self.trace.source, edits)
 
     def changes(self, edits: Edits) -> tuple[str, ...]:
         """In words, what edits change."""
@@ -165,14 +187,23 @@ class SourceReplays:
         if not self.settings.is_on_cluster:
             return self._in_order(cluster, rows, jobs, policy or parse_policy(self.settings.policy))
         assert cluster is not None
-        runs = self._runs(cluster, rows, policy)
-        return runs.run(jobs, Cluster(cluster.num_cpus), run).schedule
+        runs, machine = self._runs(cluster, rows, policy), Cluster(cluster.num_cpus)
+        if self.ahead is not None:
+            running = self.trace.running_at(self.ahead, self._begin_s)
+            machine = replace(machine, running=running, waiting=self.waiting)
+        return runs.run(jobs, machine, run).schedule
 
     def _runs(self, cluster: ClusterDescription, rows: pl.DataFrame, policy: Policy | None) -> PbsRuns | SlurmRuns:
         if self.settings.own_scheduler == "pbs":
             asked = self._requests(cluster, rows, pbs_jobs_of_rows)
             return pbs_runs(cluster, rows, clock_zero_s(self.trace), policy, asked)
-        return slurm_runs(cluster, self.trace, rows, policy, requests=self._requests(cluster, rows, requests_of_rows))
+        ahead = None if self.ahead is None else (self.ahead, self._begin_s)
+        return slurm_runs(cluster, self.trace, rows, policy, ahead, self._requests(cluster, rows, requests_of_rows))
+
+    @property
+    def _begin_s(self) -> int:
+        """The second of the log's clock at which replays begin that do not begin on an empty cluster."""
+        return int(self.trace.rows["submit_s"][self.waiting])
 
     def _requests(self, cluster: ClusterDescription, rows: pl.DataFrame, make: Callable[..., Any]) -> Any:
         """What the jobs asked for, which is the same under clusters that differ in scheduler and limits alone."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from models import NothingToLearn
 from models.runtime.predictor import (
     MEDIAN,
     SIMILAR_COLUMNS,
@@ -44,7 +45,7 @@ class ColumnPredictor(Predictor):
         """See `Predictor.fit`; learns the spread and what stands for an unknown point."""
         rows = recent(rows, self.most_rows)
         if rows.is_empty():
-            raise ValueError(f"predictor {self.name}: no job has ended yet, there is nothing to learn from")
+            raise NothingToLearn(f"predictor {self.name}: no job has ended yet, there is nothing to learn from")
         true = runtimes(rows)
         self.typical_s = float(np.median(true))
         self.ratios = ratio_quantiles(self._points(rows), true)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from models import NothingToLearn
 from models.compiled import compiled
 from models.runtime.predictor import (
     UNKNOWN_SPREAD,
@@ -88,7 +89,7 @@ class OnlineRegression(Predictor):
     def fit(self, rows: pl.DataFrame) -> None:
         """See `Predictor.fit`."""
         if rows.is_empty():
-            raise ValueError(f"predictor {self.name}: no job has ended yet, there is nothing to learn from")
+            raise NothingToLearn(f"predictor {self.name}: no job has ended yet, there is nothing to learn from")
         self._forget()
         point = self._go(rows)
         self.ratios = ratio_quantiles(point[-SPREAD_JOBS:], runtimes(rows)[-SPREAD_JOBS:])

@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from models import NothingToLearn
 from models.compiled import compiled
 from models.runtime.predictor import (
     LEVELS,
@@ -172,7 +173,7 @@ class _Trees(Predictor):
     def fit(self, rows: pl.DataFrame) -> None:
         rows = recent(rows, self.most_rows)
         if rows.is_empty():
-            raise ValueError(f"predictor {self.name}: no job has ended yet, there is nothing to learn from")
+            raise NothingToLearn(f"predictor {self.name}: no job has ended yet, there is nothing to learn from")
         self.encoding = encoding_of(rows, self.kind)
         self._fit(self.encoding.matrix(rows), np.sqrt(runtimes(rows)), rows)
 

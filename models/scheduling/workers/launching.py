@@ -32,8 +32,14 @@ ENTRY = "pipelines.worker"
 """The module that torchrun starts in each worker process, and that has Ray start them."""
 EPOCH_POLL_S = 0.2
 """How often the launching process looks for finished epochs."""
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-"""Of torchrun. The last makes it forget the addresses of lost workers (github.com/pytorch/pytorch/issues/135712)."""
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+    "PYTHONSAFEPATH": "1",
+}
+"""Of torchrun. The third makes it forget the addresses of lost workers (github.com/pytorch/pytorch/issues/135712). With the last, a
+folder of the home, such as its warehouse/, is not taken for a package of that name."""
 STOP_S = 10
 """How long torchrun, or Ray, may take to end with its workers before it is killed."""
 SHUTDOWN_S = 2

@@ -13,6 +13,7 @@ from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
+from simulator.replayer import watched
 from simulator.slurm.clockwork import (
     ENDING,
     LAST_EVENT,
@@ -22,16 +23,19 @@ from simulator.slurm.clockwork import (
     PERIOD_DUE,
     Replay,
 )
-from simulator.slurm.limits import count_submitted
+from simulator.slurm.limits import OUTSTANDING, USED, count_elapsed, count_submitted
 from simulator.slurm.loop import end_finished, queue_up, renew_priorities, take_started
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.queue import eligible_from
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.starting import begin_job
+from simulator.slurm.state import Limits
 from simulator.slurm.waiting.kept import Waits, look_at_waiting, no_waits, settle
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
+_GATE, _BOUND = range(2)
+"""What changes at a second: whether a gate is closed, or the bound of a limit."""
 
 
 class GivenSchedule(NamedTuple):
@@ -45,6 +49,13 @@ class GivenSchedule(NamedTuple):
     partition: IntArray
     first: IntArray  # (jobs + 1,)
     node: IntArray  # (rows,)
+
+
+class GivenLimits(NamedTuple):
+    """Limits in place of those that Slurm would have. changes: (changes, 3), a second, a slot and its bound from then on."""
+
+    limits: Limits
+    changes: IntArray
 
 
 @dataclass(frozen=True)
@@ -66,31 +77,42 @@ def follow_schedule(
     given: GivenSchedule,
     moments: IntArray | None = None,
     hours: Sequence[IntArray] = (),
+    limits: GivenLimits | None = None,
 ) -> KeptWaits:
     """What kept the jobs of a schedule, second by second: the seconds of a job add up to its wait. moments: ascending, at which all that is
-    kept is written down. hours: of each gate of the cluster, when it closes and opens in turns; gates without them stay open."""
+    kept is written down. hours: of each gate of the cluster, when it closes and opens in turns; gates without them stay open. limits: of
+    the jobs, None for those that Slurm makes of the description."""
     runtime = np.where(given.start >= 0, np.maximum(given.end - given.start, 0), 0)
     replay = new_replay(description, arrays, requests, runtime, Phases())
+    if limits is not None:
+        replay = replay._replace(engine=replay.engine._replace(limits=limits.limits))
     settings = replay.engine.site.settings
     patience = max(settings.full_interval, 2 * settings.interval) + settings.batch_delay
     num_reservations = len(arrays.reservation_times)
     stops, of_partition, changes = _gates(description, requests, hours)
+    if limits is not None:
+        bounds = np.insert(limits.changes, 1, _BOUND, axis=1)
+        changes = np.concatenate([changes, bounds])
+    changes = changes[np.argsort(changes[:, 0], kind="stable")]
     waits = no_waits(len(given.start), len(arrays.max_time), num_reservations, arrays.num_nodes)
     waits = waits._replace(gate_stops=stops, gate_partition=of_partition, gate_shut=np.zeros_like(of_partition))
     order = np.argsort(given.left, kind="stable")
-    counts = np.zeros(1, dtype=np.int64)
+    # with priorities that stay, no period counts what running jobs have used by now
+    elapses = settings.basic > 0 and np.isin(replay.engine.limits.counts, (USED, OUTSTANDING)).any()
+    counts = np.array([0, elapses], dtype=np.int64)
     moments = np.zeros(0, dtype=np.int64) if moments is None else moments
     written = np.full((len(moments), len(given.start)), NOT_GIVEN, dtype=np.int8)
-    _follow(replay, waits, given, (order, counts, moments, written, changes), patience)
+    with watched("jobs followed from their submission to their start", replay.engine.running.start):
+        _follow(replay, waits, given, (order, counts, moments, written, changes), patience)
     return KeptWaits(waits, replay, patience, int(counts[0]), written)
 
 
 def _gates(
     description: ClusterDescription, requests: Requests, hours: Sequence[IntArray]
 ) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
-    """Of a cluster's gates: the jobs that each holds (gates, jobs), its partition, NOT_GIVEN for all, and when they close and open,
-    ascending: UTC second, gate, and 1 where it closes, -1 where it opens (changes, 3)."""
-    place = {partition.name: k for k, partition in enumerate(description.partitions)}
+    """Of a cluster's gates the jobs that each holds (gates, jobs), its partition, NOT_GIVEN for all, and when they close and open. Each of
+    these changes has a second, _GATE, the gate, and 1 where it closes or -1 where it opens."""
+    place = {partition.name: k for k, partition in enumerate(description.queues)}
     gates = [
         (gate, seconds)
         for gate, seconds in zip(description.gates, hours, strict=False)
@@ -104,15 +126,15 @@ def _gates(
             stops[k] &= requests.limit > gate.over_time_s
         if gate.over_cpus is not None:
             stops[k] &= cpus > gate.over_cpus
-        changes += [(second, k, 1 - 2 * (turn % 2)) for turn, second in enumerate(seconds.tolist())]
+        changes += [(second, _GATE, k, 1 - 2 * (turn % 2)) for turn, second in enumerate(seconds.tolist())]
     of_partition = np.array([place.get(gate.partition, NOT_GIVEN) for gate, _ in gates], dtype=np.int64)
-    return stops, of_partition, np.array(sorted(changes), dtype=np.int64).reshape(-1, 3)
+    return stops, of_partition, np.array(changes, dtype=np.int64).reshape(-1, 4)
 
 
 @referring
 def _follow(replay, waits, given, leaving, patience):
-    """Runs until the last job has left the queue. leaving: jobs in the order in which they do, the number of odd layouts,
-    moments, what keeps every job at them, and when gates close and open."""
+    """Runs until the last job has left the queue. leaving: jobs in the order in which they do, the number of odd layouts with whether
+    limits count what has been used, moments, what keeps every job at them, and when gates close and open and bounds change."""
     clock, jobs = replay.clock, replay.engine.jobs
     order, counts, moments, written, changes = leaving
     place, number, moment, change = 0, 0, 0, 0
@@ -130,7 +152,10 @@ def _follow(replay, waits, given, leaving, patience):
         for k in range(clock[PENDING]):
             settle(waits, replay.pending[k, 0], now, patience)
         while change < len(changes) and changes[change, 0] <= now:
-            waits.gate_shut[changes[change, 1]] += changes[change, 2]
+            if changes[change, 1] == _GATE:
+                waits.gate_shut[changes[change, 2]] += changes[change, 3]
+            else:
+                replay.engine.limits.bound[changes[change, 2]] = changes[change, 3]
             change += 1
         end_finished(replay, now)
         _note_absences(replay, now)
@@ -153,6 +178,8 @@ def _follow(replay, waits, given, leaving, patience):
             take_started(replay, now, False)
             _drop_cancelled(replay, given, now)
         number += 1
+        if counts[1] > 0 and clock[PENDING] > 0:
+            count_elapsed(replay.engine, now)
         look_at_waiting(replay, waits, number, now)
 
 

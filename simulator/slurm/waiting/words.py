@@ -32,7 +32,7 @@ CAUSES: dict[int, Cause] = {
     _FACTOR + missing.JOB_SIZE: Cause("behind_size", "behind jobs of a better size", ("Priority",)),
     _FACTOR + missing.PARTITION: Cause("behind_partition", "behind jobs of a better partition", ("Priority",)),
     _FACTOR + missing.QOS: Cause("behind_qos", "behind jobs of a better QOS", ("Priority",)),
-    _FACTOR + missing.OTHER: Cause("behind_other", "behind jobs preferred by hand or account", ("Priority",)),
+    _FACTOR + missing.OTHER: Cause("behind_other", "behind jobs preferred by hand, account or formula", ("Priority",)),
     _FACTOR + missing.EARLIER: Cause("behind_earlier", "behind jobs submitted earlier", ("Priority",)),
     kept.SHARED_NODES: Cause(
         "shared_nodes", "nodes are kept for another partition's job", (_DOWN, "Resources", "Priority")

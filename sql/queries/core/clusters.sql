@@ -20,6 +20,12 @@ per_node AS (
     LIMIT 1
 ),
 
+-- the nodes that the log names, and the processors that one job had at most on the middle one of them
+named AS (
+    SELECT count(*) AS nodes, quantile_disc(most_procs, 0.5) AS procs_per_node
+    FROM (SELECT node_name, max(procs) AS most_procs FROM core.job_nodes WHERE source = $source GROUP BY node_name)
+),
+
 in_use AS (
     SELECT max(peak_procs) AS peak_procs, max(peak_gpus) AS peak_gpus FROM core.capacity WHERE source = $source
 )
@@ -28,10 +34,12 @@ SELECT
     of_jobs.first_submit_s,
     greatest(in_use.peak_procs, of_jobs.widest_procs) AS procs,
     coalesce((SELECT procs_per_node FROM per_node), of_jobs.most_procs_on_one_node) AS procs_per_node,
+    nullif(named.nodes, 0) AS named_nodes,
+    named.procs_per_node AS procs_per_named_node,
     nullif(in_use.peak_gpus, 0) AS gpus,
     of_jobs.node_memory_kb,
     in_use.peak_procs
-FROM of_jobs, in_use
+FROM of_jobs, in_use, named
 
 -- [capacity_from_jobs]
 -- Use of one source by local day, from $from_day (which begins at $from_time in UTC) on to the day of the last end. A job whose start the

@@ -57,6 +57,7 @@ ORDER BY month, account
 SELECT
     epoch(jobs.submit_time - sources.clock_zero)::BIGINT AS submit_s,
     facts.wait_s,
+    facts.left_after_s,
     facts.queue,
     facts.account,
     facts.user_name,
@@ -176,10 +177,7 @@ ORDER BY wanted.source
 -- [started_waits]
 -- Logged waits of one source's jobs that started: of all, by queue, by size class and by month of the submission.
 WITH started AS (
-    SELECT facts.queue, facts.size_class, facts.month, jobs.wait_s
-    FROM core.jobs AS jobs
-    INNER JOIN marts.job_facts AS facts ON jobs.source = facts.source AND jobs.job_index = facts.job_index
-    WHERE jobs.source = $source AND jobs.start_time IS NOT NULL AND jobs.wait_s >= 0
+    SELECT queue, size_class, month, wait_s FROM marts.job_facts WHERE source = $source AND wait_s IS NOT NULL
 )
 
 SELECT
@@ -231,14 +229,13 @@ ORDER BY core_hours DESC, account
 -- [wait_curve]
 -- How many jobs of one source started within how long, by size class: step k is a wait of at most 2^(k / 2) minutes.
 SELECT
-    facts.size_class,
-    greatest(ceil(2 * log2(greatest(jobs.wait_s, 1) / 60)), 0)::BIGINT AS step,
+    size_class,
+    greatest(ceil(2 * log2(greatest(wait_s, 1) / 60)), 0)::BIGINT AS step,
     count(*) AS jobs
-FROM core.jobs AS jobs
-INNER JOIN marts.job_facts AS facts ON jobs.source = facts.source AND jobs.job_index = facts.job_index
-WHERE jobs.source = $source AND jobs.start_time IS NOT NULL AND jobs.wait_s >= 0
-GROUP BY facts.size_class, step
-ORDER BY facts.size_class, step
+FROM marts.job_facts
+WHERE source = $source AND wait_s IS NOT NULL
+GROUP BY size_class, step
+ORDER BY size_class, step
 
 -- [waits_and_waste]
 -- Waits, and what was lost or not used, of one source: of all jobs, by queue, by account, by user and by GPUs. Of jobs that were submitted from
@@ -276,6 +273,7 @@ SELECT
     max(wait_s) / 3600 AS max_wait_h,
     coalesce(sum(wait_s), 0) / 3600 AS waited_h,
 {{ wasted_sums }}
+{{ left_sums }}
 FROM chosen
 GROUP BY GROUPING SETS ((), (queue), (account), (user_name), (gpu))
 HAVING count(*) > 0

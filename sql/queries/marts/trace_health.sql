@@ -1,6 +1,8 @@
 -- [trace_health_of_source]
 -- The findings of one source for marts.trace_health.
-WITH here AS (
+WITH
+{{ log_begins }}
+here AS (
     SELECT
         cluster_procs,
         time_zone,
@@ -90,11 +92,25 @@ days_told AS (
     FROM jobs, here
 ),
 
+-- from when on the log has all jobs: who was submitted before, and is in it, has ended since
+begin AS (
+    SELECT
+        first_s < complete_s AS is_cut,
+        make_timestamp((complete_s * 1000000)::BIGINT) AS complete_time,
+        timezone(time_zone, timezone('UTC', complete_time))::DATE AS day
+    FROM covered
+    WHERE source = $source
+),
+
+survivors AS (
+    SELECT count(*) AS jobs, min(jobs.submit_time) AS earliest FROM jobs, begin WHERE is_cut AND jobs.submit_time < begin.complete_time
+),
+
 -- days without anything before each day: counted and not listed, because one wrong time may be thousands of years away
 missing AS (
     SELECT lag(day) OVER (ORDER BY day) + 1 AS day, day - lag(day) OVER (ORDER BY day) - 1 AS days
     FROM days_told
-    WHERE day IS NOT NULL
+    WHERE day >= (SELECT day FROM begin)
     QUALIFY days > 0
 ),
 
@@ -222,9 +238,14 @@ findings AS (
         'one user submits more than half of the jobs of a week that has more than three times the median: results may be about that user'
     FROM flurries, here
     UNION ALL
+    SELECT 'before the begin', survivors.jobs, 'jobs', survivors.jobs / nullif((SELECT jobs FROM of_jobs), 0),
+        if(survivors.jobs > 0, if(has_dates, 'the log begins on ' || begin.day, 'the log begins on day ' || (begin.day - DATE '1970-01-01')), NULL),
+        'jobs submitted before the first end in the log: others of that time ended earlier and are not in it, so months before are partial'
+    FROM survivors, begin, here
+    UNION ALL
     SELECT 'missing days', coalesce(sum(days), 0)::BIGINT, 'days', NULL,
         if(any_value(has_dates), min(day)::VARCHAR, 'day ' || (min(day) - DATE '1970-01-01') || ' of the log'),
-        'days on which no job was submitted, started or ended, between the first and the last: the system was down, or a file is missing'
+        'days on which no job was submitted, started or ended, between the begin of the log and its last: the system was down, or a file is missing'
     FROM missing, here
     UNION ALL
     SELECT 'clock jumps', count(*), 'records', count(*) / nullif((SELECT count(*) FROM stamps), 0),

@@ -1,5 +1,6 @@
 """Tests of assets/common: asset, checks_statements, describe, partitions, plots, progress."""
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -8,19 +9,21 @@ import dagster as dg
 import numpy as np
 import polars as pl
 import pytest
-from tqdm import tqdm
 
 import sql
 from assets.common import asset as assets
 from assets.common import progress as module
-from assets.common.asset import FROM_COMMAND_LINE, LEAST_JOBS, PASSED_OVER, asset
+from assets.common.asset import FROM_COMMAND_LINE, PASSED_OVER, asset
 from assets.common.checks import broken_rows
 from assets.common.describe import ASSETS, column_lineage, lineage_metadata, plot, table, table_metadata
+from assets.common.learnable import LEAST_JOBS
 from assets.common.partitions import OWNERS, SOURCES, VASP
 from assets.common.plots import BLUE, daily_load, figure, gantt, log_axis
-from assets.common.progress import LoggedBar, progress, progress_bar, say_if_slow
+from assets.common.progress import LoggedBar, progress, progress_bar, progress_logged_by, say_if_slow, work_done
+from models import NothingToLearn
 from pipelines.definitions import build_definitions
-from tests.tiny import busy_log, warehouse_of
+from simulator.replayer import WATCHED_JOBS, watched
+from tests.tiny import busy_log, swf_line, warehouse_of
 from traces.common.log import LogError
 from warehouse import Warehouse, WarehouseBusy, replace_partition
 from warehouse.schema import column_comments, table_columns
@@ -108,6 +111,29 @@ def test_a_small_source_is_passed_over(jobs: int, tmp_path: Path) -> None:
     assert result.success and ("learned" in metadata) == (jobs == LEAST_JOBS)
     if jobs < LEAST_JOBS:
         assert "299 jobs with a known run time are too few to learn" in str(metadata[PASSED_OVER].value)
+
+
+def test_a_source_of_which_no_job_had_ended_in_time_is_passed_over(tmp_path: Path) -> None:
+    """An accounting tool writes who ended: a log of one morning begins with jobs that ended in the evening."""
+
+    def function(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+        raise AssertionError("there is nothing to learn from")
+
+    log = "".join(swf_line(number, 60 * number, 0, 90_000, 1, 100_000) for number in range(LEAST_JOBS))
+    result = materialized(function, warehouse_of(tmp_path, log), least_jobs=LEAST_JOBS)
+    (event,) = result.get_asset_materialization_events()
+    why = str(event.materialization.metadata[PASSED_OVER].value)
+    assert "no job had ended when half of its 300 jobs had been submitted" in why and "tracehouse replay" in why
+
+
+def test_an_asset_that_has_nothing_to_learn_from_is_passed_over(tmp_path: Path) -> None:
+    def function(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+        raise NothingToLearn("needs 20 finished runs, there are 3")
+
+    result = materialized(function, Warehouse(tmp_path / "w.duckdb"))
+    (event,) = result.get_asset_materialization_events()
+    assert result.success
+    assert event.materialization.metadata[PASSED_OVER].value == "needs 20 finished runs, there are 3"
 
 
 # checks_statements: What breaks the checks of the leaderboard, of operations, of predicted waits, of policies and
@@ -355,6 +381,47 @@ def test_a_log_tells_how_far_the_work_is(monkeypatch: pytest.MonkeyPatch) -> Non
     assert said == ["epochs: 2 of 10, about 2 min left", "epochs: 4 of 10, about 82 s left"]
 
 
+def test_without_a_terminal_the_lines_are_on_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a notebook, or a batch job."""
+    monkeypatch.setattr(module, "SAID_EVERY_S", 0.0)
+    assert list(progress(range(2), "items")) == [0, 1]
+    assert capsys.readouterr().err == "items: 1 of 2, about 0 s left\nitems: 2 of 2, about 0 s left\n"
+
+
+def test_the_newest_work_is_the_one_that_is_said() -> None:
+    with LoggedBar("outer", 10, print) as outer:
+        outer.update(0.5)
+        with LoggedBar("inner", 4, print):
+            assert str(work_done()) == "inner: 0 of 4"
+        said = work_done()
+        assert said is not None and (said.label, said.n) == ("outer", 0.5), "parts of a step count"
+    assert work_done() is None
+
+
+def test_a_replay_that_takes_long_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one call of compiled code, and a thread reads what it writes. Of replays side by side one is shown."""
+    monkeypatch.setattr(module, "SHOWN_AFTER_S", 0.0)
+    monkeypatch.setattr(module, "LOOKED_EVERY_S", 0.001)
+    monkeypatch.setattr(module, "SAID_EVERY_S", 0.0)
+    said = list[str]()
+    start = np.full(WATCHED_JOBS, -1)
+    with progress_logged_by(said.append), watched("jobs", start), watched("others", start):
+        for share in range(1, 5):
+            start[: 500 * share] = 7
+            time.sleep(0.02)
+    assert {line.partition(":")[0] for line in said} in ({"jobs"}, {"others"})
+    assert "jobs: 1,000 of 2,000, about " in " ".join(said).replace("others", "jobs")
+    assert work_done() is None
+
+
+def test_a_small_replay_is_not_looked_at() -> None:
+    threads = threading.active_count()
+    with watched("jobs", np.full(WATCHED_JOBS - 1, -1)):
+        assert threading.active_count() == threads
+
+
 def test_without_a_total_there_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     said = list[str]()
     monkeypatch.setattr(module, "SAID_EVERY_S", 0.0)
@@ -373,7 +440,7 @@ def test_a_step_of_dagster_logs_its_progress(monkeypatch: pytest.MonkeyPatch) ->
     with dg.instance_for_test() as instance:
         result = dg.materialize([made], instance=instance)
         said = [entry.user_message for entry in instance.all_logs(result.run_id)]
-    assert isinstance(progress_bar("steps", 2), tqdm), "outside of a step it is a bar"
+    assert progress_bar("steps", 2).log is module._say, "outside of a step it is on standard error"
     assert "items: 1 of 2, about 0 s left" in said and "items: 2 of 2, about 0 s left" in said
 
 

@@ -12,7 +12,8 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from assets.common.asset import LEAST_JOBS, PASSED_OVER
+from assets.common.asset import PASSED_OVER
+from assets.common.learnable import LEAST_JOBS
 from assets.common.partitions import SOURCES
 from assets.common.parts import asset_of_parts
 from assets.common.storage import KEPT_UNUSED_S, data_folder

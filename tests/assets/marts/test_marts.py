@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -15,8 +17,8 @@ from assets.replay.evaluation import (
 from assets.replay.random_orders import rank_policies
 from tests.assets.predictions.registry import materialized
 from tests.tiny import SOURCE as TINY_SOURCE
-from tests.tiny import Home
-from warehouse import Warehouse
+from tests.tiny import Home, busy_log, warehouse_of
+from warehouse import Warehouse, replace_partition
 
 # leaderboard: The stored leaderboard is the ranking of the stored scores.
 
@@ -116,3 +118,50 @@ def test_the_report_of_a_finished_run(finished: Home) -> None:
     assert f'<a href="{TINY_SOURCE}.html">{TINY_SOURCE}</a>' in index and all(
         f">{name}</th>" in index for name in INDEX_COLUMNS
     )
+
+
+# graded_leaderboard: The leaderboard as reports read it.
+
+
+@pytest.mark.parametrize(
+    ("letter", "fitted", "verdict", "read"),
+    [
+        ("A", "SAF", "dominates", ("dominates", "A", None)),
+        ("A", "slurm", "dominates", ("dominates", None, "the grade is of the own scheduler of the cluster")),
+        ("D", "pbs", "dominates", (None, None, "the grade is of the own scheduler of the cluster")),
+        ("D", "SAF", "dominates", (None, "D", "grade D: the replays cannot be trusted")),
+        (None, "SAF", "trades", ("trades", None, "hardly anybody waited")),
+        ("B", "SAF", "no verdict", ("no verdict", "B", "most random orders dominate")),
+    ],
+)
+def test_a_grade_is_beside_the_orders_that_earned_it(
+    tmp_path: Path, letter: str | None, fitted: str, verdict: str, read: tuple[str | None, str | None, str | None]
+) -> None:
+    warehouse = warehouse_of(tmp_path, busy_log(20))
+    grade = {
+        "part": "all",
+        "value": "",
+        "jobs": 9,
+        "grade": letter,
+        "no_grade_because": None if letter else "hardly anybody waited",
+    }
+    configuration = {
+        "place": 1,
+        "policy": fitted,
+        "backfill": "easy",
+        "procs": 16,
+        "jobs": 5,
+        "factor": 2.0,
+        "semantics": 5,
+    }
+    with warehouse.write() as connection:
+        columns = connection.execute("DESCRIBE marts.leaderboard").fetchall()
+        row = {name: "" if kind == "VARCHAR" else 1 for name, kind, *_ in columns if name != "source"}
+        replace_partition(connection, "marts.leaderboard", "mine", pl.DataFrame([row | {"verdict": verdict}]))
+        replace_partition(connection, "replay.fidelity", "mine", pl.DataFrame([grade], infer_schema_length=None))
+        replace_partition(connection, "replay.configurations", "mine", pl.DataFrame([configuration]))
+        found = connection.execute(
+            "SELECT verdict, grade, not_recommended_because FROM marts.graded_leaderboard"
+        ).fetchone()
+    assert found is not None and found[:2] == read[:2]
+    assert (found[2] or "").startswith(read[2] or "") and (found[2] is None) == (read[2] is None)

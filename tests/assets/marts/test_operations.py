@@ -8,8 +8,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from assets.common.checks import broken_rows
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
+from assets.pages.logged import left_sentence, read_logged
+from assets.replaying.own.wait_causes import wait_causes
+from assets.usage.two_periods import compare_periods
+from assets.usage.waits_and_waste import waits_and_waste
+from tracehouse.cli.commands.why import is_left
 from traces.catalogue.sources import Source
 from warehouse import Warehouse
 
@@ -59,7 +65,6 @@ def test_waits_by_every_dimension(warehouse: Warehouse) -> None:
     columns = "jobs, average_wait_s, median_wait_s, p95_wait_s, max_wait_s, average_eligible_wait_s"
     march_of_ann = (MARCH, 2, 1200.0, 1200.0, 1740.0, 1800, 900.0)
     march_of_bob = (MARCH, 1, 3600.0, 3600.0, 3600.0, 3600, 3600.0)
-    april_of_bob = (APRIL, 1, 1800.0, 1800.0, 1800.0, 1800, 1800.0)
     for view, key, names in (
         ("queue", "queue", ("long", "short")),
         ("account", "account", ("unknown", "phys")),
@@ -69,10 +74,41 @@ def test_waits_by_every_dimension(warehouse: Warehouse) -> None:
             warehouse, f"SELECT {key}, month, {columns} FROM marts.waits_by_{view} ORDER BY month, jobs DESC"
         )
         of_bob, of_ann = names
-        assert found == [(of_ann, *march_of_ann), (of_bob, *march_of_bob), (of_bob, *april_of_bob)]
+        assert found == [(of_ann, *march_of_ann), (of_bob, *march_of_bob)], "who was cancelled has no wait"
     sizes = rows_of_operations(warehouse, "SELECT size_class, month, jobs FROM marts.waits_by_size ORDER BY ALL")
     # 4 of 64 processors are small, 8 medium, 32 large
-    assert sizes == [("large", MARCH, 1), ("medium", MARCH, 1), ("serial", APRIL, 1), ("small", MARCH, 1)]
+    assert sizes == [("large", MARCH, 1), ("medium", MARCH, 1), ("small", MARCH, 1)]
+
+
+def test_jobs_that_left_the_queue_are_counted_apart(warehouse: Warehouse) -> None:
+    left = rows_of_operations(warehouse, "SELECT month, queue, user_name, left_jobs, left_hours FROM marts.left_queue")
+    assert left == [(APRIL, "long", "bob", 1, 0.5)]
+    assert broken_rows(warehouse, "checks.every_job_is_counted", "mine") == []
+
+
+def test_there_is_one_population_of_waits(warehouse: Warehouse) -> None:
+    """The mean wait was 4.8 h in the report and 8.5 h in `who`, `periods` and marts: those counted jobs that were cancelled."""
+    mean_h = (1800 + 600 + 3600) / 3 / 3600
+    assert rows_of_operations(warehouse, "SELECT avg(wait_s) / 3600, count(left_after_s) FROM marts.job_facts") == [
+        (mean_h, 1)
+    ]
+    of_who = waits_and_waste(warehouse, "mine").whole
+    names = ("known_waits", "mean_wait_h", "waited_h", "left_jobs", "left_hours")
+    assert [of_who[name] for name in names] == [3, pytest.approx(mean_h), pytest.approx(3 * mean_h), 1, 0.5]
+    logged = read_logged(warehouse, "mine")
+    assert logged.all_waits is not None and logged.all_waits["mean_s"] == pytest.approx(3600 * mean_h)
+    assert logged.all_waits["jobs"] == 3 and logged.curve["jobs"].sum() == 3
+    assert left_sentence(logged) == "1 more job left the queue before a start, after 30 min on average."
+    (of_period,) = compare_periods(warehouse, "mine", "2026-03-01..2026-04-03").whole.to_dicts()
+    assert [of_period[name] for name in ("mean_wait_h", "left_jobs", "left_after_h")] == [
+        pytest.approx(mean_h),
+        1,
+        0.5,
+    ]
+    causes = wait_causes(warehouse, "mine").jobs
+    both_h = of_who["waited_h"] + of_who["left_hours"]
+    assert causes["wait_s"].sum() == pytest.approx(3600 * both_h), "why explains both"
+    assert is_left(causes).sum() == 1
 
 
 def test_waits_by_hour_are_of_the_clusters_calendar(warehouse: Warehouse) -> None:
@@ -83,7 +119,6 @@ def test_waits_by_hour_are_of_the_clusters_calendar(warehouse: Warehouse) -> Non
         (MARCH, 1, 10, 1, 600.0),
         (MARCH, 2, 23, 1, 3600.0),
         (MARCH, 7, 0, 1, 1800.0),
-        (APRIL, 4, 12, 1, 1800.0),
     ]
 
 

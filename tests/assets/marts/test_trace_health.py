@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import sql
+from assets.common.checks import broken_rows
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.staging import replace_rows_of_query
 from assets.ingest.update import update_raw_log
@@ -73,7 +74,43 @@ def found(rows: dict[str, dict[str, object]]) -> dict[str, object]:
 def test_a_sound_log_has_no_finding(tmp_path: Path) -> None:
     rows = report(tmp_path, "".join(sound(30)))
     assert found(rows) == {}
-    assert len(rows) == 19
+    assert len(rows) == 20
+
+
+LINES = {
+    "swf": "; MaxProcs: 64\n\n" + 2 * swf_line(1, 0, 0, 60, 1, 600) + "no job\n",
+    "pbs": 2 * end(1, MONDAY, MONDAY, MONDAY + 60) + "no record\n\n",
+    "slurm": "JobID|Submit|Start|End|State|NCPUS\n"
+    + 2 * "1|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-05T01:00:00|COMPLETED|1\n"
+    + "1.batch|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-05T01:00:00|COMPLETED|1\n2|||||\n",
+}
+
+
+@pytest.mark.parametrize("log_format", LINES)
+def test_every_line_is_counted_once_also_one_that_is_there_twice(log_format: str, tmp_path: Path) -> None:
+    rows = report(tmp_path, LINES[log_format], log_format=log_format)
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    assert broken_rows(warehouse, "checks.counts_add_up", "mine") == []
+    with warehouse.read() as connection:
+        ((*counts, reasons),) = connection.execute(
+            "SELECT lines, accepted, kept + ignored, rejected, "
+            "(SELECT sum(lines) FROM raw.line_counts WHERE outcome = 'rejected' AND reason <> '') FROM marts.ingest_summary"
+        ).fetchall()
+        (jobs,) = connection.execute("SELECT count(*) FROM core.jobs").fetchone() or (0,)
+    assert counts == [len(LINES[log_format].splitlines()), 2, counts[2], 1] and counts[0] == sum(counts[1:])
+    assert reasons == 1 == rows["rejected lines"]["found"]
+    twice = rows["told again"]["found"], rows["ids used again"]["found"]
+    assert twice == ((0, 1) if log_format == "swf" else (1, 0)) and jobs == (2 if log_format == "swf" else 1)
+
+
+def test_days_before_the_begin_of_a_log_are_not_missing(tmp_path: Path) -> None:
+    """An accounting tool that is asked for April writes who ended in April: some were submitted in March, and the days between them are no
+    fault of the system."""
+    early = [end(k, MONDAY - 10 * k * DAY, MONDAY, MONDAY + 60 * k) for k in (1, 2, 3)]
+    rows = report(tmp_path, "".join(early) + "".join(sound(40, first=MONDAY + 3600)))
+    assert found(rows) == {"before the begin": 3}
+    assert rows["before the begin"]["example"] == "the log begins on 2026-01-05"
+    assert rows["before the begin"]["share"] == 3 / 123
 
 
 BROKEN = {

@@ -55,6 +55,29 @@ def test_found_rules_are_said_and_those_of_a_bundled_log_beside_the_truth(
     assert rule_lines("larch")[0][1].startswith("none was found")
 
 
+def test_adopted_rules_are_said_as_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noon = 12 * 3600 + 4 * 86_400
+    found = f"""
+[scheduler.order]
+policy = "SJF"
+backfill = "any"
+cycle_s = 60
+[[reservations]]
+name = "boundary"
+begin_s = {noon}
+end_s = {noon + 1}
+repeats = "weekday"
+origin = "found"
+"""
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE.replace("[scheduler]", "[scheduler]\n") + found)
+    assert rule_lines("mine") == [
+        (
+            "Rules",
+            "found in the log, and adopted: no job runs past 12:00 (weekday); the order SJF; backfilling any; jobs start every 60 s only.",
+        )
+    ]
+
+
 def test_rules_in_words() -> None:
     assert LARCH.limit is not None and BIRCH.gate is not None
     assert rule_words([LARCH.limit]) == "at most 16 running jobs of a user (qos normal)"

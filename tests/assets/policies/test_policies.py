@@ -18,7 +18,7 @@ from assets.policies import agents as module
 from assets.policies.adoption import AGENT_CARD, POLICY_CARD, adopt, lesson_of_champion
 from assets.policies.agents import AgentTrainingConfig, agents, lessons_of_champions
 from assets.policies.config import PPOConfig, TaskConfig, task_of
-from assets.policies.lessons import lessons_of, window_setup
+from assets.policies.lessons import lessons_of, why_no_training, window_setup
 from assets.policies.registry import Candidate, champion_agent, learned_policies, promote
 from assets.policies.scheduling_policy import SchedulingPolicyConfig
 from assets.policies.settings import TrainingSettings, seeds_of
@@ -34,8 +34,8 @@ from simulator.policies.agents import NETWORK, parse_agent
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import layout_named
 from tests.simulator.busy import random_weights
-from tests.tiny import SOURCE, busy_log, warehouse_of
-from warehouse import Warehouse, replace_partition
+from tests.tiny import SOURCE, busy_log, swf_line, warehouse_of
+from warehouse import Warehouse, replace_partition, replace_partitions
 
 # adoption: Agents beside the policies of a source: who of them is champion, and that neither touches the other.
 
@@ -278,6 +278,24 @@ def test_lessons_are_those_of_the_filter(warehouse_of_lessons: Warehouse) -> Non
         lessons_of(warehouse_of_lessons, trace, "wait")
     with pytest.raises(ValueError, match="made for another split"):
         lessons_of(warehouse_of_lessons, replace(trace, test_position=150), "bsld")
+
+
+def test_no_policy_is_trained_where_nobody_waits(tmp_path: Path) -> None:
+    """All orders are alike there: five trainings took 315 s on such a log, and each scored 1.0."""
+    log = "; MaxProcs: 16\n" + "".join(swf_line(number, 600 * number, 0, 300, 1, 600) for number in range(300))
+    warehouse = warehouse_of(tmp_path, log)
+    why = why_no_training(warehouse, load_trace(warehouse, "mine"))
+    assert why is not None and "no job waits longer than a minute" in why and "`tracehouse train mine`" in why
+
+
+def test_no_policy_is_trained_where_nothing_can_be_said(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, busy_log(400))
+    trace = load_trace(warehouse, "mine")
+    for grade, said in ((None, None), ("A", None), ("D", "grade D")):
+        rows = pl.DataFrame({"part": ["all"], "value": [""], "jobs": [200], "grade": [grade]})
+        replace_partitions(warehouse, "mine", {"replay.fidelity": rows.with_columns(pl.col("grade").cast(pl.Utf8))})
+        why = why_no_training(warehouse, trace)
+        assert (why is None) if said is None else (why is not None and said in why)
 
 
 # scheduling_policy: What a training leaves: a card, a file and a curve for every seed, and one champion.

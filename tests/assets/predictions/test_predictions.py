@@ -12,13 +12,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.common.asset import LEAST_JOBS, PASSED_OVER
+from assets.common.asset import PASSED_OVER
+from assets.common.learnable import LEAST_JOBS
 from assets.features.tables import runtime_rows
 from assets.ingest.vasp_folders import update_vasp_log
 from assets.predictions import plots
 from assets.predictions import runtime_predictions as module
 from assets.predictions.model_registry import roll_back
-from assets.predictions.queue_now import snapshot_moment
+from assets.predictions.queue_now import QueueMoment, snapshot_moment
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from assets.predictions.runtime_model import runtime_model
 from assets.predictions.runtime_predictions import runtime_predictions, write_predictions
@@ -80,9 +81,15 @@ def test_ties_count_half_in_the_calibration_of_waits() -> None:
 
 def test_the_moment_is_the_snapshots_own_and_never_before_its_jobs() -> None:
     job = QueueJob("1", RUNNING, "", 1, 4, 60, 100, 150)
-    assert snapshot_moment(snapshot_of("q", 200, [job]), 900) == 200
-    assert snapshot_moment(snapshot_of("q", None, [job]), 900) == 900
-    assert snapshot_moment(snapshot_of("q", 120, [job]), 900) == 150
+    changed = QueueMoment(900, "when the file was changed last")
+    said = "as the queue says itself"
+    assert snapshot_moment(snapshot_of("q", 200, [job], 180), changed) == (200, said)
+    assert snapshot_moment(snapshot_of("q", 120, [job]), changed) == (150, said)
+    latest = snapshot_of("q", None, [job], 180)
+    assert snapshot_moment(latest, changed).second == 180, "a file that was copied is years younger than its queue"
+    assert "latest time in the queue" in snapshot_moment(latest, changed).words
+    assert snapshot_moment(latest, changed, is_live=True) == changed
+    assert snapshot_moment(snapshot_of("q", None, [job]), changed) == changed
 
 
 # runtime_evaluation: The asset predictions/runtime_evaluation and the mart of its errors, on a small warehouse.
@@ -267,7 +274,7 @@ def test_a_log_that_knows_no_starts_has_no_scores(predicted: Warehouse) -> None:
         )  # of an earlier log
         connection.execute("UPDATE core.jobs SET start_time = NULL, wait_s = NULL WHERE source = 'mine'")
     metadata = materialized(wait_times, predicted, jobs=40)
-    assert metadata["dagster/row_count"] == 0 and "does not say when jobs started" in metadata["why"]
+    assert metadata["dagster/row_count"] == 0 and "does not say when jobs started" in metadata[PASSED_OVER]
     with predicted.read() as connection:
         assert connection.sql("FROM predictions.wait_scores").pl().is_empty()
 

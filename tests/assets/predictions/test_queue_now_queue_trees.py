@@ -75,6 +75,16 @@ def test_a_job_of_high_priority_starts_before_others(tmp_path: Path, monkeypatch
     snapshot = live(now, {2000 + k: 8000 - 700 * k for k in range(10)})
     answer = tree_starts(open_warehouse(), "mine", described_cluster(open_warehouse(), "mine"), snapshot, now, 1)
     assert answer is not None and answer.queues >= 30
+    assert answer.fuller >= 1, "ten jobs wait as often"
+    fullest = tree_starts(
+        open_warehouse(),
+        "mine",
+        described_cluster(open_warehouse(), "mine"),
+        live(now, {2000 + k: 8000 for k in range(400)}),
+        now,
+        1,
+    )
+    assert fullest is not None and fullest.fuller == 0
     middle = [answer.starts[str(2000 + k)][1] for k in range(10)]
     assert middle[0] < 0.5 * middle[9] and np.corrcoef(middle, range(10))[0, 1] > 0.7
     for ends in answer.starts.values():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -45,7 +47,7 @@ from tests.models.judging.bursts import PROCS, bursts
 from tests.pipelines.command_line import succeed, use_home
 from tests.simulator.busy import PROCS as BUSY_PROCS
 from tests.simulator.busy import busy_jobs
-from tests.tiny import SOURCE, swf_line
+from tests.tiny import SOURCE, busy_log, swf_line, warehouse_of
 from tracehouse.text.training_text import print_ratios
 from tracehouse.text.what_if_text import what_if_text
 from traces.catalogue.catalogue import load_catalogue
@@ -294,6 +296,14 @@ def test_heuristics_key_and_learned_policies_are_compared(warehouse: Warehouse) 
     assert contestants[-1].seed in (1, 2) and contestants[-1].weights is not None
     with pytest.raises(ValueError, match="trained on jobs that are now in the test part"):
         contestants_of(warehouse, SOURCE, learned_policies(warehouse, SOURCE)[0].trained_jobs - 1)
+
+
+def test_a_source_that_nothing_is_trained_for_is_compared_without_key_and_learned(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, busy_log(60))
+    with pytest.raises(ValueError, match="no priority key of this split"):
+        contestants_of(warehouse, "mine", 30)
+    contestants = contestants_of(warehouse, "mine", 30, is_trained=False)
+    assert [entry.policy for entry in contestants] == [*RIVAL_HEURISTICS]
 
 
 # rivals: Rules that an expert would name can be replayed, and nobody starves under those with a threshold.

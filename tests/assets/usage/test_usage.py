@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import load_clock, load_trace
+from assets.pages.logged import read_logged
 from assets.pages.period import period_of
 from assets.replaying.running.scored_part import PartOptions, part_of
 from assets.usage import plots
@@ -305,9 +307,16 @@ def test_a_period_outside_the_log_is_no_partial_one(warehouse: Warehouse) -> Non
     with pytest.raises(ValueError, match=r"submitted in the month 2027-05, .*: jobs were submitted from ") as fault:
         compare_periods(warehouse, "mine", "2027-05")
     assert "Thu 2026-01-01" in str(fault.value) and "partial" not in str(fault.value)
-    with pytest.raises(ValueError, match=r"submitted in .*2025-12-01") as fault:
-        compare_periods(warehouse, "mine", "2026-01")
-    assert "partial" not in str(fault.value)
+
+
+def test_a_period_without_an_earlier_one_is_shown_alone(warehouse: Warehouse) -> None:
+    """A log of eleven days was told that no job was submitted before it, and nothing more."""
+    only = compare_periods(warehouse, "mine", "2026-01")
+    both = compare_periods(warehouse, "mine", "2026-02")
+    assert only.earlier is None and only.groups.is_empty() and only.since is None
+    assert only.whole.rows() == both.whole.rows()[:1]
+    with pytest.raises(ValueError, match="no job with a known wait was submitted in the month 2025-12"):
+        compare_periods(warehouse, "mine", "2026-01", "2025-12")
 
 
 def test_without_waits_and_without_a_source(tmp_path: Path) -> None:
@@ -327,6 +336,7 @@ def test_a_partial_month_is_named_so_everywhere(tmp_path: Path) -> None:
         compare_periods(warehouse, "mine", "2026-02", "last-month").earlier.words,
         period_of(warehouse, "mine", PartOptions(period="last-month")).words,
         part_of(load_trace(warehouse, "mine").rows, load_clock(warehouse, "mine"), PartOptions(period="2026-01")).words,
+        waits_and_waste(warehouse, "mine", "last-month").words,
     ):
         assert "a partial period: the log covers 2.0 of its 31 days" in words and "complete" not in words
     with warehouse.read() as connection:
@@ -334,6 +344,13 @@ def test_a_partial_month_is_named_so_everywhere(tmp_path: Path) -> None:
             "SELECT month::VARCHAR, jobs, is_partial, covered_share FROM marts.months ORDER BY 1"
         ).fetchall()
     assert [row[:3] for row in months] == [("2026-01-01", 56, True), ("2026-02-01", 1, True)]
+    extent = read_logged(warehouse, "mine").extent
+    assert list(extent.unfinished_months.values()) == ["from 30 Jan", "to 2 Feb"]
+    earlier = replace(extent, first_s=extent.first_s - 40 * DAY)
+    assert list(earlier.unfinished_months.items())[:2] == [
+        (date(2025, 12, 1), "before 30 Jan"),
+        (date(2026, 1, 1), "from 30 Jan"),
+    ], "a month of survivors alone is not drawn as a full one"
     assert months[0][3] == pytest.approx(2 / 31, abs=0.001)
 
 

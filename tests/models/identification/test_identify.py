@@ -104,6 +104,8 @@ def test_found_rules_say_so_and_when_they_hold() -> None:
         IdentifiedRule(HOURS, "all", gate=GATE),
         IdentifiedRule(BOUNDARY, "all", edges=(Edge((0, 1, 2, 3, 4), 480, "Europe/Berlin"),)),
         IdentifiedRule(ORDER, "all", word="SJF"),
+        IdentifiedRule(ORDER, "all", word="queues:short,long"),
+        IdentifiedRule(CYCLE, "all", 121),
     ]
     described = described_rules(rules, ZERO_S, 86_400)
     assert described.limits[0] == Limit("cluster", "", "running", "user", "jobs", 10, origin=FOUND)
@@ -121,7 +123,9 @@ def test_found_rules_say_so_and_when_they_hold() -> None:
     assert described.gates[0].origin == FOUND and described.gates[0].over_time_s == 100
     (boundary,) = described.reservations
     assert (boundary.begin_s - ZERO_S) % 86_400 == 7 * 3600 and boundary.repeats == "weekday"
-    assert [rule.kind for rule in described.left_out] == [ORDER]
+    assert described.order == {"policy": "SJF", "cycle_s": 121} and [rule.kind for rule in described.left_out] == [
+        ORDER
+    ]
 
 
 def test_declared_limits_and_gates_are_taken() -> None:

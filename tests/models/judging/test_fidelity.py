@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.judging.fidelity import FEWEST_WAITING, GRADES, WAIT_FIGURES, agreement_of, error_of, waited_with_room_s
+from models.judging.fidelity import (
+    FEWEST_WAITING,
+    GRADES,
+    WAIT_FIGURES,
+    agreement_of,
+    error_of,
+    following_share_of,
+    waited_with_room_s,
+)
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import jobs_from_log
 
@@ -97,3 +105,18 @@ def test_nobody_waits_with_room_where_whatever_fits_starts() -> None:
     start = replay(jobs, 16, "FCFS", "any").start
     assert (start > submit).any()
     assert not waited_with_room_s(submit, start, runtime, procs, 16).any()
+
+
+def test_jobs_follow_the_last_end_of_their_own_user() -> None:
+    """By a plain loop over random jobs, some without a user, some that never ran."""
+    user, submit = RNG.integers(-1, 4, 300), np.sort(RNG.integers(0, 200_000, 300))
+    end = np.where(RNG.random(300) < 0.1, -1, submit + RNG.integers(1, 9_000, 300))
+    follows = [
+        any(0 <= now - then <= 1200 for then in end[(user == who) & (end >= 0)])
+        for who, now in zip(user, submit, strict=True)
+        if who >= 0
+    ]
+    assert 0.1 < np.mean(follows) < 0.9
+    assert following_share_of(user, submit, end) == np.mean(follows)
+    assert following_share_of(user * 0 - 1, submit, end) is None
+    assert following_share_of(user * 0, submit, end * 0 - 1) == 0.0

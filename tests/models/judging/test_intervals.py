@@ -377,6 +377,13 @@ def test_who_pays_is_told_worst_first() -> None:
     )
 
 
+def test_a_larger_cluster_loses_no_capacity() -> None:
+    """More nodes leave more of each free, which harms nobody."""
+    more, today = replace(over(0.8, 0.8, lost=0.03), procs=110), replace(FCFS, procs=100)
+    assert verdict_of([more], [today]).word == DOMINATES and verdict_of([more], [today]).payers == ()
+    assert verdict_of([replace(more, procs=100)], [today]).word == TRADES
+
+
 def test_those_that_dominate_are_ranked_by_both_gains() -> None:
     strong, weak = (verdict_of([panel], [FCFS]) for panel in (over(0.5, 0.9), over(0.8, 0.8)))
     assert strong.rank_value < weak.rank_value < 0

@@ -13,7 +13,9 @@ from models.judging.fidelity import (
     LETTER_RULES,
     WAIT_FIGURES,
     WITHIN,
+    capped,
     figure_of,
+    following_text,
     letter_of,
     promise_of,
     times_off,
@@ -58,8 +60,21 @@ def test_figures_and_how_far_off_they_are() -> None:
 
 def test_promises_in_words() -> None:
     in_words = "predicted changes of the 95th percentile of wait are within 30 % of the true ones in 9 of 10 cases"
-    assert promise_of("B", "p95") == in_words
+    assert promise_of("B", "p95") == f"if users submit at the log's times, {in_words}"
     assert "within a factor of 2 " in promise_of("C", "mean") and "no promise" in promise_of("D", "mean")
+
+
+@pytest.mark.parametrize(
+    ("share", "best"), [(None, "A"), (0.0, "A"), (0.19, "A"), (0.2, "B"), (0.39, "B"), (0.4, "C"), (1.0, "C")]
+)
+def test_a_log_whose_users_follow_their_own_jobs_has_no_better_letter(share: float | None, best: str) -> None:
+    assert [capped(letter, share) for letter in GRADES] == [max(letter, best) for letter in GRADES]
+    said = following_text(share)
+    assert (
+        said == ""
+        if best == "A"
+        else said.startswith(f"{100 * (share or 0):.0f} % of") and said.endswith(f"above {best}")
+    )
 
 
 # judge: Replays side by side.

@@ -13,7 +13,7 @@ from models.judging.intervals import BLOCKS, Blocks, block_edges, cut_into_block
 from models.judging.judge import beside_cloud, judge, takes_over
 from models.judging.machine import Machine, SizeOverTime, in_use, parse_size_over_time, partitions_of, sizes_in_use
 from models.judging.panel import Replayed, paid_by, panel_of, scored_after, wide_jobs
-from models.judging.verdict import DOMINATES, LIKE_CHANCE
+from models.judging.verdict import DOMINATES, LIKE_CHANCE, NO_VERDICT
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import FOREVER
 from simulator.jobs.jobs import Jobs, jobs_from_log
@@ -133,8 +133,13 @@ def test_a_planted_random_order_never_dominates(incumbent: Replayed, cloud: Chan
 
 
 def test_a_rule_that_knows_the_requests_is_beyond_the_cloud(incumbent: Replayed, cloud: ChanceCloud) -> None:
-    judgement = beside_cloud(judge([under(incumbent, parse_policy("WFP3"))], [incumbent]), cloud)
-    assert judgement.verdict.word == DOMINATES
+    """It would dominate, were it not on a log on which most lotteries do."""
+    alone = judge([under(incumbent, parse_policy("WFP3"))], [incumbent])
+    judgement = beside_cloud(alone, cloud)
+    assert (alone.verdict.word, str(judgement.verdict)) == (DOMINATES, NO_VERDICT) and not judgement.verdict.payers
+    assert not takes_over(alone, accept_trade=True, cloud=lambda: cloud)
+    few = ChanceCloud(cloud.orders[:3], cloud.ratios[:3])
+    assert few.carries_verdict and str(beside_cloud(alone, few).verdict) != NO_VERDICT
     assert judgement.verdict.share_as_good == pytest.approx(1 / (1 + len(cloud.ratios)))
 
 

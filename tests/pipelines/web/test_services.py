@@ -101,14 +101,24 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningUI]:
     home = tmp_path_factory.mktemp("home")
     (home / "sources.toml").write_text(CATALOGUE)
     own = {"TRACEHOUSE_HOME": str(home), "TRACEHOUSE_SOURCES": str(home / "sources.toml"), "DAGSTER_HOME": str(home)}
+    for name in ("assets", "models", "sql", "traces", "warehouse"):  # as folders of a home may be called
+        (home / name).mkdir()
+        (home / name / "__init__.py").write_text("raise ImportError('a folder of the home is no package')\n")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "tracehouse.cli.main"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "tracehouse.cli.main",
+    ]  # -P: as the installed command, which only this process is
     ingest = [*command, "run", "birch", "--job", "ingest"]
     subprocess.run(ingest, env=os.environ | own, check=True, capture_output=True, timeout=PATIENCE_S)
     command += ["ui", "--port", str(port)]
     with (home / "ui.log").open("wb") as log:
-        process = subprocess.Popen(command, env=os.environ | own, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            command, cwd=home, env=os.environ | own, stdout=log, stderr=log, start_new_session=True
+        )
     running = RunningUI(home, port)
 
     def answers() -> bool:
@@ -128,6 +138,15 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningUI]:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def test_no_folder_of_the_home_hides_a_package(ui: RunningUI) -> None:
+    """The UI is started in its home, which has folders that are called as our packages are."""
+    (location,) = ui.graphql(
+        "{ workspaceOrError { ... on Workspace { locationEntries { name locationOrLoadError { __typename } } } } }"
+    )["workspaceOrError"]["locationEntries"]
+    assert location["locationOrLoadError"] == {"__typename": "RepositoryLocation"}
+    assert "is no package" not in (ui.home / "ui.log").read_text()
 
 
 def test_a_foreign_page_does_nothing(ui: RunningUI) -> None:

@@ -33,6 +33,14 @@ def test_a_cluster_becomes_arrays() -> None:
     assert arrays.reservation_times[0, :2].tolist() == [10, 20]
 
 
+def test_a_cluster_without_partitions_has_one_that_any_job_is_in() -> None:
+    cluster = ClusterDescription("c", (Node("a", 4), Node("b", 8)))
+    arrays = cluster_arrays(cluster)
+    assert arrays.partition_nodes.tolist() == [[True, True]] and arrays.billing.tolist() == [[1.0, 0.0, 0.0, 0.0]]
+    columns = request_arrays([Request(0, partitions=("batch",)), Request(1)], cluster, arrays)
+    assert columns.partitions.tolist() == [[0], [0]] and columns.limit.tolist() == [UNLIMITED, UNLIMITED]
+
+
 @pytest.mark.parametrize(
     ("expression", "has"),
     [

@@ -27,7 +27,7 @@ from simulator.limits.lines import (
     rooms,
     wake_of_group,
 )
-from simulator.limits.replaying import LimitedReplayer
+from simulator.limits.replaying import LimitedReplayer, seen_jobs
 from simulator.limits.rules import (
     BOUNDLESS,
     GATE,
@@ -391,3 +391,11 @@ def test_the_account_with_more_shares_gets_more() -> None:
 def test_trees_that_make_no_sense_are_refused(path: list, shares: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ShareTree(n(path), n(shares))
+
+
+def test_a_scheduler_that_looks_once_a_cycle_starts_jobs_then_only() -> None:
+    jobs = Jobs(n([1, 130]), n([50, 10]), n([4, 4]), n([60, 10]), n([60, 10]))
+    seen = seen_jobs(jobs, 100)
+    assert seen.submit.tolist() == [100, 200] and seen.runtime.tolist() == [100, 100] and seen_jobs(jobs, 0) is jobs
+    starts = LimitedReplayer(OrderReplayer("FCFS", "easy"), cycle_s=100).replay(jobs, Cluster(4)).schedule.start
+    assert starts.tolist() == [100, 200]

@@ -43,7 +43,7 @@ from studies.publishing.results import stored
 from studies.publishing.warehouse_tables import warehouse_tables
 from tests.models.remaining.synthetic import runs_in
 from tests.models.waits.states import rows_of
-from traces.slurm.queue import slurm_number
+from traces.slurm.numbers import slurm_number
 from traces.vasp.synthetic import SyntheticOptions, write_runs
 from warehouse import Warehouse, replace_partition
 

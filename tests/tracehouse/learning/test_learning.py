@@ -80,6 +80,13 @@ def test_what_cannot_be_an_agents_environment(log: Path) -> None:
         tracehouse.make_env(loaded, agents="inspect")
 
 
+@pytest.mark.parametrize("setting", ["goal", "backfill", "estimates", "agent", "policy"])
+def test_a_setting_is_text(log: Path, setting: str) -> None:
+    """A function is no goal, though other libraries take one."""
+    with pytest.raises(TypeError, match=rf"{setting} <function .*: expected text"):
+        tracehouse.make_env(log, **{setting: lambda: None})  # type: ignore[arg-type]
+
+
 # many_workers: What workers are given.
 
 

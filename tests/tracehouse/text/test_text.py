@@ -290,8 +290,10 @@ def test_the_answer_begins_with_base_and_trust(results: ScenarioResults) -> None
 
 def test_a_good_grade_needs_no_warning(busy: Path) -> None:
     write_grade("A", "FCFS")
-    lines = what_if_text(results_of({"x": {"procs": 20}}), 200, 1).splitlines()
-    assert lines[2].startswith("trust: grade A: predicted changes of the mean wait are within 10 % of the true ones")
+    lines = what_if_text(results_of({"x": {"procs": 20}}), 300, 1).splitlines()
+    assert lines[2].startswith(
+        "trust: grade A: if users submit at the log's times, predicted changes of the mean wait are within 10 % of"
+    )
     assert lines[3] == "x: FCFS, backfilling none, requested times, 20 processors" and lines[4] == ""
 
 

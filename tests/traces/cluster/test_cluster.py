@@ -288,3 +288,17 @@ def test_a_reservation_ends_after_it_begins() -> None:
 def test_a_gate_has_minutes_of_a_day() -> None:
     with pytest.raises(ValueError, match="minutes are from 0 to 1440"):
         Gate((0,), 1440, 0)
+
+
+def test_a_cluster_without_partitions_holds_any_queue() -> None:
+    limit = Limit("partition", "long", "running", "user", "jobs", 2)
+    gate = Gate((0,), 0, 60, partition="night")
+    cluster = ClusterDescription("c", (Node("n1", 4), Node("n2", 4)), limits=(limit,), gates=(gate,))
+    assert [each.name for each in cluster.queues] == ["", "long", "night"] and cluster.has_queue("batch")
+    assert cluster.partition_named("long").name == "long"
+    assert cluster.partition_named("batch") == cluster.partition_named("") == Partition("", is_default=True)
+    assert cluster.nodes_of(cluster.partition_named("batch")) == ("n1", "n2")
+    described = replace(cluster, partitions=(Partition("main"),))
+    assert described.queues == described.partitions and not described.has_queue("batch")
+    with pytest.raises(ValueError, match="has no partition batch; it has main"):
+        described.partition_named("batch")

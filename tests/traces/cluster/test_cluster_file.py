@@ -16,10 +16,10 @@ from tests.traces.pbs.pbs_lines import golden_folder
 from traces.cluster import toml_writing
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
 from traces.cluster.checking import contradictions_with_log
-from traces.cluster.description import Absence, ClusterDescription, Gate, Node, Partition
-from traces.cluster.notes import ConfigurationError
+from traces.cluster.description import Absence, ClusterDescription, Gate, Node, Partition, SchedulerSettings
+from traces.cluster.notes import ConfigurationError, DescribedCluster
 from traces.cluster.toml_reading import parse_cluster_toml, read_cluster_file
-from traces.cluster.toml_writing import LEFT_OUT_KINDS, cluster_toml
+from traces.cluster.toml_writing import LEFT_OUT_KINDS, cluster_toml, rules_toml
 from traces.pbs.configuration.folder import read_pbs_cluster
 from traces.pbs.reader import read_pbs
 
@@ -292,3 +292,13 @@ def test_values_and_keys() -> None:
         f"{toml_writing.toml_key(key)} = {toml_writing.toml_value(value)}" for key, value in values.items()
     )
     assert tomllib.loads(text) == {"t": 'a "b"\x7f', "n": [1, 2.5, True], "m": {"odd key": 1, "": 2}}
+
+
+def test_an_order_that_was_found_is_read_back_and_checked() -> None:
+    order = {"policy": "SJF", "backfill": "any", "cycle_s": 121}
+    cluster = ClusterDescription("c", (Node("n1", 4),), scheduler=SchedulerSettings(order=order))
+    assert parse_cluster_toml(cluster_toml(DescribedCluster(cluster, ())), "c.toml").description == cluster
+    head = cluster_toml(DescribedCluster(replace(cluster, scheduler=SchedulerSettings()), ()))
+    assert parse_cluster_toml(f"{head}\n{rules_toml(cluster)}", "c.toml").description == cluster
+    with pytest.raises(ConfigurationError, match="whole seconds, got cycle_s = 0"):
+        parse_cluster_toml(f"{head}\n[scheduler.order]\ncycle_s = 0\n", "c.toml")

@@ -108,6 +108,14 @@ set queue workq acl_users = +grace@*,-ada.l@head
 set server managers = root@*,grace@head
 set server default_queue = workq
 """
+SCHED = """\
+Sched default
+    job_sort_formula = ncpus * max(1,
+\tqueue_priority)
+    comment = for grace,
+\tand ada.l
+    state = idle
+"""
 PBSNODES = (
     "n1\n     state = free\n     resources_available.ncpus = 4\n     comment = broken by grace\n     jobs = 7.head/0\n"
 )
@@ -129,7 +137,7 @@ def pbs_site(tmp_path: Path) -> Path:
     (tmp_path / "priv" / "resource_group").write_text("# of grace\nphysics 1 root 10\nada.l 2 physics 5\n")
     (tmp_path / "priv" / "sched_config").write_text("by_queue: True ALL # asked for by grace\n")
     programs = tmp_path / "programs"
-    program(programs, "qmgr", {"print server": QMGR, "list sched": "Sched default\n    state = idle\n"})
+    program(programs, "qmgr", {"print server": QMGR, "list sched": SCHED})
     program(programs, "pbsnodes", {"version": "pbs_version = 23.06.06\n", "-av": PBSNODES})
     program(programs, "qstat", {"-F json": QSTAT})
     return tmp_path
@@ -153,6 +161,8 @@ def test_a_pbs_site_is_collected_without_names(pbs_site: Path, plain: bool) -> N
     ada, phys = (pseudonym_of(KEY, kind, name) for kind, name in (("user", "ada.l"), ("group", "phys")))
     assert f"[u:PBS_GENERIC=4],[u:{ada}=9],[g:{phys}=12]" in files["configuration/qmgr.txt"]
     assert "managers" not in files["configuration/qmgr.txt"]
+    formula = "Sched default\n    job_sort_formula = ncpus * max(1,queue_priority)\n    state = idle\n"
+    assert files["configuration/qmgr_sched.txt"] == formula
     physics = pseudonym_of(KEY, "account", "physics")
     assert files["configuration/resource_group"] == f"{physics} 1 root 10\n{ada} 2 {physics} 5\n"
     assert f'"Job_Owner":"{ada}@head"' in files["state/qstat.json"] and "HOME" not in files["state/qstat.json"]
@@ -203,6 +213,11 @@ def slurm_site(tmp_path: Path) -> Path:
         "ClusterName=c # by grace\nStorageLoc=/x\nSlurmUser=grace\nInclude more.conf\nPartitionName=cpu AllowAccounts=lab\n"
     )
     (tmp_path / "more.conf").write_text("NodeName=n[1-2] CPUs=8\n")
+    (tmp_path / "gres.conf").write_text("Include below/%c.inc\n")
+    (tmp_path / "topology.yaml").write_text("- topology: t # by grace\n  flat: true\n")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "c.inc").write_text(f"include {tmp_path}/below/deep.conf\n")
+    (tmp_path / "below" / "deep.conf").write_text("NodeName=n1 Name=gpu # for grace\n")
     sacct_program(programs, psv)
     node = "NodeName=n1 CPUTot=8\n   Reason=disk broken, says ada.l [grace@2026-02-01T00:00:00]\n"
     reservation = "ReservationName=course StartTime=2026-02-01T00:00:00\n   Users=ada.l,grace Accounts=lab\n"
@@ -235,6 +250,8 @@ def test_a_slurm_site_is_collected_without_names(slurm_site: Path) -> None:
         and f"AllowAccounts={lab}" in files["configuration/slurm.conf"]
     )
     assert files["configuration/more.conf"] == "NodeName=n[1-2] CPUs=8\n"
+    assert files["configuration/deep.conf"] == "NodeName=n1 Name=gpu\n" and "configuration/c.inc" in files
+    assert files["configuration/topology.yaml"] == "- topology: t\n  flat: true\n"
     assert files["configuration/nodes.txt"] == "NodeName=n1 CPUTot=8\n   Reason=\n"
     assert files["state/sdiag.txt"] == "Jobs pending: 3\n\nPending RPC statistics\n"
     assert f'"user_name":"{ada}"' in files["state/squeue.json"] and '"user_id": 0' in files["state/squeue.json"]

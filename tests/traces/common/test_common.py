@@ -24,6 +24,7 @@ from assets.ingest.reading import reader_of
 from compilation import source_hash
 from tests.traces.common.logs import written
 from traces.catalogue.sources import Source
+from traces.collector.archive import is_collection
 from traces.common import compiled
 from traces.common.blocks import LogStream, first_bytes
 from traces.common.columns import Columns
@@ -167,6 +168,24 @@ def test_a_directory_is_an_error(tmp_path: Path) -> None:
     assert_log_error(tmp_path)
 
 
+def test_a_folder_of_folders_names_those_with_files(tmp_path: Path) -> None:
+    for folder in ("site/accounting", "site/empty", "2024"):
+        (tmp_path / folder).mkdir(parents=True)
+    with pytest.raises(LogError, match="is empty, and so are those in it"):
+        log_files(tmp_path)
+    (tmp_path / "site" / "accounting" / "20260301").write_text("")
+    (tmp_path / "site" / "empty" / ".hidden").write_text("")
+    with pytest.raises(
+        LogError, match=f"with files are site/accounting: give one of them, such as {tmp_path}/site/acc"
+    ):
+        log_files(tmp_path)
+    for month in range(1, 7):
+        (tmp_path / "2024" / f"{month}").mkdir()
+        (tmp_path / "2024" / f"{month}" / "log").write_text("")
+    with pytest.raises(LogError, match="with files are 2024/1, 2024/2, 2024/3, 2024/4 and 3 more"):
+        log_files(tmp_path)
+
+
 @pytest.fixture(params=["pipe", "link to a pipe", "socket", "device"])
 def no_file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "log"
@@ -188,6 +207,7 @@ def test_what_is_no_file_is_refused_and_not_waited_for(no_file: Path) -> None:
     for look in (log_files, read_swf, first_bytes, guess_format, lambda path: reader_of(Source("a", "pbs", path))):
         with pytest.raises(LogError, match=r"is a (pipe \(FIFO\)|socket|device) and not a file"):
             look(no_file)
+    assert not is_collection(no_file)
 
 
 def test_a_file_that_becomes_a_pipe_as_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

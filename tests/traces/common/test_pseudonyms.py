@@ -20,7 +20,7 @@ from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import CatalogueError
 from traces.cluster.accounts import Account, AccountUser, Limit
 from traces.cluster.description import AdvanceReservation, ClusterDescription, Node, Partition
-from traces.common.described_names import with_pseudonyms
+from traces.common.described_names import with_described_names, with_pseudonyms
 from traces.common.pseudonyms import (
     DEFAULT_KINDS,
     PSEUDONYM_KINDS,
@@ -67,6 +67,14 @@ def test_every_name_is_replaced_and_pseudonyms_stay() -> None:
     assert (hidden.reservations[0].users, hidden.reservations[0].accounts) == ((ada,), (lab,))
     assert with_pseudonyms(hidden, DEFAULT_KINDS, b"another key of this length......") == hidden
     assert with_pseudonyms(CLUSTER, (), KEY) == CLUSTER
+
+
+def test_edits_may_have_the_names_of_the_log() -> None:
+    ada, team = pseudonym_of(KEY, "user", "ada"), pseudonym_of(KEY, "account", "team")
+    edit = f"user.{team}/{ada}.MaxJobs=3"
+    assert with_described_names(edit, CLUSTER, DEFAULT_KINDS, KEY) == "user.team/ada.MaxJobs=3"
+    assert with_described_names(edit, CLUSTER, ("account",), KEY) == f"user.team/{ada}.MaxJobs=3"
+    assert with_described_names("account.team.MaxJobs=3", CLUSTER, DEFAULT_KINDS, KEY) == "account.team.MaxJobs=3"
 
 
 # pseudonyms: Names of people are replaced by a keyed hash before anything reaches the database, and the key's owner

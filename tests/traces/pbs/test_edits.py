@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.shared import shared_file
 from traces.cluster.description import ClusterDescription
 from traces.cluster.differing import changed_values
+from traces.cluster.notes import read_text_file
+from traces.pbs.configuration.files import role_of
 from traces.pbs.configuration.folder import read_pbs_cluster
 from traces.pbs.edits import changed_pbs_cluster, edited_pbs_cluster
 
@@ -50,12 +53,7 @@ def changes(before: ClusterDescription, after: ClusterDescription) -> list[str]:
         (["queue.workq.max_run=[u:PBS_GENERIC=2]"], {"qmgr": QMGR.replace("=4]", "=2]")}),
         (["queue.workq.max_run="], {"qmgr": QMGR.replace("set queue workq max_run = [u:PBS_GENERIC=4]\n", "")}),
         (["queue.workq.Priority=70"], {"qmgr": QMGR.replace("Priority = 10", "Priority = 70")}),
-        (["queue.workq.started=False"], {"qmgr": QMGR.replace("workq started = True", "workq started = False")}),
         (["queue.workq.backfill_depth=3"], {"qmgr": QMGR + "set queue workq backfill_depth = 3\n"}),
-        (
-            ["queue.workq.resources_max.walltime=02:00:00"],
-            {"qmgr": QMGR.replace("walltime = 10:00:00", "walltime = 02:00:00")},
-        ),
         (
             ["server.max_run_res.ncpus=[o:PBS_ALL=12]"],
             {"qmgr": QMGR + "set server max_run_res.ncpus = [o:PBS_ALL=12]\n"},
@@ -88,8 +86,14 @@ def test_files_say_only_what_is_in_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
+        ("Priority=1", "whose Priority this is: write queue.NAME.Priority=1"),
         ("server.backfil_depth=1", "unknown key 'backfil_depth'; did you mean 'backfill_depth'?"),
         ("round_robin=True", "no replay models round_robin"),
+        ("queue.workq.started=False", "no replay models started (jobs of the queue would wait)"),
+        (
+            "queue.workq.resources_max.walltime=02:00:00",
+            "no replay models resources_max.walltime (jobs that ask for more",
+        ),
         ("queue.work.Priority=1", "no queue 'work'; did you mean 'workq'?"),
         ("queue.workq.default_chunk.Qlist=big", "give all files of the configuration"),
         ("node.n9.state=free", "a new one needs node.n9.resources_available.ncpus"),
@@ -101,3 +105,13 @@ def test_a_fault_names_the_edit_and_the_remedy(tmp_path: Path, edit: str, said: 
     with pytest.raises(ValueError) as raised:
         edited_pbs_cluster(cluster(tmp_path / "now"), [edit], "UTC")
     assert said in str(raised.value)
+
+
+def test_the_files_of_the_import_change_nothing_alone() -> None:
+    """What the scheduler's object in qmgr said is not taken out by a sched_config that never had it."""
+    folder = shared_file("golden", "pbs", "P5", "run1")
+    files = sorted(file for file in folder.iterdir() if role_of(read_text_file(file)) is not None)
+    base = read_pbs_cluster(files, "c").description
+    assert len(files) >= 4
+    changed = {file.name: changes(base, changed_pbs_cluster(base, [file], "UTC")) for file in files}
+    assert not any(changed.values()), changed

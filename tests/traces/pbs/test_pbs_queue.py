@@ -62,6 +62,7 @@ def test_waiting_and_running_jobs() -> None:
         1_772_434_800 + 3600,
     )
     assert snapshot.written_s == 1_772_500_000
+    assert snapshot.latest_s == 1_772_434_800 + 3600, "the start of b"
 
 
 @pytest.mark.parametrize(

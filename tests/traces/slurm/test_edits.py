@@ -5,14 +5,17 @@ Edits of a described cluster of Slurm are what the import of the same configurat
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from tests.shared import shared_file
 from traces.cluster.description import ClusterDescription
 from traces.cluster.differing import changed_values
-from traces.slurm.configuration.folder import read_slurm_cluster
+from traces.cluster.notes import read_text_file
+from traces.slurm.configuration.folder import read_slurm_cluster, slurm_role_of
 from traces.slurm.edits import changed_slurm_cluster, edited_slurm_cluster
 from traces.slurm.reader import read_slurm
 from traces.slurm.writer import write_sacct
@@ -97,12 +100,14 @@ def test_an_edit_is_what_the_import_of_the_line_would_be(
 
 def test_a_reservation_is_a_line_of_scontrol(tmp_path: Path) -> None:
     base = cluster(tmp_path / "now")
-    line = "ReservationName=tuesdays StartTime=2026-12-01T08:00:00 EndTime=2026-12-01T10:00:00 Nodes=ALL Flags=WEEKLY"
+    line = "ReservationName=tuesdays StartTime=2026-12-01T08:00:00 EndTime=2026-12-01T10:00:00 Nodes=ALL Flags=MAINT"
     edited = edited_slurm_cluster(base, [line], "Europe/Berlin")
     (made,) = edited.reservations
-    assert (made.name, made.nodes, made.repeats, made.end_s - made.begin_s) == ("tuesdays", (), "weekly", 7200)
+    assert (made.name, made.nodes, made.flags, made.end_s - made.begin_s) == ("tuesdays", (), ("maint",), 7200)
     assert made.begin_s == 1796108400 and made.timezone == "Europe/Berlin"  # 7:00 UTC
     assert len(changes(base, edited)) == 1
+    with pytest.raises(ValueError, match=r"no replay models Flags \(the reservation would come back\): leave it out"):
+        edited_slurm_cluster(base, [line.replace("MAINT", "WEEKLY")], "Europe/Berlin")
 
 
 def test_files_say_only_what_is_in_them(tmp_path: Path) -> None:
@@ -122,9 +127,35 @@ def test_files_say_only_what_is_in_them(tmp_path: Path) -> None:
         changed_slurm_cluster(base, [other], "UTC")
 
 
+@pytest.mark.parametrize("name", ["slurm24/T1/run1", "slurm-centres/U/run1"])
+def test_the_files_of_the_import_change_nothing_alone(name: str) -> None:
+    """What another file said, such as defaults of `scontrol show config` or parents of a dump, stays."""
+    folder = shared_file("golden", *name.split("/"))
+    files = sorted(each for each in folder.iterdir() if each.is_file() and slurm_role_of(read_text_file(each)))
+    base = read_slurm_cluster(files, "c").description
+    assert len(files) >= 7
+    changed = {file.name: changes(base, changed_slurm_cluster(base, [file], "UTC")) for file in files}
+    assert not any(changed.values()), changed
+
+
+def test_a_line_that_is_gone_is_taken_out_but_for_a_default(tmp_path: Path) -> None:
+    base = cluster(tmp_path / "now")
+    shown = {**base.scheduler.values, "priorityfavorsmall": False, "fairsharedampeningfactor": 3}
+    base = replace(base, scheduler=replace(base.scheduler, values=shown))
+    new = tmp_path / "slurm.conf"
+    new.write_text(CONF)
+    assert changes(base, changed_slurm_cluster(base, [new], "UTC")) == ["- scheduler fairsharedampeningfactor: 3"]
+
+
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
+        (
+            "MaxJobs=3",
+            "whose MaxJobs this is: write qos.NAME.MaxJobs=3 or account.NAME.MaxJobs=3 or user.NAME.MaxJobs=3",
+        ),
+        ("MaxTime=1-0", "whose MaxTime this is: write partition.NAME.MaxTime=1-0"),
+        ("RealMemory=1000", "whose RealMemory this is: write node.NAME.RealMemory=1000"),
         ("PriorityWeightFairshar=1", "unknown key 'priorityweightfairshar'; did you mean 'priorityweightfairshare'?"),
         ("bf_licenses=yes", "no replay models SchedulerParameters bf_licenses"),
         ("SlurmctldPort=1", "changes no schedule"),

@@ -49,7 +49,7 @@ def test_the_configuration_is_read_whole_and_has_no_word_of_the_hidden_rule(site
     cluster = described.description
     assert cluster.num_cpus == site.work.cores and cluster.scheduler.name == site.scheduler
     strange = [remark for remark in described.remarks if remark.kind in (NOT_MODELLED, UNKNOWN_KEY)]
-    assert not [remark for remark in strange if remark.key not in ("Mom", "pbs_version")]
+    assert not [remark for remark in strange if remark.key not in ("Mom", "pbs_version", "resources_max.walltime")]
     assert {kind.queue for kind in site.work.kinds} <= {part.name for part in cluster.partitions}
     assert site.gate not in cluster.gates and site.limit not in cluster.limits
     assert (site.gate is None) != (site.limit is None)

@@ -68,6 +68,15 @@ def test_an_empty_outcar(tmp_path: Path) -> None:
     assert len(list(faults(tmp_path))) == 1 + len(PACKERS)
 
 
+@pytest.mark.parametrize("file", ["OUTCAR", "OSZICAR"])
+def test_a_pipe_is_not_waited_for(file: str, tmp_path: Path) -> None:
+    written(tmp_path / "OUTCAR", "no outcar\n")
+    (tmp_path / file).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / file)
+    ((folder, _, reason),) = faults(tmp_path)
+    assert folder == "." and (file != "OUTCAR" or reason.startswith("is a pipe (FIFO) and not a file"))
+
+
 @pytest.mark.parametrize("beside", [(), ("INCAR",)])
 def test_packed_in_a_way_that_is_not_read(beside: tuple[str, ...], tmp_path: Path) -> None:
     for file in ("OUTCAR.bz2", *beside):

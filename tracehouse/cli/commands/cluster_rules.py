@@ -68,12 +68,14 @@ def adopt_found(source: str, revoke: bool) -> None:
     from tracehouse.identifying.log_rules import adopt_rules
 
     adopted = adopt_rules(source, revoke)
-    click.echo(
-        f"{adopted.file}: {adopted.rules:,} rules found in the log"
-        if not revoke
-        else f"{adopted.file}: no found rules any more"
-    )
+    if revoke:
+        gone = "" if adopted.file.exists() else ", and the file, which was made for them, is removed"
+        click.echo(f"{adopted.file}: no found rules any more{gone}")
+        if not adopted.named:
+            click.echo(f"The catalogue names no cluster of {source} any more.", err=True)
+        return
+    click.echo(f"{adopted.file}: {adopted.rules:,} {'rule' if adopted.rules == 1 else 'rules'} found in the log")
     if not adopted.named:
         click.echo(f'Name it in the catalogue, at the source: cluster = "{adopted.file.stem}"', err=True)
-    elif not revoke:
+    else:
         click.echo(f"Next: tracehouse replay {source} --cluster {adopted.file.stem}", err=True)

@@ -24,6 +24,8 @@ WHOLE = {
     "started_in_24h": ("started within 24 h", "{:.0%}"),
     "offered_load": ("work submitted, of the cluster", "{:.0%}"),
     "failed_share": ("jobs that failed or were cut short", "{:.0%}"),
+    "left_jobs": ("jobs that left the queue before a start", "{:,.0f}"),
+    "left_after_h": ("these after, h on average", "{:,.1f}"),
 }
 """Columns of TwoPeriods.whole: what they are called, and how they are written."""
 GROUP_COLUMNS = (
@@ -73,6 +75,8 @@ def periods(
 
 def periods_text(source: str, result: TwoPeriods, kinds: tuple[str, ...], top: int, width: int | None) -> str:
     """What is printed. width: of the terminal in characters, None for a file."""
+    if result.earlier is None:
+        return _text_of_one(source, result, width)
     before, after = result.whole.to_dicts()
     change = after["mean_wait_h"] - before["mean_wait_h"]
     grew = "longer" if change > 0 else "shorter" if change < 0 else "different"
@@ -87,9 +91,8 @@ def periods_text(source: str, result: TwoPeriods, kinds: tuple[str, ...], top: i
             f"waits differ most from {result.since} on: {result.before_h:,.1f} h on average before, {result.after_h:,.1f} h from then"
         )
     lines = [folded(line, width, 8) for line in lines]
-    rows = [[title, *(_cell(form, row[name]) for row in (before, after))] for name, (title, form) in WHOLE.items()]
     columns = (TableColumn("", right=False), TableColumn("before"), TableColumn("now"))
-    lines += ["", *fitted_table(columns, rows, width)]
+    lines += ["", *fitted_table(columns, _whole_cells([before, after]), width)]
     for kind in kinds:
         groups = result.groups.filter(kind=kind)
         if groups.height < 2:  # the log does not tell them apart
@@ -102,6 +105,27 @@ def periods_text(source: str, result: TwoPeriods, kinds: tuple[str, ...], top: i
         if groups.height > top:
             lines.append(f"and {groups.height - top} more (--top)")
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _text_of_one(source: str, result: TwoPeriods, width: int | None) -> str:
+    """What is printed where the log has nothing before the period."""
+    (only,) = result.whole.to_dicts()
+    lines = [
+        f"{source}: the mean wait is {only['mean_wait_h']:,.1f} h",
+        f"now     {result.later.words}",
+        "before  the log has no job before it, so that there is nothing to compare with",
+    ]
+    table = fitted_table((TableColumn("", right=False), TableColumn("now")), _whole_cells([only]), width)
+    return "\n".join(line.rstrip() for line in [*(folded(line, width, 8) for line in lines), "", *table])
+
+
+def _whole_cells(periods: list[dict[str, Any]]) -> list[list[str]]:
+    """A row for each figure of WHOLE that a period has. periods: rows of TwoPeriods.whole."""
+    return [
+        [title, *(_cell(form, row[name]) for row in periods)]
+        for name, (title, form) in WHOLE.items()
+        if not name.startswith("left_") or any(row["left_jobs"] for row in periods)
+    ]
 
 
 def _groups(rows: list[dict[str, Any]], width: int | None) -> list[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@source_argument("A source that is in the warehouse, with a run-time model.")
+@source_argument("A source that is in the warehouse.")
 @click.argument("file", required=False, metavar="[FILE]")
 @click.option("--policy", "-p", help="Compare with this order of the queue, as in `tracehouse replay`.")
 @click.option("--backfill", "-b", help="Compare with this backfilling, as there.")
@@ -72,10 +72,10 @@ def queue(
 
     form = "json" if as_json else form
     declared = load_catalogue().source(source)
-    snapshot, read_s = read_snapshot(declared, file)
-    answer = answer_queue(declared.name, snapshot, read_s, (policy, backfill), (samples, seed))
+    snapshot, moment = read_snapshot(declared, file)
+    answer = answer_queue(declared.name, snapshot, moment, (policy, backfill), (samples, seed))
     if is_why:
-        answer = with_causes(answer, declared.name, snapshot, read_s)
+        answer = with_causes(answer, declared.name, snapshot, moment.second)
     text = queue_text(answer, form, None if out else terminal_width())
     if out is None:
         click.echo(text, nl=False)

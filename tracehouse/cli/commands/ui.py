@@ -87,4 +87,6 @@ def ui(host: str, port: int, allowed: tuple[str, ...], plug_ins: Path | None) ->
     click.echo(f"http://{host}:{port} (stop with Ctrl-C). Drop logs into {inbox()}", err=True)
     if host in EVERY_ADDRESS and not os.environ[HOSTS_VARIABLE]:
         click.echo("other machines get no answer until --allow-host names this one as they call it", err=True)
+    # no process of the UI takes a folder of the home, such as its warehouse/, for a package of that name
+    os.environ["PYTHONSAFEPATH"] = "1"
     os.execv(sys.executable, [sys.executable, "-m", "pipelines.web.services", host, str(port)])

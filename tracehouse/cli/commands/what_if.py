@@ -33,7 +33,8 @@ from traces.catalogue.catalogue import load_catalogue
     "edits",
     multiple=True,
     metavar="KEY=VALUE",
-    help="As if the configuration of the source's Slurm or PBS had this line. May be given several times.",
+    help="What one scenario changes: a key of the file such as procs=+10%, or a line of the configuration of the source's Slurm or PBS. "
+    "May be given several times.",
 )
 @click.option(
     "--change",
@@ -81,7 +82,7 @@ def what_if_command(
     **others: Any,
 ) -> None:
     """Answer what-if questions: replay the scenarios of a TOML file, and compare each with what runs today. With --set or --change it
-    is one scenario, what these lines of the configuration change of a SOURCE.
+    is one scenario of a SOURCE, of all that these change.
 
     Waits are printed in hours, with the change against the base, a verdict, and whose waits grow and shrink most. The first line says
     what the base is, and why. A scenario that fails has a row that says why, and the others are answered. Only if all fail the command
@@ -96,13 +97,14 @@ def what_if_command(
     backfill = "easy"
     estimates = "predicted"
     """
+    from assets.replaying.scenarios.scenario_file import changes_of_lines
     from tracehouse.scenarios import CHANGED, what_if
 
-    asked: Path | dict[str, dict[str, list[str]]] = scenarios
+    asked: Path | dict[str, dict[str, Any]] = scenarios
     if edits or change:
         if source is not None:
             raise click.UsageError("with --set or --change the source stands alone: leave --source out")
-        source, asked = str(scenarios), {CHANGED: {"edits": [*change, *edits]}}
+        source, asked = str(scenarios), {CHANGED: changes_of_lines(edits, change)}
     elif not scenarios.is_file() and str(scenarios) in load_catalogue(may_be_missing=True).sources:
         raise click.UsageError(
             f"{scenarios} is a source: say what changes with --set KEY=VALUE or --change FILE, or give a file of scenarios and "

@@ -269,7 +269,7 @@ def who_text(source: str, result: WaitsAndWaste, kinds: tuple[str, ...], top: in
 
 
 def _facts(source: str, result: WaitsAndWaste) -> list[str]:
-    from assets.usage.waits_and_waste import part_of_whole
+    from assets.usage.waits_and_waste import left_text, part_of_whole
 
     whole = result.whole
     facts = [f"{source}: {whole['jobs']:,} jobs used {whole['core_hours']:,.0f} core-hours"]
@@ -282,6 +282,9 @@ def _facts(source: str, result: WaitsAndWaste) -> list[str]:
         )
     else:
         facts.append("waits   the log does not say when its jobs started")
+    if whole["left_jobs"]:
+        after_h = whole["left_hours"] / whole["left_jobs"]
+        facts.append(f"left    {left_text(whole['left_jobs'], f'{after_h:,.1f} h')}")
     if whole["lost_core_hours"] is None:
         facts.append("lost    the log does not say how its jobs ended")
     else:

@@ -105,11 +105,7 @@ def why_text(
     from simulator.slurm.waiting.words import CAUSE_WORDS
 
     hours = float(rows["wait_s"].sum()) / 3600
-    which = f" ({words})" if words else ""
-    fact = (
-        f"{source}: {rows.height:,} jobs{which} waited {hours:,.0f} h in all, {hours / rows.height:,.1f} h on average"
-    )
-    lines = [folded(fact, width), folded(f"by {causes.basis}", width)]
+    lines = [folded(fact, width) for fact in [*_waited(source, rows, words), f"by {causes.basis}"]]
     if causes.odd_layouts:
         lines.append(f"{causes.odd_layouts:,} jobs started where they have no room by these rules")
     for why_changed, count in causes.left_out.items():
@@ -141,6 +137,25 @@ def why_text(
         cells = [[limit, f"{jobs:,}", f"{each:,.1f}"] for limit, jobs, each in limits.iter_rows()]
         lines += fitted_table(columns, cells, width)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _waited(source: str, rows: pl.DataFrame, words: str) -> list[str]:
+    """How long the jobs waited that started, and what those waited besides that left the queue."""
+    from assets.usage.waits_and_waste import left_text
+
+    started, left = (rows.filter(is_part)["wait_s"] / 3600 for is_part in (~is_left(rows), is_left(rows)))
+    mean = f"{started.sum() / len(started):,.1f} h" if len(started) else "-"
+    which = f" ({words})" if words else ""
+    facts = [f"{source}: {len(started):,} jobs{which} waited {started.sum():,.0f} h in all, {mean} on average"]
+    if len(left):
+        after = left_text(len(left), f"{left.sum() / len(left):,.1f} h")
+        facts.append(f"{after}: the hours by cause below are the {started.sum() + left.sum():,.0f} h of both")
+    return facts
+
+
+def is_left(rows: pl.DataFrame) -> pl.Series:
+    """Which jobs left the queue without a start, and had waited until then. rows: of WaitCauses.jobs."""
+    return rows["start_s"].is_null() & (rows["wait_s"] > 0)
 
 
 def job_text(causes: WaitCauses, row: pl.DataFrame, clock: LogClock, width: int | None) -> str:

@@ -30,7 +30,7 @@ _BY_CONTENT = {
     SCHED: r"(?im)^(?:set sched\b|Sched \S+\s*$)",
     SERVER: r"(?im)^(?:set (?:server|queue)\b|create queue\b|(?:Server|Queue):? \S+\s*$)",
     MAUI: r"(?im)^\s*(?:RMCFG|RMPOLLINTERVAL|SERVERHOST|BACKFILLPOLICY|(?:USER|CLASS|GROUP|SR)CFG\[)",
-    SCHED_CONFIG: r"(?m)^(?:round_robin|strict_ordering|by_queue|fair_share|job_sort_key)\s*:",
+    SCHED_CONFIG: r"(?im)^(?:round_robin|strict_ordering|by_queue|fair_share|job_sort_key)(?:\s*:|[ \t]+(?:true|false)\b)",
     NODES: r"(?m)(?:^\s+(?:state|np|ntype) = |\"nodes\"\s*:\s*\{)",
 }
 

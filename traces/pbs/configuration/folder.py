@@ -28,6 +28,7 @@ from traces.cluster.notes import (
     Remark,
     TextFile,
     read_text_file,
+    with_left_out,
 )
 from traces.pbs.configuration import files as roles
 from traces.pbs.configuration.files import RESOURCE_NAMES, entry_amount, files_by_role, setting_of
@@ -109,7 +110,7 @@ def read_pbs_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC") -
         raise ConfigurationError(name, 0, f"files that fit together, but {error}", remedy) from error
     order = {file.name: place for place, file in enumerate(by_role.values())}
     remarks = sorted(notes.remarks, key=lambda remark: (order.get(remark.file, -1), remark.line))
-    return DescribedCluster(description, (*missing, *remarks))
+    return with_left_out(DescribedCluster(description, (*missing, *remarks)))
 
 
 def _missing(by_role: Mapping[str, TextFile]) -> list[tuple[str, str]]:
@@ -145,7 +146,7 @@ def server_settings(state: ServerState, notes: Notes) -> tuple[tuple[Limit, ...]
         base, _, resource = key.partition(".")
         if base == "resources_available" and resource not in RESOURCE_NAMES:
             licences[resource] = entry_amount(entry, resource)
-            notes.modelled(entry, f"licences.{resource}")
+            notes.unmodelled(entry, "jobs would wait for it")
     others = {
         key: entry
         for key, entry in server.items()

@@ -4,6 +4,8 @@ under the name before the dot.
 The facts are from the manual pages pbs_server_attributes, pbs_queue_attributes, pbs_sched_attributes and
 pbs_node_attributes, from the chapter "Scheduling" of Altair's PBS Professional Administrator's Guide, and from the appendix "Server
 parameters" of the Torque Administrator Guide.
+
+A key is modelled if two of its values give two different replays, which `tests/assets/replaying/own/pbs` shows for each.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ from __future__ import annotations
 from traces.cluster.notes import MODELLED, NO_EFFECT, NOT_MODELLED, KnownKey
 
 _OFF = ("false", "no", "0", "off")
+_ON = ("true", "yes", "1", "on")
+OF_GROUPS = "each group would be limited by itself; a replay does not know the groups of jobs"
+_REFUSES = "jobs that it keeps out are refused when they are submitted; a log has only those that were taken"
 
 
 def _without_effect(names: str) -> dict[str, KnownKey]:
@@ -48,20 +53,33 @@ LIMIT_ATTRIBUTES = (
 )
 """Of servers and queues, read by `traces.pbs.configuration.queues`."""
 
-_SERVER_AND_QUEUE = _modelled("text", " ".join(LIMIT_ATTRIBUTES)) | _left_out(
+_NOT_FOLLOWED = dict.fromkeys(
+    ("max_group_run", "max_group_run_soft", "max_group_res", "max_group_res_soft"), OF_GROUPS
+) | {
+    "resources_max": "jobs that ask for more are refused; a log has only those that were taken",
+    "resources_min": "jobs that ask for less are refused; a log has only those that were taken",
+}
+_SERVER_AND_QUEUE = _modelled(
+    "text", " ".join(name for name in LIMIT_ATTRIBUTES if name not in _NOT_FOLLOWED)
+) | _left_out(
     {
+        **_NOT_FOLLOWED,
         "queued_jobs_threshold": "submissions are refused while so many jobs wait",
         "queued_jobs_threshold_res": "submissions are refused while waiting jobs ask for so much",
         "node_group_key": "jobs would be put on nodes with the same value of this resource",
     }
 )
 
+_SCHEDULING = _left_out({"scheduling": "no job would start"}, *_ON) | _left_out(
+    {"job_sort_formula_threshold": "jobs with a lower value of the formula would not start"}
+)
+
 SERVER_KEYS = (
     _SERVER_AND_QUEUE
     | _modelled("text", "default_queue resources_default default_chunk resources_available job_sort_formula")
-    | _modelled("bool", "scheduling eligible_time_enable")
     | _modelled("count", "backfill_depth scheduler_iteration")
-    | _modelled("number", "job_sort_formula_threshold")
+    | _SCHEDULING
+    | _left_out({"eligible_time_enable": "eligible_time of a formula would be 0; a replay counts it"}, *_ON)
     | _left_out(
         {
             "node_group_enable": "jobs would be put on nodes with the same value of node_group_key",
@@ -110,10 +128,9 @@ SERVER_KEYS = (
 
 QUEUE_KEYS = (
     _SERVER_AND_QUEUE
-    | _modelled(
-        "text", "queue_type resources_default default_chunk resources_available acl_users acl_groups features_required"
-    )
-    | _modelled("bool", "enabled started acl_user_enable acl_group_enable")
+    | _modelled("text", "queue_type resources_default default_chunk resources_available features_required")
+    | _left_out({"enabled": "new jobs would be refused", "started": "jobs of the queue would wait"}, *_ON)
+    | _left_out(dict.fromkeys(("acl_users", "acl_groups", "acl_user_enable", "acl_group_enable"), _REFUSES), *_OFF)
     | _modelled("int", "Priority")
     | _modelled("count", "backfill_depth")
     | _left_out(
@@ -135,13 +152,20 @@ QUEUE_KEYS = (
     )
 )
 
+_PREEMPT_SORT = _left_out(
+    {"preempt_sort": "the job that has run longest would be preempted first; in a replay it is the youngest"},
+    "min_time_since_start",
+)
+
 SCHED_KEYS = (
-    _modelled("bool", "scheduling throughput_mode only_explicit_psets do_not_span_psets")
-    | _modelled("text", "preempt_prio preempt_order preempt_sort job_sort_formula")
+    _modelled("text", "preempt_prio preempt_order job_sort_formula")
     | _modelled("count", "scheduler_iteration preempt_queue_prio backfill_depth")
-    | _modelled("number", "job_sort_formula_threshold")
+    | _SCHEDULING
+    | _PREEMPT_SORT
     | _left_out(
         {
+            "only_explicit_psets": "jobs would be put on sets of nodes with the same value of a resource alone",
+            "do_not_span_psets": "jobs would be put on one set of nodes with the same value of a resource",
             "sched_preempt_enforce_resumption": "suspended jobs would come before all others",
             "opt_backfill_fuzzy": "the start of a top job would be searched for in coarser steps",
             "attr_update_period": "comments and estimates are written less often",
@@ -153,25 +177,30 @@ SCHED_KEYS = (
     | _left_out({"partition": "only queues and nodes of this partition would be served"}, "pbs-default", "none")
     | _left_out({"sched_cycle_length": "a pass that takes longer would end early"}, "00:20:00", "1200")
     | _without_effect(
-        "sched_host sched_priv sched_log state log_events server_dyn_res_alarm comment pbs_version job_run_wait sched_port sched_user"
+        "throughput_mode sched_host sched_priv sched_log state "
+        "log_events server_dyn_res_alarm comment pbs_version job_run_wait sched_port sched_user"
     )
 )
 
 SCHED_CONFIG_KEYS = (
-    _modelled(
-        "bool",
-        "strict_ordering by_queue fair_share preemptive_sched backfill fairshare_enforce_no_shares strict_fifo backfill_prime",
-    )
-    | _modelled("bool", "prime_exempt_anytime_queues")
-    | _modelled(
-        "text", "job_sort_key node_sort_key fairshare_usage_res fairshare_entity resources preempt_prio preempt_order"
-    )
-    | _modelled("text", "preempt_sort primetime_prefix nonprimetime_prefix dedicated_prefix smp_cluster_dist")
-    | _modelled("duration", "fairshare_decay_time half_life prime_spill")
-    | _modelled("number", "fairshare_decay_factor job_sort_formula_threshold")
+    _modelled("bool", "strict_ordering by_queue fair_share preemptive_sched backfill_prime prime_exempt_anytime_queues")
+    | _modelled("text", "job_sort_key node_sort_key fairshare_usage_res preempt_prio preempt_order")
+    | _modelled("text", "primetime_prefix nonprimetime_prefix dedicated_prefix")
+    | _modelled("duration", "fairshare_decay_time prime_spill")
+    | _modelled("number", "fairshare_decay_factor")
     | _modelled("count", "unknown_shares preempt_queue_prio")
+    | {name: row for name, row in _SCHEDULING.items() if name != "scheduling"}
+    | _PREEMPT_SORT
+    | _left_out({"backfill": "no job would start before those that come first"}, *_ON)
+    | _left_out({"fairshare_entity": "usage would be counted for others than users"}, "euser")
+    | _left_out(
+        {"half_life": "usage would fall by half in this time; fairshare_decay_time is read"}, "24:00:00", "86400"
+    )
+    | _left_out({"smp_cluster_dist": "nodes would be taken in another way"}, "pack")
     | _left_out(
         {
+            "fairshare_enforce_no_shares": "users without shares would not run",
+            "strict_fifo": "jobs would start in their order; strict_ordering is read",
             "round_robin": "the scheduler would take one job of each queue in turn",
             "help_starving_jobs": "jobs that have waited for max_starve would come first and get a reservation",
             "load_balancing": "nodes under load would get no job",
@@ -209,15 +238,17 @@ SCHED_CONFIG_KEYS = (
         {"provision_policy": "nodes would be provisioned otherwise"}, "aggressive_provision", '"aggressive_provision"'
     )
     | _without_effect(
-        "log_filter sync_time logevent cpus_per_ssinode fairshare_sync_time key ignore_nodes update_comments"
+        "resources log_filter sync_time logevent cpus_per_ssinode fairshare_sync_time key ignore_nodes update_comments"
     )
 )
 
 VNODE_KEYS = (
-    _modelled("text", "resources_available state queue sharing np gpus properties mics")
+    _modelled("text", "resources_available queue sharing np gpus properties")
     | _modelled("int", "Priority")
     | _left_out(
         {
+            "state": "times in which the node was away",
+            "mics": "jobs that ask for coprocessors would wait for them",
             "max_running": "no more jobs would run on the node",
             "max_user_run": "no more jobs of one user would run on the node",
             "max_group_run": "no more jobs of one group would run on the node",

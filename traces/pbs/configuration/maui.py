@@ -21,6 +21,8 @@ from traces.pbs.configuration.maui_keys import (
     CREDENTIAL_KEYS,
     CREDENTIALS,
     GLOBAL_LIMITS,
+    KEPT_FORMS,
+    MAUI_LIMITS,
     PARAMETER_KEYS,
     RESERVATION_KEYS,
     THROTTLES,
@@ -196,7 +198,7 @@ def read_maui(
 def _overall_limits(entry: Entry, notes: Notes) -> list[Limit]:
     """The limit for everybody that a parameter is, a soft and a hard one where it has two values. 0 and -1 are none."""
     counts, each, resource = GLOBAL_LIMITS[entry.key]
-    notes.modelled(entry, f"limits.{entry.key}")
+    _remark(MAUI_LIMITS, entry, entry.key, f"limits.{entry.key}", notes)
     values = ",".join(text for text in entry.value.split(",") if text.strip() not in ("", "0", "-1"))
     key = "MAXWC" if resource == "time" or entry.key.startswith("MAXWC") else entry.key
     bounds = _bounds(replace(entry, value=values), key) if values else ()
@@ -236,11 +238,10 @@ def _remark(table: Mapping[str, KnownKey], entry: Entry, name: str, place: str, 
 
 
 def _parameter(entry: Entry, name: str, values: dict[str, Setting], notes: Notes) -> None:
-    row = PARAMETER_KEYS.get(name)
-    if row is not None and row.kind == MODELLED:
+    if name in KEPT_FORMS:
         if name in CHOICES and entry.value.upper() not in CHOICES[name]:
             raise entry.refuse(f"one of {', '.join(CHOICES[name])}")
-        values[entry.key] = setting_of(entry, row.form)
+        values[entry.key] = setting_of(entry, KEPT_FORMS[name])
     _remark(PARAMETER_KEYS, entry, name, f"scheduler.{entry.key}", notes)
 
 
@@ -260,7 +261,7 @@ def _limits(kind: str, by_name: Mapping[str, list[Entry]], classes: Sequence[str
             if (word and word not in _EACH) or not owners:
                 notes.add(entry, UNKNOWN_KEY, "no limit of ours counts by this, or for each QOS")
                 continue
-            notes.modelled(entry, f"limits.{entry.key.replace(' ', '.')}")
+            _remark(MAUI_LIMITS, entry, base, f"limits.{entry.key.replace(' ', '.')}", notes)
             counts, resource = THROTTLES[base]
             who = "" if owner != "cluster" or name in ("", _DEFAULT) else name
             for bound, is_soft in _bounds(entry, base):

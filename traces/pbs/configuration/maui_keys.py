@@ -29,30 +29,22 @@ _QUIET = (
     "SIMSTOPITERATION SIMTIMERATIO TRAPFUNCTION TRAPJOB TRAPNODE TRAPRES"
 )
 
+_DECIDES = "it would order jobs, plan them or choose their nodes; a replay has an order and a rule of ours"
+KEPT_FORMS = {
+    **{f"{name}{end}": "number" for name in _COMPONENTS.split() for end in ("WEIGHT", "CAP")},
+    **dict.fromkeys(("RESERVATIONDEPTH", "BACKFILLDEPTH", "FSDEPTH"), "count"),
+    **dict.fromkeys(("FSDECAY", "FSTARGET"), "number"),
+    **dict.fromkeys(("FSINTERVAL", "RMPOLLINTERVAL", "SYSTEMDEFAULTJOBWALLTIME"), "duration"),
+    **dict.fromkeys(
+        ("RESERVATIONPOLICY", "RESERVATIONQOSLIST", "BACKFILLPOLICY", "BACKFILLMETRIC", "FSPOLICY"), "text"
+    ),
+    **dict.fromkeys(("NODEALLOCATIONPOLICY", "NODEACCESSPOLICY", "JOBNODEMATCHPOLICY"), "text"),
+    **dict.fromkeys(("JOBPRIOACCRUALPOLICY", "XFMINWCLIMIT"), "text"),
+}
+"""Parameters that are in the description, with the forms of their values, though no replay follows them."""
+
 PARAMETER_KEYS = (
-    {f"{name}WEIGHT": KnownKey(MODELLED, form="number") for name in _COMPONENTS.split()}
-    | {f"{name}CAP": KnownKey(MODELLED, form="number") for name in _COMPONENTS.split()}
-    | {name: KnownKey(MODELLED, form="count") for name in ("RESERVATIONDEPTH", "BACKFILLDEPTH", "FSDEPTH")}
-    | {name: KnownKey(MODELLED, form="number") for name in ("FSDECAY", "FSTARGET")}
-    | {
-        name: KnownKey(MODELLED, form="duration")
-        for name in ("FSINTERVAL", "RMPOLLINTERVAL", "SYSTEMDEFAULTJOBWALLTIME")
-    }
-    | {
-        name: KnownKey(MODELLED)
-        for name in (
-            "RESERVATIONPOLICY",
-            "RESERVATIONQOSLIST",
-            "BACKFILLPOLICY",
-            "BACKFILLMETRIC",
-            "FSPOLICY",
-            "NODEALLOCATIONPOLICY",
-            "NODEACCESSPOLICY",
-            "JOBNODEMATCHPOLICY",
-            "JOBPRIOACCRUALPOLICY",
-            "XFMINWCLIMIT",
-        )
-    }
+    {name: KnownKey(NOT_MODELLED, _DECIDES, ("0",), form) for name, form in KEPT_FORMS.items()}
     | {
         name: KnownKey(NOT_MODELLED, effect, harmless)
         for name, effect, harmless in (
@@ -146,6 +138,24 @@ GLOBAL_LIMITS = {
 }
 """Parameters that are a limit for everybody, where 0 and -1 mean none. What is counted, whose, and of what."""
 
+_LIMITS = (
+    "jobs over it would wait or be refused; a replay counts running jobs, their processors and processor-seconds alone"
+)
+FOLLOWED_LIMITS = (
+    "MAXJOBPERUSERCOUNT",
+    "MAXPROCPERUSERCOUNT",
+    "MAXPSPERUSER",
+    "MAXPSPERUSERCOUNT",
+    "MAXJOB",
+    "MAXPROC",
+    "MAXPS",
+)
+MAUI_LIMITS = {
+    name: KnownKey(MODELLED) if name in FOLLOWED_LIMITS else KnownKey(NOT_MODELLED, _LIMITS, ("0", "-1"))
+    for name in (*GLOBAL_LIMITS, "MAXJOB", "MAXPROC", "MAXNODE", "MAXMEM", "MAXPS", "MAXWC", "MAXIJOB", "MAXIPROC")
+}
+"""What a replay does with parameters and attributes of credentials that are limits. All are in the description."""
+
 CHOICES = {
     "RESERVATIONPOLICY": ("CURRENTHIGHEST", "HIGHEST", "NEVER"),
     "BACKFILLPOLICY": ("FIRSTFIT", "BESTFIT", "GREEDY", "PREEMPT", "NONE", "ON", "OFF"),
@@ -175,7 +185,9 @@ THROTTLES = {
 }
 """What is counted, and of what. MAXPS: processor-seconds that running jobs may still use. MAXWC: seconds that they may still run."""
 
-CREDENTIAL_KEYS = {name: KnownKey(MODELLED) for name in (*THROTTLES, "PRIORITY", "FSTARGET")} | {
+CREDENTIAL_KEYS = {
+    "PRIORITY": KnownKey(NOT_MODELLED, "jobs would have this priority", ("0",)),
+    "FSTARGET": KnownKey(NOT_MODELLED, "jobs would fall behind as use comes near this share"),
     "MAXPE": KnownKey(NOT_MODELLED, "processor equivalents of running jobs would be limited"),
     "QDEF": KnownKey(NOT_MODELLED, "jobs would have this QOS where they do not say"),
     "QLIST": KnownKey(NOT_MODELLED, "jobs could have these QOS"),
@@ -200,25 +212,17 @@ CREDENTIAL_KEYS = {name: KnownKey(MODELLED) for name in (*THROTTLES, "PRIORITY",
     "COMMENT": KnownKey(NO_EFFECT),
 }
 
+_FOR_SOME = "the reservation would keep its nodes for these; a replay leaves it out"
 RESERVATION_KEYS = {
     name: KnownKey(MODELLED)
-    for name in (
-        "STARTTIME",
-        "ENDTIME",
-        "DAYS",
-        "PERIOD",
-        "HOSTLIST",
-        "TASKCOUNT",
-        "RESOURCES",
-        "NODEFEATURES",
-        "FLAGS",
-        "USERLIST",
-        "GROUPLIST",
-        "ACCOUNTLIST",
-        "CLASSLIST",
-        "QOSLIST",
-    )
+    for name in ("STARTTIME", "ENDTIME", "PERIOD", "HOSTLIST", "TASKCOUNT", "RESOURCES", "NODEFEATURES")
 } | {
+    **{
+        name: KnownKey(NOT_MODELLED, _FOR_SOME)
+        for name in ("USERLIST", "GROUPLIST", "ACCOUNTLIST", "CLASSLIST", "QOSLIST")
+    },
+    "DAYS": KnownKey(NOT_MODELLED, "the reservation would be there on these days; a replay leaves it out", ("all",)),
+    "FLAGS": KnownKey(NOT_MODELLED, "it would change what may run in the reservation"),
     "MAXTIME": KnownKey(NOT_MODELLED, "only shorter jobs might use the reservation"),
     "JOBATTRLIST": KnownKey(NOT_MODELLED, "only jobs with these attributes might use the reservation"),
     "PARTITION": KnownKey(NOT_MODELLED, "the reservation would keep nodes of this partition only", ("[all]",)),

@@ -10,7 +10,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from traces.cluster.description import Absence, Node
-from traces.cluster.notes import MODELLED, ConfigurationError, Entry, Notes, TextFile, integer_of
+from traces.cluster.notes import MODELLED, NO_EFFECT, ConfigurationError, Entry, Notes, TextFile, integer_of
 from traces.pbs.configuration.files import entry_amount, kib_of
 from traces.pbs.configuration.keys import VNODE_KEYS
 from traces.pbs.configuration.qmgr import Attributes, ServerState
@@ -58,7 +58,6 @@ _FIELDS = {
     "np": "cores",
     "ngpus": "gpus",
     "properties": "features",
-    "state": "absences",
     "Priority": "weight",
 }
 """Attributes that are a field of a node by another name."""
@@ -165,6 +164,8 @@ def _listed_node(
         row = VNODE_KEYS.get(base)
         if base == "resources_available":
             of_node.take(entry, resource)
+        elif key == "state" and not _is_away(entry):
+            notes.add(entry, NO_EFFECT, "with this value")
         elif row and row.kind == MODELLED:
             notes.modelled(entry, f"nodes.{name}.{_FIELDS.get(base, base)}")
         else:
@@ -232,6 +233,10 @@ class _Resources:
                 self.amounts[resource] = amount
         else:
             self.features += [f"{resource}={word.strip()}" for word in entry.value.split(",") if word.strip()]
+
+
+def _is_away(entry: Entry) -> bool:
+    return any(word.strip() in _OUT for word in entry.value.lower().split(","))
 
 
 def _absences(attributes: Mapping[str, Entry], zone: ZoneInfo, notes: Notes) -> tuple[Absence, ...]:

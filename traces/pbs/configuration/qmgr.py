@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from traces.cluster.notes import UNKNOWN_KEY, ConfigurationError, Entry, Notes, TextFile
@@ -16,6 +17,7 @@ _CREATE = re.compile(r"(?:create|import)\s+(\w+)\s+(\S+)\s*(.*)", re.IGNORECASE)
 _SET = re.compile(r"set\s+(\w+)\s+(?:(\S+)\s+)?([\w.@-]+)\s*(\+?=)\s*(.*)", re.IGNORECASE)
 _LIST_HEAD = re.compile(r"(Server|Queue|Sched|Node|Resource|Hook):?\s+(\S+)", re.IGNORECASE)
 _LIST_ENTRY = re.compile(r"\s+([\w.-]+)\s*=\s*(.*)")
+_BY_BLANKS = re.compile(r" {1,5}\S")
 
 
 @dataclass
@@ -34,10 +36,31 @@ class ServerState:
         return entry.value.strip().lower() if entry else ""
 
 
+def joined_lines(file: TextFile) -> Iterator[tuple[int, str]]:
+    """The lines with those that continue them, each with the number of its first.
+
+    OpenPBS indents an attribute by four blanks, and what continues it by a tab: qmgr after a comma, qstat also within a long word.
+    Torque's qmgr indents an attribute by a tab, and what continues it by more blanks."""
+    begin, joined, by_blanks = 0, "", False
+    for number, line in file.lines():
+        is_attribute = _LIST_ENTRY.fullmatch(line) is not None
+        by_blanks |= _BY_BLANKS.match(line) is not None
+        by_tab = line[0] == "\t" and (by_blanks or not is_attribute)
+        continues = by_tab or (line[0] == " " and not _BY_BLANKS.match(line))
+        if continues and joined:
+            joined += line.strip()
+            continue
+        if joined:
+            yield begin, joined
+        begin, joined = number, line
+    if joined:
+        yield begin, joined
+
+
 def read_qmgr(file: TextFile, state: ServerState, notes: Notes) -> None:
     """Puts the objects of a file into `state`. Raises ConfigurationError for a line that is no statement of qmgr."""
     kind, name = "", ""
-    for number, line in file.lines():
+    for number, line in joined_lines(file):
         if head := _LIST_HEAD.fullmatch(line.strip()):
             kind, name = head.group(1).lower(), head.group(2)
             name = "" if kind == "server" or (kind == "sched" and name == "default") else name

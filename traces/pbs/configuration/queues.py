@@ -12,20 +12,15 @@ from traces.cluster.accounts import Limit
 from traces.cluster.description import Partition
 from traces.cluster.notes import MODELLED, ConfigurationError, Entry, Notes, boolean_of, integer_of
 from traces.pbs.configuration.files import RESOURCE_NAMES, entry_amount, seconds_of, setting_of
-from traces.pbs.configuration.keys import LIMIT_ATTRIBUTES, QUEUE_KEYS
+from traces.pbs.configuration.keys import LIMIT_ATTRIBUTES, OF_GROUPS, QUEUE_KEYS
 from traces.pbs.configuration.nodes import ListedNode
 from traces.pbs.configuration.qmgr import Attributes, ServerState
 
 _ELSEWHERE = (*LIMIT_ATTRIBUTES, "resources_available")
 """Read by `traces.pbs.configuration.queues`."""
 _FIELDS = {
-    "resources_max.walltime": "max_time_s",
     "resources_default.walltime": "default_time_s",
     "Priority": "tier",
-    "enabled": "state",
-    "started": "state",
-    "acl_groups": "allow_groups",
-    "acl_users": "allow_users",
 }
 """Attributes that are a field of a partition by another name."""
 _DEFAULT_NODES = ("default_chunk", "resources_default")
@@ -57,12 +52,13 @@ def partitions_of_queues(state: ServerState, nodes: Sequence[ListedNode], notes:
 def _remark(queue: str, key: str, entry: Entry, is_route: bool, notes: Notes) -> None:
     base = key.partition(".")[0]
     row = QUEUE_KEYS.get(base)
-    if row is None or row.kind != MODELLED:
-        notes.by_table(QUEUE_KEYS, entry, base)
-    elif is_route:
+    if row is not None and row.kind == MODELLED and is_route:
         if key != "queue_type":  # the remark on the queue itself says it
             notes.unmodelled(entry, "jobs would have this on their way through the queue")
-    elif base not in _ELSEWHERE or key == "resources_max.walltime":
+    elif row is None or row.kind != MODELLED:
+        if is_route or base not in _ELSEWHERE or key == "resources_max.walltime":
+            notes.by_table(QUEUE_KEYS, entry, base)
+    elif base not in _ELSEWHERE:
         setting_of(entry, row.form)
         notes.modelled(entry, f"partitions.{queue}.{_FIELDS.get(key, key)}")
 
@@ -183,7 +179,11 @@ def attribute_limits(attributes: Attributes, owner: str, owner_name: str, notes:
             Limit(owner, owner_name, counts, each, what, bound, who, is_least, is_soft, entry.source)
             for counts, each, who, what, bound, is_least, is_soft in _amounts(entry, base, resource)
         ]
-        if of_key:
+        if of_key and QUEUE_KEYS[base].kind != MODELLED:
+            notes.by_table(QUEUE_KEYS, entry, base)
+        elif any(limit.each == "group" for limit in of_key):
+            notes.unmodelled(entry, OF_GROUPS)
+        elif of_key:
             notes.modelled(entry, f"limits.{owner_name or owner}.{key}")
         limits += of_key
     return tuple(limits)

@@ -2,7 +2,7 @@
 
 Hours that are not like others: PBS's `holidays` (prime time) and `dedicated_time`.
 
-PBS's `sched_config`: `name: value prime|non_prime|all`, the file of the scheduler's own settings.
+PBS's `sched_config`: `name: value prime|non_prime|all`, the file of the scheduler's own settings. Torque's may have blanks for the colon.
 
 The tree of shares, PBS's `resource_group`: `name number parent shares`, one line a group or user.
 """
@@ -161,9 +161,11 @@ def _second(text: str, time_zone: str) -> int | None:
 
 NON_PRIME = "non_prime"
 _TIMES = ("prime", NON_PRIME, "all", "none")
+_SCHEDULED = "resources"
+"""Which resources PBS looks at. A replay looks at all, and the reader names those that are not among them."""
 _LISTED = ("job_sort_key", "node_sort_key")
 """Keys that may come several times, the first line first."""
-_LINE = re.compile(r"([\w.-]+)\s*:\s*(\"[^\"]*\"|[^\s\"]*(?:\s*,\s*[^\s\"]+)*)\s*(\S+)?\s*")
+_LINE = re.compile(r"([\w.-]+)(?:\s*:\s*|\s+)(\"[^\"]*\"|[^\s\"]*(?:\s*,\s*[^\s\"]+)*)\s*(\S+)?\s*")
 
 
 def read_sched_config(file: TextFile, notes: Notes) -> dict[str, Setting]:
@@ -180,6 +182,8 @@ def read_sched_config(file: TextFile, notes: Notes) -> dict[str, Setting]:
         name, time = parts.group(1), (parts.group(3) or "all").lower()
         entry = Entry(file.name, number, name, parts.group(2).strip('"').strip())
         row = SCHED_CONFIG_KEYS.get(name)
+        if name == _SCHEDULED and row is not None:
+            values[name] = setting_of(entry, row.form)
         if row is None or row.kind != MODELLED or time == "none":
             notes.by_table(SCHED_CONFIG_KEYS, entry)
             continue

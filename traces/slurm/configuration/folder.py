@@ -6,7 +6,8 @@ The files of a Slurm configuration: which is which, by name or by what is in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from traces.cluster.description import AdvanceReservation, ClusterDescription, SchedulerSettings, Setting, Switch
@@ -23,6 +24,7 @@ from traces.cluster.notes import (
     with_left_out,
 )
 from traces.slurm.configuration.accounts.commands import read_sacctmgr_commands
+from traces.slurm.configuration.accounts.options import Options
 from traces.slurm.configuration.accounts.saved import read_accounts_dump, read_assoc_table, read_qos_table
 from traces.slurm.configuration.accounts.tree import AccountTree, SharedCluster, shared_cluster
 from traces.slurm.configuration.lines import Finder
@@ -36,9 +38,10 @@ from traces.slurm.configuration.shown import (
     read_shown_config,
     read_shown_reservations,
 )
-from traces.slurm.configuration.slurm_conf import read_slurm_conf, read_topology_conf
+from traces.slurm.configuration.slurm_conf import read_slurm_conf
+from traces.slurm.configuration.switches import read_topology_conf, read_topology_yaml
 
-SLURM_CONF, GRES_CONF, TOPOLOGY_CONF = "slurm.conf", "gres.conf", "topology.conf"
+SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, TOPOLOGY_YAML = "slurm.conf", "gres.conf", "topology.conf", "topology.yaml"
 SHOWN_CONFIG, SHOWN_PARTITIONS, SHOWN_NODES = "show config", "show partition", "show node"
 SHOWN_RESERVATIONS = "show reservation"
 ACCOUNTS_DUMP, QOS_TABLE, ASSOC_TABLE = "sacctmgr dump", "sacctmgr show qos", "sacctmgr show assoc"
@@ -48,6 +51,7 @@ _BY_NAME = {
     SLURM_CONF: r"slurm\.conf",
     GRES_CONF: r"gres\.conf",
     TOPOLOGY_CONF: r"topology\.conf",
+    TOPOLOGY_YAML: r"topology\.ya?ml",
     SHOWN_CONFIG: r"(?:scontrol[-_.])?(?:show[-_.])?config\.txt",
     SHOWN_PARTITIONS: r"(?:scontrol[-_.])?(?:show[-_.])?partitions?\.txt",
     SHOWN_NODES: r"(?:scontrol[-_.])?(?:show[-_.])?nodes?\.txt",
@@ -68,6 +72,7 @@ _BY_CONTENT = {
     SHOWN_RESERVATIONS: r"\A\s*(?:ReservationName=\S+\s+StartTime=|No reservations in the system)",
     SACCTMGR_COMMANDS: r"(?im)^\s*(?:sacctmgr\s+(?:-\w+\s+)*)?(?:add|create|modify)\s+(?:user|account|qos|cluster)\b",
     TOPOLOGY_CONF: r"(?im)^\s*SwitchName=",
+    TOPOLOGY_YAML: r"(?m)^\s*-\s+topology:\s*\S",
     GRES_CONF: r"(?im)^\s*(?:NodeName=\S+\s+)?Name=(?:gpu|mps|shard|nic)\b",
     SLURM_CONF: r"(?im)^\s*(?:ClusterName|SlurmctldHost|ControlMachine|SelectType|PartitionName|NodeName)\s*=",
 }
@@ -92,7 +97,7 @@ def slurm_files_by_role(files: Iterable[TextFile], notes: Notes) -> dict[str, Te
     candidates: dict[str, list[TextFile]] = {}
     for file in files:
         role = slurm_role_of(file)
-        if file.name in included and role in (SLURM_CONF, None):
+        if file.name in included and (role in (SLURM_CONF, None) or not re.fullmatch(_BY_NAME[role], file.name)):
             continue
         if role is None:
             effect = "the file was not read: it is no configuration that this reader knows"
@@ -117,7 +122,15 @@ def _chosen(role: str, files: Sequence[TextFile], notes: Notes) -> TextFile:
 
 def _included(files: Iterable[TextFile]) -> set[str]:
     """Last parts of the paths that some file includes."""
-    return {match.rpartition("/")[2] for file in files for match in re.findall(r"(?im)^\s*include\s+(\S+)", file.text)}
+    files = list(files)
+    paths = [match for file in files for match in re.findall(r"(?im)^\s*include\s+(\S+)", file.text)]
+    return {_of_cluster(path, files).rpartition("/")[2] for path in paths}
+
+
+def _of_cluster(path: str, files: Iterable[TextFile]) -> str:
+    """A path with the cluster's name in lower case in place of %c."""
+    names = (re.search(r'(?im)^\s*ClusterName\s*=\s*"?([^\s"#]+)', file.text) for file in files) if "%c" in path else ()
+    return next((path.replace("%c", name.group(1).lower()) for name in names if name), path)
 
 
 # --- folder
@@ -129,7 +142,7 @@ _ACCOUNTS_MISSING = (
 )
 _QOS_MISSING = "no file has the QOS and their limits. Run `sacctmgr show qos -P > qos.txt`"
 _ORDER = (
-    SHOWN_CONFIG, SHOWN_PARTITIONS, SHOWN_NODES, SLURM_CONF, GRES_CONF, TOPOLOGY_CONF,
+    SHOWN_CONFIG, SHOWN_PARTITIONS, SHOWN_NODES, SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, TOPOLOGY_YAML,
     ASSOC_TABLE, SACCTMGR_COMMANDS, ACCOUNTS_DUMP, QOS_TABLE, SHOWN_RESERVATIONS,
 )  # fmt: skip
 """Of remarks. Of two files that say the same, the second one is the source."""
@@ -163,9 +176,7 @@ def read_slurm_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC")
     partitions = partitions_of_parts(parts, nodes, notes)
     values, licences = scheduler_values(parts.settings, notes)
     assumed_settings(values, notes, "slurm.conf")
-    switches: tuple[Switch, ...] = ()
-    if TOPOLOGY_CONF in by_role:
-        switches = read_topology_conf(by_role[TOPOLOGY_CONF], names, finder, notes)
+    switches = _network(by_role, names, finder, values, notes)
     reservations: tuple[AdvanceReservation, ...] = ()
     if SHOWN_RESERVATIONS in by_role:
         reservations = read_shown_reservations(by_role[SHOWN_RESERVATIONS], names, time_zone, notes)
@@ -191,26 +202,49 @@ def read_slurm_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC")
         raise ConfigurationError(
             name or own_name, 0, f"files that fit together, but {error}", "Take all files from the same time"
         ) from error
-    _note_missing(by_role, values, notes)
+    _note_missing(by_role, values, bool(shared.qualities), notes)
     return with_left_out(DescribedCluster(description, _in_order(notes.remarks, by_role)))
 
 
 def _finder(files: Sequence[TextFile], paths: Sequence[Path]) -> Finder:
-    """Finds an included file among those that are given, by its last part, then next to them by its path."""
+    """Finds an included file below the folders of those that are given, by as much of the end of its path as leads to one, then among
+    those that are given, by its last part."""
+    given = dict(zip(paths, files, strict=True))
     by_name = {file.name: file for file in files}
     folders = tuple(dict.fromkeys(path.parent for path in paths))
 
     def find(path: str) -> TextFile | None:
-        last = path.rpartition("/")[2]
-        if last in by_name:
-            return by_name[last]
-        for folder in folders:
-            for candidate in (folder / path.lstrip("/"), folder / last, folder / f"{last}.gz"):
-                if candidate.is_file():
-                    return read_text_file(candidate)
-        return None
+        parts = _of_cluster(path, given.values()).lstrip("/").split("/")
+        for first in range(len(parts)):
+            name = "/".join(parts[first:])
+            for candidate in (folder / f"{name}{end}" for folder in folders for end in ("", ".gz")):
+                if candidate not in given and candidate.is_file():
+                    given[candidate] = replace(read_text_file(candidate), name=name)
+                if candidate in given:
+                    return given[candidate]
+        return by_name.get(parts[-1])
 
     return find
+
+
+def _network(
+    by_role: Mapping[str, TextFile],
+    nodes: Collection[str],
+    finder: Finder,
+    values: dict[str, Setting],
+    notes: Notes,
+) -> tuple[Switch, ...]:
+    """The switches. A topology.yaml counts alone, and its kind of topology in place of TopologyPlugin."""
+    if TOPOLOGY_YAML in by_role:
+        if TOPOLOGY_CONF in by_role:
+            effect = f"the file was not read, since Slurm takes {by_role[TOPOLOGY_YAML].name} alone"
+            notes.add(Entry(by_role[TOPOLOGY_CONF].name, 0, "file", ""), NO_EFFECT, effect)
+        topology = read_topology_yaml(by_role[TOPOLOGY_YAML], nodes, notes)
+        values["topologyplugin"] = f"topology/{topology.kind}"
+        return topology.switches
+    if TOPOLOGY_CONF in by_role:
+        return read_topology_conf(by_role[TOPOLOGY_CONF], nodes, finder, notes)
+    return ()
 
 
 def _parts(by_role: Mapping[str, TextFile], finder: Finder, notes: Notes) -> tuple[SlurmParts, str]:
@@ -239,11 +273,21 @@ def _shared(by_role: Mapping[str, TextFile], notes: Notes) -> SharedCluster:
         trees[ASSOC_TABLE] = read_assoc_table(by_role[ASSOC_TABLE], Notes() if trees else notes)
     tree = next(iter(trees.values()), AccountTree())
     if QOS_TABLE in by_role:
+        saved = dict(tree.qualities)
         read_qos_table(by_role[QOS_TABLE], tree)
+        _note_replaced(saved, tree.qualities, by_role[QOS_TABLE].name, notes)
     shared = shared_cluster(tree, notes)
     for role, other in list(trees.items())[1:]:
         _note_differences(by_role[role].name, shared, shared_cluster(other, Notes()), notes)
     return shared
+
+
+def _note_replaced(saved: Mapping[str, Options], taken: Mapping[str, Options], file: str, notes: Notes) -> None:
+    """A remark on each option of a QOS that the table has too. saved, taken: before and after the table was read."""
+    for name, options in saved.items():
+        if taken[name] is not options:
+            for entry in options.values():
+                notes.add(entry, NO_EFFECT, f"{file} has the QOS {name} too, and counts")
 
 
 def _note_differences(file: str, taken: SharedCluster, other: SharedCluster, notes: Notes) -> None:
@@ -261,13 +305,15 @@ def _note_differences(file: str, taken: SharedCluster, other: SharedCluster, not
     notes.add(Entry(file, 0, "associations", ""), NO_EFFECT, effect)
 
 
-def _note_missing(by_role: Mapping[str, TextFile], values: Mapping[str, Setting], notes: Notes) -> None:
+def _note_missing(
+    by_role: Mapping[str, TextFile], values: Mapping[str, Setting], has_qualities: bool, notes: Notes
+) -> None:
     """Remarks on files that are missing, and on what holds without them."""
     if not {ACCOUNTS_DUMP, ASSOC_TABLE, SACCTMGR_COMMANDS} & by_role.keys():
         notes.add(Entry("sacctmgr.dump", 0, "accounts", ""), ASSUMED, _ACCOUNTS_MISSING)
-    elif not {QOS_TABLE, SACCTMGR_COMMANDS} & by_role.keys():
+    elif QOS_TABLE not in by_role and not has_qualities:
         notes.add(Entry("qos.txt", 0, "QOS", ""), ASSUMED, _QOS_MISSING)
-    if values.get("topologyplugin") == "topology/tree" and TOPOLOGY_CONF not in by_role:
+    if values.get("topologyplugin") == "topology/tree" and not {TOPOLOGY_CONF, TOPOLOGY_YAML} & by_role.keys():
         effect = "no file has the switches, so all nodes are alike. Copy topology.conf"
         notes.add(Entry("topology.conf", 0, "switches", ""), ASSUMED, effect)
 

@@ -1,6 +1,8 @@
 """What each key of slurm.conf, and of `scontrol show config`, does to a schedule.
 
-The facts are from the man page slurm.conf(5), of versions 2.6 to 24.05. Keys are in lower case. Forms are those of `slurm_setting`.
+The facts are from the man page slurm.conf(5), of versions 2.6 to 26.05. Keys are in lower case. Forms are those of `slurm_setting`.
+
+A key is modelled if two of its values give two different replays, which `tests/assets/replaying/own/slurm` shows for each.
 """
 
 from __future__ import annotations
@@ -8,6 +10,9 @@ from __future__ import annotations
 from traces.cluster.notes import MODELLED, NO_EFFECT, NOT_MODELLED, KnownKey
 
 UNSET_VALUES = ("", "(null)", "n/a", "none", "no", "0", "off", "false")
+KEPT_APART = ("licenses", "maxmempercpu", "maxmempernode", "topologyparam")
+"""Keys that are in the description for the checks against a log, though no replay follows them."""
+_REFUSES = "jobs that it keeps out are refused when they are submitted; a log has only those that were taken"
 
 
 def without_effect(names: str) -> dict[str, KnownKey]:
@@ -28,10 +33,11 @@ def left_out(effects: dict[str, str], *harmless: str) -> dict[str, KnownKey]:
 GENERAL_KEYS = (
     in_description(
         "text",
-        "schedulertype selecttype prioritytype preempttype priorityweighttres topologyplugin licenses schedulerparameters "
-        "preemptparameters defmempercpu defmempernode defmempergpu defcpupergpu maxmempercpu maxmempernode jobdefaults",
+        "schedulertype selecttype prioritytype preempttype priorityweighttres topologyplugin schedulerparameters "
+        "preemptparameters defmempercpu defmempernode defmempergpu defcpupergpu jobdefaults",
     )
-    | in_description("words", "selecttypeparameters priorityflags preemptmode accountingstorageenforce topologyparam")
+    | in_description("words", "selecttypeparameters priorityflags preemptmode accountingstorageenforce")
+    | {"topologyparam": KnownKey(NO_EFFECT, form="words")}
     | in_description(
         "int",
         "priorityweightage priorityweightassoc priorityweightfairshare priorityweightjobsize priorityweightpartition "
@@ -48,6 +54,9 @@ GENERAL_KEYS = (
     )
     | left_out(
         {
+            "licenses": "jobs would wait for licences; a log does not say which jobs hold them",
+            "maxmempercpu": "jobs that ask for more get more CPUs or are refused; a log has what they got",
+            "maxmempernode": "jobs that ask for more are refused; a log has only those that were taken",
             "completewait": "no job would start while others have been completing for less than this",
             "overtimelimit": "jobs may run over their limits by so much; run times are those of the log",
             "priorityusageresetperiod": "usage would be cleared once a period",
@@ -89,44 +98,51 @@ GENERAL_KEYS = (
         },
         "mcs/none", "route/default", "ext_sensors/none", "ext_sensors/(null)", "512", "1", "2", "config_overrides", "job_submit/none",
     )
+    | left_out({"maxbatchrequeue": "a job that was requeued more often would be held; a log has how its jobs ended"}, "5")
     | {"fastschedule": KnownKey(NOT_MODELLED, "nodes would count with what they report, not with what is configured", ("1", "2"))}
     | without_effect(
         "accountingstoragebackuphost accountingstoragehost accountingstorageexternalhost accountingstorageparameters "
         "accountingstorageloc accountingstoragepass accountingstorageport accountingstoragetype accountingstorageuser "
         "accountingstoreflags accountingstorejobcomment acctgatherenergytype acctgatherfilesystemtype acctgatherinfinibandtype "
         "acctgatherinterconnecttype acctgathernodefreq acctgatherprofiletype authalttypes authaltparameters authinfo authtype "
-        "backupaddr backupcontroller batchstarttimeout bcastexclude bcastparameters boot_time cachegroups certmgrtype checkpointtype "
+        "backupaddr backupcontroller batchstarttimeout bcastexclude bcastparameters boot_time cachegroups certgenparameters certgentype "
+        "certmgrparameters certmgrtype checkpointtype clifilterparameters "
         "clustername communicationparameters controladdr controlmachine corespecplugin cpufreqdef cpufreqgovernors credtype "
-        "cryptotype dataparserparameters debugflags defaultstoragehost defaultstorageloc defaultstoragepass "
+        "cryptotype dataparserparameters debugflags defruntimeplugin defaultstoragehost defaultstorageloc defaultstoragepass "
         "defaultstorageport defaultstoragetype defaultstorageuser disablerootjobs eiotimeout epilogmsgtime epilogtimeout "
         "extsensorsfreq firstjobid frontendname getenvtimeout gpufreqdef groupupdateforce groupupdatetime hashplugin hash_val "
-        "healthcheckinterval healthchecknodestate inactivelimit interactivestepoptions jobacctgatherfrequency jobacctgathertype "
-        "jobacctgatherparams jobcheckpointdir jobcomphost jobcomploc jobcompparams jobcomppass jobcompport jobcomptype jobcompuser "
+        "healthcheckinterval healthchecknodestate healthchecktimeout httpparsertype "
+        "inactivelimit interactivestepoptions jobacctgatherfrequency jobacctgathertype "
+        "jobacctgatherparams jobcheckpointdir jobcomphost jobcomploc jobcompparams jobcomppass jobcomppassscript jobcompport jobcomptype "
+        "jobcompuser "
         "jobcontainertype jobcredentialprivatekey jobcredentialpubliccertificate jobfileappend keepalivetime "
         "killonbadexit launchparameters launchtype logtimeformat mailprog maildomain maxdbdmsgs maxjobid maxnodecount maxstepcount "
         "accountingstoragetres enforcepartlimits grestypes maxarraysize maxjobcount "
-        "mcsparameters messagetimeout mpidefault mpiparams multiple_slurmd namespaceparameters next_job_id "
-        "plugindir plugstackconfig powerparameters powerplugin prepparameters prepplugins privatedata proctracktype "
+        "licenseparameters location mcsparameters messagetimeout metricsauthusers metricsparameters metricstype "
+        "mpidefault mpiparams multiple_slurmd namespaceparameters namespacetype next_job_id "
+        "plugindir plugstackconfig poweraction powerparameters powerplugin program prepparameters prepplugins privatedata proctracktype "
         "prologepilogtimeout prologflags prologtimeout propagateprioprocess propagateresourcelimits propagateresourcelimitsexcept "
         "reconfigflags resumefailprogram resumerate resumetimeout returntoservice sallocdefaultcommand "
-        "sbcastparameters schedulerport schedulerauth scronparameters slurmctldaddr slurmctlddebug slurmctldhost slurmctldlogfile "
+        "sbcastparameters serializerparameters serializerplugins slurmctldhttpauthparameters slurmdhttpauthparameters "
+        "slurmrestdparameters slurmstepdparameters "
+        "schedulerport schedulerauth scronparameters slurmctldaddr slurmctlddebug slurmctldhost slurmctldlogfile "
         "slurmctldparameters slurmctldpidfile slurmctldplugstack slurmctldport slurmctldprimaryoffprog slurmctldprimaryonprog "
         "slurmctldsyslogdebug slurmctldtimeout slurmddebug slurmdlogfile slurmdpidfile slurmdport slurmdspooldir "
         "slurmdsyslogdebug slurmdtimeout slurmduser slurmuser slurmschedlogfile slurmschedloglevel slurm_conf slurm_version "
         "srunepilog srunportrange srunprolog statesavelocation suspendexcnodes suspendexcparts suspendexcstates suspendprogram "
-        "suspendrate suspendtimeout switchparameters switchtype taskepilog taskplugin taskpluginparam taskprolog tcptimeout tlstype "
+        "suspendrate suspendtimeout switchparameters switchtype taskepilog taskplugin taskpluginparam taskprolog tcptimeout tlsparameters "
+        "tlstype urlparsertype "
         "tmpfs treewidth unkillablestepprogram unkillablesteptimeout url usepam vsizefactor waittime x11parameters"
     )
 )  # fmt: skip
 
 SLURM_NODE_KEYS = (
     in_description("text", "nodename gres feature state reason")
-    | in_description(
-        "int", "boards cpus corespersocket sockets socketsperboard threadspercore weight corespeccount tmpdisk"
-    )
+    | in_description("int", "boards cpus corespersocket sockets socketsperboard threadspercore weight corespeccount")
     | in_description("mib", "realmemory memspeclimit")
     | left_out(
         {
+            "tmpdisk": "jobs that ask for local disk would wait for nodes that have it; a log does not say which do",
             "cpuspeclist": "these CPUs would be kept for the system",
             "restrictedcorespergpu": "these cores would be kept for jobs with GPUs",
             "features_act": "nodes would be rebooted to have other features",
@@ -147,14 +163,28 @@ SLURM_NODE_KEYS = (
 PARTITION_KEYS = (
     in_description(
         "text",
-        "partitionname nodes default state maxtime defaulttime priority prioritytier priorityjobfactor allowaccounts denyaccounts "
-        "allowgroups allowqos denyqos qos oversubscribe minnodes maxnodes maxcpuspernode defmempercpu defmempernode defmempergpu "
-        "maxmempercpu maxmempernode defcpupergpu jobdefaults tresbillingweights preemptmode gracetime",
+        "partitionname nodes default maxtime defaulttime priority prioritytier priorityjobfactor qos oversubscribe defmempercpu "
+        "defmempernode defmempergpu defcpupergpu jobdefaults tresbillingweights preemptmode gracetime",
+    )
+    | left_out(dict.fromkeys(("allowaccounts", "denyaccounts", "allowgroups", "allowqos", "denyqos"), _REFUSES), "all")
+    | left_out({"state": "its jobs would wait until it is up, or be refused"}, "up")
+    | left_out(
+        {
+            "minnodes": "jobs of fewer nodes are refused or wait; a log has only those that were taken",
+            "maxnodes": "jobs of more nodes are refused or wait; a log has only those that were taken",
+            "maxcpuspernode": "jobs of the partition would get no more CPUs of a node",
+            "maxmempercpu": "jobs that ask for more get more CPUs or are refused; a log has what they got",
+            "maxmempernode": "jobs that ask for more are refused; a log has only those that were taken",
+        },
+        "1",
+        "unlimited",
+        "infinite",
     )
     | left_out(
         {
             "allocnodes": "only jobs submitted from these nodes are taken",
             "alternate": "jobs would go to this partition while the partition is drained or down",
+            "exclusive": "jobs would have whole nodes, or share them with jobs of their user or of one switch only",
             "exclusiveuser": "a node would run jobs of one user only",
             "exclusivetopo": "a switch would run one job only",
             "lln": "jobs would be put on the node that is least loaded",
@@ -176,6 +206,14 @@ PARTITION_KEYS = (
     )
 )
 """Of PartitionName lines and of `scontrol show partition`."""
+
+OVERSUBSCRIBE = in_description("word", "no exclusive") | left_out(
+    {
+        "yes": "jobs that ask for it would share CPUs with others",
+        "force": "jobs would share CPUs with others",
+    }
+)
+"""Of OverSubscribe of a partition, without the number of jobs. With one job, as in FORCE:1, nothing is shared."""
 
 OLD_SPELLINGS = {
     "procs": "cpus",

@@ -13,7 +13,8 @@ from traces.cluster.notes import ConfigurationError, Entry, TextFile
 
 _COMMENT = re.compile(r"(?<!\\)#.*")
 _INCLUDE = re.compile(r"\s*include\s+(\S+)\s*", re.IGNORECASE)
-_PAIR = re.compile(r"""\s*([\w.\[\]/-]+)\s*=\s*("[^"]*"|'[^']*'|\S*)""")
+_PAIR = re.compile(r"""\s*([\w.\[\]/-]+)\s*=\s*(?:"([^"]*)"(?=\s|$)|'([^']*)'(?=\s|$)|(\S*))""")
+"""A value in quotes only before a blank, else all up to the next blank: `AuthInfo="cred_expire=1200","ttl=1500"`."""
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#|<%")
 
 Finder = Callable[[str], TextFile | None]
@@ -83,8 +84,8 @@ def _pairs(file: str, text: str, starts: list[tuple[int, int]]) -> Iterator[Entr
         if match is None:
             expected = f"pairs such as CPUs=4 with blanks between, found {text[place:].strip()[:60]!r}"
             raise ConfigurationError(file, line, expected, "Correct the line, or put a # before it")
-        value = match.group(2)
-        yield Entry(file, line, match.group(1), value[1:-1] if value[:1] in ("'", '"') and len(value) > 1 else value)
+        value = next((group for group in match.groups()[1:] if group is not None), "")
+        yield Entry(file, line, match.group(1), value)
         place = match.end()
 
 

@@ -19,6 +19,10 @@ from traces.slurm.configuration.lines import Finder, conf_lines
 from traces.slurm.configuration.parts import Attributes, NodeGroup, SlurmParts, hosts_place, named_hosts, slurm_key
 from traces.slurm.configuration.units import counted, gres_amounts, is_unset, mib_of, words_of
 
+GPU_KEYS = ("nodename", "name", "type", "count", "file")
+"""Of lines of GPUs in gres.conf, which say their types."""
+DOWN_KEYS = ("downnodes", "state", "reason")
+"""Of DownNodes lines."""
 _KEYS = without_effect("nodename name type count file multiplefiles autodetect flags links") | left_out(
     {
         "cores": "jobs would get these resources together with these cores",
@@ -57,7 +61,7 @@ def read_gres_conf(file: TextFile, finder: Finder, notes: Notes) -> GresLines:
         names = named_hosts(of["nodename"]) if "nodename" in of else ()
         is_gpu = "name" in of and of["name"].value.lower() == "gpu"
         for key, entry in of.items():
-            if is_gpu and key in ("nodename", "name", "type", "count", "file"):
+            if is_gpu and key in GPU_KEYS:
                 notes.modelled(entry, f"nodes.{of['nodename'].value}.gpus" if names else "nodes")
             elif key == "autodetect" and entry.value.lower() not in ("off", "none"):
                 notes.assumed(entry, "nodes find their GPUs themselves; the lines of nodes say how many there are")
@@ -232,7 +236,7 @@ def _with_downs(
                 raise attributes["downnodes"].refuse(f"nodes of NodeName lines, but {name} is none")
         state = attributes.get("state", Entry("", 0, "State", "DOWN"))
         for key, entry in attributes.items():
-            if key in ("downnodes", "state", "reason"):
+            if key in DOWN_KEYS:
                 notes.modelled(entry, f"{hosts_place(listed)}.absences")
             else:
                 notes.by_table({}, entry)

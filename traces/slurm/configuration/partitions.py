@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from traces.cluster.description import Node, Partition, Setting
 from traces.cluster.hostlists import compress_names
-from traces.cluster.notes import NOT_MODELLED, Entry, Notes, integer_of
+from traces.cluster.notes import NO_EFFECT, NOT_MODELLED, Entry, Notes, integer_of
 from traces.slurm.configuration.parts import Attributes, SlurmParts, named_hosts
 from traces.slurm.configuration.units import is_unset, mib_of, plain_seconds, span_s, tres_weights, words_of, yes_or_no
 
@@ -43,6 +44,8 @@ PARTITION_FIELDS = {
     "gracetime": "grace_s",
 }
 """Key of a partition -> field of `Partition`."""
+NODE_SET_KEYS = ("nodeset", "feature", "nodes")
+"""Of NodeSet lines."""
 _STATES = ("up", "down", "drain", "inactive")
 _OF_JOBS = ("defmempergpu", "defcpupergpu")
 
@@ -60,7 +63,21 @@ def partitions_of_parts(parts: SlurmParts, nodes: tuple[Node, ...], notes: Notes
             notes.add(of["partitionname"], NOT_MODELLED, "the partition has no nodes, and is left out")
         else:
             partitions.append(_partition(name, of, parts.settings, listed))
-    return tuple(partitions)
+    return tuple(_as_slurm_takes_them(partitions, parts, notes))
+
+
+def _as_slurm_takes_them(partitions: list[Partition], parts: SlurmParts, notes: Notes) -> Iterator[Partition]:
+    """The last of several defaults is the only one, and a default time over the longest time does not hold."""
+    default = next((each.name for each in reversed(partitions) if each.is_default), "")
+    for each in partitions:
+        of = parts.partitions[each.name]
+        if each.is_default and each.name != default:
+            notes.add(of["default"], NO_EFFECT, f"{default} is the default partition, since it comes later")
+            each = replace(each, is_default=False)
+        if each.max_time_s is not None and each.default_time_s is not None and each.default_time_s > each.max_time_s:
+            notes.add(of["defaulttime"], NO_EFFECT, f"it is over MaxTime of {each.name}, and Slurm drops it")
+            each = replace(each, default_time_s=None)
+        yield each
 
 
 def _partition(name: str, of: Attributes, settings: Attributes, nodes: tuple[str, ...]) -> Partition:
@@ -189,7 +206,7 @@ def _node_sets(parts: SlurmParts, nodes: tuple[Node, ...], notes: Notes) -> dict
             members += named_hosts(of["nodes"])
         sets[name] = tuple(dict.fromkeys(members))
         for key, entry in of.items():
-            if key in ("nodeset", "feature", "nodes"):
+            if key in NODE_SET_KEYS:
                 notes.modelled(entry, "partitions")
             else:
                 notes.by_table({}, entry)

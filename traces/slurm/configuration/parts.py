@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from traces.cluster.hostlists import compress_names, expand_hostlist
 from traces.cluster.notes import MODELLED, NO_EFFECT, Entry, KnownKey, Notes
-from traces.slurm.configuration.keys import OLD_SPELLINGS
+from traces.slurm.configuration.keys import OLD_SPELLINGS, OVERSUBSCRIBE
 
 Attributes = dict[str, Entry]
 """Entries by the key of today in lower case."""
@@ -74,12 +74,20 @@ def note_line(
 ) -> None:
     """A remark on each entry of a node or partition. fields: key -> where it goes in the part of the description at `place`."""
     for key, entry in attributes.items():
-        row = table.get(key)
+        row = _row_of(table, key, entry)
         if row is not None and row.kind == MODELLED:
             name = fields.get(key, "")
             notes.modelled(entry, f"{place}.{name}" if name else place)
         else:
-            notes.by_table(table, entry, key)
+            notes.by_table({} if row is None else {key: row}, entry, key)
+
+
+def _row_of(table: Mapping[str, KnownKey], key: str, entry: Entry) -> KnownKey | None:
+    """The row of a key. Of OverSubscribe it depends on the word, and a node with one job at a time is not shared."""
+    if key != "oversubscribe":
+        return table.get(key)
+    word, _, jobs = entry.value.strip().lower().partition(":")
+    return OVERSUBSCRIBE.get("no" if jobs == "1" else word)
 
 
 def note_unused(defaults: Mapping[int, Entry], used: set[int], notes: Notes) -> None:

@@ -2,7 +2,7 @@
 
 What each word of SchedulerParameters, SelectTypeParameters and other lists of slurm.conf does to a schedule.
 
-The facts are from the man page slurm.conf(5), of versions 2.6 to 24.05. Words are in lower case.
+The facts are from the man page slurm.conf(5), of versions 2.6 to 26.05. Words are in lower case.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Mapping
 
 from traces.cluster.description import Setting
 from traces.cluster.notes import ASSUMED, MODELLED, NO_EFFECT, NOT_MODELLED, Entry, KnownKey, Notes
-from traces.slurm.configuration.keys import GENERAL_KEYS, in_description, left_out, without_effect
+from traces.slurm.configuration.keys import GENERAL_KEYS, KEPT_APART, in_description, left_out, without_effect
 from traces.slurm.configuration.parts import Attributes
 from traces.slurm.configuration.units import counted, is_unset, mib_of, slurm_setting, words_of
 
 SCHEDULER_PARAMETERS = (
     in_description(
         "int",
-        "batch_sched_delay bf_interval bf_job_part_count_reserve bf_max_job_array_resv bf_max_job_assoc bf_max_job_part "
+        "batch_sched_delay bf_interval bf_job_part_count_reserve bf_max_job_assoc bf_max_job_part "
         "bf_max_job_start bf_max_job_test bf_max_job_user bf_max_job_user_part bf_max_time bf_min_age_reserve bf_min_prio_reserve "
         "bf_node_space_size bf_resolution bf_window bf_window_linear bf_yield_interval bf_yield_sleep default_queue_depth "
         "partition_job_depth sched_interval sched_max_job_start",
     )
-    | in_description("bool", "bf_continue bf_one_resv_per_job assoc_limit_stop preempt_youngest_first")
+    | in_description("bool", "bf_continue assoc_limit_stop preempt_youngest_first")
     | left_out(
         {
             "allow_zero_lic": "jobs may ask for more licences than there are, and wait",
@@ -33,9 +33,12 @@ SCHEDULER_PARAMETERS = (
             "bf_hetjob_immediate": "parts of a heterogeneous job would be tried as soon as all can start",
             "bf_hetjob_prio": "parts of a heterogeneous job would share a priority",
             "bf_licenses": "plans would count licences",
+            "bf_max_job_array_resv": "so many tasks of an array would have plans; a log has each task as a job of its own",
+            "bf_one_resv_per_job": "a job would have one plan in all its partitions; a log has one partition for each job",
             "bf_running_job_reserve": "running jobs would keep their whole nodes in plans",
             "bf_topopt_enable": "backfill would try later starts for a better place",
             "bf_topopt_iterations": "backfill would try so many later starts for a better place",
+            "bf_yield_rpc_cnt": "a cycle would let go of its locks while so many requests are open",
             "build_queue_timeout": "building the queue would end after this time",
             "correspond_after_task_cnt": "so many dependencies of array tasks would be kept",
             "delay_boot": "nodes that must be rebooted would be passed over for so long",
@@ -57,6 +60,8 @@ SCHEDULER_PARAMETERS = (
             "preempt_min_exempt_priority": "jobs from this priority on would not be preempted",
             "preempt_reclaim_licenses": "jobs would be preempted for their licences, too",
             "reduce_completing_frag": "no job would start while jobs of fewer nodes are completing",
+            "requeue_delay": "jobs that were requeued would wait for so long",
+            "requeue_on_resume_failure": "jobs whose nodes do not come up would be requeued",
             "salloc_wait_nodes": "jobs begin when all nodes are ready",
             "sched_min_interval": "the main scheduler would run at most once in so many microseconds",
             "sbatch_wait_nodes": "jobs begin when all nodes are ready",
@@ -78,13 +83,35 @@ SCHEDULER_PARAMETERS = (
 OLD_PARAMETERS = {"max_job_bf": "bf_max_job_test", "bf_max_job_count": "bf_max_job_test", "interval": "bf_interval"}
 """Parameter of older versions -> that of today."""
 
+DEFAULTS: Mapping[str, tuple[Setting, ...]] = {
+    **dict.fromkeys(
+        (f"priorityweight{name}" for name in ("age", "assoc", "fairshare", "jobsize", "partition", "qos")), (0,)
+    ),
+    "fairsharedampeningfactor": (1,),
+    "jobrequeue": (True,),
+    "killwait": (30,),
+    "minjobage": (300,),
+    "preemptexempttime": (0,),
+    "preemptmode": ("off",),
+    "preempttype": ("preempt/none",),
+    "prioritycalcperiod": (300,),
+    "prioritydecayhalflife": (604_800,),
+    "priorityfavorsmall": (False,),
+    "prioritymaxage": (604_800,),
+    "schedulertype": ("sched/backfill",),
+    "topologyplugin": ("topology/none", "topology/default", "topology/flat"),
+}
+"""What Slurm has where slurm.conf says nothing: one value, or what several versions call the same."""
+
 SELECT_PARAMETERS = (
     in_description(
         "word",
-        "cr_cpu cr_cpu_memory cr_core cr_core_memory cr_socket cr_socket_memory cr_memory none",
+        "cr_cpu cr_cpu_memory cr_core cr_core_memory cr_memory none",
     )
     | left_out(
         {
+            "cr_socket": "jobs would get whole sockets",
+            "cr_socket_memory": "jobs would get whole sockets",
             "cr_lln": "jobs would be put on the nodes that are least loaded",
             "cr_one_task_per_core": "each task would get a core",
             "cr_pack_nodes": "tasks would be packed on as few nodes as they fit on",
@@ -96,7 +123,7 @@ SELECT_PARAMETERS = (
             "ll_shared_gres": "shared GPUs would be filled evenly",
         }
     )
-    | without_effect("cr_core_default_dist_block")
+    | without_effect("cr_core_default_dist_block cr_no_dist_topo_block")
 )
 """Of SelectTypeParameters."""
 
@@ -118,23 +145,27 @@ PRIORITY_FLAGS = (
 )
 """Of PriorityFlags."""
 
-ENFORCED = in_description("word", "associations limits qos safe all none 0 1") | left_out(
-    {
-        "nojobs": "jobs would not be in the accounting",
-        "nosteps": "steps would not be in the accounting",
-        "wckeys": "jobs without a known workload key would be refused",
-    }
+ENFORCED = (
+    in_description("word", "limits safe all none 0 1")
+    | left_out(
+        {
+            "nojobs": "jobs would not be in the accounting",
+            "nosteps": "steps would not be in the accounting",
+            "wckeys": "jobs without a known workload key would be refused",
+        }
+    )
+    | without_effect("associations qos")
 )
-"""Of AccountingStorageEnforce."""
+"""Of AccountingStorageEnforce. Without limits, associations and qos refuse jobs alone, which no log has."""
 
-PREEMPT_MODES = in_description("word", "off cancel requeue suspend gang") | left_out(
+PREEMPT_MODES = (in_description("word", "off cancel requeue suspend") | without_effect("gang")) | left_out(
     {
         "checkpoint": "preempted jobs would go on from a checkpoint",
         "within": "jobs of one QOS or partition would preempt each other by priority",
         "priority": "only jobs of a lower priority would be preempted",
     }
 )
-"""Of PreemptMode."""
+"""Of PreemptMode. Slurm asks for gang beside suspend; whether other jobs share CPUs is for OverSubscribe to say."""
 
 TOPOLOGY_PARAMETERS = left_out(
     {
@@ -143,14 +174,16 @@ TOPOLOGY_PARAMETERS = left_out(
         "topooptional": "jobs would be placed by switches only where they ask for it",
         "routepart": "messages would go by partition",
         "routetree": "messages would go by the tree",
+        "blockasnoderank": "nodes would be in the order of blocks",
         "switchasnoderank": "nodes would be in the order of switches",
         "topomaxsizeunroll": "blocks may be split up to this size",
     }
 ) | without_effect("nosctrlinaddrany noctldinaddrany noinaddrany noinaddranyany blockaspoolrank none (null)")
 """Of TopologyParam."""
 
-QOS_FLAGS = in_description("word", "denyonlimit noreserve notset") | left_out(
+QOS_FLAGS = (in_description("word", "noreserve") | without_effect("notset")) | left_out(
     {
+        "denyonlimit": "jobs over a limit would be refused instead of waiting; a log has only those that were taken",
         "enforceusagethreshold": "jobs under the threshold would wait",
         "partitionmaxnodes": "jobs may go over the partition's most nodes",
         "partitionminnodes": "jobs may go under the partition's least nodes",
@@ -190,14 +223,30 @@ def merged_settings(configured: Attributes, shown: Attributes, notes: Notes) -> 
         entry, row = configured.get(key), GENERAL_KEYS.get(key)
         if entry is None:
             merged[key] = other
-        elif row is None or row.kind != MODELLED:
+        elif row is None or not _is_kept(key):
             notes.by_table(GENERAL_KEYS, other, key)
         elif key == "accountingstoragetres" or _compared(entry, row.form) == _compared(other, row.form):
-            notes.modelled(other, f"scheduler.{key}")
+            _note_setting(key, other, notes)
         else:
             notes.assumed(entry, f"{other.file}:{other.line} has {other.value}, which is what runs")
             merged[key] = other
     return merged
+
+
+def _is_kept(key: str) -> bool:
+    """Whether a setting is in the description."""
+    row = GENERAL_KEYS.get(key)
+    return row is not None and (row.kind == MODELLED or key in KEPT_APART)
+
+
+def _note_setting(key: str, entry: Entry, notes: Notes) -> None:
+    """A remark on a setting that is in the description, or on each of its words."""
+    if key in WORD_LISTS:
+        note_words(WORD_LISTS[key], entry, f"scheduler.{key}", notes)
+    elif key in KEPT_APART:
+        notes.by_table(GENERAL_KEYS, entry, key)
+    else:
+        notes.modelled(entry, f"scheduler.{key}")
 
 
 def _compared(entry: Entry, form: str) -> object:
@@ -213,7 +262,7 @@ def scheduler_values(settings: Attributes, notes: Notes) -> tuple[dict[str, Sett
     licences: dict[str, int] = {}
     for key, entry in settings.items():
         row = GENERAL_KEYS.get(key)
-        if row is None or row.kind != MODELLED:
+        if row is None or not _is_kept(key):
             notes.by_table(GENERAL_KEYS, entry, key)
         elif entry.value.strip().lower() in ("", "(null)", "n/a"):
             notes.add(entry, NO_EFFECT, "it is not set")
@@ -221,25 +270,27 @@ def scheduler_values(settings: Attributes, notes: Notes) -> tuple[dict[str, Sett
             _add_parameters(values, entry, notes)
         elif key == "licenses":
             licences = _licences(entry)
-            notes.modelled(entry, "licences")
+            _note_setting(key, entry, notes)
         elif key in _OF_PARTITIONS and (is_unset(entry.value) or entry.value.strip() == "0"):
             notes.add(entry, NO_EFFECT, "it is not set")
         elif key in _OF_PARTITIONS:
             values[key] = mib_of(entry) if "mem" in key else slurm_setting(entry, "text")
-            notes.modelled(entry, f"scheduler.{key}")
+            _note_setting(key, entry, notes)
         else:
-            if key in WORD_LISTS:
-                _note_words(WORD_LISTS[key], entry, notes)
             values[key] = slurm_setting(entry, row.form)
-            notes.modelled(entry, f"scheduler.{key}")
+            _note_setting(key, entry, notes)
     return values, licences
 
 
-def _note_words(table: Mapping[str, KnownKey], entry: Entry, notes: Notes) -> None:
-    """A remark on each word of a list that is not in the description as it is meant."""
-    for word in words_of(entry.value):
-        row = table.get(word.lower())
-        if row is None or row.kind != MODELLED:
+def note_words(table: Mapping[str, KnownKey], entry: Entry, place: str, notes: Notes) -> None:
+    """A remark on a list of words, if a replay follows one of them, and on each word that it does not follow. Words without an effect
+    have one only where they stand alone. place: of the list in the description."""
+    rows = {word: table.get(word.lower()) for word in words_of(entry.value)}
+    follows = any(row is not None and row.kind == MODELLED for row in rows.values())
+    if follows:
+        notes.modelled(entry, place)
+    for word, row in rows.items():
+        if row is None or row.kind == NOT_MODELLED or not follows:
             notes.by_table(table, Entry(entry.file, entry.line, entry.key, word), word.lower())
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from traces.cluster.description import AdvanceReservation
-from traces.cluster.notes import NO_EFFECT, NOT_MODELLED, ConfigurationError, Entry, Notes, TextFile
+from traces.cluster.notes import NO_EFFECT, NOT_MODELLED, ConfigurationError, Entry, KnownKey, Notes, TextFile
 from traces.slurm.configuration.keys import PARTITION_KEYS, SLURM_NODE_KEYS, left_out, without_effect
 from traces.slurm.configuration.nodes import NODE_FIELDS, local_second
 from traces.slurm.configuration.partitions import PARTITION_FIELDS
@@ -26,7 +27,7 @@ _SETTING = re.compile(r"(\S+)\s*=\s?(.*)")
 _UNIT = re.compile(r"(-?\d+) (?:sec|min|usec|percent|nodes/min|bytes)")
 _SHOWN_NODE_KEYS = {"cputot": "cpus", "availablefeatures": "feature"}
 _REPEATS = ("daily", "weekly", "weekday", "weekend", "hourly")
-_RESERVATION_FIELDS = {
+RESERVATION_FIELDS = {
     "reservationname": "name",
     "starttime": "begin_s",
     "endtime": "end_s",
@@ -34,9 +35,12 @@ _RESERVATION_FIELDS = {
     "users": "users",
     "groups": "groups",
     "accounts": "accounts",
-    "flags": "flags",
-    "tres": "cpus",
 }
+RESERVATION_FLAGS = without_effect(
+    "maint ignore_jobs spec_nodes all_nodes part_nodes static_alloc no_hold_jobs_after_end"
+) | left_out(dict.fromkeys(_REPEATS, "the reservation would come back"))
+"""Of Flags of a reservation. Others change what may run there."""
+_OTHER_FLAG = KnownKey(NOT_MODELLED, "it would change what may run there")
 _RESERVATION_KEYS = left_out(
     {
         "feature": "the reservation would be of nodes with these features",
@@ -141,12 +145,30 @@ def read_shown_reservations(
             if key not in of:
                 raise of["reservationname"].refuse(f"a reservation with {key}", "Run scontrol show reservation again")
         for key, entry in of.items():
-            if key in _RESERVATION_FIELDS:
-                notes.modelled(entry, f"reservations.{name}.{_RESERVATION_FIELDS[key]}")
+            if key == "flags":
+                _note_flags(entry, notes)
+            elif key == "tres":
+                _note_cpus(of, entry, notes)
+            elif key in RESERVATION_FIELDS:
+                notes.modelled(entry, f"reservations.{name}.{RESERVATION_FIELDS[key]}")
             else:
                 notes.by_table(_RESERVATION_KEYS, entry, key)
         reservations.append(_reservation(name, of, nodes, time_zone, notes))
     return tuple(reservations)
+
+
+def _note_flags(entry: Entry, notes: Notes) -> None:
+    for word in words_of(entry.value):
+        key = word.lower()
+        notes.by_table({key: RESERVATION_FLAGS.get(key, _OTHER_FLAG)}, replace(entry, value=word), key)
+
+
+def _note_cpus(of: Attributes, entry: Entry, notes: Notes) -> None:
+    """CPUs of a reservation without nodes, of which nobody knows which they are."""
+    if "nodes" in of and not is_unset(of["nodes"].value):
+        notes.add(entry, NO_EFFECT, "its nodes say it")
+    elif not is_unset(entry.value):
+        notes.unmodelled(entry, "which CPUs they are is not known")
 
 
 def _reservation(name: str, of: Attributes, nodes: Collection[str], time_zone: str, notes: Notes) -> AdvanceReservation:

@@ -50,10 +50,10 @@ def pbs_jobs_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
 
     Raises ValueError where a job is of a queue that the cluster does not have.
     """
-    queues = {partition.name for partition in cluster.partitions}
     reservations = _reservations(cluster)
     of_reservation = rows["queue"].is_in(sorted(reservations)) | rows["reservation"].is_not_null()
-    strange = sorted({queue for queue in rows.filter(~of_reservation)["queue"].drop_nulls() if queue not in queues})
+    names = rows.filter(~of_reservation)["queue"].drop_nulls().unique()
+    strange = sorted({queue for queue in names if not cluster.has_queue(queue)})
     if strange:
         raise ValueError(
             f"the cluster {cluster.name} has no queue {strange[0]!r}, which jobs of the log are in: leave them out with "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from assets.replaying.own.named import is_left_out, left_out_rules
 from assets.replaying.own.pbs.requests import without_reservation
 from simulator.pbs.limiting import is_counted, is_queue_limit, is_soft_limit
 from simulator.pbs.settings import (
@@ -24,7 +25,8 @@ _BOTH_HOURS = ("backfill_prime.non_prime", "prime_spill.non_prime")
 
 def unmodelled_by_pbs(cluster: ClusterDescription) -> list[str]:
     """What a replay under PbsReplayer leaves out, each with what it would have changed. Empty where it follows everything."""
-    return [*_of_settings(cluster), *_of_nodes(cluster), *_of_limits(cluster)]
+    rules = [*_of_settings(cluster), *_of_nodes(cluster), *_of_limits(cluster), *left_out_rules(cluster)]
+    return list(dict.fromkeys(rules))
 
 
 def unread_by_pbs(cluster: ClusterDescription, rows: pl.DataFrame) -> list[str]:
@@ -70,15 +72,18 @@ def _of_settings(cluster: ClusterDescription) -> Iterator[str]:
 
 
 def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
-    if cluster.licences:
-        yield f"resources of the server {', '.join(cluster.licences)}: jobs would wait for them"
-    if any(len(key.split()) > 2 and key.split()[2].lower() != "total" for key in _node_keys(cluster)):
+    licences = [name for name in cluster.licences if not is_left_out(cluster, f"resources_available.{name}")]
+    if licences:
+        yield f"resources of the server {', '.join(licences)}: jobs would wait for them"
+    if not is_left_out(cluster, "node_sort_key") and any(
+        len(key.split()) > 2 and key.split()[2].lower() != "total" for key in _node_keys(cluster)
+    ):
         yield f"node_sort_key={cluster.scheduler.values['node_sort_key']}: nodes would come by what is free or used at the moment"
     hosts = len({node.host or node.name for node in cluster.nodes})
     if hosts < len(cluster.nodes):
         yield f"{len(cluster.nodes)} vnodes of {hosts} hosts: a chunk that fits on none of them alone would be broken over those of a host"
     away = sum(bool(node.absences) for node in cluster.nodes)
-    if away:
+    if away and not is_left_out(cluster, "state"):
         yield f"times in which {away} nodes were down or drained"
 
 
@@ -90,7 +95,8 @@ def _of_limits(cluster: ClusterDescription) -> Iterator[str]:
     kinds: dict[str, int] = {}
     for limit in cluster.limits:
         followed = is_counted(limit) or is_soft_limit(limit) or is_queue_limit(limit)
-        if not followed or limit.each in ("group", "project"):
+        is_named = is_left_out(cluster, limit.source.rpartition(" ")[2])
+        if not is_named and (not followed or limit.each in ("group", "project")):
             each = f" a {limit.each}" if limit.each in ("group", "project") else ""
             words = f"{'soft ' if limit.is_soft else ''}{limit.resource}, {limit.counts}{each}"
             kinds[words] = kinds.get(words, 0) + 1

@@ -60,10 +60,11 @@ def _by_order(replayer: PbsReplayer, score: NDArray[np.int64] | NDArray[np.float
     priority[order_of(score)] = -np.arange(len(score))
     asked = [replace(one, priority=rank) for one, rank in zip(replayer.asked, priority.tolist(), strict=True)]
     changes: dict[str, Setting] = {"job_sort_formula": "", "fair_share": False, "job_sort_key": "job_priority HIGH"}
-    return replace(replayer, asked=asked, description=_with_values(replayer.description, changes))
+    return replace(replayer, asked=asked, description=with_settings(replayer.description, changes))
 
 
-def _with_values(cluster: ClusterDescription, changes: Mapping[str, Setting]) -> ClusterDescription:
+def with_settings(cluster: ClusterDescription, changes: Mapping[str, Setting]) -> ClusterDescription:
+    """The cluster with other values of its scheduler's settings."""
     scheduler = cluster.scheduler
     return replace(cluster, scheduler=replace(scheduler, values=dict(scheduler.values) | dict(changes)))
 
@@ -81,6 +82,6 @@ def pbs_runs(
     Raises ValueError for jobs that the cluster cannot have had."""
     asked, left_out = requests or pbs_jobs_of_rows(rows, cluster)
     if unmodelled_formula(cluster.scheduler):
-        cluster = _with_values(cluster, {"job_sort_formula": ""})
+        cluster = with_settings(cluster, {"job_sort_formula": ""})
     replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s))
     return PbsRuns(number_of_own_runs(rows.height), left_out, replayer, policy)

@@ -37,7 +37,7 @@ def jobs_ahead(trace: Trace, ahead: pl.DataFrame, begin_s: int, cluster: Cluster
     running = trace.running_rows(ahead, begin_s)
     if not counts_use(cluster):
         return Ahead(running, running.height, begin_s)
-    partitions = [partition.name for partition in cluster.partitions]
+    queues = [queue for queue in ahead["queue"].drop_nulls().unique() if cluster.has_queue(queue)]
     half_life_s = priority_rules(cluster.scheduler).half_life
     oldest = begin_s - HALF_LIVES * half_life_s if half_life_s > 0 else 0
     end = pl.col("start_s") + pl.col("runtime_s")
@@ -45,7 +45,7 @@ def jobs_ahead(trace: Trace, ahead: pl.DataFrame, begin_s: int, cluster: Cluster
         pl.col("cancel_s").is_null(),
         end <= begin_s,
         end > oldest,
-        pl.col("queue").is_null() | pl.col("queue").is_in(partitions),
+        pl.col("queue").is_null() | pl.col("queue").is_in(queues),
     )
     return Ahead(pl.concat([running, ended]), running.height, begin_s)
 

@@ -22,8 +22,7 @@ def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
 
     Raises ValueError where a job is of a partition that the cluster does not have.
     """
-    partitions = {partition.name for partition in cluster.partitions}
-    strange = sorted({queue for queue in rows["queue"].drop_nulls() if queue not in partitions})
+    strange = sorted({queue for queue in rows["queue"].drop_nulls().unique() if not cluster.has_queue(queue)})
     if strange:
         raise ValueError(
             f"the cluster {cluster.name} has no partition {strange[0]!r}, which jobs of the log are in: leave them out with "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from assets.replaying.own.named import is_left_out, left_out_rules
 from simulator.cluster.arrays import cluster_arrays
 from simulator.slurm.limits import unmodelled_limits
 from simulator.slurm.preemption import unmodelled_preemption
@@ -12,17 +13,16 @@ from traces.cluster.description import ClusterDescription
 from traces.cluster.notes import NOT_MODELLED, KnownKey
 from traces.slurm.configuration.keys import GENERAL_KEYS
 from traces.slurm.configuration.settings import QOS_FLAGS, SCHEDULER_PARAMETERS, WORD_LISTS
+from traces.slurm.configuration.shown import RESERVATION_FLAGS
 
 _KEYS = {**SCHEDULER_PARAMETERS, **GENERAL_KEYS}
 _TREES = ("", "topology/tree", "topology/none", "topology/default", "topology/flat")
-_RESERVED = ("maint", "ignore_jobs", "spec_nodes", "all_nodes", "part_nodes", "static_alloc", "no_hold_jobs_after_end")
-"""Flags of reservations that a replay has, or that change nothing in one."""
 
 
 def unmodelled_by_slurm(cluster: ClusterDescription) -> list[str]:
     """What a replay under SlurmReplayer leaves out, each with what it would have changed. Empty where it knows everything."""
     rules = [*_of_scheduler(cluster), *_of_nodes(cluster), *_of_reservations(cluster), *_of_owners(cluster)]
-    return list(dict.fromkeys([*rules, *cluster.left_out]))
+    return list(dict.fromkeys([*rules, *left_out_rules(cluster)]))
 
 
 def _of_scheduler(cluster: ClusterDescription) -> Iterator[str]:
@@ -49,23 +49,21 @@ def _named(row: KnownKey | None, name: str, value: str) -> Iterator[str]:
 
 
 def _of_nodes(cluster: ClusterDescription) -> Iterator[str]:
-    if cluster.licences:
+    if cluster.licences and not is_left_out(cluster, "licenses"):
         yield f"licences {', '.join(cluster.licences)}: jobs would wait for them, but the log does not say which"
     if cluster.gates:
         yield f"{len(cluster.gates)} hours in which no long or large job starts"
     consumed = consumed_words(cluster.scheduler)
-    if any("socket" in word for word in consumed):
-        yield f"selecttypeparameters={','.join(consumed)}: jobs would get whole sockets"
-    elif any(node.cpus > node.cores for node in cluster.nodes) and _has_cores(cluster, consumed):
+    if any(node.cpus > node.cores for node in cluster.nodes) and _has_cores(cluster, consumed):
         yield "nodes have several threads a core: jobs would get whole cores"
     for partition in cluster.partitions:
-        forced = partition.oversubscribe.lower()
-        alone = forced == "force" and partition.extra.get("oversubscribe_jobs") == 1
-        if forced not in ("no", "exclusive", "") and not alone:
+        alone = partition.extra.get("oversubscribe_jobs") == 1
+        shares = partition.oversubscribe.lower() not in ("no", "exclusive", "") and not alone
+        if shares and not is_left_out(cluster, "oversubscribe", "shared"):
             yield f"partition {partition.name} oversubscribes ({partition.oversubscribe}): jobs would share CPUs"
-        if partition.max_cpus_per_node is not None:
+        if partition.max_cpus_per_node is not None and not is_left_out(cluster, "maxcpuspernode"):
             yield f"partition {partition.name} uses at most {partition.max_cpus_per_node} CPUs of a node"
-        if partition.state != "up":
+        if partition.state != "up" and not is_left_out(cluster, "state"):
             yield f"partition {partition.name} is {partition.state}: its jobs would wait until it is up"
 
 
@@ -79,7 +77,7 @@ def _has_cores(cluster: ClusterDescription, consumed: list[str]) -> bool:
 
 def _of_reservations(cluster: ClusterDescription) -> Iterator[str]:
     for reservation in cluster.reservations:
-        flags = [flag for flag in reservation.flags if flag not in _RESERVED and flag != reservation.repeats]
+        flags = [flag for flag in reservation.flags if flag not in RESERVATION_FLAGS]
         if flags:
             yield f"reservation {reservation.name} has the flags {', '.join(flags)}, which change what may run there"
         if reservation.repeats:
@@ -90,13 +88,15 @@ def _of_reservations(cluster: ClusterDescription) -> Iterator[str]:
 
 def _of_owners(cluster: ClusterDescription) -> Iterator[str]:
     for quality in cluster.qualities:
-        if quality.usage_threshold is not None:
+        if quality.usage_threshold is not None and not is_left_out(cluster, "usagethreshold", "usagethres"):
             yield f"QOS {quality.name} holds jobs of users below a fair-share factor of {quality.usage_threshold:g}"
         for flag in quality.flags:
             yield from _named(QOS_FLAGS.get(flag), "flags", flag)
     limits = unmodelled_limits(cluster, cluster_arrays(cluster).gpu_types)
     by_kind: dict[str, int] = {}
     for limit in limits:
+        if is_left_out(cluster, limit.source.rpartition(" ")[2]):
+            continue
         words = f"{'least ' if limit.is_least else ''}{limit.resource}, {limit.counts}"
         by_kind[words] = by_kind.get(words, 0) + 1
     for words, count in by_kind.items():

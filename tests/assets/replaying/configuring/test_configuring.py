@@ -9,7 +9,7 @@ import pytest
 
 from assets.common.trace import Trace, load_trace
 from assets.replaying.configuring.outages import Outage, outages_of, read_outages
-from assets.replaying.configuring.sizes import parse_load, parse_nodes, parse_procs
+from assets.replaying.configuring.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.replaying.running.replayers import check_settings, choose_policy
 from assets.replaying.running.run import changed_rows, queues_of, replay_run
 from assets.replaying.running.settings import RunSettings, check_saved_settings
@@ -226,3 +226,27 @@ def test_what_the_text_alone_says() -> None:
 def test_a_change_of_load_is_one_of_the_base() -> None:
     assert parse_load("+10%", base=2.0) == pytest.approx(2.2)
     assert parse_load("1.1", base=2.0) == pytest.approx(1.1)
+
+
+# sizes: A number is the whole cluster, which is said where it is much less than there is.
+
+
+@pytest.mark.parametrize(
+    ("size", "today", "in_use", "said"),
+    [
+        (parse_nodes("20"), 72, 576, "20 nodes in all, today 72; +20 adds 20"),
+        (parse_nodes("+20"), 72, 576, ""),
+        (parse_nodes("60"), 72, 576, ""),
+        (parse_procs("100"), 100, 1019, "100 processors in all, and jobs of the log had 1,019 at once"),
+        (parse_procs("100"), 1024, 0, "100 processors in all, today 1,024; +100 adds 100"),
+        (parse_procs("-90%"), 1024, 1019, ""),
+    ],
+)
+def test_a_small_number_is_the_whole_cluster(size: AskedProcs, today: int, in_use: int, said: str) -> None:
+    assert size.remark(today, in_use) == said
+
+
+def test_nodes_are_counted() -> None:
+    assert [parse_nodes(text).count(20) for text in ("5", "+3", "-50%")] == [5, 23, 10]
+    with pytest.raises(ValueError, match="nothing is left of the 20 nodes"):
+        parse_nodes("-20").count(20)

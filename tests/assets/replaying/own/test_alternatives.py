@@ -15,11 +15,11 @@ from assets.ingest.update import update_raw_log
 from assets.pages.comparison import Comparison, Grade
 from assets.pages.render import alternatives_section, schedulers_data
 from assets.pages.summary import _settings_advice
+from assets.replaying.own import alternatives as module
 from assets.replaying.own.alternatives import (
     CANDIDATE,
     FIXED_ORDERS,
     LEAST_SLOWDOWN_GAIN,
-    LONGEST_LOG,
     MOST_RANDOM,
     ORDER,
     RANDOM_ORDER,
@@ -35,9 +35,11 @@ from assets.replaying.own.alternatives import (
 )
 from assets.replaying.running.run import ReplayRun
 from assets.replaying.running.tables import run_jobs, series_of
+from assets.replaying.tuning.source_replays import source_replays
 from assets.replaying.tuning.tuned import LIKE_RANDOM_SETTINGS
 from models.judging.chance import CAPS_S
 from models.judging.fidelity import change_error
+from tests.assets.replaying.own.homes import MANY, own_home
 from tests.tiny import busy_log, warehouse_of
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import bundled_cluster
@@ -151,9 +153,42 @@ def test_changes_are_those_of_the_scheduler() -> None:
 
 
 def test_a_source_without_a_scheduler_that_replays_has_none(tmp_path: Path) -> None:
-    assert alternatives_of(warehouse_of(tmp_path, busy_log(50)), "mine") is None and LONGEST_LOG > 10_000
+    assert alternatives_of(warehouse_of(tmp_path, busy_log(50)), "mine") is None
 
 
 def test_the_error_of_a_change_is_a_factor() -> None:
     assert change_error((540.0, 240.0), (540.0, 240.0)) == 1
     assert change_error((540.0, 240.0), (540.0, 540.0)) == change_error((540.0, 540.0), (540.0, 240.0)) == 2
+
+
+def test_of_a_long_log_the_last_jobs_are_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'format = "slurm"\ncluster = "larch"\ngenerator = { site = "larch", seed = 2, jobs = 500 }\n'
+    (tmp_path / "sources.local.toml").write_text(f"[sources.tiny]\n{text}", encoding="utf-8")
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", "")
+    update_raw_log(open_warehouse(), load_catalogue().source("tiny"))
+    write_jobs(open_warehouse(), "tiny")
+    monkeypatch.setattr(module, "MOST_REPLAYED", 200)
+    monkeypatch.setattr(module, "FIXED_ORDERS", {"SAF": "Smallest area first"})
+    monkeypatch.setattr(module, "SLURM_CHANGES", {"small jobs first": ("PriorityFavorSmall=YES",)})
+
+    made = alternatives_of(open_warehouse(), "tiny")
+
+    assert made is not None and 100 <= made.jobs < 200 and made.of(ORDER) and made.truth is None
+    assert (
+        made.part.startswith("These are the last 200 of ")
+        and "begin with the jobs that ran and waited then" in made.part
+    )
+    store_alternatives("tiny", made)
+    assert stored_alternatives("tiny") == made
+    assert made.part in str(alternatives_section(made).blocks[0])
+
+
+def test_the_last_jobs_meet_those_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", MANY, monkeypatch)
+    whole = source_replays("mine")
+    last = whole.of_last(2)  # two large jobs run on the first node, as the log has it
+    assert (last.waiting, last.trace.rows.height) == (0, 2)
+    waits = last.starts(2).start - last.trace.rows["submit_s"].to_numpy()
+    assert waits[0] < 60 and waits[1] > 200
+    assert (whole.of_last(48).starts(48).start == whole.starts(48).start).all()

@@ -11,11 +11,10 @@ import tracehouse
 from assets.common.storage import open_warehouse
 from assets.replaying.own.clusters import (
     in_clock,
-    own_cluster_named,
     own_cluster_of,
     own_cluster_of_log,
     policy_on,
-    usual_on_cluster,
+    usual_replay,
 )
 from assets.replaying.own.unmodelled import unmodelled_rules
 from assets.replaying.scenarios.base_configuration import BaseConfiguration, base_configuration
@@ -45,7 +44,9 @@ def test_a_source_has_the_scheduler_of_its_cluster(
     described = own_cluster_of(load_catalogue().source("mine"))
 
     assert described is not None and (described.scheduler.name, described.num_cpus) == (scheduler, 8)
-    assert own_cluster_named("mine") == described and own_cluster_named("none of the catalogue") is None
+    usual = usual_replay("mine")
+    assert usual is not None and (usual.described, usual.settings) == (described, {"policy": scheduler})
+    assert usual_replay("none of the catalogue") is None
 
 
 def test_a_source_without_such_a_cluster_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +66,8 @@ LIMITED = CLUSTER.replace('name = "slurm"\nversion = "22.05.8"', 'name = "none"'
 
 def test_limits_of_a_source_without_such_a_scheduler_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, LIMITED)
-    assert usual_on_cluster("mine") == {"cluster": "two"} and usual_on_cluster("none of the catalogue") == {}
+    usual = usual_replay("mine")
+    assert usual is not None and usual.settings == {"policy": "FCFS", "backfill": "easy", "cluster": "two"}
 
     held, free = tracehouse.replay("mine"), tracehouse.replay("mine", "FCFS", procs=8)
 

@@ -1,4 +1,4 @@
-"""Tests of assets/replaying/own: wait_causes, queue_causes."""
+"""Tests of assets/replaying/own: wait_causes, waiting_rules, queue_causes, pbs.waiting."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from assets.replaying.own.queue_causes import queue_causes
-from assets.replaying.own.wait_causes import CAUSE_COLUMNS, chosen_waits, limit_words, wait_causes
-from tests.assets.replaying.own.homes import CLUSTER, SUBMITTED, own_home
+from assets.replaying.own.wait_causes import CAUSE_COLUMNS, chosen_waits, wait_causes
+from assets.replaying.own.waiting_rules import limit_words
+from tests.assets.replaying.own.homes import CLUSTER, PBS_CLUSTER, SUBMITTED, own_home
 from tests.tiny import busy_log, swf_line, warehouse_of
 from tracehouse.cli.commands.queue import _why_words
 from tracehouse.queue import QueueAnswer, with_causes
@@ -68,11 +69,97 @@ def test_a_job_that_ran_from_a_time_nobody_knows_did_not_wait(tmp_path: Path) ->
     )
     causes = wait_causes(warehouse_of(tmp_path, log), "mine")
     assert causes.jobs["job_id"].to_list() == ["1", "2"] and causes.jobs["wait_s"].sum() == 490
-    assert causes.left_out == {"jobs_that_started_at_an_unknown_time": 1}
+    assert causes.left_out == {"jobs_whose_wait_the_log_does_not_say": 1}
     (tmp_path / "none").mkdir()
     never = warehouse_of(tmp_path / "none", "; MaxProcs: 4\n" + swf_line(1, 20, -1, 300, 4, 900))
     with pytest.raises(ValueError, match="does not say when its jobs started"):
         wait_causes(never, "mine")
+
+
+ADOPTED = """
+name = "two"
+[scheduler.order]
+cycle_s = 30
+[[nodes]]
+names = "all"
+cores = 4
+"""
+LIMIT = """
+[[limits]]
+owner = "cluster"
+owner_name = ""
+counts = "running"
+each = "account"
+resource = "jobs"
+bound = 1
+origin = "found"
+"""
+
+
+def seconds_of(causes: pl.DataFrame) -> list[dict[str, int]]:
+    """Of each job what kept it, and for how many seconds."""
+    assert causes.select(pl.sum_horizontal(CAUSE_COLUMNS)).to_series().to_list() == causes["wait_s"].to_list()
+    rows = causes.select(CAUSE_COLUMNS).to_dicts()
+    return [{name.removesuffix("_s"): value for name, value in row.items() if value} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("changes", "last"),
+    [
+        ("", {"limit": 200}),
+        # the bound is two jobs from the 150th second on, and then nothing keeps the third one
+        (f"end_s = {SUBMITTED + 150}\n{LIMIT}begin_s = {SUBMITTED + 150}\n".replace("bound = 1", "bound = 2"),
+         {"limit": 140, "pace": 30, "unknown": 30}),
+    ],
+)  # fmt: skip
+def test_adopted_limits_keep_jobs_on_a_row_of_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: str, last: dict[str, int]
+) -> None:
+    """Of any queue, of accounts that no file describes, and however many nodes or how much memory they ask for."""
+    jobs = [(0, 0, 100, 900), (5, 100, 210, 900), (10, 210, 300, 900)]
+    own_home(tmp_path / "home", jobs, monkeypatch, ADOPTED + LIMIT + changes)
+    with open_warehouse().write() as connection:
+        connection.execute("UPDATE core.jobs SET nodes = 3, requested_nodes = 3, queue = 'batch'")
+    causes = wait_causes(open_warehouse(), "mine")
+    assert causes.basis == "4 processors and the limits of cluster two, jobs in the order of submission"
+    assert seconds_of(causes.jobs) == [{}, {"limit": 95}, last] and causes.jobs["queue"][0] == "batch"
+    assert causes.jobs["limit"][1] == "at most 1 running jobs of an account (cluster)" and not causes.left_out
+
+
+def test_a_boundary_of_a_log_keeps_jobs_each_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their requested hour would end after it."""
+    noon = SUBMITTED + 12 * 3600
+    boundary = f'[[reservations]]\nname = "b"\nbegin_s = {noon}\nend_s = {noon + 1}\nrepeats = "daily"\n'
+    day = 86_400
+    jobs = [(day + 11 * 3600 + 60, day + 12 * 3600 + 1, day + 46_000, 100)]
+    own_home(tmp_path / "home", jobs, monkeypatch, ADOPTED + boundary)
+    assert seconds_of(wait_causes(open_warehouse(), "mine").jobs) == [{"reservation": 3541}]
+
+
+PBS_LINES = """
+[scheduler.values]
+strict_ordering = true
+backfill_depth = 1
+job_sort_key = "mem LOW"
+by_queue = false
+"""
+
+
+def test_causes_of_pbs_follow_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The smallest memory comes first: the last job has the plan, and the second one is behind it."""
+    own_home(tmp_path / "home", [(0, 0, 100, 900), (5, 200, 300, 500), (10, 100, 200, 400)], monkeypatch,
+             PBS_CLUSTER.replace("n[1-2]", "n1").replace(_values(PBS_CLUSTER), PBS_LINES))  # fmt: skip
+    causes = wait_causes(open_warehouse(), "mine")
+    assert causes.basis == "the rules, the order and the nodes of cluster two (PBS 23.06)" and causes.odd_layouts == 0
+    first, second, third = seconds_of(causes.jobs)
+    assert first == {} and third == {"memory": 90}
+    assert second == {"memory": 195}
+    assert causes.jobs["job_id"].to_list() == ["1", "2", "3"]
+
+
+def _values(cluster: str) -> str:
+    begin = cluster.index("[scheduler.values]")
+    return cluster[begin : cluster.index("[[nodes]]")]
 
 
 def test_a_limit_is_said_as_an_operator_says_it() -> None:

@@ -39,8 +39,53 @@ def test_a_source_is_replayed_under_its_own_scheduler(
     assert f"replayed: {version} of the cluster two" in str(own) and f"{title} is not deterministic" in str(own)
     with pytest.raises(ValueError, match="leave --backfill out"):
         tracehouse.replay("mine", name, backfill="none")
-    with pytest.raises(ValueError, match="the nodes of cluster two have 8 CPUs, and 6 were asked for"):
-        tracehouse.replay("mine", name, procs=6)
+    with pytest.raises(ValueError, match="plans with the times that jobs request"):
+        tracehouse.replay("mine", name, estimates="live")
+
+
+@pytest.mark.parametrize(("name", "title", "cluster", "version"), SCHEDULERS)
+def test_its_nodes_come_and_go_with_the_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, title: str, cluster: str, version: str
+) -> None:
+    own_home(tmp_path / "home", MANY, monkeypatch, cluster)
+
+    today, more = tracehouse.replay("mine"), tracehouse.replay("mine", procs="+50%")
+
+    assert more.policy == name and more.replayed.cluster.procs == 12
+    assert more.metrics["average_wait_s"] < today.metrics["average_wait_s"]
+    assert "+ 1 node: n3 as n2" in str(more) and "node:" not in str(today)
+    by_nodes = [tracehouse.replay("mine", nodes=text).replayed.cluster.procs for text in ("+1", "3", "-50%")]
+    assert by_nodes == [12, 12, 4] and tracehouse.replay("mine", name, procs=13).replayed.cluster.procs == 12
+
+    scenarios = {
+        "more": {"procs": "+50%"},
+        "nodes": {"nodes": 3},
+        "order": {"policy": "SAF", "nodes": "+1"},
+        "live": {"estimates": "live"},
+    }
+    answer = tracehouse.what_if(scenarios, "mine")
+    rows = {row["scenario"]: row for row in answer.scenarios.iter_rows(named=True)}
+    assert [rows[each]["procs"] for each in ("base", "more", "nodes", "order")] == [8, 12, 12, 12]
+    assert {rows[each]["verdict"] for each in ("more", "nodes")} <= {"dominates", "dominates, certain"}
+    assert rows["order"]["policy"] == f"{name}:SAF" and rows["order"]["verdict"] is not None
+    assert f"order: {name}:SAF, an order in the place of {title}'s own, on its nodes" in str(answer)
+    assert str(answer).count("\n  + 1 node: n3 as n2") == 3
+    why = f"{title} plans with the times that jobs request. Ask for better ones as round_walltimes 4h. Others go with an order"
+    assert why in rows["live"]["failed_because"]
+
+
+def test_a_size_in_the_base_is_what_others_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", MANY, monkeypatch)
+    scenarios = {
+        "one more": {"nodes": "+1"},
+        "memory": {"edits": ["node.n[1-2].RealMemory=2000"]},
+        "row": {"cluster": ""},
+    }
+    answer = tracehouse.what_if(scenarios, "mine", base={"nodes": "+1"})
+    rows = {row["scenario"]: row for row in answer.scenarios.iter_rows(named=True)}
+    assert [rows[each]["procs"] for each in ("base", *scenarios)] == [12, 16, 12, 12]
+    assert "base: slurm, 12 processors (+ 1 node: n3 as n2)" in str(answer)
+    assert rows["row"]["policy"] == "FCFS" and rows["row"]["verdict"] is None
 
 
 @pytest.mark.parametrize(("name", "title", "cluster", "version"), SCHEDULERS)
@@ -70,7 +115,9 @@ def test_it_is_the_base_and_a_scenario_within_its_spread_is_no_difference(
 ) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, cluster + "[licences]\nmatlab = 2\n")
 
-    answer = tracehouse.what_if({"in order": {"policy": f"{name}:FCFS"}, "processors": {"policy": "FCFS"}}, "mine")
+    answer = tracehouse.what_if(
+        {"in order": {"policy": f"{name}:FCFS"}, "processors": {"policy": "FCFS", "cluster": ""}}, "mine"
+    )
 
     base, in_order, processors = (
         answer.scenarios.filter(scenario=each).row(0, named=True) for each in ("base", "in order", "processors")
@@ -115,7 +162,7 @@ def test_edits_of_the_configuration_are_scenarios(tmp_path: Path, monkeypatch: p
             "nodes": {"edits": ["NodeName=n[3-4] CPUs=4 RealMemory=1000"]},
             "unread": {"edits": ["bf_max_job_user=0"]},
             "typo": {"edits": ["node.n[1-2].RealMemor=1"]},
-            "order": {"policy": "FCFS", "edits": ["PriorityWeightAge=1"]},
+            "order": {"policy": "FCFS", "edits": ["PriorityWeightAge=1"], "cluster": ""},
         },
         "mine",
     )

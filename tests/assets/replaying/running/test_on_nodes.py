@@ -21,7 +21,7 @@ from assets.replaying.running.replayers import check_settings, choose_policy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.settings import NodeSettings, RunSettings
 from simulator.jobs.words import PLACES, TOGETHER
-from tests.tiny import busy_log, warehouse_of
+from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse, replace_partition
 
 # on_nodes: Replays on nodes: settings that are refused, what is measured, and who ran where.
@@ -217,10 +217,10 @@ def warehouse_with(folder: Path, grade: str | None) -> Warehouse:
 def test_a_grade_says_what_it_means_and_what_fits_best(tmp_path: Path) -> None:
     said = grade_text(warehouse_with(tmp_path, "C"), "mine")
     assert said is not None and said.startswith(
-        "grade C: predicted changes of the mean wait are within a factor of 2 of"
+        "grade C: if users submit at the log's times, predicted changes of the mean wait are within a factor of 2 of"
     )
     assert said.endswith(
-        "(mean wait 2.0 h in the log, 1.0 h in the replay of what fits it best, SAF with backfilling easy); "
+        "(mean wait of the graded jobs 2.0 h in the log, 1.0 h in the replay of what fits it best, SAF with backfilling easy); "
         "A for the median and D for the 95th percentile"
     )
 
@@ -231,6 +231,28 @@ def test_a_part_has_its_own_grade_and_says_which_jobs_it_is_about(tmp_path: Path
     assert grade is not None and grade.words.startswith("grade A for size serial: ")
     assert grade.letters == {"mean": "A", "median": "A", "p95": "D"}
     assert grade_of(warehouse, "mine", ("queue", "gpu")) is None
+
+
+def test_a_grade_is_capped_where_jobs_follow_their_users_jobs(tmp_path: Path) -> None:
+    """Jobs of the users 1 to 5 run for 100 s. Of ten jobs the last two or four come 20 minutes after the end of one of the same user."""
+    runs, lasts = {}, {4: 1200, 3: 1200, 2: 1201}
+    for following in (2, 3, 4):
+        lines = [swf_line(n, 0, 0, 100, 1, 200, user=n) for n in range(1, 11 - following)]
+        lines += [swf_line(10 + n, 100 + lasts[following], 0, 100, 1, 200, user=n) for n in range(1, following + 1)]
+        warehouse = warehouse_of(tmp_path / str(following), "".join(lines))
+        graded = {"part": "all", "value": "", "jobs": 9, "grade": "A", "no_grade_because": None}
+        graded |= {
+            f"{log}_{figure}wait_s": 60.0 for log in ("logged", "replayed") for figure in ("", "median_", "p95_")
+        }
+        with warehouse.write() as connection:
+            rows = pl.DataFrame([graded | {"rank_correlation": 1.0, "distance": 0.0}])
+            replace_partition(connection, "replay.fidelity", "mine", rows)
+        runs[following] = grade_of(warehouse, "mine")
+    assert [grade and grade.following_share for grade in runs.values()] == [0.0, 0.3, 0.4]
+    letters = [set(grade.letters.values()) for grade in runs.values() if grade is not None]
+    assert letters == [{"A"}, {"B"}, {"C"}]
+    assert all(grade is not None and grade.resemblance == "A" for grade in runs.values())
+    assert runs[4] is not None and runs[4].words.endswith("so no letter is above C")
 
 
 def test_without_a_grade_the_reason_is_given(tmp_path: Path) -> None:

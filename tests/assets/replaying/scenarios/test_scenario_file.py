@@ -10,7 +10,13 @@ import pytest
 
 from assets.replaying.running.scored_part import PartOptions
 from assets.replaying.scenarios.planning import ScenarioPlan, plan_scenarios
-from assets.replaying.scenarios.scenario_file import PART_KEYS, SCENARIO_KEYS, read_scenarios, scenarios_of
+from assets.replaying.scenarios.scenario_file import (
+    PART_KEYS,
+    SCENARIO_KEYS,
+    changes_of_lines,
+    read_scenarios,
+    scenarios_of,
+)
 from tests.assets.replaying.scenarios.examples import results_of, write_grade
 from tests.pipelines.command_line import succeed
 from tests.rules import PROJECT
@@ -339,3 +345,43 @@ def test_every_key_is_in_the_table_and_an_option_of_replay() -> None:
     options = succeed("replay", "--help")
     names = {"partitions": "partition", "edits": "set"}  # an option that is given several times
     assert all(f"--{names.get(key, key).replace('_', '-')} " in options for key in SCENARIO_KEYS)
+
+
+# lines: What --set takes: keys of the file, and lines of a configuration.
+
+
+def test_every_key_of_the_file_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        "procs=+10%",
+        "without-queue=a",
+        "without_queue=b",
+        "partitions=gpu=64,cpu=8",
+        "procs_per_node=4",
+        "cluster=",
+    ]
+    assert changes_of_lines([*lines, "edits=bf_interval=60", "qos.normal.MaxJobs=3"], ["new.conf"]) == {
+        "procs": "+10%",
+        "without_queue": ["a", "b"],
+        "partitions": {"gpu": 64, "cpu": 8},
+        "procs_per_node": 4,
+        "cluster": "",
+        "edits": ["new.conf", "bf_interval=60", "qos.normal.MaxJobs=3"],
+    }
+    assert not capsys.readouterr().err
+    assert {*changes_of_lines(f"{key}=1" for key in SCENARIO_KEYS if key != "partitions")} == {*SCENARIO_KEYS} - {
+        "partitions"
+    }
+
+
+def test_a_key_of_both_is_said_and_one_of_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert changes_of_lines(["backfill=none"]) == {"backfill": "none"}
+    assert "the line of the configuration is edits=backfill=none" in capsys.readouterr().err
+    with pytest.raises(ValueError, match=r"unknown key 'prosc'; did you mean 'procs'\?"):
+        changes_of_lines(["prosc=+10%"])
+    with pytest.raises(ValueError, match="load is '2' already: give it once"):
+        changes_of_lines(["load=2", "load=3"])
+
+
+def test_set_takes_a_key_of_the_file(busy: Path) -> None:
+    said = succeed("what-if", "mine", "--set", "nodes=1", "--set", "policy=SJF")
+    assert "changed: SJF" in said and "changed: 1 node in all, today 4; +1 adds 1" in said

@@ -16,7 +16,7 @@ from assets.replaying.configuring.configuration import NothingChanges, edited_cl
 from assets.replaying.tuning.guards import Guards, ScoredRuns, against_base
 from assets.replaying.tuning.knobs import Knob, OpenValue, edits_of, knobs_text, read_knobs
 from assets.replaying.tuning.search import optuna_package
-from assets.replaying.tuning.source_replays import formula_of
+from assets.replaying.tuning.source_replays import formula_of, tunable_source
 from assets.replaying.tuning.tunable import Classes, StoredReplays, Tunable
 from assets.replaying.tuning.tuned import LIKE_RANDOM_SETTINGS, NONE_BETTER, TunedSettings, tuned_settings
 from assets.replaying.tuning.usual_knobs import formula_knobs, usual_knobs
@@ -267,6 +267,27 @@ def bursts() -> str:
         user = "ann" if number % 2 else "bob"
         lines.append(f"{number + 1}|{user}|physics|main|{times}|01:00:00|COMPLETED|1|1|1|100M|{held}|{held}|n1")
     return "\n".join(lines) + "\n"
+
+
+ACCOUNTS = CLUSTER + (
+    '[[accounts]]\nname = "physics"\n[[limits]]\nowner = "account"\nowner_name = "physics"\ncounts = "running"\n'
+    'each = "all"\nresource = "jobs"\nbound = 4\n'
+)
+
+
+def test_settings_of_accounts_are_searched_under_the_names_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.assets.replaying.own.homes.log_of", lambda jobs: bursts())
+    own_home(tmp_path, [], monkeypatch, ACCOUNTS)
+    tunable, knobs = tunable_source("mine")
+    (knob,) = (each for each in knobs if each.template.startswith("account."))
+    name = knob.template.split(".")[1]
+    assert name.startswith("account-")
+    edits = (f"account.{name}.GrpJobs=2",), ("account.physics.GrpJobs=2",)
+    assert tunable.changes(edits[0]) == tunable.changes(edits[1]) != ()
+    first, second = (tunable.replay(each, 0, 60).start.tolist() for each in edits)
+    assert first == second != tunable.replay((), 0, 60).start.tolist()
 
 
 def test_a_planted_limit_of_slurm_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

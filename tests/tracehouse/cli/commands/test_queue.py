@@ -14,15 +14,16 @@ import pytest
 from click.testing import CliRunner
 
 from assets.common.storage import open_warehouse
+from assets.predictions.queue_now import TreeStarts
 from assets.predictions.waits import load_wait_source
 from assets.replaying.scenarios.base_scheduler import BaseScheduler
 from models.judging.machine import Machine
 from tests.conftest import Home
 from tests.pipelines.command_line import fail, succeed
-from tests.tiny import SOURCE
+from tests.tiny import SOURCE, busy_log
 from tracehouse.cli.commands.queue import _shortener
 from tracehouse.cli.main import main
-from tracehouse.queue import _long_line
+from tracehouse.queue import _fuller_line, _long_line
 
 NOW = 1_781_450_000
 
@@ -132,6 +133,37 @@ def test_what_is_no_queue(tmp_path: Path) -> None:
     assert "no-such.json: no such file" in fail("queue", SOURCE, tmp_path / "no-such.json")
     (tmp_path / "q.json").write_text("[]")
     assert "q.json: expected the JSON that `squeue --json`" in fail("queue", SOURCE, tmp_path / "q.json")
+
+
+def test_a_source_without_a_run_time_model(queue_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of fewer than 300 jobs has none, and `run --job train` passes it over."""
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.delenv("TRACEHOUSE_SOURCES")
+    (tmp_path / "small.swf").write_text(busy_log(60, procs=64))
+    succeed("ingest", tmp_path / "small.swf", "--name", "small", "--procs", "64")
+    text = succeed("queue", "small", queue_file, "--samples", "10", "--format", "json", "--out", tmp_path / "o.json")
+    assert "run times by jobs of the same user and others alike that have ended" in text
+    assert "`tracehouse run small --job train` makes one if the log is long enough" in text
+    rows = {row["job"]: row for row in json.loads((tmp_path / "o.json").read_text())["jobs"]}
+    assert rows["3"]["start_p50_s"] <= 1 < rows["2"]["start_p50_s"]
+    assert "waits cannot be predicted: source 'small': 60 jobs with a known run time are too few" in fail(
+        "wait", "small", "--procs", "4", "--walltime", "2h"
+    )
+
+
+def test_jobs_that_limits_keep_have_a_start_and_a_word(tmp_path: Path) -> None:
+    path = write(tmp_path, job(1), job(2, state_reason="QOSMaxCpuPerUserLimit"))
+    text = succeed("queue", SOURCE, path, "--samples", "10")
+    assert "2 waiting (1 of them kept by a limit), 0 held" in text and "as the queue says itself" in text
+    assert "kept by a limit, which these starts do not know" in " ".join(text.split())
+
+
+def test_a_queue_that_is_fuller_than_those_of_the_past_is_warned_of() -> None:
+    trees = TreeStarts({}, queues=100, jobs=500, fuller=5)
+    assert _fuller_line(None) == _fuller_line(trees) == []
+    (rare,), (none,) = (_fuller_line(trees._replace(fuller=fuller)) for fuller in (4, 0))
+    assert rare.startswith("warning: 4 of the 100 past queues had as much work waiting")
+    assert none.startswith("warning: none of the 100 past queues")
 
 
 def test_nobody_waits(tmp_path: Path) -> None:

@@ -36,6 +36,14 @@ def test_what_is_printed(tmp_path: Path, width: int | None) -> None:
     assert width is None or max(map(len, lines)) <= width
 
 
+def test_a_log_that_is_shorter_than_its_period(tmp_path: Path) -> None:
+    result = compare_periods(warehouse_of(tmp_path, busy_log(60, days=11)), "mine", "last-14-days")
+    lines = periods_text("mine", result, GROUP_KINDS, 3, 80).splitlines()
+    assert lines[0].startswith("mine: the mean wait is ") and "the last 14 days of the log" in lines[1]
+    assert any(line.startswith("before  the log has no job before it") for line in lines)
+    assert any(line.startswith("jobs") and line.endswith(" 60") for line in lines)
+
+
 def test_groups_as_csv_and_what_is_refused(log: Path, tmp_path: Path) -> None:
     load_source(log)
     rows = pl.read_csv(io.StringIO(succeed("periods", "busy", "2026-01-15..2026-01-25", "--csv")))
@@ -87,6 +95,21 @@ def test_all_groups_as_csv_and_from_python(catalogue: Path, tmp_path: Path) -> N
     with pytest.raises(ValueError, match="by 'colour': expected one of user, account, queue"):
         tracehouse.who("two", by="colour")
     assert "unknown period 'yesterday'" in fail("who", "two", "--period", "yesterday")
+
+
+def test_who_left_the_queue_is_counted_apart(catalogue: Path, tmp_path: Path) -> None:
+    left = "3|bob|biology|main|2026-01-01T00:00:00|None|2026-01-01T08:00:00|CANCELLED by 7|4|04:00:00|n\n"
+    (tmp_path / "two.psv").write_text(SACCT + left)
+    succeed("ingest", tmp_path / "two.psv", "--name", "two", "--time-zone", "UTC")
+    printed = succeed("who", "two").splitlines()
+    assert printed[1] == "waits   2.0 h on average, 2.0 h in the median, 2.9 h at the 95th percentile"
+    assert printed[2] == "left    1 more job left the queue before a start, after 8.0 h on average"
+    assert tracehouse.who("two", by="user").select("known_waits", "left_jobs").rows() == [(1, 0), (1, 1)]
+    said = succeed("why", "two").splitlines()
+    assert said[0] == "two: 2 jobs waited 4 h in all, 2.0 h on average"
+    assert " ".join(said[1:3]).startswith(
+        "1 more job left the queue before a start, after 8.0 h on average: the hours by cause below are the 12 h of both"
+    )
 
 
 # why: `tracehouse why`.

@@ -194,6 +194,33 @@ def test_commands_say_so_before_their_work(catalogue: Path, tmp_path: Path, comm
     )
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ingest PATH --format swf",
+        "replay PATH",
+        "queue birch PATH",
+        "vasp ingest PATH",
+        "cluster import PATH --name c",
+        "what-if PATH",
+        "what-if birch --change PATH",
+    ],
+)
+def test_a_named_pipe_is_refused_and_not_waited_for(catalogue: Path, tmp_path: Path, command: str) -> None:
+    pipe = tmp_path / "log.fifo"
+    os.mkfifo(pipe)
+    words = [str(pipe) if word == "PATH" else word for word in command.split()]
+    assert f"{pipe}: is a pipe (FIFO) and not a file" in " ".join(fail(*words).split())
+
+
+def test_a_pipe_of_the_shell_is_read(catalogue: Path) -> None:
+    """As `tracehouse queue birch <(squeue --json)` has it: it has a writer."""
+    reader, writer = os.pipe()
+    os.write(writer, b"no queue")
+    os.close(writer)
+    assert "is a pipe" not in fail("queue", "birch", f"/dev/fd/{reader}")
+
+
 def test_a_folder_for_pictures(catalogue: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert "is a file, give a folder" in fail("replay", "nosuch", "--plots", tmp_path / "file")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.shared import shared_file
 from tests.traces.pbs.configuration.configurations import (
     MAUI,
     PBSNODES,
@@ -23,6 +24,7 @@ from traces.pbs.configuration import keys
 from traces.pbs.configuration.files import entry_amount, files_by_role, role_of, setting_of
 from traces.pbs.configuration.folder import is_pbs_configuration, read_pbs_cluster
 from traces.pbs.configuration.nodes import ListedNode
+from traces.pbs.configuration.qmgr import ServerState, read_qmgr
 from traces.pbs.configuration.queues import partitions_of_queues
 from traces.pbs.configuration.scheduler_files import read_sched_config
 
@@ -318,10 +320,23 @@ def test_settings_and_remarks() -> None:
     assert len(notes.remarks) == 11
 
 
+def test_torque_divides_a_line_by_blanks_too() -> None:
+    notes = Notes()
+    text = "strict_fifo\ttrue\tALL\nby_queue True prime\nhelp_starving_jobs \t true\t\tALL\nsort_queues: true\tall\n"
+    assert read_sched_config(file_of("sched_config", text), notes) == {"strict_fifo": True, "by_queue": True}
+    assert said(notes.remarks, "not modelled").keys() == {"help_starving_jobs", "sort_queues"}
+    assert role_of(file_of("a", "by_queue\tTrue\tprime\n")) == "sched_config"
+    notes, path = Notes(), shared_file("cases", "logs-and-configurations", "torque-sched_config", "sched_config")
+    values = read_sched_config(file_of("sched_config", path.read_text()), notes)
+    assert values["by_queue"] is True and values["half_life"] == "24:00:00"
+    assert said(notes.remarks, "not modelled").keys() >= {"help_starving_jobs", "sort_queues"}
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("by_queue True", r"f:1: expected `name: value` and one of prime, non_prime, all, none, found 'by_queue True'"),
+        ("by_queue", r"f:1: expected `name: value` and one of prime, non_prime, all, none, found 'by_queue'"),
+        ("by_queue True always", r"f:1: expected `name: value`"),
         ("by_queue: True always", r"f:1: expected `name: value`"),
         ("by_queue: perhaps ALL", r"f:1: expected True or False as by_queue, found 'perhaps'"),
         ("fairshare_decay_time: soon", r"f:1: expected a duration .* as fairshare_decay_time"),
@@ -330,3 +345,53 @@ def test_settings_and_remarks() -> None:
 def test_faults_of_sched_config(line: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         read_sched_config(file_of("f", line), Notes())
+
+
+# qmgr: Long values that qmgr and qstat wrap.
+
+OPENPBS = """\
+Server pbs
+    max_run_res.ncpus = [u:PBS_GENERIC=256], [u:anna=512],
+\t[o:PBS_ALL=4096]
+    job_sort_formula = eligible_time * (queue_priority + pow(ncpus,2)) + fairsh
+\tare_perc
+    comment = closed on Monday,
+    default_queue = workq
+
+Queue: workq
+    queue_type = Execution
+    acl_users = anna,
+\tbert@a = b,carl
+    enabled = True
+"""
+TORQUE = """\
+Queue batch
+\tqueue_type = Execution
+\tacl_users = anna,bert,
+                 carl
+\tenabled = True
+"""
+
+
+def test_lines_that_qmgr_and_qstat_wrap() -> None:
+    state = ServerState()
+    read_qmgr(file_of("qmgr.txt", OPENPBS), state, Notes())
+    server, queue = state.of("server"), state.of("queue", "workq")
+    assert server["max_run_res.ncpus"].value == "[u:PBS_GENERIC=256], [u:anna=512],[o:PBS_ALL=4096]"
+    assert server["job_sort_formula"].value.endswith("+ fairshare_perc")
+    assert (server["comment"].value, server["default_queue"].value) == ("closed on Monday,", "workq")
+    assert (queue["acl_users"].value, queue["acl_users"].line) == ("anna,bert@a = b,carl", 11)
+    assert queue["enabled"].line == 13
+    state = ServerState()
+    read_qmgr(file_of("qmgr.txt", TORQUE), state, Notes())
+    assert {key: entry.value for key, entry in state.of("queue", "batch").items()} == {
+        "queue_type": "Execution", "acl_users": "anna,bert,carl", "enabled": "True",
+    }  # fmt: skip
+
+
+def test_limits_of_the_wrapped_case() -> None:
+    folder = shared_file("cases", "logs-and-configurations", "qmgr-list-wrapped")
+    described = read_pbs_cluster([folder / "qmgr.txt", folder / "pbsnodes.txt"], "p")
+    cpus = {(x.each, x.who): x.bound for x in described.description.limits if x.resource == "cpu"}
+    assert cpus == {("user", ""): 256, ("user", "anna"): 512, ("group", "physics"): 1024, ("all", ""): 4096}
+    assert len(described.description.partitions[0].allow_users) == 12

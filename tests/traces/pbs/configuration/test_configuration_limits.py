@@ -170,9 +170,10 @@ def test_parameters_limits_and_reservations() -> None:
     assert maui.limits[0].source == "maui.cfg:9 USERCFG[DEFAULT] MAXPS"
     assert (maui.qualities, maui.priorities) == ((ServiceQuality("high", 1000),), {"short": 100})
     assert [(x.name, x.nodes, x.partitions) for x in maui.reservations] == [("day", ("n1",), ("short",))]
-    assert said(notes.remarks, "not modelled") == {
-        "JOBAGGREGATIONTIME": "passes would wait so long for more submissions"
-    }
+    left_out = said(notes.remarks, "not modelled")
+    assert left_out["JOBAGGREGATIONTIME"] == "passes would wait so long for more submissions"
+    assert {"QUEUETIMEWEIGHT", "BACKFILLPOLICY", "USERCFG[fred] FSTARGET", "SRCFG[day] CLASSLIST"} <= left_out.keys()
+    assert {"USERCFG[fred] MAXPROC", "SRCFG[day] HOSTLIST"} <= said(notes.remarks, "modelled").keys()
     assert [(r.line, r.key) for r in notes.remarks if r.kind == "unknown"] == [(16, "SHINYWEIGHT")]
 
 

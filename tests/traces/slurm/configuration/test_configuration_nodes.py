@@ -177,6 +177,7 @@ def test_values_and_remarks() -> None:
     assert kinds_of(notes.remarks, "not modelled") == {
         "Prolog": "a job would start later by the time of this program",
         "SchedulerParameters bf_licenses": "plans would count licences",
+        "Licenses": "jobs would wait for licences; a log does not say which jobs hold them",
     }
 
 
@@ -187,6 +188,13 @@ def test_values_and_remarks() -> None:
         ("SchedulerParameters==bf_interval=3", "assumed", "SchedulerParameters"),
         ("SelectTypeParameters=CR_Core,CR_Colour", "unknown", "SelectTypeParameters"),
         ("PreemptMode=SUSPEND,WITHIN", "not modelled", "PreemptMode"),
+        ("PreemptMode=SUSPEND,GANG", "modelled", "PreemptMode"),
+        ("PreemptMode=GANG", "no effect", "PreemptMode"),
+        ("TopologyParam=Dragonfly", "not modelled", "TopologyParam"),
+        ("MaxBatchRequeue=9", "not modelled", "MaxBatchRequeue"),
+        ("MaxBatchRequeue=5", "no effect", "MaxBatchRequeue"),
+        ("CertmgrParameters=single_use_tokens", "no effect", "CertmgrParameters"),
+        ("TLSParameters=load_system_certificates", "no effect", "TLSParameters"),
         ("SuspendTime=-1", "no effect", "SuspendTime"),
         ("SuspendTime=300", "not modelled", "SuspendTime"),
         ("FastSchedule=0", "not modelled", "FastSchedule"),
@@ -323,7 +331,7 @@ def test_reservations() -> None:
         ("root",),
     )
     assert (course.nodes, course.users, course.accounts, course.repeats) == (("g1",), ("ada", "bob"), (), "weekly")
-    assert kinds_of(notes.remarks, "not modelled").keys() == {"Accounts", "Licenses"}
+    assert kinds_of(notes.remarks, "not modelled").keys() == {"Accounts", "Licenses", "Flags"}
     none = text_file("reservations.txt", "No reservations in the system\n")
     assert shown.read_shown_reservations(none, nodes, "UTC", notes) == ()
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from traces.cluster.accounts import Limit
-from traces.cluster.notes import Entry, KnownKey, Notes, integer_of
-from traces.slurm.configuration.keys import left_out, without_effect
-from traces.slurm.configuration.units import is_unset, span_s, tres_amounts
+from traces.cluster.notes import MODELLED, Entry, KnownKey, Notes, integer_of
+from traces.slurm.configuration.keys import in_description, left_out, without_effect
+from traces.slurm.configuration.units import is_unset, resource_named, span_s, tres_amounts, words_of
 
 Options = dict[str, Entry]
 """Entries by the name of the option of today."""
@@ -58,6 +58,27 @@ LIMIT_FORMS = {
 }
 """Option -> the limit that it sets. Those of accounts without a group hold for each user below it."""
 
+LIMIT_KEYS = in_description(
+    "text",
+    "grpjobs grpsubmit grptres grptresmins grptresrunmins maxjobs maxjobspu maxjobspa maxsubmit maxsubmitpu maxsubmitpa maxtres "
+    "maxtrespu maxtrespa maxtresrunmins maxtresrunminspu maxtresrunminspa maxwall",
+) | left_out(
+    dict.fromkeys(
+        ("grpjobsaccrue", "maxjobsaccrue", "maxjobsaccruepu", "maxjobsaccruepa"), "no more waiting jobs would gain age"
+    )
+    | {
+        "grpwall": "no job would start once the running ones have used so much time",
+        "maxtrespernode": "jobs that ask for more on a node would wait or be refused",
+        "maxtresmins": "each job alone would stay below it; a replay counts all jobs together",
+        "mintres": "jobs that ask for less are refused; a log has only those that were taken",
+    },
+    "-1",
+    "unlimited",
+)
+"""What a replay does with each limit. All are in the description, for the checks against a log."""
+_COUNTED = ("cpu", "mem", "nodes", "gpu")
+"""Resources that a replay counts for limits, GPUs also by type."""
+
 _OTHER_NAMES = {
     "share": "fairshare",
     "shares": "fairshare",
@@ -65,6 +86,7 @@ _OTHER_NAMES = {
     "defqos": "defaultqos",
     "qoslevel": "qos",
     "usagethres": "usagethreshold",
+    "minpriothresh": "minpriothres",
     "grpsubmitjobs": "grpsubmit",
     "maxsubmitjobs": "maxsubmit",
     "maxjobsperuser": "maxjobspu",
@@ -107,26 +129,31 @@ _OLD_TRES = {
 }
 """Option of older versions -> the option and the resource of today."""
 
-ASSOCIATION_KEYS = left_out(
-    {
-        "minpriothres": "jobs below this priority would get no resources of the group",
-    }
-) | without_effect(
-    "description organization adminlevel coordinator coordinators wckeys defaultwckey cluster account accounts user id parent name "
-    "names parentname defaultaccount fairshare partition qos defaultqos priority rawusage comment flags parentid lineage clusters "
-    "withassoc withcoord"
+ASSOCIATION_KEYS = (
+    in_description("text", "fairshare defaultqos priority parent defaultaccount")
+    | left_out(
+        {
+            "minpriothres": "jobs below this priority would get no resources of the group",
+            "partition": "these shares and limits would be for jobs of this partition only",
+        }
+    )
+    | without_effect(
+        "description organization adminlevel coordinator coordinators wckeys defaultwckey cluster account accounts user id name names "
+        "parentname qos rawusage comment flags parentid lineage clusters withassoc withcoord"
+    )
 )
-"""Options of accounts and users that are no limits. Those in the description are noted where they are taken."""
+"""Options of accounts and users that are no limits. The list of QOS only refuses jobs, which no log has."""
 
-QOS_KEYS = left_out(
+QOS_KEYS = in_description("text", "priority preempt preemptmode gracetime flags usagefactor") | left_out(
     {
+        "usagethreshold": "jobs of users below this fair-share factor would wait",
         "minpriothres": "jobs below this priority would get no resources of the group",
         "limitfactor": "limits of associations would be multiplied",
         "preemptexempttime": "jobs could not be preempted before so long",
     },
     "00:00:00", "1.000000",
 ) | without_effect("description id name")  # fmt: skip
-"""Options of QOS that are no limits. Those in the description are noted where they are taken."""
+"""Options of QOS that are no limits."""
 
 
 def option_of(entry: Entry) -> tuple[str, Entry]:
@@ -176,11 +203,25 @@ def _bounds(form: LimitForm, entry: Entry) -> dict[str, int]:
 def note_options(
     table: Mapping[str, KnownKey], options: Mapping[str, Entry], places: Mapping[str, str], notes: Notes
 ) -> None:
-    """A remark on each option. places: option -> where it is in the description, for those that are there."""
+    """A remark on each option. places: option -> where it is in the description, for those that are modelled."""
     for name, entry in options.items():
-        if name in LIMIT_FORMS:
-            notes.modelled(entry, "limits")
-        elif name in places:
+        row = {**table, **LIMIT_KEYS}.get(name)
+        if row is None or row.kind != MODELLED:
+            notes.by_table({**table, **LIMIT_KEYS}, entry, name)
+        elif name not in LIMIT_KEYS:
             notes.modelled(entry, places[name])
+        elif uncounted := _uncounted(name, entry):
+            value = Entry(entry.file, entry.line, entry.key, uncounted)
+            notes.unmodelled(
+                value, "jobs over this limit would wait or be refused; a replay does not count the resource"
+            )
         else:
-            notes.by_table(table, entry, name)
+            notes.modelled(entry, "limits")
+
+
+def _uncounted(name: str, entry: Entry) -> str:
+    """The amounts of a limit on resources that a replay does not count, with commas between."""
+    if LIMIT_FORMS[name].resource or is_unset(entry.value):
+        return ""
+    kinds = {word: resource_named(word.partition("=")[0]).partition(":")[0] for word in words_of(entry.value)}
+    return ",".join(word for word, kind in kinds.items() if kind not in _COUNTED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from traces.cluster.accounts import PARENTS_SHARE, ROOT_ACCOUNT, Account, AccountUser, Limit, ServiceQuality
-from traces.cluster.notes import Entry, Notes, integer_of
+from traces.cluster.notes import ConfigurationError, Entry, Notes, integer_of
 from traces.slurm.configuration.accounts.options import (
     ASSOCIATION_KEYS,
     QOS_KEYS,
@@ -16,9 +16,11 @@ from traces.slurm.configuration.accounts.options import (
     limits_of_options,
     note_options,
 )
-from traces.slurm.configuration.settings import QOS_FLAGS
+from traces.slurm.configuration.settings import QOS_FLAGS, note_words
 from traces.slurm.configuration.units import is_unset, plain_seconds, slurm_setting, words_of
 
+_AS_PARENT = str(0x7FFFFFFF)
+"""Fairshare=parent, as a dump writes it (SLURMDB_FS_USE_PARENT)."""
 UserKey = tuple[str, str, str]
 """User, account and partition, "" for all partitions."""
 
@@ -74,14 +76,25 @@ def shared_cluster(tree: AccountTree, notes: Notes) -> SharedCluster:
     return SharedCluster(tuple(accounts), tuple(members), qualities, tuple(limits))
 
 
+def fault_of_option(name: str, entry: Entry) -> ConfigurationError | None:
+    """Why the value of an option cannot be used; None where it can."""
+    options = {name: entry}
+    try:
+        limits_of_options("qos", "", options)
+        _shares(options)
+        _priority(options)
+        _quality("", options, Notes())
+    except ConfigurationError as error:
+        return error
+    return None
+
+
 def _association_places(place: str) -> dict[str, str]:
     fields = {
         "fairshare": "shares",
-        "qos": "qos",
         "defaultqos": "default_qos",
         "priority": "priority",
         "parent": "parent",
-        "partition": "partition",
         "defaultaccount": "is_default",
     }
     return {option: f"{place}.{name}" for option, name in fields.items()}
@@ -108,9 +121,9 @@ def _own(options: Options, inherited: tuple[tuple[str, ...], str]) -> tuple[tupl
 
 def _shares(options: Options) -> int:
     entry = options.get("fairshare")
-    if entry is None or not entry.value.strip():
+    if entry is None or is_unset(entry.value):
         return 1
-    return PARENTS_SHARE if entry.value.strip().lower() == "parent" else integer_of(entry)
+    return PARENTS_SHARE if entry.value.strip().lower() in ("parent", _AS_PARENT) else integer_of(entry)
 
 
 def _priority(options: Options) -> int:
@@ -124,14 +137,13 @@ def _quality(name: str, options: Options, notes: Notes) -> ServiceQuality:
         "preempt": "preempts",
         "preemptmode": "preempt_mode",
         "gracetime": "grace_s",
-        "flags": "flags",
         "usagefactor": "usage_factor",
-        "usagethreshold": "usage_threshold",
     }
-    note_options(QOS_KEYS, options, {option: f"qualities.{name}.{field}" for option, field in fields.items()}, notes)
+    others = {option: entry for option, entry in options.items() if option != "flags"}
+    note_options(QOS_KEYS, others, {option: f"qualities.{name}.{field}" for option, field in fields.items()}, notes)
+    if "flags" in options:
+        note_words(QOS_FLAGS, options["flags"], f"qualities.{name}.flags", notes)
     flags = _text(options, "flags").lower()
-    for word in words_of(flags):
-        notes.by_table(QOS_FLAGS, _with_value(options["flags"], word), word)
     mode = _text(options, "preemptmode").lower()
     threshold = options.get("usagethreshold")
     return ServiceQuality(
@@ -144,10 +156,6 @@ def _quality(name: str, options: Options, notes: Notes) -> ServiceQuality:
         _number(options["usagefactor"]) if "usagefactor" in options and _text(options, "usagefactor") else 1.0,
         None if threshold is None or is_unset(threshold.value) else _number(threshold),
     )
-
-
-def _with_value(entry: Entry, value: str) -> Entry:
-    return Entry(entry.file, entry.line, entry.key, value)
 
 
 def _text(options: Options, name: str) -> str:

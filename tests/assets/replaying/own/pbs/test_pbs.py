@@ -14,7 +14,7 @@ import pytest
 import tracehouse
 from assets.common.storage import open_warehouse
 from assets.common.trace import load_trace
-from assets.replaying.own.clusters import own_cluster_named
+from assets.replaying.own.clusters import own_cluster_of
 from assets.replaying.own.pbs.requests import job_of_request, pbs_jobs_of_rows
 from assets.replaying.own.pbs.unmodelled import places_of_held_jobs, unmodelled_by_pbs, unread_by_pbs
 from assets.replaying.own.pbs.way import pbs_runs
@@ -25,6 +25,7 @@ from tests.assets.replaying.own.homes import BEHIND, PBS_CLUSTER, own_home
 from tests.shared import shared_file
 from tests.simulator.busy import pbs_site
 from tracehouse.clusters import import_cluster
+from traces.catalogue.catalogue import load_catalogue
 from traces.cluster.accounts import Limit
 from traces.pbs.requests import pbs_request_of
 
@@ -48,7 +49,7 @@ def test_chunks_and_placement_of_a_record() -> None:
 
 def test_chunks_of_a_log_have_what_the_nodes_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", [(0, 0, 60, 100), (5, 5, 60, 100), (5, 5, 60, 100)], monkeypatch, PBS_CLUSTER)
-    cluster = own_cluster_named("mine")
+    cluster = own_cluster_of(load_catalogue().source("mine"))
     assert cluster is not None
     rows = load_trace(open_warehouse(), "mine", labels=REQUEST_LABELS).rows.with_columns(
         job_id=pl.Series(["1.head", "2[1].head", "2[2].head"]),
@@ -66,7 +67,7 @@ def test_chunks_of_a_log_have_what_the_nodes_count(tmp_path: Path, monkeypatch: 
 
 def test_a_reservation_that_is_no_longer_described_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", [(0, 0, 60, 100), (5, 5, 60, 100)], monkeypatch, PBS_CLUSTER)
-    cluster = own_cluster_named("mine")
+    cluster = own_cluster_of(load_catalogue().source("mine"))
     assert cluster is not None
     rows = load_trace(open_warehouse(), "mine", labels=REQUEST_LABELS).rows
     reserved = rows.with_columns(queue=pl.lit("reservation"), reservation=pl.lit("R7.head"))
@@ -154,13 +155,16 @@ def test_a_recorded_run_is_replayed_as_near_as_pbs_to_itself(
     run = own.replayed
     away = np.abs(run.schedule.start - run.rows["start_s"].to_numpy())
     assert away.mean() <= most_s
-    assert own.summary["pbs"]["not_modelled"] == []
+    assert [rule.partition("=")[0] for rule in own.summary["pbs"]["not_modelled"]] == ["node_fail_requeue"]
     assert bool(own.summary["pbs"]["remarks"]) == (name == "P5")  # it has limits
 
 
 def test_runs_differ_by_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, PBS_CLUSTER)
-    trace, cluster = load_trace(open_warehouse(), "mine", labels=REQUEST_LABELS), own_cluster_named("mine")
+    trace, cluster = (
+        load_trace(open_warehouse(), "mine", labels=REQUEST_LABELS),
+        own_cluster_of(load_catalogue().source("mine")),
+    )
     assert cluster is not None
     runs = pbs_runs(cluster, trace.rows, 0, None)
 

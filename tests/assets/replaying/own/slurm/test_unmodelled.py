@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from assets.replaying.own.slurm.unmodelled import unmodelled_by_slurm
-from simulator.cluster.arrays import cluster_arrays
-from simulator.slurm.preemption import preemption_of
-from simulator.slurm.priority import priority_rules, static_factors
-from simulator.slurm.settings import enforces_limits, slurm_settings
-from simulator.slurm.state import site_of
 from tests.simulator.busy import SITE
 from traces.cluster.accounts import Limit, ServiceQuality
 from traces.cluster.description import AdvanceReservation, ClusterDescription, Partition
-from traces.cluster.notes import NO_EFFECT, NOT_MODELLED, DescribedCluster
+from traces.cluster.notes import NOT_MODELLED, DescribedCluster, KnownKey
 from traces.cluster.toml_reading import parse_cluster_toml
 from traces.cluster.toml_writing import cluster_toml
+from traces.slurm.configuration.accounts.options import LIMIT_KEYS, QOS_KEYS
 from traces.slurm.configuration.folder import read_slurm_cluster
 from traces.slurm.configuration.keys import GENERAL_KEYS, PARTITION_KEYS, SLURM_NODE_KEYS
 from traces.slurm.configuration.settings import QOS_FLAGS, SCHEDULER_PARAMETERS, WORD_LISTS
@@ -62,15 +59,9 @@ def test_each_rule_is_named(cluster: ClusterDescription, rule: str) -> None:
     assert len(rules) == 1 and re.search(rule, rules[0])
 
 
-# Each key of slurm.conf that the reader has in a table is read by the engine, or named, or does not change a schedule.
+# Each key that the readers call not modelled is named where the cluster is replayed, also once its description was stored.
 
 CONF = """ClusterName=c
-SelectType=select/cons_tres
-PriorityType=priority/multifactor
-PriorityWeightAge=10
-PriorityWeightFairshare=10
-PriorityWeightJobSize=10
-PreemptType=preempt/partition_prio
 NodeName=n1 CPUs=4 RealMemory=100 Gres=gpu:a:1{node}
 NodeName=n2 CPUs=4 RealMemory=100
 PartitionName=p Nodes=n1{partition}
@@ -80,105 +71,83 @@ PartitionName=q Nodes=ALL Default=YES
 DUMP = """Cluster - 'c':Fairshare=1
 Parent - 'root'
 Account - 'a':Fairshare=1
-User - 'u':Fairshare=1:Priority=5
+User - 'u':Fairshare=1:Priority=5{user}
 """
-OTHER_VALUES = {
-    "schedulertype": "sched/builtin",
-    "selecttype": "select/linear",
-    "prioritytype": "priority/basic",
-    "preempttype": "preempt/qos",
-    "preemptmode": "cancel",
-    "topologyplugin": "topology/block",
-    "accountingstorageenforce": "safe",
-    "selecttypeparameters": "CR_CPU",
-    "priorityflags": "INCR_ONLY",
-    "priorityweighttres": "cpu=5",
-    "preemptparameters": "youngest_first",
-    "schedulerparameters": "bf_continue",
-    "licenses": "matlab:2",
-    "jobrequeue": "0",
-    "priorityfavorsmall": "yes",
-    "fairsharedampeningfactor": "5",
-    "jobdefaults": "DefCpuPerGPU=2",
-    "prioritymaxage": "3-0",
-    "prioritydecayhalflife": "3-0",
-    "prioritycalcperiod": "7",
+TIMES = {
+    "grpwall": "7",
+    "maxtresmins": "cpu=7",
+    "maxtrespernode": "cpu=7",
+    "mintres": "cpu=7",
+    "preemptexempttime": "00:00:07",
 }
-WITH = {
-    "fairsharedampeningfactor": "PriorityFlags=NO_FAIR_TREE",
-    "accountingstorageenforce": "",
-    "bf_yield_sleep": "",
-}
-"""What else must be set so that a key matters."""
-IN_THE_LOG = {
-    "defmempercpu", "defmempernode", "defmempergpu", "defcpupergpu", "maxmempercpu", "maxmempernode", "jobdefaults",
-}  # fmt: skip
-"""What a job gets where it does not say: the log has what it got."""
+"""Values of options that are no whole number."""
 
 
-def read(tmp_path: Path, line: str = "", node: str = "", partition: str = "", qos: str = "") -> DescribedCluster:
-    """The cluster with one more line, or more behind a line of nodes or partitions."""
-    (tmp_path / "slurm.conf").write_text(CONF.format(line=line, node=node, partition=partition))
-    (tmp_path / "sacctmgr.dump").write_text(DUMP)
-    (tmp_path / "qos.txt").write_text(f"Name|Priority|Flags\nnormal|0|{qos}\n")
+def read(tmp_path: Path, **where: str) -> DescribedCluster:
+    """The cluster with one more line, or more behind a line of nodes, partitions or users, or an option of a QOS."""
+    texts = dict.fromkeys(("line", "node", "partition", "user"), "") | where
+    option, _, value = where.get("qos", "Flags=").partition("=")
+    (tmp_path / "slurm.conf").write_text(CONF.format(**texts))
+    (tmp_path / "sacctmgr.dump").write_text(DUMP.format(**texts))
+    (tmp_path / "qos.txt").write_text(f"Name|Priority|{option}\nnormal|0|{value}\n")
     return read_slurm_cluster(sorted(tmp_path.iterdir()), "c")
 
 
-def engine_reads(cluster: ClusterDescription) -> str:
-    """All that a replay takes of a cluster, as a text to compare."""
-    arrays = cluster_arrays(cluster)
-    settings = slurm_settings(cluster.scheduler)
-    rules = settings, priority_rules(cluster.scheduler), preemption_of(cluster, 0), enforces_limits(cluster.scheduler)
-    return repr((rules, static_factors(arrays, cluster.scheduler), site_of(arrays, settings), arrays))
-
-
-def is_covered(tmp_path: Path, key: str, **where: str) -> bool:
-    """Whether a replay takes the key, or names it. It is named, too, where the description was written and read again."""
-    usual, described = read(tmp_path, where.pop("usual", "")), read(tmp_path, **where)
+def is_named(tmp_path: Path, key: str, **where: str) -> bool:
+    """Whether a replay names the key, also where the description was written and read again."""
+    described = read(tmp_path, **where)
     stored = parse_cluster_toml(cluster_toml(described), "c.toml").description
-    named = [any(key in rule for rule in unmodelled_by_slurm(each)) for each in (described.description, stored)]
-    is_read = engine_reads(described.description) != engine_reads(usual.description)
-    return is_read or all(named)
+    return all(any(key in rule for rule in unmodelled_by_slurm(each)) for each in (described.description, stored))
 
 
-@pytest.mark.parametrize("key", sorted(GENERAL_KEYS))
-def test_each_setting_is_read_or_named_or_has_no_effect(tmp_path: Path, key: str) -> None:
-    usual = WITH.get(key, "")
-    line = f"{usual}\n{key}={OTHER_VALUES.get(key, '7')}"
-    if GENERAL_KEYS[key].kind != NO_EFFECT and key not in IN_THE_LOG:
-        assert is_covered(tmp_path, key, line=line, usual=usual)
+def left_out(table: Mapping[str, KnownKey]) -> list[str]:
+    return sorted(key for key, row in table.items() if row.kind == NOT_MODELLED)
 
 
-@pytest.mark.parametrize("key", sorted(SCHEDULER_PARAMETERS))
-def test_each_scheduler_parameter_is_read_or_named_or_has_no_effect(tmp_path: Path, key: str) -> None:
-    row = SCHEDULER_PARAMETERS[key]
-    word = key if row.form == "bool" else f"{key}=7"
-    if row.kind != NO_EFFECT:
-        assert is_covered(tmp_path, key, line=f"SchedulerParameters={word}")
+@pytest.mark.parametrize("key", left_out(GENERAL_KEYS))
+def test_each_setting_that_is_left_out_is_named(tmp_path: Path, key: str) -> None:
+    value = "cpu:7" if key == "licenses" else "0" if key == "fastschedule" else "7"
+    assert is_named(tmp_path, key, line=f"{key}={value}")
+
+
+@pytest.mark.parametrize("key", left_out(SCHEDULER_PARAMETERS))
+def test_each_scheduler_parameter_that_is_left_out_is_named(tmp_path: Path, key: str) -> None:
+    assert is_named(tmp_path, key, line=f"SchedulerParameters={key}=7")
 
 
 @pytest.mark.parametrize(
-    ("key", "word"),
-    [(key, word) for key, table in WORD_LISTS.items() for word, row in table.items() if row.kind == NOT_MODELLED],
+    ("key", "word"), [(key, word) for key, table in WORD_LISTS.items() for word in left_out(table)]
 )
 def test_each_word_that_is_left_out_is_named(tmp_path: Path, key: str, word: str) -> None:
-    assert is_covered(tmp_path, word, line=f"{key}={word}")
+    assert is_named(tmp_path, word, line=f"{key}={word}")
 
 
-@pytest.mark.parametrize("flag", sorted(flag for flag, row in QOS_FLAGS.items() if row.kind == NOT_MODELLED))
+@pytest.mark.parametrize("flag", left_out(QOS_FLAGS))
 def test_each_flag_of_a_qos_is_named(tmp_path: Path, flag: str) -> None:
-    assert is_covered(tmp_path, flag, qos=flag)
+    assert is_named(tmp_path, flag, qos=f"Flags={flag}")
 
 
-@pytest.mark.parametrize("key", sorted(key for key, row in PARTITION_KEYS.items() if row.kind == NOT_MODELLED))
+@pytest.mark.parametrize("key", left_out(PARTITION_KEYS))
 def test_each_key_of_a_partition_that_is_left_out_is_named(tmp_path: Path, key: str) -> None:
-    assert is_covered(tmp_path, key, partition=f" {key}=7")
+    assert is_named(tmp_path, key, partition=f" {key}={'DOWN' if key == 'state' else '7'}")
 
 
-@pytest.mark.parametrize("key", sorted(key for key, row in SLURM_NODE_KEYS.items() if row.kind == NOT_MODELLED))
+@pytest.mark.parametrize("key", left_out(SLURM_NODE_KEYS))
 def test_each_key_of_a_node_that_is_left_out_is_named(tmp_path: Path, key: str) -> None:
-    assert is_covered(tmp_path, key, node=f" {key}=7")
+    assert is_named(tmp_path, key, node=f" {key}=7")
+
+
+@pytest.mark.parametrize("key", left_out({**LIMIT_KEYS, **QOS_KEYS}))
+def test_each_option_of_a_qos_that_is_left_out_is_named_once(tmp_path: Path, key: str) -> None:
+    text = f"{key}={TIMES.get(key, '7')}"
+    assert is_named(tmp_path, key, qos=text)
+    assert len(unmodelled_by_slurm(read(tmp_path, qos=text, line="AccountingStorageEnforce=limits").description)) == 1
+
+
+def test_limits_of_one_partition_and_on_other_resources_are_named(tmp_path: Path) -> None:
+    assert is_named(tmp_path, "partition=p: ", user=":Partition='p'")
+    assert is_named(tmp_path, "grptres=license/matlab=5: ", qos="GrpTRES=license/matlab=5,cpu=4")
 
 
 def test_a_key_that_nobody_knows_is_named(tmp_path: Path) -> None:
-    assert is_covered(tmp_path, "newkey", line="NewKey=1")
+    assert is_named(tmp_path, "newkey", line="NewKey=1")

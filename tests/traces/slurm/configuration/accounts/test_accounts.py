@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.shared import shared_file
 from tests.traces.slurm.configuration.slurm_configurations import DUMP, QOS, kinds_of, text_file
 from traces.cluster.accounts import PARENTS_SHARE, Account, AccountUser, ServiceQuality
 from traces.cluster.notes import ConfigurationError, Entry, Notes
@@ -167,17 +168,71 @@ def test_an_association_table_says_the_parents() -> None:
     assert "does not say its parent" in kinds_of(notes.remarks, "assumed")["Account"]
 
 
+AS_WRITTEN = """\
+Cluster - 'tux':Fairshare=1:QOS='normal'
+QOS - 'normal':Description='Normal: the QOS's default':GraceTime=30:GrpTRES=cpu=100,gres/gpu:a100=4:MinPrioThresh=5:Priority=10
+Parent - 'root'
+Account - 'phys':Description='Newton's group: a, b':Organization='o:x=1, p':Fairshare=50:GrpTRES=cpu=64,gres/gpu:a100=4:GrpJobs=10
+Account - 'chem':Description='':Organization='o':Fairshare=many:GrpJobs=3:MaxTRESPerJob=license/m:x=2,cpu=8:
+this is no line of a dump
+Parent - 'phys'
+User - 'anna':DefaultAccount='phys':Comment='x: 1':Fairshare=2147483647
+User - 'bert':Partition='gpu':DefaultAccount='phys':Fairshare=7:MaxWallDurationPerJob=1-00:00:00:MaxJobs=2
+Parent - 'later'
+User - 'carl':DefaultAccount='later':what
+"""
+
+
+def test_a_dump_as_slurm_writes_it() -> None:
+    """Texts are not quoted, a typed GPU has a colon, and the parent's share is a number."""
+    notes = Notes()
+    tree = read_accounts_dump(text_file("sacctmgr.dump", AS_WRITTEN), notes)
+    shared = shared_cluster(tree, notes)
+    assert [(x.name, x.parent, x.shares) for x in shared.accounts] == [
+        ("phys", "root", 50),
+        ("chem", "root", 1),
+        ("later", "root", 1),
+    ]
+    assert [(x.user, x.account, x.partition, x.shares, x.is_default) for x in shared.members] == [
+        ("anna", "phys", "", PARENTS_SHARE, True),
+        ("bert", "phys", "gpu", 7, True),
+        ("carl", "later", "", 1, True),
+    ]
+    assert [(x.name, x.priority, x.grace_s) for x in shared.qualities] == [("normal", 10, 30)]
+    assert {(x.owner_name, x.resource, x.bound) for x in shared.limits} == {
+        ("normal", "cpu", 100), ("normal", "gpu:a100", 4), ("phys", "cpu", 64), ("phys", "gpu:a100", 4), ("phys", "jobs", 10),
+        ("chem", "jobs", 3), ("chem", "licence:m:x", 2), ("chem", "cpu", 8), ("phys/bert/gpu", "time", 86400), ("phys/bert/gpu", "jobs", 2),
+    }  # fmt: skip
+    left_out = {remark.line: str(remark) for remark in notes.remarks if remark.kind == "not modelled"}
+    assert left_out.keys() == {2, 5, 6, 11}
+    assert "MinPrioThresh" in left_out[2] and "Fairshare=many: the value is left out" in left_out[5]
+    assert "the line was not read: expected a line such as User - 'anna':Fairshare=1" in left_out[6]
+    assert "below root" in kinds_of(notes.remarks, "assumed")["Parent"]
+    assert not kinds_of(notes.remarks, "unknown")
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("case", "shares", "limits"),
     [
-        ("User ada\n", r"d:1: expected a line such as User - 'anna':Fairshare=1, found 'User ada'"),
-        ("Parent - 'lab'\n", r"d:1: expected an account of an earlier line as Parent, found 'lab'"),
-        ("User - 'ada':what\n", r"d:1: expected options such as Fairshare=1"),
+        ("sacctmgr-dump-typed", {"phys": 50}, {("phys", "cpu", 64), ("phys", "gpu:a100", 4), ("phys", "jobs", 10)}),
+        ("sacctmgr-dump-parent", {"phys": 50, "anna": -1, "bert": 1}, set()),
+        ("sacctmgr-dump-qosline", {"phys": 50}, {("normal", "cpu", 100)}),
     ],
 )
-def test_bad_dumps(text: str, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        read_accounts_dump(text_file("d", text), Notes())
+def test_dumps_of_the_cases(case: str, shares: dict[str, int], limits: set[tuple[str, str, int]]) -> None:
+    folder = shared_file("cases", "logs-and-configurations", case)
+    tree = read_accounts_dump(text_file("sacctmgr.dump", (folder / "sacctmgr.dump").read_text()), Notes())
+    shared = shared_cluster(tree, Notes())
+    found = {x.name: x.shares for x in shared.accounts} | {x.user: x.shares for x in shared.members if x.user != "root"}
+    assert found == shares and {(x.owner_name, x.resource, x.bound) for x in shared.limits} == limits
+    assert case != "sacctmgr-dump-qosline" or [(x.name, x.priority) for x in shared.qualities] == [("normal", 10)]
+
+
+def test_a_file_without_a_line_of_a_dump_is_refused() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"d:1: expected a line such as User - 'anna':Fairshare=1, found 'User"
+    ):
+        read_accounts_dump(text_file("d", "User ada\nno\n"), Notes())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,72 @@
+"""Tests of simulator/pbs: following, looking.
+
+What kept jobs, from starts that are given: those of a replay, under which no job starts before it can.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simulator.pbs.following import GivenStarts, follow_pbs
+from simulator.pbs.looking import PBS_KEPT, PbsWaits
+from simulator.pbs.requests import PbsJob
+from tests.simulator.busy import asking, pbs_site, starts_on
+from traces.cluster.accounts import Limit
+from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate
+
+
+def kept_in_replay(site: ClusterDescription, asked: list[PbsJob], runtimes: list[int]) -> list[dict[str, int]]:
+    """Of each job what kept it in a replay, and for how many seconds."""
+    start = np.array(starts_on(site, asked, runtimes), dtype=np.int64)
+    none = np.zeros(len(asked) + 1, dtype=np.int64)
+    given = GivenStarts(start, start + np.array(runtimes), start, none, none[:0], none[:0])
+    waits, _ = follow_pbs(site, asked, given, 600)
+    assert waits.counts[0] == 0
+    submit = np.array([one.submit_s for one in asked])
+    assert (waits.seconds.sum(axis=1) == start - submit).all()
+    return kept_of(waits)
+
+
+def kept_of(waits: PbsWaits) -> list[dict[str, int]]:
+    return [{name: int(row[code]) for code, name in enumerate(PBS_KEPT) if row[code]} for row in waits.seconds.tolist()]
+
+
+def test_jobs_wait_for_resources_and_behind_a_plan() -> None:
+    asked = [asking(0, 3, 100), asking(1, 4, 50), asking(2, 1, 200)]
+    kept = kept_in_replay(pbs_site(), asked, [100, 50, 10])
+    assert kept == [{}, {"cores": 99}, {"behind_earlier": 98, "cores": 50}]
+
+
+def test_without_strict_ordering_nobody_is_behind_anybody() -> None:
+    asked = [asking(0, 4, 100), asking(1, 4, 50), asking(2, 1, 10)]
+    assert kept_in_replay(pbs_site(strict_ordering=False), asked, [100, 50, 10])[2] == {"cores": 148}
+
+
+@pytest.mark.parametrize(
+    ("settings", "jobs", "cause"),
+    [
+        ({"job_sort_key": "ncpus HIGH"}, [asking(2, 4, 50), asking(1, 1, 300)], "behind_other"),
+        ({"job_sort_formula": "eligible_time"}, [asking(1, 4, 50), asking(2, 1, 300)], "behind_age"),
+        ({"fair_share": True}, [asking(1, 4, 50, user="new"), asking(2, 1, 300, user="old")], "behind_fair_share"),
+    ],
+)
+def test_who_comes_first_is_said_as_pbs_orders_them(
+    settings: dict[str, object], jobs: list[PbsJob], cause: str
+) -> None:
+    asked = [asking(0, 3, 100, user="old"), *jobs]
+    kept = kept_in_replay(pbs_site(**settings), asked, [100, 50, 10])
+    assert kept[1] == {"cores": 100 - jobs[0].submit_s} and cause in kept[2]
+
+
+def test_limits_hours_and_reservations_keep_jobs() -> None:
+    from dataclasses import replace
+
+    site = replace(pbs_site(), limits=(Limit("cluster", "", "running", "user", "jobs", 1, who="ann"),))
+    asked = [asking(0, 1, 100, user="ann"), asking(1, 1, 100, user="ann"), asking(2, 1, 100, user="bob")]
+    assert kept_in_replay(site, asked, [100] * 3) == [{}, {"limit": 99}, {}]
+    night = replace(pbs_site(), gates=(Gate(tuple(range(7)), 0, 60),))
+    assert kept_in_replay(night, [asking(10, 1, 100)], [100]) == [{"closed_hours": 3590}]
+    held = replace(pbs_site(), reservations=(AdvanceReservation("R1", 50, 90),))
+    assert kept_in_replay(held, [asking(10, 1, 100)], [100]) == [{"reservation": 80}]
+    assert kept_in_replay(pbs_site(), [asking(10, 1, 100, begin_s=70)], [100]) == [{"begin_time": 60}]

@@ -1,0 +1,93 @@
+"""Tests of traces/slurm: submit_lines, document_jobs, records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.shared import shared_file
+from tests.traces.slurm.slurm_lines import JOB, read, table, unix
+from traces.slurm.document_jobs import DOCUMENT_COLUMNS, job_lines
+from traces.slurm.reader import read_slurm
+from traces.slurm.submit_lines import options_of
+
+# submit_lines: GPUs that the trackable resources lack, from what sbatch was asked for.
+
+
+def test_only_options_before_the_script_are_of_the_submission() -> None:
+    line = "/usr/bin/sbatch -W -N 2 --exclusive --gres=gpu:2 --gpus-per-task 1 -n4 train.py --gpus 9 -G 7"
+    assert options_of(line) == {
+        "W": "", "nodes": "2", "exclusive": "", "gres": "gpu:2", "gpus-per-task": "1", "ntasks": "4",
+    }  # fmt: skip
+    assert options_of("srun -W 5 -G 2 ./x") == {"W": "5", "gpus": "2"}
+    assert options_of("python train.py --gpus 9") == options_of("") == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "gpus"),
+    [  # the job has two nodes
+        ("sbatch --gpus=8 run.sh", 8),
+        ("sbatch -G h100:2 run.sh", 2),
+        ("salloc -Ga100:1,v100:1", 2),
+        ("sbatch --gpus-per-node=h100:1 run.sh", 2),
+        ("sbatch --gres gpu:a100:4,nvme:1 run.sh", 8),
+        ("sbatch --gres=gpu run.sh", 2),
+        ("srun -n8 --gpus-per-task=2 ./x", 16),
+        ("sbatch --ntasks-per-node=3 --gpus-per-task=1 run.sh", 6),
+        ("sbatch --gpus-per-socket=1 --sockets-per-node=2 run.sh", 4),
+        ("sbatch --gpus-per-socket=1 run.sh", None),  # nobody knows how many sockets
+        ("sbatch --wrap sleep 30 --gpus 4", None),  # sbatch's or the command's
+        ("sbatch --gres=gpu:0 run.sh", 0),
+        ("sbatch --gres=nvme:1 run.sh", 0),
+        ("sbatch run.sh --gpus 4", 0),  # of the program
+        ("sbatch train.sh", 0),
+        ("", 0),
+    ],
+)
+def test_gpus_of_the_submission(tmp_path: Path, line: str, gpus: int | None) -> None:
+    (job,) = read(tmp_path, table(JOB | {"SubmitLine": line})).records.to_dicts()
+    assert job["gpus"] == gpus
+    tracked = JOB | {"SubmitLine": line, "AllocTRES": "cpu=8,node=2,gres/gpu=3"}
+    assert read(tmp_path, table(tracked)).records["gpus"].to_list() == [3]
+
+
+def test_gpus_of_generic_resources_beside_the_trackable_ones(tmp_path: Path) -> None:
+    assert read(tmp_path, table(JOB | {"AllocGRES": "gpu:a100:5"})).records["gpus"].to_list() == [5]
+    assert read(tmp_path, table(JOB | {"ReqGRES": "gpu:2"})).records["gpus"].to_list() == [4]
+    for fields, gpus in (
+        ({"tres_per_node": "gres/gpu:2"}, "gpu:6"),
+        ({"gres_detail": ["gpu:a:1(IDX:0)"]}, "gpu:1"),
+        ({"used_gres": "gpu:7"}, "gpu:7"),
+        ({}, ""),
+    ):
+        (words,) = job_lines({"job_id": 7, "allocation_nodes": 3} | fields)
+        assert dict(zip(DOCUMENT_COLUMNS, words, strict=True))["AllocGRES"] == gpus
+
+
+# records: times that SLURM_TIME_FORMAT writes with their zone, and those that are relative to the day.
+
+
+@pytest.mark.parametrize("end", ["-0700", " UTC-0700", "-07:00", " -0700"])
+def test_times_with_their_zone(tmp_path: Path, end: str) -> None:
+    times = {name: f"{JOB[name]}{end}" for name in ("Submit", "Eligible", "Start", "End")}
+    log = read(
+        tmp_path, table(JOB | times, JOB | times | {"Submit": "2024-01-15T16:30:00Z"}), time_zone="Europe/Berlin"
+    )
+    assert log.rejects.rows() == [] and log.records["local_times"].to_list() == [False, False]
+    assert log.records["submit_s"].to_list() == [unix("2024-01-15T17:00:00"), unix("2024-01-15T16:30:00")]
+    assert log.records["end_s"].to_list() == [unix("2024-01-15T18:01:00")] * 2
+
+
+@pytest.mark.parametrize("text", ["29 Apr 14:00", "Ystday 14:00", "Mon 14:00", "14:00:00", "3 Mar 2024"])
+def test_times_that_are_relative_to_the_day(tmp_path: Path, text: str) -> None:
+    (reject,) = read(tmp_path, table(JOB | {"Submit": text})).rejects.to_dicts()
+    assert reject["reason"] == (
+        f"Submit is relative to the day of printing: {text}. Print the log again with SLURM_TIME_FORMAT=standard, or with %s"
+    )
+
+
+def test_times_of_the_case() -> None:
+    log = read_slurm(shared_file("cases", "logs-and-configurations", "sacct-times-with-zone", "sacct.txt"), "UTC")
+    assert log.records["submit_s"].to_list() == [unix("2026-04-29T21:00:00")] * 2
+    assert [line for line, *_ in log.rejects.rows()] == [4]
