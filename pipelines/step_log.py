@@ -108,7 +108,8 @@ _record: list[DoneStep] | None = None
 def recording_steps() -> Iterator[list[DoneStep]]:
     """Inside, each asset that is materialized is added to the list."""
     global _record
-    _record = steps = []
+    steps: list[DoneStep] = []
+    _record = steps
     try:
         yield steps
     finally:

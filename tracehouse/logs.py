@@ -7,6 +7,7 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -19,7 +20,7 @@ from tracehouse.replaying import warn_of_peak
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse
 
-SOURCE_COLUMNS = {
+SOURCE_COLUMNS: dict[str, Any] = {
     "name": pl.String,
     "format": pl.String,
     "path": pl.String,

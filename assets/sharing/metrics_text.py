@@ -71,10 +71,11 @@ def metrics_values(warehouse: Warehouse, sources: list[str]) -> list[dict[str, A
         row["mean_wait_s"] = row.pop("average_wait_s")
     values = []
     for row in rows:
-        whole, *queues = [month for month in months if month["source"] == row["source"]] or [None]
+        of_source = [month for month in months if month["source"] == row["source"]]
+        whole, queues = (of_source[0], of_source[1:]) if of_source else (None, [])
         figures = {name: row[name] for name in ("source", *SOURCE_FIGURES)}
         figures["grade"] = None if row["grade"] is None else "ABCD"[row["grade"] - 1]
-        of_queues = [{name: value for name, value in each.items() if name != "source"} for each in queues if each]
+        of_queues = [{name: value for name, value in each.items() if name != "source"} for each in queues]
         month = None if whole is None else {k: value for k, value in whole.items() if k not in ("source", "queue")}
         values.append(figures | {"month": month, "queues": of_queues})
     return values

@@ -86,7 +86,10 @@ def test_a_later_archive_adds_days_and_tells_a_changed_configuration(
     assert import_collected(again, "site")[0].endswith("site.toml (unchanged)")
     changed = unpack_log(collected(tmp_path, 3, qmgr=QMGR.replace("=256]", "=128]"), to="2026-04-30"), "site")
     lines = import_collected(changed, "site")
-    assert "clusters/site-2026-04-30.toml (1 values changed" in lines[0] and "valid_from" in lines[1]
+    assert "clusters/site-2026-04-30.toml (1 values changed" in lines[0]
+    assert (
+        "--name site-2026-04-30 --source site --from 2026-04-30 --replace" in lines[1]
+    )  # and nobody edits the catalogue
     broken = unpack_log(collected(tmp_path, 3, qmgr="what is this\n"), "site")
     assert import_collected(broken, "site")[0].startswith("cluster   none: qmgr.txt:1: expected a statement")
 
