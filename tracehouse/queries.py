@@ -107,7 +107,8 @@ def who(source: str, by: str = "user", period: str | None = None) -> pl.DataFram
     Returns
     -------
     polars.DataFrame
-        A row for each `value` of `by`, the largest users of core-hours first. Waits are hours. `lost_core_hours` are
+        A row for each `value` of `by`, the largest users of core-hours first. Waits are hours, of jobs that started;
+        `left_jobs` left the queue before, after `left_hours` in all. `lost_core_hours` are
         those of jobs that did not complete, and `unused_core_hours` were requested and not used. All columns are
         explained in docs/reference/tables.md, at the view `marts.waste`. What the log does not tell is null.
 

@@ -22,7 +22,7 @@ from models.scheduling.policy_file import agent_from_bytes, policy_from_bytes
 from simulator.policies.agents import Agent
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy, assisted
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, first_row, replace_partition
 
 POLICY_COLUMNS = (
     *("seed", "method", "goal", "backfill", "estimates", "layout", "trained_jobs", "epochs"),
@@ -268,6 +268,13 @@ class LearnedPolicy:
     trained_jobs: int
     weights: KernelWeights
     sha256: str
+
+
+def has_policies(warehouse: Warehouse, source: str) -> bool:
+    """Whether a policy that orders the queue has ever been trained for a source."""
+    with warehouse.read() as connection:
+        query = "SELECT 1 FROM policies.learned_policies WHERE source = ? AND learns = 'order' LIMIT 1"
+        return first_row(connection, query, [source]) is not None
 
 
 def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:

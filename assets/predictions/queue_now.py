@@ -337,8 +337,8 @@ def _starts(log: _Log, past: pl.DataFrame, present: pl.DataFrame, now: int, seed
     seconds = predicted_starts(queues, queue.features, now, seed)
     names = rows["job_id"].gather(pl.Series(places, dtype=pl.UInt32)).to_list()
     starts = dict(zip(names, seconds, strict=True))
-    work = np.nanmax(queue.features[:, WORK_AHEAD], initial=0.0)
-    fuller = sum(np.nanmax(each.features[:, WORK_AHEAD], initial=0.0) >= work for each in queues)
+    most = [float(np.nanmax(each.features[:, WORK_AHEAD], initial=0.0)) for each in (queue, *queues)]
+    fuller = sum(work >= most[0] for work in most[1:])
     return TreeStarts(starts, len(queues), sum(len(each.wait) for each in queues), fuller)
 
 

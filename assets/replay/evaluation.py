@@ -14,7 +14,7 @@ from assets.common.trace import Trace, load_trained_trace
 from assets.core.jobs import jobs
 from assets.policies.lessons import why_no_training
 from assets.policies.priority_key import priority_key
-from assets.policies.registry import learned_policies
+from assets.policies.registry import has_policies, learned_policies
 from assets.policies.scheduling_policy import scheduling_policy
 from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, chance_cloud, judged_replays, scores_of
 from assets.predictions.runtime_predictions import runtime_predictions
@@ -77,7 +77,7 @@ def contestants_of(warehouse: Warehouse, source: str, test_position: int, is_tra
 
     Raises ValueError where policies or key learned from jobs of the test part.
     """
-    learned = learned_policies(warehouse, source)
+    learned = learned_policies(warehouse, source) if is_trained or has_policies(warehouse, source) else []
     if not is_trained:
         learned = [policy for policy in learned if policy.trained_jobs <= test_position]
     if any(policy.trained_jobs > test_position for policy in learned):
@@ -89,14 +89,14 @@ def contestants_of(warehouse: Warehouse, source: str, test_position: int, is_tra
         key = first_row(
             connection, "SELECT formula, trained_jobs FROM policies.priority_keys WHERE source = ?", [source]
         )
-    has_key = key is not None and key[1] <= test_position
-    if is_trained and not has_key:
+    keys = [key[0]] if key is not None and key[1] <= test_position else []
+    if is_trained and not keys:
         raise ValueError(
             f"source {source!r} has no priority key of this split: materialize policies/priority_key again"
         )
     return [
         *(Contestant(name, name) for name in RIVAL_HEURISTICS),
-        *([Contestant("key", key[0])] if has_key else []),
+        *(Contestant("key", formula) for formula in keys),
         *(Contestant("learned", "learned", policy.seed, policy.weights) for policy in learned if policy.champion),
     ]
 

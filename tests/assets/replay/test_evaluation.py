@@ -300,7 +300,7 @@ def test_heuristics_key_and_learned_policies_are_compared(warehouse: Warehouse) 
 
 def test_a_source_that_nothing_is_trained_for_is_compared_without_key_and_learned(tmp_path: Path) -> None:
     warehouse = warehouse_of(tmp_path, busy_log(60))
-    with pytest.raises(ValueError, match="no priority key of this split"):
+    with pytest.raises(ValueError, match="no policy has been trained for source 'mine'"):
         contestants_of(warehouse, "mine", 30)
     contestants = contestants_of(warehouse, "mine", 30, is_trained=False)
     assert [entry.policy for entry in contestants] == [*RIVAL_HEURISTICS]

@@ -143,13 +143,14 @@ def _waited(source: str, rows: pl.DataFrame, words: str) -> list[str]:
     """How long the jobs waited that started, and what those waited besides that left the queue."""
     from assets.usage.waits_and_waste import left_text
 
-    started, left = (rows.filter(is_part)["wait_s"] / 3600 for is_part in (~is_left(rows), is_left(rows)))
-    mean = f"{started.sum() / len(started):,.1f} h" if len(started) else "-"
+    started, left = rows.filter(~is_left(rows)), rows.filter(is_left(rows))
+    hours, left_hours = (float(part["wait_s"].sum()) / 3600 for part in (started, left))
+    mean = f"{hours / started.height:,.1f} h" if started.height else "-"
     which = f" ({words})" if words else ""
-    facts = [f"{source}: {len(started):,} jobs{which} waited {started.sum():,.0f} h in all, {mean} on average"]
-    if len(left):
-        after = left_text(len(left), f"{left.sum() / len(left):,.1f} h")
-        facts.append(f"{after}: the hours by cause below are the {started.sum() + left.sum():,.0f} h of both")
+    facts = [f"{source}: {started.height:,} jobs{which} waited {hours:,.0f} h in all, {mean} on average"]
+    if left.height:
+        after = left_text(left.height, f"{left_hours / left.height:,.1f} h")
+        facts.append(f"{after}: the hours by cause below are the {hours + left_hours:,.0f} h of both")
     return facts
 
 

@@ -141,10 +141,12 @@ def test_a_source_without_a_run_time_model(queue_file: Path, tmp_path: Path, mon
     monkeypatch.delenv("TRACEHOUSE_SOURCES")
     (tmp_path / "small.swf").write_text(busy_log(60, procs=64))
     succeed("ingest", tmp_path / "small.swf", "--name", "small", "--procs", "64")
-    text = succeed("queue", "small", queue_file, "--samples", "10", "--format", "json", "--out", tmp_path / "o.json")
+    succeed("queue", "small", queue_file, "--samples", "10", "--format", "json", "--out", tmp_path / "o.json")
+    answer = json.loads((tmp_path / "o.json").read_text())
+    text = answer["lines"][-1]
     assert "run times by jobs of the same user and others alike that have ended" in text
     assert "`tracehouse run small --job train` makes one if the log is long enough" in text
-    rows = {row["job"]: row for row in json.loads((tmp_path / "o.json").read_text())["jobs"]}
+    rows = {row["job"]: row for row in answer["jobs"]}
     assert rows["3"]["start_p50_s"] <= 1 < rows["2"]["start_p50_s"]
     assert "waits cannot be predicted: source 'small': 60 jobs with a known run time are too few" in fail(
         "wait", "small", "--procs", "4", "--walltime", "2h"
