@@ -79,10 +79,10 @@ def asset_groups() -> JSON:
     graph = build_definitions().resolve_asset_graph()
     groups: dict[str, list[str]] = {}
     parents: dict[str, set[str]] = {}
-    for key in sorted(graph.get_all_asset_keys()):
+    for key in sorted(graph.materializable_asset_keys):
         node = graph.get(key)
         groups.setdefault(node.group_name, []).append(key.to_user_string())
-        above = {graph.get(parent).group_name for parent in node.parent_keys}
+        above = {graph.get(parent).group_name for parent in node.parent_keys & graph.materializable_asset_keys}
         parents.setdefault(node.group_name, set()).update(above - {node.group_name})
 
     def ancestors(group: str) -> set[str]:

@@ -11,6 +11,7 @@ import dagster as dg
 from pydantic import Field
 
 import assets
+from assets.common.declared import DECLARED
 from assets.common.storage import open_warehouse
 from papers.definitions import ASSETS_OF_PAPERS
 from pipelines.automation import inbox_sensor, readers_sensor, vasp_sensor
@@ -56,7 +57,7 @@ def build_definitions() -> dg.Definitions:
         loaded,  # type: ignore[arg-type]
     )
     return dg.Definitions(
-        assets=all_assets,
+        assets=[*all_assets, *DECLARED],
         asset_checks=dg.load_asset_checks_from_package_module(assets),
         jobs=JOBS,
         schedules=[nightly_schedule(code), nightly_vasp_schedule(code), *upkeep_schedules()],

@@ -15,6 +15,7 @@ from typing import Any
 import dagster as dg
 from dagster._utils.schedules import cron_string_iterator  # not exported
 
+from assets.common.declared import note_declared
 from assets.common.storage import artefacts_folder, data_folder, file_time, open_warehouse
 from pipelines.jobs import everything, vasp
 from traces.catalogue.catalogue import VaspSource, load_catalogue
@@ -152,11 +153,16 @@ def freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:
 
 
 def register_sources(instance: dg.DagsterInstance, names: list[str], partitions: str = "sources") -> None:
-    """Makes every named source a partition of this Dagster instance. partitions: "sources", or "vasp"."""
+    """Makes every named source a partition of this Dagster instance, and notes what the catalogue says of it now. partitions: "sources",
+    or "vasp"."""
     registered = set(instance.get_dynamic_partitions(partitions))
     missing = [name for name in names if name not in registered]
     if missing:
         instance.add_dynamic_partitions(partitions, missing)
+    if partitions == "sources":
+        catalogue = load_catalogue(may_be_missing=True)
+        if catalogue is not None:
+            note_declared(instance, catalogue, names)
 
 
 # --- upkeep

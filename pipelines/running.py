@@ -128,7 +128,7 @@ def select_assets(selections: Sequence[str]) -> SelectedAssets:
         selected: AbstractSet[dg.AssetKey] = frozenset()
         with warnings.catch_warnings(), suppress(dg.DagsterError):
             warnings.simplefilter("ignore", dg.BetaWarning)
-            selected = dg.AssetSelection.from_string(_with_key(text)).resolve(graph)
+            selected = dg.AssetSelection.from_string(_with_key(text)).resolve(graph) & graph.materializable_asset_keys
         if not selected:
             raise ValueError(_no_assets(text, graph))
         keys |= selected
@@ -148,8 +148,8 @@ def _with_key(selection: str) -> str:
 
 
 def _no_assets(text: str, graph: BaseAssetGraph) -> str:
-    names = sorted(key.to_user_string() for key in graph.get_all_asset_keys())
-    groups = sorted({graph.get(key).group_name for key in graph.get_all_asset_keys()})
+    names = sorted(key.to_user_string() for key in graph.materializable_asset_keys)
+    groups = sorted({graph.get(key).group_name for key in graph.materializable_asset_keys})
     for kind, word in re.findall(r'(\w+:)?"?([\w/.-]+)', text):
         expected = groups if kind == "group:" else names
         near = get_close_matches(word, expected, n=1) or [name for name in expected if name.endswith(f"/{word}")]

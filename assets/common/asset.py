@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import dagster as dg
 
 from assets.common.code.reach import Symbol
-from assets.common.code.versions import code_version
+from assets.common.code.versions import code_version, reads_clusters
+from assets.common.declared import CLUSTER, ENTRY
 from assets.common.describe import table_metadata
 from assets.common.learnable import nothing_to_learn
 from assets.common.partitions import OWNERS, SOURCES
@@ -63,7 +64,7 @@ def asset(
                 context.log.info(why_not)
                 return dg.MaterializeResult(metadata=passed_over(why_not))
 
-        return dg.asset(**what_all_have(function, key, table) | options)(run)
+        return dg.asset(**what_all_have(function, key, table) | options | {"deps": deps_of(function, options)})(run)
 
     return made
 
@@ -104,6 +105,16 @@ def what_all_have(function: Callable[..., Any], key: str, table: str | None) -> 
         "metadata": described | {"dagster/code_references": _code_reference(function)},
         "code_version": code_version(Symbol(function.__module__, function.__name__)),
     }
+
+
+def deps_of(function: Callable[..., Any], options: Mapping[str, Any]) -> list[Any]:
+    """What an asset is made from: its `deps`, and of a source what the catalogue says of it, as far as its function reads that."""
+    deps = list(options.get("deps", ()))
+    if options.get("partitions_def", SOURCES) is SOURCES:
+        deps.append(ENTRY)
+        if reads_clusters(Symbol(function.__module__, function.__name__)):
+            deps.append(CLUSTER)
+    return deps
 
 
 def _code_reference(function: Callable[..., Any]) -> dg.CodeReferencesMetadataValue:

@@ -17,7 +17,7 @@ import dagster as dg
 import polars as pl
 from upath import UPath
 
-from assets.common.asset import passed_over, plain_failures, what_all_have
+from assets.common.asset import deps_of, passed_over, plain_failures, what_all_have
 from assets.common.learnable import nothing_to_learn
 from assets.common.progress import progress_logged_by
 from assets.common.storage import KEPT_UNUSED_S, artefacts_folder, file_time, write_whole
@@ -46,7 +46,8 @@ def asset_of_parts(
 
     def made(function: Callable[..., dg.MaterializeResult]) -> dg.AssetsDefinition:
         config = get_type_hints(function)["config"]
-        inputs = {"__".join(dep.key.path): dep.key for dep in options.pop("deps")}
+        inputs = {"__".join(dep.key.path): dep.key for dep in deps_of(function, options)}
+        options.pop("deps", None)
         name = key.replace(".", "__")
         first = _count_step(f"{name}__count", list(inputs), config, count, least_jobs).alias("count")
         each = _part_step(f"{name}__part", config, part).alias("part")

@@ -16,6 +16,7 @@ import dagster as dg
 import pytest
 
 from assets.common.asset import FROM_COMMAND_LINE
+from assets.common.declared import CLUSTER, DECLARED, ENTRY
 from assets.raw.log import raw_log
 from pipelines import automation
 from pipelines.automation import SETTLED_S, inbox_sensor, readers_sensor
@@ -297,16 +298,32 @@ def defs() -> Iterator[dg.Definitions]:
 def test_lineage_is_the_documented_one(defs: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(defs)
     graph = defs.resolve_asset_graph()
+    declared = {spec.key for spec in DECLARED}
     found = {
-        key.to_user_string(): {parent.to_user_string() for parent in graph.get(key).parent_keys}
-        for key in graph.get_all_asset_keys()
+        key.to_user_string(): {parent.to_user_string() for parent in graph.get(key).parent_keys - declared}
+        for key in graph.get_all_asset_keys() - declared
     }
     assert found == LINEAGE
+
+
+def test_all_of_a_source_depends_on_its_entry_and_some_on_its_cluster(defs: dg.Definitions) -> None:
+    graph = defs.resolve_asset_graph()
+    of_sources = {
+        key
+        for key in graph.get_all_asset_keys() - {spec.key for spec in DECLARED}
+        if getattr(graph.get(key).partitions_def, "name", None) == "sources"
+    }
+    assert graph.get(ENTRY.key).child_keys == of_sources and len(of_sources) > 20
+    on_cluster = {key.to_user_string() for key in graph.get(CLUSTER.key).child_keys}
+    assert {"raw/log", "replay/fidelity", "replay/runs", "marts/job_wait_causes", "marts/report"} <= on_cluster
+    assert not on_cluster & {"core/jobs", "features/job_features", "predictions/runtime_model", "marts/leaderboard"}
 
 
 def test_every_asset_tells_who_what_and_where(defs: dg.Definitions) -> None:
     for spec in defs.resolve_all_asset_specs():
         name = spec.key.to_user_string()
+        if spec.key in {each.key for each in DECLARED}:  # which nobody makes
+            continue
         assert spec.owners, name
         assert spec.kinds, name
         assert spec.group_name != "default", name

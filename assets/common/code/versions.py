@@ -12,12 +12,27 @@ from pathlib import Path
 
 from assets.common.code.reach import CODE_ROOT, ROOMS, STATEMENTS, Symbol, digest_of, reached_from, read_part
 
+CLUSTER_FILES = frozenset(Symbol("traces.catalogue.clusters", name) for name in ("cluster_path", "found_path"))
+"""Who reaches one of these reads the description of a cluster."""
+READS_CLUSTERS = " reads clusters"
+"""Behind the kept version of such a function."""
+
 
 def code_version(function: Symbol) -> str:
     """Hash of all that a function reaches. It changes where one of these does, and not with a comment. Equal on all machines."""
+    return _kept_version(function).removesuffix(READS_CLUSTERS)
+
+
+def reads_clusters(function: Symbol) -> bool:
+    """Whether a function reaches the descriptions of clusters, so that what it makes may change with one."""
+    return _kept_version(function).endswith(READS_CLUSTERS)
+
+
+def _kept_version(function: Symbol) -> str:
     versions = _kept_versions()
     if function not in versions:
-        versions[function] = version_of(function)
+        reads = READS_CLUSTERS if reached_from(function) & CLUSTER_FILES else ""
+        versions[function] = version_of(function) + reads
         _keep_versions(versions)
     return versions[function]
 

@@ -89,7 +89,7 @@ CONTEXT, PARAMETER = click.Context(click.Command("any")), click.Option(["--any"]
 
 
 def test_assets_are_those_of_the_definitions() -> None:
-    keys = defs.resolve_asset_graph().get_all_asset_keys()
+    keys = defs.resolve_asset_graph().materializable_asset_keys
     assert sorted(key.to_user_string() for key in keys) == list(ASSET_NAMES)
 
 
