@@ -189,7 +189,9 @@ def _next_name(name: str, taken: set[str]) -> str:
 
 def _with_copies(part: _Part, copies: Mapping[str, list[str]], gone: set[str]) -> _Part:
     """A partition or switch with the copies of its nodes, and without those that go."""
-    nodes = [each for name in part.nodes if name not in gone for each in (name, *copies.get(name, ()))]
+    nodes: list[str] = []
+    for name in part.nodes:
+        nodes += [] if name in gone else [name, *copies.get(name, ())]
     return replace(part, nodes=tuple(nodes))
 
 

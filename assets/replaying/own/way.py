@@ -86,9 +86,11 @@ def machines_more(sizes: ClusterSizes, size: AskedProcs | None, before: int = 0)
     """How many machines more than described a cluster is to have, or fewer. size: that is asked for, None for what is there. before: how
     many there are more already, to which a change of the size is one.
 
-    Raises ValueError where nothing is left."""
+    Raises ValueError where nothing is left, and for a size of nodes, which the cluster has already."""
     if size is None:
         return before
+    if size.node_procs is not None:
+        raise ValueError("procs_per_node: the cluster says how large its nodes are: leave it out")
     if size.in_nodes:
         return size.count(sizes.machines + before) - sizes.machines
     return sizes.nearest(size.of(sizes.procs(before)))

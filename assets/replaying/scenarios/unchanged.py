@@ -54,13 +54,18 @@ def why_like_itself(base: ReplayRun, run: ReplayRun) -> str | None:
     scheduler = base.settings.own_scheduler
     if scheduler is None or max(len(ours), len(theirs)) < 2 or ours[0] > theirs[-1] or theirs[0] > ours[-1]:
         return None
-    here, there = (f"{each[0] / 3600:,.2f} to {each[-1] / 3600:,.2f} h" for each in (ours, theirs))
+    here, there = (f"{_hours(each[0])} to {_hours(each[-1])} h" for each in (ours, theirs))
     means = f"mean waits of all jobs are {here}, those of the base {there}"
     least = (ours[-1] - ours[0] + theirs[-1] - theirs[0]) / 2 / max(float(np.mean(theirs)), 1.0)
     return (
         f"{WITHIN_NOISE}: {means}, since {OWN_SCHEDULERS[scheduler]} differs as much from itself. A change of {100 * least:.1f} % or more "
         "would have been seen"
     )
+
+
+def _hours(wait_s: float) -> str:
+    hours = wait_s / 3600
+    return f"{hours:,.2f}" if hours >= 1 else f"{hours:.3g}"
 
 
 def unchanged_words(because: str) -> str:
