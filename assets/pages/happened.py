@@ -299,6 +299,8 @@ def _words(groups: WaitsAndWaste) -> list[Block]:
     if words:
         text = sentence_list(words)
         sentences.append(f"{text[0].upper()}{text[1:]}.")
+    if groups.memory and parts["unused_memory_gib_hours"] is not None:
+        sentences.append(groups.memory)
     return [" ".join(sentences)] if sentences else []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -33,13 +34,21 @@ UNUSED = {
 }
 """What was requested and not used, and what it is a part of: time, processors, memory. NULL where the log does not say it."""
 
+OF_ONE_TASK = (
+    "The memory used is that of the largest task of a job, since the log has neither TRESUsageInTot nor NTasks: jobs of many tasks left "
+    "less unused."
+)
+_OF_ALL_TASKS = {"tresusageintot", "ntasks"}
+
 
 @dataclass(frozen=True)
 class WaitsAndWaste:
-    """rows: of the statement marts.waits_and_waste. words: which jobs these are, empty for all of the source."""
+    """rows: of the statement marts.waits_and_waste. words: which jobs these are, empty for all of the source. memory: what is to be said
+    of the memory used, see `memory_words`."""
 
     rows: pl.DataFrame
     words: str = ""
+    memory: str = ""
 
     @property
     def whole(self) -> dict[str, Any]:
@@ -78,7 +87,17 @@ def waits_and_waste(warehouse: Warehouse, source: str, period: str | None = None
         raise ValueError(f"no job of {source!r} was submitted in {words}")
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
-    return WaitsAndWaste(rows, words)
+    return WaitsAndWaste(rows, words, memory_words(warehouse, source))
+
+
+def memory_words(warehouse: Warehouse, source: str) -> str:
+    """A sentence where a log of Slurm has the memory of the largest task alone, since no column says how many tasks there are. Else ""."""
+    with warehouse.read() as connection:
+        headers = connection.execute(
+            "SELECT DISTINCT lower(value) FROM raw.log_headers WHERE source = ? AND key = 'Columns'", [source]
+        ).fetchall()
+    columns = [set(re.findall(r"\w+", value)) for (value,) in headers]
+    return OF_ONE_TASK if any("maxrss" in names and not names & _OF_ALL_TASKS for names in columns) else ""
 
 
 def submitted_in(warehouse: Warehouse, source: str, period: str | None) -> tuple[datetime | None, datetime | None, str]:

@@ -63,7 +63,7 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     gpus BIGINT, -- GPUs; NULL where the log does not know
     nodes BIGINT, -- nodes; NULL where the log does not know
     requested_memory_kb BIGINT, -- memory requested for the whole job, kilobytes
-    used_memory_kb BIGINT, -- memory used, kilobytes: of the whole job (SWF, PBS), of its largest step (Slurm)
+    used_memory_kb BIGINT, -- memory used, kilobytes: of the whole job (SWF, PBS), of all tasks of its largest step (Slurm; of one task where the log says no more)
     used_cpu_s DOUBLE, -- CPU time over all processors, seconds
     user_name VARCHAR, -- user, by name or number
     group_name VARCHAR, -- group, by name or number

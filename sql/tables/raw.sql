@@ -124,9 +124,9 @@ CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     nodes BIGINT, -- nodes
     procs BIGINT NOT NULL, -- processors allocated, or requested where the job never started
     requested_procs BIGINT, -- processors requested
-    gpus BIGINT, -- GPUs allocated (gres/gpu); NULL where the log has no trackable resources
+    gpus BIGINT, -- GPUs allocated (gres/gpu), else those of AllocGRES, ReqGRES or the options of SubmitLine; NULL where none says how many
     requested_memory_kb BIGINT, -- ReqMem of the whole job, kilobytes; NULL for 0, which is all memory of the nodes, or is not tracked
-    used_memory_kb BIGINT, -- largest MaxRSS of any step, kilobytes; NULL without steps
+    used_memory_kb BIGINT, -- memory of all tasks of the largest step, kilobytes. It is mem of TRESUsageInTot, else MaxRSS times NTasks, else MaxRSS. NULL without steps
     used_cpu_s DOUBLE, -- TotalCPU, seconds
     node_list VARCHAR, -- NodeList, as logged
     priority BIGINT, -- Priority when the log was written

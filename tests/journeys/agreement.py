@@ -78,6 +78,8 @@ def _waits_of_replays(name: str, answers: Answers) -> Iterator[str]:
 def _letters(name: str, answers: Answers) -> Iterator[str]:
     """One grade everywhere."""
     stored = _value(name, "SELECT grade FROM replay.fidelity WHERE source = ? AND part = 'all'")
-    said = {key: answers[key]["grade"] for key in ("what-if adopted", "run", "report") if key in answers}
+    said = {key: answers[key]["sources"][0]["grade"] for key in ("run", "report") if key in answers}
+    if "what-if adopted" in answers:
+        said["what-if"] = answers["what-if adopted"]["grade"]
     if any(letter != stored for letter in said.values()):
         yield f"grades differ: {said}, and {stored!r} in replay.fidelity"

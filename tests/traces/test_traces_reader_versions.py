@@ -23,7 +23,7 @@ READERS = {
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (2, "267ca6cc9812"),
-    "slurm": (4, "3aa8e649d45d"),
+    "slurm": (5, "c6dc125fc3c1"),
     "pbs": (6, "73319e452b30"),
     "vasp": ("4", "d4880b4b1b17"),
 }

@@ -34,6 +34,7 @@ DOCUMENT_COLUMNS = (
     "AllocGRES",
     "TotalCPU",
     "MaxRSS",
+    "NTasks",
     "NodeList",
     "Priority",
     "Reason",
@@ -112,6 +113,7 @@ def _of_step(step: Any, job_id: str, place: int) -> dict[str, str]:
         "JobID": f"{job_id}.{name or place}",
         "State": _state(step),
         "MaxRSS": f"{int(memory) // 1024}K" if memory else "",
+        "NTasks": _number(step, "tasks", "count"),
         "TRESUsageInTot": _use(step),
         "ConsumedEnergyRaw": _number(step, "statistics", "energy", "consumed"),
     }

@@ -21,7 +21,7 @@ from traces.slurm.columns import SacctColumns, columns_of, first_lines, text_lin
 from traces.slurm.document import HEADER, document_lines, is_document
 from traces.slurm.records import READ_COLUMNS, SLURM_RECORD_SCHEMA, fault_of, is_attempt, records_of
 
-SLURM_READER_VERSION = 4
+SLURM_READER_VERSION = 5
 """Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
 
 UNFINISHED_STATES = (
@@ -111,7 +111,7 @@ def slurm_parser(path: Path, head: bytes, time_zone: str = "UTC", columns: str =
         In an hour that occurs twice Elapsed says which one it is (traces.slurm.clock).
     columns: their names in sacct, between commas or `|`, for a log without a header line. A header line counts more.
 
-    Job steps (`123.batch`) become part of their job: `used_memory_kb` is the largest memory of any step. Jobs that are not
+    Job steps (`123.batch`) become part of their job: `used_memory_kb` is the memory of the largest step. Jobs that are not
     over are ignored, by state. An attempt in the state REQUEUED is a record if it has a start and an end.
     A line is rejected when it has another number of columns, or when one of its times, durations or
     counts cannot be read. A finished job is rejected when it has no submission, end or processors, or when its times are out

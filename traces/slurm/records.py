@@ -10,6 +10,7 @@ from traces.common.log import LARGEST_S
 from traces.slurm.clock import LOCAL_TIMES, with_settled_times
 from traces.slurm.submit_lines import with_submitted_gpus
 from traces.slurm.values import (
+    MOST_KB,
     array_tasks,
     duration_seconds,
     gpu_count,
@@ -106,6 +107,7 @@ READ_COLUMNS = (
     "nodelist",
     "jobname",
     "maxrss",
+    "ntasks",
     "totalcpu",
     "priority",
     "reason",
@@ -222,10 +224,10 @@ def _with_start(jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_steps(jobs: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """With what the steps of each job used: the most memory of any, and the sums of use and energy."""
+    """With what the steps of each job used: the memory of the largest, and the sums of use and energy."""
     steps = steps.with_columns(job_id=pl.col("in_jobid").str.extract(r"^([^.]*)", 1))
     used = steps.group_by("job_id").agg(
-        used_memory_kb=size_kilobytes(pl.col("in_maxrss"), bare=1 / 1024).max().cast(pl.Int64),
+        used_memory_kb=_memory_of_step().max().cast(pl.Int64),
         of_steps_j=pl.when(_energy("consumedenergyraw").is_not_null().any()).then(_energy("consumedenergyraw").sum()),
     )
     jobs = jobs.join(used, on="job_id", how="left", maintain_order="left")
@@ -235,6 +237,15 @@ def _with_steps(jobs: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
         pl.when(pl.col("consumed_energy_j") > 0).then("consumed_energy_j"), "of_steps_j", "consumed_energy_j"
     )
     return jobs.with_columns(usage_in_total=pl.coalesce("usage_in_total", own), consumed_energy_j=energy)
+
+
+def _memory_of_step() -> pl.Expr:
+    """Kilobytes of all tasks of a step: mem of TRESUsageInTot, else MaxRSS, which is of one task, times NTasks, else MaxRSS alone."""
+    in_all = pl.col("in_tresusageintot").str.extract(r"(?:^|,)mem=([^,]*)", 1).fill_null("")
+    of_task = size_kilobytes(pl.col("in_maxrss"), bare=1 / 1024)
+    of_tasks = of_task * positive_count("ntasks").fill_null(1)
+    in_all_kb = size_kilobytes(in_all, bare=1 / 1024)
+    return pl.coalesce(pl.when(in_all_kb > 0).then(in_all_kb), pl.when(of_tasks <= MOST_KB).then(of_tasks), of_task)
 
 
 def _usage_of(steps: pl.DataFrame) -> pl.DataFrame:

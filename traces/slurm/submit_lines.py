@@ -13,12 +13,11 @@ from traces.slurm.asked_gpus import gpus_of_list
 
 _NAMES_GPUS = r"(?:^|\s)(?:-G|--gpus|--gres)"
 _PROGRAM = re.compile(r"(?:\S*/)?(?:sbatch|srun|salloc)")
-_WITHOUT_VALUE = (
-    "contiguous", "exclusive", "get-user-env", "help", "hold", "ignore-pbs", "kill-on-invalid-dep", "no-kill", "nice", "no-requeue",
-    "overcommit", "oversubscribe", "parsable", "propagate", "quiet", "reboot", "requeue", "share", "spread-job", "test-only", "usage",
-    "use-min-nodes", "verbose", "version", "wait", "disable-status", "exact", "immediate", "label", "multi-prog", "no-allocate", "overlap",
-    "preserve-env", "pty", "unbuffered", "no-shell", "bell", "no-bell",
-)  # fmt: skip
+_WITHOUT_VALUE = """
+contiguous exclusive get-user-env help hold ignore-pbs kill-on-invalid-dep no-kill nice no-requeue overcommit oversubscribe parsable
+propagate quiet reboot requeue share spread-job test-only usage use-min-nodes verbose version wait disable-status exact immediate label
+multi-prog no-allocate overlap preserve-env pty unbuffered no-shell bell no-bell
+"""
 """Long options that have no value, or have it behind a = only."""
 _SHORT_WITHOUT_VALUE = "hHkOQsvVXEIKlu"
 _LONG_OF = {"G": "gpus", "n": "ntasks", "N": "nodes"}
@@ -27,7 +26,7 @@ _COLUMNS = dict.fromkeys(
 )
 
 
-def options_of(line: str) -> dict[str, str]:
+def submission_options(line: str) -> dict[str, str]:
     """The options before the name of the script, those with a letter that we need by their long name. {} for another program."""
     words = line.split()
     options: dict[str, str] = {}
@@ -38,7 +37,7 @@ def options_of(line: str) -> dict[str, str]:
         word, place = words[place], place + 1
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
-            takes_next = not equals and name not in _WITHOUT_VALUE
+            takes_next = not equals and name not in _WITHOUT_VALUE.split()
         else:
             name, value = _LONG_OF.get(word[1], word[1]), word[2:].removeprefix("=")
             is_wait = word[1] == "W" and words[0].endswith("sbatch")  # srun's has a value
@@ -74,7 +73,7 @@ def with_submitted_gpus(jobs: pl.DataFrame) -> pl.DataFrame:
 def _amounts(line: str) -> dict[str, str | int | None] | None:
     """The row of a line; None for one that asks for no GPU. Behind --wrap, whose command has no quotes here,
     options may be those of the command, so nobody knows how many GPUs they are."""
-    options = options_of(line)
+    options = submission_options(line)
     gres = options.get("gres", "")
     asked = {name: _gpus(options.get(name)) for name in ("gpus", "gpus-per-task", "gpus-per-socket")}
     per_node = _gpus(options.get("gpus-per-node"))

@@ -9,7 +9,7 @@ import polars as pl
 
 from traces.common.log import LARGEST_S
 
-_MOST_KB = 1e15
+MOST_KB = 1e15
 """A larger amount of memory is a fault of the log: an exabyte."""
 _KILOBYTES_OF = {"K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}
 _PER_CPU = 2.0**31
@@ -108,7 +108,7 @@ def array_tasks(job_id: pl.Expr) -> pl.Expr:
     return listed.list.eval((last - first) // step + 1).list.sum().fill_null(1).clip(1)
 
 
-def size_kilobytes(text: pl.Expr, bare: float, largest: float = _MOST_KB) -> pl.Expr:
+def size_kilobytes(text: pl.Expr, bare: float, largest: float = MOST_KB) -> pl.Expr:
     """Of `48000M` or `1.50G`, as float. bare: kilobytes of a number alone, 1. Null for texts that are not a size, or an impossible one."""
     parts = text.str.strip_chars().str.extract_groups(r"^(\d{1,15}(?:\.\d+)?|\.\d+)([KMGTP]?)$")
     unit = parts.struct.field("2").replace_strict(_KILOBYTES_OF | {"": bare}, default=None, return_dtype=pl.Float64)
@@ -128,7 +128,7 @@ def requested_memory() -> pl.Expr:
     per_cpu = text.str.ends_with("c") | flagged
     units = pl.when(per_cpu).then("procs").when(text.str.ends_with("n")).then("nodes").otherwise(1).fill_null(1)
     whole = (amount - pl.when(flagged).then(_PER_CPU * 1024).otherwise(0.0)) * units
-    requested = pl.coalesce(pl.when(whole.is_between(0, _MOST_KB, closed="right")).then(whole), of_tres)
+    requested = pl.coalesce(pl.when(whole.is_between(0, MOST_KB, closed="right")).then(whole), of_tres)
     return pl.when(requested > 0).then(requested).cast(pl.Int64)
 
 

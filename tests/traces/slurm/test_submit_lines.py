@@ -10,18 +10,18 @@ from tests.shared import shared_file
 from tests.traces.slurm.slurm_lines import JOB, read, table, unix
 from traces.slurm.document_jobs import DOCUMENT_COLUMNS, job_lines
 from traces.slurm.reader import read_slurm
-from traces.slurm.submit_lines import options_of
+from traces.slurm.submit_lines import submission_options
 
 # submit_lines: GPUs that the trackable resources lack, from what sbatch was asked for.
 
 
 def test_only_options_before_the_script_are_of_the_submission() -> None:
     line = "/usr/bin/sbatch -W -N 2 --exclusive --gres=gpu:2 --gpus-per-task 1 -n4 train.py --gpus 9 -G 7"
-    assert options_of(line) == {
+    assert submission_options(line) == {
         "W": "", "nodes": "2", "exclusive": "", "gres": "gpu:2", "gpus-per-task": "1", "ntasks": "4",
     }  # fmt: skip
-    assert options_of("srun -W 5 -G 2 ./x") == {"W": "5", "gpus": "2"}
-    assert options_of("python train.py --gpus 9") == options_of("") == {}
+    assert submission_options("srun -W 5 -G 2 ./x") == {"W": "5", "gpus": "2"}
+    assert submission_options("python train.py --gpus 9") == submission_options("") == {}
 
 
 @pytest.mark.parametrize(
@@ -91,3 +91,40 @@ def test_times_of_the_case() -> None:
     log = read_slurm(shared_file("cases", "logs-and-configurations", "sacct-times-with-zone", "sacct.txt"), "UTC")
     assert log.records["submit_s"].to_list() == [unix("2026-04-29T21:00:00")] * 2
     assert [line for line, *_ in log.rejects.rows()] == [4]
+
+
+# records: memory of all tasks of a step.
+
+
+@pytest.mark.parametrize(
+    ("step", "kilobytes"),
+    [
+        ({"MaxRSS": "3000K", "NTasks": "4", "TRESUsageInTot": "cpu=00:01:00,energy=0,mem=11000K,vmem=9G"}, 11_000),
+        ({"MaxRSS": "3000K", "NTasks": "4", "TRESUsageInTot": ""}, 12_000),
+        ({"MaxRSS": "3000K", "NTasks": "4", "TRESUsageInTot": "cpu=1,mem=0"}, 12_000),
+        ({"MaxRSS": "3000K", "NTasks": "", "TRESUsageInTot": ""}, 3000),
+        ({"MaxRSS": "", "NTasks": "4", "TRESUsageInTot": ""}, None),
+    ],
+)
+def test_memory_of_all_tasks_of_the_largest_step(tmp_path: Path, step: dict[str, str], kilobytes: int | None) -> None:
+    """As seff and reportseff take it. MaxRSS is of one task."""
+    job = JOB | {"NTasks": "", "TRESUsageInTot": ""}
+    batch = dict.fromkeys(job, "") | {"JobID": "12.batch", "NTasks": "1"}
+    (record,) = read(tmp_path, table(job, batch, batch | step | {"JobID": "12.0"})).records.to_dicts()
+    assert record["used_memory_kb"] == kilobytes
+
+
+def test_memory_of_the_case() -> None:
+    log = read_slurm(shared_file("cases", "logs-and-configurations", "memory-of-mpi-jobs", "sacct.txt"), "UTC")
+    assert log.records.select("used_memory_kb", "requested_memory_kb").rows() == [(384_000_000, 512_000 * 1024)]
+
+
+def test_tasks_of_a_step_in_json() -> None:
+    step = {
+        "step": {"id": "7.0"},
+        "tasks": {"count": 128},
+        "tres": {"requested": {"max": [{"type": "mem", "count": 2048}]}},
+    }
+    _, words = job_lines({"job_id": 7, "steps": [step]})
+    line = dict(zip(DOCUMENT_COLUMNS, words, strict=True))
+    assert (line["JobID"], line["MaxRSS"], line["NTasks"]) == ("7.0", "2K", "128")

@@ -198,7 +198,9 @@ def _nodes_text(source: str, use: NodeUse | None, kinds: tuple[str, ...], top: i
 
 def waste_text(source: str, result: OverAsking, kinds: tuple[str, ...], top: int) -> str:
     """What was asked for and not used, and what that costs the others, as it is printed."""
+    from assets.common.storage import open_warehouse
     from assets.replaying.own.over_asking import WASTED
+    from assets.usage.waits_and_waste import memory_words
 
     width, whole = terminal_width(), result.unused["all"].row(0, named=True)
     lines = [f"{source}: {whole['jobs']:,} jobs ran"]
@@ -208,6 +210,8 @@ def waste_text(source: str, result: OverAsking, kinds: tuple[str, ...], top: int
                 f"{missing:,} jobs count as unknown, since the log does not have their {TITLES_OF_MISSING[name]}"
             )
     shown = [name for name in WASTED if whole[name] is not None]
+    if "memory_gib_hours" in shown and (words := memory_words(open_warehouse(), source)):
+        lines.append(folded(words, width))
     columns = [
         TableColumn(title, last=2 * k + 1 - j)
         for k, name in enumerate(shown)
@@ -297,6 +301,8 @@ def _facts(source: str, result: WaitsAndWaste) -> list[str]:
         if part_of_whole(whole[part], whole[of]) is not None
     ]
     facts.append(f"unused  {', '.join(words) if words else 'the log does not say what was requested or used'}")
+    if result.memory and "unused_memory_gib_hours" in result.unused():
+        facts.append(f"memory  {result.memory}")
     return facts
 
 

@@ -76,14 +76,14 @@ _LEFT_OUT = {
 
 
 @dataclass(frozen=True)
-class YamlTopology:
+class NetworkTopology:
     """kind: of the cluster's topology, such as "tree" or "block". switches: of a tree, () for others."""
 
     kind: str
     switches: tuple[Switch, ...] = ()
 
 
-def read_topology_yaml(file: TextFile, nodes: Collection[str], notes: Notes) -> YamlTopology:
+def read_topology_yaml(file: TextFile, nodes: Collection[str], notes: Notes) -> NetworkTopology:
     """The topology of the cluster: the first one with `cluster_default: true`, else the first. nodes: as for `read_topology_conf`.
 
     A topology that is no tree is named as not modelled, one beside the cluster's as without effect: a partition that uses it says so.
@@ -92,7 +92,7 @@ def read_topology_yaml(file: TextFile, nodes: Collection[str], notes: Notes) -> 
     if not topologies:
         raise ConfigurationError(file.name, 1, "topologies such as `- topology: NAME` with tree: below, found none")
     default = next((of for of in topologies if _text(of, "cluster_default").lower() in _YES), topologies[0])
-    chosen = YamlTopology("flat")
+    chosen = NetworkTopology("flat")
     for of in topologies:
         kind = next((kind for kind in ("tree", "flat", *_LEFT_OUT) if kind in of), "")
         line = (of[kind] if kind else of["topology"]).start_mark.line + 1
@@ -100,12 +100,12 @@ def read_topology_yaml(file: TextFile, nodes: Collection[str], notes: Notes) -> 
         if of is not default:
             notes.add(entry, NO_EFFECT, "it is not the cluster's; only partitions that name it would use it")
         elif kind == "tree":
-            chosen = YamlTopology(kind, _switches(_yaml_lines(of[kind], file.name), nodes, notes))
+            chosen = NetworkTopology(kind, _switches(_yaml_lines(of[kind], file.name), nodes, notes))
         elif kind == "flat":
             notes.add(entry, NO_EFFECT, "all nodes are alike")
         else:
             notes.unmodelled(entry, _LEFT_OUT.get(kind, "jobs would be placed by a topology that no table of ours has"))
-            chosen = YamlTopology(kind or "unknown")
+            chosen = NetworkTopology(kind or "unknown")
     return chosen
 
 

@@ -11,7 +11,7 @@ from tests.traces.slurm.configuration.slurm_configurations import TOPOLOGY_CONF,
 from traces.cluster.description import Switch
 from traces.cluster.notes import ConfigurationError, Notes
 from traces.slurm.configuration.folder import read_slurm_cluster
-from traces.slurm.configuration.switches import YamlTopology, read_topology_conf, read_topology_yaml
+from traces.slurm.configuration.switches import NetworkTopology, read_topology_conf, read_topology_yaml
 
 # topology.conf is the tree of switches; nodes that the cluster lacks are left out with a remark.
 
@@ -65,7 +65,7 @@ def test_a_tree_in_yaml() -> None:
     notes = Notes()
     topology = read_topology_yaml(text_file("topology.yaml", TREE), NODES, notes)
     switches = (Switch("top", (), ("s1", "s2")), Switch("s1", ("n01", "n02")), Switch("s2", ("g1", "g2", "f1")))
-    assert topology == YamlTopology("tree", switches)
+    assert topology == NetworkTopology("tree", switches)
     assert kinds_of(notes.remarks, "assumed") == {"nodes": "lost are no nodes of the cluster and are left out"}
     assert [(remark.key, remark.line) for remark in notes.remarks if remark.kind == "no effect"] == [("block", 4)]
 
@@ -76,7 +76,7 @@ def test_a_topology_that_is_no_tree_is_named_with_its_line(kind: str) -> None:
     text = text_file(
         "topology.yaml", f"- topology: t\n  {kind}:\n    {kind}s:\n      - {kind}: b1\n        nodes: n01\n"
     )
-    assert read_topology_yaml(text, NODES, notes) == YamlTopology(kind)
+    assert read_topology_yaml(text, NODES, notes) == NetworkTopology(kind)
     (remark,) = [remark for remark in notes.remarks if remark.kind == "not modelled"]
     assert (remark.line, remark.key) == (3, kind) and "jobs would be placed" in remark.effect
 
