@@ -161,6 +161,8 @@ def _second(text: str, time_zone: str) -> int | None:
 
 NON_PRIME = "non_prime"
 _TIMES = ("prime", NON_PRIME, "all", "none")
+NOT_IN_LOGS = ("cput", "pcput", "job_priority", "sort_priority", "preempt_priority")
+"""What job_sort_key may sort by that no log has of its jobs."""
 _SCHEDULED = "resources"
 """Which resources PBS looks at. A replay looks at all, and the reader names those that are not among them."""
 _LISTED = ("job_sort_key", "node_sort_key")
@@ -191,7 +193,10 @@ def read_sched_config(file: TextFile, notes: Notes) -> dict[str, Setting]:
         for key in (name, f"{name}.{NON_PRIME}"):
             if (key == name and time != NON_PRIME) or (key != name and time != "prime"):
                 values[key] = f"{values[key]}, {setting}" if name in _LISTED and key in values else setting
-        notes.modelled(entry, f"scheduler.{name}")
+        if name == "job_sort_key" and entry.value.split() and entry.value.split()[0].lower() in NOT_IN_LOGS:
+            notes.unmodelled(entry, "jobs would come by it, and a log does not have it")
+        else:
+            notes.modelled(entry, f"scheduler.{name}")
     return _without_doubles(values)
 
 

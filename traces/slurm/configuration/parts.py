@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from traces.cluster.hostlists import compress_names, expand_hostlist
 from traces.cluster.notes import MODELLED, NO_EFFECT, Entry, KnownKey, Notes
 from traces.slurm.configuration.keys import OLD_SPELLINGS, OVERSUBSCRIBE
+from traces.slurm.configuration.units import uncounted
 
 Attributes = dict[str, Entry]
 """Entries by the key of today in lower case."""
@@ -78,8 +79,18 @@ def note_line(
         if row is not None and row.kind == MODELLED:
             name = fields.get(key, "")
             notes.modelled(entry, f"{place}.{name}" if name else place)
+            if key == "tresbillingweights":
+                note_weights(entry, notes)
         else:
             notes.by_table({} if row is None else {key: row}, entry, key)
+
+
+def note_weights(entry: Entry, notes: Notes) -> None:
+    """A remark on weights of resources that no replay counts."""
+    if amounts := uncounted(entry):
+        notes.unmodelled(
+            replace(entry, value=amounts), "these resources would weigh, too; a replay does not count them"
+        )
 
 
 def _row_of(table: Mapping[str, KnownKey], key: str, entry: Entry) -> KnownKey | None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from traces.cluster.description import Setting
 from traces.cluster.notes import ASSUMED, MODELLED, NO_EFFECT, NOT_MODELLED, Entry, KnownKey, Notes
 from traces.slurm.configuration.keys import GENERAL_KEYS, KEPT_APART, in_description, left_out, without_effect
-from traces.slurm.configuration.parts import Attributes
+from traces.slurm.configuration.parts import Attributes, note_weights
 from traces.slurm.configuration.units import counted, is_unset, mib_of, slurm_setting, words_of
 
 SCHEDULER_PARAMETERS = (
@@ -247,6 +247,8 @@ def _note_setting(key: str, entry: Entry, notes: Notes) -> None:
         notes.by_table(GENERAL_KEYS, entry, key)
     else:
         notes.modelled(entry, f"scheduler.{key}")
+    if key == "priorityweighttres":
+        note_weights(entry, notes)
 
 
 def _compared(entry: Entry, form: str) -> object:

@@ -15,6 +15,7 @@ _CLOCK = re.compile(r"(\d{1,9})(?::(\d{1,2})(?::(\d{1,2}))?)?")
 _NO_LIMIT = ("unlimited", "infinite", "none", "-1", "n/a", "(null)", "")
 _MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 _COUNTED = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
+_COUNTED_KINDS = ("cpu", "mem", "nodes", "gpu")
 _YES, _NO = ("yes", "true", "up", "1"), ("no", "false", "down", "0")
 
 
@@ -117,6 +118,13 @@ def tres_weights(entry: Entry) -> dict[str, float]:
         unit = match.group(3).upper()
         weights[resource_named(match.group(1))] = float(match.group(2)) / (_MIB[unit] if unit else 1)
     return weights
+
+
+def uncounted(entry: Entry) -> str:
+    """The amounts of a list of resources that a replay does not count, with commas between: those of other things than CPUs, memory,
+    nodes and GPUs."""
+    kinds = {word: resource_named(word.partition("=")[0]).partition(":")[0] for word in words_of(entry.value)}
+    return ",".join(word for word, kind in kinds.items() if kind not in _COUNTED_KINDS)
 
 
 def gres_amounts(entry: Entry, text: str | None = None) -> tuple[dict[str, int], dict[str, int]]:

@@ -157,7 +157,7 @@ def joined(between: Mapping[str, str], *parts: Mapping[str, str]) -> Places:
 def places_of(table: Table, key: str, value: str | None, between: Mapping[str, str]) -> Places:
     """What the files say with this value of the key of a case."""
     effect = table.effects[key]
-    place, text = effect.place or table.usual[0], effect.text or table.usual[1].replace("KEY", key)
+    place, text = effect.place or table.usual[0], effect.text or table.usual[1].replace("KEY", key.partition(" ")[0])
     return dict(effect.more) if value is None else joined(between, effect.more, {place: text.format(value)})
 
 

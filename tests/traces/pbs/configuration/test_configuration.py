@@ -315,7 +315,10 @@ def test_settings_and_remarks() -> None:
         "fairshare_decay_factor": 0.5,
         "resources": "ncpus, mem, scratch",
     }
-    assert said(notes.remarks, "not modelled") == {"load_balancing": "nodes under load would get no job"}
+    assert said(notes.remarks, "not modelled") == {
+        "load_balancing": "nodes under load would get no job",
+        "job_sort_key": "jobs would come by it, and a log does not have it",
+    }
     assert [(r.line, r.key, r.value) for r in notes.remarks if r.kind == "unknown"] == [(11, "colour_of_jobs", "red")]
     assert len(notes.remarks) == 11
 

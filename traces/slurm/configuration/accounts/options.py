@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from traces.cluster.accounts import Limit
 from traces.cluster.notes import MODELLED, Entry, KnownKey, Notes, integer_of
 from traces.slurm.configuration.keys import in_description, left_out, without_effect
-from traces.slurm.configuration.units import is_unset, resource_named, span_s, tres_amounts, words_of
+from traces.slurm.configuration.units import is_unset, span_s, tres_amounts, uncounted
 
 Options = dict[str, Entry]
 """Entries by the name of the option of today."""
@@ -76,8 +76,6 @@ LIMIT_KEYS = in_description(
     "unlimited",
 )
 """What a replay does with each limit. All are in the description, for the checks against a log."""
-_COUNTED = ("cpu", "mem", "nodes", "gpu")
-"""Resources that a replay counts for limits, GPUs also by type."""
 
 _OTHER_NAMES = {
     "share": "fairshare",
@@ -204,24 +202,17 @@ def note_options(
     table: Mapping[str, KnownKey], options: Mapping[str, Entry], places: Mapping[str, str], notes: Notes
 ) -> None:
     """A remark on each option. places: option -> where it is in the description, for those that are modelled."""
+    rows = {**table, **LIMIT_KEYS}
     for name, entry in options.items():
-        row = {**table, **LIMIT_KEYS}.get(name)
+        row = rows.get(name)
         if row is None or row.kind != MODELLED:
-            notes.by_table({**table, **LIMIT_KEYS}, entry, name)
+            notes.by_table(rows, entry, name)
         elif name not in LIMIT_KEYS:
             notes.modelled(entry, places[name])
-        elif uncounted := _uncounted(name, entry):
-            value = Entry(entry.file, entry.line, entry.key, uncounted)
+        elif not LIMIT_FORMS[name].resource and not is_unset(entry.value) and (amounts := uncounted(entry)):
+            value = Entry(entry.file, entry.line, entry.key, amounts)
             notes.unmodelled(
                 value, "jobs over this limit would wait or be refused; a replay does not count the resource"
             )
         else:
             notes.modelled(entry, "limits")
-
-
-def _uncounted(name: str, entry: Entry) -> str:
-    """The amounts of a limit on resources that a replay does not count, with commas between."""
-    if LIMIT_FORMS[name].resource or is_unset(entry.value):
-        return ""
-    kinds = {word: resource_named(word.partition("=")[0]).partition(":")[0] for word in words_of(entry.value)}
-    return ",".join(word for word, kind in kinds.items() if kind not in _COUNTED)

@@ -152,8 +152,14 @@ CONFIG = {
     "preemptive_sched": E("true", "false", EXPRESS, {"x": "Priority=200"}),
     "preempt_prio": LEVELS._replace(one='"express_queue, normal_jobs"'),
     "preempt_order": E("S", "R", EXPRESS, PREEMPTS),
+    "preempt_order of checkpoints": E("C", "R", EXPRESS, PREEMPTS),
+    "preempt_order of deletions": E("D", "R", EXPRESS, PREEMPTS),
     "preempt_queue_prio": EXPRESS_FROM,
     "job_sort_key": E('"ncpus HIGH"', '"ncpus LOW"', LARGE_LAST),
+    "job_sort_key of times": E('"walltime HIGH"', '"walltime LOW"', ORDER.replace("20 500", "20 400")),
+    "job_sort_key of shares": E(
+        '"fair_share_perc HIGH"', '"fair_share_perc LOW"', OF_CAT, {"shares": "ann 10 root 10\ncat 11 root 90\n"}
+    ),
     "node_sort_key": E('"sort_priority HIGH"', '"sort_priority LOW"', TO_N1, {"n1": "Priority=10"}),
     "fairshare_usage_res": E(
         "cput",

@@ -8,12 +8,13 @@ import pytest
 
 from assets.replaying.own.pbs.unmodelled import unmodelled_by_pbs
 from tests.assets.replaying.own.effects import Table, check_table, places_of, replayed, replayed_in_order, write_files
-from tests.assets.replaying.own.pbs.effects_of_pbs import BETWEEN, TABLES, TABLES_OF_MAUI, files_of
+from tests.assets.replaying.own.pbs.effects_of_pbs import BETWEEN, LARGE_LAST, TABLES, TABLES_OF_MAUI, files_of
 from traces.cluster.notes import NOT_MODELLED, DescribedCluster, KnownKey
 from traces.cluster.toml_reading import parse_cluster_toml
 from traces.cluster.toml_writing import cluster_toml
 from traces.pbs.configuration import keys
 from traces.pbs.configuration.folder import read_pbs_cluster
+from traces.pbs.configuration.scheduler_files import NOT_IN_LOGS
 
 OF_MAUI = [(name, key) for name, table in TABLES_OF_MAUI.items() for key in table.effects]
 CASES = [(name, key) for name, table in TABLES.items() for key in table.effects]
@@ -69,3 +70,12 @@ def test_nodes_that_are_away_and_groups_are_named_once(tmp_path: Path) -> None:
     rules = unmodelled_by_pbs(read(tmp_path, {"n1": "state=down", "w": "max_run=[g:PBS_GENERIC=4]"}).description)
     assert [rule.partition("=")[0] for rule in sorted(rules)] == ["max_run", "state"]
     assert unmodelled_by_pbs(read(tmp_path, {"n1": "state=free,job-busy"}).description) == []
+
+
+@pytest.mark.parametrize("word", NOT_IN_LOGS)
+def test_what_no_log_has_orders_no_replay(tmp_path: Path, word: str) -> None:
+    one, other = (read(tmp_path, {"config": f'job_sort_key="{word} {way}"'}) for way in ("HIGH", "LOW"))
+    assert replayed(one.description, LARGE_LAST) == replayed(other.description, LARGE_LAST)
+    assert [rule.partition(":")[0] for rule in unmodelled_by_pbs(one.description)] == [f"job_sort_key={word} HIGH"]
+    formula = read(tmp_path, {"server": "job_sort_formula=ncpus + job_priority"}).description
+    assert [rule.partition("=")[0] for rule in unmodelled_by_pbs(formula)] == ["job_sort_formula"]

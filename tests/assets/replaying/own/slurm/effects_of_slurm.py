@@ -107,6 +107,12 @@ GENERAL = {
     "prioritytype": E("priority/basic", "priority/multifactor", OF_HIGH, QOS_COUNTS),
     "preempttype": E("preempt/none", "preempt/qos", PREEMPTS, {"conf": "PreemptMode=REQUEUE", "high": "Preempt=normal"}),
     "priorityweighttres": E("CPU=0", "CPU=1000", LARGE_LAST),
+    "priorityweighttres of memory": E("Mem=0", "Mem=1000", ORDER + " mem=900"),
+    "priorityweighttres of nodes": E("Node=0", "Node=1000", LARGE_LAST),
+    "priorityweighttres of GPUs": E(
+        "GRES/gpu=0", "GRES/gpu=1000", "0 1000 8 nodes=2; 10 500 8 nodes=2; 20 500 1 gpus=2",
+        {"conf": "GresTypes=gpu", "n1": "Gres=gpu:2"},
+    ),
     "topologyplugin": E(
         "topology/tree", "topology/flat", "0 600 8 nodes=2; 10 300 4 features=x",
         {"more": f"NodeName=n[3-4] {NODE}", "n2": "Feature=x",
@@ -275,6 +281,8 @@ PARTITIONS_BY_HAND = {
     "defaulttime": IN_THE_LOG,
     **dict.fromkeys(("defmempercpu", "defmempernode", "defmempergpu", "defcpupergpu", "jobdefaults"), IN_THE_LOG),
 }
+GPUS = {"conf": "GresTypes=gpu", "n1": "Gres=gpu:a:2"}
+OF_GPU = "0 600 1 gpus=1; 10 600 1 gpus=1"
 LIMITS = {
     **dict.fromkeys(("grpjobs", "maxjobs", "maxjobspu", "maxjobspa"), E("1", "9", TWO)),
     **dict.fromkeys(("grpsubmit", "maxsubmit", "maxsubmitpu", "maxsubmitpa"), E("1", "9", TWO)),
@@ -282,6 +290,10 @@ LIMITS = {
     **dict.fromkeys(
         ("grptresrunmins", "maxtresrunmins", "maxtresrunminspu", "maxtresrunminspa"), E("cpu=20", "cpu=99", TWO)
     ),
+    "grptres of memory": E("mem=1000", "mem=9000", "0 600 1 mem=600; 10 600 1 mem=600"),
+    "grptres of nodes": E("node=1", "node=9", "0 600 4; 10 600 4"),
+    "grptres of GPUs": E("gres/gpu=1", "gres/gpu=9", OF_GPU, GPUS),
+    "grptres of a type": E("gres/gpu:a=1", "gres/gpu:a=9", OF_GPU.replace("gpus=1", "gpus=1 gpu_types=a=1"), GPUS),
     "grptresmins": E("cpu=10", "cpu=99", USED),
     "maxtres": E("cpu=1", "cpu=9", TWO),
     "maxwall": E("5", "99", TWO),

@@ -147,6 +147,8 @@ def test_each_option_of_a_qos_that_is_left_out_is_named_once(tmp_path: Path, key
 def test_limits_of_one_partition_and_on_other_resources_are_named(tmp_path: Path) -> None:
     assert is_named(tmp_path, "partition=p: ", user=":Partition='p'")
     assert is_named(tmp_path, "grptres=license/matlab=5: ", qos="GrpTRES=license/matlab=5,cpu=4")
+    assert is_named(tmp_path, "priorityweighttres=Energy=2: ", line="PriorityWeightTRES=CPU=1,Energy=2")
+    assert is_named(tmp_path, "tresbillingweights=license/x=2: ", partition=" TRESBillingWeights=CPU=1,license/x=2")
 
 
 def test_a_key_that_nobody_knows_is_named(tmp_path: Path) -> None:
