@@ -32,7 +32,7 @@ from models.judging.verdict import DOMINATES, TRADES
 from traces.common.ends import FAULTS
 
 CLEAR_SHARE = 0.01
-"""Jobs that ended in one way, below this share of all, are not worth a sentence."""
+"""Jobs that ended in one way, and hours of those that left the queue, below this share of all are not worth a sentence."""
 _FAULT_WORDS = {
     "failed": "failed",
     "timeout": "ran into their time limit",
@@ -141,8 +141,9 @@ def waits_sentences(logged: LoggedSystem) -> list[str]:
         f"A job waited {duration_text(waits['mean_s'])} on average, and the median wait is {duration_text(waits['median_s'])}. "
         f"{share(waits['within_1_h'])} of the jobs started within 1 h and {share(waits['within_24_h'])} within 24 h."
     ]
-    if left := left_sentence(logged):
-        sentences[0] += f" {left}"
+    whole = logged.groups.whole
+    if whole["left_hours"] > CLEAR_SHARE * whole["waited_h"]:
+        sentences[0] += f" {left_sentence(logged)}"
     if waits["jobs"] < FEW_JOBS:
         sentences[0] += f" These are {count(waits['jobs'], 'job')} only."
         return sentences
