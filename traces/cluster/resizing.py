@@ -189,10 +189,8 @@ def _next_name(name: str, taken: set[str]) -> str:
 
 def _with_copies(part: _Part, copies: Mapping[str, list[str]], gone: set[str]) -> _Part:
     """A partition or switch with the copies of its nodes, and without those that go."""
-    nodes: list[str] = []
-    for name in part.nodes:
-        nodes += [] if name in gone else [name, *copies.get(name, ())]
-    return replace(part, nodes=tuple(nodes))
+    kept = _kept(part.nodes, gone)
+    return replace(part, nodes=tuple(each for name in kept for each in (name, *copies.get(name, ()))))
 
 
 def _kept(names: Sequence[str], gone: set[str]) -> tuple[str, ...]:

@@ -48,7 +48,8 @@ def find_runs(root: Path) -> Iterator[RunFolder]:
     be read. `root` itself may be a link. Raises LogError when there is no such folder.
     """
     if not root.is_dir():
-        raise LogError(f"{root}: no such folder: give the folder that the VASP runs are in, or one above it")
+        what = "is a file" if root.exists() else "no such folder"
+        raise LogError(f"{root}: {what}: give the folder that the VASP runs are in, or one above it")
     tree = _Tree(root.resolve())
     unreadable: list[tuple[Path, OSError]] = []
 

@@ -48,8 +48,8 @@ def test_the_root_itself_may_be_a_run(tmp_path: Path) -> None:
 
 
 def test_there_must_be_such_a_folder(tmp_path: Path) -> None:
-    for path in (tmp_path / "gone", written(tmp_path / "OUTCAR")):
-        with pytest.raises(LogError, match="no such folder"):
+    for path, what in ((tmp_path / "gone", "no such folder"), (written(tmp_path / "OUTCAR"), "is a file")):
+        with pytest.raises(LogError, match=f"{what}: give the folder"):
             list(find_runs(path))
 
 
