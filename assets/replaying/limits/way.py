@@ -20,8 +20,8 @@ from simulator.limits.replaying import LimitedReplayer
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
 from traces.catalogue.sources import Source
-from traces.cluster.accounts import FOUND, Limit
-from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate
+from traces.cluster.accounts import FOUND
+from traces.cluster.description import ClusterDescription
 from traces.common.described_names import with_described_names
 
 
@@ -63,9 +63,8 @@ def limited_replayer(
     Raises ValueError, with the remedy, where there is no such cluster. Hours and reservations need a log with dates, at its own load."""
     cluster = named_cluster(named, trace.source)
     changing = [limit for limit in cluster.limits if limit.begin_s is not None or limit.end_s is not None]
-    timed: list[Limit | Gate | AdvanceReservation] = [*changing, *cluster.gates, *cluster.reservations]
-    origins = {each.origin for each in timed}
-    origins |= {"" for node in cluster.nodes if node.absences}
+    origins = {limit.origin for limit in changing} | {gate.origin for gate in cluster.gates}
+    origins |= {each.origin for each in cluster.reservations} | {"" for node in cluster.nodes if node.absences}
     if origins - {FOUND} and not trace.has_calendar:  # what was found in the log is of its own clock
         raise ValueError(
             f"{trace.source}: the log does not say when its second 0 was, which the gates and reservations of the cluster {named} need: "

@@ -70,8 +70,8 @@ def source_replays(source: str, cluster: str | None = None, policy: str | None =
     if cluster is not None:
         usual = {"policy": policy_on(load_cluster(cluster).description), "cluster": cluster}
     else:
-        as_described = None if is_log else usual_replay(source)
-        usual = {} if as_described is None else as_described.settings
+        of_source = None if is_log else usual_replay(source)
+        usual = {} if of_source is None else of_source.settings
     if not usual and policy is None:
         raise ValueError(
             f"{source}: no cluster is described, whose settings could be searched: import one with `tracehouse cluster import`, find its "

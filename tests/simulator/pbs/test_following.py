@@ -48,7 +48,6 @@ def test_without_strict_ordering_nobody_is_behind_anybody() -> None:
 @pytest.mark.parametrize(
     ("settings", "jobs", "cause"),
     [
-        ({"job_sort_key": "ncpus HIGH"}, [asking(2, 4, 50), asking(1, 1, 300)], "behind_other"),
         ({"job_sort_formula": "eligible_time"}, [asking(1, 4, 50), asking(2, 1, 300)], "behind_age"),
         ({"fair_share": True}, [asking(1, 4, 50, user="new"), asking(2, 1, 300, user="old")], "behind_fair_share"),
     ],
@@ -59,6 +58,13 @@ def test_who_comes_first_is_said_as_pbs_orders_them(
     asked = [asking(0, 3, 100, user="old"), *jobs]
     kept = kept_in_replay(pbs_site(**settings), asked, [100, 50, 10])
     assert kept[1] == {"cores": 100 - jobs[0].submit_s} and cause in kept[2]
+
+
+def test_a_sort_key_puts_a_later_job_first() -> None:
+    """When the second job ends, there is room for the third one, which would delay the plan of the widest."""
+    asked = [asking(0, 2, 100), asking(0, 1, 50), asking(1, 2, 300), asking(2, 4, 50)]
+    kept = kept_in_replay(pbs_site(job_sort_key="ncpus HIGH"), asked, [100, 50, 10, 50])
+    assert kept[2:] == [{"cores": 99, "behind_other": 50}, {"cores": 98}]
 
 
 def test_limits_hours_and_reservations_keep_jobs() -> None:

@@ -23,7 +23,8 @@ def home_with_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
     monkeypatch.setenv("TRACEHOUSE_SOURCES", "")
     (tmp_path / "a.swf").write_text("; MaxProcs: 4\n")
-    (tmp_path / "sources.local.toml").write_text('[sources.log]\nformat = "swf"\npath = "a.swf"\n')
+    log = (tmp_path / "a.swf").resolve()
+    (tmp_path / "sources.local.toml").write_text(f'[sources.log]\npath = "{log}"\nformat = "swf"\n')
     return tmp_path
 
 
@@ -52,7 +53,9 @@ def test_a_source_gets_a_cluster_with_the_rules(home_with_log: Path) -> None:
 
 def test_revoking_leaves_all_as_it_was(home_with_log: Path) -> None:
     catalogue = home_with_log / "sources.local.toml"
-    catalogue.write_text(f"# mine\n{catalogue.read_text()}procs = 4 # of them\n")
+    catalogue.write_text(
+        f"# mine\n{catalogue.read_text()}procs = 4\n\n[sources.other]\nformat = 'swf'\npath = 'b.swf'\n"
+    )
     before = catalogue.read_text()
     keep(LIMIT)
     for _ in range(2):
