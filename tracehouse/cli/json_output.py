@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tracehouse.text.json_keys import SHARED
+from tracehouse.text.json_keys import SHARED, SHARED_OF_HOURS
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 """Of a command that takes `as_json`."""
@@ -30,7 +30,9 @@ def print_json(values: Any) -> None:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         plain = {str(key): _plain(each) for key, each in value.items()}
-        return plain | {SHARED[key]: each for key, each in plain.items() if key in SHARED}
+        hours = {SHARED_OF_HOURS[key]: each for key, each in plain.items() if key in SHARED_OF_HOURS}
+        seconds = {key: None if each is None else 3600 * each for key, each in hours.items()}
+        return plain | seconds | {SHARED[key]: each for key, each in plain.items() if key in SHARED}
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(each) for each in value]
     if isinstance(value, float):

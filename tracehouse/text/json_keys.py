@@ -70,19 +70,9 @@ NUMBER_KEYS = frozenset(
 """Those that are numbers or null."""
 SHARED = {"average_wait_s": "mean_wait_s", "trace": "source"}
 """Keys that have another name in tables and in earlier answers: an answer has both."""
-FORMER_KEYS = frozenset(
-    (
-        "mean_wait_h",
-        "median_wait_h",
-        "p95_wait_h",
-        "max_wait_h",
-        "waited_h",
-        "user_name",
-        "source_name",
-        "wait_mean",
-        "account_name",
-    )
-)
+SHARED_OF_HOURS = {"average_wait_h": "mean_wait_s", "median_wait_h": "median_wait_s", "p95_wait_h": "p95_wait_s"}
+"""The same of waits that are hours in the tables of `what-if`."""
+FORMER_KEYS = frozenset(("mean_wait_h", "max_wait_h", "waited_h", "user_name", "source_name", "account_name"))
 """Names of the same things elsewhere, which no answer may have."""
 WASTE = (
     *("lost_core_hours", "failed_core_hours", "cancelled_core_hours", "timeout_core_hours", "out_of_memory_core_hours"),

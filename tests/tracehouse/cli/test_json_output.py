@@ -81,7 +81,7 @@ WORDS = {
 }
 """Commands on a finished home, each with little work. The others have tests of their answers in their own files."""
 QUESTIONS = f'source = "{SOURCE}"\n[base]\npolicy = "FCFS"\n[scenarios.first]\npolicy = "SAF"\n'
-NAMES_BELOW = ("by", "replayed_by", "costs_by", "settings", "metrics")
+NAMES_BELOW = ("by", "replayed_by", "costs_by", "settings", "metrics", "paired")
 """Keys below which names are keys: kinds of groups, and settings and metrics of two runs, with the values of both."""
 
 
@@ -166,5 +166,11 @@ def test_metrics_are_those_of_prometheus(finished: Home, monkeypatch: pytest.Mon
 
 def test_json_is_valid_everywhere() -> None:
     values = {"a": float("nan"), "b": [np.float64(1.5), np.array([1, 2])], "c": Path("x"), "average_wait_s": math.inf}
+    assert json.loads(json_text({"average_wait_h": 0.5, "p95_wait_h": None})) == {
+        "average_wait_h": 0.5,
+        "p95_wait_h": None,
+        "mean_wait_s": 1800,
+        "p95_wait_s": None,
+    }
     text = json_text(values)
     assert text == '{"a": null, "b": [1.5, [1, 2]], "c": "x", "average_wait_s": null, "mean_wait_s": null}'
