@@ -53,7 +53,9 @@ def test_comments_in_the_database_are_those_of_the_files(warehouse: Warehouse) -
             "SELECT comment FROM duckdb_columns() WHERE schema_name = 'core' AND table_name = 'jobs' "
             "AND column_name = 'wait_s'",
         )
-    assert row == ("start minus submission, seconds; of the last attempt, where a job was requeued",)
+    assert row == (
+        "start minus submission of the last attempt, seconds; of a job that left the queue without a start, end minus submission",
+    )
 
 
 def test_a_changed_comment_or_view_is_taken_up(warehouse: Warehouse) -> None:
