@@ -30,10 +30,8 @@ _BACKFILL = {
 _DAYS = {"PriorityDecayHalfLife": (1, 56), "PriorityMaxAge": (1, 28)}
 _NUMBER = re.compile(r"(?<![\w.])\d+\.?\d*(?![\w.])")
 _PBS_WORDS = {"strict_ordering": ("True", "False"), "by_queue": ("True", "False")}
-_PBS_ATTRIBUTE = re.compile(
-    r"max_(run|user_run|group_run|running|run_res|user_res|group_res)(_soft)?(\.(?!walltime)\w+)?"
-)
-_PBS_EACH = {"all": "o", "user": "u", "group": "g", "project": "p"}
+_PBS_ATTRIBUTE = re.compile(r"max_(run|user_run|running|run_res|user_res)(_soft)?(\.(?!walltime)\w+)?")
+_PBS_EACH = {"all": "o", "user": "u", "project": "p"}
 _TRES = {"nodes": "node", "gpu": "gres/gpu"}
 
 
@@ -108,10 +106,10 @@ def _slurm_limit(limit: Limit) -> Knob | None:
     wanted = (limit.counts, limit.each, "jobs" if is_jobs else "")
     names = [name for name, form in LIMIT_FORMS.items() if (form.counts, form.each, form.resource) == wanted]
     name = next((each for each in names if each.endswith(("pu", "pa")) == (limit.each != "all")), None)
-    if name is None or limit.resource in ("billing", "time"):
-        return None
     kind, _, of = limit.resource.partition(":")
-    tres = {"licence": f"license/{of}"}.get(kind, _TRES.get(kind, kind) + (f":{of}" if of else ""))
+    if name is None or kind not in ("jobs", "cpu", "mem", "nodes", "gpu"):
+        return None
+    tres = _TRES.get(kind, kind) + (f":{of}" if of else "")
     value = OPEN if is_jobs else f"{tres}={OPEN}{'M' if kind == 'mem' else ''}"
     return Knob(f"{limit.owner}.{limit.owner_name}.{name}={value}", (_around(limit.bound, _LIMIT_TIMES),))
 
@@ -127,7 +125,8 @@ def _pbs_knobs(cluster: ClusterDescription) -> Iterator[Knob]:
             yield Knob(f"{key}={OPEN}", (OpenValue(words=words),))
     if values.get("fair_share") is True:
         yield Knob(f"fairshare_decay_time={OPEN}:00:00", (OpenValue(1, 24 * 28),))
-    counted = [limit for limit in cluster.limits if _PBS_ATTRIBUTE.fullmatch(_attribute(limit)) and limit.bound]
+    settable = [limit for limit in cluster.limits if limit.each in _PBS_EACH and limit.bound]
+    counted = [limit for limit in settable if _PBS_ATTRIBUTE.fullmatch(_attribute(limit))]
     groups = groupby(sorted(counted, key=_pbs_place), _pbs_place)
     yield from islice((_pbs_limit(place, list(limits)) for place, limits in groups), MOST_LIMITS)
 

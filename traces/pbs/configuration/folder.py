@@ -176,10 +176,7 @@ def _settings(attributes: Attributes, table: Mapping[str, KnownKey], notes: Note
             notes.by_table(table, entry, base)
         else:
             values[key] = setting_of(entry, row.form)
-            if key == "job_sort_formula" and "job_priority" in entry.value:
-                notes.unmodelled(entry, "job_priority would count; a log does not have it, so it is 0 for all jobs")
-            else:
-                notes.modelled(entry, f"scheduler.{key}")
+            notes.modelled(entry, f"scheduler.{key}")
     return values
 
 

@@ -63,6 +63,8 @@ def _of_settings(cluster: ClusterDescription) -> Iterator[str]:
         yield f"backfill_prime={values['backfill_prime']}: no file `holidays` says when prime time is"
     if why := unmodelled_formula(cluster.scheduler):
         yield f"job_sort_formula={formula_text(cluster.scheduler)}: jobs would come in its order ({why})"
+    elif "job_priority" in formula_text(cluster.scheduler):
+        yield "job_sort_formula: job_priority would count; a log does not have it, so it is 0 for all jobs"
     if any(name.endswith(".non_prime") and name not in _BOTH_HOURS for name in values):
         yield "settings for hours outside prime time: those of prime time hold all day"
     if len(str(values.get("preempt_order", "SCR")).split()) > 1:

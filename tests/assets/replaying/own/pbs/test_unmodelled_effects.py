@@ -78,4 +78,4 @@ def test_what_no_log_has_orders_no_replay(tmp_path: Path, word: str) -> None:
     assert replayed(one.description, LARGE_LAST) == replayed(other.description, LARGE_LAST)
     assert [rule.partition(":")[0] for rule in unmodelled_by_pbs(one.description)] == [f"job_sort_key={word} HIGH"]
     formula = read(tmp_path, {"server": "job_sort_formula=ncpus + job_priority"}).description
-    assert [rule.partition("=")[0] for rule in unmodelled_by_pbs(formula)] == ["job_sort_formula"]
+    assert [rule.partition(":")[0] for rule in unmodelled_by_pbs(formula)] == ["job_sort_formula"]
