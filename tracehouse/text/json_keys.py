@@ -34,7 +34,7 @@ SHARED_KEYS = {
     "basis": "the rules behind the figures, in words",
     "report": "path of the report",
 }
-"""By key: what it means in every answer."""
+"""By key: what it means in every answer. `compare` has an object of a and b in the place of a number."""
 TEXT_KEYS = frozenset(
     (
         "source",
