@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypedDict, Unpack
@@ -245,6 +246,10 @@ class WaitQuestion(NamedTuple):
     at: str | None
 
 
+def _with_bar(jobs: list[int]) -> Iterator[int]:
+    return progress(jobs, "jobs of the past")
+
+
 def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> dict[str, Any]:
     """What `tracehouse wait --json` prints."""
     job_id, procs, request, user, at = question
@@ -270,15 +275,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         else:
             assert procs is not None
             user_number = log.user_number(user) if user is not None else -1
-            answer = new_job_wait(
-                log.history,
-                moment,
-                procs,
-                request,
-                user_number,
-                replays,
-                lambda jobs: progress(jobs, "jobs of the past"),
-            )
+            answer = new_job_wait(log.history, moment, procs, request, user_number, replays, _with_bar)
     state, submitted = answer.state, moment - answer.waited_s
     waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
     replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
