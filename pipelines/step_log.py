@@ -11,7 +11,7 @@ import click
 import dagster as dg
 
 from assets.common.asset import PASSED_OVER
-from assets.common.progress import WorkDone, is_drawing, time_left_text, work_done
+from assets.common.progress import WorkDone, is_drawing, newest_work, time_left_text
 from pipelines.terminal import printable
 
 SILENT_S = 9.0
@@ -129,7 +129,7 @@ def saying_what_runs(watch: StepWatch) -> Iterator[None]:
     def say() -> None:
         while not ended.wait(1.0):
             # a bar on the terminal says more, and a line would go through it
-            line = None if is_drawing() else watch.line(time.monotonic(), work_done())
+            line = None if is_drawing() else watch.line(time.monotonic(), newest_work())
             if line is not None:
                 click.echo(f"  {line}", err=True)
 

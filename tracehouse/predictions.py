@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypedDict, Unpack
@@ -256,7 +256,7 @@ class WaitQuestion(NamedTuple):
     gpus: int | None = None
 
 
-def _past_bar(jobs: list[int]) -> Iterable[int]:
+def _with_bar(jobs: list[int]) -> Iterator[int]:
     return progress(jobs, "jobs of the past")
 
 
@@ -285,7 +285,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         else:
             assert procs is not None
             user_number = log.user_number(user) if user is not None else -1
-            plain = new_job_wait(log.history, moment, procs, request, user_number, replays, _past_bar)
+            plain = new_job_wait(log.history, moment, procs, request, user_number, replays, _with_bar)
             answer = _by_trees(plain, source, question, moment, replays.seed)
     state, submitted = answer.state, moment - answer.waited_s
     waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))

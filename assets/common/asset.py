@@ -13,7 +13,7 @@ import dagster as dg
 
 from assets.common.code.reach import Symbol
 from assets.common.code.versions import code_version, reads_clusters
-from assets.common.declared import CLUSTER, ENTRY
+from assets.common.declared import CLUSTER, SOURCE_ENTRY
 from assets.common.describe import table_metadata
 from assets.common.learnable import nothing_to_learn
 from assets.common.partitions import OWNERS, SOURCES
@@ -111,7 +111,7 @@ def deps_of(function: Callable[..., Any], options: Mapping[str, Any]) -> list[An
     """What an asset is made from: its `deps`, and of a source what the catalogue says of it, as far as its function reads that."""
     deps = list(options.get("deps", ()))
     if options.get("partitions_def", SOURCES) is SOURCES:
-        deps.append(ENTRY)
+        deps.append(SOURCE_ENTRY)
         if reads_clusters(Symbol(function.__module__, function.__name__)):
             deps.append(CLUSTER)
     return deps

@@ -16,7 +16,7 @@ from traces.catalogue.catalogue import Catalogue
 from traces.catalogue.clusters import cluster_path, found_path
 from traces.catalogue.sources import Source
 
-ENTRY = dg.AssetSpec(
+SOURCE_ENTRY = dg.AssetSpec(
     ["catalogue", "entry"],
     description="The entry of a source in the catalogue, but for the cluster that it names. Everything of the source is made from it.",
     group_name="ingest",
@@ -32,7 +32,7 @@ CLUSTER = dg.AssetSpec(
     owners=OWNERS,
     kinds={"toml"},
 )
-DECLARED = (ENTRY, CLUSTER)
+DECLARED = (SOURCE_ENTRY, CLUSTER)
 
 
 def entry_version(source: Source, catalogue: Catalogue) -> str:
@@ -58,7 +58,7 @@ def note_declared(instance: dg.DagsterInstance, catalogue: Catalogue, names: lis
         source = catalogue.sources.get(name)
         if source is None:
             continue
-        for spec, version in ((ENTRY, entry_version(source, catalogue)), (CLUSTER, cluster_version(source))):
+        for spec, version in ((SOURCE_ENTRY, entry_version(source, catalogue)), (CLUSTER, cluster_version(source))):
             noted = instance.fetch_observations(
                 dg.AssetRecordsFilter(asset_key=spec.key, asset_partitions=[name]), limit=1
             ).records

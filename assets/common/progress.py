@@ -130,7 +130,7 @@ def _newest() -> AnyBar | None:
     return next((bar for each in reversed(_OPEN) if (bar := each()) is not None), None)
 
 
-def work_done() -> WorkDone | None:
+def newest_work() -> WorkDone | None:
     """How far the work is that this process has begun last and not ended, None where it has no bar."""
     bar = _newest()
     return None if bar is None else bar.done()

@@ -16,7 +16,7 @@ import dagster as dg
 import pytest
 
 from assets.common.asset import FROM_COMMAND_LINE
-from assets.common.declared import CLUSTER, DECLARED, ENTRY
+from assets.common.declared import CLUSTER, DECLARED, SOURCE_ENTRY
 from assets.raw.log import raw_log
 from pipelines import automation
 from pipelines.automation import SETTLED_S, inbox_sensor, readers_sensor
@@ -313,7 +313,7 @@ def test_all_of_a_source_depends_on_its_entry_and_some_on_its_cluster(defs: dg.D
         for key in graph.get_all_asset_keys() - {spec.key for spec in DECLARED}
         if getattr(graph.get(key).partitions_def, "name", None) == "sources"
     }
-    assert graph.get(ENTRY.key).child_keys == of_sources and len(of_sources) > 20
+    assert graph.get(SOURCE_ENTRY.key).child_keys == of_sources and len(of_sources) > 20
     on_cluster = {key.to_user_string() for key in graph.get(CLUSTER.key).child_keys}
     assert {"raw/log", "replay/fidelity", "replay/runs", "marts/job_wait_causes", "marts/report"} <= on_cluster
     assert not on_cluster & {"core/jobs", "features/job_features", "predictions/runtime_model", "marts/leaderboard"}

@@ -76,8 +76,7 @@ def make_env(
         What `load_log` has loaded, or what it would load. At least 300 jobs.
     goal
         What to minimize: "bsld", "slowdown", "wait", "turnaround", "bsld:max_user", or a sum such as
-        "0.7*bsld + 0.001*wait". Or "utilisation", which is maximized. A reward of your own is a wrapper around the
-        environment (`gymnasium.RewardWrapper`).
+        "0.7*bsld + 0.001*wait". Or "utilisation", which is maximized.
     backfill
         "none", "any", "easy" or "easy-sjbf".
     estimates

@@ -19,7 +19,7 @@ from assets.common.describe import ASSETS, column_lineage, lineage_metadata, plo
 from assets.common.learnable import LEAST_JOBS
 from assets.common.partitions import OWNERS, SOURCES, VASP
 from assets.common.plots import BLUE, daily_load, figure, gantt, log_axis
-from assets.common.progress import LoggedBar, progress, progress_bar, progress_logged_by, say_if_slow, work_done
+from assets.common.progress import LoggedBar, newest_work, progress, progress_bar, progress_logged_by, say_if_slow
 from models import NothingToLearn
 from pipelines.definitions import build_definitions
 from simulator.replayer import WATCHED_JOBS, watched
@@ -394,10 +394,10 @@ def test_the_newest_work_is_the_one_that_is_said() -> None:
     with LoggedBar("outer", 10, print) as outer:
         outer.update(0.5)
         with LoggedBar("inner", 4, print):
-            assert str(work_done()) == "inner: 0 of 4"
-        said = work_done()
+            assert str(newest_work()) == "inner: 0 of 4"
+        said = newest_work()
         assert said is not None and (said.label, said.n) == ("outer", 0.5), "parts of a step count"
-    assert work_done() is None
+    assert newest_work() is None
 
 
 def test_a_replay_that_takes_long_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -413,7 +413,7 @@ def test_a_replay_that_takes_long_is_looked_at(monkeypatch: pytest.MonkeyPatch) 
             time.sleep(0.02)
     assert {line.partition(":")[0] for line in said} in ({"jobs"}, {"others"})
     assert "jobs: 1,000 of 2,000, about " in " ".join(said).replace("others", "jobs")
-    assert work_done() is None
+    assert newest_work() is None
 
 
 def test_a_small_replay_is_not_looked_at() -> None:
