@@ -109,7 +109,7 @@ def seconds_of(causes: pl.DataFrame) -> list[dict[str, int]]:
         ("", {"limit": 200}),
         # the bound is two jobs from the 150th second on, and then nothing keeps the third one
         (f"end_s = {SUBMITTED + 150}\n{LIMIT}begin_s = {SUBMITTED + 150}\n".replace("bound = 1", "bound = 2"),
-         {"limit": 140, "pace": 30, "unknown": 30}),
+         {"limit": 140, "pace": 60}),
     ],
 )  # fmt: skip
 def test_adopted_limits_keep_jobs_on_a_row_of_processors(
@@ -121,7 +121,7 @@ def test_adopted_limits_keep_jobs_on_a_row_of_processors(
     with open_warehouse().write() as connection:
         connection.execute("UPDATE core.jobs SET nodes = 3, requested_nodes = 3, queue = 'batch'")
     causes = wait_causes(open_warehouse(), "mine")
-    assert causes.basis == "4 processors and the limits of cluster two, jobs in the order of submission"
+    assert causes.basis == "4 processors and limits of cluster two, jobs in the order of submission"
     assert seconds_of(causes.jobs) == [{}, {"limit": 95}, last] and causes.jobs["queue"][0] == "batch"
     assert causes.jobs["limit"][1] == "at most 1 running jobs of an account (cluster)" and not causes.left_out
 
@@ -145,15 +145,15 @@ by_queue = false
 """
 
 
-def test_causes_of_pbs_follow_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The smallest memory comes first: the last job has the plan, and the second one is behind it."""
+def test_causes_of_pbs_are_those_of_its_own_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both wait for memory until the first job ends, and then there is room for both."""
     own_home(tmp_path / "home", [(0, 0, 100, 900), (5, 200, 300, 500), (10, 100, 200, 400)], monkeypatch,
              PBS_CLUSTER.replace("n[1-2]", "n1").replace(_values(PBS_CLUSTER), PBS_LINES))  # fmt: skip
     causes = wait_causes(open_warehouse(), "mine")
     assert causes.basis == "the rules, the order and the nodes of cluster two (PBS 23.06)" and causes.odd_layouts == 0
     first, second, third = seconds_of(causes.jobs)
     assert first == {} and third == {"memory": 90}
-    assert second == {"memory": 195}
+    assert second == {"memory": 95, "pace": 100}
     assert causes.jobs["job_id"].to_list() == ["1", "2", "3"]
 
 
