@@ -11,7 +11,7 @@ import dagster as dg
 from pydantic import Field
 
 import assets
-from assets.common.declared import DECLARED
+from assets.common.code.declared import DECLARED
 from assets.common.storage import open_warehouse
 from papers.definitions import ASSETS_OF_PAPERS
 from pipelines.automation import inbox_sensor, readers_sensor, vasp_sensor

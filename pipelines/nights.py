@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 from dagster._utils.schedules import cron_string_iterator  # not exported
 
-from assets.common.declared import note_declared
+from assets.common.code.declared import note_declared
 from assets.common.storage import artefacts_folder, data_folder, file_time, open_warehouse
 from pipelines.jobs import everything, vasp
 from traces.catalogue.catalogue import VaspSource, load_catalogue

@@ -11,9 +11,9 @@ from typing import Any
 
 import dagster as dg
 
+from assets.common.code.declared import CLUSTER, SOURCE_ENTRY
 from assets.common.code.reach import Symbol
 from assets.common.code.versions import code_version, reads_clusters
-from assets.common.declared import CLUSTER, SOURCE_ENTRY
 from assets.common.describe import table_metadata
 from assets.common.learnable import nothing_to_learn
 from assets.common.partitions import OWNERS, SOURCES

@@ -90,16 +90,16 @@ def following_share_of(user: NDArray[np.int64], submit: NDArray[np.int64], end: 
 
     All int64 (jobs,). user: its number, -1 where it is unknown. submit, end: seconds of one clock. end: -1 for a job that never ran.
     """
-    known, ended = user >= 0, (user >= 0) & (end >= 0)
-    if not known.any():
+    has_user, ended = user >= 0, (user >= 0) & (end >= 0)
+    if not has_user.any():
         return None
     span = int(max(submit.max(), end.max())) + 1  # keys of a user and a second are in order of both
     ends = np.sort(user[ended] * span + end[ended])
-    submitted = user[known] * span + submit[known]
+    submitted = user[has_user] * span + submit[has_user]
     last = np.searchsorted(ends, submitted, side="right") - 1
     since = submitted - ends[np.maximum(last, 0)] if len(ends) else submitted
     is_own = (
-        (last >= 0) & (ends[np.maximum(last, 0)] // span == user[known]) if len(ends) else np.zeros(len(since), bool)
+        (last >= 0) & (ends[np.maximum(last, 0)] // span == user[has_user]) if len(ends) else np.zeros(len(since), bool)
     )
     return float((is_own & (since <= FOLLOWS_WITHIN_S)).mean())
 

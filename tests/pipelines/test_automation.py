@@ -16,7 +16,7 @@ import dagster as dg
 import pytest
 
 from assets.common.asset import FROM_COMMAND_LINE
-from assets.common.declared import CLUSTER, DECLARED, SOURCE_ENTRY
+from assets.common.code.declared import CLUSTER, DECLARED, SOURCE_ENTRY
 from assets.raw.log import raw_log
 from pipelines import automation
 from pipelines.automation import SETTLED_S, inbox_sensor, readers_sensor

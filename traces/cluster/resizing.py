@@ -189,8 +189,11 @@ def _next_name(name: str, taken: set[str]) -> str:
 
 def _with_copies(part: _Part, copies: Mapping[str, list[str]], gone: set[str]) -> _Part:
     """A partition or switch with the copies of its nodes, and without those that go."""
-    kept = _kept(part.nodes, gone)
-    return replace(part, nodes=tuple(each for name in kept for each in (name, *copies.get(name, ()))))
+    return replace(part, nodes=_copied(part.nodes, copies, gone))
+
+
+def _copied(names: Sequence[str], copies: Mapping[str, list[str]], gone: set[str]) -> tuple[str, ...]:
+    return tuple(each for name in _kept(names, gone) for each in (name, *copies.get(name, ())))
 
 
 def _kept(names: Sequence[str], gone: set[str]) -> tuple[str, ...]:

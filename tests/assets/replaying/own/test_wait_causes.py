@@ -1,4 +1,4 @@
-"""Tests of assets/replaying/own: wait_causes, waiting_rules, queue_causes, pbs.waiting."""
+"""Tests of assets/replaying/own: wait_causes, waiting_rules, queue_causes, pbs/waiting."""
 
 from __future__ import annotations
 

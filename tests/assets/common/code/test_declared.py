@@ -11,7 +11,7 @@ from dagster._core.definitions.data_version import CachingStaleStatusResolver  #
 from dagster._core.loader import LoadingContextForTest
 
 from assets.common.asset import asset
-from assets.common.declared import DECLARED, cluster_version, entry_version, note_declared
+from assets.common.code.declared import DECLARED, cluster_version, entry_version, note_declared
 from assets.common.partitions import SOURCES
 from traces.catalogue.catalogue import Catalogue, load_catalogue
 from traces.catalogue.clusters import cluster_path, found_path
