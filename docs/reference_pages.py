@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 import tracehouse
 from pipelines.definitions import build_definitions
-from tracehouse.cli.main import COMMANDS, load_command
+from tracehouse.cli.main import COMMANDS, load_command, main
 from tracehouse.text.json_keys import ANSWERS, SHARED_KEYS
 from traces.catalogue.catalogue import Readers, VaspSource
 from traces.catalogue.sources import Source
@@ -211,7 +211,9 @@ def command_help() -> list[str]:
 
 def help_of(command: click.Command, called: str, heading: str) -> list[str]:
     """The help of a command below a heading, and of those in it. called: the words by which it is called."""
-    context = click.Context(command, info_name=called, terminal_width=HELP_WIDTH, max_content_width=HELP_WIDTH)
+    widths = {"terminal_width": HELP_WIDTH, "max_content_width": HELP_WIDTH}
+    names = main.context_settings["help_option_names"]  # as in the shell, where it is a part of `tracehouse`
+    context = click.Context(command, info_name=called, help_option_names=names, **widths)
     lines = ["", f"{heading} {called}", "", "```text", command.get_help(context), "```"]
     for name, inner in sorted(command.commands.items() if isinstance(command, click.Group) else ()):
         lines += help_of(inner, f"{called} {name}", f"{heading}#")

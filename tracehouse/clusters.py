@@ -24,7 +24,6 @@ from traces.cluster.differing import changed_values
 from traces.cluster.notes import NOT_MODELLED, UNKNOWN_KEY, DescribedCluster, remarks_of
 from traces.cluster.toml_writing import cluster_toml
 from traces.collector.archive import CollectedSite, unpack_collection
-from traces.formats import guess_format
 from traces.pbs.configuration.folder import is_pbs_configuration, read_pbs_cluster
 from traces.pbs.reservations import is_accounting, with_accounted_reservations
 from traces.slurm.configuration.folder import is_slurm_configuration, read_slurm_cluster
@@ -200,6 +199,8 @@ def link_cluster(source: str, cluster: str, is_later: bool = False) -> ClusterLi
 
     is_later: as in `named_clusters`. Raises CatalogueError for an unknown source and one that no command may change, and ValueError for
     a cluster that the home does not have."""
+    from traces.formats import guess_format  # numba, of which a command that only lists needs nothing
+
     load_cluster(cluster)
     with declares(source):
         entry = linkable(source)

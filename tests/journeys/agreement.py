@@ -21,10 +21,9 @@ def disagreements(name: str, answers: Answers) -> Iterator[str]:
         yield from check(name, answers)
 
 
-def _value(name: str, query: str) -> Any:
+def _row(name: str, query: str) -> tuple[Any, ...] | None:
     with open_warehouse().read() as connection:
-        row = first_row(connection, query, [name])
-    return None if row is None else row[0]
+        return first_row(connection, query, [name])
 
 
 def _unequal(what: str, figures: dict[str, float | None]) -> Iterator[str]:
@@ -48,7 +47,7 @@ def _hours(name: str, answers: Answers) -> Iterator[str]:
     FROM core.jobs, (SELECT max(end_time) AS last FROM core.jobs WHERE source = $1)
     WHERE source = $1 AND NOT (start_time IS NULL AND coalesce(runtime_s, 0) > 0)
     """
-    logged = _value(name, waited)
+    logged = (_row(name, waited) or (None,))[0]
     for key in ("why", "why adopted"):
         if key in answers:
             hours = answers[key]["hours"]
@@ -58,26 +57,33 @@ def _hours(name: str, answers: Answers) -> Iterator[str]:
 
 
 def _waits_of_replays(name: str, answers: Answers) -> Iterator[str]:
-    """Replay, base of what-if, fidelity and report have one mean wait, each pair over the same jobs."""
+    """Replay, base of what-if and fidelity have one mean wait, each pair over the same jobs. Where no cluster is described, the best fit is
+    graded, a replay without options is FCFS with EASY, and the base is either: only what has the same scheduler is compared."""
     for state in ("", " adopted"):
         replayed, asked = answers.get(f"replay{state}"), answers.get(f"what-if{state}")
-        if replayed is not None and asked is not None:
-            base = next(each for each in asked["scenarios"] if each["scenario"] == "base")
+        base = next((each for each in asked["scenarios"] if each["scenario"] == "base"), None) if asked else None
+        if replayed is not None and base is not None and _scheduler(replayed) == _scheduler(base):
             figures = {"replay": replayed["average_wait_s"] / 3600, "what-if": base["average_wait_h"]}
             yield from _unequal(f"mean waits of replay{state} and what-if", figures)
-    graded = _value(name, "SELECT replayed_wait_s FROM replay.fidelity WHERE source = ? AND part = 'all'")
-    if graded is not None:
+    graded = _row(name, "SELECT replayed_wait_s FROM replay.fidelity WHERE source = ? AND part = 'all'")
+    fitted = _row(name, "SELECT policy, backfill, procs FROM replay.configurations WHERE source = ? AND place = 1")
+    last = answers.get("replay adopted") or answers.get("replay")
+    if graded and graded[0] is not None and fitted and last is not None and fitted == _scheduler(last):
         run = tracehouse.replay(name).replayed
         start, submit = run.schedule.start, run.jobs.submit
         logged = (run.rows["start_s"] - run.rows["submit_s"]).fill_null(-1).to_numpy()
         is_graded = (np.arange(len(submit)) >= len(submit) // 2) & (logged >= 0) & run.schedule.started
         of_replay = float((start - submit)[is_graded].mean())
-        yield from _unequal("mean waits of replay and fidelity", {"replay": of_replay, "fidelity": graded})
+        yield from _unequal("mean waits of replay and fidelity", {"replay": of_replay, "fidelity": graded[0]})
+
+
+def _scheduler(answer: Answers) -> tuple[Any, ...]:
+    return answer["policy"], answer["backfill"], answer["procs"]
 
 
 def _letters(name: str, answers: Answers) -> Iterator[str]:
     """One grade everywhere."""
-    stored = _value(name, "SELECT grade FROM replay.fidelity WHERE source = ? AND part = 'all'")
+    stored = (_row(name, "SELECT grade FROM replay.fidelity WHERE source = ? AND part = 'all'") or (None,))[0]
     said = {key: answers[key]["sources"][0]["grade"] for key in ("run", "report") if key in answers}
     if "what-if adopted" in answers:
         said["what-if"] = answers["what-if adopted"]["grade"]

@@ -25,8 +25,8 @@ def _any(_source: JourneySource) -> bool:
     return True
 
 
-def _is_logged(source: JourneySource) -> bool:
-    return bool(source.log)
+def _is_logged_alone(source: JourneySource) -> bool:
+    return bool(source.log) and not source.configuration
 
 
 def _is_generated(source: JourneySource) -> bool:
@@ -52,7 +52,8 @@ class Step(NamedTuple):
 NOT_ENOUGH = r"at least \d|too few|no complete month|have no predicted run time: make them with"
 STEPS = (
     Step("cluster import {configuration} --name {name}", of=_is_described),
-    Step("ingest {log} --format {format} --name {name} --json", key="ingest", of=_is_logged),
+    Step("ingest {log} --format {format} --name {name} --json", key="ingest", of=_is_logged_alone),
+    Step("ingest {log} --format {format} --name {name} --cluster {name} --json", key="ingest", of=_is_described),
     Step("run {name} --job ingest", of=_is_generated),
     Step("cluster check {name} {name} --json", of=lambda source: _is_described(source) or _is_generated(source)),
     Step("health {name}"),
@@ -62,20 +63,20 @@ STEPS = (
     Step("why {name} --json", key="why"),
     Step("periods {name} --json", NOT_ENOUGH, key="periods"),
     Step("periods {name} last-14-days", NOT_ENOUGH),
-    Step("cluster identify {name} --budget 40 --json", key="identify"),
+    Step("cluster identify {name} --budget 40 --json", "rules need 200 or more", key="identify"),
     Step("run {name} --select replay/fidelity"),
     Step("replay {name} --json", key="replay"),
     Step("what-if q.toml --json", key="what-if"),
     Step("what-if {name} --set procs=+10%"),
-    Step("cluster adopt {name}", r"no rules|nothing to adopt|no rule"),
+    Step("cluster adopt {name}", r"shows no rule|nobody has looked for rules"),
     Step("run {name} --select replay/fidelity"),
     Step("why {name} --json", key="why adopted"),
     Step("replay {name} --json", key="replay adopted"),
     Step("what-if q.toml --json", key="what-if adopted"),
     Step("run {name} --config config.yaml --json", key="run", is_long=True),
     Step("report {name} --json", key="report"),
-    Step("tune {name} --trials 6 --json", key="tune"),
-    Step("queue {name}", "no log of waiting jobs|give a file|nobody waits|no job waits", is_long=True),
+    Step("tune {name} --trials 6 --json", "no cluster is described", key="tune"),
+    Step("queue {name}", "give FILE", is_long=True),
     Step("wait {name} --procs 4 --walltime 2h", NOT_ENOUGH),
     Step("walltime {name} --user 1 --procs 4", NOT_ENOUGH + r"|has no job of user"),
     Step("metrics --json", key="metrics"),

@@ -17,6 +17,7 @@ from tests.pipelines.command_line import fail, succeed
 from tests.tiny import swf_line
 from tests.traces.pbs.pbs_lines import end_record
 from tests.traces.slurm.slurm_lines import JOB
+from tracehouse.cli.json_output import json_text
 from traces.catalogue.places import local_catalogue_path
 
 # logs: Loading: any format, packed or not, sources, and the command line's messages for what is neither.
@@ -254,7 +255,7 @@ def test_an_answer_is_that_of_the_command_line(log: Path) -> None:
     changes = {"more": {"procs": "+25%"}, "SJF": {"policy": "SJF"}}
     from_words = tracehouse.what_if(changes, log, base={"load": 1.1}, period="2026-01")
     for answer in (from_file, from_words):
-        assert json.loads(json.dumps(answer.summary)) == printed
+        assert json.loads(json_text(answer.summary)) == printed
     assert repr(from_file) == f"WhatIf({log}: more, SJF)"
     assert f"{log}: the month 2026-01" in str(from_file)
 

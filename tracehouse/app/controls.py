@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from assets.replaying.own.clusters import own_cluster_of
 from assets.replaying.running.loading import catalogue_source
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription, Node
-from traces.cluster.hostlists import compress_names
+from traces.cluster.description import ClusterDescription
 from traces.slurm.configuration.accounts.options import LIMIT_FORMS
 
 AS_TODAY = ""
@@ -154,7 +153,7 @@ def _slurm_controls(cluster: ClusterDescription) -> Iterator[Control]:
         now = values.get(key, usual)
         if isinstance(now, int) and now > 0 and values.get("schedulertype") != "sched/builtin":
             yield _amount(key, label, now, partial("{}={}".format, key), unit, 1)
-    yield _nodes(cluster, _slurm_nodes)
+    yield _nodes(cluster)
     forms = {
         (form.counts, form.each, form.resource): option for option, form in LIMIT_FORMS.items() if not form.is_least
     }
@@ -189,7 +188,7 @@ def _pbs_controls(cluster: ClusterDescription) -> Iterator[Control]:
     yield _choice(
         "strict_ordering", "Strict order", dict([other]), lambda value: {"edits": [f"strict_ordering={value}"]}
     )
-    yield _nodes(cluster, _pbs_nodes)
+    yield _nodes(cluster)
     limits = [
         each for each in _limits(cluster, ("cluster", "partition"), ("cpu", "gpu")) if not each.who and not each.is_soft
     ]
@@ -227,46 +226,7 @@ def _limit_label(limit: Limit) -> str:
     return f"{amounts} that {who} may have running ({owner.get(limit.owner, f'{limit.owner} {limit.owner_name}')})"
 
 
-def _nodes(cluster: ClusterDescription, edits: Callable[[ClusterDescription, list[Node], int], list[str]]) -> Control:
-    """Nodes of the most frequent kind, more or fewer. A line of PBS's configuration puts no node into a queue that has nodes of its own."""
-    kinds: dict[tuple[object, ...], list[Node]] = {}
-    for node in cluster.nodes:
-        kinds.setdefault((node.cpus, node.memory_mib, tuple(sorted(node.gpus.items())), node.features), []).append(node)
-    nodes = max(kinds.values(), key=len)
-    one = nodes[0]
-    gpus = f", {sum(one.gpus.values())} GPUs" if one.gpus else ""
-    label = f"Nodes with {one.cpus} CPUs{gpus} (there are {len(nodes)})"
-    may_grow = cluster.scheduler.name == "slurm" or not any(one.name in part.nodes for part in cluster.partitions)
-
-    def changes(value: int) -> dict[str, Any]:
-        count = max(1, abs(round(len(nodes) * value / 100)))
-        return {"edits": edits(cluster, nodes, count if value > 0 else -count)}
-
-    return replace(_percent("nodes", label, changes), high=50 if may_grow else 0)
-
-
-def _slurm_nodes(cluster: ClusterDescription, nodes: list[Node], change: int) -> list[str]:
-    """New nodes are like the first, in all its partitions. Those that go are the last."""
-    if change < 0:
-        return [f"node.{compress_names([node.name for node in nodes[change:]])}.State=DOWN"]
-    one, names = nodes[0], f"added[1-{change}]"
-    words = [f"NodeName={names}", f"CPUs={one.cpus}", f"Weight={one.weight}"]
-    words += [f"RealMemory={one.memory_mib}"] if one.memory_mib else []
-    gpus = ",".join(f"gpu:{kind}:{count}" if kind else f"gpu:{count}" for kind, count in one.gpus.items())
-    words += [f"Gres={gpus}"] if gpus else []
-    words += [f"Feature={','.join(one.features)}"] if one.features else []
-    parts = [part.name for part in cluster.partitions if part.nodes and one.name in part.nodes]
-    return [" ".join(words), *(f"partition.{part}.Nodes+={names}" for part in parts)]
-
-
-def _pbs_nodes(cluster: ClusterDescription, nodes: list[Node], change: int) -> list[str]:
-    if change < 0:
-        return [f"node.{compress_names([node.name for node in nodes[change:]])}.state=offline"]
-    one, node = nodes[0], f"node.added[1-{change}].resources_available"
-    amounts = {
-        "ncpus": str(one.cpus),
-        "mem": f"{one.memory_mib}mb" if one.memory_mib else "",
-        **dict(each.split("=", 1) for each in one.features if "=" in each),
-    }
-    gpus = sum(one.gpus.values())
-    return [f"{node}.{key}={value}" for key, value in (amounts | {"ngpus": str(gpus) if gpus else ""}).items() if value]
+def _nodes(cluster: ClusterDescription) -> Control:
+    """More nodes, or fewer, kind by kind."""
+    label = f"Nodes (there are {len(cluster.nodes):,})"
+    return _percent("nodes", label, lambda value: {"procs": f"{value:+}%"})

@@ -115,11 +115,8 @@ def answer_text(source: str, scenario: Mapping[str, Any], answer: WhatIf) -> str
     rows = {row["scenario"]: row for row in results.rows.iter_rows(named=True)}
     row, groups = rows[CHANGED], results.groups.filter(scenario=CHANGED)
     has_figures = configuration.has_figures
-    is_line = scenario.keys() == {"edits"}
-    words = [
-        f"tracehouse what-if {shlex.quote(source)}",
-        *(f"--set {shlex.quote(edit)}" for edit in scenario.get("edits", ())),
-    ]
+    lines = [*scenario.get("edits", ()), *(f"{key}={value}" for key, value in scenario.items() if key != "edits")]
+    words = [f"tracehouse what-if {shlex.quote(source)}", *(f"--set {shlex.quote(line)}" for line in lines)]
     return fill(
         "app_answer.html",
         fault="",
@@ -131,7 +128,7 @@ def answer_text(source: str, scenario: Mapping[str, Any], answer: WhatIf) -> str
         parts=most_changed(groups, TOP) if has_figures else [],
         changed_lines=results.plan.changed_lines.get(CHANGED, ()),
         trust=configuration.trust,
-        command=" ".join(words) if is_line else "",
+        command=" ".join(words),
         page=scenario_page(results),
         hours=hours,
     )

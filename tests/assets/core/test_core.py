@@ -80,7 +80,7 @@ def test_launches_of_a_run_that_was_started_again(
 
 def test_it_comes_after_the_raw_log() -> None:
     assert jobs.key == dg.AssetKey(["core", "jobs"])
-    assert jobs.asset_deps[jobs.key] == {raw_log.key}
+    assert jobs.asset_deps[jobs.key] == {raw_log.key, dg.AssetKey(["catalogue", "entry"])}
     assert {key.asset_key for check in CHECKS for key in check.check_keys} == {jobs.key}
 
 

@@ -76,7 +76,7 @@ def test_every_way_has_words_for_what_it_does_not_honour() -> None:
     for way in (paper_part(way).WAY if isinstance(way, str) else way for _, way in WAYS):
         assert way.replayer.honours <= parts
         for part in sorted(parts - way.replayer.honours):
-            with pytest.raises(ValueError, match=r"leave|use actual"):
+            with pytest.raises(ValueError, match=r"leave|use actual|go with"):
                 way.check(RunSettings(backfill="a.json"), [part])
 
 

@@ -266,7 +266,7 @@ NODES = {
 }  # fmt: skip
 PARTITIONS = {
     "nodes": E("ALL", "n1", FULL),
-    "default": E("NO", "YES", FULL, {"q": "Nodes=n1 Default=YES"}),
+    "default": E("NO", "YES", FULL, {"q": "Nodes=n1"}, place="q", text="Default={}"),
     "maxtime": E("5", "60", BEHIND.replace("300", "600")),
     **dict.fromkeys(("priority", "prioritytier"), E("1", "10", OF_Q, place="q")),
     "priorityjobfactor": E("1", "10", OF_Q, {"conf": "PriorityWeightPartition=1000"}, place="q"),
