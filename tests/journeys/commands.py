@@ -38,9 +38,9 @@ def _is_described(source: JourneySource) -> bool:
 
 
 class Step(NamedTuple):
-    """One command. line: with {name}, {format}, {log} and {configuration}. may_refuse: what its error then says, a regular expression;
-    empty for one that must succeed. key: of its JSON in the journey's answers, empty where it prints none. of: the sources that it
-    is of. is_long: whether the short journey leaves it out, for its time."""
+    """One command. line: with {name}, {format}, {log}, {configuration} and {budget}. may_refuse: what its error then says, a regular
+    expression; empty for one that must succeed. key: of its JSON in the journey's answers, empty where it prints none. of: the sources
+    that it is of. is_long: whether the short journey leaves it out, for its time."""
 
     line: str
     may_refuse: str = ""
@@ -63,7 +63,7 @@ STEPS = (
     Step("why {name} --json", key="why"),
     Step("periods {name} --json", NOT_ENOUGH, key="periods"),
     Step("periods {name} last-14-days", NOT_ENOUGH),
-    Step("cluster identify {name} --budget 40 --json", "rules need 200 or more", key="identify"),
+    Step("cluster identify {name} --budget {budget} --json", "rules need 200 or more", key="identify"),
     Step("run {name} --select replay/fidelity"),
     Step("replay {name} --json", key="replay"),
     Step("what-if q.toml --json", key="what-if"),
@@ -75,7 +75,7 @@ STEPS = (
     Step("what-if q.toml --json", key="what-if adopted"),
     Step("run {name} --config config.yaml --json", key="run", is_long=True),
     Step("report {name} --json", key="report"),
-    Step("tune {name} --trials 6 --json", "no cluster is described", key="tune"),
+    Step("tune {name} --trials 6 --json", "no cluster is described|a search needs 200 or more", key="tune"),
     Step("queue {name}", "give FILE", is_long=True),
     Step("wait {name} --procs 4 --walltime 2h", NOT_ENOUGH),
     Step("walltime {name} --user 1 --procs 4", NOT_ENOUGH + r"|has no job of user"),

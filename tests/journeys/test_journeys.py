@@ -24,7 +24,7 @@ def walk(
     patch.chdir(home)
     (home / "q.toml").write_text(SCENARIOS.format(name=source.name))
     (home / "config.yaml").write_text(CONFIG)
-    words = {"name": source.name, "format": source.format}
+    words = {"name": source.name, "format": source.format, "budget": "40" if is_short else "400"}
     if source.log:
         words |= {"log": str(source.log_path(folder)), "configuration": str(source.configuration_path())}
     answers: dict[str, Any] = {}
