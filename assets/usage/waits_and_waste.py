@@ -123,7 +123,7 @@ def left_text(jobs: int, waited: str) -> str:
     average, in words."""
     if not jobs:
         return ""
-    return f"{jobs:,} more {'job' if jobs == 1 else 'jobs'} left the queue before a start, after {waited} on average"
+    return f"{jobs:,} {'job' if jobs == 1 else 'jobs'} left the queue before a start, after {waited} on average"
 
 
 def part_of_whole(part: float | None, whole: float | None) -> float | None:

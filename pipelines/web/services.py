@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from subprocess import Popen
 from typing import Any
 
@@ -45,4 +46,5 @@ def start_services(host: str, port: str) -> None:
 
 
 if __name__ == "__main__":
-    start_services(*sys.argv[1:])
+    with suppress(KeyboardInterrupt):  # before the services know it
+        start_services(*sys.argv[1:])

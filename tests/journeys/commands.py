@@ -68,7 +68,7 @@ STEPS = (
     Step("replay {name} --json", key="replay"),
     Step("what-if q.toml --json", key="what-if"),
     Step("what-if {name} --set procs=+10%"),
-    Step("cluster adopt {name}", r"shows no rule|nobody has looked for rules"),
+    Step("cluster adopt {name}", r"shows no rule|nobody has looked for rules|nothing to adopt"),
     Step("run {name} --select replay/fidelity"),
     Step("why {name} --json", key="why adopted"),
     Step("replay {name} --json", key="replay adopted"),

@@ -99,6 +99,12 @@ def adopt_rules(source: str, revoke: bool = False) -> AdoptedRules:
         write_output(path, _plain_cluster(source, seen.num_cpus).encode())
     elif load_cluster(path.stem).description.scheduler.name != "none":  # it has an order of its own
         seen = replace(seen, limits=tuple(_lasting(seen.limits)), scheduler=SchedulerSettings())
+        count = rule_counts(seen)[1]
+        if not count:
+            raise ValueError(
+                f"the log of {source} shows an order of jobs alone, and the scheduler of the cluster {path.stem} has its own: there is "
+                "nothing to adopt"
+            )
     can_name = not entry.cluster and declared_source(source) is not None and entry.path is not None
     tables = (f"{NAMED}\n\n" if can_name or is_named_by_adoption(path) else "") + rules_toml(seen)
     write_output(path, adopted_text(path, tables).encode())

@@ -98,7 +98,7 @@ def test_there_is_one_population_of_waits(warehouse: Warehouse) -> None:
     logged = read_logged(warehouse, "mine")
     assert logged.all_waits is not None and logged.all_waits["mean_s"] == pytest.approx(3600 * mean_h)
     assert logged.all_waits["jobs"] == 3 and logged.curve["jobs"].sum() == 3
-    assert left_sentence(logged) == "1 more job left the queue before a start, after 30 min on average."
+    assert left_sentence(logged) == "1 job left the queue before a start, after 30 min on average."
     (of_period,) = compare_periods(warehouse, "mine", "2026-03-01..2026-04-03").whole.to_dicts()
     assert [of_period[name] for name in ("mean_wait_h", "left_jobs", "left_after_h")] == [
         pytest.approx(mean_h),

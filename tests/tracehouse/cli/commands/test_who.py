@@ -103,12 +103,12 @@ def test_who_left_the_queue_is_counted_apart(catalogue: Path, tmp_path: Path) ->
     succeed("ingest", tmp_path / "two.psv", "--name", "two", "--time-zone", "UTC")
     printed = succeed("who", "two").splitlines()
     assert printed[1] == "waits   2.0 h on average, 2.0 h in the median, 2.9 h at the 95th percentile"
-    assert printed[2] == "left    1 more job left the queue before a start, after 8.0 h on average"
+    assert printed[2] == "left    1 job left the queue before a start, after 8.0 h on average"
     assert tracehouse.who("two", by="user").select("known_waits", "left_jobs").rows() == [(1, 0), (1, 1)]
     said = succeed("why", "two").splitlines()
     assert said[0] == "two: 2 jobs waited 4 h in all, 2.0 h on average"
     assert " ".join(said[1:3]).startswith(
-        "1 more job left the queue before a start, after 8.0 h on average: the hours by cause below are the 12 h of both"
+        "1 job left the queue before a start, after 8.0 h on average: the hours by cause below are the 12 h of both"
     )
 
 
