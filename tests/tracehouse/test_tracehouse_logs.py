@@ -146,9 +146,9 @@ def test_a_replay_is_that_of_the_command_line(log: Path, settings: dict[str, Any
     printed = json.loads(succeed("replay", log, "--json", *options))
     loaded = tracehouse.load_log(log)
     from_path, from_object = tracehouse.replay(log, **settings), tracehouse.replay(loaded, **settings)
-    assert json.loads(json.dumps(from_path.summary)) == printed
+    assert json.loads(json_text(from_path.summary)) == printed
     same = {name: value for name, value in printed.items() if name not in ("procs_from", "jobs_wider_than_cluster")}
-    summary = json.loads(json.dumps(from_object.summary))
+    summary = json.loads(json_text(from_object.summary))
     assert {name: summary[name] for name in same} == same
     assert from_path.jobs.drop("job_index").equals(from_object.jobs.drop("job_index"))
 

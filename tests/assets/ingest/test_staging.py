@@ -166,7 +166,7 @@ def test_rows_of_a_query_are_computed_while_others_read(tmp_path: Path) -> None:
     assert rows == [("mine", "f", 1), ("mine", "f", 2), ("mine", "f", 3), ("other", "before", 0)]
 
 
-@pytest.mark.parametrize(("asset", "rows"), [(trace_health, 19), (job_features, 9)])
+@pytest.mark.parametrize(("asset", "rows"), [(trace_health, 20), (job_features, 9)])
 def test_assets_compute_while_others_read(tmp_path: Path, asset: dg.AssetsDefinition, rows: int) -> None:
     """A health report of two million jobs kept readers out for nine seconds."""
     log = tmp_path / "log"

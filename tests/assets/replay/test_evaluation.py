@@ -217,7 +217,7 @@ def test_in_a_comparison_of_saved_runs(warehouse_of_random_orders: Warehouse) ->
     by_lot, wise = (
         compare_runs(warehouse_of_random_orders, "mine", "first", run)["verdict"] for run in ("lot", "wise")
     )
-    assert (by_lot["word"], wise["word"]) == (LIKE_CHANCE, DOMINATES)
+    assert (by_lot["word"], wise["word"]) == (LIKE_CHANCE, NO_VERDICT)
     assert by_lot["random_orders_as_good"] > MOST_AS_GOOD >= wise["random_orders_as_good"]
     assert "102 random orders: " in succeed("compare", "mine", "first", "lot")
 
