@@ -12,7 +12,7 @@ LEAST_JOBS = 300
 def nothing_to_learn(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:
     """Why nothing can be learned from a source: it has fewer jobs, or none of them had ended in time. None where something can.
 
-    What learns cuts the log, and no cut comes before its middle. So all assets that learn are passed over together."""
+    Training splits the log, never before its middle. So all assets that learn are passed over together."""
     with warehouse.read() as connection:
         row = first_row(connection, sql.load("features.learnable_jobs"), {"source": source})
     jobs, ended = row or (0, 0)
