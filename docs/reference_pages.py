@@ -6,6 +6,7 @@ in the checkout, too. As a Sphinx extension this also writes what the site has i
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import re
@@ -213,6 +214,8 @@ def help_of(command: click.Command, called: str, heading: str) -> list[str]:
     """The help of a command below a heading, and of those in it. called: the words by which it is called."""
     widths = {"terminal_width": HELP_WIDTH, "max_content_width": HELP_WIDTH}
     names = main.context_settings["help_option_names"]  # as in the shell, where it is a part of `tracehouse`
+    command = copy.copy(command)
+    command._help_option = None  # click keeps what it made for the first context, which need not have these names
     context = click.Context(command, info_name=called, help_option_names=names, **widths)
     lines = ["", f"{heading} {called}", "", "```text", command.get_help(context), "```"]
     for name, inner in sorted(command.commands.items() if isinstance(command, click.Group) else ()):

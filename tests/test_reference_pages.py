@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
 from docs import reference_pages
-from docs.reference_pages import BLOCK, GENERATED, PAGES, generated_page
+from docs.reference_pages import BLOCK, GENERATED, PAGES, generated_page, help_of
+from tracehouse.cli.main import load_command
 
 
 def test_pages_are_up_to_date() -> None:
@@ -14,6 +16,12 @@ def test_pages_are_up_to_date() -> None:
     outdated = [name for name, text in texts.items() if generated_page(text) != text]
     assert outdated == [], "write them again: python -m docs.reference_pages"
     assert sorted(mark[1] for text in texts.values() for mark in BLOCK.finditer(text)) == sorted(GENERATED)
+
+
+def test_help_is_that_of_the_shell_whatever_was_called_before() -> None:
+    command = load_command("cluster")
+    command.get_help(click.Context(command))
+    assert "-h, --help" in "\n".join(help_of(command, "tracehouse cluster", "##"))
 
 
 def test_a_page_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -334,36 +334,38 @@ def test_until_the_command_ends(catalogue: Path) -> None:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that took the place of this process."""
-    commands: list[list[str]] = []
-    monkeypatch.setattr(os, "execv", lambda program, arguments: commands.append(arguments))
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, str]]]:
+    """The commands that took the place of this process, each with its environment."""
+    commands: list[tuple[list[str], dict[str, str]]] = []
+    monkeypatch.setattr(os, "execve", lambda program, *command: commands.append(command))
     for name in (HOSTS_VARIABLE, FOLDER_VARIABLE):
-        monkeypatch.setenv(name, "")  # so that it is undone
+        monkeypatch.delenv(name, raising=False)
     return commands
 
 
-def test_the_server_takes_over(catalogue: Path, started: list[list[str]]) -> None:
+def test_the_server_takes_over(catalogue: Path, started: list[tuple[list[str], dict[str, str]]]) -> None:
     result = call("ui", "--port", "4000")
     assert result.exit_code == 0, result.stderr
-    assert started[0][1:] == ["-m", "pipelines.web.services", "127.0.0.1", "4000"]
+    ((command, environment),) = started
+    assert command[1:] == ["-m", "pipelines.web.services", "127.0.0.1", "4000"]
     assert result.stderr.startswith("http://127.0.0.1:4000")
     assert (catalogue.parent / "inbox").is_dir()
-    assert os.environ[HOSTS_VARIABLE] == "127.0.0.1" and os.environ[FOLDER_VARIABLE] == ""
+    assert environment[HOSTS_VARIABLE] == "127.0.0.1" and FOLDER_VARIABLE not in environment
+    assert environment["PYTHONSAFEPATH"] == "1" and "PYTHONSAFEPATH" not in os.environ
 
 
-def test_names_and_plug_ins_reach_the_server(catalogue: Path, started: list[list[str]]) -> None:
+def test_names_and_plug_ins_reach_the_server(catalogue: Path, started: list[tuple[list[str], dict[str, str]]]) -> None:
     folder = catalogue.parent
     result = call("ui", "--host", "0.0.0.0", "--port", "4000", "--allow-host", "ui.example.org", "--plug-ins", folder)
     assert result.exit_code == 0, result.stderr
-    assert os.environ[HOSTS_VARIABLE] == "ui.example.org" and os.environ[FOLDER_VARIABLE] == str(folder)
-    os.environ[HOSTS_VARIABLE] = ""
+    ((_, environment),) = started
+    assert environment[HOSTS_VARIABLE] == "ui.example.org" and environment[FOLDER_VARIABLE] == str(folder)
     assert "until --allow-host names this one" in call("ui", "--host", "0.0.0.0", "--port", "4000").stderr
     assert "is no name of a host" in fail("ui", "--allow-host", "*")
 
 
 def test_a_busy_port_ends_in_a_sentence(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("the server was started"))
+    monkeypatch.setattr(os, "execve", lambda *_: pytest.fail("the server was started"))
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
         message = fail("ui", "--port", str(port))

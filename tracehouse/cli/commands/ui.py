@@ -75,9 +75,11 @@ def ui(host: str, port: int, allowed: tuple[str, ...], plug_ins: Path | None) ->
     names = [*allowed, os.environ.get(HOSTS_VARIABLE, "")]
     if host not in EVERY_ADDRESS:
         names.append(f"[{host}]" if ":" in host else host)
-    os.environ[HOSTS_VARIABLE] = ",".join(sorted(AllowedNames.parse(",".join(names)).given))
+    # no process of the UI takes a folder of the home, such as its warehouse/, for a package of that name
+    environment = os.environ | {"PYTHONSAFEPATH": "1"}
+    environment[HOSTS_VARIABLE] = ",".join(sorted(AllowedNames.parse(",".join(names)).given))
     if plug_ins is not None:
-        os.environ[FOLDER_VARIABLE] = str(plug_ins.resolve())
+        environment[FOLDER_VARIABLE] = str(plug_ins.resolve())
     check_port(host, port)
     with dagster_instance() as instance:
         register_sources(instance, declared_sources(catalogue))
@@ -85,8 +87,6 @@ def ui(host: str, port: int, allowed: tuple[str, ...], plug_ins: Path | None) ->
         close_dead_runs(instance)
     inbox().mkdir(exist_ok=True)
     click.echo(f"http://{host}:{port} (stop with Ctrl-C). Drop logs into {inbox()}", err=True)
-    if host in EVERY_ADDRESS and not os.environ[HOSTS_VARIABLE]:
+    if host in EVERY_ADDRESS and not environment[HOSTS_VARIABLE]:
         click.echo("other machines get no answer until --allow-host names this one as they call it", err=True)
-    # no process of the UI takes a folder of the home, such as its warehouse/, for a package of that name
-    os.environ["PYTHONSAFEPATH"] = "1"
-    os.execv(sys.executable, [sys.executable, "-m", "pipelines.web.services", host, str(port)])
+    os.execve(sys.executable, [sys.executable, "-m", "pipelines.web.services", host, str(port)], environment)
