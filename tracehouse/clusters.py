@@ -13,8 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from assets.common.progress import warn
+from assets.common.storage import open_warehouse
 from assets.common.writing.locks import declares
 from assets.common.writing.outputs import write_output
+from tracehouse.jobs import JobFailed, run_or_fail
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import cluster_names, cluster_path, load_cluster
 from traces.catalogue.editing import add_source, link_clusters, linkable_source, name_clusters
@@ -27,6 +30,7 @@ from traces.collector.archive import CollectedSite, unpack_collection
 from traces.pbs.configuration.folder import is_pbs_configuration, read_pbs_cluster
 from traces.pbs.reservations import is_accounting, with_accounted_reservations
 from traces.slurm.configuration.folder import is_slurm_configuration, read_slurm_cluster
+from warehouse import NoWarehouse, first_row
 
 _OF_AN_ARCHIVE = "configuration"
 """The subfolder of an archive of `tracehouse collect` that has the configuration."""
@@ -195,7 +199,8 @@ def named_clusters(entry: Source | None, cluster: str, is_later: bool = False) -
 
 
 def link_cluster(source: str, cluster: str, is_later: bool = False) -> ClusterLink:
-    """Names a cluster of the home at a source of the catalogue. A log of the inbox gets an entry of its own.
+    """Names a cluster of the home at a source of the catalogue, and in the warehouse where that has the source. A log of the inbox gets
+    an entry of its own.
 
     is_later: as in `named_clusters`. Raises CatalogueError for an unknown source and one that no command may change, and ValueError for
     a cluster that the home does not have."""
@@ -210,7 +215,20 @@ def link_cluster(source: str, cluster: str, is_later: bool = False) -> ClusterLi
             add_source(source, entry.path, guess_format(entry.path), {"cluster": cluster})
         elif names != entry.cluster:
             link_clusters(source, names)
+        _ingest_if_stored(source)
         return ClusterLink(source, names, entry.cluster)
+
+
+def _ingest_if_stored(source: str) -> None:
+    """Takes the size and the nodes of a source's cluster into the warehouse, where that has the source, and what is new of its log."""
+    stored = None
+    with suppress(NoWarehouse), open_warehouse().read() as connection:
+        stored = first_row(connection, "SELECT 1 FROM core.sources WHERE source = ?", [source])
+    try:
+        if stored is not None:
+            run_or_fail("ingest", [source])
+    except JobFailed as failed:
+        warn(f"  ! {source}: the warehouse has the former cluster until its log is ingested again: {failed}")
 
 
 def linkable(source: str) -> Source:

@@ -20,6 +20,7 @@ import polars as pl
 
 import sql
 from assets.common.progress import progress_bar
+from assets.ingest.ledger import CLUSTER_FILE
 from assets.ingest.reading import SUBMITTED
 from assets.ingest.rows import MEMORY_LIMIT, RECORDS
 from assets.ingest.staging import overlay, quoted, source_lock, staging_folder
@@ -304,6 +305,8 @@ def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     assert of_jobs is not None and of_source is not None
     first_submit_s, widest, procs_per_node, named, procs_per_named, gpus, memory_kb, peak = of_jobs
     log_format, procs, procs_from, given_nodes, given_gpus, given_memory_kb = of_source
+    if procs_from == CLUSTER_FILE and (widest or 0) > procs:  # the description is of another time, or has other units
+        procs_from = "peak"
     if procs_from == "peak":
         procs = widest
         if peak is None or procs is None:
@@ -318,7 +321,8 @@ def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     # the clock counts from 1970, so policies count from the first submission instead
     origin_s = 0 if log_format == "swf" else first_submit_s or 0
     connection.execute(
-        "UPDATE core.sources SET cluster_procs = ?, origin_s = ? WHERE source = ?", [procs, origin_s, source]
+        "UPDATE core.sources SET cluster_procs = ?, cluster_procs_from = ?, origin_s = ? WHERE source = ?",
+        [procs, procs_from, origin_s, source],
     )
     if procs_per_named:  # no node is smaller than the processors that were in use would need
         procs_per_node = max(procs_per_named, -(-procs // named) if procs_from == "peak" else 0)

@@ -13,6 +13,8 @@ from traces.common.blocks import UNFINISHED, LogStream, Seen
 from traces.common.log import LogError, file_name
 from warehouse import first_row
 
+CLUSTER_FILE = "cluster file"
+"""Where the size of a cluster comes from that is the sum of the CPUs of its described nodes. No setting of a reading: jobs may be wider."""
 NO_LOCAL_TIMES = "slurm-1"
 """The reader that did not note which times of a log were local."""
 UNKNOWN_SETTINGS = "settings of then unknown"
@@ -105,7 +107,7 @@ def _settings_before(connection: duckdb.DuckDBPyConnection, reader: Reader) -> R
     procs, procs_from, time_zone = row
     return replace(
         before,
-        procs=None if procs_from == "peak" else procs,
+        procs=None if procs_from in ("peak", CLUSTER_FILE) else procs,
         time_zone=time_zone if reader.source.format == "slurm" else "",
     )
 

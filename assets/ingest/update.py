@@ -14,7 +14,7 @@ import duckdb
 from assets.common.progress import progress_bar
 from assets.common.storage import pseudonym_key
 from assets.ingest.corrections import correct_rows
-from assets.ingest.ledger import LedgerRow, adopt_statements, mark_changed, plan_reading, read_ledger
+from assets.ingest.ledger import CLUSTER_FILE, LedgerRow, adopt_statements, mark_changed, plan_reading, read_ledger
 from assets.ingest.reading import Reader, parsed_files, reader_of
 from assets.ingest.rows import MEMORY_LIMIT, Ingested, RawRows, write_cluster_rows
 from assets.ingest.staging import StagedRows, source_lock, staging_folder
@@ -97,7 +97,7 @@ def update_raw_log(
             rows.remove_moved(connection)
             done.corrected = correct_rows(connection, reader, remaining, plan.uncorrected)
             _check_accepted(connection, reader, done)
-            write_source(connection, reader, default_is_given)
+            write_source(connection, reader, clusters, default_is_given)
             write_cluster_rows(connection, source.name, clusters)
 
         _transact(warehouse, source.name, end)
@@ -184,10 +184,23 @@ def _has_deleted_jobs(connection: duckdb.DuckDBPyConnection, reader: Reader) -> 
     return reader.source.format == "pbs" and first_row(connection, query, [reader.source.name]) is not None
 
 
-def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader, default_is_given: bool = False) -> None:
+def _known_procs(reader: Reader, clusters: Sequence[ClusterDescription]) -> tuple[int | None, str]:
+    """The size of the cluster and who says it: catalogue, command line or header, else the largest of the source's descriptions. None and
+    "peak" where the jobs have to tell. A description of a single node without a scheduler may have its size from the jobs itself."""
+    described = [each.num_cpus for each in clusters if each.scheduler.name != "none" or len(each.nodes) > 1]
+    return (max(described), CLUSTER_FILE) if reader.procs is None and described else (reader.procs, reader.procs_from)
+
+
+def write_source(
+    connection: duckdb.DuckDBPyConnection,
+    reader: Reader,
+    clusters: Sequence[ClusterDescription] = (),
+    default_is_given: bool = False,
+) -> None:
     """Writes the source's row of core.sources. What only its jobs can say stays as it is until they are written.
 
-    default_is_given: whether somebody chose the reader's default time zone; otherwise it is assumed."""
+    clusters: the descriptions that the source names. default_is_given: whether somebody chose the reader's default time zone; otherwise it
+    is assumed."""
     source = reader.source
     headers = connection.execute(
         "SELECT files.file, headers.key, headers.value FROM raw.log_files AS files LEFT JOIN raw.log_headers AS headers "
@@ -209,8 +222,9 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader, default_
         [source.name],
     )
     procs, procs_from, origin_s, *previous_clock = previous_row or (None, "peak", 0)
-    if reader.procs or procs_from != "peak":
-        procs, procs_from = reader.procs, reader.procs_from
+    known = _known_procs(reader, clusters)
+    if known[0] or procs_from != "peak":
+        procs, procs_from = known
     clock_zero = _clock_zero(headers, reader)
     if previous_row and previous_clock != [clock_zero, time_zone]:
         mark_changed(connection, source.name, "", 0)

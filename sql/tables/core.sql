@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS core.changed_files (
 CREATE TABLE IF NOT EXISTS core.clusters (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     procs BIGINT NOT NULL, -- processors
-    procs_from VARCHAR NOT NULL, -- catalogue, command line, header, or peak: the most in use at one time
+    procs_from VARCHAR NOT NULL, -- catalogue, command line, header, cluster file: CPUs of the described nodes, or peak: the most in use at one time
     nodes BIGINT, -- nodes; NULL where nothing tells
     nodes_from VARCHAR, -- catalogue, or jobs: processors by processors per node
     procs_per_node BIGINT, -- processors by nodes where the catalogue gives nodes, else the commonest number of jobs on several nodes
@@ -208,7 +208,7 @@ CREATE TABLE IF NOT EXISTS core.sources (
     format VARCHAR NOT NULL, -- swf, pbs or slurm
     description VARCHAR, -- from the catalogue
     cluster_procs BIGINT, -- processors of the cluster; NULL until the jobs are written, where they have to tell
-    cluster_procs_from VARCHAR NOT NULL, -- where that number comes from: catalogue, header, or peak of processors in use
+    cluster_procs_from VARCHAR NOT NULL, -- where that number comes from: catalogue, header, cluster file, or peak of processors in use
     cluster_nodes BIGINT, -- nodes, where the catalogue says; see core.clusters
     cluster_gpus BIGINT, -- GPUs, where the catalogue says
     node_memory_kb BIGINT, -- memory of a node in kilobytes, where the catalogue says

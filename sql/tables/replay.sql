@@ -223,7 +223,7 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     load DOUBLE NOT NULL, -- how many times as densely as in the log jobs were submitted
     trim_share DOUBLE NOT NULL, -- share of the submission span cut at both ends for trimmed_metrics
     procs BIGINT NOT NULL, -- processors of the cluster
-    procs_from VARCHAR NOT NULL, -- where that number comes from: catalogue, header, peak, or the command line (the run's settings)
+    procs_from VARCHAR NOT NULL, -- where that number comes from: catalogue, header, cluster file, peak, or the command line (the run's settings)
     jobs BIGINT NOT NULL, -- jobs replayed
     jobs_left_out BIGINT NOT NULL, -- records of the log whose run time or processors are unknown or zero
     requests_below_runtime BIGINT NOT NULL, -- replayable jobs that ran longer than they requested

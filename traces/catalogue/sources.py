@@ -25,7 +25,8 @@ class Source:
 
     format: "swf", "pbs" or "slurm".
     path: the log file, or a directory of log files. A generated source has none.
-    procs: processors of the cluster. Without it they are the SWF header's MaxProcs, or else the peak of processors in use.
+    procs: processors of the cluster. Without it they are the SWF header's MaxProcs, else the CPUs of
+        the cluster that `cluster` names, else the peak of processors in use.
     nodes, gpus, node_memory_gb: of the cluster. Without them the jobs tell what there is (core.clusters).
     time_zone: of the cluster, for the calendar and the names of written files. Without it, it is the SWF header's
         TimeZoneString, or else the catalogue's. Always given for a generated source.

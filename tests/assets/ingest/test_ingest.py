@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
 import pytest
 
-from assets.ingest.canonical_jobs import write_job_nodes
+from assets.ingest.canonical_jobs import write_job_nodes, write_jobs
 from assets.ingest.ledger import LedgerRow, plan_reading
 from assets.ingest.reading import Reader, parsed_files, reader_of
 from assets.ingest.rows import CLUSTER_TABLES, write_cluster_rows
@@ -89,6 +90,42 @@ def test_ingest_writes_the_clusters_that_a_source_names(tmp_path: Path, monkeypa
             ("small", "n1"),
             ("small", "n2"),
         ]
+
+
+def test_the_size_is_that_of_the_described_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else every answer over a row of processors had the log's peak, and those of the own scheduler the nodes."""
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    (tmp_path / "clusters").mkdir()
+    plain = ClusterDescription("plain", (Node("all", 99),))  # as adopting rules makes it: its size is that of the jobs
+    for cluster in (
+        CLUSTER,
+        replace(CLUSTER, name="later", nodes=NODES[:1], partitions=(), valid_from_s=2 << 30),
+        plain,
+    ):
+        path = tmp_path / "clusters" / f"{cluster.name}.toml"
+        path.write_text(cluster_toml(DescribedCluster(replace(cluster, reservations=()), ())))
+    log = tmp_path / "log.swf"
+    log.write_text(swf_line(1, 0, 5, 60, 4))
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+
+    def size(**keys: Any) -> tuple[int, str]:
+        update_raw_log(warehouse, Source("mine", "swf", log, **keys))
+        write_jobs(warehouse, "mine")
+        with warehouse.read() as connection:
+            query = "SELECT procs, procs_from, cluster_procs, cluster_procs_from FROM core.clusters JOIN core.sources USING (source)"
+            ((procs, procs_from, *of_source),) = connection.sql(query).fetchall()
+        assert of_source == [procs, procs_from]
+        return procs, procs_from
+
+    assert size() == (4, "peak")
+    assert size(cluster=("small",)) == (48, "cluster file")
+    assert size(cluster=("later", "small")) == (48, "cluster file")
+    assert size(cluster=("small",), procs=64) == (64, "catalogue")
+    assert size(cluster=("plain",)) == (4, "peak")
+    log.write_text(log.read_text() + swf_line(2, 9, 5, 60, 49))
+    assert size(cluster=("small",)) == (53, "peak")  # what ran is no fault of the log
+    log.write_text(f"; MaxProcs: 60\n{log.read_text()}")
+    assert size(cluster=("small",)) == (60, "header")
 
 
 def test_names_of_a_cluster_are_hidden_as_those_of_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

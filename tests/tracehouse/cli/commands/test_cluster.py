@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from assets.common.storage import open_warehouse
 from assets.pages.index import write_index
 from pipelines.running import has_partition
 from tests.assets.replaying.limits.test_identified import hidden_trace
@@ -125,6 +126,24 @@ def test_import_names_the_cluster_at_its_source(linked: Path) -> None:
     done = runner.invoke(cluster, ["import", site, "--name", "other", "--source", "mine"])
     assert "source mine: cluster other, in place of first, later\n" in done.output
     assert linked.read_text() == f'{text}cluster = "other"\n'
+
+
+def test_a_link_reaches_a_log_that_is_in_the_warehouse(linked: Path) -> None:
+    """Before, its size stayed the peak of its jobs until somebody ingested it again."""
+    log = linked.parent / "mine.psv"
+    log.write_text(
+        "JobID|User|Submit|Start|End|NCPUS|State\n1|a|2024-01-15T10:00:00|2024-01-15T10:00:00|2024-01-15T11:00:00|4|COMPLETED\n"
+    )
+    succeed("ingest", log, "--name", "mine")
+    size = "SELECT cluster_procs, cluster_procs_from FROM core.sources"
+    with open_warehouse().read() as connection:
+        assert connection.sql(size).fetchall() == [(4, "peak")]
+    succeed("cluster", "import", linked.parent / "site", "--name", "first", "--source", "mine")
+    with open_warehouse().read() as connection:
+        assert connection.sql(size).fetchall() == [(load_cluster("first").description.num_cpus, "cluster file")]
+    log.unlink()
+    done = call_command("cluster", "import", linked.parent / "site", "--name", "first", "--replace", "--source", "mine")
+    assert done.exit_code == 0 and "the warehouse has the former cluster until its log is ingested again" in done.stderr
 
 
 @pytest.mark.parametrize("source", ["nobody", "birch"])
