@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS core.changed_files (
 CREATE TABLE IF NOT EXISTS core.clusters (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     procs BIGINT NOT NULL, -- processors
-    procs_from VARCHAR NOT NULL, -- catalogue, command line, header, cluster file: CPUs of the described nodes, or peak: the most in use at one time
+    procs_from VARCHAR NOT NULL, -- catalogue, command line, header, cluster file (CPUs of the described nodes), or peak, the most in use at one time
     nodes BIGINT, -- nodes; NULL where nothing tells
     nodes_from VARCHAR, -- catalogue, or jobs: processors by processors per node
     procs_per_node BIGINT, -- processors by nodes where the catalogue gives nodes, else the commonest number of jobs on several nodes
