@@ -226,8 +226,9 @@ def _ingest_summary(name: str) -> dict[str, Any]:
             f"SELECT {', '.join(CLUSTER_FACTS)} FROM core.sources WHERE source = ?",
             [name],
         )
+        peak = first_row(connection, "SELECT max(peak_procs) FROM core.capacity WHERE source = ?", [name])
         unknown = unknown_columns(connection, name)
-    assert totals is not None and cluster is not None
+    assert totals is not None and cluster is not None and peak is not None
     by_reason: dict[str, Any] = {
         f"{outcome}_by_reason": {reason: lines for of_reason, reason, lines in reasons if of_reason == outcome}
         for outcome in OUTCOMES
@@ -236,6 +237,7 @@ def _ingest_summary(name: str) -> dict[str, Any]:
     summary = {"source": name} | dict(zip(LINE_COUNTS, totals, strict=True)) | by_reason
     summary["repeats_by_reason"] = dict(repeats)
     summary["cluster"] = list(load_catalogue().source(name).cluster)
+    summary["peak_procs"] = peak[0]
     return summary | dict(zip(CLUSTER_FACTS, cluster, strict=True))
 
 

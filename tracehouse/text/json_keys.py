@@ -127,6 +127,7 @@ ANSWERS: dict[str, tuple[str, ...]] = {
             "cluster",
             "cluster_procs",
             "cluster_procs_from",
+            "peak_procs",
         ),
         *("time_zone", "time_zone_from"),
     ),

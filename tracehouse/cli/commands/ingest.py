@@ -59,8 +59,20 @@ def ingest(path: Path, name: str | None, as_json: bool, **settings: Any) -> None
         return
     click.echo(_ingest_text(summary))
     warn_of_peak(summary["cluster_procs"], summary["cluster_procs_from"])
+    _warn_of_more_in_use(summary)
     link_to_a_cluster(summary["source"])
     click.echo(f"\nNext: tracehouse run {summary['source']}", err=True)
+
+
+def _warn_of_more_in_use(summary: dict[str, Any]) -> None:
+    """Says that the size of the cluster is less than the log itself had in use."""
+    procs, peak = summary["cluster_procs"], summary["peak_procs"]
+    if peak is not None and peak > procs:
+        click.echo(
+            f"up to {peak:,} processors were in use at a time, and the {summary['cluster_procs_from']} says {procs:,}: give --procs "
+            "where that is wrong (`tracehouse health` says on how many days)",
+            err=True,
+        )
 
 
 def ask_zone() -> str:

@@ -104,6 +104,14 @@ def test_another_log_takes_a_name_only_when_asked_to(
     assert json.loads(succeed("sql", "SELECT count(*)::INT AS n FROM core.jobs", "--format", "json")) == [{"n": 2}]
 
 
+def test_ingest_says_where_more_was_in_use_than_there_is(catalogue: Path, tmp_path: Path) -> None:
+    log = tmp_path / "small.swf"
+    log.write_text("; MaxProcs: 6\n" + swf_line(1, 0, 0, 10, 4) + swf_line(2, 5, 0, 10, 4))
+    done = call("ingest", log, "--name", "small")
+    assert "up to 8 processors were in use at a time, and the header says 6: give --procs" in done.stderr
+    assert "were in use at a time" not in call("ingest", log, "--name", "small", "--procs", "8").stderr
+
+
 def test_ingest_of_a_real_pbs_log(catalogue: Path) -> None:
     log = shared_file("traces", "pbs", "ncar-qhist-casper-testdata.log")
     told = json.loads(succeed("ingest", log, "--name", "casper", "--time-zone", "America/Denver", "--json"))
