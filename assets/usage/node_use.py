@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from simulator.cluster.arrays import ClusterArrays, cluster_arrays
+from traces.cluster.checking import gpus_of_type
 from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse
 
@@ -43,7 +44,8 @@ SELECT
     epoch(jobs.start_time)::BIGINT AS start_s, epoch(jobs.end_time)::BIGINT AS end_s, held.node_name,
     coalesce(held.procs, ceil(jobs.procs / count(*) OVER job))::BIGINT AS procs,
     coalesce(held.gpus, ceil(jobs.gpus / count(*) OVER job), 0)::BIGINT AS gpus,
-    coalesce(held.memory_kb, jobs.requested_memory_kb / count(*) OVER job, 0)::BIGINT AS memory_kb
+    coalesce(held.memory_kb, jobs.requested_memory_kb / count(*) OVER job, 0)::BIGINT AS memory_kb,
+    coalesce(jobs.gpu_types, '') AS gpu_types, count(*) OVER job AS num_nodes
 FROM core.job_nodes AS held
 INNER JOIN core.jobs AS jobs ON held.source = jobs.source AND held.job_index = jobs.job_index
 WHERE held.source = $source AND jobs.start_time IS NOT NULL AND jobs.end_time > jobs.start_time
@@ -56,7 +58,8 @@ SELECT
     ceil(coalesce(requested_procs, procs, 1) / greatest(coalesce(requested_nodes, nodes, 1), 1))::BIGINT AS procs,
     ceil(coalesce(gpus, 0) / greatest(coalesce(requested_nodes, nodes, 1), 1))::BIGINT AS gpus,
     (coalesce(requested_memory_kb, 0) / greatest(coalesce(requested_nodes, nodes, 1), 1))::BIGINT AS memory_kb,
-    coalesce(is_exclusive, false) AS is_exclusive, coalesce(queue, '') AS queue, coalesce(features, '') AS features
+    coalesce(is_exclusive, false) AS is_exclusive, coalesce(queue, '') AS queue, coalesce(features, '') AS features,
+    coalesce(gpu_types, '') AS gpu_types
 FROM core.jobs
 WHERE source = $source AND start_time > coalesce(eligible_time, submit_time)
 """
@@ -127,7 +130,7 @@ class _Demands(NamedTuple):
 
     num_nodes: IntArray
     procs: IntArray
-    gpus: IntArray
+    gpus: IntArray  # (demands, types + 1), as `ClusterArrays` has GPUs
     memory_kb: IntArray
     is_exclusive: BoolArray
     allowed: BoolArray  # (demands, nodes)
@@ -141,12 +144,14 @@ class _States:
         self.memory_kb = self.arrays.memory * KIB_PER_MIB
         place = cluster.node_index
         self.node = np.array([place[name] for name in held["node_name"]], dtype=np.int64)
-        self.held = {name: held[name].to_numpy() for name in ("start_s", "end_s", "procs", "gpus", "memory_kb")}
+        self.held = {name: held[name].to_numpy() for name in ("start_s", "end_s", "procs", "memory_kb")}
+        self.held_gpus = self._gpus(held)
         self.partition = {partition.name: k for k, partition in enumerate(cluster.partitions)}
         self.feature = {word: k for k, word in enumerate(self.arrays.feature_words)}
-        kinds = ["num_nodes", "procs", "gpus", "memory_kb", "is_exclusive", "queue", "features"]
+        kinds = ["num_nodes", "procs", "gpus", "memory_kb", "is_exclusive", "queue", "features", "gpu_types"]
         self.kind_of = waited.select(pl.struct(kinds).rank("dense").alias("kind"))["kind"].to_numpy() - 1
         self.kinds = waited.with_columns(kind=pl.Series(self.kind_of)).unique("kind").sort("kind")
+        self.asked_gpus = self._gpus(self.kinds)
         self.waited = (waited["submit_s"].to_numpy(), waited["start_s"].to_numpy())
         self.totals: dict[str, Counter[str]] = {"core": Counter(), "gpu": Counter()}
 
@@ -156,22 +161,38 @@ class _States:
         runs = (self.held["start_s"] <= time) & (self.held["end_s"] > time)
         used = {
             name: np.bincount(self.node[runs], self.held[name][runs], num_nodes).astype(np.int64)
-            for name in ("procs", "gpus", "memory_kb")
+            for name in ("procs", "memory_kb")
         }
         empty = np.bincount(self.node[runs], minlength=num_nodes) == 0
-        all_of = {"procs": self.arrays.cpus, "gpus": self.arrays.gpus[:, -1]}
-        left = {name: np.maximum(whole - used[name], 0) for name, whole in all_of.items()}
+        left = {"procs": np.maximum(self.arrays.cpus - used["procs"], 0), "gpus": self._gpus_left(runs)}
         # nodes of which no memory is described have enough
         left["memory_kb"] = np.where(
             self.memory_kb > 0, np.maximum(self.memory_kb - used["memory_kb"], 0), np.int64(1) << 61
         )
         demands = self._demands(time)
-        for resource, name in (("core", "procs"), ("gpu", "gpus")):
-            totals = self.totals[resource]
-            totals[USED] += int((all_of[name] - left[name]).sum())
+        all_of = {"core": self.arrays.cpus, "gpu": self.arrays.gpus[:, -1]}
+        idle_of = {"core": left["procs"], "gpu": left["gpus"][:, -1]}
+        for resource, totals in self.totals.items():
+            idle = idle_of[resource]
+            totals[USED] += int((all_of[resource] - idle).sum())
             of = demands if resource == "core" or demands is None else _with_gpus(demands)
             for state, nodes in _states_of(of, left, empty).items():
-                totals[state] += int(left[name][nodes].sum())
+                totals[state] += int(idle[nodes].sum())
+
+    def _gpus(self, rows: pl.DataFrame) -> IntArray:
+        """GPUs on one node by type, int64 (rows, types + 1). Those of a type are of all, too."""
+        share = pl.col("num_nodes").clip(1)
+        by_type = [(gpus_of_type(kind).fill_null(0) / share).ceil() for kind in self.arrays.gpu_types[:-1]]
+        columns = [rows.select(amount.alias("gpus"))["gpus"].to_numpy() for amount in (*by_type, pl.col("gpus"))]
+        return np.column_stack(columns).astype(np.int64)
+
+    def _gpus_left(self, runs: BoolArray) -> IntArray:
+        """Idle GPUs by node and type, int64 (nodes, types + 1). Of a type at most as many are idle as of all, since those that jobs hold
+        without naming a type may be of it."""
+        num_nodes = self.arrays.num_nodes
+        used = [np.bincount(self.node[runs], column, num_nodes) for column in self.held_gpus[runs].T]
+        left = np.maximum(self.arrays.gpus - np.column_stack(used).astype(np.int64), 0)
+        return np.minimum(left, left[:, -1:])
 
     def _demands(self, time: int) -> _Demands | None:
         submit, start = self.waited
@@ -187,9 +208,8 @@ class _States:
             & self.arrays.feature_nodes[self.feature[features]]
             for queue, features in rows.select("queue", "features").iter_rows()
         ]
-        num_nodes, procs, gpus, memory_kb = (
-            rows[name].to_numpy() for name in ("num_nodes", "procs", "gpus", "memory_kb")
-        )
+        num_nodes, procs, memory_kb = (rows[name].to_numpy() for name in ("num_nodes", "procs", "memory_kb"))
+        gpus = self.asked_gpus[kinds]
         return _Demands(num_nodes, procs, gpus, memory_kb, rows["is_exclusive"].to_numpy(), np.array(allowed))
 
     def table(self, moments: int) -> pl.DataFrame:
@@ -209,7 +229,7 @@ class _States:
 
 def _with_gpus(demands: _Demands) -> _Demands | None:
     """Those that ask for GPUs."""
-    chosen = demands.gpus > 0
+    chosen = demands.gpus[:, -1] > 0
     if not chosen.any():
         return None
     num_nodes, procs, gpus, memory_kb, is_exclusive, allowed = demands
@@ -218,13 +238,21 @@ def _with_gpus(demands: _Demands) -> _Demands | None:
     )
 
 
+def _lacks_gpus(asked: IntArray, left: IntArray) -> BoolArray:
+    """Which demands find too few GPUs of all or of a type on which node, bool (demands, nodes)."""
+    lacks: BoolArray = asked[:, None, -1] > left[:, -1]
+    for column in np.flatnonzero(asked[:, :-1].any(axis=0)):
+        lacks |= asked[:, None, column] > left[:, column]
+    return lacks
+
+
 def _states_of(demands: _Demands | None, left: dict[str, IntArray], empty: BoolArray) -> dict[str, BoolArray]:
     """Nodes by what their idle cores or GPUs are, each bool (nodes,)."""
     if demands is None:
         return {NOBODY_WAITS: np.ones(len(empty), dtype=np.bool_)}
     lacks = {
         "memory": demands.memory_kb[:, None] > left["memory_kb"],
-        "gpus": demands.gpus[:, None] > left["gpus"],
+        "gpus": _lacks_gpus(demands.gpus, left["gpus"]),
         "cores": demands.procs[:, None] > left["procs"],
         "whole": demands.is_exclusive[:, None] & ~empty,
     }

@@ -28,7 +28,8 @@ _WORD = re.compile(r"[^\s&|()\[\]]+")
 class ClusterArrays:
     """Nodes are in the scheduler's order. int64 where nothing else is said.
 
-    cpus, memory, weight: (nodes,). gpus: (nodes, types + 1), where the last column counts GPUs of all types; gpu_types names the columns.
+    cpus, memory, weight: (nodes,). gpus: (nodes, types + 1), where the last column counts GPUs of all types. gpu_types names the columns,
+    in the order in which nodes name types: jobs that name none take GPUs in it.
     feature_nodes: bool (expressions, nodes), whether a node has what an expression asks for; row 0 asks for nothing. feature_words: the
     expressions.
     partition_nodes: bool (partitions, nodes). tier, factor, max_time, most_nodes, least_nodes: (partitions,), UNBOUNDED for no limit.
@@ -84,7 +85,7 @@ class ClusterArrays:
 def cluster_arrays(cluster: ClusterDescription, features: Iterable[str] = ()) -> ClusterArrays:
     """The arrays of a cluster. features: the expressions that jobs ask for. Raises ValueError for an expression that is none."""
     nodes, partitions = cluster.nodes, cluster.queues
-    types = tuple(sorted({kind for node in nodes for kind in node.gpus if kind}))
+    types = tuple(dict.fromkeys(kind for node in nodes for kind in node.gpus if kind))
     gpus = np.array([[node.gpus.get(kind, 0) for kind in types] + [node.num_gpus] for node in nodes], dtype=np.int64)
     words = ("", *sorted({word for word in features if word}))
     switches = _switches(cluster)

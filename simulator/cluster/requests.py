@@ -75,9 +75,10 @@ class Requests(NamedTuple):
     partitions of a job).
 
     partitions, qos, account, member, reservation: places in the cluster's arrays, NOT_GIVEN for none. member: the association of user and
-    account. user: a number for each name. memory_per, gpus_per: places in MEMORY_PER and GPUS_PER. gpus: the last column counts GPUs of any
-    type. features: place in `ClusterArrays.feature_nodes`, 0 for none. first_dependency: those of job j are the rows
-    first_dependency[j] to first_dependency[j + 1] of dependency (rows, 2): place in DEPENDENCIES, job. priority: NOT_GIVEN for its own.
+    account. user: a number for each name. memory_per, gpus_per: places in MEMORY_PER and GPUS_PER. gpus: of the types that the job
+    names, and in the last column all of its GPUs. features: place in `ClusterArrays.feature_nodes`, 0 for none. first_dependency: those of
+    job j are the rows first_dependency[j] to first_dependency[j + 1] of dependency (rows, 2): place in DEPENDENCIES, job. priority:
+    NOT_GIVEN for its own.
     """
 
     submit: IntArray
@@ -205,15 +206,17 @@ def _places(names: Sequence[str], words: Sequence[str], what: str, optional: boo
 
 
 def _gpus(asked: Sequence[Request], arrays: ClusterArrays) -> dict[str, IntArray]:
-    """A type that no node has makes a job that can never start, which is what the scheduler makes of it."""
+    """GPUs of a type are also of all. Raises ValueError for a type that no node has."""
     types = arrays.gpu_types
     gpus = np.zeros((len(asked), len(types)), dtype=np.int64)
-    place = {name: k for k, name in enumerate(types)} | {"": len(types) - 1}
+    place = {name: k for k, name in enumerate(types[:-1])}
     for job, one in enumerate(asked):
         for kind, count in one.gpus.items():
-            if kind not in place:
+            if kind and kind not in place:
                 raise ValueError(f"job {job} asks for GPUs of type {kind!r}: expected one of {', '.join(types[:-1])}")
-            gpus[job, place[kind]] += count
+            if kind:
+                gpus[job, place[kind]] += count
+            gpus[job, -1] += count
     return {"gpus": gpus}
 
 

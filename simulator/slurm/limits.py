@@ -26,7 +26,7 @@ RUNNING, ONE_JOB, USED, OUTSTANDING, SUBMITTED = range(5)
 jobs may still use, or all jobs that wait or run. Of used ones a job starts as long as the bound is not reached; with `safe`, only if all
 jobs would stay below it until their limits."""
 JOBS, NODES, CPUS, MEMORY, TIME, GPUS = range(6)
-"""Resources of slots. Behind GPUS, which counts all, are the types of GPUs."""
+"""Resources of slots. Behind GPUS, which counts all, are the types of GPUs, which count what jobs ask for by name."""
 
 
 @referring
@@ -42,13 +42,8 @@ def resource_amount(engine, job, resource, nodes, cpus, memory):
         return memory
     if resource == TIME:
         return engine.jobs.limit[job]
-    types = engine.jobs.gpus.shape[1]
-    if resource > GPUS:
-        return node_gpus(engine.jobs, job, resource - GPUS - 1) * nodes
-    total = 0
-    for column in range(types):
-        total += node_gpus(engine.jobs, job, column) * nodes
-    return total
+    column = resource - GPUS - 1 if resource > GPUS else engine.jobs.gpus.shape[1] - 1
+    return node_gpus(engine.jobs, job, column) * nodes
 
 
 @referring

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.limits import change_used
 from simulator.slurm.nodes.suspended import cpus_left, share_node
-from simulator.slurm.nodes.usable import hold_on_node, note_change
+from simulator.slurm.nodes.usable import hold_on_node, note_change, take_any_gpus
 
 
 @referring_apart
@@ -25,6 +25,8 @@ def begin_job(engine, job, partition, chosen, now):
         running.shared[row] = 0
         if engine.preemption.suspends[0] > 0:
             running.shared[row] = share_node(engine, job, partition, row)
+        if running.any_gpus.shape[1] > 0:
+            take_any_gpus(engine, job, row)
     if engine.jobs.array[job] >= 0:
         running.array_running[engine.jobs.array[job]] += 1
     hold(engine, engine.free, job, 1)

@@ -66,6 +66,9 @@ class Running(NamedTuple):
     node: IntArray  # (rows,)
     cpus: IntArray  # (rows,)
     shared: IntArray  # (rows,), of these CPUs those that the job took from suspended ones
+    any_gpus: (
+        IntArray  # (rows, types), GPUs of types that the job does not name, (0, 0) where no node has several types
+    )
     array_running: IntArray  # (arrays,), tasks of each array that run
     node_length: IntArray  # (nodes,), jobs on each node
     on_node: IntArray  # (nodes, most, 2), these jobs by end, and their rows of `node`
@@ -229,6 +232,7 @@ def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preempti
         node=zeros(first[-1], np.int64),
         cpus=zeros(first[-1], np.int64),
         shared=zeros(first[-1], np.int64),
+        any_gpus=zeros((first[-1], site.gpus.shape[1] - 1) if _has_mixed_nodes(site) else (0, 0), np.int64),
         array_running=zeros(int(jobs.array.max(initial=0)) + 1, np.int64),
         node_length=zeros(num_nodes, np.int64),
         on_node=zeros((num_nodes, crowd, 2), np.int64),
@@ -297,6 +301,13 @@ def _shapes(jobs: Requests, num_nodes: int) -> Shapes:
         length=np.zeros(1, np.int64),
         changed=np.zeros(max(num_nodes, 1), np.int64),
     )
+
+
+def _has_mixed_nodes(site: Site) -> bool:
+    """Whether a node has GPUs of several types, or some without a type."""
+    of_types, total = site.gpus[:, :-1], site.gpus[:, -1]
+    most = of_types.max(axis=1, initial=0)
+    return bool(((most > 0) & (most < total)).any())
 
 
 def _all_free(site: Site) -> Free:

@@ -60,6 +60,7 @@ SHOWN_COUNTS = (
     "mean_reservation_delay_s",
     "jobs_never_started",
     "jobs_over_a_limit_alone",
+    "jobs_without_their_gpu_type",
     "jobs_without_their_qos",
     "jobs_without_their_reservation",
 )

@@ -23,6 +23,7 @@ LOG_COLUMNS: dict[str, Any] = {
     "procs": pl.Int64,
     "nodes": pl.Int64,
     "gpus": pl.Int64,
+    "gpu_types": pl.Utf8,
     "memory_mib": pl.Int64,
     "requested_walltime_s": pl.Int64,
     "user_name": pl.Utf8,
@@ -34,8 +35,9 @@ LOG_COLUMNS: dict[str, Any] = {
     "features": pl.Utf8,
     SUSPENSIONS: SUSPENSIONS_TYPE,
 }
-"""Columns of a log's jobs, as core.jobs has them. Times are UTC seconds, memory is of the whole job, node_names are those that
-the job ran on, features are the words that it required, suspensions are as in `traces.cluster.peaks`. Missing columns count as unknown."""
+"""Columns of a log's jobs, as core.jobs has them. Times are UTC seconds, memory is of the whole job, gpu_types (`a100=2,v100=1`) are part
+of gpus, node_names are those that the job ran on, features are the words that it required, suspensions are as in `traces.cluster.peaks`.
+Missing columns count as unknown."""
 _SHOWN = 5
 _RESERVED = r"^(?:[RSM][0-9]+(?:\..*)?|reservation)$"
 """Queues that PBS makes for a reservation, and their name in core.jobs."""
@@ -175,6 +177,15 @@ def _of_sizes(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contr
             ("too many processors", pl.col("procs"), sum(node.cpus for node in nodes), "processors"),
             ("too many nodes", pl.col("nodes"), most_nodes, "nodes"),
             ("too many GPUs", pl.col("gpus"), sum(node.num_gpus for node in nodes), "GPUs"),
+            *(
+                (
+                    "too many GPUs",
+                    gpus_of_type(kind),
+                    sum(node.gpus.get(kind, 0) for node in nodes),
+                    f"GPUs of type {kind}",
+                )
+                for kind in sorted(_gpu_types(of_partition))
+            ),
             ("too much memory", per_node, memory or None, "MiB on a node"),
             ("too long", pl.col("requested_walltime_s"), partition.max_time_s, "seconds"),
         )
@@ -186,6 +197,16 @@ def _of_sizes(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contr
                 most = over.select(amount.max()).item()
                 text = f"jobs of {partition.name or 'the cluster'} ask for up to {most:,.0f} {unit}, and it gives at most {bound:,}"
                 yield Contradiction(kind, partition.name, over.height, over["job_id"][0], text)
+
+
+def _gpu_types(jobs: pl.DataFrame) -> set[str]:
+    return {word.partition("=")[0] for text in jobs["gpu_types"].drop_nulls().unique() for word in text.split(",")}
+
+
+def gpus_of_type(kind: str) -> pl.Expr:
+    """How many GPUs of a type a job names, of the columns gpus and gpu_types. Null where nobody knows whether it has any."""
+    named = pl.col("gpu_types").str.extract(rf"(?:^|,){re.escape(kind)}=(\d+)").cast(pl.Int64)
+    return pl.when(pl.col("gpus").is_not_null() | named.is_not_null()).then(named.fill_null(0))
 
 
 def _in_partitions(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[tuple[Partition, pl.DataFrame]]:
@@ -253,7 +274,7 @@ def _is_closed(gate: Gate) -> pl.Expr:
 def _of_limits(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contradiction]:
     below = accounts_below(cluster)
     for limit in cluster.limits:
-        amount = _AMOUNTS.get(limit.resource)
+        amount = _amount_of(limit.resource)
         is_timed = limit.begin_s is not None or limit.end_s is not None
         if amount is None or limit.is_soft or is_timed or limit.each == "project":
             continue
@@ -275,6 +296,12 @@ def _of_limits(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Cont
                 yield Contradiction("limit of a job", subject, outside.height, outside["job_id"][0], text)
         elif not limit.is_least and limit.counts in ("running", "submitted", "outstanding"):
             yield from _of_peaks(limit, of_limit, subject)
+
+
+def _amount_of(resource: str) -> pl.Expr | None:
+    """How much of a limit's resource a job has, None for one that the log does not tell."""
+    kind, _, name = resource.partition(":")
+    return gpus_of_type(name) if kind == "gpu" and name else _AMOUNTS.get(resource)
 
 
 def _of_peaks(limit: Limit, jobs: pl.DataFrame, subject: str) -> Iterator[Contradiction]:

@@ -31,7 +31,7 @@ def wanted_cpus(jobs, job):
 
 @referring
 def node_gpus(jobs, job, column):
-    """GPUs of a type that the job wants on each node."""
+    """GPUs of a type that the job wants on each node, in the last column of all types."""
     gpus = jobs.gpus[job, column]
     if jobs.gpus_per[job] == 1:
         nodes = jobs.min_nodes[job]
@@ -55,10 +55,7 @@ def has_gpus(jobs, free, job, node):
 @referring
 def wants_gpus(jobs, job):
     """GPUs of all types that the job wants on each node."""
-    gpus = 0
-    for column in range(jobs.gpus.shape[1]):
-        gpus += node_gpus(jobs, job, column)
-    return gpus
+    return node_gpus(jobs, job, jobs.gpus.shape[1] - 1)
 
 
 @referring
@@ -115,9 +112,26 @@ def hold_on_node(engine, free, job, row, sign):
     free.memory[node] -= sign * node_memory(jobs, job, running.cpus[row])
     for column in range(jobs.gpus.shape[1]):
         free.gpus[node, column] -= sign * node_gpus(jobs, job, column)
+    for column in range(running.any_gpus.shape[1]):
+        free.gpus[node, column] -= sign * running.any_gpus[row, column]
     free.jobs[node] += sign
     if holds_whole_nodes(engine.site, jobs, job, running.partition[job]):
         free.whole[node] += sign
+
+
+@referring
+def take_any_gpus(engine, job, row):
+    """GPUs of any type that the job gets on the node of one of its rows are the first that are free, in the order of the types. Noted only
+    where some node has several types: on all others the number of all GPUs is enough."""
+    running, jobs, node = engine.running, engine.jobs, engine.running.node[row]
+    num_types = running.any_gpus.shape[1]
+    left = node_gpus(jobs, job, jobs.gpus.shape[1] - 1)
+    for column in range(num_types):
+        left -= node_gpus(jobs, job, column)
+    for column in range(num_types):
+        free = engine.free.gpus[node, column] - node_gpus(jobs, job, column)
+        running.any_gpus[row, column] = max(min(left, free), 0)
+        left -= running.any_gpus[row, column]
 
 
 @referring

@@ -151,13 +151,13 @@ def billed_before(replay: Replay, rules: PriorityRules, past: RanBefore) -> Floa
 def _memory_of(past: RanBefore) -> IntArray:
     """Memory of each job on all its nodes, MiB."""
     asked = past.requests
-    gpus = _gpus_of(asked).sum(axis=1)
+    gpus = _gpus_of(asked)[:, -1]
     times = np.select([asked.memory_per == _PER_CPU, asked.memory_per == _PER_GPU], [past.cpus, gpus], asked.min_nodes)
     return asked.memory * times
 
 
 def _gpus_of(asked: Requests) -> IntArray:
-    """GPUs of each job by type on all its nodes, int64 (jobs, types)."""
+    """GPUs of each job by type on all its nodes, in the last column all of them, int64 (jobs, types + 1)."""
     nodes = asked.min_nodes
     by_task = -(-asked.tasks // nodes)[:, None] * asked.gpus
     by_job = -(-asked.gpus // nodes[:, None])
@@ -175,8 +175,8 @@ def _count_past(replay: Replay, slots: Limits, past: RanBefore) -> None:
         CPUS: past.cpus,
         MEMORY: _memory_of(past),
     }
-    amounts |= {TIME: past.requests.limit, GPUS: gpus.sum(axis=1)}
-    amounts |= {GPUS + 1 + k: gpus[:, k] for k in range(gpus.shape[1])}
+    amounts |= {TIME: past.requests.limit, GPUS: gpus[:, -1]}
+    amounts |= {GPUS + 1 + k: gpus[:, k] for k in range(gpus.shape[1] - 1)}
     left = decayed_share(begin_s - past.end, replay.rules.half_life)
     for job in np.flatnonzero(past.end <= begin_s):
         for slot in slots.slot[slots.first[replayed + job] : slots.first[replayed + job + 1]]:

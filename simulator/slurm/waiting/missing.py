@@ -8,7 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.compiled import referring, referring_apart
-from simulator.slurm.nodes.usable import has_gpus, holds_whole_nodes, node_memory, wanted_cpus, wants_gpus
+from simulator.slurm.nodes.usable import (
+    has_gpus,
+    holds_whole_nodes,
+    node_gpus,
+    node_memory,
+    wanted_cpus,
+    wants_gpus,
+)
 from simulator.slurm.priority import job_priority, size_factor
 
 MEMORY, GPUS, WHOLE_NODES, FRAGMENTS, CORES = range(5)
@@ -24,13 +31,15 @@ def missing_resource(engine, job, partition):
     for resource in (MEMORY, GPUS, WHOLE_NODES):
         if _fits_without(engine, job, whole, resource):
             return resource
-    cpus, gpus = 0, 0
+    for column in range(jobs.gpus.shape[1]):
+        gpus = 0
+        for node in range(len(allowed)):
+            gpus += free.gpus[node, column] if allowed[node] else 0
+        if node_gpus(jobs, job, column) * jobs.min_nodes[job] > gpus:
+            return GPUS
+    cpus = 0
     for node in range(len(allowed)):
-        if allowed[node]:
-            cpus += free.cpus[node]
-            gpus += free.gpus[node, free.gpus.shape[1] - 1]
-    if wants_gpus(jobs, job) * jobs.min_nodes[job] > gpus:
-        return GPUS
+        cpus += free.cpus[node] if allowed[node] else 0
     return CORES if wanted_cpus(jobs, job) > cpus else FRAGMENTS
 
 

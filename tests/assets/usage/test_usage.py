@@ -143,6 +143,29 @@ def test_random_logs_agree_with_a_plain_count(tmp_path: Path, monkeypatch: pytes
     assert got == pytest.approx({state: cores for state, cores in expected.items() if cores})
 
 
+def test_gpus_of_a_type_are_in_use_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Job 1 has a GPU of each node's two, of a type or of any. Job 2 waits for two of a type: n1 has one left, n2 has another type."""
+    cluster = CLUSTER.replace('names = "n[1-2]"', 'names = "n1"\ngpus = { a100 = 2 }')
+    cluster = cluster.replace(
+        "[[partitions]]", '[[nodes]]\nnames = "n2"\ncores = 4\ngpus = { v100 = 2 }\n[[partitions]]'
+    )
+    own_home(tmp_path / "home", [(0, 0, 200, 10), (0, 100, 200, 10)], monkeypatch, cluster)
+    warehouse = open_warehouse()
+    for held in (None, "a100=1"):
+        with warehouse.write() as connection:
+            connection.execute("UPDATE core.jobs SET gpus = 1, gpu_types = ? WHERE job_id = '1'", [held])
+            connection.execute("UPDATE core.jobs SET gpus = 2, gpu_types = 'a100=2' WHERE job_id = '2'")
+            connection.execute("UPDATE core.job_nodes SET gpus = 1")
+            connection.execute(
+                "DELETE FROM core.job_nodes WHERE job_index IN (SELECT job_index FROM core.jobs WHERE job_id = '2')"
+            )
+        use = node_use(warehouse, "mine", described_cluster(warehouse, "mine"), moments=100)
+        assert use is not None
+        states = {row["state"]: row["mean"] for row in use.states.filter(pl.col("resource") == "gpu").to_dicts()}
+        assert states == pytest.approx({USED: 1, NOBODY_WAITS: 1.5, STRANDED["gpus"]: 1.5})
+    assert use.holders["user"]["gpu_hours"].sum() == pytest.approx(200 / 3600)
+
+
 def test_holders_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", [(0, 0, 3600, 1024), (0, 0, 7200, 2048)], monkeypatch)
     use = node_use(open_warehouse(), "mine", None)

@@ -86,7 +86,7 @@ def test_words_become_places() -> None:
     assert columns.tasks.tolist() == [6, 5, 1] and columns.limit.tolist() == [60, 600, UNLIMITED]
     assert columns.min_nodes.tolist() == [2, 1, 1] and columns.max_nodes.tolist() == [2, UNLIMITED, UNLIMITED]
     assert columns.account.tolist() == [1, 0, NOT_GIVEN] and columns.member.tolist() == [1, 0, NOT_GIVEN]
-    assert columns.qos.tolist() == [1, 0, 0] and columns.gpus.tolist() == [[0, 0], [1, 1], [0, 0]]
+    assert columns.qos.tolist() == [1, 0, 0] and columns.gpus.tolist() == [[0, 0], [1, 2], [0, 0]]
     assert columns.partitions.tolist() == [[0, NOT_GIVEN], [0, NOT_GIVEN], [1, 0]] and columns.features.tolist() == [
         0,
         1,

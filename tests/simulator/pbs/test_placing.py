@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,7 @@ from simulator.pbs.settings import (
 from simulator.pbs.starting import start_pbs_job
 from tests.simulator.busy import asking, pbs_site, starts_on
 from traces.cluster.accounts import Limit
+from traces.cluster.description import ClusterDescription, Node
 
 # placing: Which nodes jobs get.
 
@@ -70,6 +73,38 @@ def test_an_exclusive_job_has_its_node_alone() -> None:
     assert (
         find_nodes(engine.site, engine.asks, engine.tops, engine.scratch, engine.load, engine.jobs.ask[2], (0, 60)) == 0
     )
+
+
+def of_models(*limits: Limit) -> ClusterDescription:
+    """Two hosts with two GPUs each, of different models."""
+    nodes = tuple(Node(f"g{k}", 8, gpus={"": 2}, features=(f"gpu_model={k}",)) for k in ("a100", "v100"))
+    return replace(pbs_site(limits), nodes=nodes)
+
+
+def gpus(submit_s: int, count: int, model: str = "") -> PbsJob:
+    """A job of one chunk, such as `select=1:ngpus=1:gpu_model=a100`."""
+    words = (f"gpu_model={model}",) if model else ()
+    return PbsJob(submit_s, (Piece(1, {"ncpus": 1, "ngpus": count}, words),), 100, user="ann")
+
+
+@pytest.mark.parametrize(
+    ("asked", "starts"),
+    [
+        ([gpus(0, 2), gpus(1, 1, "a100")], [0, 50]),
+        ([gpus(0, 2, "a100"), gpus(1, 1), gpus(2, 2, "v100")], [0, 1, 51]),
+        ([gpus(0, 1), gpus(1, 1, "a100"), gpus(2, 2, "v100")], [0, 1, 2]),
+        ([gpus(0, 1, "a100"), gpus(1, 2), gpus(2, 1)], [0, 1, 2]),
+    ],
+)
+def test_a_gpu_of_a_model_is_one_of_its_host(asked: list[PbsJob], starts: list[int]) -> None:
+    assert starts_on(of_models(), asked, [50] * len(asked)) == starts
+
+
+def test_a_gpu_of_a_model_counts_once_in_a_limit() -> None:
+    asked = [gpus(0, 1, "a100"), gpus(1, 1), gpus(2, 1, "v100")]
+    for bound, last in ((2, 50), (3, 2)):
+        limit = Limit("cluster", "", "running", "all", "gpu", bound)
+        assert starts_on(of_models(limit), asked, [50] * 3) == [0, 1, last]
 
 
 def test_free_processors_on_other_nodes_do_not_help() -> None:

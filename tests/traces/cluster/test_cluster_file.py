@@ -62,6 +62,18 @@ def test_a_log_may_name_hosts_of_several_nodes() -> None:
     assert texts(replace(CLUSTER, nodes=(*parts, *CLUSTER.nodes[1:]), partitions=CLUSTER.partitions[:1])) == []
 
 
+def test_a_gpu_of_a_type_counts_once_in_all() -> None:
+    """Two jobs at a time have a GPU each, and one of them names its type."""
+    together = {"start_s": MONDAY_S, "end_s": MONDAY_S + HOUR, "procs": 8, "node_names": ["n1"], "gpus": 1}
+    planted = (job(8, **together, gpu_types="a100=1"), job(9, **together))
+    bounds = {"gpu": 2, "gpu:a100": 1}
+    for resource, bound in bounds.items():
+        limits = [Limit("cluster", "", "running", "all", resource, most) for most in (bound, bound - 1)]
+        assert texts(replace(CLUSTER, limits=limits[:1]), *planted) == []
+        (broken,) = texts(replace(CLUSTER, limits=limits[1:]), *planted)
+        assert f"{bound:,} of {resource} running" in broken or f"asks for {bound:,} of {resource}" in broken
+
+
 def test_a_log_of_this_cluster_has_none() -> None:
     limits = (Limit("cluster", "", "running", "user", "cpu", 16), Limit("qos", "normal", "job", "job", "cpu", 16))
     assert texts(replace(CLUSTER, limits=limits, valid_from_s=MONDAY_S - 60)) == []
@@ -72,6 +84,7 @@ LIMITS = {
     "user": (Limit("cluster", "", "running", "user", "cpu", 24, source="qmgr.txt:61 max_run_res.ncpus"),),
     "account": (Limit("account", "physics", "running", "all", "jobs", 1),),
     "qos": (Limit("qos", "high", "job", "job", "cpu", 8),),
+    "typed": (Limit("qos", "normal", "job", "job", "gpu:a100", 1), Limit("qos", "normal", "job", "job", "gpu", 2)),
     "least": (Limit("partition", "batch", "job", "job", "nodes", 1, is_least=True),),
     "submitted": (Limit("user", "optics/fred", "submitted", "all", "jobs", 1),),
     "maxps": (Limit("cluster", "", "outstanding", "user", "cpu", 16 * 4 * HOUR, who="fred"),),
@@ -99,6 +112,9 @@ LIMITS = {
         ({}, {"procs": 80, "start_s": None}, "too many processors: jobs of batch ask for up to 80 processors, and it gives at most 64"),
         ({}, {"nodes": 2, "queue": "gpu"}, "too many nodes: jobs of gpu ask for up to 2 nodes, and it gives at most 1"),
         ({}, {"gpus": 3}, "too many GPUs: jobs of batch ask for up to 3 GPUs, and it gives at most 2"),
+        ({}, {"gpus": 1, "gpu_types": "k80=1"}, "too many GPUs: jobs of batch ask for up to 1 GPUs of type k80, and it gives at most 0"),
+        ({"limits": LIMITS["typed"]}, {"gpus": 2, "gpu_types": "a100=2"},
+         "limit of a job: one job may have at most 1 of gpu:a100 (qos normal), and has 2"),
         ({}, {"memory_mib": 130000, "nodes": 2}, "too much memory: jobs of batch ask for up to 65,000 MiB on a node"),
         ({}, {"requested_walltime_s": 86401}, "too long: jobs of batch ask for up to 86,401 seconds, and it gives at most 86,400"),
         ({"partitions": (Partition("batch", state="down"),)}, {}, "closed partition: jobs started in batch, whose state is down"),

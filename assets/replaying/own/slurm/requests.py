@@ -17,8 +17,9 @@ def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
     """The requests of jobs, and how many of them were changed, by why. rows: of a trace, with REQUESTED_OF_JOBS.
 
     A log has CPUs and nodes, but no tasks. So a job gets its CPUs as single tasks on as many nodes as it asked for, evenly where they can
-    be. A job that was not eligible when it was submitted, such as one behind a dependency, is held for as long as in the log. A QOS or
-    reservation that the cluster does not have is left out, and counted. With a feature that no node has a job never starts.
+    be. A job that was not eligible when it was submitted, such as one behind a dependency, is held for as long as in the log. A QOS,
+    a reservation or a type of GPUs that the cluster does not have is left out, and counted: such GPUs may be of any type. With a feature
+    that no node has a job never starts.
 
     Raises ValueError where a job is of a partition that the cluster does not have.
     """
@@ -39,15 +40,23 @@ def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
             left_out[f"jobs_without_their_{column}"] = int(is_strange.sum())
             rows = rows.with_columns(pl.when(pl.Series(is_strange)).then(None).otherwise(pl.col(column)).alias(column))
     wanted = ("submit_s", "requested_walltime_s", "requested_procs", "procs", "user_name", *REQUESTED_OF_JOBS)
-    return [_request(row) for row in rows.select(wanted).iter_rows(named=True)], left_out
+    types = {kind for node in cluster.nodes for kind in node.gpus}
+    asked = []
+    for row in rows.select(wanted).iter_rows(named=True):
+        gpus = gpus_by_type(row["gpu_types"], row["gpus"] or 0)
+        strange_gpus = sum(count for kind, count in gpus.items() if kind and kind not in types)
+        if strange_gpus:
+            left_out["jobs_without_their_gpu_type"] = left_out.get("jobs_without_their_gpu_type", 0) + 1
+            gpus = {kind: count for kind, count in gpus.items() if kind in types} | {"": gpus.get("", 0) + strange_gpus}
+        asked.append(_request(row, gpus))
+    return asked, left_out
 
 
-def _request(row: dict[str, Any]) -> Request:
+def _request(row: dict[str, Any], gpus: dict[str, int]) -> Request:
     nodes, held = row["requested_nodes"] or row["nodes"] or 1, row["nodes"] or 0
     is_free = nodes == 1 and held > 1  # it gave no number of nodes, and got several
     cpus = row["requested_procs"] or row["procs"]
     per = row["memory_per"] if row["memory_per"] in ("node", "cpu", "gpu") else "node"
-    gpus = gpus_by_type(row["gpu_types"], row["gpus"] or 0)
     share = {"node": nodes, "cpu": cpus, "gpu": max(sum(gpus.values()), 1)}[per]
     limit = row["requested_walltime_s"]
     return Request(

@@ -66,12 +66,16 @@ def log_of(jobs: list[tuple[int, int, int, int]]) -> str:
 
 
 def own_home(
-    folder: Path, jobs: list[tuple[int, int, int, int]], patch: pytest.MonkeyPatch, cluster: str = CLUSTER
+    folder: Path,
+    jobs: list[tuple[int, int, int, int]],
+    patch: pytest.MonkeyPatch,
+    cluster: str = CLUSTER,
+    log: str = "",
 ) -> None:
-    """Makes `folder` the home, with the source `mine` in its warehouse. jobs: as `log_of` takes them."""
+    """Makes `folder` the home, with the source `mine` in its warehouse. jobs: as `log_of` takes them. log: in place of it."""
     (folder / "clusters").mkdir(parents=True)
     (folder / "clusters" / "two.toml").write_text(cluster, encoding="utf-8")
-    (folder / "mine.psv").write_text(log_of(jobs), encoding="utf-8")
+    (folder / "mine.psv").write_text(log or log_of(jobs), encoding="utf-8")
     (folder / "sources.local.toml").write_text(
         f'[sources.mine]\nformat = "slurm"\npath = "{folder / "mine.psv"}"\ncluster = "two"\ntime_zone = "UTC"\n',
         encoding="utf-8",

@@ -13,12 +13,15 @@ from assets.common.storage import open_warehouse
 from assets.replaying.own.queue_causes import queue_causes
 from assets.replaying.own.wait_causes import CAUSE_COLUMNS, chosen_waits, wait_causes
 from assets.replaying.own.waiting_rules import limit_words
-from tests.assets.replaying.own.homes import CLUSTER, PBS_CLUSTER, SUBMITTED, own_home
+from tests.assets.replaying.own.homes import CLUSTER, PBS_CLUSTER, SUBMITTED, log_of, own_home
+from tests.shared import shared_file
 from tests.tiny import busy_log, swf_line, warehouse_of
 from tracehouse.cli.commands.queue import _why_words
 from tracehouse.queue import QueueAnswer, with_causes
 from traces.cluster.accounts import Limit
+from traces.cluster.toml_writing import cluster_toml
 from traces.queues import parse_queue
+from traces.slurm.configuration.folder import read_slurm_cluster
 
 # wait_causes: Why jobs waited, of a source.
 
@@ -40,6 +43,40 @@ def test_causes_of_slurm_s_own_log_and_of_a_replay(tmp_path: Path, monkeypatch: 
         assert table.select(pl.sum_horizontal(CAUSE_COLUMNS)).to_series().to_list() == table["wait_s"].to_list()
     groups = causes.by_group(causes.jobs, "user").row(0, named=True)
     assert groups["value"] == last["user"] and groups["jobs"] == 2 and groups["hours"] == pytest.approx(285 / 3600)
+
+
+GPU_NODE = ONE_NODE.replace("cores = 4", "cores = 4\ngpus = { a100 = 2 }")
+TYPED, UNTYPED = "gres/gpu=2,gres/gpu:a100=2", "gres/gpu=1"
+
+
+def gpu_log(*held: str) -> str:
+    """Job 1 has both GPUs of the node for 100 s, and job 2 waits for 95 s. held: TRES of both."""
+    head, *lines = log_of(JOBS[:2]).replace("mem=900M", "mem=100M").splitlines()
+    return "\n".join([head, *(line.replace("cpu=1", f"cpu=1,{tres}") for line, tres in zip(lines, held, strict=True))])
+
+
+@pytest.mark.parametrize(
+    "held", [(TYPED, UNTYPED), ("gres/gpu=2", "gres/gpu=1,gres/gpu:a100=1"), ("gres/gpu=2", UNTYPED), (TYPED, TYPED)]
+)
+def test_gpus_are_missing_with_and_without_a_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: tuple[str, str]
+) -> None:
+    own_home(tmp_path / "home", [], monkeypatch, GPU_NODE, gpu_log(*held))
+    (_, waited) = seconds_of(wait_causes(open_warehouse(), "mine").jobs)
+    assert waited == {"gpus": 95}
+    replayed = wait_causes(open_warehouse(), "mine", replayed=True).jobs
+    assert seconds_of(replayed)[1]["gpus"] == 95 and replayed["start_s"][1] >= SUBMITTED + 100
+
+
+@pytest.mark.parametrize("name", ["typed_runs_untyped_waits", "untyped_runs_typed_waits"])
+def test_the_case_of_a_node_with_two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Job 4 waits three hours for the GPUs of job 3, by the log and in a replay."""
+    folder = shared_file("cases", "logs-and-configurations", "gpus-typed-and-not")
+    cluster = cluster_toml(read_slurm_cluster((folder / "conf").iterdir(), "two"))
+    own_home(tmp_path / "home", [], monkeypatch, cluster, (folder / f"sacct_{name}.txt").read_text())
+    for replayed in (False, True):
+        causes = wait_causes(open_warehouse(), "mine", replayed=replayed).jobs.filter(pl.col("job_id") == "4")
+        assert causes["gpus_s"].to_list() == [3 * 3600] and causes["wait_s"].item() < 3 * 3600 + 60
 
 
 def test_without_a_cluster_it_is_a_row_of_processors(tmp_path: Path) -> None:
@@ -204,6 +241,21 @@ def test_the_cause_of_each_waiting_job_is_that_of_now(tmp_path: Path, monkeypatc
     assert _why_words(answer.rows)[1] == "behind jobs submitted earlier: job 11 of u11"
     alone = parse_queue(json.dumps({"jobs": jobs[:1], "last_update": NOW}), "queue", "UTC")
     assert queue_causes(open_warehouse(), "mine", alone, NOW).jobs.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("running", "waiting", "now"),
+    [(TYPED, UNTYPED, "gpus"), ("gres/gpu=2", "gres/gpu=1,gres/gpu:a100=1", "gpus"), (UNTYPED, UNTYPED, "pace")],
+)
+def test_a_waiting_job_lacks_gpus_that_another_one_has_with_a_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: str, waiting: str, now: str
+) -> None:
+    own_home(tmp_path / "home", [(0, 0, 100, 100)], monkeypatch, GPU_NODE)
+    runs = {"job_state": ["RUNNING"], "start_time": NOW - 900, "nodes": "n1"}
+    asked = [f"cpu=1,mem=100M,node=1,{tres}" for tres in (running, waiting)]
+    jobs = [entry(10, 1000, tres_req_str=asked[0], **runs), entry(11, 30, tres_req_str=asked[1])]
+    snapshot = parse_queue(json.dumps({"jobs": jobs, "last_update": NOW}), "queue", "UTC")
+    assert queue_causes(open_warehouse(), "mine", snapshot, NOW).jobs["now"].to_list() == [now]
 
 
 def test_a_source_without_a_cluster_has_no_rules(tmp_path: Path) -> None:

@@ -23,10 +23,12 @@ from simulator.jobs.cluster import Cluster
 from simulator.pbs.requests import Piece
 from tests.assets.replaying.own.homes import BEHIND, PBS_CLUSTER, own_home
 from tests.shared import shared_file
-from tests.simulator.busy import pbs_site
+from tests.simulator.busy import pbs_site, starts_on
+from tests.traces.pbs.configuration.configurations import QMGR, write_configuration
 from tracehouse.clusters import import_cluster
 from traces.catalogue.catalogue import load_catalogue
 from traces.cluster.accounts import Limit
+from traces.pbs.configuration.folder import read_pbs_cluster
 from traces.pbs.requests import pbs_request_of
 
 # requests: Requests of PBS as the simulator takes them.
@@ -63,6 +65,36 @@ def test_chunks_of_a_log_have_what_the_nodes_count(tmp_path: Path, monkeypatch: 
     assert (first.arrangement, first.sharing, first.array) == ("scatter", "excl", -1)
     assert second.pieces == third.pieces == (Piece(1, {"ncpus": 1, "mem": 100 * 1024}),)
     assert second.array == third.array >= 0 and (second.array_task, third.array_task) == (1, 2)
+
+
+VNODES = """\
+g1
+     resources_available.host = g1
+     resources_available.ncpus = 8
+     resources_available.ngpus = 2
+     resources_available.gpu_model = a100
+
+g2
+     resources_available.host = g2
+     resources_available.ncpus = 8
+     resources_available.ngpus = 2
+     resources_available.gpu_model = v100
+"""
+
+
+def test_a_gpu_of_a_model_is_taken_from_the_node_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first job takes both GPUs of g1, so the one that names its model waits, and the one of the other model does not."""
+    texts = {"pbsnodes__txt": VNODES, "qmgr__txt": QMGR.replace("nodetype", "gpu_model")}
+    cluster = read_pbs_cluster(write_configuration(tmp_path, **texts), "two").description
+    own_home(tmp_path / "home", [(k, 5, 600, 100) for k in range(3)], monkeypatch, PBS_CLUSTER)
+    chunks = ["1:ncpus=1:ngpus=2", "1:ncpus=1:ngpus=1:gpu_model=a100", "1:ncpus=1:ngpus=2:gpu_model=v100"]
+    rows = load_trace(open_warehouse(), "mine", labels=REQUEST_LABELS).rows.with_columns(
+        selected_chunks=pl.Series(chunks), queue=pl.lit("short")
+    )
+    asked, _ = pbs_jobs_of_rows(rows, cluster)
+    assert [job.pieces[0].words for job in asked] == [(), ("gpu_model=a100",), ("gpu_model=v100",)]
+    start = starts_on(cluster, asked, [500, 500, 500])
+    assert start[1] - start[0] >= 500 and start[2] - start[0] < 60
 
 
 def test_a_reservation_that_is_no_longer_described_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

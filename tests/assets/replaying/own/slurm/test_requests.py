@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,7 +36,7 @@ def rows_of(*changes: dict[str, Any]) -> pl.DataFrame:
         ),
         ({"requested_memory_kb": 8 * 1024 * 1024, "memory_per": "node"}, {"memory_mib": 4096, "memory_per": "node"}),
         ({"requested_memory_kb": 8 * 1024 * 1024, "memory_per": "cpu"}, {"memory_mib": 1024, "memory_per": "cpu"}),
-        ({"gpus": 3, "gpu_types": "a100=2"}, {"gpus": {"a100": 2, "": 1}, "gpus_per": "job"}),
+        ({"gpus": 3}, {"gpus": {"": 3}, "gpus_per": "job"}),
         ({"requested_walltime_s": -1}, {"limit_s": None}),
         ({"is_exclusive": True}, {"exclusive": True}),
         ({}, {"submit_s": 5, "begin_s": 5}),
@@ -53,6 +54,14 @@ def test_what_the_cluster_does_not_have_is_counted_or_refused() -> None:
     assert [request.qos for request in requests] == ["", ""] and left_out == {"jobs_without_their_qos": 1}
     with pytest.raises(ValueError, match=r"has no partition 'gone'.*--without-queue gone"):
         requests_of_rows(rows_of({"queue": "gone"}), SITE)
+
+
+def test_gpus_of_a_type_that_no_node_has_are_of_any_type() -> None:
+    changes = ({"gpus": 3, "gpu_types": "k80=2"}, {"gpus": 2, "gpu_types": "a100=2"}, {"gpus": 2})
+    site = replace(SITE, nodes=(*SITE.nodes[:3], replace(SITE.nodes[3], gpus={"a100": 2})))
+    requests, left_out = requests_of_rows(rows_of(*changes), site)
+    assert [dict(request.gpus) for request in requests] == [{"": 3}, {"a100": 2}, {"": 2}]
+    assert left_out == {"jobs_without_their_gpu_type": 1}
 
 
 def test_gpus_by_type() -> None:
