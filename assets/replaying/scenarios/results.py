@@ -137,7 +137,7 @@ class ScenarioResults:
         """Which jobs are compared, in one line."""
         count = f"{len(self.plan.scored):,} of {self.plan.trace.rows.height:,} jobs"
         if not self.plan.scored_words:
-            return f"all {self.plan.trace.rows.height:,} jobs"
+            return f"all {self.plan.trace.rows.height:,} jobs, where `tracehouse run` and `compare` judge the later half"
         return f"{self.plan.scored_words}, {count}; every replay begins with the first job of the log"
 
     @property
@@ -284,10 +284,15 @@ def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:
 
 
 def _row(plan: ScenarioPlan, name: str, run: ReplayRun) -> dict[str, Any]:
-    """The row of one replay, but for its comparison with the base."""
+    """The row of one replay, but for its comparison with the base. Its figures are means over the runs of a scheduler that is not
+    deterministic, as its change is."""
     settings = run.settings
     scored = np.isin(run.rows["job_index"].to_numpy(), plan.scored)
-    waits = (run.schedule.start - run.jobs.submit)[scored & run.schedule.started]
+    singles = [replace(run, all_starts=each, others=()) for each in (run.all_starts, *run.others)]
+    figures = [
+        _measured(each.metrics(scored), (each.schedule.start - each.jobs.submit)[scored & each.schedule.started])
+        for each in singles
+    ]
     return {
         "scenario": name,
         "policy": run.policy.text,
@@ -299,7 +304,8 @@ def _row(plan: ScenarioPlan, name: str, run: ReplayRun) -> dict[str, Any]:
         "partitions": partitions_text(settings.partitions) or None,
         "round_walltimes": settings.round_walltimes,
         "jobs_wider_than_cluster": run.counts["jobs_wider_than_cluster"],
-        **_measured(run.metrics(scored), waits),
+        **{name: float(np.mean([each[name] for each in figures])) for name in figures[0]},
+        "jobs": figures[0]["jobs"],
     }
 
 

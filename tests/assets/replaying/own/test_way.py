@@ -53,7 +53,7 @@ def test_its_nodes_come_and_go_with_the_size(
 
     assert more.policy == name and more.replayed.cluster.procs == 12
     assert more.metrics["average_wait_s"] < today.metrics["average_wait_s"]
-    assert "+ 1 node: n3 as n2" in str(more) and "node:" not in str(today)
+    assert "+ 1 node, +50 % of the CPUs: n3 as n2" in str(more) and "node:" not in str(today)
     by_nodes = [tracehouse.replay("mine", nodes=text).replayed.cluster.procs for text in ("+1", "3", "-50%")]
     assert by_nodes == [12, 12, 4] and tracehouse.replay("mine", name, procs=13).replayed.cluster.procs == 12
 
@@ -63,13 +63,17 @@ def test_its_nodes_come_and_go_with_the_size(
         "order": {"policy": "SAF", "nodes": "+1"},
         "live": {"estimates": "live"},
     }
-    answer = tracehouse.what_if(scenarios, "mine")
+    answer = tracehouse.what_if(scenarios | {"too little": {"procs": "+10%"}}, "mine")
+    assert "too little: +10% is less than half a node: the cluster stays as it is" in str(answer)
     rows = {row["scenario"]: row for row in answer.scenarios.iter_rows(named=True)}
     assert [rows[each]["procs"] for each in ("base", "more", "nodes", "order")] == [8, 12, 12, 12]
+    for each in ("more", "nodes", "order"):  # waits and their changes are of the same runs
+        shown = rows[each]["average_wait_h"] / rows["base"]["average_wait_h"] - 1
+        assert shown == pytest.approx(rows[each]["change_share"], abs=2e-3)
     assert {rows[each]["verdict"] for each in ("more", "nodes")} <= {"dominates", "dominates, certain"}
     assert rows["order"]["policy"] == f"{name}:SAF" and rows["order"]["verdict"] is not None
     assert f"order: {name}:SAF, an order in the place of {title}'s own, on its nodes" in str(answer)
-    assert str(answer).count("\n  + 1 node: n3 as n2") == 3
+    assert str(answer).count("\n  + 1 node, +50 % of the CPUs: n3 as n2") == 3
     why = f"{title} plans with the times that jobs request. Ask for better ones as round_walltimes 4h. Others go with an order"
     assert why in rows["live"]["failed_because"]
 
@@ -84,7 +88,7 @@ def test_a_size_in_the_base_is_what_others_change(tmp_path: Path, monkeypatch: p
     answer = tracehouse.what_if(scenarios, "mine", base={"nodes": "+1"})
     rows = {row["scenario"]: row for row in answer.scenarios.iter_rows(named=True)}
     assert [rows[each]["procs"] for each in ("base", *scenarios)] == [12, 16, 12, 12]
-    assert "base: slurm, 12 processors (+ 1 node: n3 as n2)" in str(answer)
+    assert "base: slurm, 12 processors (+ 1 node, +50 % of the CPUs: n3 as n2)" in str(answer)
     assert rows["row"]["policy"] == "FCFS" and rows["row"]["verdict"] is None
 
 
