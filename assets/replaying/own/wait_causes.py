@@ -166,7 +166,17 @@ def causes_of(
     else:
         rules = waiting_rules(cluster, source, rows, int(procs[0]) if procs else 1)
         followed, rows = _followed_slurm(rules, nodes, replayed, until_s), rules.rows
-    return WaitCauses(_table(rows, followed), followed.basis, followed.odd_layouts, followed.left_out)
+    causes = WaitCauses(_table(rows, followed), followed.basis, followed.odd_layouts, followed.left_out)
+    return _without_unstarted(causes) if replayed else causes
+
+
+def _without_unstarted(causes: WaitCauses) -> WaitCauses:
+    """Those of a replay, without the jobs that the log has no start of: no replay has them."""
+    is_absent = causes.jobs["start_s"].is_null() & (causes.jobs["wait_s"] == 0)
+    if not is_absent.any():
+        return causes
+    left_out = {"jobs_without_a_start_in_the_log_which_no_replay_has": int(is_absent.sum())}
+    return replace(causes, jobs=causes.jobs.filter(~is_absent), left_out=causes.left_out | left_out)
 
 
 def _followed_slurm(rules: WaitingRules, nodes: pl.DataFrame, replayed: bool, until_s: int | None) -> FollowedWaits:

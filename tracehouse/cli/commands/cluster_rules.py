@@ -36,7 +36,7 @@ def identify(
       tracehouse cluster identify old.swf.gz --procs 240 --picture rules.png
     """
     from tracehouse.identifying.log_rules import identify_cluster
-    from tracehouse.text.rules_text import identification_text, identification_values
+    from tracehouse.text.rules_text import identification_text, identification_values, is_worse
 
     result = identify_cluster(source, procs, budget)
     if picture is not None:
@@ -50,8 +50,9 @@ def identify(
     if as_json:
         print_json({"source": result.trace.source} | identification_values(result.identification))
         return
-    click.echo(identification_text(result.trace.source, result.identification, with_rejected, terminal_width()))
-    if result.file is not None and result.identification.rules:
+    found, described = result.identification, result.described
+    click.echo(identification_text(result.trace.source, found, with_rejected, terminal_width(), described))
+    if result.adoptable and not is_worse(found):
         click.echo(f"\nNext: tracehouse cluster adopt {source}, once you agree", err=True)
 
 

@@ -43,7 +43,7 @@ def test_identify_prints_draws_and_names_the_next_step(tmp_path: Path, monkeypat
 
     def identify_cluster(*words: object) -> IdentifiedLog:
         given.append(words)
-        return IdentifiedLog(hidden_trace(400), replace(RESULT, declared=()), tmp_path / "found.toml")
+        return IdentifiedLog(hidden_trace(400), replace(RESULT, declared=()), tmp_path / "found.toml", adoptable=1)
 
     monkeypatch.setattr("tracehouse.identifying.log_rules.identify_cluster", identify_cluster)
     picture = tmp_path / "rules.png"
@@ -241,7 +241,8 @@ def test_figures_are_printed_or_written_whole(loaded: tuple[Path, str], tmp_path
     samples = read_exposition(text)
     assert samples["tracehouse_jobs", frozenset({("source", "mine")})] == 5
     assert samples["tracehouse_rejected_lines", frozenset({("source", "mine")})] == 5
-    assert succeed("metrics", "mine", "mine", "--out", tmp_path / "t.prom") == ""
+    done = call_command("metrics", "mine", "mine", "--out", tmp_path / "t.prom")
+    assert (done.stdout, done.stderr) == ("", f"wrote {tmp_path / 't.prom'}\n")
     assert (tmp_path / "t.prom").read_text() == text
     assert [path.name for path in tmp_path.iterdir()] == ["t.prom"]  # no file that a collector could read half
     assert "'other' is not in the warehouse yet" in fail("metrics", "other")
