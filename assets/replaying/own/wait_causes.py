@@ -41,6 +41,7 @@ from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_s
 from simulator.slurm.waiting.words import CAUSES
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
+from traces.common.pseudonyms import pseudonym_hint
 from warehouse import Warehouse, first_row
 
 IntArray = NDArray[np.int64]
@@ -279,9 +280,9 @@ def chosen_waits(
             kept = rows.filter(pl.col(column) == value)
             if kept.is_empty():
                 names = rows[column].drop_nulls().value_counts(sort=True)[column].head(5).to_list()
-                raise ValueError(
-                    f"source {source!r} has no job of {column} {value!r} here: most are of {', '.join(map(str, names)) or 'no ' + column}"
-                )
+                most = f"most are of {', '.join(map(str, names)) or 'no ' + column}"
+                hint = pseudonym_hint(column, value, map(str, names))
+                raise ValueError(f"source {source!r} has no job of {column} {value!r} here: {most}{hint}")
             rows = kept
             words.append(f"{column} {value}")
     begin, end, of_period = submitted_in(warehouse, source, period)

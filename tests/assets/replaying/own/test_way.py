@@ -14,7 +14,7 @@ from assets.replay.runs import USUAL_RUNS, ReplayRunsConfig, RunConfig, wanted_r
 from assets.replaying.own.way import ORDERS_THAT_CHANGE, number_of_own_runs
 from assets.replaying.running.settings import REQUEST_LABELS
 from tests.assets.replaying.own.homes import BEHIND, CLUSTER, LARGE, MANY, PBS_CLUSTER, own_home
-from tests.pipelines.command_line import succeed
+from tests.pipelines.command_line import fail, succeed
 
 SCHEDULERS = [("slurm", "Slurm", CLUSTER, "slurm 22.05.8"), ("pbs", "PBS", PBS_CLUSTER, "pbs 23.06")]
 
@@ -74,8 +74,12 @@ def test_its_nodes_come_and_go_with_the_size(
     assert rows["order"]["policy"] == f"{name}:SAF" and rows["order"]["verdict"] is not None
     assert f"order: {name}:SAF, an order in the place of {title}'s own, on its nodes" in str(answer)
     assert str(answer).count("\n  + 1 node, +50 % of the CPUs: n3 as n2") == 3
-    why = f"{title} plans with the times that jobs request. Ask for better ones as round_walltimes 4h. Others go with an order"
+    why = f"{title} plans with the times that jobs request. Ask for better ones as round_walltimes 4h. Others, such as live"
     assert why in rows["live"]["failed_because"]
+    said = fail("what-if", "mine", "--set", "estimates=live")
+    assert "--set: " in said and "better ones as --set round_walltimes=4h" in said
+    assert 'add --cluster ""' in said and "scenario" not in said.partition("in a file of")[0]
+    assert "live:mean times" in succeed("what-if", "mine", "--set", "estimates=live", "--cluster", "")
 
 
 def test_a_size_in_the_base_is_what_others_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
