@@ -19,12 +19,13 @@ from assets.common.writing.locks import declares
 from assets.common.writing.outputs import write_output
 from tracehouse.jobs import JobFailed, run_or_fail
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import cluster_names, cluster_path, load_cluster
+from traces.catalogue.clusters import cluster_names, cluster_path, found_tables, load_cluster, rule_counts, with_found
 from traces.catalogue.editing import add_source, link_clusters, linkable_source, name_clusters
 from traces.catalogue.places import home
 from traces.catalogue.sources import Source
 from traces.cluster.differing import changed_values
-from traces.cluster.notes import NOT_MODELLED, UNKNOWN_KEY, DescribedCluster, remarks_of
+from traces.cluster.notes import NOT_MODELLED, UNKNOWN_KEY, DescribedCluster, read_text_file, remarks_of
+from traces.cluster.toml_reading import parse_cluster_toml
 from traces.cluster.toml_writing import cluster_toml
 from traces.collector.archive import CollectedSite, unpack_collection
 from traces.pbs.configuration.folder import is_pbs_configuration, read_pbs_cluster
@@ -38,10 +39,12 @@ _OF_AN_ARCHIVE = "configuration"
 
 @dataclass(frozen=True)
 class ImportedCluster:
-    """path: the file that was written. described: what is in it, with a remark on each key that was read."""
+    """path: the file that was written. described: what is in it, with a remark on each key that was read. kept: how many adopted rules of
+    the file that it replaces are in it, too."""
 
     path: Path
     described: DescribedCluster
+    kept: int = 0
 
 
 def import_cluster(
@@ -50,7 +53,7 @@ def import_cluster(
     """Reads the configuration of a cluster and writes it as clusters/NAME.toml in the home.
 
     paths: files, or folders with them. time_zone: of the cluster (an IANA name). valid_from: date or time from which it holds, such as
-    2026-03-01. replaces: whether a file of this name may be there.
+    2026-03-01. replaces: whether a file of this name may be there. Rules that were adopted into it stay.
     Raises ValueError for a name that is bad or taken, and ConfigurationError, with file, line and what was expected.
     """
     path = cluster_path(name)
@@ -62,8 +65,11 @@ def import_cluster(
         second = _second(valid_from, zone)
         described = replace(described, description=replace(described.description, valid_from_s=second))
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_output(path, cluster_toml(described).encode())
-    return ImportedCluster(path, described)
+    tables = found_tables(read_text_file(path).text) if path.exists() else ""
+    text = with_found(cluster_toml(described), tables)
+    kept = rule_counts(parse_cluster_toml(text, path.name).description)[1] if tables else 0
+    write_output(path, text.encode())
+    return ImportedCluster(path, described, kept)
 
 
 def read_configuration(paths: Sequence[Path], name: str, time_zone: str = "UTC") -> DescribedCluster:

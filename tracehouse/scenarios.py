@@ -15,7 +15,7 @@ from assets.pages.scenario_page import scenario_page
 from assets.replaying.running.scored_part import PartOptions
 from assets.replaying.scenarios.planning import plan_scenarios
 from assets.replaying.scenarios.results import ScenarioResults, replay_scenarios
-from assets.replaying.scenarios.scenario_file import ScenarioFile, read_scenarios, scenarios_of
+from assets.replaying.scenarios.scenario_file import SET_ALONE, ScenarioFile, read_scenarios, scenarios_of
 from tracehouse.logs import Log
 from tracehouse.policies import PolicyTexts
 from tracehouse.replaying import warn_of_peak
@@ -141,7 +141,8 @@ def _file_of(scenarios: str | Path | Mapping[str, Mapping[str, Any]], base: Mapp
     if isinstance(scenarios, Mapping):
         texts = PolicyTexts()
         changes = {name: texts.in_table(table, f"scenario {name!r}") for name, table in scenarios.items()}
-        return scenarios_of({"scenarios": changes, **({"base": texts.in_table(base, "[base]")} if base else {})})
+        where = SET_ALONE if set(changes) == {CHANGED} else "scenarios"
+        return scenarios_of({"scenarios": changes, **({"base": texts.in_table(base, "[base]")} if base else {})}, where)
     if base:
         raise ValueError("a file says what the base is, in its table [base]: leave base out")
     return read_scenarios(Path(scenarios))

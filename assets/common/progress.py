@@ -213,8 +213,13 @@ def time_left_text(seconds: float) -> str:
 
 @contextmanager
 def say_if_slow(what: str) -> Iterator[None]:
-    """Says on standard error what is going on, if it takes longer than SLOW_S seconds."""
-    timer = threading.Timer(SLOW_S, lambda: print(f"{what} ...", file=sys.stderr, flush=True))
+    """Says on standard error what is going on, if it takes longer than SLOW_S seconds and no bar is there that says it."""
+
+    def say() -> None:
+        if not is_drawing():
+            print(f"{what} ...", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(SLOW_S, say)
     timer.daemon = True
     timer.start()
     try:

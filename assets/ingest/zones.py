@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import duckdb
 
+from assets.ingest.reading import COMMAND_LINE
 from traces.catalogue.catalogue import Catalogue, VaspSource
 from traces.catalogue.sources import Source
 from traces.common.zones import machine_time_zone
@@ -76,7 +77,8 @@ def zone_remark(connection: duckdb.DuckDBPyConnection, entry: Source, default: D
         return None
     log_format, zone = row
     origin = default.origin if zone == default.name else "which their stamps tell"
-    command = f"tracehouse ingest {entry.path} --name {entry.name} --time-zone ZONE"
+    name = "NAME" if entry.declared_at == COMMAND_LINE else entry.name
+    command = f"tracehouse ingest {entry.path} --name {name} --time-zone ZONE"
     return f"{_READ[log_format].format(zone=zone)}, {origin}; to change it: {command}"
 
 

@@ -10,6 +10,7 @@ from assets.common.learnable import LEAST_JOBS
 from assets.replay import policy_plots
 from assets.replay.evaluation import replay_evaluation
 from assets.replay.random_orders import cloud_rows, in_place, rank_policies, stored_cloud, with_share_as_good
+from assets.replaying.own.clusters import row_words
 from warehouse import Warehouse, replace_partitions
 
 BOARD_ROWS = 60
@@ -56,8 +57,8 @@ def readable(rows: pl.DataFrame) -> pl.DataFrame:
 @asset("marts.leaderboard", group_name="evaluation", deps=[replay_evaluation], kinds={"duckdb"}, least_jobs=LEAST_JOBS)
 def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Policies ranked by their verdicts beside what most centres run, FCFS with EASY and requested times: those that dominate
-    first. Each has the ratios of the whole log, and those of its typical block with intervals. Random orders have rows, too, without a
-    rank."""
+    first. Each has the ratios of the whole log over a row of processors, and those of its typical block with intervals. Random orders
+    have rows, too, without a rank."""
 
     source = context.partition_key
     with warehouse.read() as connection:
@@ -76,6 +77,7 @@ def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[W
             "dagster/row_count": rows.height,
             "leaderboard": table(readable(with_share_as_good(rows, cloud)), BOARD_ROWS),
             "random_orders": "none: materialize replay/evaluation again" if cloud is None else str(cloud),
+            "replayed": row_words(source) or "over a row of processors",
             "intervals": plot(policy_plots.ranked_intervals(rows.filter(pl.col("typical_wait_ratio").is_not_null()))),
         }
     )

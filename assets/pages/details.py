@@ -17,6 +17,8 @@ from assets.pages.words import NAMES_EXPLAINED, amount, count, duration_text, sh
 from assets.policies.held_out import RANDOM, FloatArray, SeenLearning, read_seen
 from assets.replay.random_orders import stored_cloud, with_share_as_good
 from assets.replaying.limits.unhonoured import origin_words
+from assets.replaying.own.clusters import row_words
+from models.judging.fidelity import FEWEST_WAITING
 from models.judging.verdict import DOMINATES, NOBODY_PAYS_MORE, VERDICT_MEANING, plain_word
 from models.scheduling.comparison import Difference
 from simulator.metrics.metrics import SEMANTICS
@@ -146,7 +148,7 @@ def _grades(logged: LoggedSystem, parts: list[dict[str, Any]]) -> list[Block]:
     columns = ("part", "jobs", "mean wait in the log", "in the replay", "waits alike", "grade")
     caption = (
         "Second half of the log by size, class of users, queue and month. Waits are alike within a minute or a tenth. "
-        "No grade: hardly anybody waited."
+        f"No grade: fewer than {FEWEST_WAITING} of them waited."
     )
     return [Heading("How well the replay fits, part by part"), Table(caption, columns, rows)]
 
@@ -179,7 +181,7 @@ def learning_section(warehouse: Warehouse, source: str) -> Section | None:
     rows = [[f"learned, seed {seed}", *_beside(seen, costs)] for seed, costs in seen.learned.items()]
     rows.append(["learned, all seeds", *_beside(seen, seen.all_seeds)])
     rows += [[name, *_beside(seen, costs)] for name, costs in seen.fixed.items()]
-    blocks: list[Block] = [learning_sentences(seen), *_learning_chart(seen)]
+    blocks: list[Block] = [f"{learning_sentences(seen)} {row_words(source)}".rstrip(), *_learning_chart(seen)]
     blocks.append(Table("On the held-out windows, with 95 % intervals of the differences", columns, rows))
     steady = steady_sentences(warehouse, source)
     return Section("How a policy was learned", [*blocks, *([steady] if steady else [])])
@@ -188,7 +190,10 @@ def learning_section(warehouse: Warehouse, source: str) -> Section | None:
 def learning_note(warehouse: Warehouse, source: str) -> str | None:
     """The section in a few lines, for the command line."""
     seen = read_seen(warehouse, source)
-    return None if seen is None else f"{learning_sentences(seen)} {steady_sentences(warehouse, source)}".strip()
+    if seen is None:
+        return None
+    said = (learning_sentences(seen), steady_sentences(warehouse, source), row_words(source))
+    return " ".join(filter(None, said))
 
 
 def learning_sentences(seen: SeenLearning) -> str:

@@ -4,6 +4,7 @@ jobs waited, why, by which rule, and what would change it."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -55,7 +56,9 @@ def render_report(warehouse: Warehouse, source: str, created: datetime, period: 
     logged = read_logged(warehouse, source) if period is None else logged_in_period(warehouse, source, period)
     comparison = read_comparison(warehouse, source, period)
     causes = causes_of_log(warehouse, source) if period is None else None
-    alternatives = stored_alternatives(source) if period is None else None
+    alternatives = stored_alternatives(source)
+    if alternatives is not None and period is not None:
+        alternatives = _of_whole_log(alternatives, source)
     summary = summarise(logged, comparison, alternatives)
     of_whole_log = (
         nodes_section(warehouse, source) if period is None else None,
@@ -78,6 +81,15 @@ def render_report(warehouse: Warehouse, source: str, created: datetime, period: 
     if period is not None:
         title, subtitle = f"{source}, {period.name}", f"Jobs submitted in {period.words}"
     return page(title, subtitle, created, sections, data)
+
+
+def _of_whole_log(alternatives: Alternatives, source: str) -> Alternatives:
+    """What is stored, for the page of a period, which has too few jobs to judge by."""
+    ask = f"`tracehouse what-if {source} --set KEY=VALUE --period PERIOD`"
+    return replace(
+        alternatives,
+        part=f"{alternatives.part} This is of the whole log, not of this time alone, which {ask} replays.".lstrip(),
+    )
 
 
 def first_answer(warehouse: Warehouse, source: str) -> list[tuple[str, str]]:

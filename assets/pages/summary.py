@@ -208,13 +208,18 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
         effect += " The verdict is of all evaluated jobs, not of this time alone."
     if letter in (None, "D"):
         why = "the replays cannot be trusted" if letter == "D" else "there is no grade"
+        over = "" if comparison.grade.own_scheduler is None else " over a row of processors"
         if not comparison.has_figures:
             way = direction(best.mean_s, baseline)
             return (
                 f"No recommendation: {why}.",
-                f"In the replays {name} came out first, with {way}. {_grade_word(comparison)}",
+                f"In the replays{over} {name} came out first, with {way}. {_grade_word(comparison)}",
             )
-        return f"No recommendation: {why}.", f"In the replays {name} came out best: {effect} {_grade_word(comparison)}"
+        change = _change(best, baseline, cluster_procs)
+        return (
+            f"No recommendation: {why}.",
+            f"In the replays{over} {name} has a {change}. {_grade_word(comparison)}",
+        )
     rough = " The figures are rough: try it for a month before you decide." if letter == "C" else ""
     if word_of(best) == TRADES:
         text = f"{_upper(name)}: {effect} Some wait longer under everything that was tried: who should wait is for you to decide."
@@ -261,11 +266,16 @@ def _settings_advice(alternatives: Alternatives) -> tuple[str, str]:
     return "Keep the settings.", f"{text} Verdict: {best.verdict}.{needed_text}"
 
 
-def _effect(best: Scheduler, baseline: Scheduler, cluster_procs: int) -> str:
+def _change(best: Scheduler, baseline: Scheduler, cluster_procs: int) -> str:
     """What a scheduler does, such as "mean wait 4.1 h instead of 6.0 h; ..."."""
     pays = who_pays(best, baseline, cluster_procs)
     text = f"mean wait {instead(best.mean_s, baseline.mean_s)} under {_what(baseline)}; "
-    text += pays or "no size of job waits clearly longer"
+    return text + (pays or "no size of job waits clearly longer")
+
+
+def _effect(best: Scheduler, baseline: Scheduler, cluster_procs: int) -> str:
+    """The same with the verdict."""
+    text = _change(best, baseline, cluster_procs)
     if word_of(best) != DOMINATES and best.payers:
         text += f"; what grows: {best.payers}"
     return f"{text}. Verdict: {best.verdict}."

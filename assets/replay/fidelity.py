@@ -32,6 +32,7 @@ from models.judging.configurations import (
 from models.judging.fidelity import (
     ALIKE_S,
     FEWEST_WAITING,
+    Agreement,
     agreement_of,
     error_of,
     promise_of,
@@ -238,10 +239,16 @@ def _machine_row(machine: Machine) -> dict[str, Any]:
 
 def _row(logged: IntArray, replayed: IntArray, runtime: IntArray, following: float | None) -> dict[str, Any]:
     agreement = agreement_of(logged, replayed, runtime, following)
-    few = None if agreement.grade else "hardly any of these jobs waited: a replay of them says nothing"
+    few = None if agreement.grade else _too_few_text(agreement)
     figures = asdict(agreement)
     del figures["following_share"]  # of the source, not of a part
     return {"grade": agreement.grade, "no_grade_because": few} | figures
+
+
+def _too_few_text(agreement: Agreement) -> str:
+    """Why so few jobs have no grade."""
+    waited = f"{agreement.waited:,} of these {agreement.jobs:,} jobs waited longer than a minute"
+    return f"{waited}, and a grade needs {FEWEST_WAITING} that did"
 
 
 def _no_real_waits(warehouse: Warehouse, trace: Trace, logged: LoggedJobs) -> str | None:

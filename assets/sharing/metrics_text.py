@@ -12,15 +12,15 @@ import duckdb
 import sql
 from warehouse import Warehouse
 
-MONTH = "of the month before the log's last, by submission"
+MONTH = "submitted in the last month that a later one follows, or in the only one"
 MONTH_FIGURES = {
     "jobs": ("jobs", f"Jobs {MONTH}."),
-    "average_wait_s": ("wait_mean_seconds", f"Mean wait of the jobs {MONTH} that started."),
-    "median_wait_s": ("wait_median_seconds", f"Median wait of the jobs {MONTH} that started."),
-    "p95_wait_s": ("wait_p95_seconds", f"95th percentile of the waits of the jobs {MONTH} that started."),
+    "average_wait_s": ("wait_mean_seconds", f"Mean wait of the jobs {MONTH}, of those that started."),
+    "median_wait_s": ("wait_median_seconds", f"Median wait of the jobs {MONTH}, of those that started."),
+    "p95_wait_s": ("wait_p95_seconds", f"95th percentile of the waits of the jobs {MONTH}, of those that started."),
     "started_within_1h": (
         "started_within_1h_ratio",
-        f"Share of the jobs {MONTH} that started within an hour, of those that started.",
+        f"Share of the jobs {MONTH} that waited an hour at most, of those that started.",
     ),
     "covered_share": ("covered_ratio", "Share of that month that the log covers."),
 }
@@ -33,7 +33,7 @@ SOURCE_FIGURES = {
     "cluster_procs": ("cluster_processors", "Processors of the cluster."),
     "utilisation": (
         "month_utilisation_ratio",
-        "Share of the processors in use, mean over the days of the month before the log's last.",
+        "Share of the processors in use, mean over the days of that month.",
     ),
     "mean_absolute_error_s": (
         "runtime_model_error_seconds",
@@ -108,7 +108,7 @@ def _gauges(connection: duckdb.DuckDBPyConnection, sources: list[str]) -> list[G
     gauges.append(
         Gauge(
             "tracehouse_month_start_timestamp_seconds",
-            "First day of the month before the log's last.",
+            "First day of the last month that a later one follows, or of the only one.",
             [({"source": source}, second) for source, second in begins.items()],
         )
     )

@@ -15,8 +15,9 @@ CREATE TABLE IF NOT EXISTS marts.job_wait_causes (
 );
 
 -- [leaderboard]
--- Policies ranked by their verdicts beside FCFS with EASY and requested times, over one replay of the whole log of which the
--- jobs after the training part are scored. Those that dominate come first. Intervals are about the typical of 16 blocks.
+-- Policies ranked by their verdicts beside FCFS with EASY and requested times, over one replay of the whole log, on a row of
+-- processors, of which the jobs after the training part are scored. Those that dominate come first. Intervals are about the
+-- typical of 16 blocks.
 CREATE TABLE IF NOT EXISTS marts.leaderboard (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     rank BIGINT, -- 1 is best; policies that make no difference to each other share it, NULL where nobody waits under any

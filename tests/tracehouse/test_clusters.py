@@ -9,8 +9,11 @@ import pytest
 from tests.traces.pbs.configuration.configurations import PBSNODES, QMGR
 from tests.traces.slurm.configuration.slurm_configurations import written
 from tracehouse import clusters
-from traces.catalogue.clusters import cluster_names, load_cluster
+from traces.catalogue.clusters import adopted_text, cluster_names, load_cluster
+from traces.cluster.accounts import FOUND, Limit
+from traces.cluster.description import ClusterDescription, Node
 from traces.cluster.notes import ConfigurationError
+from traces.cluster.toml_writing import rules_toml
 
 
 @pytest.fixture(autouse=True)
@@ -77,3 +80,15 @@ def test_faults(tmp_path: Path, site: Path) -> None:
     (site / "slurm.conf").write_text("NodeName=n1 CPUs=x\n")
     with pytest.raises(ConfigurationError, match=r"slurm.conf:1: expected a whole number from 0 as CPUs, found 'x'"):
         clusters.import_cluster([site], "mine")
+
+
+def test_adopted_rules_stay_when_a_configuration_is_read_again(site: Path, home: Path) -> None:
+    """They were gone without a word."""
+    path = clusters.import_cluster([site], "mine").path
+    limit = Limit("cluster", "", "running", "user", "jobs", 5, origin=FOUND)
+    tables = rules_toml(ClusterDescription("mine", (Node("all", 4),), limits=(limit,)))
+    path.write_text(adopted_text(path, tables))
+    again = clusters.import_cluster([site], "mine", replaces=True)
+    assert again.kept == 1 and limit in load_cluster("mine").description.limits
+    path.write_text(adopted_text(path, ""))
+    assert clusters.import_cluster([site], "mine", replaces=True).kept == 0

@@ -48,9 +48,21 @@ def test_pbs_and_slurm_logs_packed_or_not(log: Path, capsys: pytest.CaptureFixtu
         loaded = tracehouse.load_log(str(path))
         assert (loaded.procs, loaded.jobs["procs"].to_list()) == (procs, [procs])
         assert loaded.jobs["user_name"].to_list() == [user]
-        assert f"took the peak of processors in use ({procs})" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert f"took the peak of processors in use ({procs})" in said
+        zone = "times of the log are Unix seconds" if procs == 4 else "times of the log are read as "
+        assert zone in said and f"tracehouse ingest {path} --name NAME --time-zone ZONE" in said
     assert tracehouse.load_log(accounting, procs=64).procs == 64
-    assert capsys.readouterr().err == ""
+    assert "peak" not in capsys.readouterr().err
+
+
+def test_a_bare_log_has_the_zone_of_the_machine(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `ingest` has it. It was UTC, without a word."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    sacct = log.parent / "sacct.psv"
+    sacct.write_text("|".join(JOB) + "\n" + "|".join(JOB.values()) + "\n")
+    loaded = tracehouse.load_log(str(sacct), procs=8)
+    assert loaded.query("SELECT time_zone FROM core.sources").item() == "Asia/Tokyo"
 
 
 def test_jobs_wider_than_the_cluster(log: Path) -> None:

@@ -37,11 +37,14 @@ from traces.cluster.toml_writing import cluster_toml, rules_toml
 
 @dataclass(frozen=True)
 class IdentifiedLog:
-    """What the log of a source, or one in no catalogue, shows. file: what was written for `adopt`, None for a log in no catalogue."""
+    """What the log of a source, or one in no catalogue, shows. file: what was written for `adopt`, None for a log in no catalogue.
+    described: the cluster that the source names, without what was adopted. adoptable: how many rules `adopt` takes."""
 
     trace: Trace
     identification: Identification
     file: Path | None
+    described: ClusterDescription | None = None
+    adoptable: int = 0
 
 
 def identify_cluster(log: str | Path, procs: int | None = None, budget: int = BUDGET) -> IdentifiedLog:
@@ -57,13 +60,15 @@ def identify_cluster(log: str | Path, procs: int | None = None, budget: int = BU
         clusters = clusters_of_source(load_catalogue().source(loaded.name))
         declared = without_found(clusters[-1]) if clusters else None
     identification = rules_of_trace(trace, declared, procs, budget)
-    file = None
-    if loaded.in_catalogue:
-        file = found_path(loaded.name)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        by_queue = declared is not None and declared.scheduler.name == "pbs"
-        write_output(file, cluster_toml(found_cluster(trace, identification, by_queue)).encode())
-    return IdentifiedLog(trace, identification, file)
+    if not loaded.in_catalogue:
+        return IdentifiedLog(trace, identification, None)
+    file = found_path(loaded.name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    by_queue = declared is not None and declared.scheduler.name == "pbs"
+    seen = found_cluster(trace, identification, by_queue)
+    write_output(file, cluster_toml(seen).encode())
+    adoptable = rule_counts(_rules_beside(seen.description, declared))[1]
+    return IdentifiedLog(trace, identification, file, declared, adoptable)
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,8 @@ def adopt_rules(source: str, revoke: bool = False) -> AdoptedRules:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_output(path, _plain_cluster(source, seen.num_cpus).encode())
-    elif load_cluster(path.stem).description.scheduler.name != "none":  # it has an order of its own
-        seen = replace(seen, limits=tuple(_lasting(seen.limits)), scheduler=SchedulerSettings())
+    else:
+        seen = _rules_beside(seen, load_cluster(path.stem).description)
         count = rule_counts(seen)[1]
         if not count:
             raise ValueError(
@@ -129,6 +134,13 @@ def _revoked(source: Source, path: Path) -> AdoptedRules:
     else:
         write_output(path, text.encode())
     return AdoptedRules(path, 0, bool(source.cluster) and not was_named and not is_plain)
+
+
+def _rules_beside(seen: ClusterDescription, described: ClusterDescription | None) -> ClusterDescription:
+    """The rules that the cluster's file takes: of limits the last ones and no order, where its scheduler has an order of its own."""
+    if described is None or described.scheduler.name == "none":
+        return seen
+    return replace(seen, limits=tuple(_lasting(seen.limits)), scheduler=SchedulerSettings())
 
 
 def _lasting(limits: Iterable[Limit]) -> Iterator[Limit]:

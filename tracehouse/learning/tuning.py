@@ -13,7 +13,7 @@ from assets.replaying.running.loading import is_path
 from assets.replaying.scenarios.base_configuration import base_configuration
 from assets.replaying.tuning.guards import Guards
 from assets.replaying.tuning.knobs import knobs_text, read_knobs
-from assets.replaying.tuning.source_replays import tunable_source
+from assets.replaying.tuning.source_replays import searched_by_default, source_replays, tunable_source
 from assets.replaying.tuning.tunable import StoredReplays
 from assets.replaying.tuning.tuned import TRIALS, TunedSettings, tuned_settings
 from tracehouse.text.tuning_text import headline, tuned_text
@@ -120,10 +120,12 @@ def tune(
     guarded = Guards.of(guards)
     listed = None if settings is None else read_knobs(Path(settings))
     with say_if_slow("reading the jobs"):
-        tunable, usual = tunable_source(name, cluster, policy)
+        searched = source_replays(name, cluster, policy)
+        tunable, usual = searched_by_default(searched)
     replays = StoredReplays(tunable, tuning_folder(tunable.name))
-    tuned = tuned_settings(replays, listed or usual, guarded, trials, seed)
-    configuration = base_configuration(name, is_path(name))
+    with say_if_slow(f"searching by replays of {len(tunable.jobs):,} jobs"):
+        tuned = tuned_settings(replays, listed or usual, guarded, trials, seed)
+    configuration = base_configuration(name, is_path(name)).under(searched.settings, {}, searched.trace)
     return Tuned(tuned, (configuration if policy is None else configuration.graded_as(policy)).trust)
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
 from models.identification.identify import Identification
-from models.identification.rules import IdentifiedRule, RejectedRule, sentence_of
+from models.identification.rules import BACKFILL, CYCLE, ORDER, IdentifiedRule, RejectedRule, sentence_of
 from models.judging.fidelity import Agreement
+from tracehouse.text.cluster_text import cluster_summary
 from tracehouse.text.tables import TableColumn, fitted_table, folded
+from traces.cluster.description import ClusterDescription
 
 _HOUR_S = 3600
 MOST_ALIKE = 8
+CLEARLY = 0.1
+"""How much further, of the logarithm of a ratio, is more than rounding."""
 KINDS_SEARCHED = (
     ("limits", ("running jobs", "running cpu", "outstanding cpu")),
     ("hours", ("hours", "boundary")),
@@ -25,13 +30,22 @@ KINDS_SEARCHED = (
 NEVER_SEARCHED = "memory, GPUs and kinds of nodes, reservations, preemption"
 
 
-def identification_text(source: str, identification: Identification, with_rejected: bool, width: int | None) -> str:
-    """What was found, how well it explains the second half of the log, and what was not found. width: as `folded` takes it."""
+def identification_text(
+    source: str,
+    identification: Identification,
+    with_rejected: bool,
+    width: int | None,
+    described: ClusterDescription | None = None,
+) -> str:
+    """What was found, how well it explains the second half of the log, and what was not found. width: as `folded` takes it. described:
+    the cluster that the source names."""
     rules = identification.rules
     lines = [f"{source}: {len(rules)} rule{'s' if len(rules) != 1 else ''} found in the first half of the log"]
     lines += [folded(f"  {number}. {rule.sentence}", width, 5) for number, rule in enumerate(rules, 1)]
     lines += ["", "Second half of the log, replayed:", *_table(identification, width), ""]
-    lines += [folded(line, width, 10) for line in _origins(identification)]
+    if advice := _advice(identification, described):
+        lines += [folded(advice, width), ""]
+    lines += [folded(line, width, 10) for line in _origins(identification, described)]
     spent = f"search    {identification.replays:,} of at most {identification.budget:,} replays, "
     lines.append(spent + f"{len(identification.rejected):,} candidates rejected")
     rejected = identification.rejected
@@ -66,14 +80,38 @@ def _hours(seconds: float) -> str:
     return f"{seconds / _HOUR_S:.1f}"
 
 
-def _origins(identification: Identification) -> list[str]:
+def is_worse(identification: Identification) -> bool:
+    """Whether the mean wait of the second half is clearly further from the log's with the found rules than without them."""
+    before, after = (abs(math.log(each.wait_ratio)) for each in (identification.before, identification.after))
+    return bool(identification.rules) and after > before + CLEARLY
+
+
+def _advice(identification: Identification, described: ClusterDescription | None) -> str:
+    """Why found rules are not to be adopted, "" where they may be."""
+    said = []
+    if described is not None and described.scheduler.name != "none":
+        own = {rule.kind for rule in identification.rules} & {ORDER, BACKFILL, CYCLE}
+        which = f"no other {' and '.join(sorted(own))} is" if own else "no order is"
+        said.append(
+            f"The cluster {described.name} is described, and replays are under its own {described.scheduler.name}: {which} needed. "
+            "The figures above are of a row of processors."
+        )
+    if is_worse(identification):
+        said.append("With the rules the mean wait is further from the log's than without them: do not adopt them.")
+    return " ".join(said)
+
+
+def _origins(identification: Identification, described: ClusterDescription | None) -> list[str]:
     """What is declared, found and unknown."""
     declared = [sentence_or_kind(rule) for rule in identification.declared]
     explained = {rule.kind for rule in (*identification.declared, *identification.rules)}
     nothing = [word for word, kinds in KINDS_SEARCHED if not explained & set(kinds)]
     unknown = [f"{', '.join(nothing)} (nothing better than what replays assume)"] if nothing else []
+    words = ", ".join(declared) or "nothing"
+    if described is not None:
+        words = f"cluster {described.name}: {cluster_summary(described)}; of its rules this search has {words}"
     return [
-        f"declared  {', '.join(declared) or 'nothing'}",
+        f"declared  {words}",
         f"found     {len(identification.rules)} above",
         f"unknown   {'; '.join([*unknown, NEVER_SEARCHED])}",
     ]

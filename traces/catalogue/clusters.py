@@ -122,6 +122,12 @@ def with_found(text: str, tables: str) -> str:
     return text.rstrip() + "\n" + (f"\n{BEGIN}\n\n{tables.rstrip()}\n\n{END}\n" if tables else "")
 
 
+def found_tables(text: str) -> str:
+    """The tables of the found rules in the text of a cluster file, "" for none: what `with_found` takes."""
+    begin, end = text.find(BEGIN), text.find(END)
+    return text[begin + len(BEGIN) : end].strip() if 0 <= begin < end else ""
+
+
 def adopted_text(path: Path, tables: str) -> str:
     """The text of an existing cluster file with these tables. Raises ConfigurationError where the result is no cluster file."""
     text = with_found(read_text_file(path).text, tables)

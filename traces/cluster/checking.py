@@ -323,7 +323,10 @@ def _of_peaks(limit: Limit, jobs: pl.DataFrame, subject: str) -> Iterator[Contra
     else:
         over = peaks_over(spans if limit.counts == "submitted" else held_spans(spans), by, limit.bound)
     if over.height and over["peak"].count():
-        whose = f"{limit.each} {over[by][0]}" if by else "all jobs together"
+        owner = f"{limit.owner} {limit.owner_name}" if limit.owner_name else ""
+        whose = f"all jobs of {owner}" if owner else "all jobs together"
+        if by:
+            whose = f"{limit.each} {over[by][0]}{f' in {owner}' if owner else ''}"
         others = f" and {over.height - 1} more" if over.height > 1 else ""
         peak = int(str(over["peak"].max()))
         text = f"{whose}{others} had up to {peak:,} of {limit.resource} {limit.counts}, over {limit.bound:,} ({_source(limit)})"

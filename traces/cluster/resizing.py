@@ -82,18 +82,21 @@ class ClusterSizes:
         )
 
     def words(self, more: int) -> str:
-        """Which nodes come or go, such as "+ 8 nodes: n[73-79] as n72, g13 as g12", "" for none. Raises ValueError as `resized`."""
+        """Which nodes come or go, and how much of the CPUs they are, such as "+ 8 nodes, +9.5 % of the CPUs: n[73-79] as n72, g13 as g12",
+        "" for none. A cluster has whole nodes, so that this is not quite what was asked for. Raises ValueError as `resized`."""
         counts = self._more_of_kinds(more)
+        share = f"{self.procs(more) / self.cluster.num_cpus - 1:+.1%}".replace("%", " %").replace(".0 ", " ")
+        of_all = f"{share} of the CPUs"
         if more < 0:
             taken = [node.name for machine in self._taken(counts) for node in machine]
-            return f"- {_nodes(len(taken))}: {_listed(taken)}"
+            return f"- {_nodes(len(taken))}, {of_all}: {_listed(taken)}"
         new: dict[str, list[str]] = {}
         for machine, copies in self._copied_machines(counts):
             new.setdefault(_listed([node.name for node in machine]), []).extend(
                 node.name for copy in copies for node in copy
             )
         parts = [f"{_listed(names)} as {model}" for model, names in new.items()]
-        return f"+ {_nodes(sum(map(len, new.values())))}: {', '.join(parts)}" if parts else ""
+        return f"+ {_nodes(sum(map(len, new.values())))}, {of_all}: {', '.join(parts)}" if parts else ""
 
     @cached_property
     def _kinds(self) -> tuple[tuple[Machine, ...], ...]:

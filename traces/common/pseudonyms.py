@@ -13,6 +13,7 @@ import hmac
 import os
 import re
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -76,6 +77,14 @@ def pseudonym_of(key: bytes, kind: str, name: str) -> str:
     """Such as user-k3m5a7q2xy. A user and a group of the same name have different ones."""
     digest = hmac.digest(key, f"{kind}\0{name}".encode(), "sha256")
     return f"{kind}-{base64.b32encode(digest).decode().lower()[:PSEUDONYM_LENGTH]}"
+
+
+def pseudonym_hint(kind: str, name: str, names: Iterable[str]) -> str:
+    """What to do for a name that is none of these because they are pseudonyms, such as of a --user. "" where none of them is one, or the
+    name is one, too. kind: of PSEUDONYM_KINDS, else ""."""
+    if name.startswith(f"{kind}-") or not any(each.startswith(f"{kind}-") for each in names):
+        return ""
+    return f". The log has pseudonyms: `tracehouse pseudonym {kind} {name}` prints that of this {kind}"
 
 
 class Renamed(dict[bytes, bytes]):

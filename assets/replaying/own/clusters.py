@@ -82,6 +82,14 @@ def usual_replay(source: str) -> UsualReplay | None:
     return UsualReplay(cluster, order["policy"], order["backfill"], name)
 
 
+def row_words(source: str) -> str:
+    """What replays over a row of processors lack of the source's cluster, in a sentence. "" where none is described that holds jobs."""
+    usual = usual_replay(source)
+    if usual is None:
+        return ""
+    return f"These replays have a row of processors, without the nodes, limits and order of the cluster {usual.described.name}."
+
+
 def usual_replay_of_log(warehouse: Warehouse, source: str) -> UsualReplay | None:
     """`usual_replay` of the source where its log can be of that cluster. Else it warns, and is None, such as with queues of earlier years.
     For the pipeline, which goes on without. warehouse: has the source."""

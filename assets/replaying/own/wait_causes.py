@@ -41,6 +41,7 @@ from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_s
 from simulator.slurm.waiting.words import CAUSES
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
+from traces.common.pseudonyms import pseudonym_hint
 from warehouse import Warehouse, first_row
 
 IntArray = NDArray[np.int64]
@@ -166,7 +167,17 @@ def causes_of(
     else:
         rules = waiting_rules(cluster, source, rows, int(procs[0]) if procs else 1)
         followed, rows = _followed_slurm(rules, nodes, replayed, until_s), rules.rows
-    return WaitCauses(_table(rows, followed), followed.basis, followed.odd_layouts, followed.left_out)
+    causes = WaitCauses(_table(rows, followed), followed.basis, followed.odd_layouts, followed.left_out)
+    return _without_unstarted(causes) if replayed else causes
+
+
+def _without_unstarted(causes: WaitCauses) -> WaitCauses:
+    """Those of a replay, without the jobs that the log has no start of: no replay has them."""
+    is_absent = causes.jobs["start_s"].is_null() & (causes.jobs["wait_s"] == 0)
+    if not is_absent.any():
+        return causes
+    left_out = {"jobs_without_a_start_in_the_log_which_no_replay_has": int(is_absent.sum())}
+    return replace(causes, jobs=causes.jobs.filter(~is_absent), left_out=causes.left_out | left_out)
 
 
 def _followed_slurm(rules: WaitingRules, nodes: pl.DataFrame, replayed: bool, until_s: int | None) -> FollowedWaits:
@@ -269,9 +280,9 @@ def chosen_waits(
             kept = rows.filter(pl.col(column) == value)
             if kept.is_empty():
                 names = rows[column].drop_nulls().value_counts(sort=True)[column].head(5).to_list()
-                raise ValueError(
-                    f"source {source!r} has no job of {column} {value!r} here: most are of {', '.join(map(str, names)) or 'no ' + column}"
-                )
+                most = f"most are of {', '.join(map(str, names)) or 'no ' + column}"
+                hint = pseudonym_hint(column, value, map(str, names))
+                raise ValueError(f"source {source!r} has no job of {column} {value!r} here: {most}{hint}")
             rows = kept
             words.append(f"{column} {value}")
     begin, end, of_period = submitted_in(warehouse, source, period)

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from assets.common.progress import warn
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, load_trace
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.reading import COMMAND_LINE
 from assets.ingest.update import update_raw_log
+from assets.ingest.zones import default_zone, zone_remark
 from assets.replaying.running.settings import RunSettings
 from models.judging.machine import in_use
 from traces.catalogue.catalogue import load_catalogue
@@ -52,14 +54,19 @@ def is_loaded(source: str) -> bool:
 
 
 def read_into_own_warehouse(source: Source, folder: Path, drop_wider: bool = False) -> Warehouse:
-    """A warehouse in `folder` that holds this source alone, so that all rules are those of the pipeline.
+    """A warehouse in `folder` that holds this source alone, so that all rules are those of the pipeline. A zone that nobody gave is said.
 
     drop_wider: leave out jobs wider than the cluster instead of failing. Raises LogError and ValueError, with the remedy.
     """
     source = replace(source, drop_wider=source.drop_wider or drop_wider)
     warehouse = Warehouse(folder / "one-log.duckdb")
-    update_raw_log(warehouse, source)
+    zone = default_zone(warehouse, load_catalogue(may_be_missing=True), source)
+    update_raw_log(warehouse, source, zone.name, zone.is_given)
     write_jobs(warehouse, source.name)
+    with warehouse.read() as connection:
+        remark = zone_remark(connection, source, zone)
+    if remark is not None:
+        warn(remark)
     return warehouse
 
 

@@ -273,8 +273,8 @@ def _own_way(replayer: type[OwnRuns], make: Callable[[Asked], Replayer], schedul
     title = OWN_SCHEDULERS[scheduler]
     row = '--cluster "" gives an order over a row of processors, in a file of scenarios in [base], too'
     times = (
-        f"{title} plans with the times that jobs request. Ask for better ones as --round-walltimes 4h. Others go with an order over a row "
-        'of processors: --cluster "", in a file of scenarios in [base], too'
+        f"{title} plans with the times that jobs request. Ask for better ones as --round-walltimes 4h. Others, such as live ones, go with "
+        'an order over a row of processors: add --cluster "", in a file of scenarios in [base], too'
     )
     refusals = {
         "": f"{title} decides by its own configuration, on its own nodes: leave --{{part}} out. {row[0].upper()}{row[1:]}",

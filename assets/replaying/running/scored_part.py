@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from models.runtime.scores import USER_CLASSES, user_classes
 from models.waits.clock import PERIODS, LogClock, complete_from, partial_text, period_span, second_in_log
+from traces.common.pseudonyms import pseudonym_hint
 
 LABELS = {"queue": "queue", "user": "user_name", "account": "account"}
 """Options, and the columns of the jobs that they choose by."""
@@ -72,7 +73,7 @@ def part_of(jobs: pl.DataFrame, clock: LogClock, options: PartOptions, complete:
         chosen &= (jobs[column] == value).fill_null(False)
         words.append(f"{name} {value}")
         if not chosen.any():
-            raise ValueError(f"no job {', '.join(words)}: {_instead(jobs, name)}")
+            raise ValueError(f"no job {', '.join(words)}: {_instead(jobs, name, value)}")
     return ScoredPart(chosen.to_numpy(), ", ".join(words))
 
 
@@ -125,9 +126,10 @@ def _span_in_words(
     return begin, end, [f"submitted {clock.span(begin, end)}"]
 
 
-def _instead(jobs: pl.DataFrame, name: str) -> str:
-    """The values that there are, the commonest first."""
+def _instead(jobs: pl.DataFrame, name: str, value: str) -> str:
+    """The values that there are in place of this one, the commonest first."""
     counts: list[dict[str, Any]] = jobs[LABELS[name]].drop_nulls().value_counts(sort=True).head(8).to_dicts()
     if not counts:
         return f"the log knows no {name} of its jobs"
-    return f"the commonest are {', '.join(str(row[LABELS[name]]) for row in counts)}"
+    names = [str(row[LABELS[name]]) for row in counts]
+    return f"the commonest are {', '.join(names)}{pseudonym_hint(name, value, names)}"

@@ -90,7 +90,8 @@ class ScenarioPlan:
         own, runs = self.base.settings.own_scheduler, number_of_own_runs(self.trace.rows.height)
         if own is None or runs == 1:
             return ""
-        return f"{OWN_SCHEDULERS[own]} is not deterministic: waits are of the first of {runs} runs, changes of the mean of all"
+        waits = f"waits are of the first of {runs} runs, as in `replay` and the grade"
+        return f"{OWN_SCHEDULERS[own]} is not deterministic: {waits}, changes are means of all"
 
 
 class _AskedReplay(NamedTuple):
@@ -303,6 +304,8 @@ def _ready(
     in_nodes = size is not None and size.in_nodes and not settings.is_on_cluster
     of_nodes = (size.node_procs or node_procs) if size is not None and in_nodes else None
     remark = "" if size is None else size.remark(today, 0 if size.number is None else most_in_use(trace))
+    if settings.is_on_cluster and size is not None and size.number is None and base is not None and procs == base.procs:
+        remark = f"{size.text} is less than half a node: the cluster stays as it is"
     return PlannedReplay(asked.path[-1], settings, asked.policy, asked.path, of_nodes, remark)
 
 

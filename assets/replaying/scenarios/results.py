@@ -137,7 +137,9 @@ class ScenarioResults:
         """Which jobs are compared, in one line."""
         count = f"{len(self.plan.scored):,} of {self.plan.trace.rows.height:,} jobs"
         if not self.plan.scored_words:
-            return f"all {self.plan.trace.rows.height:,} jobs"
+            return (
+                f"all {self.plan.trace.rows.height:,} jobs, where `tracehouse run` and `compare` judge the later half"
+            )
         return f"{self.plan.scored_words}, {count}; every replay begins with the first job of the log"
 
     @property

@@ -31,9 +31,12 @@ AMOUNTS = ("procs", "nodes", "load", "round_walltimes")
 PART_KEYS = {"period": "period", "from": "begin", "to": "end", "queue": "queue", "user": "user", "account": "account"}
 """Keys of the file, and fields of PartOptions."""
 FILE_KEYS = ("source", *PART_KEYS, "base", "scenarios")
+SET_ALONE = "--set"
+"""In the place of a file, of one scenario that options of the command line say."""
 BASE, LOG = "base", "log"
 """What rows of results are called that are no scenario's."""
-_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
+_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])( [+-]?\d\w*)?")
+"""An option of the command line, and a value that is a number behind it."""
 LONGEST_NAME = 60
 EXAMPLE = '[scenarios."10 % more processors"] and below it procs = "+10%"'
 
@@ -60,6 +63,8 @@ class ScenarioFile:
 
     def at(self, *path: str) -> str:
         """Where something is, as messages begin: the file, the line, and the scenario. path: of the table or key."""
+        if self.where == SET_ALONE:
+            return SET_ALONE
         line = next((self.lines[path[:k]] for k in range(len(path), 0, -1) if path[:k] in self.lines), None)
         place = self.where if line is None else f"{self.where}:{line}"
         if path[:1] == (BASE,):
@@ -81,13 +86,22 @@ class ScenarioFile:
             yield
         except Exception as error:
             said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-            failures[name] = f"{self.at('scenarios', name)}: {_OPTION.sub(_key_of_option, said)}"
+            of_option = _key_to_set if self.where == SET_ALONE else _key_of_option
+            failures[name] = f"{self.at('scenarios', name)}: {_OPTION.sub(of_option, said)}"
 
 
 def _key_of_option(option: re.Match[str]) -> str:
     """What a message calls an option of the command line is a key here."""
     key = option[1].replace("-", "_")
-    return key if key in SCENARIO_KEYS else option[0]
+    return f"{key}{option[2] or ''}" if key in SCENARIO_KEYS else option[0]
+
+
+def _key_to_set(option: re.Match[str]) -> str:
+    """And on the command line of `what-if`, which has --cluster itself, it is set."""
+    key, value = option[1].replace("-", "_"), option[2]
+    if key not in SCENARIO_KEYS or key == "cluster":
+        return option[0]
+    return f"--set {key}={value.strip()}" if value else key
 
 
 def read_scenarios(path: Path) -> ScenarioFile:

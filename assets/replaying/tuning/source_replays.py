@@ -50,11 +50,15 @@ def tunable_source(
 
     cluster: a cluster of the home, in place of the source's. policy: an order with a formula, whose constants are searched in place of
     settings. Raises LogError, CatalogueError and ValueError, with the remedy."""
-    replays = source_replays(source, cluster, policy)
+    return searched_by_default(source_replays(source, cluster, policy))
+
+
+def searched_by_default(replays: SourceReplays) -> tuple[Tunable, tuple[Knob, ...]]:
+    """What `tunable_source` returns, of replays. Raises ValueError for too few jobs."""
     tunable = replays.tunable()
     if len(tunable.jobs) < FEWEST_TUNED:
         raise ValueError(
-            f"{source}: it has {len(tunable.jobs)} jobs to replay, and a search needs {FEWEST_TUNED} or more"
+            f"{tunable.name}: it has {len(tunable.jobs)} jobs to replay, and a search needs {FEWEST_TUNED} or more"
         )
     if replays.order is not None:
         return tunable, formula_knobs(replays.order)

@@ -155,7 +155,7 @@ SELECT $source AS source, $accounting AS accounting, folder, outcar, launch, job
 WITH used AS (
     SELECT file, line, used_cpu_s FROM raw.pbs_records WHERE source = $source AND record_type = 'E'
     UNION ALL
-    SELECT file, line, used_cpu_s FROM raw.slurm_jobs WHERE source = $source
+    SELECT file, line, nullif(used_cpu_s, 0) AS used_cpu_s FROM raw.slurm_jobs WHERE source = $source
 ),
 
 first_seen AS (

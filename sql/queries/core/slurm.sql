@@ -69,7 +69,7 @@ final AS (
         nodes,
         requested_memory_kb,
         used_memory_kb,
-        used_cpu_s,
+        nullif(used_cpu_s, 0) AS used_cpu_s, -- what ran used some milliseconds: 0 stands where Slurm did not measure
         user_name,
         group_name,
         account,
@@ -256,7 +256,7 @@ SELECT
     $clock_zero::TIMESTAMP + to_seconds(attempts.end_s) AS end_time,
     attempts.end_s - attempts.start_s AS runtime_s,
     attempts.procs,
-    attempts.used_cpu_s,
+    nullif(attempts.used_cpu_s, 0) AS used_cpu_s,
     attempts.exit_code AS exit_status,
     attempts.file,
     attempts.line

@@ -255,6 +255,12 @@ def test_every_end_has_its_word_and_qos_is_kept(log: Log) -> None:
     assert set(ENDS.values()) | {"requeued"} == set(END_STATES)
 
 
+def test_cpu_time_that_slurm_did_not_gather_is_unknown(log: Log) -> None:
+    """It prints 00:00:00 then, of every job. A measured one has milliseconds."""
+    ingest(log, *(line(k, 0, 10, 70, TotalCPU=text) for k, text in enumerate(("00:00:00", "00:00.012", ""), start=1)))
+    assert log.jobs("used_cpu_s") == [(None,), (0.012,), (None,)]
+
+
 @pytest.mark.parametrize("state", ["FAILED", "DEADLINE", "CANCELLED by 0"])
 def test_a_job_that_left_the_queue_without_a_start_waited_until_then(log: Log, state: str) -> None:
     ingest(log, OTHER, line(7, 100, 400, 400, state, NodeList="None assigned"))

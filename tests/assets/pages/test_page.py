@@ -28,9 +28,12 @@ from assets.pages.page import (
     page,
     summary_of_page,
 )
+from assets.pages.period import period_of
 from assets.pages.render import render_report
 from assets.pages.scenario_page import scenario_page
 from assets.policies.held_out import read_seen
+from assets.replaying.own.alternatives import RANDOM_ORDER, Alternative, Alternatives, store_alternatives
+from assets.replaying.running.scored_part import PartOptions
 from tests.assets.pages.conftest import CREATED, SOURCE, idle_log
 from tests.assets.replaying.scenarios.examples import SIX, busy_home, results_of
 from tests.pipelines.command_line import use_home
@@ -311,6 +314,19 @@ def test_the_sections_come_in_the_order_of_what_people_ask(page_of_render: str) 
 def test_the_same_warehouse_gives_the_same_page_but_for_its_date(page_of_render: str, finished: Home) -> None:
     written = (finished.folder / "warehouse" / "data" / "reports" / f"{TINY_SOURCE}.html").read_text()
     assert undated(page_of_render) == undated(written)
+
+
+def test_a_period_has_the_advice_of_the_clusters_own_scheduler(
+    graded: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_home(monkeypatch, tmp_path)
+    lot = Alternative("within 1 h, seed 0", RANDOM_ORDER, (), 7200.0, 1.0)
+    store_alternatives(SOURCE, Alternatives("slurm", 300, 3600.0, 3600.0, (lot,)))
+    march = period_of(graded, SOURCE, PartOptions(period="2026-03"))
+    page = render_report(graded, SOURCE, CREATED, march)
+    summary = section(page, "summary")
+    assert "Keep the settings." in summary and "This is of the whole log, not of this time alone, which " in summary
+    assert "Baseline: Slurm as it is configured." in summary and "What other settings would do" in page
 
 
 def undated(page: str) -> str:

@@ -290,6 +290,7 @@ def test_the_advice_follows_verdict_and_grade(
 def test_a_grade_of_the_own_scheduler_recommends_no_order(logged: LoggedSystem) -> None:
     own = Grade("B", None, 2 * HOUR, HOUR, own_scheduler="slurm")
     summary = summarise(logged, Comparison(own, None, 200, None, BASELINE, (EASY,), 256, 256))
+    assert "In the replays over a row of processors " in summary.advice and "Verdict" not in summary.advice
     assert summary.headline.startswith("No recommendation") and summary.advice.endswith(
         "No grade: that of the source, B, is of its own Slurm, and an order in its place has none."
     )

@@ -348,7 +348,7 @@ def test_the_server_takes_over(catalogue: Path, started: list[tuple[list[str], d
     assert result.exit_code == 0, result.stderr
     ((command, environment),) = started
     assert command[1:] == ["-m", "pipelines.web.services", "127.0.0.1", "4000"]
-    assert result.stderr.startswith("http://127.0.0.1:4000")
+    assert result.stderr.startswith("starting: in some seconds it is on http://127.0.0.1:4000 ")
     assert (catalogue.parent / "inbox").is_dir()
     assert environment[HOSTS_VARIABLE] == "127.0.0.1" and FOLDER_VARIABLE not in environment
     assert environment["PYTHONSAFEPATH"] == "1" and "PYTHONSAFEPATH" not in os.environ

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracehouse.identifying.log_rules import adopt_rules
+from tracehouse.identifying.log_rules import _rules_beside, adopt_rules
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import found_path, load_cluster, rule_counts
 from traces.cluster.accounts import FOUND, Limit
@@ -91,3 +91,15 @@ def test_a_scheduler_of_its_own_gets_limits_that_last(home_with_log: Path) -> No
     adopt_rules("log")
     cluster = load_cluster("log").description
     assert cluster.limits == (LIMIT,) and not cluster.scheduler.order
+
+
+def test_what_adopting_would_take_is_counted(home_with_log: Path) -> None:
+    """An order is none beside a scheduler that has its own."""
+    seen = ClusterDescription(
+        "log", (Node("all", 4),), limits=(LIMIT,), scheduler=SchedulerSettings(order={"policy": "SJF"})
+    )
+    own = replace(seen, limits=(), scheduler=SchedulerSettings("slurm"))
+    counts = [
+        rule_counts(_rules_beside(seen, each))[1] for each in (None, replace(own, scheduler=SchedulerSettings()), own)
+    ]
+    assert counts == [2, 2, 1]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from assets.policies.training import PolicyTask
 from assets.policies.verdicts import JudgedRules
 from assets.replaying.scenarios.results import ScenarioResults
 from models.identification.identify import Identification
@@ -28,6 +30,7 @@ from models.judging.fidelity import agreement_of
 from models.judging.judge import judge
 from models.judging.panel import Replayed
 from simulator.engine.replay import replay
+from tests.assets.replaying.own.homes import BEHIND, own_home
 from tests.assets.replaying.scenarios.examples import SIX, busy_home, results_of, write_grade
 from tests.assets.replaying.tuning.test_tuning import a_tunable, distance, searched
 from tests.pipelines.command_line import on_terminal, succeed
@@ -37,9 +40,9 @@ from tracehouse.text.answers import grouped, in_seconds
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
 from tracehouse.text.json_keys import ANSWERS, FORMER_KEYS, NUMBER_KEYS, SHARED, SHARED_KEYS, TEXT_KEYS
 from tracehouse.text.replay_text import compare_text
-from tracehouse.text.rules_text import identification_text, identification_values
+from tracehouse.text.rules_text import identification_text, identification_values, is_worse
 from tracehouse.text.tables import TableColumn, cut, fitted_table, folded, terminal_width
-from tracehouse.text.training_text import SLURMS_PRIORITY, print_ratios
+from tracehouse.text.training_text import SLURMS_PRIORITY, print_costs, print_ratios
 from tracehouse.text.tuning_text import headline, tuned_text
 from tracehouse.text.what_if_text import what_if_text
 
@@ -73,6 +76,17 @@ def test_declared_found_and_unknown_are_told_apart() -> None:
     assert "Jobs start in the order of SJF. Rejected: the waits fit no better." in identification_text(
         "mine", RESULT, True, None
     )
+
+
+def test_beside_an_own_scheduler_no_order_is_advised() -> None:
+    """It said "declared nothing", and "Next: adopt", which was refused."""
+    order = IdentifiedRule(ORDER, "all", word="LCFS", sentence="Jobs start in the order of LCFS.")
+    worse = replace(RESULT, rules=(order,), declared=(), before=SAME, after=agreement_of(WAITS, WAITS // 4, WAITS))
+    text = " ".join(identification_text("mine", worse, False, None, CLUSTER).split())
+    assert f"declared cluster {CLUSTER.name}: 6 nodes with 88 CPUs" in text
+    assert "replays are under its own slurm: no other order is needed" in text
+    assert "further from the log's than without them: do not adopt them" in text
+    assert is_worse(worse) and not is_worse(RESULT)
 
 
 def test_values_are_json() -> None:
@@ -283,7 +297,7 @@ def test_the_answer_begins_with_base_and_trust(results: ScenarioResults) -> None
         "base: FCFS, backfilling easy, requested times, 16 processors: what most centres run, since neither catalogue nor header name a "
         "scheduler, and no fitted scheduler has a grade"
     )
-    assert lines[1] == "mine: all 400 jobs"
+    assert lines[1] == "mine: all 400 jobs, where `tracehouse run` and `compare` judge the later half"
     assert lines[2] == "trust: no grade: `tracehouse run mine` gives it one"
     assert lines[3].startswith("trust: A log does not tell everything: partitions, reservations")
 
@@ -356,3 +370,16 @@ def test_no_key_is_two_things() -> None:
     assert not TEXT_KEYS & NUMBER_KEYS and not FORMER_KEYS & SHARED_KEYS.keys()
     assert set(SHARED.values()) <= SHARED_KEYS.keys()
     assert not any(FORMER_KEYS & set(keys) for keys in ANSWERS.values())
+
+
+def test_training_on_a_row_of_processors_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own_home(tmp_path / "home", BEHIND, monkeypatch)
+    setup = SimpleNamespace(
+        task=PolicyTask(), judging=SimpleNamespace(scored=range(9)), trace=SimpleNamespace(source="mine")
+    )
+    print_costs(setup, {"FCFS": 2.0})  # type: ignore[arg-type]
+    said = " ".join(capsys.readouterr().out.split())
+    assert "These replays have a row of processors, without the nodes, limits and order of the cluster two." in said
+    assert "--cluster two trains on its nodes" in said

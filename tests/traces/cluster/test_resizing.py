@@ -32,7 +32,7 @@ def test_a_percentage_adds_to_each_kind_in_proportion() -> None:
     more = sizes.nearest(round(MIXED.num_cpus * 1.32))
     grown = sizes.resized(more)
     assert (more, grown.num_cpus) == (4, 88 + 3 * 4 + 16)
-    assert sizes.words(more) == "+ 4 nodes: n[11-13] as n10, g4 as g3"
+    assert sizes.words(more) == "+ 4 nodes, +31.8 % of the CPUs: n[11-13] as n10, g4 as g3"
     assert [node.name for node in grown.nodes] == [
         *(f"n{k:02d}" for k in range(1, 14)),
         *(f"g{k}" for k in range(1, 5)),
@@ -46,7 +46,7 @@ def test_a_percentage_adds_to_each_kind_in_proportion() -> None:
 def test_the_last_ones_of_each_kind_go_but_for_one() -> None:
     sizes = ClusterSizes(MIXED)
     shrunk = sizes.resized(-4)
-    assert sizes.words(-4) == "- 4 nodes: g3,n[08-10]"
+    assert sizes.words(-4) == "- 4 nodes, -31.8 % of the CPUs: g3,n[08-10]"
     assert shrunk.num_cpus == sizes.procs(-4) == 88 - 16 - 3 * 4
     assert [each.nodes for each in shrunk.reservations] == [("g1",)]  # without nodes it would be of all
     assert sizes.nearest(1) == -11 and sizes.procs(-11) == 20

@@ -25,6 +25,7 @@ from traces.common.pseudonyms import (
     DEFAULT_KINDS,
     PSEUDONYM_KINDS,
     PseudonymError,
+    pseudonym_hint,
     pseudonym_of,
     read_key,
     renames,
@@ -209,3 +210,11 @@ def test_two_first_logs_at_once_have_one_key(tmp_path: Path, monkeypatch: pytest
         keys = list(threads.map(read_key, [path, path]))
     assert keys[0] == keys[1] == path.read_bytes().strip()
     assert [file.name for file in tmp_path.iterdir()] == ["pseudonym.key"]
+
+
+def test_a_real_name_beside_pseudonyms_has_a_hint() -> None:
+    """`why --user NAME` listed pseudonyms, and said nothing of how a name becomes one."""
+    names = ["user-k3m5a7q2xy", "user-b4m5a7q2xy"]
+    assert "`tracehouse pseudonym user ann` prints that of this user" in pseudonym_hint("user", "ann", names)
+    assert pseudonym_hint("user", names[0][:-1], names) == pseudonym_hint("user", "ann", ["bob"]) == ""
+    assert pseudonym_hint("queue", "x", ["batch"]) == ""

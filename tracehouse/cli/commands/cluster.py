@@ -92,7 +92,12 @@ def cluster() -> None:
     "--time-zone", help="Of the cluster, in which its files write dates. Default: that of --source, else UTC."
 )
 @click.option("--from", "valid_from", metavar="TIME", help="From when it holds, such as 2026-03-01. Default: always.")
-@click.option("--replace", "replaces", is_flag=True, help="Replace the file of a cluster that has this name.")
+@click.option(
+    "--replace",
+    "replaces",
+    is_flag=True,
+    help="Replace the file of a cluster that has this name. Adopted rules stay in it.",
+)
 @plain_errors
 def import_files(
     paths: tuple[Path, ...],
@@ -122,6 +127,10 @@ def import_files(
     imported = import_cluster(paths, name, time_zone or "UTC", valid_from, replaces)
     width = terminal_width()
     click.echo(f"wrote {imported.path}")
+    if imported.kept:
+        rules = "1 rule" if imported.kept == 1 else f"{imported.kept:,} rules"
+        revoke = f"`tracehouse cluster adopt {source or 'SOURCE'} --revoke` takes them out"
+        click.echo(folded(f"kept {rules} that were found in the log and adopted: {revoke}", width))
     click.echo(folded(cluster_summary(imported.described.description), width))
     click.echo()
     click.echo(keys_text(imported.described.remarks, width))

@@ -9,7 +9,9 @@ import click
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.json_output import print_json
 from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.clusters import command_to_link
 from tracehouse.text.tables import terminal_width
+from traces.catalogue.catalogue import load_catalogue
 
 
 @click.command()
@@ -36,7 +38,7 @@ def identify(
       tracehouse cluster identify old.swf.gz --procs 240 --picture rules.png
     """
     from tracehouse.identifying.log_rules import identify_cluster
-    from tracehouse.text.rules_text import identification_text, identification_values
+    from tracehouse.text.rules_text import identification_text, identification_values, is_worse
 
     result = identify_cluster(source, procs, budget)
     if picture is not None:
@@ -50,8 +52,11 @@ def identify(
     if as_json:
         print_json({"source": result.trace.source} | identification_values(result.identification))
         return
-    click.echo(identification_text(result.trace.source, result.identification, with_rejected, terminal_width()))
-    if result.file is not None and result.identification.rules:
+    text = identification_text(
+        result.trace.source, result.identification, with_rejected, terminal_width(), result.described
+    )
+    click.echo(text)
+    if result.adoptable and not is_worse(result.identification):
         click.echo(f"\nNext: tracehouse cluster adopt {source}, once you agree", err=True)
 
 
@@ -76,6 +81,16 @@ def adopt_found(source: str, revoke: bool) -> None:
         return
     click.echo(f"{adopted.file}: {adopted.rules:,} {'rule' if adopted.rules == 1 else 'rules'} found in the log")
     if not adopted.named:
-        click.echo(f'Name it in the catalogue, at the source: cluster = "{adopted.file.stem}"', err=True)
+        click.echo(f"Next: {_how_to_name(source, adopted.file.stem)}", err=True)
     else:
         click.echo(f"Next: tracehouse replay {source} --cluster {adopted.file.stem}", err=True)
+
+
+def _how_to_name(source: str, cluster: str) -> str:
+    """What names a cluster at a source that commands have not named it at: a command, or for a log without a path a line of the
+    catalogue."""
+    entry = load_catalogue(may_be_missing=True).sources.get(source)
+    if entry is not None and entry.path is not None:
+        return command_to_link(entry, cluster)
+    place = "the catalogue" if entry is None else entry.declared_at
+    return f'write cluster = "{cluster}" at the source, in {place}'

@@ -23,8 +23,9 @@ from tracehouse.cli.parameters.sources import source_argument
 def print_metrics(names: tuple[str, ...], out: Path | None, as_json: bool) -> None:
     """Print the last results of sources in the text format of Prometheus. Without SOURCE: of all in the warehouse.
 
-    Waits of the last complete month, in all and by queue, use of the cluster, rejected lines, error and drift of the run-time model, and
-    the grade of replays. With --out, node_exporter's textfile collector reads them: name the file like tracehouse.prom.
+    Waits of the last month that a later one follows, in all and by queue, use of the cluster, rejected lines, error and drift of the
+    run-time model, and the grade of replays. With --out, node_exporter's textfile collector reads them: name the file like
+    tracehouse.prom.
     """
     sources = list(dict.fromkeys(names))
     warehouse = open_warehouse()
@@ -37,3 +38,4 @@ def print_metrics(names: tuple[str, ...], out: Path | None, as_json: bool) -> No
         click.echo(text, nl=False)
     else:
         write_output(out, text.encode())
+        click.echo(f"wrote {out}", err=True)

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
@@ -12,6 +13,7 @@ from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.jobs import run_or_fail
 from traces.catalogue.catalogue import Catalogue, load_catalogue
+from traces.catalogue.clusters import cluster_path, found_path
 from traces.catalogue.editing import remove_source
 from traces.catalogue.places import inbox, local_catalogue_path
 from warehouse import NoWarehouse
@@ -92,15 +94,25 @@ def _remove_whole(catalogue: Catalogue, name: str, with_history: bool, yes: bool
             if index_path().exists():
                 write_index(datetime.now(UTC))
         forget_partition(name, partitions)
+        kept_clusters = [] if is_vasp or not is_declared else _own_clusters(catalogue, name)
         declared_at = (catalogue.vasp if is_vasp else catalogue.sources)[name].declared_at if is_declared else ""
         if declared_at.startswith(f"{local_catalogue_path()}:"):
             remove_source(name, "", partitions)
             declared_at = ""
     click.echo(f"removed {name}", err=True)
+    for path in kept_clusters:
+        click.echo(f"kept {path}, which describes its cluster: delete it where no other log is of it", err=True)
     if declared_at.startswith(str(inbox())):
         click.echo(f"{declared_at} is in the inbox: take it out, or it becomes a source again", err=True)
     elif declared_at:
         click.echo(f"it is declared in {declared_at}: take it out there, or the next run loads it again", err=True)
+
+
+def _own_clusters(catalogue: Catalogue, name: str) -> list[Path]:
+    """Files of the clusters of a source that no other source names."""
+    others = {cluster for each in catalogue.sources.values() if each.name != name for cluster in each.cluster}
+    paths = [cluster_path(each) for each in catalogue.sources[name].cluster if each not in others]
+    return [path for path in (*paths, found_path(name)) if path.exists()]
 
 
 def _ask(question: str, yes: bool) -> None:

@@ -86,7 +86,10 @@ def ui(host: str, port: int, allowed: tuple[str, ...], plug_ins: Path | None) ->
         register_sources(instance, list(catalogue.vasp), "vasp")
         close_dead_runs(instance)
     inbox().mkdir(exist_ok=True)
-    click.echo(f"http://{host}:{port} (stop with Ctrl-C). Drop logs into {inbox()}", err=True)
+    click.echo(
+        f"starting: in some seconds it is on http://{host}:{port} (stop with Ctrl-C). Drop logs into {inbox()}",
+        err=True,
+    )
     if host in EVERY_ADDRESS and not environment[HOSTS_VARIABLE]:
         click.echo("other machines get no answer until --allow-host names this one as they call it", err=True)
     os.execve(sys.executable, [sys.executable, "-m", "pipelines.web.services", host, str(port)], environment)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assets.common.progress import say_if_slow
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.sources import source_argument
@@ -160,7 +161,8 @@ def _print_waste(source: str, by: tuple[str, ...], top: int, as_json: bool) -> N
     from assets.replaying.own.over_asking import over_asking
 
     kinds = by or GROUPINGS[:2]
-    result = over_asking(open_warehouse(), source, top, kinds)
+    with say_if_slow("replaying with better requests"):
+        result = over_asking(open_warehouse(), source, top, kinds)
     if as_json:
         print_json(waste_values(source, result, kinds))
     else:

@@ -143,7 +143,7 @@ def _waited(source: str, rows: pl.DataFrame, words: str) -> list[str]:
     """How long the jobs waited that started, and what those waited besides that left the queue."""
     from assets.usage.waits_and_waste import left_text
 
-    started, left = rows.filter(~is_left(rows)), rows.filter(is_left(rows))
+    started, left = rows.filter(rows["start_s"].is_not_null()), rows.filter(is_left(rows))
     hours, left_hours = (float(part["wait_s"].sum()) / 3600 for part in (started, left))
     mean = f"{hours / started.height:,.1f} h" if started.height else "-"
     which = f" ({words})" if words else ""

@@ -14,6 +14,7 @@ from assets.replaying.own.clusters import (
     own_cluster_of,
     own_cluster_of_log,
     policy_on,
+    row_words,
     usual_replay,
 )
 from assets.replaying.own.unmodelled import unmodelled_rules
@@ -47,6 +48,8 @@ def test_a_source_has_the_scheduler_of_its_cluster(
     usual = usual_replay("mine")
     assert usual is not None and (usual.described, usual.settings) == (described, {"policy": scheduler})
     assert usual_replay("none of the catalogue") is None
+    row = "These replays have a row of processors, without the nodes, limits and order of the cluster two."
+    assert row_words("mine") == row and row_words("none of the catalogue") == ""
 
 
 def test_a_source_without_such_a_cluster_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,18 @@ def test_the_case_of_a_node_with_two_gpus(tmp_path: Path, monkeypatch: pytest.Mo
         assert causes["gpus_s"].to_list() == [3 * 3600] and causes["wait_s"].item() < 3 * 3600 + 60
 
 
+def test_a_replay_has_the_jobs_that_replays_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counted those that never started, too, as if they had not waited."""
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    with open_warehouse().write() as connection:
+        connection.execute(
+            "UPDATE core.jobs SET start_time = NULL, runtime_s = 0, status = 'cancelled' WHERE job_id = '3'"
+        )
+    replayed = wait_causes(open_warehouse(), "mine", replayed=True)
+    assert replayed.jobs["job_id"].to_list() == ["1", "2"]
+    assert replayed.left_out == {"jobs_without_a_start_in_the_log_which_no_replay_has": 1}
+
+
 def test_without_a_cluster_it_is_a_row_of_processors(tmp_path: Path) -> None:
     warehouse = warehouse_of(tmp_path, busy_log(400))
     causes = wait_causes(warehouse, "mine")

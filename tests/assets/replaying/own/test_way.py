@@ -14,7 +14,7 @@ from assets.replay.runs import USUAL_RUNS, ReplayRunsConfig, RunConfig, wanted_r
 from assets.replaying.own.way import ORDERS_THAT_CHANGE, number_of_own_runs
 from assets.replaying.running.settings import REQUEST_LABELS
 from tests.assets.replaying.own.homes import BEHIND, CLUSTER, LARGE, MANY, PBS_CLUSTER, own_home
-from tests.pipelines.command_line import succeed
+from tests.pipelines.command_line import fail, succeed
 
 SCHEDULERS = [("slurm", "Slurm", CLUSTER, "slurm 22.05.8"), ("pbs", "PBS", PBS_CLUSTER, "pbs 23.06")]
 
@@ -53,7 +53,7 @@ def test_its_nodes_come_and_go_with_the_size(
 
     assert more.policy == name and more.replayed.cluster.procs == 12
     assert more.metrics["average_wait_s"] < today.metrics["average_wait_s"]
-    assert "+ 1 node: n3 as n2" in str(more) and "node:" not in str(today)
+    assert "+ 1 node, +50 % of the CPUs: n3 as n2" in str(more) and "node:" not in str(today)
     by_nodes = [tracehouse.replay("mine", nodes=text).replayed.cluster.procs for text in ("+1", "3", "-50%")]
     assert by_nodes == [12, 12, 4] and tracehouse.replay("mine", name, procs=13).replayed.cluster.procs == 12
 
@@ -63,15 +63,21 @@ def test_its_nodes_come_and_go_with_the_size(
         "order": {"policy": "SAF", "nodes": "+1"},
         "live": {"estimates": "live"},
     }
-    answer = tracehouse.what_if(scenarios, "mine")
+    answer = tracehouse.what_if(scenarios | {"too little": {"procs": "+10%"}}, "mine")
+    assert "too little: +10% is less than half a node: the cluster stays as it is" in str(answer)
     rows = {row["scenario"]: row for row in answer.scenarios.iter_rows(named=True)}
     assert [rows[each]["procs"] for each in ("base", "more", "nodes", "order")] == [8, 12, 12, 12]
+    assert rows["base"]["average_wait_h"] * 3600 == pytest.approx(today.metrics["average_wait_s"])
     assert {rows[each]["verdict"] for each in ("more", "nodes")} <= {"dominates", "dominates, certain"}
     assert rows["order"]["policy"] == f"{name}:SAF" and rows["order"]["verdict"] is not None
     assert f"order: {name}:SAF, an order in the place of {title}'s own, on its nodes" in str(answer)
-    assert str(answer).count("\n  + 1 node: n3 as n2") == 3
-    why = f"{title} plans with the times that jobs request. Ask for better ones as round_walltimes 4h. Others go with an order"
+    assert str(answer).count("\n  + 1 node, +50 % of the CPUs: n3 as n2") == 3
+    why = f"{title} plans with the times that jobs request. Ask for better ones as round_walltimes 4h. Others, such as live"
     assert why in rows["live"]["failed_because"]
+    said = fail("what-if", "mine", "--set", "estimates=live")
+    assert "--set: " in said and "better ones as --set round_walltimes=4h" in said
+    assert 'add --cluster ""' in said and "scenario" not in said.partition("in a file of")[0]
+    assert "live:mean times" in succeed("what-if", "mine", "--set", "estimates=live", "--cluster", "")
 
 
 def test_a_size_in_the_base_is_what_others_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +90,7 @@ def test_a_size_in_the_base_is_what_others_change(tmp_path: Path, monkeypatch: p
     answer = tracehouse.what_if(scenarios, "mine", base={"nodes": "+1"})
     rows = {row["scenario"]: row for row in answer.scenarios.iter_rows(named=True)}
     assert [rows[each]["procs"] for each in ("base", *scenarios)] == [12, 16, 12, 12]
-    assert "base: slurm, 12 processors (+ 1 node: n3 as n2)" in str(answer)
+    assert "base: slurm, 12 processors (+ 1 node, +50 % of the CPUs: n3 as n2)" in str(answer)
     assert rows["row"]["policy"] == "FCFS" and rows["row"]["verdict"] is None
 
 

@@ -151,7 +151,7 @@ def test_the_base_says_what_it_is_and_why(busy: Path) -> None:
         "backfill from [base]"
     )
     assert answer.scenario_words == ["x: SAF, backfilling easy, requested times, 15 processors"]
-    assert answer.scored_words == "all 400 jobs"
+    assert answer.scored_words == "all 400 jobs, where `tracehouse run` and `compare` judge the later half"
     summary = json.loads(json.dumps(answer.summary()))
     assert summary["grade"] == "B" and [row["scenario"] for row in summary["scenarios"]] == ["log", "base", "x"]
     assert len(summary["trust"]) == 1 and summary["groups"][0]["scenario"] == "x"

@@ -75,7 +75,9 @@ def test_runs_behind_figures_are_said() -> None:
         plan = SimpleNamespace(base=SimpleNamespace(settings=settings), trace=SimpleNamespace(rows=rows))
         return ScenarioPlan.runs_words.fget(plan)  # type: ignore[attr-defined]
 
-    assert words("slurm") == "Slurm is not deterministic: waits are of the first of 5 runs, changes of the mean of all"
+    assert words("slurm") == (
+        "Slurm is not deterministic: waits are of the first of 5 runs, as in `replay` and the grade, changes are means of all"
+    )
     assert words(None) == ""
 
 

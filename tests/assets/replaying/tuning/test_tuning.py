@@ -13,6 +13,7 @@ import pytest
 
 import tracehouse
 from assets.replaying.configuring.configuration import NothingChanges, edited_cluster
+from assets.replaying.scenarios.base_configuration import NOT_IN_LOG
 from assets.replaying.tuning.guards import Guards, ScoredRuns, against_base
 from assets.replaying.tuning.knobs import Knob, OpenValue, edits_of, knobs_text, read_knobs
 from assets.replaying.tuning.search import optuna_package
@@ -297,6 +298,7 @@ def test_a_planted_limit_of_slurm_is_raised(tmp_path: Path, monkeypatch: pytest.
     settings = tmp_path / "settings.toml"
     settings.write_text("[settings]\n'qos.normal.maxjobspu={}' = [1, 8]\n'bf_max_job_test={}' = [50, 500]\n")
     tuned = tracehouse.tune("mine", settings, trials=12)
+    assert NOT_IN_LOG not in tuned.trust  # limits, nodes and priorities are in its replays
     assert tuned.settings.edits == ("qos.normal.maxjobspu=8",) or int(tuned.settings.edits[0].partition("=")[2]) >= 4
     assert len(tuned.settings.edits) == 1 and tuned.settings.later is not None
     assert tuned.settings.later.mean_of("wait") < 0.5 and tuned.settings.later.keeps

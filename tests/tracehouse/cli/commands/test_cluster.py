@@ -28,6 +28,7 @@ from tracehouse.cli.main import main
 from tracehouse.identifying.log_rules import AdoptedRules, IdentifiedLog
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
+from traces.catalogue.places import local_catalogue_path
 from traces.cluster.checking import Contradiction
 from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
 from traces.cluster.notes import DescribedCluster
@@ -44,7 +45,7 @@ def test_identify_prints_draws_and_names_the_next_step(tmp_path: Path, monkeypat
 
     def identify_cluster(*words: object) -> IdentifiedLog:
         given.append(words)
-        return IdentifiedLog(hidden_trace(400), replace(RESULT, declared=()), tmp_path / "found.toml")
+        return IdentifiedLog(hidden_trace(400), replace(RESULT, declared=()), tmp_path / "found.toml", adoptable=1)
 
     monkeypatch.setattr("tracehouse.identifying.log_rules.identify_cluster", identify_cluster)
     picture = tmp_path / "rules.png"
@@ -70,6 +71,18 @@ def test_adopt(words: list[str], named: bool, said: str, monkeypatch: pytest.Mon
     monkeypatch.setattr("tracehouse.identifying.log_rules.adopt_rules", lambda source, revoke: adopted)
     result = CliRunner().invoke(cluster, ["adopt", *words])
     assert result.exit_code == 0 and said in result.output
+
+
+def test_adopt_says_the_command_that_names_the_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a log of the inbox it told its user to edit the catalogue."""
+    use_home(monkeypatch, tmp_path)
+    (tmp_path / "inbox").mkdir()
+    log = tmp_path / "inbox" / "mine.swf"
+    log.write_text("; MaxProcs: 4\n")
+    adopted = AdoptedRules(Path("clusters/mine.toml"), 3, named=False)
+    monkeypatch.setattr("tracehouse.identifying.log_rules.adopt_rules", lambda source, revoke: adopted)
+    said = CliRunner().invoke(cluster, ["adopt", "mine"]).output
+    assert f"Next: tracehouse ingest {log} --name mine --cluster mine" in said
 
 
 # cluster: `tracehouse cluster import` lists what became of each key, and `show` prints what the file has.
@@ -260,7 +273,8 @@ def test_figures_are_printed_or_written_whole(loaded: tuple[Path, str], tmp_path
     samples = read_exposition(text)
     assert samples["tracehouse_jobs", frozenset({("source", "mine")})] == 5
     assert samples["tracehouse_rejected_lines", frozenset({("source", "mine")})] == 5
-    assert succeed("metrics", "mine", "mine", "--out", tmp_path / "t.prom") == ""
+    done = call_command("metrics", "mine", "mine", "--out", tmp_path / "t.prom")
+    assert (done.stdout, done.stderr) == ("", f"wrote {tmp_path / 't.prom'}\n")
     assert (tmp_path / "t.prom").read_text() == text
     assert [path.name for path in tmp_path.iterdir()] == ["t.prom"]  # no file that a collector could read half
     assert "'other' is not in the warehouse yet" in fail("metrics", "other")
@@ -454,3 +468,18 @@ def test_a_source_of_the_project_or_the_inbox_is_declared_elsewhere(home: Path) 
     assert (inbox / "found.swf").exists()
     printed = call_of_remove("remove", "birch", "--yes").stderr
     assert "sources.toml" in printed and "take it out there" in printed
+
+
+def test_the_description_of_its_cluster_stays_and_is_named(home: Path, tmp_path: Path) -> None:
+    for name in ("mine", "other"):
+        (tmp_path / f"{name}.swf").write_text("; MaxProcs: 8\n" + GOOD.format(n=1))
+    (home / "clusters").mkdir(parents=True, exist_ok=True)
+    described = ClusterDescription("c", (Node("n1", 8),))
+    for name in ("own", "shared"):
+        (home / "clusters" / f"{name}.toml").write_text(cluster_toml(DescribedCluster(described, ())))
+    for name, named in (("mine", '["own", "shared"]'), ("other", '"shared"')):
+        succeed("ingest", tmp_path / f"{name}.swf")
+        with local_catalogue_path().open("a") as catalogue:
+            catalogue.write(f"cluster = {named}\n")
+    said = call_of_remove("remove", "mine", "--yes").stderr
+    assert f"kept {home / 'clusters' / 'own.toml'}, which describes its cluster" in said and "shared" not in said
