@@ -38,7 +38,7 @@ from models.identification.rules import gate_words
 from models.judging.fidelity import FIGURE_WORDS, WITHIN
 from simulator.slurm.waiting.words import CAUSE_WORDS
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import clusters_of_source, load_found, only_found
+from traces.catalogue.clusters import clusters_of_source, load_found, only_found, rules_beside
 from traces.cluster.accounts import Limit
 from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate
 from traces.synthetic.sites import SITES
@@ -152,7 +152,7 @@ def rule_lines(source: str) -> list[Line]:
     seen = load_found(source)
     if seen is None:
         return [("Rules", f"nobody has looked for rules that no file names: tracehouse cluster identify {source}")]
-    words = found_words(seen)
+    words = found_words(rules_beside(seen, clusters[-1] if clusters else None))
     site = None if declared is None else SITES.get(declared.generator.get("site", ""))
     text = f"found in the log, and in no file: {words}" if words else "none was found in the log that no file names"
     if site is not None:

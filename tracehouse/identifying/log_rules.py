@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from assets.common.trace import Trace
@@ -24,12 +23,12 @@ from traces.catalogue.clusters import (
     load_cluster,
     load_found,
     rule_counts,
+    rules_beside,
     without_found,
 )
 from traces.catalogue.editing import declared_source, forget_clusters, name_clusters
 from traces.catalogue.sources import Source
-from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription, Node, SchedulerSettings
+from traces.cluster.description import ClusterDescription, Node
 from traces.cluster.notes import DescribedCluster
 from traces.cluster.toml_reading import parse_cluster_toml
 from traces.cluster.toml_writing import cluster_toml, rules_toml
@@ -67,7 +66,7 @@ def identify_cluster(log: str | Path, procs: int | None = None, budget: int = BU
     by_queue = declared is not None and declared.scheduler.name == "pbs"
     seen = found_cluster(trace, identification, by_queue)
     write_output(file, cluster_toml(seen).encode())
-    adoptable = rule_counts(_rules_beside(seen.description, declared))[1]
+    adoptable = rule_counts(rules_beside(seen.description, declared))[1]
     return IdentifiedLog(trace, identification, file, declared, adoptable)
 
 
@@ -103,7 +102,7 @@ def adopt_rules(source: str, revoke: bool = False) -> AdoptedRules:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_output(path, _plain_cluster(source, seen.num_cpus).encode())
     else:
-        seen = _rules_beside(seen, load_cluster(path.stem).description)
+        seen = rules_beside(seen, load_cluster(path.stem).description)
         count = rule_counts(seen)[1]
         if not count:
             raise ValueError(
@@ -134,20 +133,6 @@ def _revoked(source: Source, path: Path) -> AdoptedRules:
     else:
         write_output(path, text.encode())
     return AdoptedRules(path, 0, bool(source.cluster) and not was_named and not is_plain)
-
-
-def _rules_beside(seen: ClusterDescription, described: ClusterDescription | None) -> ClusterDescription:
-    """The rules that the cluster's file takes: of limits the last ones and no order, where its scheduler has an order of its own."""
-    if described is None or described.scheduler.name == "none":
-        return seen
-    return replace(seen, limits=tuple(_lasting(seen.limits)), scheduler=SchedulerSettings())
-
-
-def _lasting(limits: Iterable[Limit]) -> Iterator[Limit]:
-    """The limits that hold at the end of the log, as if they had held always: a scheduler's own loop knows no limits that begin."""
-    for limit in limits:
-        if limit.end_s is None:
-            yield replace(limit, begin_s=None)
 
 
 def _plain_cluster(name: str, procs: int) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
+from assets.replaying.running.settings import OWN_SCHEDULERS
 from models.identification.identify import Identification
 from models.identification.rules import BACKFILL, CYCLE, ORDER, IdentifiedRule, RejectedRule, sentence_of
 from models.judging.fidelity import Agreement
@@ -92,10 +93,16 @@ def _advice(identification: Identification, described: ClusterDescription | None
     if described is not None and described.scheduler.name != "none":
         own = {rule.kind for rule in identification.rules} & {ORDER, BACKFILL, CYCLE}
         which = f"no other {' and '.join(sorted(own))} is" if own else "no order is"
-        said.append(
-            f"The cluster {described.name} is described, and replays are under its own {described.scheduler.name}: {which} needed. "
-            "The figures above are of a row of processors."
-        )
+        scheduler = OWN_SCHEDULERS.get(described.scheduler.name)
+        if scheduler is None:
+            said.append(
+                f"The {described.scheduler.name} of the cluster {described.name} has an order of its own: {which} adopted."
+            )
+        else:
+            said.append(
+                f"The cluster {described.name} is described, and replays are under its own {scheduler}: {which} needed."
+            )
+        said.append("The figures above are of a row of processors.")
     if is_worse(identification):
         said.append("With the rules the mean wait is further from the log's than without them: do not adopt them.")
     return " ".join(said)

@@ -8,6 +8,7 @@ Rules that were read off the log of a source (`tracehouse cluster identify`), an
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,8 +16,8 @@ from tempfile import TemporaryDirectory
 
 from traces.catalogue.places import clusters_folder
 from traces.catalogue.sources import NAME, Source
-from traces.cluster.accounts import FOUND
-from traces.cluster.description import ClusterDescription
+from traces.cluster.accounts import FOUND, Limit
+from traces.cluster.description import ClusterDescription, SchedulerSettings
 from traces.cluster.notes import DescribedCluster, read_text_file
 from traces.cluster.toml_reading import parse_cluster_toml, read_cluster_file
 from traces.cluster.toml_writing import cluster_toml
@@ -167,3 +168,17 @@ def without_found(cluster: ClusterDescription) -> ClusterDescription:
         gates=tuple(gate for gate in cluster.gates if gate.origin != FOUND),
         reservations=tuple(each for each in cluster.reservations if each.origin != FOUND),
     )
+
+
+def rules_beside(seen: ClusterDescription, described: ClusterDescription | None) -> ClusterDescription:
+    """The rules that the cluster's file takes: of limits the last ones and no order, where its scheduler has an order of its own."""
+    if described is None or described.scheduler.name == "none":
+        return seen
+    return replace(seen, limits=tuple(_lasting(seen.limits)), scheduler=SchedulerSettings())
+
+
+def _lasting(limits: Iterable[Limit]) -> Iterator[Limit]:
+    """The limits that hold at the end of the log, as if they had held always: a scheduler's own loop knows no limits that begin."""
+    for limit in limits:
+        if limit.end_s is None:
+            yield replace(limit, begin_s=None)

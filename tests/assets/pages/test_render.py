@@ -21,7 +21,7 @@ from tests.assets.replaying.own.test_wait_causes import JOBS, ONE_NODE
 from tests.tiny import busy_log, warehouse_of
 from traces.catalogue.clusters import found_path
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription, Gate, Node
+from traces.cluster.description import ClusterDescription, Gate, Node, SchedulerSettings
 from traces.cluster.notes import DescribedCluster
 from traces.cluster.toml_writing import cluster_toml
 from traces.synthetic.sites import BIRCH, LARCH
@@ -53,6 +53,17 @@ def test_found_rules_are_said_and_those_of_a_bundled_log_beside_the_truth(
     assert "The generator's hidden rule" in text
     found_path("larch").write_text(cluster_toml(DescribedCluster(ClusterDescription("x", (Node("all", 8),)), ())))
     assert rule_lines("larch")[0][1].startswith("none was found")
+
+
+def test_an_order_is_no_rule_beside_a_scheduler_that_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a source under its own Slurm the report said "found in the log, and in no file: the order LCFS"."""
+    own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
+    found = ClusterDescription("mine", (Node("all", 8),), scheduler=SchedulerSettings(order={"policy": "LCFS"}))
+    found_path("mine").parent.mkdir(parents=True)
+    found_path("mine").write_text(cluster_toml(DescribedCluster(found, ())), encoding="utf-8")
+    assert rule_lines("mine") == [("Rules", "none was found in the log that no file names.")]
 
 
 def test_adopted_rules_are_said_as_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

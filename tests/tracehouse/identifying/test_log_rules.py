@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tracehouse.identifying.log_rules import _rules_beside, adopt_rules
+from tracehouse.identifying.log_rules import adopt_rules
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import found_path, load_cluster, rule_counts
+from traces.catalogue.clusters import found_path, load_cluster, rule_counts, rules_beside
 from traces.cluster.accounts import FOUND, Limit
 from traces.cluster.description import ClusterDescription, Node, SchedulerSettings
 from traces.cluster.notes import DescribedCluster
@@ -100,6 +100,6 @@ def test_what_adopting_would_take_is_counted(home_with_log: Path) -> None:
     )
     own = replace(seen, limits=(), scheduler=SchedulerSettings("slurm"))
     counts = [
-        rule_counts(_rules_beside(seen, each))[1] for each in (None, replace(own, scheduler=SchedulerSettings()), own)
+        rule_counts(rules_beside(seen, each))[1] for each in (None, replace(own, scheduler=SchedulerSettings()), own)
     ]
     assert counts == [2, 2, 1]

@@ -84,7 +84,7 @@ def test_beside_an_own_scheduler_no_order_is_advised() -> None:
     worse = replace(RESULT, rules=(order,), declared=(), before=SAME, after=agreement_of(WAITS, WAITS // 4, WAITS))
     text = " ".join(identification_text("mine", worse, False, None, CLUSTER).split())
     assert f"declared cluster {CLUSTER.name}: 6 nodes with 88 CPUs" in text
-    assert "replays are under its own slurm: no other order is needed" in text
+    assert "replays are under its own Slurm: no other order is needed" in text
     assert "further from the log's than without them: do not adopt them" in text
     assert is_worse(worse) and not is_worse(RESULT)
 
