@@ -89,7 +89,7 @@ class Home:
             env=self.environment(**environment),
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=1200,
             check=False,
         )
 
