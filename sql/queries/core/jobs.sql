@@ -155,7 +155,8 @@ SELECT $source AS source, $accounting AS accounting, folder, outcar, launch, job
 WITH used AS (
     SELECT file, line, used_cpu_s FROM raw.pbs_records WHERE source = $source AND record_type = 'E'
     UNION ALL
-    SELECT file, line, nullif(used_cpu_s, 0) AS used_cpu_s FROM raw.slurm_jobs WHERE source = $source
+    SELECT file, line, CASE WHEN used_cpu_s > 0 OR start_s IS NULL THEN used_cpu_s END AS used_cpu_s
+    FROM raw.slurm_jobs WHERE source = $source
 ),
 
 first_seen AS (

@@ -69,7 +69,8 @@ final AS (
         nodes,
         requested_memory_kb,
         used_memory_kb,
-        nullif(used_cpu_s, 0) AS used_cpu_s, -- what ran used some milliseconds: 0 stands where Slurm did not measure
+        -- what ran used some milliseconds: 0 stands where Slurm did not measure
+        CASE WHEN used_cpu_s > 0 OR start_s IS NULL THEN used_cpu_s END AS used_cpu_s,
         user_name,
         group_name,
         account,
