@@ -21,7 +21,7 @@ from assets.predictions.queue_now import (
     snapshot_moment,
     tree_starts,
 )
-from assets.predictions.waits import load_wait_source
+from assets.predictions.waits import BY_JOBS_ALIKE, load_wait_source
 from assets.replaying.own.slurm.moment import SlurmMoment, compared_moment, queue_file, read_moment
 from assets.replaying.running.grade import grade_of
 from assets.replaying.running.replayers import usual_backfill
@@ -200,10 +200,7 @@ def _interval_line(correction: Correction | None, trees: TreeStarts | None) -> s
 def _runtime_words(source: str, version: int | None) -> str:
     if version is not None:
         return f"run times by version {version} of the run-time model"
-    return (
-        f"run times by jobs of the same user and others alike that have ended, or by what jobs request: {source} has no run-time model. "
-        f"`tracehouse run {source} --job train` makes one if the log is long enough"
-    )
+    return f"run times {BY_JOBS_ALIKE}: {source} has no run-time model. `tracehouse run {source} --job train` makes one if the log is long enough"
 
 
 def _fuller_line(trees: TreeStarts | None) -> list[str]:
