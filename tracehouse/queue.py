@@ -200,7 +200,8 @@ def _interval_line(correction: Correction | None, trees: TreeStarts | None) -> s
 def _runtime_words(source: str, version: int | None) -> str:
     if version is not None:
         return f"run times by version {version} of the run-time model"
-    return f"run times {BY_JOBS_ALIKE}: {source} has no run-time model. `tracehouse run {source} --job train` makes one if the log is long enough"
+    more = f"`tracehouse run {source} --job train` makes one if the log is long enough"
+    return f"run times {BY_JOBS_ALIKE}: {source} has no run-time model. {more}"
 
 
 def _fuller_line(trees: TreeStarts | None) -> list[str]:
