@@ -31,10 +31,15 @@ from traces.collector.archive import CollectedSite, unpack_collection
 from traces.pbs.configuration.folder import is_pbs_configuration, read_pbs_cluster
 from traces.pbs.reservations import is_accounting, with_accounted_reservations
 from traces.slurm.configuration.folder import is_slurm_configuration, read_slurm_cluster
+from traces.slurm.state.cycles import MEASURED_TEST_US
 from warehouse import NoWarehouse, first_row
 
 _OF_AN_ARCHIVE = "configuration"
 """The subfolder of an archive of `tracehouse collect` that has the configuration."""
+_CYCLES = "sdiag.txt"
+"""The file of its state that belongs to a cluster: how long cycles take."""
+_NO_CHANGES = ("cluster valid_from_s", f"scheduler {MEASURED_TEST_US}")
+"""What makes no other cluster of one: from when it holds, and how long cycles took."""
 
 
 @dataclass(frozen=True)
@@ -90,18 +95,25 @@ def read_configuration(paths: Sequence[Path], name: str, time_zone: str = "UTC")
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
-    """The files, and those in the folders. Of an archive of `tracehouse collect` that is unpacked, those of its configuration."""
+    """The files, and those in the folders. Of an archive of `tracehouse collect` that is unpacked, those of its configuration, and how long
+    cycles took."""
     files: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
             inner = path / _OF_AN_ARCHIVE
             folder = inner if inner.is_dir() else path
             files |= dict.fromkeys(each for each in sorted(folder.iterdir()) if each.is_file() and each.name[0] != ".")
+            if folder is inner:
+                files |= dict.fromkeys(_cycles_in(path / "state"))
         elif path.exists():
             files[path] = None
         else:
             raise ValueError(f"{path}: no such file or folder")
     return list(files)
+
+
+def _cycles_in(state: Path) -> list[Path]:
+    return [state / _CYCLES] if (state / _CYCLES).is_file() else []
 
 
 def _zone(time_zone: str) -> ZoneInfo:
@@ -121,12 +133,13 @@ def _second(text: str, zone: ZoneInfo) -> int:
 
 @dataclass(frozen=True)
 class UnpackedLog:
-    """site: what the archive's manifest says. log: the folder of all days that archives of this name have had. configuration: of this
-    archive."""
+    """site: what the archive's manifest says. log: the folder of all days that archives of this name have had. configuration, state: of
+    this archive."""
 
     site: CollectedSite
     log: Path
     configuration: Path
+    state: Path
 
 
 def unpack_log(archive: Path, name: str) -> UnpackedLog:
@@ -138,14 +151,15 @@ def unpack_log(archive: Path, name: str) -> UnpackedLog:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as new:
         site = unpack_collection(archive, Path(new))
-        log, configuration = folder / "accounting", folder / f"configuration-{site.last_day}"
-        for target, source in ((log, site.log), (configuration, site.configuration)):
+        log = folder / "accounting"
+        configuration, state = (folder / f"{part}-{site.last_day}" for part in ("configuration", "state"))
+        for target, source in ((log, site.log), (configuration, site.configuration), (state, site.state)):
             target.mkdir(exist_ok=True)
             for file in sorted(source.iterdir()) if source.is_dir() else ():
                 file.replace(target / file.name)
     if not any(log.iterdir()):
         raise ValueError(f"{archive}: expected a log in its folder accounting, found none. Its MANIFEST says why")
-    return UnpackedLog(site, log, configuration)
+    return UnpackedLog(site, log, configuration, state)
 
 
 def import_collected(unpacked: UnpackedLog, name: str) -> list[str]:
@@ -154,7 +168,7 @@ def import_collected(unpacked: UnpackedLog, name: str) -> list[str]:
     A first one becomes clusters/NAME.toml and is named in the catalogue. One that differs from it becomes clusters/NAME-DAY.toml, and the
     user says from when it holds. One that cannot be read is no fault of the log, and the line says why.
     """
-    paths, zone = [unpacked.configuration], unpacked.site.time_zone
+    paths, zone = [unpacked.configuration, *_cycles_in(unpacked.state)], unpacked.site.time_zone
     try:
         described = read_configuration(paths, name, zone)
         if not cluster_path(name).exists():
@@ -163,7 +177,7 @@ def import_collected(unpacked: UnpackedLog, name: str) -> list[str]:
             left_out = len(remarks_of(imported.described.remarks, NOT_MODELLED, UNKNOWN_KEY))
             return [f"cluster   {imported.path} ({left_out} keys left out: tracehouse cluster show {name})"]
         changes = changed_values(load_cluster(name).description, described.description)
-        changes = tuple(change for change in changes if change.place != "cluster valid_from_s")
+        changes = tuple(change for change in changes if change.place not in _NO_CHANGES)
         if not changes:
             return [f"cluster   {cluster_path(name)} (unchanged)"]
         later = f"{name}-{unpacked.site.last_day}"

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 import sql
+from assets.common.learnable import LEAST_JOBS, what_learning_lacks
 from assets.common.progress import progress, say_if_slow
 from assets.common.storage import open_warehouse
 from assets.predictions.queue_now import NEW_JOB, NewJob, five_quantiles, logged_tree_starts, new_job_tree_starts
@@ -19,7 +20,7 @@ from assets.replaying.running.replayers import usual_backfill
 from assets.usage.cluster_check import described_cluster
 from models.waits.answers import QueueReplays, WaitAnswer, new_job_wait, queued_job_wait
 from models.waits.neighbours import POINTS
-from models.waits.walltime_advice import MARGIN, advise, try_on_history
+from models.waits.walltime_advice import MARGIN, advise, longest_of, try_on_history
 from simulator.jobs.words import parse_duration
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import first_row
@@ -307,6 +308,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "waiting_jobs": len(state.waiting) - (job_id is None),
         "waited_s": answer.waited_s,
         "told_by": answer.told_by,
+        "basis": log.basis,
         "neighbours": answer.neighbours,
         **replays._asdict(),
         **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
@@ -364,18 +366,24 @@ def _names_of(source: str, question: WaitQuestion) -> tuple[str | None, str | No
 
 
 def answer_walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:
-    """What `tracehouse walltime --json` prints. Raises ValueError where the user has too few jobs."""
+    """What `tracehouse walltime --json` prints.
+
+    In a log of which nothing can be learned, a user of few jobs gets the longest of the last requests, and `basis` says so. Raises
+    ValueError where the user has no jobs, or too few of a longer log."""
     jobs, user_number, executable_number = load_walltime_jobs(open_warehouse(), source, user, executable)
     moment = int(jobs.end.max())
     trial = try_on_history(jobs, user_number, moment, risk, executable is not None, procs is not None)
     aimed = trial.aimed_risk if trial is not None else None
-    advice = advise(jobs, user_number, procs, executable_number, moment, risk, aimed)
+    advice, basis = advise(jobs, user_number, procs, executable_number, moment, risk, aimed), None
     if advice is None:
         ended = int((jobs.user == user_number).sum())
-        raise ValueError(
-            f"source {source!r}: user {user!r} has {ended} ended jobs, too few for a risk of {risk:g}, which takes at least "
-            f"{-int(-(1 - MARGIN * risk) / (MARGIN * risk) // 1)}: give a larger --risk"
-        )
+        least = -int(-(1 - MARGIN * risk) / (MARGIN * risk) // 1)
+        few = f"{ended} ended jobs, too few for a risk of {risk:g}, which takes at least {least}"
+        if what_learning_lacks(open_warehouse(), source, LEAST_JOBS) is not None:
+            advice = longest_of(jobs, user_number, procs, executable_number, moment)
+            basis = f"the longest that these jobs requested or ran: the user has {few}"
+        if advice is None:
+            raise ValueError(f"source {source!r}: user {user!r} has {few}: give a larger --risk")
     return {
         "source": source,
         "user": user,
@@ -384,6 +392,7 @@ def answer_walltime(source: str, user: str, procs: int | None, executable: str |
         "risk": risk,
         "walltime_s": advice.walltime_s,
         "same": advice.group,
+        "basis": basis,
         "jobs": advice.jobs,
         "jobs_at_limit": advice.at_limit,
         "median_runtime_s": advice.median_runtime_s,

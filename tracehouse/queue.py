@@ -21,7 +21,8 @@ from assets.predictions.queue_now import (
     snapshot_moment,
     tree_starts,
 )
-from assets.predictions.waits import load_wait_source
+from assets.predictions.waits import BY_JOBS_ALIKE, load_wait_source
+from assets.replaying.own.slurm.moment import SlurmMoment, compared_moment, queue_file, read_moment
 from assets.replaying.running.grade import grade_of
 from assets.replaying.running.replayers import usual_backfill
 from assets.replaying.running.settings import OWN_SCHEDULERS
@@ -45,15 +46,18 @@ LONGEST_USEFUL_S = 7 * 86_400
 
 
 class QueueAnswer(NamedTuple):
-    """What is said of a queue. rows: a job each, see docs/guides/queue-now.md. lines: what holds for all of them."""
+    """What is said of a queue. rows: a job each, see docs/guides/queue-now.md. lines: what holds for all of them. shares, factors: of users
+    and jobs, next to those of sshare and sprio, None without these."""
 
     rows: pl.DataFrame
     lines: list[str]
+    shares: pl.DataFrame | None = None
+    factors: pl.DataFrame | None = None
 
 
 def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, QueueMoment]:
-    """(the queue with the source's pseudonyms, when it was so). file: - for standard input, None for the source's queue_command. Raises
-    LogError, and ValueError where there is neither file nor command."""
+    """(the queue with the source's pseudonyms, when it was so). file: one, or a folder with it, - for standard input, None for the source's
+    queue_command. Raises LogError, and ValueError where there is neither file nor command, or a folder has none."""
     read = QueueMoment(int(time.time()), "when it was read")
     if file is None:
         if not source.queue_command:
@@ -64,6 +68,7 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, Queu
     elif file == "-":
         place, text = "standard input", sys.stdin.read()
     else:
+        file = str(queue_file(Path(file))) if Path(file).is_dir() else file
         place = file
         try:
             text = Path(file).read_text(encoding="utf-8")
@@ -73,19 +78,39 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, Queu
         except (OSError, UnicodeDecodeError) as error:
             raise LogError(f"{file}: cannot be read as a UTF-8 text file ({error})") from None
     snapshot = parse_queue(text, place, zone_of_source(open_warehouse(), load_catalogue(), source))
-    if source.pseudonyms and source.format != "swf":  # an SWF log has numbers for names, and keeps them
+    if _has_pseudonyms(source):
         snapshot = snapshot.with_pseudonyms(source.pseudonyms, pseudonym_key(open_warehouse()))
     return snapshot, snapshot_moment(snapshot, read, is_live=file is None)
 
 
-def with_causes(answer: QueueAnswer, source: str, snapshot: QueueSnapshot, now_s: int) -> QueueAnswer:
+def _has_pseudonyms(source: Source) -> bool:
+    """Whether names are replaced: an SWF log has numbers for names, and keeps them."""
+    return bool(source.pseudonyms) and source.format != "swf"
+
+
+def read_shares_and_priorities(source: Source, folder: str | None) -> SlurmMoment | None:
+    """What a folder has of sshare and sprio, with the source's pseudonyms. None for what is no folder, and for one that has neither."""
+    if folder is None or not Path(folder).is_dir() or (moment := read_moment(Path(folder))) is None:
+        return None
+    if _has_pseudonyms(source):
+        return moment.with_pseudonyms(source.pseudonyms, pseudonym_key(open_warehouse()))
+    return moment
+
+
+def with_causes(
+    answer: QueueAnswer, source: str, snapshot: QueueSnapshot, now_s: int, moment: SlurmMoment | None = None
+) -> QueueAnswer:
     """An answer with what keeps each job now: columns why (in words), behind_job, behind_user, limit, and the scheduler's own reason.
-    now_s: when the queue was so, Unix seconds. Raises ValueError where the source has no cluster."""
+    now_s: when the queue was so, Unix seconds. moment: shares and priorities to compare with those that are computed. Raises ValueError
+    where the source has no cluster."""
     from assets.replaying.own.queue_causes import queue_causes
     from simulator.slurm.waiting.words import CAUSE_WORDS
 
     with say_if_slow("following the queue"):
         causes = queue_causes(open_warehouse(), source, snapshot, now_s)
+    if moment is not None:
+        compared = compared_moment(moment, causes.state)
+        answer = QueueAnswer(answer.rows, [*answer.lines, *compared.lines], compared.shares, compared.factors)
     if not answer.rows.height:
         return answer
     reasons = {job.job_id: job.asked.reason for job in snapshot.jobs}
@@ -103,7 +128,7 @@ def with_causes(answer: QueueAnswer, source: str, snapshot: QueueSnapshot, now_s
     lines = [f"what keeps jobs is by {causes.basis}"] if causes.basis else []
     if causes.odd_layouts:
         lines.append(f"{causes.odd_layouts:,} jobs run where they have no room by these rules")
-    return QueueAnswer(rows, [*answer.lines, *lines])
+    return answer._replace(rows=rows, lines=[*answer.lines, *lines])
 
 
 def answer_queue(
@@ -175,10 +200,8 @@ def _interval_line(correction: Correction | None, trees: TreeStarts | None) -> s
 def _runtime_words(source: str, version: int | None) -> str:
     if version is not None:
         return f"run times by version {version} of the run-time model"
-    return (
-        f"run times by jobs of the same user and others alike that have ended, or by what jobs request: {source} has no run-time model. "
-        f"`tracehouse run {source} --job train` makes one if the log is long enough"
-    )
+    more = f"`tracehouse run {source} --job train` makes one if the log is long enough"
+    return f"run times {BY_JOBS_ALIKE}: {source} has no run-time model. {more}"
 
 
 def _fuller_line(trees: TreeStarts | None) -> list[str]:

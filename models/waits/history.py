@@ -200,12 +200,14 @@ GROWING = timedelta(days=2)
 
 @dataclass(frozen=True)
 class WaitSource:
-    """rows: jobs in order of submission, with job_index, job_id, user_name and user_number. clock: how its times are written."""
+    """rows: jobs in order of submission, with job_index, job_id, user_name and user_number. clock: how its times are written. basis: where
+    run times come from, in words, None for those of a model."""
 
     name: str
     rows: pl.DataFrame
     history: History
     clock: LogClock
+    basis: str | None = None
 
     def user_number(self, user: str) -> int:
         """The number of a user in the history. Raises ValueError for one that never submitted a job that ran."""

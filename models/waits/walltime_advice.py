@@ -144,29 +144,51 @@ def advise(
     """The advice at a moment for a job of this kind: from the last RECENT_JOBS that had ended, of the most alike group that has enough.
 
     aimed: risk to aim at instead of MARGIN of `risk`. None where even the user has too few ended jobs for the risk."""
-    ended = jobs.end <= moment
     held = MARGIN * risk
     for name, alike in groups_of(jobs, user, procs, executable):
-        recent = np.flatnonzero(alike & ended)
-        recent = recent[np.argsort(jobs.end[recent], kind="stable")][-RECENT_JOBS:]
+        recent = _recent(jobs, alike, moment)
         if bound(jobs.runtime[recent], held) is None:
             continue
-        runtime, request = jobs.runtime[recent], jobs.request[recent]
-        asked = request[request >= 1]
-        walltime = bound(runtime, aimed if aimed is not None else held)
-        if (
-            walltime is None
-        ):  # the risk is corrected below what the run times can show, so only a longer request is left
-            walltime = -(-int(max(runtime.max(), asked.max(initial=0))) // ROUND_S) * ROUND_S
-        return Advice(
-            walltime,
-            name,
-            len(recent),
-            int(((request >= 1) & (runtime >= request - ROUND_S)).sum()),
-            float(np.median(runtime)),
-            float(np.median(asked)) if len(asked) else None,
-        )
+        walltime = bound(jobs.runtime[recent], aimed if aimed is not None else held)
+        if walltime is None:  # the risk is corrected below what the run times can show: only a longer request is left
+            walltime = _longest(jobs, recent)
+        return _advice(jobs, recent, name, walltime)
     return None
+
+
+def longest_of(jobs: EndedJobs, user: int, procs: int | None, executable: int | None, moment: int) -> Advice | None:
+    """The longest that the user's last jobs of this kind requested or ran, where too few have ended to know a risk. None without such
+    jobs."""
+    for name, alike in groups_of(jobs, user, procs, executable):
+        recent = _recent(jobs, alike, moment)
+        if len(recent):
+            return _advice(jobs, recent, name, _longest(jobs, recent))
+    return None
+
+
+def _longest(jobs: EndedJobs, recent: IntArray) -> int:
+    """The longest run time or request of these jobs, seconds, rounded up."""
+    longest = max(int(jobs.runtime[recent].max()), int(jobs.request[recent].max()))
+    return -(-longest // ROUND_S) * ROUND_S
+
+
+def _recent(jobs: EndedJobs, alike: NDArray[np.bool_], moment: int) -> IntArray:
+    """Of these jobs the last RECENT_JOBS that had ended, by their ends."""
+    recent = np.flatnonzero(alike & (jobs.end <= moment))
+    return recent[np.argsort(jobs.end[recent], kind="stable")][-RECENT_JOBS:]
+
+
+def _advice(jobs: EndedJobs, recent: IntArray, group: str, walltime_s: int) -> Advice:
+    runtime, request = jobs.runtime[recent], jobs.request[recent]
+    asked = request[request >= 1]
+    return Advice(
+        walltime_s,
+        group,
+        len(recent),
+        int(((request >= 1) & (runtime >= request - ROUND_S)).sum()),
+        float(np.median(runtime)),
+        float(np.median(asked)) if len(asked) else None,
+    )
 
 
 def try_on_history(

@@ -37,8 +37,10 @@ from tracehouse.replaying import check_can_be_saved, warn_of_peak
 from tracehouse.text.replay_text import compare_text
 from tracehouse.vasp import evaluate_transfer
 from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import load_cluster
 from traces.catalogue.editing import add_source
 from traces.catalogue.sources import Source
+from traces.slurm.state.cycles import MEASURED_TEST_US
 
 # clusters_collected: An archive of `tracehouse collect` becomes a source with its cluster.
 
@@ -92,6 +94,35 @@ def test_a_later_archive_adds_days_and_tells_a_changed_configuration(
     )  # and nobody edits the catalogue
     broken = unpack_log(collected(tmp_path, 3, qmgr="what is this\n"), "site")
     assert import_collected(broken, "site")[0].startswith("cluster   none: qmgr.txt:1: expected a statement")
+
+
+SDIAG = "Backfilling stats\n\tTotal cycles: 99\n\tMean cycle: {mean}\n\tDepth Mean (try depth): 10\n"
+
+
+def test_a_cluster_has_the_cycles_of_its_archive_and_the_state_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("TRACEHOUSE_SOURCES", raising=False)
+
+    def site(mean: int) -> Path:
+        conf = "ClusterName=c\nNodeName=n[1-2] CPUs=8\nPartitionName=cpu Nodes=ALL\n"
+        parts = {"site__accounting__1.psv": "JobID\n", "site__configuration__slurm.conf": conf}
+        parts |= {"site__state__sdiag.txt": SDIAG.format(mean=mean), "site__state__squeue.json": '{"jobs": []}'}
+        return archive(tmp_path, site__MANIFEST=MANIFEST.replace("scheduler pbs", "scheduler slurm"), **parts)
+
+    first = unpack_log(site(20_000), "site")
+    assert sorted(file.name for file in first.state.iterdir()) == ["sdiag.txt", "squeue.json"]
+    add_source("site", first.log, "slurm", {})
+    import_collected(first, "site")
+    assert load_cluster("site").description.scheduler.values[MEASURED_TEST_US] == 2000
+    (tmp_path / "archive" / "configuration").mkdir(parents=True)
+    first.configuration.joinpath("slurm.conf").rename(tmp_path / "archive" / "configuration" / "slurm.conf")
+    first.state.rename(tmp_path / "archive" / "state")
+    succeed("cluster", "import", tmp_path / "archive", "--name", "unpacked")
+    assert load_cluster("unpacked").description.scheduler.values[MEASURED_TEST_US] == 2000
+    again = unpack_log(site(30_000), "site")
+    assert import_collected(again, "site")[0].endswith("site.toml (unchanged)"), "other cycles are no other cluster"
 
 
 def test_an_archive_without_a_log_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,11 @@ class CollectedSite:
         """The folder of the configuration."""
         return self.folder / "configuration"
 
+    @property
+    def state(self) -> Path:
+        """The folder of what the scheduler said when the archive was made: its queue, priorities and cycles."""
+        return self.folder / "state"
+
 
 def is_collection(path: Path) -> bool:
     """Whether a file is an archive of the collector. A file that cannot be read is none, and a pipe is not waited for."""

@@ -290,6 +290,7 @@ tolower($0) in is_safe { printf "%s%s", comma, $0; comma = "," }
     done
     keep state/sinfo.txt sinfo --all -N -o '%N|%P|%t|%c|%X|%Y|%Z|%m|%e|%G|%f|%w|%O'
     keep state/sdiag.txt sdiag
+    keep state/sshare.txt sshare --all --long --parsable2
     keep state/sprio.txt sprio -o '%i|%r|%Y|%A|%B|%F|%J|%P|%Q|%N|%T'
     keep state/squeue.json squeue --all --json
 }
@@ -420,7 +421,9 @@ FNR == 1 {
     line = ""
     for (i = 1; i <= columns; i++) {
         text = field[i]
-        if (of[i] != "") text = hidden(of[i], text)
+        if (of[i] == "account") {  # sshare indents accounts below their parents
+            match(text, /^ */); text = substr(text, 1, RLENGTH) hidden(of[i], substr(text, RLENGTH + 1))
+        } else if (of[i] != "") text = hidden(of[i], text)
         else if (line_of[i]) text = options(text)
         line = line (i > 1 ? mark : "") text
     }
@@ -650,7 +653,7 @@ rewrite() {
         last=$file
         ;;
     accounting/*) program=records ;;
-    */assoc.txt | */qos.txt) program=psv ;;
+    */assoc.txt | */qos.txt | */sshare.txt) program=psv ;;
     */slurm.conf | */gres.conf | */topology.conf) conf=1 program=settings ;;
     */config.txt | */partitions.txt | */nodes.txt | */reservations.txt | *.conf) program=settings ;;
     *.json) program=json ;;

@@ -41,6 +41,7 @@ from traces.slurm.configuration.settings import (
 )
 from traces.slurm.configuration.shown import read_shown_reservations
 from traces.slurm.configuration.units import is_unset, tres_amounts
+from traces.slurm.state.cycles import MEASURED_TEST_US
 
 _DOTTED = re.compile(r"(partition|node|qos|account|user)\.(.+)\.(\w+)", re.IGNORECASE)
 _LINES = ("nodename", "partitionname", "reservationname")
@@ -292,6 +293,8 @@ def changed_slurm_cluster(base: ClusterDescription, paths: Sequence[Path], time_
     if "scheduler" not in kept and folder.SHOWN_CONFIG not in given:
         # what `scontrol show config` has said before is not taken out where it is the default
         values = {key: value for key, value in base.scheduler.values.items() if value in DEFAULTS.get(key, ())} | values
+    if folder.DIAGNOSIS not in given and MEASURED_TEST_US in base.scheduler.values:
+        values.setdefault(MEASURED_TEST_US, base.scheduler.values[MEASURED_TEST_US])
     if kept.get("limits", new.limits) and "scheduler" not in kept:
         add_enforcement(values, Notes(), "slurm.conf")
     kept["scheduler"] = replace(scheduler, version=scheduler.version or base.scheduler.version, values=values)

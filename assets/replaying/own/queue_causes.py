@@ -53,7 +53,7 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
         pl.when(is_behind).then("behind_user").alias("behind_user"),
         pl.when(is_limited).then("limit").alias("limit"),
     )
-    return WaitCauses(jobs, causes.basis, causes.odd_layouts, causes.left_out)
+    return WaitCauses(jobs, causes.basis, causes.odd_layouts, causes.left_out, causes.state)
 
 
 def _row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:

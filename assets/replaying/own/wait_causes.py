@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from assets.common.trace import with_labels
 from assets.replaying.own.pbs.waiting import followed_pbs
 from assets.replaying.own.slurm.requests import requests_of_rows
+from assets.replaying.own.slurm.standing import QueueState
+from assets.replaying.own.slurm.way import test_us_of
 from assets.replaying.own.waiting_rules import (
     FollowedWaits,
     WaitingRules,
@@ -71,12 +73,14 @@ class WaitCauses:
     """jobs: job_index, job_id, user, account, queue, qos, submit_s, start_s (null for a job that did not start) and wait_s. Then
     the seconds of CAUSE_COLUMNS, which add up to wait_s. behind_job, behind_user and behind_s: the job that it was behind longest at
     one go. limit: in words. basis: by which rules, in words. odd_layouts: jobs that started where they cannot by these rules.
-    left_out: jobs that were changed or are not there, by why."""
+    left_out: jobs that were changed or are not there, by why. state: of Slurm's shares and priorities at the last moment, where one was
+    asked for."""
 
     jobs: pl.DataFrame
     basis: str
     odd_layouts: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    state: QueueState | None = None
 
     def of(self, rows: pl.DataFrame | None = None) -> pl.DataFrame:
         """cause, hours and jobs (that waited for it), of some of the jobs or of all. Causes nobody waited for are left out."""
@@ -167,7 +171,7 @@ def causes_of(
     else:
         rules = waiting_rules(cluster, source, rows, int(procs[0]) if procs else 1)
         followed, rows = _followed_slurm(rules, nodes, replayed, until_s), rules.rows
-    causes = WaitCauses(_table(rows, followed), followed.basis, followed.odd_layouts, followed.left_out)
+    causes = WaitCauses(_table(rows, followed), followed.basis, followed.odd_layouts, followed.left_out, followed.state)
     return _without_unstarted(causes) if replayed else causes
 
 
@@ -208,6 +212,11 @@ def _followed_slurm(rules: WaitingRules, nodes: pl.DataFrame, replayed: bool, un
         basis=basis,
         odd_layouts=kept.odd_layouts,
         left_out=left_out,
+        state=None
+        if until_s is None
+        else QueueState.of_jobs(
+            cluster, kept.replay, rows["job_id"].to_list(), (given.start < 0) & (given.left > until_s), until_s
+        ),
     )
 
 
@@ -309,7 +318,9 @@ def _of_replay(
     started = logged.start >= 0
     runtime = np.where(started, np.minimum(logged.end - logged.start, requests.limit), 0)
     held = np.where(started, requests.held, 1)
-    replay = new_replay(cluster, arrays, requests._replace(held=held), runtime, Phases.drawn(0))
+    replay = new_replay(
+        cluster, arrays, requests._replace(held=held), runtime, Phases.drawn(0, test_us=test_us_of(cluster))
+    )
     with watched("jobs of the replay under Slurm", replay.engine.running.start):
         run_replay(replay)
     running = replay.engine.running

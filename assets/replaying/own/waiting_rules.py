@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.replaying.limits.holds import KEY_COLUMNS, HeldLimit, held_limits, takes_processors
+from assets.replaying.own.slurm.standing import QueueState
 from simulator.jobs.cluster import FOREVER
 from simulator.limits.rules import NO_KEY, occurrences
 from simulator.slurm.limits import OUTSTANDING, RESOURCES, RUNNING, USED
@@ -43,7 +44,7 @@ class WaitingRules:
 class FollowedWaits(NamedTuple):
     """What kept jobs, in the order of their rows. start, left: seconds at which each started, below 0 for never, and stopped to wait.
     seconds: by cause. others: the job that each is behind, and for how many seconds (jobs, 2). limits: that kept each last, in words. now:
-    the cause of each at the last moment, None where none was asked for."""
+    the cause of each at the last moment, None where none was asked for. state: of Slurm's priorities at that moment."""
 
     start: IntArray
     left: IntArray
@@ -54,6 +55,7 @@ class FollowedWaits(NamedTuple):
     basis: str
     odd_layouts: int
     left_out: dict[str, int]
+    state: QueueState | None = None
 
 
 def starts_of_log(

@@ -101,7 +101,11 @@ final AS (
         ) AS gpu_types,
         memory_per,
         constraints AS features,
-        regexp_matches(submit_line, '(^|\s)--exclusive(\s|=|$)') AS is_exclusive,
+        -- of the options before the script; with user, mcs and topo other jobs may be on the nodes
+        regexp_matches(
+            regexp_replace(submit_line, '\s--wrap(\s|=).*', ''),
+            '^\S+(\s+-\S*(\s+[^-\s]\S*)?)*\s+--exclus(i|iv|ive)?(=exclusive)?(\s|$)'
+        ) AS is_exclusive,
         reason,
         priority,
         CASE WHEN start_s IS NOT NULL THEN node_list END AS held_nodes

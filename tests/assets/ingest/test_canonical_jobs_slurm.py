@@ -277,3 +277,26 @@ def test_a_json_document_is_ingested(log: Log) -> None:
     log.ingest()
     columns = ("job_id", "wait_s", "runtime_s", "requested_walltime_s", "procs", "status", "qos")
     assert log.jobs(*columns) == [(each, 100, 900, 3600, 4, "timeout", "long") for each in ("7", "8")]
+
+
+ALONE = {
+    "sbatch --exclusive run.sh": True,
+    "sbatch -N 2 --exclusive=exclusive -p cpu run.sh": True,
+    "/usr/bin/srun -n8 --exclus ./x": True,
+    "sbatch --exclusive=user run.sh": False,
+    "sbatch --exclusive=mcs run.sh": False,
+    "sbatch --exclusive=topo run.sh": False,
+    "sbatch --exclude=n7 run.sh": False,
+    "sbatch run.sh --exclusive": False,  # of the script
+    "sbatch -N 2 --wrap srun --exclusive ./x": False,  # of the command
+    "": None,
+}
+"""Lines of submissions, and whether each asked for its nodes alone: user, mcs and topo let some others be there."""
+
+
+def test_nodes_are_asked_for_alone(log: Log) -> None:
+    head, *lines = document(*(line(number, 0, 10, 70) for number in range(1, len(ALONE) + 1))).splitlines()
+    rows = [f"{text}|{submitted}" for text, submitted in zip(lines, ALONE, strict=True)]
+    log.write("0.psv", "\n".join([f"{head}|SubmitLine", *rows]) + "\n")
+    log.ingest()
+    assert log.jobs("is_exclusive") == [(is_alone,) for is_alone in ALONE.values()]

@@ -230,6 +230,8 @@ def slurm_site(tmp_path: Path) -> Path:
     program(programs, "sacctmgr", {"assoc": assoc, "qos": "Name|Priority\nnormal|0\n"})
     by_user = "Remote Procedure Call statistics by user\n\tada.l ( 5001) count:8\n\nPending RPC statistics\n"
     program(programs, "sdiag", {"": f"Jobs pending: 3\n{by_user}"})
+    shares = "Account|User|RawShares|RawUsage|FairShare\nroot|||9|\n lab||1|9|\n  lab|ada.l|1|9|0.5\n"
+    program(programs, "sshare", {"--all --long --parsable2": shares})
     program(programs, "sinfo", {"": "NODELIST|PARTITION\nn1|cpu\n"})
     job = '{"jobs":[{"account":"lab","name":"my \\"job\\"","user_id":5001,"user_name":"ada.l","comment":"for grace","job_id":7}]}\n'
     program(programs, "squeue", {"--json": job})
@@ -254,6 +256,7 @@ def test_a_slurm_site_is_collected_without_names(slurm_site: Path) -> None:
     assert files["configuration/topology.yaml"] == "- topology: t\n  flat: true\n"
     assert files["configuration/nodes.txt"] == "NodeName=n1 CPUTot=8\n   Reason=\n"
     assert files["state/sdiag.txt"] == "Jobs pending: 3\n\nPending RPC statistics\n"
+    assert files["state/sshare.txt"].splitlines()[2:] == [f" {lab}||1|9|", f"  {lab}|{ada}|1|9|0.5"]
     assert f'"user_name":"{ada}"' in files["state/squeue.json"] and '"user_id": 0' in files["state/squeue.json"]
     days_read = [read_slurm(file).records for file in sorted((slurm_site / "out" / "unpacked").rglob("*.psv"))]
     assert [frame.height for frame in days_read] == [1, 1]  # a job of two days comes once

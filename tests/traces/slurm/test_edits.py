@@ -18,6 +18,7 @@ from traces.cluster.notes import read_text_file
 from traces.slurm.configuration.folder import read_slurm_cluster, slurm_role_of
 from traces.slurm.edits import changed_slurm_cluster, edited_slurm_cluster
 from traces.slurm.reader import read_slurm
+from traces.slurm.state.cycles import MEASURED_TEST_US
 from traces.slurm.writer import write_sacct
 
 CONF = """
@@ -121,6 +122,10 @@ def test_files_say_only_what_is_in_them(tmp_path: Path) -> None:
     dump = tmp_path / "sacctmgr.dump"
     dump.write_text(DUMP.replace("Fairshare=2", "Fairshare=8").strip() + "\n")
     assert changes(base, changed_slurm_cluster(base, [dump], "UTC")) == ["~ user ann in physics: shares: 2 -> 8"]
+    values = {**base.scheduler.values, MEASURED_TEST_US: 14_000}
+    measured = replace(base, scheduler=replace(base.scheduler, values=values))
+    changed = changes(measured, changed_slurm_cluster(measured, [new], "UTC"))
+    assert changed == ["~ scheduler priorityweightage: 100 -> 7"]  # how long cycles take is in no slurm.conf
     other = tmp_path / "notes.json"
     other.write_text("{}")
     with pytest.raises(ValueError, match="no configuration of Slurm"):

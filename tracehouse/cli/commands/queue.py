@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from tracehouse.queue import QueueAnswer
 
+_MOST_COMPARED = 10
+"""Rows of what is compared."""
+
 
 @click.command()
 @source_argument("A source that is in the warehouse.")
@@ -59,23 +62,25 @@ def queue(
     """When do the jobs that wait now start? Each with an interval, and under another policy.
 
     FILE is what `squeue --json` (Slurm) or `qstat -f -F json` (PBS) printed, and - is standard input. Without FILE the source's
-    queue_command of the catalogue is run. The queue is replayed many times with run times that the champion predicts. The scheduler is
-    the one that fits the log best where its grade is A or B, else that of the catalogue or the log's header, or FCFS with EASY. Nobody
-    comes later.
+    queue_command of the catalogue is run. FILE may be a folder with the queue. With --why, what `sshare -a -l -P` and `sprio -l` printed
+    there is compared with the shares and priorities that are computed. The queue is replayed many times with run times that the
+    champion predicts. The scheduler is the one that fits the log best where its grade is A or B, else that of the catalogue or the
+    log's header, or FCFS with EASY. Nobody comes later.
 
     \b
     squeue --json | tracehouse queue mycluster -
     tracehouse queue mycluster queue.json --policy SAF
     tracehouse queue mycluster queue.json --why
     """
-    from tracehouse.queue import answer_queue, read_snapshot, with_causes
+    from tracehouse.queue import answer_queue, read_shares_and_priorities, read_snapshot, with_causes
 
     form = "json" if as_json else form
     declared = load_catalogue().source(source)
     snapshot, moment = read_snapshot(declared, file)
     answer = answer_queue(declared.name, snapshot, moment, (policy, backfill), (samples, seed))
     if is_why:
-        answer = with_causes(answer, declared.name, snapshot, moment.second)
+        shares = read_shares_and_priorities(declared, file)
+        answer = with_causes(answer, declared.name, snapshot, moment.second, shares)
     text = queue_text(answer, form, None if out else terminal_width())
     if out is None:
         click.echo(text, nl=False)
@@ -92,9 +97,51 @@ def queue_text(answer: QueueAnswer, form: str, width: int | None) -> str:
 
     if form == "csv":
         return answer.rows.write_csv()
+    compared = {"shares": answer.shares, "factors": answer.factors}
     if form == "json":
-        return json_text({"lines": answer.lines, "jobs": answer.rows.to_dicts()}) + "\n"
-    return "\n".join(folded(line, width) for line in answer.lines) + "\n" + table_text(_shown(answer.rows), width)
+        more = {name: table.to_dicts() for name, table in compared.items() if table is not None}
+        return json_text({"lines": answer.lines, "jobs": answer.rows.to_dicts()} | more) + "\n"
+    text = "\n".join(folded(line, width) for line in answer.lines) + "\n" + table_text(_shown(answer.rows), width)
+    if answer.shares is not None and answer.shares.height:
+        text += f"\nfair shares of now{_of_most(answer.shares.height)}\n" + table_text(
+            _shown_shares(answer.shares), width
+        )
+    if answer.factors is not None and (differing := _shown_factors(answer.factors)).height:
+        text += f"\npriority factors that differ{_of_most(differing.height)}\n"
+        text += table_text(differing.head(_MOST_COMPARED), width)
+    return text
+
+
+def _of_most(rows: int) -> str:
+    return f", {_MOST_COMPARED} of {rows:,} (--json has all)" if rows > _MOST_COMPARED else ""
+
+
+def _shown_shares(shares: pl.DataFrame) -> pl.DataFrame:
+    """The users whose factor by the log is furthest from that of sshare. Usage is a part of that of all users."""
+    import polars as pl
+
+    part = {
+        name: (100 * pl.col(column) / pl.col(column).sum()).round(1).fill_nan(0.0)
+        for name, column in (("usage %", "usage"), ("by the log %", "log_usage"))
+    }
+    shares = shares.with_columns(**part)
+    difference = (pl.col("fair_share") - pl.col("log_computed")).abs()
+    shares = shares.sort(difference, "account", "user", descending=[True, False, False]).head(_MOST_COMPARED)
+    factors = {"FairShare": "fair_share", "from its usage": "computed", "from the log": "log_computed"}
+    return shares.select("account", "user", *part, **{name: pl.col(of).round(4) for name, of in factors.items()})
+
+
+def _shown_factors(factors: pl.DataFrame) -> pl.DataFrame:
+    """The jobs of which a part of the priority differs, those with the largest difference of the whole first."""
+    import polars as pl
+
+    rows = factors.filter(pl.col("differing").list.len() > 0)
+    rows = rows.sort((pl.col("priority") - pl.col("computed")).abs(), "job", descending=[True, False])
+    words = [
+        ", ".join(f"{name} {row[name]:,} computed {row[f'computed_{name}']:,}" for name in row["differing"])
+        for row in rows.to_dicts()
+    ]
+    return rows.select("job", "queue", "priority", "computed").with_columns(pl.Series("differing", words, pl.Utf8))
 
 
 def _shown(rows: pl.DataFrame) -> pl.DataFrame:

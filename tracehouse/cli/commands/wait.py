@@ -144,6 +144,8 @@ def wait_text(answer: dict[str, Any]) -> str:
         f"  8 in 10 such jobs wait {duration(answer['wait_p10_s'])} to {duration(answer['wait_p90_s'])}; {how}.",
         f"  The predicted mean wait is {duration(answer['wait_mean_s'])}, and half of them wait {duration(answer['wait_p50_s'])} at most.",
     ]
+    if answer["basis"] is not None:
+        lines.append(f"  {answer['basis'][0].upper()}{answer['basis'][1:]}.")
     if answer["similar_mean_s"] is not None:
         lines.append(
             "  For comparison, recent jobs of its classes of size and request waited "

@@ -48,11 +48,14 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
 def walltime_text(advice: dict[str, Any]) -> str:
     """advice: what `tracehouse walltime --json` prints."""
     lines = [
-        f"{advice['source']}, user {advice['user']}: request {duration(advice['walltime_s'])} aiming at a risk of {advice['risk']:.1%}",
+        f"{advice['source']}, user {advice['user']}: request {duration(advice['walltime_s'])}"
+        + (f" aiming at a risk of {advice['risk']:.1%}" if advice["basis"] is None else ""),
         f"  from the last {advice['jobs']:,} ended jobs of the same {advice['same']}: they ran "
         f"{duration(advice['median_runtime_s'])} in the median"
         + (f" and requested {duration(advice['median_request_s'])}" if advice["median_request_s"] is not None else ""),
     ]
+    if advice["basis"] is not None:
+        lines.append(f"  {advice['basis']}")
     if advice["jobs_at_limit"]:
         lines.append(
             f"  {advice['jobs_at_limit']:,} of them ended at their limit: they may have needed more than this advice knows"

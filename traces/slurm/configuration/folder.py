@@ -40,12 +40,14 @@ from traces.slurm.configuration.shown import (
 )
 from traces.slurm.configuration.slurm_conf import read_slurm_conf
 from traces.slurm.configuration.switches import read_topology_conf, read_topology_yaml
+from traces.slurm.state.cycles import note_cycles
 
 SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, TOPOLOGY_YAML = "slurm.conf", "gres.conf", "topology.conf", "topology.yaml"
 SHOWN_CONFIG, SHOWN_PARTITIONS, SHOWN_NODES = "show config", "show partition", "show node"
 SHOWN_RESERVATIONS = "show reservation"
 ACCOUNTS_DUMP, QOS_TABLE, ASSOC_TABLE = "sacctmgr dump", "sacctmgr show qos", "sacctmgr show assoc"
 SACCTMGR_COMMANDS = "sacctmgr commands"
+DIAGNOSIS, SHARES_NOW, PRIORITIES_NOW = "sdiag", "sshare", "sprio"
 
 _BY_NAME = {
     SLURM_CONF: r"slurm\.conf",
@@ -60,6 +62,9 @@ _BY_NAME = {
     QOS_TABLE: r"(?:sacctmgr[-_.])?(?:show[-_.])?qos\.(?:txt|psv)",
     ASSOC_TABLE: r"(?:sacctmgr[-_.])?(?:show[-_.])?assoc(?:iation)?s?\.(?:txt|psv)",
     SACCTMGR_COMMANDS: r"sacctmgr\.script",
+    DIAGNOSIS: r"sdiag\.(?:txt|out)",
+    SHARES_NOW: r"sshare\.(?:txt|psv|out)",
+    PRIORITIES_NOW: r"sprio\.(?:txt|psv|out)",
 }
 """The usual names. Where another file is of the same kind too, the one with the usual name is taken."""
 _BY_CONTENT = {
@@ -70,6 +75,9 @@ _BY_CONTENT = {
     SHOWN_NODES: r"(?m)\A\s*NodeName=\S+ Arch=",
     SHOWN_PARTITIONS: r"(?m)\A\s*PartitionName=\S+\s+AllowGroups=",
     SHOWN_RESERVATIONS: r"\A\s*(?:ReservationName=\S+\s+StartTime=|No reservations in the system)",
+    DIAGNOSIS: r"(?m)^sdiag output at",
+    SHARES_NOW: r"(?m)\A.*\bAccount\|.*\bUser\|RawShares\|",
+    PRIORITIES_NOW: r"\A\s*JOBID[ |].*\bPRIORITY\b",
     SACCTMGR_COMMANDS: r"(?im)^\s*(?:sacctmgr\s+(?:-\w+\s+)*)?(?:add|create|modify)\s+(?:user|account|qos|cluster)\b",
     TOPOLOGY_CONF: r"(?im)^\s*SwitchName=",
     TOPOLOGY_YAML: r"(?m)^\s*-\s+topology:\s*\S",
@@ -143,7 +151,7 @@ _ACCOUNTS_MISSING = (
 _QOS_MISSING = "no file has the QOS and their limits. Run `sacctmgr show qos -P > qos.txt`"
 _ORDER = (
     SHOWN_CONFIG, SHOWN_PARTITIONS, SHOWN_NODES, SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, TOPOLOGY_YAML,
-    ASSOC_TABLE, SACCTMGR_COMMANDS, ACCOUNTS_DUMP, QOS_TABLE, SHOWN_RESERVATIONS,
+    ASSOC_TABLE, SACCTMGR_COMMANDS, ACCOUNTS_DUMP, QOS_TABLE, SHOWN_RESERVATIONS, DIAGNOSIS, SHARES_NOW, PRIORITIES_NOW,
 )  # fmt: skip
 """Of remarks. Of two files that say the same, the second one is the source."""
 
@@ -176,6 +184,7 @@ def read_slurm_cluster(paths: Iterable[Path], name: str, time_zone: str = "UTC")
     partitions = partitions_of_parts(parts, nodes, notes)
     values, licences = scheduler_values(parts.settings, notes)
     assumed_settings(values, notes, "slurm.conf")
+    _note_moment(by_role, values, version, notes)
     switches = _network(by_role, names, finder, values, notes)
     reservations: tuple[AdvanceReservation, ...] = ()
     if SHOWN_RESERVATIONS in by_role:
@@ -245,6 +254,18 @@ def _network(
     if TOPOLOGY_CONF in by_role:
         return read_topology_conf(by_role[TOPOLOGY_CONF], nodes, finder, notes)
     return ()
+
+
+def _note_moment(by_role: Mapping[str, TextFile], values: dict[str, Setting], version: str, notes: Notes) -> None:
+    """What the files say of a moment: the length of cycles, and remarks on the others, which are no part of a cluster."""
+    if DIAGNOSIS in by_role:
+        note_cycles(by_role[DIAGNOSIS], values, version, notes)
+    for role in (SHARES_NOW, PRIORITIES_NOW):
+        if role in by_role:
+            effect = (
+                "it is of one moment: `tracehouse queue SOURCE FOLDER --why` compares it with what is computed for then"
+            )
+            notes.add(Entry(by_role[role].name, 0, "file", ""), NO_EFFECT, effect)
 
 
 def _parts(by_role: Mapping[str, TextFile], finder: Finder, notes: Notes) -> tuple[SlurmParts, str]:

@@ -18,9 +18,10 @@ from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
-from simulator.slurm.replaying import Phases, SlurmReplayer
+from simulator.slurm.replaying import TEST_US, Phases, SlurmReplayer
 from simulator.slurm.settings import slurm_settings
 from traces.cluster.description import ClusterDescription
+from traces.slurm.state import cycles
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,13 @@ class SlurmRuns(OwnRuns):
 
 def phases_of_run(cluster: ClusterDescription, number: int) -> Phases:
     """The phases of one of the runs of a cluster's Slurm."""
-    return Phases.drawn(number, slurm_settings(cluster.scheduler).interval)
+    interval_s = slurm_settings(cluster.scheduler).interval
+    return Phases.drawn(number, interval_s, test_us=test_us_of(cluster))
+
+
+def test_us_of(cluster: ClusterDescription) -> int:
+    """Microseconds that a backfill cycle takes for each job: of the cluster's own `sdiag` where it has one, else the usual time."""
+    return int(cluster.scheduler.values.get(cycles.MEASURED_TEST_US, TEST_US))
 
 
 def slurm_runs(

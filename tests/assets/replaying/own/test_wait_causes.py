@@ -14,6 +14,7 @@ from assets.replaying.own.queue_causes import queue_causes
 from assets.replaying.own.wait_causes import CAUSE_COLUMNS, chosen_waits, wait_causes
 from assets.replaying.own.waiting_rules import limit_words
 from tests.assets.replaying.own.homes import CLUSTER, PBS_CLUSTER, SUBMITTED, log_of, own_home
+from tests.pipelines.command_line import succeed, use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, swf_line, warehouse_of
 from tracehouse.cli.commands.queue import _why_words
@@ -268,6 +269,22 @@ def test_a_waiting_job_lacks_gpus_that_another_one_has_with_a_type(
     jobs = [entry(10, 1000, tres_req_str=asked[0], **runs), entry(11, 30, tres_req_str=asked[1])]
     snapshot = parse_queue(json.dumps({"jobs": jobs, "last_update": NOW}), "queue", "UTC")
     assert queue_causes(open_warehouse(), "mine", snapshot, NOW).jobs["now"].to_list() == [now]
+
+
+def test_gpus_that_no_resource_tracks_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From files to answer: GPUs of Slurm 25.11's squeue are in gres_detail and tres_per_node alone."""
+    cases = shared_file("cases", "logs-and-configurations")
+    use_home(monkeypatch, tmp_path / "home")
+    log, conf = (
+        cases / "gpus-typed-and-not" / "sacct_typed_runs_untyped_waits.txt",
+        cases / "gpus-typed-and-not" / "conf",
+    )
+    succeed("ingest", log, "--name", "w", "--format", "slurm", "--time-zone", "UTC", "--keep-names")
+    succeed("cluster", "import", conf, "--name", "w", "--source", "w")
+    queue = cases / "squeue-gpus-not-in-tres" / "of_cluster_w.json"
+    succeed("queue", "w", queue, "--why", "--samples", "10", "--json", "--out", tmp_path / "o.json")
+    (job,) = json.loads((tmp_path / "o.json").read_text())["jobs"]
+    assert (job["job"], job["why"], job["reason"]) == ("51", "GPUs are missing", "Resources")
 
 
 def test_a_source_without_a_cluster_has_no_rules(tmp_path: Path) -> None:

@@ -148,9 +148,32 @@ def test_a_source_without_a_run_time_model(queue_file: Path, tmp_path: Path, mon
     assert "`tracehouse run small --job train` makes one if the log is long enough" in text
     rows = {row["job"]: row for row in answer["jobs"]}
     assert rows["3"]["start_p50_s"] <= 1 < rows["2"]["start_p50_s"]
-    assert "waits cannot be predicted: source 'small': 60 jobs with a known run time are too few" in fail(
-        "wait", "small", "--procs", "4", "--walltime", "2h"
+
+
+def test_a_wait_and_a_walltime_without_a_run_time_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the queue: by jobs alike that have ended, and by what jobs request."""
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.delenv("TRACEHOUSE_SOURCES")
+    (tmp_path / "small.swf").write_text(busy_log(60, days=1))
+    succeed("ingest", tmp_path / "small.swf", "--name", "small", "--procs", "16")
+    asked = ("wait", "small", "--procs", "4", "--walltime", "2h", "--samples", "20")
+    answer = json.loads(succeed(*asked, "--json"))
+    assert answer["basis"] == (
+        "run times are by jobs of the same user and others alike that have ended, or by what jobs request: 60 jobs with a known run "
+        "time are too few to learn from, at least 300 are needed"
     )
+    assert answer["waiting_jobs"] > 0 and 0 <= answer["wait_p10_s"] <= answer["wait_p50_s"] <= answer["wait_p90_s"]
+    assert answer["wait_p90_s"] > 0
+    text = " ".join(succeed(*asked).split())
+    assert "Run times are by jobs of the same user" in text and "--job train" not in text
+    advice = json.loads(succeed("walltime", "small", "--user", "8", "--json"))
+    request = "SELECT max(requested_walltime_s) AS s, count(*) AS jobs FROM core.jobs WHERE user_name = '8'"
+    (row,) = json.loads(succeed("sql", request, "--format", "json"))
+    assert (advice["walltime_s"], advice["jobs"], advice["keeps_risk"]) == (-(-row["s"] // 60) * 60, row["jobs"], None)
+    text = succeed("walltime", "small", "--user", "8")
+    assert f"the longest that these jobs requested or ran: the user has {row['jobs']} ended jobs, too few" in text
+    assert "aiming at a risk" not in text
+    assert "has no job of user 'nobody'" in fail("walltime", "small", "--user", "nobody")
 
 
 def test_jobs_that_limits_keep_have_a_start_and_a_word(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,10 @@ from assets.replaying.own.slurm.way import phases_of_run
 from models.scheduling.learning.recipes import smallest_area_first
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import LAYOUTS
+from simulator.slurm.replaying import TEST_US
 from tests.assets.replaying.own.homes import LARGE, SMALL, own_home
 from tests.simulator.busy import SITE
+from traces.slurm.state import cycles
 
 
 def test_a_learned_policy_orders_the_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,3 +34,10 @@ def test_a_learned_policy_orders_the_queue(tmp_path: Path, monkeypatch: pytest.M
 
 def test_runs_differ_in_their_phases() -> None:
     assert phases_of_run(SITE, 1) != phases_of_run(SITE, 2) and SMALL < LARGE
+
+
+def test_cycles_take_as_long_as_the_cluster_s_own_sdiag_says() -> None:
+    assert phases_of_run(SITE, 1).test_us == TEST_US
+    values = {**SITE.scheduler.values, cycles.MEASURED_TEST_US: 14_000}
+    slow = replace(SITE, scheduler=replace(SITE.scheduler, values=values))
+    assert phases_of_run(slow, 1) == replace(phases_of_run(SITE, 1), test_us=14_000)

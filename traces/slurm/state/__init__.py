@@ -1,0 +1,1 @@
+"""What Slurm says of a moment: fair shares, priorities of waiting jobs, and how long its cycles take."""
