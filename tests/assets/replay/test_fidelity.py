@@ -133,7 +133,8 @@ def test_a_cluster_that_grew_is_named_and_its_replay_graded(tmp_path: Path) -> N
     jobs = jobs_from_log(jobs.submit, jobs.runtime, narrow, jobs.estimate)
     waits = replay(jobs, grew.cluster, "FCFS", "easy").start - jobs.submit
     columns = (jobs.submit, waits, jobs.runtime, narrow, jobs.estimate)
-    lines = [swf_line(k, *map(int, row)) for k, row in enumerate(zip(*columns, strict=True), 1)]
+    # each job has a user of its own, since a log whose users follow their own jobs has a lower letter
+    lines = [swf_line(k, *map(int, row), user=k) for k, row in enumerate(zip(*columns, strict=True), 1)]
     rows, fitted = made(warehouse_of(tmp_path, "; MaxProcs: 16\n" + "".join(lines)))
     assert fitted["size_over_time"][0] is not None and fitted["size_over_time"][0].startswith("10 until ")
     assert rows.filter(part="all")["grade"].to_list() == ["A"]
