@@ -184,7 +184,7 @@ def _has_deleted_jobs(connection: duckdb.DuckDBPyConnection, reader: Reader) -> 
     return reader.source.format == "pbs" and first_row(connection, query, [reader.source.name]) is not None
 
 
-def _known_procs(reader: Reader, clusters: Sequence[ClusterDescription]) -> tuple[int | None, str]:
+def _declared_size(reader: Reader, clusters: Sequence[ClusterDescription]) -> tuple[int | None, str]:
     """The size of the cluster and who says it: catalogue, command line or header, else the largest of the source's descriptions. None and
     "peak" where the jobs have to tell. A description of a single node without a scheduler may have its size from the jobs itself."""
     described = [each.num_cpus for each in clusters if each.scheduler.name != "none" or len(each.nodes) > 1]
@@ -222,9 +222,9 @@ def write_source(
         [source.name],
     )
     procs, procs_from, origin_s, *previous_clock = previous_row or (None, "peak", 0)
-    known = _known_procs(reader, clusters)
-    if known[0] or procs_from != "peak":
-        procs, procs_from = known
+    size = _declared_size(reader, clusters)
+    if size[0] or procs_from != "peak":
+        procs, procs_from = size
     clock_zero = _clock_zero(headers, reader)
     if previous_row and previous_clock != [clock_zero, time_zone]:
         mark_changed(connection, source.name, "", 0)

@@ -23,8 +23,8 @@ READERS = {
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (2, "ba936b857fff"),
-    "slurm": (5, "f75eaf915bd4"),
-    "pbs": (6, "6df192332ed3"),
+    "slurm": (5, "847e8d609763"),
+    "pbs": (6, "8a225f5e6ca6"),
     "vasp": ("4", "0b0c9bbdc35e"),
 }
 """Version of each reader, and the hash of its code."""

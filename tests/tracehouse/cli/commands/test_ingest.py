@@ -78,7 +78,7 @@ def test_ingest_again_replaces_and_json_adds_up(loaded: tuple[Path, str]) -> Non
     assert told == {
         "source": "mine", "lines": 12, "accepted": 5, "kept": 0, "ignored": 2, "rejected": 5,
         "kept_by_reason": {}, "ignored_by_reason": {"blank line": 1, "comment": 1}, "rejected_by_reason": REJECTED,
-        "repeats_by_reason": {}, "unknown_columns": [], "cluster_procs": 8, "cluster_procs_from": "header",
+        "repeats_by_reason": {}, "unknown_columns": [], "cluster_procs": 8, "cluster_procs_from": "header", "peak_procs": 4,
         "time_zone": "Europe/Berlin", "time_zone_from": "catalogue", "cluster": [],
     }  # fmt: skip
     assert told["lines"] == told["accepted"] + told["kept"] + told["ignored"] + told["rejected"]

@@ -336,11 +336,11 @@ def test_a_bad_tree_of_the_catalogue_names_it(catalogue: Path, log: Path) -> Non
 def test_scenarios_are_answered(busy: Path) -> None:
     text = succeed("what-if", "s.toml")
     assert text.startswith("base: FCFS, backfilling easy, requested times, 16 processors: ")
-    assert "\nmine: all 400 jobs\n" in text
+    assert "\nmine: all 400 jobs, where `tracehouse run` and `compare` judge the later half\n" in text
     for line in ("log  ", "base  ", "a quarter more processors  ", "without queue 7  ", "waits  "):
         assert f"\n{line}" in text
     assert "whose waits change most" in text
-    assert succeed("what-if", "s.toml", "--source", "mine.swf").splitlines()[1] == "mine.swf: all 400 jobs"
+    assert succeed("what-if", "s.toml", "--source", "mine.swf").splitlines()[1].startswith("mine.swf: all 400 jobs, ")
 
 
 def test_json_is_one_object(busy: Path) -> None:
