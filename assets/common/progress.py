@@ -123,7 +123,8 @@ def _open(bar: AnyBar) -> None:
 
 
 def _close(bar: AnyBar) -> None:
-    _OPEN[:] = [each for each in _OPEN if each() not in (None, bar)]
+    # by identity: a tqdm compares itself with others by its place on the terminal
+    _OPEN[:] = [each for each in _OPEN if (other := each()) is not None and other is not bar]
 
 
 def _newest() -> AnyBar | None:

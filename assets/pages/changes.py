@@ -325,7 +325,7 @@ def _limits(grade: Grade) -> list[Block]:
     """What the log does not tell, where the grade is poor or missing."""
     if grade.own_scheduler is not None:
         return [graded_own(grade.own_scheduler)]
-    if grade.letter in ("A", "B"):
+    if grade.letter in ("A", "B") or grade.is_described:
         return []
     return [
         Heading("What this log does not tell"),

@@ -25,6 +25,7 @@ from assets.replay.random_orders import (
     waits_by_lot,
     with_share_as_good,
 )
+from assets.replaying.own.clusters import usual_replay
 from assets.replaying.running.grade import LIMITS, grade_of, machine_remark
 from assets.replaying.scenarios.base_scheduler import BaseScheduler, base_scheduler, stored_header
 from assets.replaying.scenarios.left_out import left_out_text
@@ -58,7 +59,8 @@ class Grade:
     letter: A to D, or None, and then `why` says why there is none. logged_s, replayed_s: mean waits of the jobs that were graded, None
     where nothing was replayed. logged_room, replayed_room: shares of the waited time in which there was room for the waiting job.
     has_real_waits: whether the waits of the log are those of a real cluster. own_scheduler: of the cluster, or LIMITS, where the
-    replay is under that. following_share: as SourceGrade has it.
+    replay is under that. following_share: as SourceGrade has it. is_described: whether the source's replays have the nodes or limits of a
+    described cluster.
     """
 
     letter: str | None
@@ -70,6 +72,7 @@ class Grade:
     has_real_waits: bool = True
     own_scheduler: str | None = None
     following_share: float | None = None
+    is_described: bool = False
 
 
 @dataclass(frozen=True)
@@ -245,7 +248,13 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, BaseScheduler]
     # a log that was not replayed has no real waits
     has_real_waits = grade.logged_wait_s is not None
     own, following = LIMITS if grade.is_of_limits else grade.own_scheduler, grade.following_share
-    return Grade(*grade[:6], has_real_waits=has_real_waits, own_scheduler=own, following_share=following), scheduler
+    return Grade(
+        *grade[:6],
+        has_real_waits=has_real_waits,
+        own_scheduler=own,
+        following_share=following,
+        is_described=usual_replay(source) is not None,
+    ), scheduler
 
 
 def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:

@@ -19,7 +19,7 @@ from assets.common.trace import Trace, load_clock, load_extent, load_trace
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.scored_part import PartOptions, part_of
-from assets.replaying.running.settings import RunSettings, own_policy_of
+from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.intervals import RatioInterval
 from models.judging.judge import beside_cloud, judge
@@ -81,6 +81,13 @@ def verdict_of_runs(
         return {
             "why_none": "a window begins on an empty cluster or with the queue of another policy, and starving takes weeks to "
             "show: compare whole traces"
+        }
+    own = [own_policy_of(row["policy"]) for row in (a, b)]
+    if own.count(None) == 1:
+        (scheduler,) = {each[0] for each in own if each is not None}
+        return {
+            "why_none": f"one run has the nodes, limits and shares of the cluster's own {OWN_SCHEDULERS[scheduler]}, and the other a "
+            f"row of processors: replay it with --policy {scheduler}:POLICY"
         }
     if a["outages"] or b["outages"]:
         return {"why_none": "there are outages, and what they took from the scored half is not stored"}

@@ -19,7 +19,16 @@ from assets.common.describe import ASSETS, column_lineage, lineage_metadata, plo
 from assets.common.learnable import LEAST_JOBS
 from assets.common.partitions import OWNERS, SOURCES, VASP
 from assets.common.plots import BLUE, daily_load, figure, gantt, log_axis
-from assets.common.progress import LoggedBar, newest_work, progress, progress_bar, progress_logged_by, say_if_slow
+from assets.common.progress import (
+    DrawnBar,
+    LoggedBar,
+    is_drawing,
+    newest_work,
+    progress,
+    progress_bar,
+    progress_logged_by,
+    say_if_slow,
+)
 from models import NothingToLearn
 from pipelines.definitions import build_definitions
 from simulator.replayer import WATCHED_JOBS, watched
@@ -368,6 +377,16 @@ def test_items_come_through_and_nothing_is_printed(capsys: pytest.CaptureFixture
     with progress_bar("steps", 2) as bar:
         bar.update(2)
     assert capsys.readouterr() == ("", "")
+
+
+def test_bars_on_a_terminal_close_one_by_one() -> None:
+    """Closing one ended in a fault, since a tqdm cannot be compared with None."""
+    with DrawnBar("outer", 2):
+        with DrawnBar("inner", 3) as inner:
+            inner.update(3)
+        work = newest_work()
+        assert is_drawing() and work is not None and work.label == "outer"
+    assert not is_drawing()
 
 
 def test_a_log_tells_how_far_the_work_is(monkeypatch: pytest.MonkeyPatch) -> None:

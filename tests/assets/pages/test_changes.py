@@ -71,6 +71,8 @@ def test_a_poor_or_missing_grade_says_what_the_log_does_not_tell(graded: Warehou
     for grade in (Grade("D", None, 7200.0, 60.0), Grade("C", None, 7200.0, 5000.0), Grade(None, "of reasons")):
         blocks = changes_section(replace(compared, grade=grade), 16).blocks
         assert Bullets(NOT_IN_THE_LOG) in blocks
+        described = changes_section(replace(compared, grade=replace(grade, is_described=True)), 16).blocks
+        assert Bullets(NOT_IN_THE_LOG) not in described, "these replays have some of it"
     poor = changes_section(replace(compared, grade=Grade("D", None, 7200.0, 60.0)), 16).blocks
     ranks = next(block for block in poor if isinstance(block, Table))
     assert tuple(ranks.columns) == ("scheduler", "rank", "mean wait") and not any(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import polars as pl
 import pytest
 
 from assets.common.trace import load_trace
@@ -14,7 +15,7 @@ from assets.replay.placement import (
     ReplayPlacementConfig,
     replay_placement,
 )
-from assets.replaying.compare import compare_runs
+from assets.replaying.compare import compare_runs, verdict_of_runs
 from assets.replaying.compare_placements import compare_placements, saved_placements
 from models.judging.judge import judge
 from models.judging.panel import Replayed, scored_after
@@ -256,6 +257,15 @@ def test_a_stored_run_is_judged_as_its_replay(busy_of_judged: Warehouse) -> None
 def test_what_gets_no_verdict(busy_of_judged: Warehouse, runs: tuple[str, str], why: str) -> None:
     verdict = compare_runs(busy_of_judged, "mine", *runs)["verdict"]
     assert list(verdict) == ["why_none"] and verdict["why_none"].startswith(why)
+
+
+@pytest.mark.parametrize("policies", [("slurm", "SAF"), ("FCFS", "slurm:SAF")])
+def test_a_row_of_processors_has_no_verdict_beside_the_own_scheduler(policies: tuple[str, str]) -> None:
+    a, b = ({"window_first": None, "policy": policy} for policy in policies)
+    why = verdict_of_runs(a, b, pl.DataFrame())["why_none"]
+    assert (
+        why.startswith("one run has the nodes, limits and shares of the cluster's own Slurm") and "slurm:POLICY" in why
+    )
 
 
 def test_one_start_makes_nothing_certain_where_estimates_are_live(busy_of_judged: Warehouse) -> None:
