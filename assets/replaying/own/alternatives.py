@@ -54,7 +54,7 @@ SLURM_CHANGES = {
     "fair share counts for nothing": ("PriorityWeightFairshare=0",),
     "age counts ten times as much": ("PriorityWeightAge={PriorityWeightAge}",),
     "small jobs first": ("PriorityFavorSmall=YES", "PriorityWeightJobSize={PriorityWeightJobSize}"),
-    "backfilling looks at more jobs": ("bf_max_job_test=500", "bf_interval=60"),
+    "backfilling looks at 500 jobs each minute": ("bf_max_job_test=500", "bf_interval=60"),
 }
 """By name, edits of slurm.conf. In braces a weight that is to be ten times what it is."""
 PBS_CHANGES = {
@@ -252,7 +252,10 @@ def asked_first(cluster: ClusterDescription) -> Iterator[tuple[str, tuple[str, .
     values = cluster.scheduler.values
     for name, edits in (SLURM_CHANGES if cluster.scheduler.name == "slurm" else PBS_CHANGES).items():
         formula = str(values.get("job_sort_formula", "")).strip('"')
-        more = {each: 10 * int(weight) for each, weight in _weights(cluster).items() if weight}
+        weights = _weights(cluster)
+        more = {each: 10 * int(weight) for each, weight in weights.items() if weight}
+        if not {edit.partition("=")[0] for edit in edits} & weights.keys() <= more.keys():
+            continue  # it counts for nothing already
         try:
             yield name, tuple(edit.format(formula=formula, **more) for edit in edits)
         except KeyError:

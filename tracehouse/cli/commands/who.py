@@ -244,7 +244,7 @@ def waste_text(source: str, result: OverAsking, kinds: tuple[str, ...], top: int
         ]
         lines += ["", *fitted_table((TableColumn(kind, right=False), *COLUMNS_OF_REQUESTS), waits, width)]
         if kind == "all":
-            lines.append("right requests shorten the mean wait by {:.2f} to {:.2f} h".format(*result.saved))
+            lines.append(saved_text(*result.saved))
     for kind in kinds if result.culprits.height else ():
         of_kind = result.culprits.filter(result.culprits["kind"] == kind)
         costs = [
@@ -341,6 +341,14 @@ def _tables(kind: str, result: WaitsAndWaste) -> list[tuple[str, str, tuple[Tabl
 
         tables.append((f"requested and not used by {kind}, most first", next(iter(unused)), tuple(columns), not_used))
     return tables
+
+
+def saved_text(least_h: float, most_h: float) -> str:
+    """What right requests do to the mean wait, over the copies of a replay. least_h, most_h: hours by which it is shorter, or below 0."""
+    if least_h <= 0 <= most_h:
+        return f"right requests change the mean wait by {-most_h:+.2f} to {-least_h:+.2f} h: the copies of the replay differ in the direction"
+    verb, amounts = ("shorten", (least_h, most_h)) if most_h > 0 else ("lengthen", (-most_h, -least_h))
+    return f"right requests {verb} the mean wait by {{:.2f}} to {{:.2f}} h".format(*amounts)
 
 
 def _number(value: float | None, digits: int = 0) -> str:

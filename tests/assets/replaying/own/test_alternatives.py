@@ -145,6 +145,12 @@ def test_suspended_time_is_no_use_of_a_saved_run(tried: tuple[ReplayRun, Alterna
 def test_changes_are_those_of_the_scheduler() -> None:
     birch, larch = (bundled_cluster(name).description for name in ("birch", "larch"))
     assert dict(asked_first(larch))["age counts ten times as much"] == ("PriorityWeightAge=40000",)
+    without = replace(larch, scheduler=replace(larch.scheduler, values={"priorityweightage": 400}))
+    assert "fair share counts for nothing" in dict(asked_first(larch)), "and not where it counts for nothing already"
+    assert list(dict(asked_first(without))) == [
+        "age counts ten times as much",
+        "backfilling looks at 500 jobs each minute",
+    ]
     (short,) = dict(asked_first(birch))["short requests first"]
     assert short == "job_sort_formula=queue_priority + eligible_time / 600 - walltime / 300"
     for cluster in (birch, larch):

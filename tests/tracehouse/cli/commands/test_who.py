@@ -16,7 +16,7 @@ from tests.assets.replaying.own.test_wait_causes import JOBS, ONE_NODE
 from tests.pipelines.command_line import fail, load_source, succeed
 from tests.tiny import busy_log, warehouse_of
 from tracehouse.cli.commands.periods import GROUP_KINDS, periods_text
-from tracehouse.cli.commands.who import GROUPINGS, who_text
+from tracehouse.cli.commands.who import GROUPINGS, saved_text, who_text
 
 # periods: `tracehouse periods`.
 
@@ -133,3 +133,9 @@ def test_what_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "no job '9'" in fail("why", "mine", "9")
     assert "most are of user-" in fail("why", "mine", "--user", "bob")
     assert "no such job of 'mine' was submitted" in fail("why", "mine", "--period", "2023-01")
+
+
+def test_right_requests_shorten_lengthen_or_do_neither() -> None:
+    assert saved_text(0.03, 0.05) == "right requests shorten the mean wait by 0.03 to 0.05 h"
+    assert saved_text(-0.05, -0.03) == "right requests lengthen the mean wait by 0.03 to 0.05 h"
+    assert saved_text(-0.06, 0.18).startswith("right requests change the mean wait by -0.18 to +0.06 h: the copies")
