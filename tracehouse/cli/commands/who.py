@@ -346,7 +346,8 @@ def _tables(kind: str, result: WaitsAndWaste) -> list[tuple[str, str, tuple[Tabl
 def saved_text(least_h: float, most_h: float) -> str:
     """What right requests do to the mean wait, over the copies of a replay. least_h, most_h: hours by which it is shorter, or below 0."""
     if least_h <= 0 <= most_h:
-        return f"right requests change the mean wait by {-most_h:+.2f} to {-least_h:+.2f} h: the copies of the replay differ in the direction"
+        change = f"{-most_h:+.2f} to {-least_h:+.2f} h"
+        return f"right requests change the mean wait by {change}: the copies of the replay differ in the direction"
     verb, amounts = ("shorten", (least_h, most_h)) if most_h > 0 else ("lengthen", (-most_h, -least_h))
     return f"right requests {verb} the mean wait by {{:.2f}} to {{:.2f}} h".format(*amounts)
 
