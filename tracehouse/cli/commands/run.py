@@ -16,7 +16,7 @@ from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.jobs import raise_failures
 from tracehouse.text.tables import terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue
-from traces.catalogue.clusters import load_found, rule_counts
+from traces.catalogue.clusters import load_found
 
 JOBS_OF_SOURCES = (
     *(
@@ -124,9 +124,8 @@ def _first_looks(catalogue: Catalogue, names: list[str], as_json: bool) -> dict[
     for name in (name for name in names if name not in failures):
         if "site" in catalogue.source(name).generator and load_found(name) is None:
             with say_if_slow(f"looking for rules of {name} that no file names"):
-                identify_cluster(name)
-            seen = load_found(name)
-            if seen is not None and rule_counts(seen)[1]:
+                adoptable = identify_cluster(name).adoptable
+            if adoptable:
                 adopt_rules(name)
         click.secho(f"\n{name}", bold=True, err=as_json)
         for label, text in first_answer(open_warehouse(), name):
