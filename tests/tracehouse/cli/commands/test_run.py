@@ -103,7 +103,9 @@ def test_a_first_look_adopts_what_the_cluster_can_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adoptable: int
 ) -> None:
     """It ended where the log of a bundled site shows an order alone, beside the site's own scheduler."""
-    use_home(monkeypatch, tmp_path).write_text('[sources.mine]\nformat = "slurm"\ngenerator = { site = "larch" }\n')
+    use_home(monkeypatch, tmp_path).write_text(
+        '[sources.mine]\nformat = "slurm"\ngenerator = { site = "larch", seed = 1 }\n'
+    )
     adopted: list[str] = []
     monkeypatch.setattr("pipelines.running.run_job", lambda job, names: {})
     monkeypatch.setattr(
