@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.pipelines.command_line import call, fail, succeed, use_home
-from tests.tiny import SOURCE, Home
+from tests.tiny import SOURCE, Home, swf_line
 from tracehouse.cli.commands.run import _first_looks
 from traces.catalogue.catalogue import load_catalogue, local_catalogue_path
 
@@ -115,3 +115,13 @@ def test_a_first_look_adopts_what_the_cluster_can_take(
     monkeypatch.setattr("assets.pages.render.first_answer", lambda warehouse, name: [])
     assert _first_looks(load_catalogue(), ["mine"], False) == {}
     assert adopted == ["mine"] * bool(adoptable)
+
+
+def test_a_run_that_grades_says_the_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, it printed how long that took."""
+    use_home(monkeypatch, tmp_path / "home")
+    log = tmp_path / "mine.swf"
+    log.write_text(swf_line(1, 0, 5, 60, 4) + swf_line(2, 9, 5, 60, 4))
+    succeed("ingest", log, "--name", "mine")
+    assert "mine: no grade: " in call("run", "mine", "--select", "replay/fidelity").stderr
+    assert "grade" not in call("run", "mine", "--select", "marts/operations").stderr
