@@ -14,9 +14,9 @@ from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.names import complete_assets
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.jobs import raise_failures
-from tracehouse.text.tables import terminal_width
+from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue
-from traces.catalogue.clusters import load_found, rule_counts
+from traces.catalogue.clusters import load_found
 
 JOBS_OF_SOURCES = (
     *(
@@ -124,9 +124,8 @@ def _first_looks(catalogue: Catalogue, names: list[str], as_json: bool) -> dict[
     for name in (name for name in names if name not in failures):
         if "site" in catalogue.source(name).generator and load_found(name) is None:
             with say_if_slow(f"looking for rules of {name} that no file names"):
-                identify_cluster(name)
-            seen = load_found(name)
-            if seen is not None and rule_counts(seen)[1]:
+                adoptable = identify_cluster(name).adoptable
+            if adoptable:
                 adopt_rules(name)
         click.secho(f"\n{name}", bold=True, err=as_json)
         for label, text in first_answer(open_warehouse(), name):
@@ -138,8 +137,9 @@ def _first_looks(catalogue: Catalogue, names: list[str], as_json: bool) -> dict[
 def run_selection(
     catalogue: Catalogue, names: tuple[str, ...], selections: tuple[str, ...], config: Path | None
 ) -> dict[str, str]:
-    """Runs assets for sources, or for folders of VASP runs, if that is what they are of. Returns what went wrong, by name. Raises
-    ValueError for a --job beside them."""
+    """Runs assets for sources, or for folders of VASP runs, if that is what they are of, and says the grades where they are among them.
+    Returns what went wrong, by name. Raises ValueError for a --job beside them."""
+    from assets.replaying.running.grade import grade_text
     from pipelines.running import read_config, run_job, select_assets
 
     if click.get_current_context().get_parameter_source("job") == ParameterSource.COMMANDLINE:
@@ -153,4 +153,8 @@ def run_selection(
         chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
     else:
         chosen = ["selection"]
-    return run_job("selection", chosen, read_config(config), assets.partitions, assets.keys)
+    failures = run_job("selection", chosen, read_config(config), assets.partitions, assets.keys)
+    is_graded = "replay/fidelity" in {key.to_user_string() for key in assets.keys}
+    for name in (name for name in chosen if is_graded and name not in failures):
+        click.echo(folded(f"{name}: {grade_text(open_warehouse(), name)}", terminal_width(), 2), err=True)
+    return failures

@@ -10,12 +10,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.pipelines.command_line import call, fail, succeed, use_home
-from tests.tiny import SOURCE, Home
-from traces.catalogue.catalogue import local_catalogue_path
+from tests.tiny import SOURCE, Home, swf_line
+from tracehouse.cli.commands.run import _first_looks
+from traces.catalogue.catalogue import load_catalogue, local_catalogue_path
 
 
 def test_run_with_faults(catalogue: Path, tmp_path: Path) -> None:
@@ -94,3 +96,32 @@ def test_a_run_ends_without_noise_of_libraries(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     lines = done.stderr.splitlines()
     assert done.returncode == 0 and [line.split()[0] for line in lines] == [f"{SOURCE}:", "raw/log", "core/jobs"], lines
+
+
+@pytest.mark.parametrize("adoptable", [0, 2])
+def test_a_first_look_adopts_what_the_cluster_can_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adoptable: int
+) -> None:
+    """It ended where the log of a bundled site shows an order alone, beside the site's own scheduler."""
+    use_home(monkeypatch, tmp_path).write_text(
+        '[sources.mine]\nformat = "slurm"\ngenerator = { site = "larch", seed = 1 }\n'
+    )
+    adopted: list[str] = []
+    monkeypatch.setattr("pipelines.running.run_job", lambda job, names: {})
+    monkeypatch.setattr(
+        "tracehouse.identifying.log_rules.identify_cluster", lambda name: SimpleNamespace(adoptable=adoptable)
+    )
+    monkeypatch.setattr("tracehouse.identifying.log_rules.adopt_rules", adopted.append)
+    monkeypatch.setattr("assets.pages.render.first_answer", lambda warehouse, name: [])
+    assert _first_looks(load_catalogue(), ["mine"], False) == {}
+    assert adopted == ["mine"] * bool(adoptable)
+
+
+def test_a_run_that_grades_says_the_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, it printed how long that took."""
+    use_home(monkeypatch, tmp_path / "home")
+    log = tmp_path / "mine.swf"
+    log.write_text(swf_line(1, 0, 5, 60, 4) + swf_line(2, 9, 5, 60, 4))
+    succeed("ingest", log, "--name", "mine")
+    assert "mine: no grade: " in call("run", "mine", "--select", "replay/fidelity").stderr
+    assert "grade" not in call("run", "mine", "--select", "marts/operations").stderr
