@@ -59,8 +59,7 @@ class Grade:
     letter: A to D, or None, and then `why` says why there is none. logged_s, replayed_s: mean waits of the jobs that were graded, None
     where nothing was replayed. logged_room, replayed_room: shares of the waited time in which there was room for the waiting job.
     has_real_waits: whether the waits of the log are those of a real cluster. own_scheduler: of the cluster, or LIMITS, where the
-    replay is under that. following_share: as SourceGrade has it. is_described: whether the source's replays have the nodes or limits of a
-    described cluster.
+    replay is under that. following_share: as SourceGrade has it. is_described: whether replays have nodes or limits.
     """
 
     letter: str | None
@@ -245,16 +244,8 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, BaseScheduler]
     scheduler = base_scheduler(grade, source, stored_header(warehouse, source))
     if grade is None:
         return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), scheduler
-    # a log that was not replayed has no real waits
-    has_real_waits = grade.logged_wait_s is not None
-    own, following = LIMITS if grade.is_of_limits else grade.own_scheduler, grade.following_share
-    return Grade(
-        *grade[:6],
-        has_real_waits=has_real_waits,
-        own_scheduler=own,
-        following_share=following,
-        is_described=usual_replay(source) is not None,
-    ), scheduler
+    own, has_real_waits = LIMITS if grade.is_of_limits else grade.own_scheduler, grade.logged_wait_s is not None
+    return Grade(*grade[:6], has_real_waits, own, grade.following_share, usual_replay(source) is not None), scheduler
 
 
 def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:

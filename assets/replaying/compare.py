@@ -77,22 +77,8 @@ def verdict_of_runs(
     block the intervals of bounded_slowdown and wait. A run with live estimates is one of many that another start would have given, so that
     B is not certain then.
     """
-    if a["window_first"] is not None:
-        return {
-            "why_none": "a window begins on an empty cluster or with the queue of another policy, and starving takes weeks to "
-            "show: compare whole traces"
-        }
-    own = [own_policy_of(row["policy"]) for row in (a, b)]
-    if own.count(None) == 1:
-        (scheduler,) = {each[0] for each in own if each is not None}
-        return {
-            "why_none": f"one run has the nodes, limits and shares of the cluster's own {OWN_SCHEDULERS[scheduler]}, and the other a "
-            f"row of processors: replay it with --policy {scheduler}:POLICY"
-        }
-    if a["outages"] or b["outages"]:
-        return {"why_none": "there are outages, and what they took from the scored half is not stored"}
-    if len(jobs) < 2:
-        return {"why_none": "there are too few jobs"}
+    if why_none := _why_none(a, b, len(jobs)):
+        return {"why_none": why_none}
     scored = scored_after(len(jobs), len(jobs) // 2) if scored is None else scored
     ours, theirs = (Replayed(*_replay(row, jobs, name), scored) for row, name in ((b, "wait_b_s"), (a, "wait_a_s")))
     judgement = judge([ours], [theirs], wide_of=a["procs"])
@@ -123,6 +109,21 @@ def verdict_of_runs(
             "wait_s": _interval(judgement.wait),
         },
     }
+
+
+def _why_none(a: dict[str, Any], b: dict[str, Any], jobs: int) -> str:
+    """Why two runs have no verdict, "" where they may have one. jobs: how many started in both."""
+    if a["window_first"] is not None:
+        begins = "a window begins on an empty cluster or with the queue of another policy"
+        return f"{begins}, and starving takes weeks to show: compare whole traces"
+    own = [own_policy_of(row["policy"]) for row in (a, b)]
+    if own.count(None) == 1:
+        (scheduler,) = {each[0] for each in own if each is not None}
+        has = f"one run has the nodes, limits and shares of the cluster's own {OWN_SCHEDULERS[scheduler]}"
+        return f"{has}, and the other a row of processors: replay it with --policy {scheduler}:POLICY"
+    if a["outages"] or b["outages"]:
+        return "there are outages, and what they took from the scored half is not stored"
+    return "there are too few jobs" if jobs < 2 else ""
 
 
 def _random_orders(warehouse: Warehouse, a: dict[str, Any], b: dict[str, Any], theirs: Replayed) -> ChanceCloud | None:
