@@ -23,10 +23,9 @@ from assets.predictions.queue_now import (
 )
 from assets.predictions.waits import BY_JOBS_ALIKE, load_wait_source
 from assets.replaying.own.slurm.moment import SlurmMoment, compared_moment, queue_file, read_moment
-from assets.replaying.running.grade import grade_of
 from assets.replaying.running.replayers import usual_backfill
 from assets.replaying.running.settings import OWN_SCHEDULERS
-from assets.replaying.scenarios.base_scheduler import base_scheduler, stored_header
+from assets.replaying.site import site_of
 from assets.usage.cluster_check import described_cluster
 from models.waits.answers import Correction, QueueReplays, correction_of, queue_quantiles
 from models.waits.replays import queue_start_times
@@ -141,8 +140,8 @@ def answer_queue(
     """What `tracehouse queue` says. moment: when the queue was so. rival: policy and backfilling to compare with, None
     each for that of the source. drawn: samples and seed."""
     warehouse, (samples, seed) = open_warehouse(), drawn
-    grade = grade_of(warehouse, source)
-    scheduler = base_scheduler(grade, source, stored_header(warehouse, source))
+    site = site_of(source, warehouse)
+    scheduler = site.row
     base = QueueReplays(samples, seed, scheduler.policy, scheduler.backfill)
     other = None
     if rival != (None, None):
@@ -161,13 +160,14 @@ def answer_queue(
     quantiles = queue_quantiles(starts, correction)[now.first]
     if trees is not None:
         quantiles = np.array([trees.starts[job.job_id][:3] for job in now.entries])
-    trust = f"no grade: `tracehouse run {source}` gives it one" if grade is None else grade.words
-    own = None if grade is None else grade.own_scheduler
-    if own is None:
-        lines.append(_scheduler_line(base, f"{scheduler.why}; {trust}"))
-    else:
-        left_out = f"without the limits, partitions and shares of its own {OWN_SCHEDULERS[own]}, which --why knows"
+    if site.own_cluster is not None:
+        own = OWN_SCHEDULERS[site.scheduler.policy]
+        left_out = f"without the limits, partitions and shares of its own {own}, which --why knows"
         lines.append(_scheduler_line(base, f"{left_out}; these replays have no grade"))
+    elif site.is_described:
+        lines.append(_scheduler_line(base, f"{scheduler.why}; these replays have no grade"))
+    else:
+        lines.append(_scheduler_line(base, f"{scheduler.why}; {site.trust}"))
     if scheduler.machine is not None and scheduler.machine.partitions:
         owned = partitions_text(dict(scheduler.machine.partitions))
         lines.append(f"by the log, queues own processors ({owned}): these replays let all jobs share all of them")

@@ -16,7 +16,7 @@ from assets.replaying.compare_placements import saved_placements
 from assets.replaying.configuring.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.replaying.limits.unhonoured import honoured_rules
 from assets.replaying.limits.way import named_cluster
-from assets.replaying.own.clusters import cluster_of_replay, own_cluster, policy_on, usual_replay
+from assets.replaying.own.clusters import cluster_of_replay, own_cluster, policy_on
 from assets.replaying.own.unmodelled import own_remarks, rules_left_out
 from assets.replaying.own.way import machines_more, size_words
 from assets.replaying.running.loading import (
@@ -35,6 +35,7 @@ from assets.replaying.running.run import ReplayRun, check_partitions, replay_run
 from assets.replaying.running.scored_part import ScoredPart
 from assets.replaying.running.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
 from assets.replaying.running.tables import run_jobs, series_of, with_time
+from assets.replaying.site import Site, site_of
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
@@ -59,6 +60,10 @@ NAMED_APART = {
 """Settings that a summary does not have as they are given."""
 
 
+OF_MACHINE = ("outages", "partitions")
+"""Settings that the machine has on which an order fits a log."""
+
+
 class NoTree(ValueError):
     """Jobs are to be placed on nodes, and nothing says which there are. setting: that asks for it."""
 
@@ -71,21 +76,25 @@ class NoTree(ValueError):
 
 
 class AskedSettings(NamedTuple):
-    """size: of the cluster, where it is not a number of processors, which `settings` has. nodes: where jobs are placed, if they are."""
+    """size: of the cluster, where it is not a number of processors, which `settings` has. nodes: where jobs are placed, if they are.
+    site_procs: processors of the machine of the log's site, where nothing else is asked for, None for those of the log."""
 
     settings: RunSettings
     size: AskedProcs | None
     nodes: NodeSettings | None
+    site_procs: int | None = None
 
 
 def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -> AskedSettings:
-    """The settings of a replay of a log (an existing path) or of a source.
+    """The settings of a replay of a log (an existing path) or of a source: those of its site where nothing is asked for that a row of
+    processors has alone.
 
     given: by name, as people write them. on_nodes: whether jobs are placed, whatever is given.
     Raises ValueError with the remedy, and NoTree.
     """
     given = dict(given)
-    given |= _usual_on_cluster(given, log)
+    site = _site_asked_for(given, log)
+    given |= _usual_on_named(given) if site is None else site.scheduler.settings
     size = _take_size(given)
     options = options_of(NodeSettings)
     of_nodes = {name: options[name].read(given[name]) for name in options if given.get(name) is not None}
@@ -94,26 +103,42 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
         nodes = node_settings(of_nodes, None if is_path(log) else catalogue_source(log))
         if nodes is None:
             raise NoTree(next(iter(of_nodes), "placement"))
-    return AskedSettings(written_settings(RunSettings, given), size, nodes)
+    settings = written_settings(RunSettings, given)
+    if site is None or site.is_described:
+        return AskedSettings(settings, size, nodes)
+    settings = settings.model_copy(update={name: getattr(site.settings, name) for name in OF_MACHINE})
+    return AskedSettings(settings, size, nodes, site.procs)
 
 
-def _usual_on_cluster(given: Mapping[str, Any], log: str) -> dict[str, Any]:
-    """What the cluster that is named, or that of the source, adds where nothing is asked for that only an order on processors has: its
-    scheduler as the policy, or its limits."""
+def _site_asked_for(given: Mapping[str, Any], log: str) -> Site | None:
+    """The site of a log, None where something is asked for that only an order over a row of processors has, or another cluster. A machine
+    that was fitted to the log has no other size."""
+    of_orders = _asked_of_orders(given)
+    site = site_of(log) if not of_orders and given.get("cluster") is None else None
+    if site is None:
+        return None
+    sized = any(given.get(name) is not None for name in ("procs", "nodes", "procs_per_node"))
+    if not site.is_described and (sized or given.get("edits")):
+        return None
+    begins_warm = "warm-start" in way_of(site.settings).replayer.honours
+    return site if begins_warm or not given.get("warm_start") else None
+
+
+def _usual_on_named(given: Mapping[str, Any]) -> dict[str, str]:
+    """The policy of the cluster that is named, where none is asked for."""
+    if not given.get("cluster") or _asked_of_orders(given):
+        return {}
+    usual = {"policy": policy_on(load_cluster(given["cluster"]).description)}
+    begins_warm = "warm-start" in way_of(RunSettings.model_validate(usual)).replayer.honours
+    return usual if begins_warm or not given.get("warm_start") else {}
+
+
+def _asked_of_orders(given: Mapping[str, Any]) -> set[str]:
+    """What is asked for that only an order over a row of processors has."""
     of_orders = {*REFUSABLE, "rules", *NodeSettings.model_fields} - {"cluster", "warm_start", "edits"}
     if _is_number_of_nodes(given.get("nodes")):
         of_orders -= {"nodes", "procs_per_node"}
-    if any(given.get(name) not in (None, False, (), []) for name in of_orders):
-        return {}
-    if given.get("cluster") == "":
-        return {}
-    if given.get("cluster") is not None:
-        usual = {"policy": policy_on(load_cluster(given["cluster"]).description)}
-    else:
-        described = None if is_path(log) else usual_replay(log)
-        usual = {} if described is None else described.settings
-    begins_warm = "warm-start" in way_of(RunSettings.model_validate(usual)).replayer.honours
-    return usual if begins_warm or not given.get("warm_start") else {}
+    return {name for name in of_orders if given.get(name) not in (None, False, (), [])}
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
@@ -160,8 +185,8 @@ def replay_trace(log: str, asked: AskedSettings, labels: Sequence[str] = ()) -> 
 
 def checked(asked: AskedSettings) -> RunSettings:
     """The settings in their usual form, with the processors where the size says how many. Raises ValueError with the remedy."""
-    settings, size, nodes = asked
-    return check_settings(settings.model_copy(update={"procs": size.procs}) if size else settings, nodes)
+    settings, size = asked.settings, asked.size
+    return check_settings(settings.model_copy(update={"procs": size.procs}) if size else settings, asked.nodes)
 
 
 def replay_sized(
@@ -169,6 +194,8 @@ def replay_sized(
 ) -> ReplayRun:
     """Replays a trace on a cluster of the size that is asked for. settings: as `checked` returns them. node_procs: processors of a node of
     the source, where it says so."""
+    if asked.site_procs not in (None, trace.cluster_procs):
+        settings = settings.model_copy(update={"procs": asked.site_procs})
     size = parse_procs(str(settings.procs)) if asked.size is None and settings.procs else asked.size
     if size is not None:
         settings = settings.model_copy(update={"procs": _procs_of(trace, settings, size, node_procs)})

@@ -10,7 +10,7 @@ from assets.common.learnable import LEAST_JOBS
 from assets.replay import policy_plots
 from assets.replay.evaluation import replay_evaluation
 from assets.replay.random_orders import cloud_rows, in_place, rank_policies, stored_cloud, with_share_as_good
-from assets.replaying.own.clusters import row_words
+from assets.replaying.site import site_of
 from warehouse import Warehouse, replace_partitions
 
 BOARD_ROWS = 60
@@ -77,7 +77,7 @@ def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[W
             "dagster/row_count": rows.height,
             "leaderboard": table(readable(with_share_as_good(rows, cloud)), BOARD_ROWS),
             "random_orders": "none: materialize replay/evaluation again" if cloud is None else str(cloud),
-            "replayed": row_words(source) or "over a row of processors",
+            "replayed": site_of(source).row_words or "over a row of processors",
             "intervals": plot(policy_plots.ranked_intervals(rows.filter(pl.col("typical_wait_ratio").is_not_null()))),
         }
     )

@@ -25,10 +25,9 @@ from assets.replay.random_orders import (
     waits_by_lot,
     with_share_as_good,
 )
-from assets.replaying.own.clusters import usual_replay
-from assets.replaying.running.grade import LIMITS, grade_of, machine_remark
-from assets.replaying.scenarios.base_scheduler import BaseScheduler, base_scheduler, stored_header
+from assets.replaying.running.grade import LIMITS, machine_remark
 from assets.replaying.scenarios.left_out import left_out_text
+from assets.replaying.site import SiteScheduler, site_of
 from models.judging.chance import ChanceCloud
 from models.judging.configurations import SchedulerConfiguration
 from models.judging.fidelity import NO_FIGURES
@@ -238,14 +237,14 @@ ORDER BY run
 """
 
 
-def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, BaseScheduler]:
+def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SiteScheduler]:
     """The grade of a source, and what its schedulers are compared with."""
-    grade = grade_of(warehouse, source)
-    scheduler = base_scheduler(grade, source, stored_header(warehouse, source))
+    site = site_of(source, warehouse)
+    grade = site.grade
     if grade is None:
-        return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), scheduler
+        return Grade(None, f"replays of this log have none: {site.no_grade}", is_described=site.is_described), site.row
     own, has_real_waits = LIMITS if grade.is_of_limits else grade.own_scheduler, grade.logged_wait_s is not None
-    return Grade(*grade[:6], has_real_waits, own, grade.following_share, usual_replay(source) is not None), scheduler
+    return Grade(*grade[:6], has_real_waits, own, grade.following_share, site.is_described), site.row
 
 
 def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:
@@ -291,7 +290,7 @@ def _compared(
     scored: _Scored,
     both: tuple[pl.DataFrame, pl.DataFrame],
     waits: dict[tuple[str, str, str], IntArray],
-    scheduler: BaseScheduler,
+    scheduler: SiteScheduler,
 ) -> Comparison:
     """both: rows of replay.period_scores, those of policies and those of random orders."""
     scores, by_lot = both
@@ -343,7 +342,7 @@ def _compared(
     )
 
 
-def _configuration(trace: Trace, scheduler: BaseScheduler) -> SchedulerConfiguration | None:
+def _configuration(trace: Trace, scheduler: SiteScheduler) -> SchedulerConfiguration | None:
     """The baseline to replay, None where it is the incumbent, which was replayed with the others."""
     if scheduler.machine is None and (scheduler.policy, scheduler.backfill) == USUAL_SCHEDULER[:2]:
         return None

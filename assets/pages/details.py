@@ -17,7 +17,7 @@ from assets.pages.words import NAMES_EXPLAINED, amount, count, duration_text, sh
 from assets.policies.held_out import RANDOM, FloatArray, SeenLearning, read_seen
 from assets.replay.random_orders import stored_cloud, with_share_as_good
 from assets.replaying.limits.unhonoured import origin_words
-from assets.replaying.own.clusters import row_words
+from assets.replaying.site import site_of
 from models.judging.fidelity import FEWEST_WAITING
 from models.judging.verdict import DOMINATES, NOBODY_PAYS_MORE, VERDICT_MEANING, plain_word
 from models.scheduling.comparison import Difference
@@ -181,7 +181,7 @@ def learning_section(warehouse: Warehouse, source: str) -> Section | None:
     rows = [[f"learned, seed {seed}", *_beside(seen, costs)] for seed, costs in seen.learned.items()]
     rows.append(["learned, all seeds", *_beside(seen, seen.all_seeds)])
     rows += [[name, *_beside(seen, costs)] for name, costs in seen.fixed.items()]
-    blocks: list[Block] = [f"{learning_sentences(seen)} {row_words(source)}".rstrip(), *_learning_chart(seen)]
+    blocks: list[Block] = [f"{learning_sentences(seen)} {site_of(source).row_words}".rstrip(), *_learning_chart(seen)]
     blocks.append(Table("On the held-out windows, with 95 % intervals of the differences", columns, rows))
     steady = steady_sentences(warehouse, source)
     return Section("How a policy was learned", [*blocks, *([steady] if steady else [])])
@@ -192,7 +192,7 @@ def learning_note(warehouse: Warehouse, source: str) -> str | None:
     seen = read_seen(warehouse, source)
     if seen is None:
         return None
-    said = (learning_sentences(seen), steady_sentences(warehouse, source), row_words(source))
+    said = (learning_sentences(seen), steady_sentences(warehouse, source), site_of(source).row_words)
     return " ".join(filter(None, said))
 
 

@@ -18,11 +18,11 @@ from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.core.jobs import jobs
 from assets.replay import policy_plots
-from assets.replaying.own.clusters import UsualReplay, usual_replay_of_log
 from assets.replaying.running.grade import DESCRIBED, following_share
 from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import replay_run
 from assets.replaying.running.settings import LIMIT_LABELS, REQUEST_LABELS, RunSettings, own_policy_of
+from assets.replaying.site import SiteScheduler, declared_scheduler
 from models.judging.configurations import (
     LoggedJobs,
     SchedulerConfiguration,
@@ -108,12 +108,12 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
     why_not = _no_real_waits(warehouse, trace, logged)
     if why_not:
         return FidelityOfLog(logged, [], None, [no_grade(why_not)])
-    usual = usual_replay_of_log(warehouse, trace.source)
-    if usual is None:
-        ranked = fitted(trace, logged)
+    declared = declared_scheduler(warehouse, trace.source)
+    if declared is None or declared.described is None:
+        ranked = fitted(trace, logged, declared)
         schedule = fitted_replay(trace, ranked[0])
     else:  # which scheduler wrote the log is no question then, and the search would take a minute
-        own = _described_configuration(usual, len(logged.jobs))
+        own = _described_configuration(declared, len(logged.jobs))
         schedule = fitted_replay(trace, own)
         half, waits = _first_half(logged), schedule.start - logged.jobs.submit
         scored = half.scored & schedule.started[: len(half.jobs)]
@@ -127,10 +127,13 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
     )
 
 
-def _described_configuration(usual: UsualReplay, jobs: int) -> SchedulerConfiguration:
+def _described_configuration(declared: SiteScheduler, jobs: int) -> SchedulerConfiguration:
     """What the cluster describes, among schedulers that may have written the log."""
-    machine, fitted_on = Machine(usual.described.num_cpus), jobs if usual.cluster is None else DESCRIBED
-    return SchedulerConfiguration(math.inf, usual.policy, usual.backfill, machine, fitted_on, usual.cluster)
+    assert declared.machine is not None
+    fitted_on = jobs if declared.is_own else DESCRIBED
+    return SchedulerConfiguration(
+        math.inf, declared.policy, declared.backfill, declared.machine, fitted_on, declared.cluster
+    )
 
 
 def logged_waits(trace: Trace) -> IntArray:
@@ -138,12 +141,15 @@ def logged_waits(trace: Trace) -> IntArray:
     return trace.rows.select(pl.col("start_s") - pl.col("submit_s")).to_series().fill_null(-1).to_numpy()
 
 
-def fitted(trace: Trace, logged: LoggedJobs) -> list[SchedulerConfiguration]:
-    """Schedulers that may have written the log, best first, by the first half of its jobs."""
+def fitted(trace: Trace, logged: LoggedJobs, named: SiteScheduler | None = None) -> list[SchedulerConfiguration]:
+    """Schedulers that may have written the log, best first, by the first half of its jobs. named: the one that it was, whose machine is
+    searched."""
     half = _first_half(logged)
     machines = _machines(trace, half)
-    with progress_bar(f"which scheduler wrote {trace.source}", replays_of_search(len(half.jobs), len(machines))) as bar:
-        return search_configuration(half, machines, bar.update)
+    rule = None if named is None else (named.policy, named.backfill)
+    most = replays_of_search(len(half.jobs), len(machines), rule is not None)
+    with progress_bar(f"which scheduler wrote {trace.source}", most) as bar:
+        return search_configuration(half, machines, bar.update, rule)
 
 
 def fitted_replay(trace: Trace, configuration: SchedulerConfiguration) -> Schedule:

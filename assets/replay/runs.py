@@ -15,11 +15,11 @@ from assets.common.trace import load_trace
 from assets.core.jobs import jobs
 from assets.replaying import plots
 from assets.replaying.configuring.outages import Outage
-from assets.replaying.own.clusters import own_cluster_of_log
 from assets.replaying.running.replayers import check_settings, choose_policy
 from assets.replaying.running.run import replay_run
 from assets.replaying.running.settings import RunSettings, check_run_name, check_saved_settings
 from assets.replaying.running.tables import run_jobs, run_row, run_series
+from assets.replaying.site import site_of
 from warehouse import Warehouse, replace_rows
 
 SHOWN_COLUMNS = (
@@ -70,7 +70,7 @@ def wanted_runs(config: ReplayRunsConfig, warehouse: Warehouse, source: str) -> 
     if len(wanted) < len(config.runs):
         raise ValueError("two runs have the same name: give each a name of its own")
     is_usual = config.runs == [RunConfig(**run) for run in USUAL_RUNS]
-    own = own_cluster_of_log(warehouse, source) if is_usual else None
+    own = site_of(source, warehouse).own_cluster if is_usual else None
     if own is not None:
         wanted[own.scheduler.name] = RunSettings(policy=own.scheduler.name)
     return wanted

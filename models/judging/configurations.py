@@ -92,11 +92,15 @@ class LoggedJobs:
 
 
 def search_configuration(
-    logged: LoggedJobs, machines: Iterable[Machine], on_replay: Callable[[], None] = lambda: None
+    logged: LoggedJobs,
+    machines: Iterable[Machine],
+    on_replay: Callable[[], None] = lambda: None,
+    rule: tuple[str, str] | None = None,
 ) -> list[SchedulerConfiguration]:
     """The finalists, best first, over the first MOST_JOBS of `logged`.
 
-    machines: the likeliest first. on_replay: called after every replay. Equal errors stay in the
+    machines: the likeliest first. on_replay: called after every replay. rule: policy and backfilling, where these are known and the machine
+    is not. Equal errors stay in the
     order of SEARCHED_ORDERS and SEARCHED_BACKFILLS, so that of equal schedules the plainest rule is named. Raises ValueError where no
     wait is known.
     """
@@ -109,13 +113,9 @@ def search_configuration(
         on_replay()
         return SchedulerConfiguration(error, policy, backfill, machine, len(of.jobs))
 
-    first = [
-        tried(part, policy, backfill, machine)
-        for machine in machines
-        for policy in SEARCHED_ORDERS
-        for backfill in SEARCHED_BACKFILLS
-    ]
-    for backfill, machine in _best_rules(first):
+    rules = [(policy, backfill) for policy in SEARCHED_ORDERS for backfill in SEARCHED_BACKFILLS]
+    first = [tried(part, *each, machine) for machine in machines for each in (rules if rule is None else [rule])]
+    for backfill, machine in _best_rules(first) if rule is None else ():
         first += _refined(lambda policy, b=backfill, m=machine: tried(part, policy, b, m))  # type: ignore[misc]
     finalists = sorted(first)[:FINALISTS]
     if len(part.jobs) < len(logged.jobs):
@@ -124,8 +124,10 @@ def search_configuration(
     return sorted(finalists)
 
 
-def replays_of_search(jobs: int, machines: int) -> int:
-    """The most replays that a search over so many jobs and machines takes, for its progress bar."""
+def replays_of_search(jobs: int, machines: int, is_known: bool = False) -> int:
+    """The most replays that a search over so many jobs and machines takes, for its progress bar. is_known: the rule."""
+    if is_known:
+        return machines * (2 if jobs > FIRST_JOBS else 1)
     refined = REFINED_BACKFILLS * ROUNDS * sum(len(values) for values in WEIGHTS.values())
     rules = len(SEARCHED_ORDERS) * len(SEARCHED_BACKFILLS) * machines
     return rules + refined + (FINALISTS if jobs > FIRST_JOBS else 0)

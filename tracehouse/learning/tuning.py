@@ -9,7 +9,6 @@ from typing import Any
 
 from assets.common.progress import say_if_slow
 from assets.common.storage import tuning_folder
-from assets.replaying.running.loading import is_path
 from assets.replaying.scenarios.base_configuration import base_configuration
 from assets.replaying.tuning.guards import Guards
 from assets.replaying.tuning.knobs import knobs_text, read_knobs
@@ -125,7 +124,7 @@ def tune(
     replays = StoredReplays(tunable, tuning_folder(tunable.name))
     with say_if_slow(f"searching by replays of {len(tunable.jobs):,} jobs"):
         tuned = tuned_settings(replays, listed or usual, guarded, trials, seed)
-    configuration = base_configuration(name, is_path(name)).under(searched.settings, {}, searched.trace)
+    configuration = base_configuration(name).under(searched.settings, {}, searched.trace)
     return Tuned(tuned, (configuration if policy is None else configuration.graded_as(policy)).trust)
 
 

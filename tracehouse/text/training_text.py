@@ -31,22 +31,19 @@ RATIO_COLUMNS = (
 
 def print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
     """What is replayed, and a line for each policy: the goal on the jobs that judge."""
-    from assets.replaying.own.clusters import row_words, usual_replay
+    from assets.replaying.site import site_of
 
     task, scored = setup.task, setup.judging.scored
     rules = f"{task.backfill}, {task.estimates} times"
     if task.cluster is not None:
         rules = f"under Slurm on the nodes of {task.cluster}"
     print(f"{task.goal} of {len(scored):,} held-out jobs in a replay of the log, {rules}\n")
-    usual = usual_replay(setup.trace.source)
-    if task.cluster is None and usual is not None:
-        name = usual.described.name
-        ask = (
-            f" --cluster {name} trains on its nodes, in the place of Slurm's priority."
-            if usual.policy == "slurm"
-            else ""
-        )
-        print(folded(f"{row_words(setup.trace.source)}{ask}\n", terminal_width()))
+    site = site_of(setup.trace.source)
+    if task.cluster is None and site.is_described:
+        own = site.own_cluster
+        trains = own is not None and site.scheduler.policy == "slurm"
+        ask = f" --cluster {own.name} trains on its nodes, in the place of Slurm's priority." if own and trains else ""
+        print(folded(f"{site.row_words}{ask}\n", terminal_width()))
     for name, cost in costs.items():
         print(f"{name:<22} {cost:>12.2f}")
 

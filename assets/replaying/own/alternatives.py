@@ -20,7 +20,7 @@ from assets.common.progress import progress_bar
 from assets.common.storage import tuning_folder, write_whole
 from assets.ingest.site_logs import mean_wait_s, ruled_cluster
 from assets.replaying.configuring.configuration import edited_cluster
-from assets.replaying.own.clusters import own_cluster_of_log
+from assets.replaying.site import site_of
 from assets.replaying.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
 from assets.replaying.tuning.source_replays import FEWEST_TUNED, SourceReplays, source_replays
 from assets.replaying.tuning.tuned import LIKE_RANDOM_SETTINGS
@@ -159,7 +159,7 @@ def store_alternatives(source: str, made: Alternatives | None) -> None:
 
 def alternatives_of(warehouse: Warehouse, source: str) -> Alternatives | None:
     """What the usual changes would do. None for a log that is too short, and for a source whose own scheduler does not replay."""
-    cluster = own_cluster_of_log(warehouse, source)
+    cluster = site_of(source, warehouse).own_cluster
     if cluster is None:
         return None
     replays = source_replays(source)

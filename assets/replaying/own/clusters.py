@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
-from assets.common.progress import warn
 from assets.common.trace import Trace
-from assets.replaying.limits.holds import follows_shares
-from assets.replaying.limits.unhonoured import honoured_rules
 from assets.replaying.limits.way import clock_zero_s, edited_in_log, named_cluster
 from assets.replaying.running.loading import catalogue_source
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
-from simulator.limits.replaying import BACKFILLS_UNDER_LIMITS
-from simulator.policies.registry import parse_policy
-from simulator.slurm.variants.orders import is_fixed_order
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import clusters_of_source, load_cluster
+from traces.catalogue.clusters import clusters_of_source
 from traces.catalogue.sources import Source
 from traces.cluster.description import ClusterDescription
-from warehouse import Warehouse
 
 
 def described_cluster_of(source: Source, moment_s: int | None = None) -> ClusterDescription | None:
@@ -42,85 +35,6 @@ def described_cluster_named(source: str) -> ClusterDescription | None:
     """`described_cluster_of` the source of this name. None for a log that is in no catalogue, too."""
     declared = load_catalogue(may_be_missing=True).sources.get(source)
     return None if declared is None else described_cluster_of(declared)
-
-
-@dataclass(frozen=True)
-class UsualReplay:
-    """How a source is replayed as its cluster is described: under the scheduler that is described, or by an order under the limits, hours
-    and reservations that are. described: the cluster. policy, backfill: as replays take them. cluster: its name in the home where its
-    limits hold, None for a scheduler of its own."""
-
-    described: ClusterDescription
-    policy: str
-    backfill: str = "easy"
-    cluster: str | None = None
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """As settings of a replay."""
-        own = {"policy": self.policy}
-        return own if self.cluster is None else own | {"backfill": self.backfill, "cluster": self.cluster}
-
-
-def usual_replay(source: str) -> UsualReplay | None:
-    """How a source is replayed as its cluster is described: the one rule of replays, grades, what-if questions, searches and reports. None
-    where no cluster is described, and where nothing of it holds jobs back."""
-    declared = load_catalogue(may_be_missing=True).sources.get(source)
-    cluster = None if declared is None else described_cluster_of(declared)
-    if declared is None or cluster is None:
-        return None
-    if cluster.scheduler.name in OWN_SCHEDULERS:
-        return UsualReplay(cluster, cluster.scheduler.name)
-    if not honoured_rules(cluster, "FCFS") and not cluster.scheduler.order:
-        return None
-    name = next(name for name in declared.cluster if load_cluster(name).description == cluster)
-    order = {"policy": "FCFS", "backfill": "easy"} | declared.scheduler
-    order |= {key: str(value) for key, value in cluster.scheduler.order.items() if key in order}
-    policy = parse_policy(order["policy"])
-    if order["backfill"] not in BACKFILLS_UNDER_LIMITS or not (is_fixed_order(policy) or follows_shares(policy.name)):
-        order = {"policy": "FCFS", "backfill": "easy"}
-    return UsualReplay(cluster, order["policy"], order["backfill"], name)
-
-
-def row_words(source: str) -> str:
-    """What replays over a row of processors lack of the source's cluster, in a sentence. "" where none is described that holds jobs."""
-    usual = usual_replay(source)
-    if usual is None:
-        return ""
-    return f"These replays have a row of processors, without the nodes, limits and order of the cluster {usual.described.name}."
-
-
-def usual_replay_of_log(warehouse: Warehouse, source: str) -> UsualReplay | None:
-    """`usual_replay` of the source where its log can be of that cluster. Else it warns, and is None, such as with queues of earlier years.
-    For the pipeline, which goes on without. warehouse: has the source."""
-    usual = usual_replay(source)
-    if usual is None:
-        return None
-    cluster, is_own = usual.described, usual.cluster is None
-    with warehouse.read() as connection:
-        widest = connection.execute(
-            "SELECT queue, max(procs) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND reservation IS NULL GROUP BY queue",
-            [source],
-        ).fetchall()
-    queues = {None, *(each.queue for each in cluster.reservations)}
-    strange = [queue for queue, _ in widest if is_own and queue not in queues and not cluster.has_queue(queue)]
-    faults = [f"has no queue {queue!r}" for queue in strange]
-    faults += [
-        f"has {cluster.num_cpus} CPUs, and a job {procs}" for _, procs in widest if (procs or 0) > cluster.num_cpus
-    ]
-    if faults:
-        rules = OWN_SCHEDULERS[cluster.scheduler.name] if is_own else "limits"
-        warn(
-            f"{source}: not replayed under the {rules} of the cluster {cluster.name}, which {faults[0]}: "
-            f"correct clusters/{cluster.name}.toml (`tracehouse cluster check {cluster.name} {source}`)"
-        )
-    return None if faults else usual
-
-
-def own_cluster_of_log(warehouse: Warehouse, source: str) -> ClusterDescription | None:
-    """The cluster of `usual_replay_of_log` where its own scheduler replays, else None."""
-    usual = usual_replay_of_log(warehouse, source)
-    return None if usual is None or usual.cluster is not None else usual.described
 
 
 def policy_on(cluster: ClusterDescription, otherwise: str = "FCFS") -> str:

@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from assets.common.progress import progress
 from assets.common.trace import Trace, load_trace
 from assets.replaying.own.way import number_of_own_runs
-from assets.replaying.running.grade import grade_of
 from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import replay_run
 from assets.replaying.running.settings import REQUEST_LABELS, RunSettings
-from assets.replaying.scenarios.base_scheduler import base_scheduler, stored_header
-from assets.usage.cluster_check import described_cluster
+from assets.replaying.site import site_of
 from warehouse import Warehouse
 
 BETTER = {"better": 0.2, "right": 1.0}
@@ -84,10 +82,9 @@ def over_asking(
     if not unused["all"]["time_core_hours"].sum():
         return nobody
     trace = load_trace(warehouse, source, labels=REQUEST_LABELS)
-    base = base_scheduler(
-        grade_of(warehouse, source), source, stored_header(warehouse, source), described_cluster(warehouse, source)
-    )
-    settings = RunSettings(policy=base.policy, backfill=base.backfill, cluster=base.cluster)
+    site = site_of(source, warehouse)
+    base, procs = site.scheduler, None if site.is_described else site.procs
+    settings = site.settings.model_copy(update={"procs": procs, "drop_wider": False})
     number = number_of_own_runs(trace.rows.height) if copies is None else copies
     groups = {kind: _groups(trace, kind) for kind in ("user", "account")}
     wanted = [

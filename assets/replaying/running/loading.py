@@ -44,9 +44,9 @@ def catalogue_source(name: str) -> Source:
     return catalogue.source(name)
 
 
-def is_loaded(source: str) -> bool:
-    """Whether a source is in the warehouse."""
-    warehouse = open_warehouse()
+def is_loaded(source: str, warehouse: Warehouse | None = None) -> bool:
+    """Whether a source is in the warehouse, by default that of the home."""
+    warehouse = warehouse or open_warehouse()
     if not warehouse.exists():
         return False
     with warehouse.read() as connection:

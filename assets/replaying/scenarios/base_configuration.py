@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
-from assets.replaying.configuring.outages import Outage
-from assets.replaying.own.clusters import cluster_of_replay, described_cluster_of
+from assets.replaying.own.clusters import cluster_of_replay
 from assets.replaying.own.unmodelled import own_remarks, rules_left_out, unread_settings
 from assets.replaying.running.grade import SourceGrade, grade_of
-from assets.replaying.running.loading import catalogue_source, is_loaded
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
-from assets.replaying.scenarios.base_scheduler import (
-    GOOD_GRADES,
-    base_scheduler,
-    header_of_beginning,
-    stored_header,
-)
+from assets.replaying.site import site_of
 from models.judging.fidelity import NO_FIGURES
-from traces.common.blocks import first_bytes
-from traces.common.log import log_files
 
+GOOD_GRADES = ("A", "B")
 NOT_IN_LOG = (
     "A log does not tell everything: partitions, reservations, holds, weights of accounts, limits of users, GPUs and memory are not in "
     "the replay. Read changes as a direction, and try what matters on the cluster."
@@ -109,33 +99,8 @@ class BaseConfiguration:
         return [said] if self.is_trusted else [said, NOT_IN_LOG]
 
 
-def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
-    """The base of a source of the catalogue, or of a log. Jobs that are wider than a cluster are left out and counted."""
-    grade, remedy = None, f"`tracehouse run {source}` gives it one"
-    if is_log:
-        header = header_of_beginning(first_bytes(log_files(Path(source))[0]))
-        remedy = f"`tracehouse ingest {source} --name NAME` and `tracehouse run NAME` give it one"
-    elif is_loaded(source):
-        header, grade = stored_header(open_warehouse(), source), grade_of(open_warehouse(), source)
-    else:
-        header, remedy = [], f"the source is not in the warehouse; `tracehouse run {source}` loads and grades it"
-        path = catalogue_source(source).path
-        if path is not None and path.exists():
-            header = header_of_beginning(first_bytes(log_files(path)[0]))
-    cluster = None if is_log else described_cluster_of(catalogue_source(source))
-    scheduler = base_scheduler(grade, source, header, cluster)
-    values: dict[str, Any] = {"policy": scheduler.policy, "backfill": scheduler.backfill, "drop_wider": True}
-    values["cluster"] = scheduler.cluster
-    machine = scheduler.machine
-    if machine is not None:
-        sizes = machine.size_over_time.missing if machine.size_over_time is not None else []
-        values["outages"] = [Outage(start=start, end=end, procs=procs) for start, end, procs in sizes]
-        values["partitions"] = dict(machine.partitions)
-    no_grade = remedy if grade is None else (grade.no_grade_because or "") if grade.grade is None else ""
-    return BaseConfiguration(
-        RunSettings(**values),
-        None if machine is None else machine.procs,
-        scheduler.why,
-        grade,
-        no_grade,
-    )
+def base_configuration(source: str) -> BaseConfiguration:
+    """The base of a source of the catalogue, or of the log at a path: its site. Jobs that are wider than a cluster are left out and
+    counted."""
+    site = site_of(source)
+    return BaseConfiguration(site.settings, site.procs, site.scheduler.why, site.grade, site.no_grade)

@@ -120,7 +120,7 @@ def plan_scenarios(
         )
     is_log = is_path(source)
     declared = log_source(Path(source)) if is_log else catalogue_source(source)
-    configuration = base_configuration(source, is_log)
+    configuration = base_configuration(source)
     with file.naming(BASE):
         of_base = _with_order(file.base, configuration.settings, is_scenario=False)
         asked_base = _asked((BASE,), of_base, configuration.settings, source, is_log, configuration.settings)

@@ -16,7 +16,7 @@ from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.replaying.configuring.configuration import NothingChanges
 from assets.replaying.limits.holds import missing_processors
 from assets.replaying.limits.way import clock_zero_s, named_cluster, replayer_under
-from assets.replaying.own.clusters import own_cluster, policy_on, usual_replay
+from assets.replaying.own.clusters import own_cluster, policy_on
 from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
 from assets.replaying.own.pbs.way import PbsRuns, pbs_runs
 from assets.replaying.own.slurm.requests import requests_of_rows
@@ -25,6 +25,7 @@ from assets.replaying.own.way import RUNS
 from assets.replaying.running.loading import catalogue_source, is_path, load_any_trace, log_source
 from assets.replaying.running.run import engine_version
 from assets.replaying.running.settings import RunSettings
+from assets.replaying.site import site_of
 from assets.replaying.tuning.knobs import Knob
 from assets.replaying.tuning.tunable import CLASS_COLUMNS, Edits, Tunable, classes_of
 from assets.replaying.tuning.usual_knobs import formula_knobs, usual_knobs
@@ -74,8 +75,8 @@ def source_replays(source: str, cluster: str | None = None, policy: str | None =
     if cluster is not None:
         usual = {"policy": policy_on(load_cluster(cluster).description), "cluster": cluster}
     else:
-        of_source = None if is_log else usual_replay(source)
-        usual = {} if of_source is None else of_source.settings
+        site = site_of(source)
+        usual = site.scheduler.settings if site.is_described else {}
     if not usual and policy is None:
         raise ValueError(
             f"{source}: no cluster is described, whose settings could be searched: import one with `tracehouse cluster import`, find its "

@@ -431,7 +431,7 @@ def test_a_page_has_every_scenario_and_loads_nothing(busy: Path) -> None:
     assert tags.open == []
     for name in SIX:
         assert tags.text.count(name) >= 3  # waits, changes, fates
-    assert "no fitted scheduler has a grade" in tags.text
+    assert "no order was fitted to the log yet" in tags.text
     assert "40 jobs of the base" in tags.text
     assert not re.search(r"(?:src|href)=|https?://|@import", text)
     assert scenario_page(results) == text

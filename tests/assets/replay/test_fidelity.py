@@ -10,6 +10,7 @@ import dagster as dg
 import numpy as np
 import polars as pl
 import pytest
+from assets.replaying.site import site_of
 
 import tracehouse
 from assets.common.partitions import SOURCES
@@ -19,7 +20,6 @@ from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.replay import fidelity as judging
 from assets.replaying.running.grade import grade_of
-from assets.replaying.scenarios.base_scheduler import base_scheduler
 from models.judging.machine import Machine, SizeOverTime, partitions_of
 from simulator.engine.replay import OrderReplayer, replay
 from simulator.jobs.cluster import Cluster
@@ -233,5 +233,6 @@ def test_adopted_rules_are_graded_and_are_those_of_every_replay(
     assert base["average_wait_h"] * 3600 == pytest.approx((replayed.schedule.start - replayed.jobs.submit).mean())
     grade = grade_of(warehouse, "mine")
     assert grade is not None and grade.is_of_limits and "FCFS with backfilling easy under the limits" in grade.words
-    of_report = base_scheduler(grade, "mine", [])
-    assert (of_report.cluster, of_report.machine) == (None, None) and "which have the grade" in of_report.why
+    site = site_of("mine")
+    assert site.grade == grade and (site.row.cluster, site.row.machine) == (None, None)
+    assert "in place of an order under the limits of the cluster two" in site.row.why

@@ -295,7 +295,7 @@ def test_the_answer_begins_with_base_and_trust(results: ScenarioResults) -> None
     lines = what_if_text(results, 200, 1).splitlines()
     assert lines[0] == (
         "base: FCFS, backfilling easy, requested times, 16 processors: what most centres run, since neither catalogue nor header name a "
-        "scheduler, and no fitted scheduler has a grade"
+        "scheduler, and no order was fitted to the log yet"
     )
     assert lines[1] == "mine: all 400 jobs, where `tracehouse run` and `compare` judge the later half"
     assert lines[2] == "trust: no grade: `tracehouse run mine` gives it one"

@@ -9,17 +9,11 @@ import pytest
 
 import tracehouse
 from assets.common.storage import open_warehouse
-from assets.replaying.own.clusters import (
-    in_clock,
-    own_cluster_of,
-    own_cluster_of_log,
-    policy_on,
-    row_words,
-    usual_replay,
-)
+from assets.replaying.own.clusters import in_clock, own_cluster_of, policy_on
 from assets.replaying.own.unmodelled import unmodelled_rules
 from assets.replaying.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replaying.scenarios.planning import plan_scenarios
+from assets.replaying.site import site_of
 from tests.assets.replaying.own.homes import BEHIND, CLUSTER, PBS_CLUSTER, own_home
 from tests.assets.replaying.scenarios.examples import scenarios_of, write_grade
 from tests.simulator.busy import SITE
@@ -45,11 +39,11 @@ def test_a_source_has_the_scheduler_of_its_cluster(
     described = own_cluster_of(load_catalogue().source("mine"))
 
     assert described is not None and (described.scheduler.name, described.num_cpus) == (scheduler, 8)
-    usual = usual_replay("mine")
-    assert usual is not None and (usual.described, usual.settings) == (described, {"policy": scheduler})
-    assert usual_replay("none of the catalogue") is None
+    site, unknown = site_of("mine"), site_of("none of the catalogue")
+    assert (site.own_cluster, site.scheduler.settings) == (described, {"policy": scheduler})
+    assert not unknown.is_described and unknown.scheduler == unknown.row
     row = "These replays have a row of processors, without the nodes, limits and order of the cluster two."
-    assert row_words("mine") == row and row_words("none of the catalogue") == ""
+    assert site.row_words == row and unknown.row_words == ""
 
 
 def test_a_source_without_such_a_cluster_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,8 +63,8 @@ LIMITED = CLUSTER.replace('name = "slurm"\nversion = "22.05.8"', 'name = "none"'
 
 def test_limits_of_a_source_without_such_a_scheduler_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, LIMITED)
-    usual = usual_replay("mine")
-    assert usual is not None and usual.settings == {"policy": "FCFS", "backfill": "easy", "cluster": "two"}
+    usual = site_of("mine").scheduler
+    assert usual.settings == {"policy": "FCFS", "backfill": "easy", "cluster": "two"}
 
     held, free = tracehouse.replay("mine"), tracehouse.replay("mine", "FCFS", procs=8)
 
@@ -98,12 +92,13 @@ def test_the_pipeline_goes_on_without_a_cluster_that_is_not_the_logs(
     fault: str,
 ) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, CLUSTER)
-    assert own_cluster_of_log(open_warehouse(), "mine") is not None
+    assert site_of("mine").own_cluster is not None
     (tmp_path / "home" / "clusters" / "two.toml").write_text(CLUSTER.replace(part, other))
     with open_warehouse().write() as connection:
         connection.execute("UPDATE core.jobs SET procs = 5")
 
-    assert own_cluster_of_log(open_warehouse(), "mine") is None
+    site = site_of("mine")
+    assert not site.is_described and (site.scheduler.policy, site.scheduler.backfill) == ("FCFS", "easy")
 
     assert fault in capsys.readouterr().err
 
@@ -140,7 +135,7 @@ def test_a_grade_of_the_own_scheduler_is_not_that_of_an_order(
     write_grade(grade, "pbs", procs=8)
     of_order, of_own = planned({"policy": policy}), planned({})
     said = f"no grade: that of the source, {grade}, is of its own PBS, and an order in its place has none"
-    assert of_order.trust[0] == said == base_configuration("mine", is_log=False).graded_as("searched:balanced").trust[0]
+    assert of_order.trust[0] == said == base_configuration("mine").graded_as("searched:balanced").trust[0]
     assert of_order.has_figures is has_figures and of_own.trust[0].startswith(f"grade {grade}: ")
     if policy == "FCFS" and has_figures:
         answer = tracehouse.what_if({"SAF": {"policy": "SAF"}}, "mine", base={"policy": policy}).summary

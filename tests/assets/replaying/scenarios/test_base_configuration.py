@@ -1,4 +1,4 @@
-"""Tests of assets/replaying/scenarios: base_configuration, base_scheduler."""
+"""Tests of assets/replaying/scenarios: base_configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.assets.replaying.scenarios.examples import write_grade
 
 def test_a_grade_gives_the_scheduler_that_fits_best(busy: Path) -> None:
     write_grade("B", "SAF", 12)
-    base = base_configuration("mine", is_log=False)
+    base = base_configuration("mine")
     assert (base.settings.policy, base.settings.backfill, base.settings.estimates, base.procs) == (
         "SAF",
         "none",
@@ -29,7 +29,7 @@ def test_a_grade_gives_the_scheduler_that_fits_best(busy: Path) -> None:
 
 def test_a_cluster_that_grew_is_replayed_as_it_grew(busy: Path) -> None:
     write_grade("B", size_over_time="12 until 86400, then 16")
-    base = base_configuration("mine", is_log=False)
+    base = base_configuration("mine")
     assert base.procs == 16
     assert [(each.start, each.end, each.procs) for each in base.settings.outages] == [(0, 86_400, 4)]
     assert "on a cluster whose size changes" in base.trust[0]
@@ -37,60 +37,62 @@ def test_a_cluster_that_grew_is_replayed_as_it_grew(busy: Path) -> None:
 
 def test_queues_that_own_processors_own_them_in_the_base(busy: Path) -> None:
     write_grade("A", partitions='{"7": 4}')
-    base = base_configuration("mine", is_log=False)
+    base = base_configuration("mine")
     assert base.settings.partitions == {"7": 4} and not base.settings.outages
     assert "SAF with backfilling none, with queues that own processors (7=4))" in base.trust[0]
 
 
 @pytest.mark.parametrize("grade", ["C", "D"])
-def test_a_poor_fit_is_no_base(busy: Path, grade: str) -> None:
-    """The same question had another base after `tracehouse run`."""
-    before = base_configuration("mine", is_log=False)
+def test_a_poor_fit_is_the_base_too(busy: Path, grade: str) -> None:
+    """Else the grade would be of another scheduler than the answer."""
     write_grade(grade)
-    base = base_configuration("mine", is_log=False)
-    assert base.settings == before.settings and base.procs is None and not base.is_trusted
-    assert base.why.endswith(f"the best fit, SAF with backfilling none, has only grade {grade}")
+    base = base_configuration("mine")
+    assert (base.settings.policy, base.settings.backfill, base.procs) == ("SAF", "none", 16) and not base.is_trusted
+    assert base.why == f"the scheduler that fits the log best, with grade {grade}"
     assert base.trust[0].startswith(f"grade {grade}: ") and base.trust[1] == NOT_IN_LOG
     assert base.has_figures == (grade == "C")
 
 
 def test_without_a_grade_it_is_fcfs_with_easy_and_says_why(busy: Path) -> None:
-    ungraded = base_configuration("mine", is_log=False)
+    ungraded = base_configuration("mine")
     assert ungraded.trust[0] == ("no grade: `tracehouse run mine` gives it one")
     write_grade(None)
-    refused = base_configuration("mine", is_log=False)
+    refused = base_configuration("mine")
     assert refused.trust[0] == "no grade: hardly anybody waited"
-    log = base_configuration("mine.swf", is_log=True)
+    log = base_configuration("mine.swf")
     assert log.trust[0].startswith("no grade: `tracehouse ingest mine.swf --name NAME`")
-    absent = base_configuration("birch", is_log=False)
+    absent = base_configuration("birch")
     assert absent.trust[0].startswith("no grade: the source is not in the warehouse; `tracehouse run birch`")
     assert absent.settings.policy == "pbs"  # which its cluster describes
     for base in (ungraded, refused, log):
         assert (base.settings.policy, base.settings.backfill, base.settings.estimates) == ("FCFS", "easy", "requested")
         assert base.procs is None and base.trust[-1] == NOT_IN_LOG
+        fitted = "the log has no waits to fit one to" if base is refused else "no order was fitted to the log yet"
         assert (
-            base.why
-            == "what most centres run, since neither catalogue nor header name a scheduler, and no fitted scheduler has a grade"
+            base.why == f"what most centres run, since neither catalogue nor header name a scheduler, and {fitted}"
         )
 
 
-# base_scheduler: What answers are compared with: a good fit, else what somebody names.
+# The site of a source: what somebody names, else what fits.
 
 
 def test_catalogue_and_header_name_the_base(busy: Path) -> None:
     with open_warehouse().write() as connection:
         connection.execute("UPDATE raw.log_headers SET value = 'uses the EASY scheduler'")
-    write_grade("D")
-    base = base_configuration("mine", is_log=False)
+    base = base_configuration("mine")
     assert (base.settings.policy, base.settings.backfill) == ("FCFS", "easy")
-    assert base.why.startswith("the scheduler that the log's header names; the best fit, ")
+    assert base.why == "the scheduler that the log's header names"
     log = busy / "plan.swf"
     log.write_text("; Note: conservative backfilling\n" + (busy / "mine.swf").read_text())
-    assert base_configuration(str(log), is_log=True).settings.backfill == "conservative"
+    assert base_configuration(str(log)).settings.backfill == "conservative"
+    write_grade("A")
+    assert base_configuration("mine").settings.policy == "SAF"
     with (busy / "home" / "sources.toml").open("a") as catalogue:
         catalogue.write('scheduler = { policy = "SJF", backfill = "none" }\n')
-    named = base_configuration("mine", is_log=False)
+    named = base_configuration("mine")
     assert (named.settings.policy, named.settings.backfill) == ("SJF", "none")
     assert named.why == "the scheduler that the catalogue names"
-    write_grade("A")
-    assert base_configuration("mine", is_log=False).settings.policy == "SAF"
+    assert named.trust[0].startswith("no grade: that of the source is of another scheduler: `tracehouse run mine --sel")
+    write_grade("B", "SJF", procs=12)
+    fitted = base_configuration("mine")
+    assert (fitted.settings.policy, fitted.why, fitted.procs) == ("SJF", named.why, 12) and fitted.is_trusted

@@ -202,7 +202,7 @@ def test_below_trust_no_figure_there_is_only_an_order_and_a_direction(busy: Path
     scenarios: dict[str, dict[str, object]] = {"busier": {"load": 2}, "more": {"procs": 32}, "lost": {"policy": "x"}}
     write_grade("D")
     answer = results_of(scenarios)
-    assert "the best fit, SAF with backfilling none, has only grade D" in answer.base_words
+    assert "the scheduler that fits the log best, with grade D" in answer.base_words
     said = what_if_text(answer, 100, 1)
     assert said.startswith("base: FCFS, backfilling easy")
     for text in (said, scenario_page(answer)):

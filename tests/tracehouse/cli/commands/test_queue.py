@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from assets.replaying.site import Site, SiteScheduler
 from click.testing import CliRunner
 
 from assets.common.storage import open_warehouse
 from assets.predictions.queue_now import TreeStarts
 from assets.predictions.waits import load_wait_source
-from assets.replaying.scenarios.base_scheduler import BaseScheduler
 from models.judging.machine import Machine
 from tests.conftest import Home
 from tests.pipelines.command_line import fail, succeed
@@ -213,7 +213,7 @@ def test_times_of_different_years_have_their_year() -> None:
 
 
 def test_queues_that_own_processors_are_named(queue_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fitted = BaseScheduler("SAF", "easy", "it fits", Machine(64, partitions=(("batch", 8),)))
-    monkeypatch.setattr("tracehouse.queue.base_scheduler", lambda *_: fitted)
+    fitted = SiteScheduler("SAF", "easy", "it fits", Machine(64, partitions=(("batch", 8),)))
+    monkeypatch.setattr("tracehouse.queue.site_of", lambda *_: Site(SOURCE, fitted, fitted, None))
     said = succeed("queue", SOURCE, queue_file, "--samples", "10")
     assert "by the log, queues own processors (batch=8): these replays let all jobs share all of them" in said
