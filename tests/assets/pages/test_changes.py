@@ -309,7 +309,10 @@ def test_why_there_is_nothing_to_compare(tmp_path: Path) -> None:
     warehouse = warehouse_of(tmp_path, busy_log(300, days=40))
     none = read_comparison(warehouse, "mine")
     assert none.why_none is not None and none.why_none.startswith("No scheduler was evaluated on this log yet")
-    assert none.grade.why is not None and none.grade.why == "replays of this log have none: `tracehouse run mine` gives it one"
+    assert (
+        none.grade.why is not None
+        and none.grade.why == "replays of this log have none: `tracehouse run mine` gives it one"
+    )
     judge_source(warehouse)
     with warehouse.write() as connection:
         connection.execute("DELETE FROM replay.schedules WHERE job_index = 250")

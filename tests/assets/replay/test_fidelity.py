@@ -10,7 +10,6 @@ import dagster as dg
 import numpy as np
 import polars as pl
 import pytest
-from assets.replaying.site import site_of
 
 import tracehouse
 from assets.common.partitions import SOURCES
@@ -20,6 +19,7 @@ from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.replay import fidelity as judging
 from assets.replaying.running.grade import grade_of
+from assets.replaying.site import site_of
 from models.judging.machine import Machine, SizeOverTime, partitions_of
 from simulator.engine.replay import OrderReplayer, replay
 from simulator.jobs.cluster import Cluster

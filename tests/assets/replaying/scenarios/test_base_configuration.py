@@ -68,9 +68,7 @@ def test_without_a_grade_it_is_fcfs_with_easy_and_says_why(busy: Path) -> None:
         assert (base.settings.policy, base.settings.backfill, base.settings.estimates) == ("FCFS", "easy", "requested")
         assert base.procs is None and base.trust[-1] == NOT_IN_LOG
         fitted = "the log has no waits to fit one to" if base is refused else "no order was fitted to the log yet"
-        assert (
-            base.why == f"what most centres run, since neither catalogue nor header name a scheduler, and {fitted}"
-        )
+        assert base.why == f"what most centres run, since neither catalogue nor header name a scheduler, and {fitted}"
 
 
 # The site of a source: what somebody names, else what fits.

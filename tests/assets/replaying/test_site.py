@@ -1,0 +1,134 @@
+"""Tests of assets/replaying/site: every answer is of one scheduler, on one cluster, with one grade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+import pytest
+
+import tracehouse
+from assets.common.storage import open_warehouse
+from assets.common.trace import load_trace
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from assets.pages.comparison import read_grade
+from assets.replay.fidelity import GRADED_LABELS, configuration_rows, fidelity_of
+from assets.replaying.site import site_of
+from tests.pipelines.command_line import use_home
+from tests.tiny import busy_log
+from traces.catalogue.catalogue import load_catalogue
+from warehouse import replace_partition
+
+JOBS = 600
+NODES = '[[nodes]]\nnames = "n[1-4]"\ncores = 4\n'
+OWN = f"""
+name = "two"
+[scheduler]
+name = "slurm"
+version = "24.05.1"
+[scheduler.values]
+schedulertype = "sched/backfill"
+prioritytype = "priority/basic"
+selecttype = "select/cons_tres"
+{NODES}[[partitions]]
+name = "1"
+is_default = true
+"""
+ONE_EACH = f"""
+name = "two"
+[scheduler.order]
+cycle_s = 60
+{NODES}[[limits]]
+owner = "cluster"
+owner_name = ""
+counts = "running"
+each = "user"
+resource = "jobs"
+bound = 1
+origin = "found"
+"""
+KINDS = {
+    "its own Slurm": (OWN, ""),
+    "its own PBS": (OWN.replace('"slurm"\nversion = "24.05.1"', '"pbs"\nversion = "23.06"'), ""),
+    "found rules": (ONE_EACH, ""),
+    "the catalogue's order": ("", 'scheduler = { policy = "SJF", backfill = "easy" }\n'),
+    "what fits": ("", ""),
+}
+"""Description of the cluster, and a line of the catalogue, by who replays."""
+
+
+@pytest.fixture(params=KINDS, scope="module")
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The kind of the source `mine` of the home in use, which is loaded and graded."""
+    folder, (cluster, line) = tmp_path_factory.mktemp("site"), KINDS[request.param]
+    patch = pytest.MonkeyPatch()
+    log, home = folder / "mine.swf", folder / "home"
+    log.write_text(busy_log(JOBS, seed=3, days=60))
+    catalogue = use_home(patch, home)
+    linked = 'cluster = "two"\n' if cluster else ""
+    catalogue.write_text(f'[sources.mine]\nformat = "swf"\npath = "{log}"\n{linked}{line}')
+    if cluster:
+        (home / "clusters").mkdir()
+        (home / "clusters" / "two.toml").write_text(cluster)
+    warehouse = open_warehouse()
+    update_raw_log(warehouse, load_catalogue().source("mine"))
+    write_jobs(warehouse, "mine")
+    graded = fidelity_of(warehouse, load_trace(warehouse, "mine", labels=GRADED_LABELS))
+    with warehouse.write() as connection:
+        replace_partition(connection, "replay.fidelity", "mine", pl.DataFrame(graded.rows, infer_schema_length=None))
+        replace_partition(connection, "replay.configurations", "mine", configuration_rows(graded.ranked))
+    yield request.param
+    patch.undo()
+
+
+def test_every_answer_has_one_mean_wait(site: str) -> None:
+    run = tracehouse.replay("mine").replayed
+    waits, logged = run.schedule.start - run.jobs.submit, run.rows["start_s"] - run.rows["submit_s"]
+    asked = tracehouse.what_if({"SAF": {"policy": "SAF"}}, "mine")
+    base = next(row for row in asked.scenarios.to_dicts() if row["scenario"] == "base")
+    with open_warehouse().read() as connection:
+        graded = connection.sql("SELECT jobs, replayed_wait_s FROM replay.fidelity WHERE part = 'all'").fetchall()
+
+    is_graded = (np.arange(JOBS) >= JOBS // 2) & run.schedule.started & (logged >= 0).to_numpy()
+    assert graded == [(int(is_graded.sum()), pytest.approx(waits[is_graded].mean()))]
+    assert base["average_wait_h"] * 3600 == pytest.approx(waits[run.schedule.started].mean())
+    assert waits.any(), "in each kind jobs wait"
+
+
+def test_every_answer_has_one_grade(site: str) -> None:
+    here = site_of("mine")
+    assert here.grade is not None and here.grade.grade is not None
+
+    said = tracehouse.what_if({"SAF": {"policy": "SAF"}}, "mine").summary["trust"][0]
+    of_report, _ = read_grade(open_warehouse(), "mine")
+
+    assert said == here.trust == here.grade.words
+    assert of_report.letter == here.grade.grade
+
+
+def test_every_answer_names_what_it_lacks(site: str) -> None:
+    replayed = tracehouse.replay("mine").summary
+    lacks = [about["not_modelled"] for key in ("slurm", "pbs", "limits") if (about := replayed.get(key))]
+
+    said = tracehouse.what_if({"SAF": {"policy": "SAF"}}, "mine").summary["trust"]
+
+    assert all(f"not in the replay: {rule}" in said for rules in lacks for rule in rules)
+
+
+def test_the_site_says_who_replays(site: str) -> None:
+    scheduler, row = site_of("mine").scheduler, site_of("mine").row
+    expected = {
+        "its own Slurm": ("slurm", "the Slurm that the cluster two describes"),
+        "its own PBS": ("pbs", "the PBS that the cluster two describes"),
+        "found rules": ("FCFS", "what most centres run, with the limits that are described for the source"),
+        "the catalogue's order": ("SJF", "the scheduler that the catalogue names"),
+        "what fits": ("FCFS", "the scheduler that fits the log best, with grade A"),
+    }
+    assert (scheduler.policy, scheduler.why) == expected[site]
+    assert tracehouse.replay("mine").summary["policy"] == scheduler.policy
+    if scheduler.described is None:
+        assert row == scheduler
+    else:
+        assert (row.policy, row.backfill) == ("FCFS", "easy") and "because these replays have a row" in row.why
