@@ -25,6 +25,9 @@ ORDERS_OF_A_CAP = 34
 FEW_ORDERS_OF_A_CAP = 7
 """On a log of more than MANY_JOBS jobs. Of so few, no single one may be as good as a policy."""
 MANY_JOBS = 1_000_000
+ON_CLUSTER = ((20_000, 14), (100_000, FEW_ORDERS_OF_A_CAP))
+"""Jobs, and how many orders of a cap a log of at most so many gets on the nodes of a cluster, where a replay takes a hundred times as
+long."""
 MOST_DOMINATING = 0.5
 """Where a larger share of the random orders of every cap dominates, a log carries no verdict."""
 
@@ -53,6 +56,12 @@ OnRandomOrder = Callable[[RandomOrder, Replayed, Ratios], None]
 def random_orders(num_jobs: int) -> tuple[RandomOrder, ...]:
     """The orders of a log with so many jobs, equally many for every cap."""
     seeds = range(ORDERS_OF_A_CAP if num_jobs <= MANY_JOBS else FEW_ORDERS_OF_A_CAP)
+    return tuple(RandomOrder(cap_s, seed) for cap_s in CAPS_S for seed in seeds)
+
+
+def orders_on_cluster(num_jobs: int) -> tuple[RandomOrder, ...]:
+    """The orders of a log with so many jobs where each replay is under a cluster's own scheduler. None for a very long log."""
+    seeds = range(next((orders for most, orders in ON_CLUSTER if num_jobs <= most), 0))
     return tuple(RandomOrder(cap_s, seed) for cap_s in CAPS_S for seed in seeds)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +31,7 @@ from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan, rep
 from assets.replaying.scenarios.remarks import scenario_remarks
 from assets.replaying.scenarios.scenario_file import BASE, LOG
 from assets.replaying.scenarios.unchanged import WITHIN_NOISE, why_like_itself, why_no_verdict, why_unchanged
-from models.judging.chance import ChanceCloud, cloud_around, random_orders
+from models.judging.chance import ChanceCloud, RandomOrder, cloud_around, orders_on_cluster, random_orders
 from models.judging.judge import Judgement, beside_cloud, corrected_for_many
 from models.judging.panel import Replayed
 from models.judging.verdict import NO_DIFFERENCE, NOT_SIGNIFICANT, PolicyVerdict, verdict_text
@@ -234,19 +235,26 @@ def _is_an_order(base: PlannedReplay, scenario: PlannedReplay) -> bool:
 
 
 def _random_orders(plan: ScenarioPlan, base: ReplayRun) -> ChanceCloud | None:
-    """What random orders reach beside the base, under its settings. None where the base learns from its own replay, or its policy is no
-    order: such a replay takes too long for a hundred of them."""
-    settings = plan.base.settings
-    if plan.base.policy.policy is None or Estimates.parse(settings.estimates).is_live:
+    """What random orders reach beside the base, under its settings: on a cluster with its own scheduler in the place of its priority, one
+    run each. None where the base learns from its own replay, or its policy is no order, and for a log too long for its own scheduler: such
+    a replay takes too long for many of them."""
+    settings, jobs = plan.base.settings, len(base.jobs)
+    orders: Sequence[RandomOrder] = random_orders(jobs)
+    if settings.is_on_cluster:
+        orders = orders_on_cluster(jobs)
+    elif plan.base.policy.policy is None or Estimates.parse(settings.estimates).is_live:
+        return None
+    if not orders:
         return None
     counted = np.zeros(len(base.jobs), dtype=np.bool_)
     counted[np.isin(base.rows["job_index"].to_numpy(), plan.scored)] = True
     incumbent = Replayed(base.jobs, base.cluster, base.schedule, counted & base.schedule.started)
 
     def replay_order(policy: Policy) -> Schedule:
-        return replay_run(plan.trace, settings, replace(plan.base.policy, text=policy.name, policy=policy)).schedule
+        chosen = replace(plan.base.policy, text=policy.name, policy=policy)
+        return replay_run(plan.trace, settings, chosen, own_runs=1).schedule
 
-    return cloud_around(incumbent, replay_order, progress(list(random_orders(len(base.jobs))), "random orders"))
+    return cloud_around(incumbent, replay_order, progress(list(orders), "random orders"))
 
 
 @dataclass(frozen=True)

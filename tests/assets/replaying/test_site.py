@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -21,7 +23,7 @@ from tests.tiny import busy_log
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import replace_partition
 
-JOBS = 600
+JOBS = 400
 NODES = '[[nodes]]\nnames = "n[1-4]"\ncores = 4\n'
 OWN = f"""
 name = "two"
@@ -62,10 +64,22 @@ KINDS = {
 @pytest.fixture(params=KINDS, scope="module")
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The kind of the source `mine` of the home in use, which is loaded and graded."""
-    folder, (cluster, line) = tmp_path_factory.mktemp("site"), KINDS[request.param]
     patch = pytest.MonkeyPatch()
+    load(request.param, tmp_path_factory.mktemp("site"), patch)
+    warehouse = open_warehouse()
+    graded = fidelity_of(warehouse, load_trace(warehouse, "mine", labels=GRADED_LABELS))
+    with warehouse.write() as connection:
+        replace_partition(connection, "replay.fidelity", "mine", pl.DataFrame(graded.rows, infer_schema_length=None))
+        replace_partition(connection, "replay.configurations", "mine", configuration_rows(graded.ranked))
+    yield request.param
+    patch.undo()
+
+
+def load(kind: str, folder: Path, patch: pytest.MonkeyPatch, seed: int = 3, days: int = 20) -> None:
+    """Loads the source `mine` of this kind into a home in a folder, which is in use then."""
+    cluster, line = KINDS[kind]
     log, home = folder / "mine.swf", folder / "home"
-    log.write_text(busy_log(JOBS, seed=3, days=60))
+    log.write_text(busy_log(JOBS, seed=seed, days=days))
     catalogue = use_home(patch, home)
     linked = 'cluster = "two"\n' if cluster else ""
     catalogue.write_text(f'[sources.mine]\nformat = "swf"\npath = "{log}"\n{linked}{line}')
@@ -75,18 +89,18 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     warehouse = open_warehouse()
     update_raw_log(warehouse, load_catalogue().source("mine"))
     write_jobs(warehouse, "mine")
-    graded = fidelity_of(warehouse, load_trace(warehouse, "mine", labels=GRADED_LABELS))
-    with warehouse.write() as connection:
-        replace_partition(connection, "replay.fidelity", "mine", pl.DataFrame(graded.rows, infer_schema_length=None))
-        replace_partition(connection, "replay.configurations", "mine", configuration_rows(graded.ranked))
-    yield request.param
-    patch.undo()
+
+
+@cache
+def answers(site: str) -> tracehouse.WhatIf:
+    """Of a question to the site of this kind, whose home is in use."""
+    return tracehouse.what_if({"half a day": {"round_walltimes": "12h"}}, "mine")
 
 
 def test_every_answer_has_one_mean_wait(site: str) -> None:
     run = tracehouse.replay("mine").replayed
     waits, logged = run.schedule.start - run.jobs.submit, run.rows["start_s"] - run.rows["submit_s"]
-    asked = tracehouse.what_if({"SAF": {"policy": "SAF"}}, "mine")
+    asked = answers(site)
     base = next(row for row in asked.scenarios.to_dicts() if row["scenario"] == "base")
     with open_warehouse().read() as connection:
         graded = connection.sql("SELECT jobs, replayed_wait_s FROM replay.fidelity WHERE part = 'all'").fetchall()
@@ -101,7 +115,7 @@ def test_every_answer_has_one_grade(site: str) -> None:
     here = site_of("mine")
     assert here.grade is not None and here.grade.grade is not None
 
-    said = tracehouse.what_if({"SAF": {"policy": "SAF"}}, "mine").summary["trust"][0]
+    said = answers(site).summary["trust"][0]
     of_report, _ = read_grade(open_warehouse(), "mine")
 
     assert said == here.trust == here.grade.words
@@ -112,7 +126,7 @@ def test_every_answer_names_what_it_lacks(site: str) -> None:
     replayed = tracehouse.replay("mine").summary
     lacks = [about["not_modelled"] for key in ("slurm", "pbs", "limits") if (about := replayed.get(key))]
 
-    said = tracehouse.what_if({"SAF": {"policy": "SAF"}}, "mine").summary["trust"]
+    said = answers(site).summary["trust"]
 
     assert all(f"not in the replay: {rule}" in said for rules in lacks for rule in rules)
 
@@ -132,3 +146,30 @@ def test_the_site_says_who_replays(site: str) -> None:
         assert row == scheduler
     else:
         assert (row.policy, row.backfill) == ("FCFS", "easy") and "because these replays have a row" in row.why
+
+
+@pytest.mark.parametrize("kind", [pytest.param("its own Slurm", marks=pytest.mark.whole_ways), "its own PBS"])
+def test_orders_have_their_verdicts_beside_a_lottery_in_the_same_place(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(kind, tmp_path, monkeypatch, *((5, 25) if "Slurm" in kind else (3, 20)))
+    orders = {"good": "SJF", "harmful": "LAF", "harmless": "FCFS"}
+
+    answer = tracehouse.what_if({name: {"policy": order} for name, order in orders.items()}, "mine")
+
+    rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
+    words = {name: row["verdict"].partition(",")[0] for name, row in rows.items() if name in orders}
+    assert words["good"] in ("dominates", "trades") and words["harmless"] == "no difference"
+    assert words["harmful"] in ("worse", "no significant difference")
+    assert all(row["no_verdict_because"] is None for row in rows.values())
+    assert rows["good"]["random_orders_as_good"] < 0.05 < rows["harmful"]["random_orders_as_good"]
+    assert any(text.startswith("beside the base, 42 random orders") for text in answer.summary["remarks"])
+
+
+@pytest.mark.parametrize("kind", ["its own Slurm", "its own PBS"])
+def test_jobs_of_a_log_without_nodes_lie_on_as_many_as_they_need(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are wider than a node never started."""
+    load(kind, tmp_path, monkeypatch)
+    assert tracehouse.replay("mine").summary["jobs_never_started"] == 0

@@ -44,7 +44,8 @@ def _piece(chunk: Chunk) -> Piece:
 def pbs_jobs_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[list[PbsJob], dict[str, int]]:
     """The jobs of a trace as PBS gets them, and how many of them were changed, by why. rows: of a trace, with REQUEST_LABELS.
 
-    A job without chunks in its log gets one for each node that it asked for, as equal as can be. What PBS does not schedule by, because no
+    A job without chunks in its log gets one for each node that it asked for, as equal as can be, and one for each CPU where the log does
+    not tell nodes and none is as large. What PBS does not schedule by, because no
     node has any of it, is left out of chunks. A job that was not eligible when it was submitted waits as long as in the log. A reservation
     that the cluster does not have is left out: its jobs are those of the default queue.
 
@@ -63,7 +64,8 @@ def pbs_jobs_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
     keys = {"host", "vnode", *(word.partition("=")[0] for node in cluster.nodes for word in node.features)}
     pieces_of = lru_cache(maxsize=None)(partial(_selected_pieces, counted=counted, keys=keys))
     wanted = ("job_id", "submit_s", "requested_walltime_s", "requested_procs", "procs", "user_name", *REQUEST_LABELS)
-    asked = [_job_of_row(row, reservations, pieces_of) for row in rows.select(wanted).iter_rows(named=True)]
+    largest = max((node.cpus for node in cluster.nodes), default=1)
+    asked = [_job_of_row(row, reservations, pieces_of, largest) for row in rows.select(wanted).iter_rows(named=True)]
     lost = without_reservation(rows, cluster)
     return _in_arrays(asked, rows["job_id"]), {"jobs_without_their_reservation": lost} if lost else {}
 
@@ -78,10 +80,14 @@ def _reservations(cluster: ClusterDescription) -> set[str]:
 
 
 def _job_of_row(
-    row: dict[str, Any], reservations: set[str], pieces_of: Callable[[str], tuple[Piece, ...] | None]
+    row: dict[str, Any],
+    reservations: set[str],
+    pieces_of: Callable[[str], tuple[Piece, ...] | None],
+    largest: int,
 ) -> PbsJob:
-    nodes = max(row["requested_nodes"] or row["nodes"] or 1, 1)
+    """largest: CPUs of the largest node."""
     cpus = max(row["requested_procs"] or row["procs"], 1)
+    nodes = max(row["requested_nodes"] or row["nodes"] or (1 if cpus <= largest else cpus), 1)
     reservation = next((name for name in (row["reservation"], row["queue"]) if name in reservations), "")
     held_s = 0
     if row["eligible_time"] is not None:

@@ -54,7 +54,8 @@ def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
 
 def _request(row: dict[str, Any], gpus: dict[str, int]) -> Request:
     nodes, held = row["requested_nodes"] or row["nodes"] or 1, row["nodes"] or 0
-    is_free = nodes == 1 and held > 1  # it gave no number of nodes, and got several
+    is_unknown = row["requested_nodes"] is None and row["nodes"] is None
+    is_free = is_unknown or (nodes == 1 and held > 1)  # it gave no number of nodes, and got several
     cpus = row["requested_procs"] or row["procs"]
     per = row["memory_per"] if row["memory_per"] in ("node", "cpu", "gpu") else "node"
     share = {"node": nodes, "cpu": cpus, "gpu": max(sum(gpus.values()), 1)}[per]
