@@ -111,11 +111,13 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
 
 
 def _site_asked_for(given: Mapping[str, Any], log: str) -> Site | None:
-    """The site of a log, None where something is asked for that only an order over a row of processors has, or another cluster. A machine
-    that was fitted to the log has no other size."""
+    """The site of a log, None where something is asked for that only an order over a row of processors has, or another cluster. A cluster's
+    own scheduler plans by any times. A machine that was fitted to the log has no other size."""
     of_orders = _asked_of_orders(given)
-    site = site_of(log) if not of_orders and given.get("cluster") is None else None
-    if site is None:
+    if of_orders - {"estimates"} or given.get("cluster") is not None:
+        return None
+    site = site_of(log)
+    if of_orders and site.own_cluster is None:
         return None
     sized = any(given.get(name) is not None for name in ("procs", "nodes", "procs_per_node"))
     if not site.is_described and (sized or given.get("edits")):

@@ -76,13 +76,15 @@ class Requests(NamedTuple):
 
     partitions, qos, account, member, reservation: places in the cluster's arrays, NOT_GIVEN for none. member: the association of user and
     account. user: a number for each name. memory_per, gpus_per: places in MEMORY_PER and GPUS_PER. gpus: of the types that the job
-    names, and in the last column all of its GPUs. features: place in `ClusterArrays.feature_nodes`, 0 for none. first_dependency: those of
+    names, and in the last column all of its GPUs. planned: seconds for which the scheduler plans the job, at most `limit`, which is usual.
+    features: place in `ClusterArrays.feature_nodes`, 0 for none. first_dependency: those of
     job j are the rows first_dependency[j] to first_dependency[j + 1] of dependency (rows, 2): place in DEPENDENCIES, job. priority:
     NOT_GIVEN for its own.
     """
 
     submit: IntArray
     limit: IntArray
+    planned: IntArray
     min_nodes: IntArray
     max_nodes: IntArray
     tasks: IntArray
@@ -231,7 +233,7 @@ def _partitions(asked: Sequence[Request], cluster: ClusterDescription) -> dict[s
         first = mine[0]
         default = first.max_time_s if first.default_time_s is None else first.default_time_s
         limit[job] = one.limit_s if one.limit_s is not None else UNLIMITED if default is None else default
-    return {"partitions": partitions, "limit": limit}
+    return {"partitions": partitions, "limit": limit, "planned": limit}
 
 
 def _owners(asked: Sequence[Request], cluster: ClusterDescription) -> dict[str, IntArray]:

@@ -21,7 +21,7 @@ from simulator.slurm.nodes.suspended import free_above, may_suspend
 from simulator.slurm.nodes.usable import copy_free, holds_whole_nodes, kept_shape, wants_gpus
 from simulator.slurm.preemption import may_preempt, preempt_for, release_candidates
 from simulator.slurm.rows import clear_counts, is_beyond, may_plan
-from simulator.slurm.starting import begin_job, hold, job_limit
+from simulator.slurm.starting import begin_job, hold, job_limit, plan_to_limits
 
 STARTED, PLANNED, NEITHER = range(3)
 """What becomes of a job in a cycle."""
@@ -50,6 +50,7 @@ class Decisions(NamedTuple):
 def backfill_cycle(engine, waiting, decisions, now):
     """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards. Returns how many jobs it tested."""
     settings, jobs = engine.site.settings, engine.jobs
+    plan_to_limits(engine, now)
     begin_plans(engine.plans, now, settings)
     decisions.length[0] = 0
     clear_counts(waiting)

@@ -72,7 +72,8 @@ class Phases:
 @dataclass(frozen=True)
 class SlurmReplayer:
     """Replays a described cluster under its own scheduler. requests: of the same jobs, in the same order. policy: in place of its
-    priority, None for that. warm: what a replay begins with beside the running jobs of its cluster."""
+    priority, None for that. warm: what a replay begins with beside the running jobs of its cluster. plans_by_estimate: whether the
+    backfill scheduler plans jobs by their estimates, and by their limits once they have outlived these. No estimate ends a job."""
 
     description: ClusterDescription
     arrays: ClusterArrays
@@ -80,6 +81,7 @@ class SlurmReplayer:
     phases: Phases = Phases()
     policy: Policy | None = None
     warm: WarmStart | None = None
+    plans_by_estimate: bool = False
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
@@ -115,7 +117,9 @@ class SlurmReplayer:
         running = len(cluster.running)
         if len(cluster.outages) or running != (0 if self.warm is None else len(self.warm.requests.submit)):
             raise ValueError("Slurm's replay begins without outages, and with running jobs of a warm start alone")
-        requests = self.requests._replace(submit=jobs.submit, limit=np.maximum(jobs.limit, 1))
+        limit = np.maximum(jobs.limit, 1)
+        planned = np.maximum(jobs.estimate, 1) if self.plans_by_estimate else limit
+        requests = self.requests._replace(submit=jobs.submit, limit=limit, planned=planned)
         if self.policy is not None and is_fixed_order(self.policy):
             assert self.policy.fixed is not None
             requests = by_order(requests, self.policy.fixed(jobs, cluster.procs))

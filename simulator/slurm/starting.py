@@ -142,8 +142,21 @@ def hold(engine, free, job, sign):
 
 @referring
 def job_limit(engine, job, partition):
-    """The job's time limit, at most that of the partition."""
-    return min(engine.jobs.limit[job], engine.site.max_time[partition])
+    """The time for which the job is planned, which is its limit where nothing else is said, at most that of the partition."""
+    return min(engine.jobs.planned[job], engine.site.max_time[partition])
+
+
+@referring
+def plan_to_limits(engine, now):
+    """Running jobs that have outlived what they were planned for are planned to their limits."""
+    running, jobs, place = engine.running, engine.jobs, 0
+    while place < running.length[0] and running.end[running.job[place]] <= now:
+        job = running.job[place]
+        end = running.start[job] + min(jobs.limit[job], engine.site.max_time[running.partition[job]])
+        if jobs.planned[job] < jobs.limit[job] and running.end[job] < end:
+            move_end(engine, job, end)
+        else:
+            place += 1
 
 
 @referring

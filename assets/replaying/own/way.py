@@ -43,7 +43,7 @@ class OwnRuns(ABC):
 
     runs: int
     left_out: Mapping[str, int]
-    honours: ClassVar[frozenset[str]] = frozenset({"policy", "cluster", "edits"})
+    honours: ClassVar[frozenset[str]] = frozenset({"policy", "cluster", "edits", "estimates"})
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """Replays all jobs, `runs` times. Raises as the scheduler's replayer does."""

@@ -219,14 +219,23 @@ def _live(asked: Asked) -> LiveReplayer:
 
 def _pbs(asked: Asked) -> PbsRuns:
     cluster = sized_cluster(asked.trace, asked.rows, asked.settings)
-    runs = pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy)
+    by_estimate = _plans_by_estimate(asked.settings)
+    runs = pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy, plans_by_estimate=by_estimate)
     return replace(runs, runs=asked.own_runs or runs.runs)
 
 
 def _slurm(asked: Asked) -> SlurmRuns:
     cluster = sized_cluster(asked.trace, asked.rows, asked.settings)
-    runs = slurm_runs(cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead)
+    by_estimate = _plans_by_estimate(asked.settings)
+    runs = slurm_runs(
+        cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead, plans_by_estimate=by_estimate
+    )
     return replace(runs, runs=asked.own_runs or runs.runs)
+
+
+def _plans_by_estimate(settings: RunSettings) -> bool:
+    """Whether a cluster's own scheduler plans by other times than the requested ones."""
+    return settings.believed != Estimates.parse("requested")
 
 
 def _limited(asked: Asked) -> LimitedReplayer:
@@ -272,13 +281,13 @@ def _placed_after(asked: Asked) -> NodeReplayer:
 def _own_way(replayer: type[OwnRuns], make: Callable[[Asked], Replayer], scheduler: str) -> Way:
     title = OWN_SCHEDULERS[scheduler]
     row = '--cluster "" gives an order over a row of processors, in a file of scenarios in [base], too'
-    times = (
-        f"{title} plans with the times that jobs request. Ask for better ones as --round-walltimes 4h. Others, such as live ones, go with "
-        'an order over a row of processors: add --cluster "", in a file of scenarios in [base], too'
+    live = (
+        f"{title} has no live estimates: give --estimates predicted, or actual. Live ones go with an order over a row of processors: add "
+        '--cluster "", in a file of scenarios in [base], too'
     )
     refusals = {
         "": f"{title} decides by its own configuration, on its own nodes: leave --{{part}} out. {row[0].upper()}{row[1:]}",
-        **dict.fromkeys(("estimates", "estimates live"), times),
+        "estimates live": live,
         **{
             part: f"{title} decides that itself: leave --{{part}} out, and ask for {line}. {row[0].upper()}{row[1:]}"
             for part, line in OWN_LINES[scheduler].items()

@@ -43,6 +43,11 @@ from traces.cluster.resizing import ClusterSizes
 
 GROUP_LABELS = ("queue", "account", "qos")
 """Columns of core.jobs that results are grouped by, besides the user."""
+WITHOUT_BACKFILLING = {
+    "slurm": ("SchedulerType=sched/builtin",),
+    "pbs": ("strict_ordering=True", "server.backfill_depth=0"),
+}
+"""Lines of the configuration under which a scheduler starts jobs in its order alone."""
 
 
 @dataclass(frozen=True)
@@ -178,12 +183,16 @@ def _changed_lines(trace: Trace, base: PlannedReplay, scenarios: Sequence[Planne
 
 def _with_order(changes: Changes, base: RunSettings, is_scenario: bool = True) -> Changes:
     """Changes beside a base under its own scheduler: a scenario's order takes the place of the scheduler's own, on the same nodes. It is
-    over a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is usual."""
+    over a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is usual.
+    Without backfilling the scheduler starts jobs in its order alone."""
     scheduler = base.own_scheduler
     if scheduler is None or changes.get("cluster"):
         return changes
     if "cluster" in changes:
         return {"policy": "FCFS"} | changes
+    if str(changes.get("backfill", "")).strip().lower() == "none":
+        lines = [*changes.get("edits", []), *WITHOUT_BACKFILLING[scheduler]]
+        changes = {key: value for key, value in changes.items() if key != "backfill"} | {"edits": lines}
     order = changes.get("policy")
     if order is None or own_policy_of(order) is not None or not is_scenario:
         return changes

@@ -173,3 +173,45 @@ def test_jobs_of_a_log_without_nodes_lie_on_as_many_as_they_need(
     """Those that are wider than a node never started."""
     load(kind, tmp_path, monkeypatch)
     assert tracehouse.replay("mine").summary["jobs_never_started"] == 0
+
+
+@pytest.mark.parametrize("kind", ["its own Slurm", "its own PBS"])
+def test_a_scheduler_that_knows_run_times_plans_by_them(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(kind, tmp_path, monkeypatch)
+
+    strict = ["strict_ordering=True"] if "PBS" in kind else []
+
+    answer = tracehouse.what_if(
+        {"known": {"estimates": "actual"}, "known, in order": {"estimates": "actual", "policy": "SJF"}},
+        "mine",
+        base={"edits": strict} if strict else None,
+    )
+
+    base, known, ordered = answer.scenarios.to_dicts()[1:]
+    assert known["estimates"] == "actual" and known["policy"] == base["policy"] == site_of("mine").scheduler.policy
+    assert 0 < known["average_wait_h"] != base["average_wait_h"] and known["no_verdict_because"] is None
+    assert ordered["policy"] == f"{base['policy']}:SJF" and ordered["average_wait_h"] < known["average_wait_h"]
+    run = tracehouse.replay("mine", estimates="actual", edits=strict).replayed
+    assert run.settings.own_scheduler == base["policy"]
+    begin, end = run.schedule.start, run.schedule.start + run.jobs.runtime
+    for second in np.unique(begin):
+        assert run.jobs.procs[(begin <= second) & (second < end)].sum() <= 16
+
+
+@pytest.mark.parametrize("kind", ["its own Slurm", "its own PBS"])
+def test_without_backfilling_jobs_start_in_order(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(kind, tmp_path, monkeypatch)
+
+    answer = tracehouse.what_if(
+        {"none": {"backfill": "none"}, "none of SAF": {"backfill": "none", "policy": "SAF"}}, "mine"
+    )
+
+    base, none, ordered = answer.scenarios.to_dicts()[1:]
+    assert none["average_wait_h"] > 2 * base["average_wait_h"], "the log was made so"
+    if kind == "its own Slurm":  # PBS keeps a job of four CPUs on one node
+        logged = answer.scenarios.row(0, named=True)["average_wait_h"]
+        assert none["average_wait_h"] == pytest.approx(logged, rel=0.05)
+    assert ordered["policy"].endswith(":SAF") and ordered["average_wait_h"] < none["average_wait_h"]
+    assert answer.summary["changed_lines"]["none"]

@@ -186,3 +186,26 @@ def test_an_outcome_has_starts_and_names_jobs_that_never_start() -> None:
     assert outcome.schedule.start.tolist() == [0, -1] and outcome.counts == {"never started": 1}
     with pytest.raises(ValueError, match="3 jobs, but requests of 2"):
         replayer.replay(jobs_of([0, 5, 6], [30, 30, 30]), Cluster(16))
+
+
+def test_a_job_that_outlives_its_estimate_is_planned_to_its_limit() -> None:
+    """The first job holds three nodes for 1,000 s, the second wants all four, and the third would take the fourth for 500 s."""
+    asked = [
+        Request(0, limit_s=2000, min_nodes=3, max_nodes=3, exclusive=True),
+        Request(1, limit_s=2000, min_nodes=4, max_nodes=4, exclusive=True),
+        Request(2, limit_s=500, min_nodes=1, max_nodes=1, exclusive=True),
+    ]
+    procs, submit, runtime = np.array([12, 16, 4]), np.array([0, 1, 2]), np.array([1000, 100, 500])
+    limit = np.array([2000, 2000, 500])
+
+    def starts(estimate: list[int], plans_by_estimate: bool) -> list[int]:
+        jobs = Jobs(submit, runtime, procs, np.array(estimate), limit)
+        replayer = SlurmReplayer(SITE, cluster_arrays(SITE), columns_of(asked), Phases.drawn(1))
+        return replace(replayer, plans_by_estimate=plans_by_estimate).replay(jobs, Cluster(16)).schedule.start.tolist()
+
+    by_limit = starts([200, 2000, 500], False)
+    assert by_limit[2] < 60 and by_limit == starts([2000, 2000, 500], True)
+    believed = starts([200, 2000, 500], True)
+    assert 200 <= believed[2] < 260, "it is not in the way of the second job once the first has outlived its 200 s"
+    known = starts([1000, 100, 500], True)
+    assert known[2] < 60 and starts([300, 100, 500], True)[1] >= 1000, "no job starts on nodes that are held"

@@ -27,14 +27,19 @@ NODE_POLL_S = 10
 @dataclass(frozen=True)
 class PbsRuns(OwnRuns):
     """Runs that differ in what no log tells: when PBS polls nodes and lets usage decay, which of the events of one second comes first, and
-    run times by a second. policy: in place of PBS's order, None for that."""
+    run times by a second. policy: in place of PBS's order, None for that. plans_by_estimate: whether estimates are the jobs' soft
+    walltimes, by which PBS plans and which end none."""
 
     replayer: PbsReplayer
     policy: Policy | None
+    plans_by_estimate: bool = False
 
     def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:
         """One of the runs. Raises as PbsReplayer.replay."""
         replayer = self.replayer
+        if self.plans_by_estimate:
+            planned = zip(replayer.asked, jobs.estimate.tolist(), strict=True)
+            replayer = replace(replayer, asked=[replace(one, soft_walltime_s=soft) for one, soft in planned])
         if self.policy is not None:
             assert self.policy.fixed is not None
             replayer = _by_order(replayer, self.policy.fixed(jobs, cluster.procs))
@@ -75,13 +80,14 @@ def pbs_runs(
     zero_s: int,
     policy: Policy | None,
     requests: tuple[list[PbsJob], dict[str, int]] | None = None,
+    plans_by_estimate: bool = False,
 ) -> PbsRuns:
     """The runs of some rows of a trace. zero_s: UTC second of the log's second 0. policy: as PbsRuns has it. requests: `pbs_jobs_of_rows`
-    of the rows, where the caller has them. A formula that a replay cannot follow is left out.
+    of the rows, where the caller has them. plans_by_estimate: as PbsRuns has it. A formula that a replay cannot follow is left out.
 
     Raises ValueError for jobs that the cluster cannot have had."""
     asked, left_out = requests or pbs_jobs_of_rows(rows, cluster)
     if unmodelled_formula(cluster.scheduler):
         cluster = with_settings(cluster, {"job_sort_formula": ""})
     replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s))
-    return PbsRuns(number_of_own_runs(rows.height), left_out, replayer, policy)
+    return PbsRuns(number_of_own_runs(rows.height), left_out, replayer, policy, plans_by_estimate)

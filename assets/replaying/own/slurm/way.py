@@ -54,10 +54,11 @@ def slurm_runs(
     policy: Policy | None,
     ahead: tuple[pl.DataFrame, int] | None = None,
     requests: tuple[list[Request], dict[str, int]] | None = None,
+    plans_by_estimate: bool = False,
 ) -> SlurmRuns:
     """The runs of some rows of a trace. policy: in place of Slurm's priority, None for that. ahead: for a warm start the rows of the trace
-    before the replay, and the second at which it begins. requests: `requests_of_rows` of the rows, where the caller has them. Raises
-    ValueError for jobs that the cluster cannot have had."""
+    before the replay, and the second at which it begins. requests: `requests_of_rows` of the rows, where the caller has them.
+    plans_by_estimate: as SlurmReplayer has it. Raises ValueError for jobs that the cluster cannot have had."""
     asked, left_out = requests or requests_of_rows(rows, cluster)
     before = None if ahead is None else jobs_ahead(trace, *ahead, cluster)
     # users have the same numbers in all requests that are made at once
@@ -67,5 +68,5 @@ def slurm_runs(
     split = np.arange(len(earlier)), np.arange(len(earlier), len(columns.submit))
     of_earlier, own = (some_requests(columns, part) for part in split)
     warm = None if before is None else warm_start_of(trace, before, of_earlier, cluster)
-    replayer = SlurmReplayer(cluster, arrays, own, policy=policy, warm=warm)
+    replayer = SlurmReplayer(cluster, arrays, own, policy=policy, warm=warm, plans_by_estimate=plans_by_estimate)
     return SlurmRuns(number_of_own_runs(rows.height), left_out, replayer)

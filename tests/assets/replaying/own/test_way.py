@@ -39,7 +39,7 @@ def test_a_source_is_replayed_under_its_own_scheduler(
     assert f"replayed: {version} of the cluster two" in str(own) and f"{title} is not deterministic" in str(own)
     with pytest.raises(ValueError, match="leave --backfill out"):
         tracehouse.replay("mine", name, backfill="none")
-    with pytest.raises(ValueError, match="plans with the times that jobs request"):
+    with pytest.raises(ValueError, match="has no live estimates"):
         tracehouse.replay("mine", name, estimates="live")
 
 
@@ -72,10 +72,10 @@ def test_its_nodes_come_and_go_with_the_size(
     assert rows["order"]["policy"] == f"{name}:SAF" and rows["order"]["verdict"] is not None
     assert f"order: {name}:SAF, an order in the place of {title}'s own, on its nodes" in str(answer)
     assert str(answer).count("\n  + 1 node, +50 % of the CPUs: n3 as n2") == 3
-    why = f"{title} plans with the times that jobs request. Ask for better ones as round_walltimes 4h. Others, such as live"
+    why = f"{title} has no live estimates: give estimates predicted, or actual. Live ones go with an order over a row"
     assert why in rows["live"]["failed_because"]
     said = fail("what-if", "mine", "--set", "estimates=live")
-    assert "--set: " in said and "better ones as --set round_walltimes=4h" in said
+    assert "--set: " in said and "no live estimates: give estimates predicted" in said
     assert 'add --cluster ""' in said and "scenario" not in said.partition("in a file of")[0]
     assert "live:mean times" in succeed("what-if", "mine", "--set", "estimates=live", "--cluster", "")
 
