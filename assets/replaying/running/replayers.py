@@ -227,9 +227,7 @@ def _pbs(asked: Asked) -> PbsRuns:
 def _slurm(asked: Asked) -> SlurmRuns:
     cluster = sized_cluster(asked.trace, asked.rows, asked.settings)
     by_estimate = _plans_by_estimate(asked.settings)
-    runs = slurm_runs(
-        cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead, plans_by_estimate=by_estimate
-    )
+    runs = slurm_runs(cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead, plans_by_estimate=by_estimate)
     return replace(runs, runs=asked.own_runs or runs.runs)
 
 

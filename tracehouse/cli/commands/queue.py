@@ -64,7 +64,7 @@ def queue(
     FILE is what `squeue --json` (Slurm) or `qstat -f -F json` (PBS) printed, and - is standard input. Without FILE the source's
     queue_command of the catalogue is run. FILE may be a folder with the queue. With --why, what `sshare -a -l -P` and `sprio -l` printed
     there is compared with the shares and priorities that are computed. The queue is replayed many times with run times that the
-    champion predicts. The scheduler is the one that fits the log best where its grade is A or B, else that of the catalogue or the
+    champion predicts. The scheduler is that of the catalogue, else the one that fits the log best, or that of the
     log's header, or FCFS with EASY. Nobody comes later.
 
     \b
