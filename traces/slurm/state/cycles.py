@@ -39,8 +39,8 @@ class Cycles(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """written_s, since_s: Unix seconds at which it was printed and from which it counts, None where it does not say. lines: of each value of
-    backfill, by its name in Cycles."""
+    """written_s, since_s: Unix seconds at which it was printed and from which it counts, None where it does not say. lines: of each value
+    by its name in Cycles."""
 
     written_s: int | None
     since_s: int | None
