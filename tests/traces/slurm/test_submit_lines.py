@@ -158,7 +158,10 @@ def test_memory_of_all_tasks_of_the_largest_step(tmp_path: Path, step: dict[str,
 
 def test_memory_of_the_case() -> None:
     log = read_slurm(shared_file("cases", "logs-and-configurations", "memory-of-mpi-jobs", "sacct.txt"), "UTC")
-    assert log.records.select("used_memory_kb", "requested_memory_kb").rows() == [(384_000_000, 512_000 * 1024)]
+    (job,) = log.records.to_dicts()
+    assert (job["used_memory_kb"], job["requested_memory_kb"]) == (384_000_000, 512_000 * 1024)
+    assert job["used_memory_kb"] / job["requested_memory_kb"] == pytest.approx(0.732, abs=0.001)
+    assert (job["used_cpu_s"], job["procs"] * (job["end_s"] - job["start_s"])) == (240 * 3600, 256 * 3600)
 
 
 def test_tasks_of_a_step_in_json() -> None:
