@@ -60,6 +60,9 @@ def with_submitted_gpus(jobs: pl.DataFrame) -> pl.DataFrame:
     line = pl.when(pl.col("in_submitline").str.contains(_NAMES_GPUS)).then("in_submitline").otherwise(pl.lit(""))
     jobs = jobs.with_columns(_line=line)
     kinds = jobs.select(_KIND).unique().filter(pl.any_horizontal(pl.col(name) != "" for name in _KIND[:3]))
+    if kinds.is_empty():
+        nothing = {name: pl.lit(None, dtype) for name, dtype in _ASKED.items()}
+        return jobs.drop("_line").with_columns(**nothing | {"names_gpus": pl.lit(False)})
     rows = [(*kind, *_asked(*kind)) for kind in kinds.iter_rows()]
     table = pl.DataFrame(rows, schema={**dict.fromkeys(_KIND, pl.Utf8), "nodes": pl.Int64, **_ASKED}, orient="row")
     jobs = jobs.join(table, on=_KIND, how="left", maintain_order="left", nulls_equal=True).drop("_line")
