@@ -15,8 +15,8 @@ from warehouse import Warehouse
 _JOBS = """
 SELECT
     job_id, epoch(submit_time)::BIGINT AS submit_s, epoch(start_time)::BIGINT AS start_s, epoch(end_time)::BIGINT AS end_s, procs,
-    coalesce(nodes, requested_nodes) AS nodes, gpus, gpu_types, requested_memory_kb // 1024 AS memory_mib, requested_walltime_s, user_name,
-    group_name, account, queue, qos, features, job_index
+    coalesce(nodes, requested_nodes) AS nodes, gpus, gpu_types, requested_gpu_types, requested_memory_kb // 1024 AS memory_mib,
+    requested_walltime_s, user_name, group_name, account, queue, qos, features, job_index
 FROM core.jobs WHERE source = $source ORDER BY job_index
 """
 _NODES = """

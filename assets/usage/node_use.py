@@ -15,8 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from simulator.cluster.arrays import ClusterArrays, cluster_arrays
-from traces.cluster.checking import gpus_of_type
 from traces.cluster.description import ClusterDescription
+from traces.cluster.gpu_types import gpus_of_type
 from warehouse import Warehouse
 
 IntArray = NDArray[np.int64]
@@ -59,7 +59,7 @@ SELECT
     ceil(coalesce(gpus, 0) / greatest(coalesce(requested_nodes, nodes, 1), 1))::BIGINT AS gpus,
     (coalesce(requested_memory_kb, 0) / greatest(coalesce(requested_nodes, nodes, 1), 1))::BIGINT AS memory_kb,
     coalesce(is_exclusive, false) AS is_exclusive, coalesce(queue, '') AS queue, coalesce(features, '') AS features,
-    coalesce(gpu_types, '') AS gpu_types
+    coalesce(requested_gpu_types, '') AS gpu_types
 FROM core.jobs
 WHERE source = $source AND start_time > coalesce(eligible_time, submit_time)
 """

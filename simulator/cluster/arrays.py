@@ -151,8 +151,8 @@ def _absences(cluster: ClusterDescription) -> IntArray:
 
 def _billing(partition: Partition, types: tuple[str, ...]) -> list[float]:
     """Weights of a CPU, a MiB, a node and each type of GPU. A partition that sets none bills CPUs."""
-    weights = partition.billing or {"cpu": 1.0}
-    names = ("cpu", "mem", "nodes", *(f"gpu:{kind}" for kind in types), "gpu")
+    weights = {name.lower(): weight for name, weight in (partition.billing or {"cpu": 1.0}).items()}
+    names = ("cpu", "mem", "nodes", *(f"gpu:{kind.lower()}" for kind in types), "gpu")
     return [float(weights.get(name, 0.0)) for name in names]
 
 

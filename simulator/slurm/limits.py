@@ -281,7 +281,8 @@ def _is_modelled(limit: Limit, gpu_types: tuple[str, ...]) -> bool:
 def _resource(limit: Limit, gpu_types: tuple[str, ...]) -> int | None:
     kind, _, name = limit.resource.partition(":")
     if kind == "gpu" and name:
-        return GPUS + 1 + gpu_types.index(name) if name in gpu_types else None
+        kinds = [kind.lower() for kind in gpu_types]  # names of TRES are the same in any case
+        return GPUS + 1 + kinds.index(name.lower()) if name.lower() in kinds else None
     return RESOURCES.get(limit.resource)
 
 

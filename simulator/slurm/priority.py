@@ -19,6 +19,8 @@ from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
 from simulator.slurm.settings import slurm_version
 from traces.cluster.description import SchedulerSettings
 
+_MIB = {"k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2, "p": 1024.0**3}
+
 
 @compiled
 def add_usage(usage, parent, owner, used):
@@ -287,11 +289,18 @@ def static_factors(arrays: ClusterArrays, scheduler: SchedulerSettings) -> Stati
 def _resource_weights(arrays: ClusterArrays, scheduler: SchedulerSettings, by_total: bool) -> NDArray[np.float64]:
     """PriorityWeightTRES for each partition. by_total: of the part of the partition's resources that a job asks for, not of the amount."""
     words = [word.partition("=") for word in str(scheduler.values.get("priorityweighttres", "")).lower().split(",")]
-    given = {name.strip().replace("gres/", ""): float(value) for name, _, value in words if value}
-    names = ("cpu", "mem", "node", *(f"gpu:{kind}" for kind in arrays.gpu_types[:-1]), "gpu")
+    given = {name.strip().replace("gres/", ""): _weight(value) for name, _, value in words if value}
+    # names of TRES are the same in any case: slurmctld's assoc_mgr_find_tres_pos
+    names = ("cpu", "mem", "node", *(f"gpu:{kind.lower()}" for kind in arrays.gpu_types[:-1]), "gpu")
     amounts = np.column_stack([arrays.cpus, arrays.memory, np.ones(arrays.num_nodes), arrays.gpus])
     totals = arrays.partition_nodes @ amounts if by_total else np.ones((len(arrays.max_time), len(names)))
     return np.array([given.get(name, 0.0) for name in names]) / np.maximum(totals, 1.0)
+
+
+def _weight(text: str) -> float:
+    """A weight such as 1000. That of memory may have a unit, such as 0.25g, and is for a MiB here."""
+    amount = text.strip().removesuffix("b")
+    return float(amount.rstrip("kmgtp")) / _MIB.get(amount[-1:], 1.0)
 
 
 @referring_apart

@@ -79,7 +79,8 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     reservation VARCHAR, -- reservation that the job was submitted to; NULL for none
     suspended_s BIGINT, -- time between start and end in which the job was suspended and held no processors, seconds
     requested_nodes BIGINT, -- nodes requested; NULL where the log does not know
-    gpu_types VARCHAR, -- GPUs by type, such as a100=2,v100=1; NULL where the log names no type
+    gpu_types VARCHAR, -- GPUs by type that the job had, such as a100=2,v100=1, or asked for; NULL where the log names no type
+    requested_gpu_types VARCHAR, -- GPUs by type that the job asked for; NULL where it asked for no type. Where the log has AllocTRES alone, those of it
     memory_per VARCHAR, -- whether memory was asked for by job, node, cpu, gpu or chunk; NULL where the log does not know
     features VARCHAR, -- features of nodes that the job asked for, as logged
     is_exclusive BOOLEAN, -- whether it asked for its nodes alone; NULL where the log does not know

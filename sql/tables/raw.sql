@@ -140,6 +140,7 @@ CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     requested_tres VARCHAR, -- ReqTRES, as logged
     allocated_tres VARCHAR, -- AllocTRES, as logged
     memory_per VARCHAR, -- whether memory was asked for by cpu, gpu or node; NULL where neither ReqMem nor SubmitLine says so
+    asked_gpus VARCHAR, -- GPUs of SubmitLine, else ReqGRES, else AllocGRES, such as a100=2, or =2 without a type; NULL where none says how many
 );
 
 -- [swf_jobs]

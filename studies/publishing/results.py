@@ -49,6 +49,7 @@ PRINTED = (
     "bundled",
     "pbs_decisions", "pbs_free_replays", "searched", "searched_orders",
     "slurm_decisions", "slurm_passes", "slurm_priorities", "slurm_reasons", "slurm_free_runs", "slurm_repeats",
+    "slurm_cycle_times",
     "slurm_micro_cluster", "slurm_hpc_week", "what_if_changes", "start_times", "tuned mason", "tuned planted", "tuned ub_hpc",
 )  # fmt: skip
 """Those whose printed tables are published, the fault campaign and the speed of replays. A second word is a part of a study."""

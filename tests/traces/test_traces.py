@@ -273,6 +273,12 @@ def test_what_is_no_queue(text: str, reason: str) -> None:
         parse_queue(text, "q", "UTC")
 
 
+def test_the_queues_of_the_case_are_no_queue() -> None:
+    text = shared_file("cases", "logs-and-configurations", "qstat-of-queues", "pbsq.json").read_text()
+    with pytest.raises(LogError, match=r"pbsq.json: .*`qstat -f -F json`.*`qstat -Q` prints, which has no jobs"):
+        parse_queue(text, "pbsq.json", "UTC")
+
+
 @pytest.mark.parametrize(
     "name",
     [

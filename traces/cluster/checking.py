@@ -13,6 +13,7 @@ import polars as pl
 
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription, Gate, Partition
+from traces.cluster.gpu_types import gpu_types_of, gpus_of_nodes, gpus_of_type
 from traces.cluster.peaks import SUSPENSIONS, SUSPENSIONS_TYPE, held_spans, outstanding_over, peaks_over
 
 LOG_COLUMNS: dict[str, Any] = {
@@ -24,6 +25,7 @@ LOG_COLUMNS: dict[str, Any] = {
     "nodes": pl.Int64,
     "gpus": pl.Int64,
     "gpu_types": pl.Utf8,
+    "requested_gpu_types": pl.Utf8,
     "memory_mib": pl.Int64,
     "requested_walltime_s": pl.Int64,
     "user_name": pl.Utf8,
@@ -35,9 +37,9 @@ LOG_COLUMNS: dict[str, Any] = {
     "features": pl.Utf8,
     SUSPENSIONS: SUSPENSIONS_TYPE,
 }
-"""Columns of a log's jobs, as core.jobs has them. Times are UTC seconds, memory is of the whole job, gpu_types (`a100=2,v100=1`) are part
-of gpus, node_names are those that the job ran on, features are the words that it required, suspensions are as in `traces.cluster.peaks`.
-Missing columns count as unknown."""
+"""Columns of a log's jobs, as core.jobs has them. Times are UTC seconds, memory is of the whole job. gpu_types (`a100=2,v100=1`) are part
+of gpus, those that a job had. requested_gpu_types are those that it asked for. node_names are those that the job ran on, features are the
+words that it required, suspensions are as in `traces.cluster.peaks`. Missing columns count as unknown."""
 _SHOWN = 5
 _RESERVED = r"^(?:[RSM][0-9]+(?:\..*)?|reservation)$"
 """Queues that PBS makes for a reservation, and their name in core.jobs."""
@@ -180,11 +182,11 @@ def _of_sizes(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contr
             *(
                 (
                     "too many GPUs",
-                    gpus_of_type(kind),
-                    sum(node.gpus.get(kind, 0) for node in nodes),
+                    gpus_of_type(kind, "requested_gpu_types"),
+                    gpus_of_nodes(nodes, kind),
                     f"GPUs of type {kind}",
                 )
-                for kind in sorted(_gpu_types(of_partition))
+                for kind in sorted(gpu_types_of(of_partition))
             ),
             ("too much memory", per_node, memory or None, "MiB on a node"),
             ("too long", pl.col("requested_walltime_s"), partition.max_time_s, "seconds"),
@@ -197,16 +199,6 @@ def _of_sizes(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contr
                 most = over.select(amount.max()).item()
                 text = f"jobs of {partition.name or 'the cluster'} ask for up to {most:,.0f} {unit}, and it gives at most {bound:,}"
                 yield Contradiction(kind, partition.name, over.height, over["job_id"][0], text)
-
-
-def _gpu_types(jobs: pl.DataFrame) -> set[str]:
-    return {word.partition("=")[0] for text in jobs["gpu_types"].drop_nulls().unique() for word in text.split(",")}
-
-
-def gpus_of_type(kind: str) -> pl.Expr:
-    """How many GPUs of a type a job names, of the columns gpus and gpu_types. Null where nobody knows whether it has any."""
-    named = pl.col("gpu_types").str.extract(rf"(?:^|,){re.escape(kind)}=(\d+)").cast(pl.Int64)
-    return pl.when(pl.col("gpus").is_not_null() | named.is_not_null()).then(named.fill_null(0))
 
 
 def _in_partitions(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[tuple[Partition, pl.DataFrame]]:
@@ -374,15 +366,26 @@ def accounts_below(cluster: ClusterDescription) -> dict[str, list[str]]:
 
 
 def _of_capacity(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contradiction]:
-    """More processors in use at a time than the cluster has. A suspended job uses none."""
-    ran = jobs.filter(
-        pl.col("start_s").is_not_null() & (pl.col("end_s") > pl.col("start_s")) & pl.col("procs").is_not_null()
+    """More processors or GPUs in use at a time than the cluster has. A suspended job has none: PBS takes both, Slurm leaves it the GPUs.
+    One job that has more than all is left to `_of_sizes`."""
+    ran = jobs.filter(pl.col("start_s").is_not_null() & (pl.col("end_s") > pl.col("start_s")))
+    spans = held_spans(ran.with_columns(begin_s="start_s", promised_s="end_s"))
+    types = sorted({kind for node in cluster.nodes for kind in node.gpus if kind})
+    any_type = gpus_of_nodes(cluster.nodes, "")
+    sizes = (
+        (pl.col("procs"), cluster.num_cpus, "processors"),
+        (pl.col("gpus"), sum(node.num_gpus for node in cluster.nodes), "GPUs"),
+        *(
+            (gpus_of_type(kind), gpus_of_nodes(cluster.nodes, kind) + any_type, f"GPUs of type {kind}")
+            for kind in types
+        ),
     )
-    spans = held_spans(ran.with_columns(begin_s="start_s", amount="procs", promised_s="end_s"))
-    over = peaks_over(spans, None, cluster.num_cpus)
-    if over.height and over["peak"].count():
-        text = f"jobs had up to {int(str(over['peak'].max())):,} processors at a time, and the cluster has {cluster.num_cpus:,}"
-        yield Contradiction("too small", cluster.name, int(over["starts"].sum()), over["job_id"][0], text)
+    for amount, bound, unit in sizes:
+        of_size = spans.with_columns(amount=amount).filter(pl.col("amount").is_between(1, bound))
+        over = peaks_over(of_size, None, bound)
+        if over.height and over["peak"].count():
+            text = f"jobs had up to {int(str(over['peak'].max())):,} {unit} at a time, and the cluster has {bound:,}"
+            yield Contradiction("too small", cluster.name, int(over["starts"].sum()), over["job_id"][0], text)
 
 
 def _by(jobs: pl.DataFrame, column: str) -> Iterator[tuple[str, int, str]]:

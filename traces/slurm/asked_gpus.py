@@ -38,6 +38,16 @@ def _kind_and_count(text: str) -> tuple[str, int]:
     return ":".join(parts[:-1]), int(match.group(1)) * _TIMES[match.group(2).lower()]
 
 
+def gpu_words(gpus: Mapping[str, int]) -> str:
+    """GPUs by type as one text, such as `a100=2,v100=1`, or `=2` where no type is named; "" for none."""
+    return ",".join(f"{kind}={count}" for kind, count in sorted(gpus.items()) if count > 0)
+
+
+def times(gpus: Mapping[str, int], factor: int) -> Counter[str]:
+    """So many times as many of each type."""
+    return Counter({kind: count * factor for kind, count in gpus.items()})
+
+
 def gpus_of_job(job: Mapping[str, Any], nodes: int | None) -> tuple[int | None, Counter[str]]:
     """GPUs of a job of squeue's JSON, and those by type that it asked for. nodes: how many it has.
 
@@ -49,16 +59,16 @@ def gpus_of_job(job: Mapping[str, Any], nodes: int | None) -> tuple[int | None, 
     for name in _PER:
         by_type = gpus_of_list(str(job.get(name) or ""))
         if by_type:
-            times = _times(name, job, nodes)
-            total = None if times is None else sum(by_type.values()) * times
-            asked = Counter({kind: count * (times or 0) for kind, count in by_type.items()})
+            factor = _factor(name, job, nodes)
+            total = None if factor is None else sum(by_type.values()) * factor
+            asked = times(by_type, factor or 0)
             break
     else:
         total = 0 if any(name in job for name in _PER) else None
     return (sum(held.values()) if held else total), asked
 
 
-def _times(name: str, job: Mapping[str, Any], nodes: int | None) -> int | None:
+def _factor(name: str, job: Mapping[str, Any], nodes: int | None) -> int | None:
     """What the amount of a field is to be multiplied by."""
     if name == "tres_per_job":
         return 1

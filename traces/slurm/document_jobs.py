@@ -183,10 +183,15 @@ def _resources(job: dict[str, Any], *names: str) -> str:
 
 
 def _gpus(job: dict[str, Any]) -> str:
-    """GPUs of fields beside the trackable resources, "" where these say none."""
+    """GPUs of fields beside the trackable resources, by the types that the job asked for; "" where these say none."""
     nodes = _number(job, "allocation_nodes")
-    number, _ = gpus_of_job(job, int(nodes) if nodes else None)
-    return f"gpu:{number}" if number else _text(job, "used_gres")
+    number, asked = gpus_of_job(job, int(nodes) if nodes else None)
+    if not number:
+        return _text(job, "used_gres")
+    by_type = {kind: count for kind, count in asked.items() if kind and count}
+    others = number - sum(by_type.values())
+    words = [f"gpu:{kind}:{count}" for kind, count in sorted(by_type.items())] if others >= 0 else []
+    return ",".join([*words, f"gpu:{others}"] if others > 0 else words) or f"gpu:{number}"
 
 
 def _name_of(resource: Any) -> str:

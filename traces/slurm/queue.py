@@ -172,14 +172,19 @@ def _asked(job: dict[str, Any], runs: bool) -> QueueRequest:
 
 
 def _gpus(job: dict[str, Any], nodes: int | None) -> tuple[int | None, Counter[str]]:
-    """GPUs of a job, and how many of each type it asked for: of its trackable resources, else of its other fields."""
+    """GPUs of a job, and how many of each type it asked for: of its trackable resources, else of its other fields.
+
+    Where the requested resources name no type, the other fields may. What a job got may have a type though it asked for any."""
+    number, asked = gpus_of_job(job, nodes)
     for name in ("tres_req_str", "tres_alloc_str"):
         tracked: Counter[str] = Counter()
         for kind, amount in _GPUS_OF_TRES.findall(_text(job.get(name)) or ""):
             tracked[kind] += int(amount)
         if tracked:
-            return max(tracked[""], sum(count for kind, count in tracked.items() if kind)), tracked
-    return gpus_of_job(job, nodes)
+            total = max(tracked[""], sum(count for kind, count in tracked.items() if kind))
+            is_asked = name == "tres_req_str" and any(tracked)
+            return total, asked if 0 < asked.total() <= total and not is_asked else tracked
+    return number, asked
 
 
 def _is_exclusive(job: dict[str, Any]) -> bool:

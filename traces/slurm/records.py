@@ -71,6 +71,7 @@ SLURM_RECORD_SCHEMA = {
     "requested_tres": pl.Utf8,
     "allocated_tres": pl.Utf8,
     "memory_per": pl.Utf8,
+    "asked_gpus": pl.Utf8,
 }
 """Columns of the records. Times are Unix seconds, memory is of the whole job."""
 
@@ -176,7 +177,7 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
 
 def _with_gpus(jobs: pl.DataFrame) -> pl.DataFrame:
     """With gpus: of the trackable resources, else of the generic ones, else of the options of the submission, which are null where they do
-    not say how many. Only where none of these names any GPU, resources without them mean none."""
+    not say how many. Only where none of these names any GPU, resources without them mean none. asked_gpus is null where it has more."""
     jobs = with_submitted_gpus(jobs)
     amounts = (
         pl.coalesce(gpu_count("alloctres"), gpu_count("reqtres")),
@@ -185,7 +186,9 @@ def _with_gpus(jobs: pl.DataFrame) -> pl.DataFrame:
     )
     named = pl.coalesce(*(pl.when(amount > 0).then(amount) for amount in amounts), "submitted_gpus")
     none = pl.when(~pl.col("names_gpus")).then(pl.coalesce(*amounts))
-    return jobs.with_columns(gpus=pl.coalesce(named, none)).drop("submitted_gpus", "names_gpus")
+    jobs = jobs.with_columns(gpus=pl.coalesce(named, none)).drop("submitted_gpus", "names_gpus")
+    asked = pl.col("asked_gpus").str.extract_all(r"=\d+").list.eval(pl.element().str.slice(1).cast(pl.Int64)).list.sum()
+    return jobs.with_columns(asked_gpus=pl.when(asked <= pl.col("gpus")).then("asked_gpus"))
 
 
 def _absolute_seconds(jobs: pl.DataFrame, name: str) -> pl.Expr:

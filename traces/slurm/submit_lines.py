@@ -1,4 +1,4 @@
-"""GPUs that sbatch, srun and salloc were asked for, from the SubmitLine of sacct.
+"""GPUs that sbatch, srun and salloc were asked for, from the SubmitLine of sacct, and generic resources of older versions.
 
 Options: Slurm's man page sbatch(1). What comes behind the name of the script is not sbatch's.
 """
@@ -6,12 +6,14 @@ Options: Slurm's man page sbatch(1). What comes behind the name of the script is
 from __future__ import annotations
 
 import re
+from collections import Counter
+from typing import Any
 
 import polars as pl
 
-from traces.slurm.asked_gpus import gpus_of_list
+from traces.slurm.asked_gpus import gpu_words, gpus_of_list, times
 
-_NAMES_GPUS = r"(?:^|\s)(?:-G|--gpus|--gres)"
+_NAMES_GPUS = r"(?:^|\s)(?:-G|--gpus|--gres|--tres-per-task)"
 _PROGRAM = re.compile(r"(?:\S*/)?(?:sbatch|srun|salloc)")
 _WITHOUT_VALUE = """
 contiguous exclusive get-user-env help hold ignore-pbs kill-on-invalid-dep no-kill nice no-requeue overcommit oversubscribe parsable
@@ -21,9 +23,8 @@ multi-prog no-allocate overlap preserve-env pty unbuffered no-shell bell no-bell
 """Long options that have no value, or have it behind a = only."""
 _SHORT_WITHOUT_VALUE = "hHkOQsvVXEIKlu"
 _LONG_OF = {"G": "gpus", "n": "ntasks", "N": "nodes"}
-_COLUMNS = dict.fromkeys(
-    ("_total", "_per_node", "_per_task", "_per_socket", "_tasks", "_tasks_per_node", "_sockets"), pl.Int64
-)
+_KIND = ("_line", "in_reqgres", "in_allocgres", "nodes")
+_ASKED: dict[str, Any] = {"submitted_gpus": pl.Int64, "names_gpus": pl.Boolean, "asked_gpus": pl.Utf8}
 
 
 def submission_options(line: str) -> dict[str, str]:
@@ -51,52 +52,64 @@ def submission_options(line: str) -> dict[str, str]:
 
 
 def with_submitted_gpus(jobs: pl.DataFrame) -> pl.DataFrame:
-    """The jobs with `submitted_gpus`, and `names_gpus`: whether the line asks for any. submitted_gpus is null where it does not say of
-    how many nodes, tasks or sockets. Needs in_submitline and nodes."""
-    lines = jobs.filter(pl.col("in_submitline").str.contains(_NAMES_GPUS))["in_submitline"].unique()
-    amounts = [row for row in (_amounts(line) for line in lines) if row]
-    if not amounts:
-        return jobs.with_columns(submitted_gpus=pl.lit(None, pl.Int64), names_gpus=pl.lit(False))
-    table = pl.DataFrame(amounts, schema={"in_submitline": pl.Utf8, **_COLUMNS})
-    nodes = pl.col("nodes")
-    tasks = pl.coalesce("_tasks", pl.col("_tasks_per_node") * nodes, nodes)
-    total = pl.coalesce(
-        "_total",
-        pl.col("_per_node") * nodes,
-        pl.col("_per_task") * tasks,
-        pl.col("_per_socket") * pl.col("_sockets") * nodes,
-    )
-    jobs = jobs.join(table.with_columns(names_gpus=pl.lit(True)), on="in_submitline", how="left", maintain_order="left")
-    return jobs.with_columns(submitted_gpus=total, names_gpus=pl.col("names_gpus").fill_null(False)).drop(*_COLUMNS)
+    """The jobs with `submitted_gpus`, `asked_gpus` and `names_gpus`. Needs nodes, in_submitline, in_reqgres and in_allocgres.
+
+    submitted_gpus: how many the options of the submission ask for, null where these do not say of how many nodes, tasks or sockets.
+    names_gpus: whether they ask for any. asked_gpus: those by type (`gpu_words`) of the options, else of ReqGRES, else of AllocGRES.
+    """
+    line = pl.when(pl.col("in_submitline").str.contains(_NAMES_GPUS)).then("in_submitline").otherwise(pl.lit(""))
+    jobs = jobs.with_columns(_line=line)
+    kinds = jobs.select(_KIND).unique().filter(pl.any_horizontal(pl.col(name) != "" for name in _KIND[:3]))
+    if kinds.is_empty():
+        nothing = {name: pl.lit(None, dtype) for name, dtype in _ASKED.items()}
+        return jobs.drop("_line").with_columns(**nothing | {"names_gpus": pl.lit(False)})
+    rows = [(*kind, *_asked(*kind)) for kind in kinds.iter_rows()]
+    table = pl.DataFrame(rows, schema={**dict.fromkeys(_KIND, pl.Utf8), "nodes": pl.Int64, **_ASKED}, orient="row")
+    jobs = jobs.join(table, on=_KIND, how="left", maintain_order="left", nulls_equal=True).drop("_line")
+    return jobs.with_columns(pl.col("names_gpus").fill_null(False))
 
 
-def _amounts(line: str) -> dict[str, str | int | None] | None:
-    """The row of a line; None for one that asks for no GPU. Behind --wrap, whose command has no quotes here,
-    options may be those of the command, so nobody knows how many GPUs they are."""
+def _asked(line: str, reqgres: str, allocgres: str, nodes: int | None) -> tuple[int | None, bool, str | None]:
+    """The columns _ASKED of a job."""
+    names_gpus, total, by_type = _submitted(line, nodes) if line else (False, None, Counter[str]())
+    of_node = gpus_of_list(reqgres)
+    words = gpu_words(by_type) or gpu_words(times(of_node, nodes or 1)) or gpu_words(gpus_of_list(allocgres))
+    return total, names_gpus, words or None
+
+
+def _submitted(line: str, nodes: int | None) -> tuple[bool, int | None, Counter[str]]:
+    """Whether a line asks for GPUs, for how many, and for how many of each type. Behind --wrap, whose command has no quotes here, options
+    may be those of the command, so nobody knows how many GPUs they are."""
     options = submission_options(line)
-    gres = options.get("gres", "")
-    asked = {name: _gpus(options.get(name)) for name in ("gpus", "gpus-per-task", "gpus-per-socket")}
-    per_node = _gpus(options.get("gpus-per-node"))
-    if per_node is None and (of_node := gpus_of_list(gres)):
-        per_node = sum(of_node.values())
+    tasks = _count(options.get("ntasks")) or _product(_count(options.get("ntasks-per-node")), nodes) or nodes
+    parts = (
+        (_gpus(options.get("gpus")), 1),
+        (_gpus(options.get("gpus-per-node")) or _of_list(options.get("gres")), nodes),
+        (_gpus(options.get("gpus-per-task")) or _of_list(options.get("tres-per-task")), tasks),
+        (_gpus(options.get("gpus-per-socket")), _product(_count(options.get("sockets-per-node")), nodes)),
+    )
+    named = [(gpus, factor) for gpus, factor in parts if gpus is not None]
     is_behind = "wrap" in options and re.search(_NAMES_GPUS, line.partition("--wrap")[2]) is not None
-    if per_node is None and not any(amount is not None for amount in asked.values()) and not is_behind:
-        return None
-    return {
-        "in_submitline": line,
-        "_total": asked["gpus"],
-        "_per_node": per_node,
-        "_per_task": asked["gpus-per-task"],
-        "_per_socket": asked["gpus-per-socket"],
-        "_tasks": _count(options.get("ntasks")),
-        "_tasks_per_node": _count(options.get("ntasks-per-node")),
-        "_sockets": _count(options.get("sockets-per-node")),
-    }
+    amounts = [times(gpus, factor) for gpus, factor in named if factor]
+    if not amounts:
+        return bool(named) or is_behind, None, Counter()
+    total = amounts[0].total()
+    typed = (each for each in amounts if each.total() == total and any(each))
+    return True, total, next(typed, amounts[0])
 
 
-def _gpus(value: str | None) -> int | None:
-    """The number in `8`, `h100:2` or `a100:1,v100:1`."""
-    return None if not value else sum(sum(gpus_of_list(f"gpu:{word}").values()) for word in value.split(","))
+def _gpus(value: str | None) -> Counter[str] | None:
+    """GPUs by type of `8`, `h100:2` or `a100:1,v100:1`."""
+    return gpus_of_list(",".join(f"gpu:{word}" for word in value.split(","))) if value else None
+
+
+def _of_list(value: str | None) -> Counter[str] | None:
+    """GPUs by type of a list such as `gpu:a100:4,nvme:1`, None where it has none."""
+    return gpus_of_list(value or "") or None
+
+
+def _product(count: int | None, nodes: int | None) -> int | None:
+    return count * nodes if count and nodes else None
 
 
 def _count(value: str | None) -> int | None:

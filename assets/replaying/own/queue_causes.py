@@ -79,7 +79,7 @@ def _row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:
         "nodes": job.asked.nodes,
         "requested_nodes": job.asked.nodes,
         "gpus": job.asked.gpus,
-        "gpu_types": job.asked.gpu_types,
+        "requested_gpu_types": job.asked.gpu_types,
         "requested_memory_kb": job.asked.memory_kb,
         "memory_per": None,
         "features": job.asked.features,

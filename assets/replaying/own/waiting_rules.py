@@ -25,7 +25,16 @@ IntArray = NDArray[np.int64]
 IN_ORDER = SchedulerSettings("slurm", values={"prioritytype": "priority/basic", "schedulertype": "sched/builtin"})
 """The queue in the order of submission."""
 _COUNTS = {"running": RUNNING, "outstanding": OUTSTANDING, "used": USED}
-_OF_NODES = ("qos", "account", "reservation", "gpus", "gpu_types", "features", "requested_memory_kb", "memory_per")
+_OF_NODES = (
+    "qos",
+    "account",
+    "reservation",
+    "gpus",
+    "requested_gpu_types",
+    "features",
+    "requested_memory_kb",
+    "memory_per",
+)
 """Columns of what a row of processors does not have."""
 
 

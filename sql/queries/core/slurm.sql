@@ -50,6 +50,27 @@ slurm AS (
     ORDER BY jobs.job_submit_s, jobs.file, jobs.line
 ),
 
+allocated AS (
+    SELECT
+        *,
+        nullif(array_to_string(regexp_extract_all(requested_tres, 'gres/gpu:([^=,]+=\d{1,9})', 1), ','), '') AS tracked_gpu_types,
+        nullif(array_to_string(regexp_extract_all(allocated_tres, 'gres/gpu:([^=,]+=\d{1,9})', 1), ','), '') AS allocated_gpu_types
+    FROM slurm
+),
+
+typed AS (
+    SELECT
+        *,
+        -- the log may name the type of what a job got that had asked for any
+        CASE
+            WHEN tracked_gpu_types IS NOT NULL THEN tracked_gpu_types
+            WHEN asked_gpus IS NOT NULL THEN nullif(array_to_string(regexp_extract_all(asked_gpus, '[^=,]+=\d+'), ','), '')
+            WHEN regexp_matches(requested_tres, '(^|,)gres/gpu=[1-9]') THEN NULL
+            ELSE allocated_gpu_types
+        END AS requested_gpu_types
+    FROM allocated
+),
+
 final AS (
     SELECT
         source,
@@ -96,20 +117,19 @@ final AS (
         qos,
         reservation,
         nullif(regexp_extract(requested_tres, '(?:^|,)node=(\d{1,9})(?:,|$)', 1), '')::BIGINT AS requested_nodes,
-        nullif(
-            array_to_string(regexp_extract_all(coalesce(allocated_tres, requested_tres), 'gres/gpu:([^=,]+=\d{1,9})', 1), ','), ''
-        ) AS gpu_types,
+        coalesce(allocated_gpu_types, requested_gpu_types) AS gpu_types,
+        requested_gpu_types,
         memory_per,
         constraints AS features,
-        -- of the options before the script; with user, mcs and topo other jobs may be on the nodes
+        -- of the options before the script; with user and mcs other jobs may be on the nodes
         regexp_matches(
             regexp_replace(submit_line, '\s--wrap(\s|=).*', ''),
-            '^\S+(\s+-\S*(\s+[^-\s]\S*)?)*\s+--exclus(i|iv|ive)?(=exclusive)?(\s|$)'
+            '^\S+(\s+-\S*(\s+[^-\s]\S*)?)*\s+--exclus(i|iv|ive)?(=(?i:exclusive|allocation|topo))?(\s|$)'
         ) AS is_exclusive,
         reason,
         priority,
         CASE WHEN start_s IS NOT NULL THEN node_list END AS held_nodes
-    FROM slurm
+    FROM typed
 )
 
 SELECT * FROM final

@@ -285,13 +285,44 @@ ALONE = {
     "/usr/bin/srun -n8 --exclus ./x": True,
     "sbatch --exclusive=user run.sh": False,
     "sbatch --exclusive=mcs run.sh": False,
-    "sbatch --exclusive=topo run.sh": False,
+    "sbatch --exclusive=topo run.sh": True,
+    "srun -n8 --exclusive=ALLOCATION ./x": True,
+    "sbatch --exclusive=topology run.sh": False,  # no word of Slurm's
     "sbatch --exclude=n7 run.sh": False,
     "sbatch run.sh --exclusive": False,  # of the script
     "sbatch -N 2 --wrap srun --exclusive ./x": False,  # of the command
     "": None,
 }
-"""Lines of submissions, and whether each asked for its nodes alone: user, mcs and topo let some others be there."""
+"""Lines of submissions, and whether each asked for its nodes alone: user and mcs let some others be there, and topo nobody on a whole
+part of the topology."""
+
+TYPES = {
+    # ReqTRES, AllocTRES, SubmitLine -> types that it had, and that it asked for
+    ("cpu=8,gres/gpu=2", "cpu=8,gres/gpu=2,gres/gpu:a100=2", ""): ("a100=2", None),
+    ("cpu=8,gres/gpu:a100=2,gres/gpu=2", "cpu=8,gres/gpu=2,gres/gpu:a100=2", ""): ("a100=2", "a100=2"),
+    ("", "cpu=8,gres/gpu=2,gres/gpu:a100=2", ""): ("a100=2", "a100=2"),  # nobody knows what it asked for
+    ("cpu=8", "cpu=8,gres/gpu=2,gres/gpu:a100=2", ""): ("a100=2", "a100=2"),
+    ("", "cpu=8,gres/gpu:a100=2", "sbatch --gpus=2 run.sh"): ("a100=2", None),
+    ("cpu=8", "cpu=8", "sbatch --gpus=a100:2 run.sh"): ("a100=2", "a100=2"),
+    ("cpu=8,gres/gpu=4", "cpu=8,gres/gpu=4", "srun --gpus-per-node=v100:2 ./x"): ("v100=4", "v100=4"),
+    ("cpu=8,gres/gpu=2", "cpu=8,gres/gpu=2", "sbatch -G2 run.sh"): (None, None),
+    # the scheduler's own list counts more, since a plug-in may have changed the request
+    ("gres/gpu:h100=2", "gres/gpu:h100=2", "sbatch --gpus=2 run.sh"): ("h100=2", "h100=2"),
+    ("cpu=8", "cpu=8", "sbatch run.sh --gpus=a100:2"): (None, None),
+}
+
+
+def test_types_of_gpus_that_a_job_asked_for_and_had(log: Log) -> None:
+    head, *lines = document(
+        *(
+            line(number, 0, 10, 70, ReqTRES=asked, AllocTRES=had)
+            for number, (asked, had, _) in enumerate(TYPES, start=1)
+        )
+    ).splitlines()
+    rows = [f"{text}|{submitted}" for text, (_, _, submitted) in zip(lines, TYPES, strict=True)]
+    log.write("0.psv", "\n".join([f"{head}|SubmitLine", *rows]) + "\n")
+    log.ingest()
+    assert log.jobs("gpu_types", "requested_gpu_types") == list(TYPES.values())
 
 
 def test_nodes_are_asked_for_alone(log: Log) -> None:

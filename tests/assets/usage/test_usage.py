@@ -145,10 +145,15 @@ def test_gpus_of_a_type_are_in_use_once(tmp_path: Path, monkeypatch: pytest.Monk
     )
     own_home(tmp_path / "home", [(0, 0, 200, 10), (0, 100, 200, 10)], monkeypatch, cluster)
     warehouse = open_warehouse()
-    for held in (None, "a100=1"):
+    no_room, room = {STRANDED["gpus"]: 1.5}, {STRANDED["gpus"]: 0.5, WOULD_FIT: 1}
+    # a job that asked for any type and got one fits on n2, too
+    for held, asked, expected in ((None, "a100=2", no_room), ("A100=1", "A100=2", no_room), ("a100=1", None, room)):
         with warehouse.write() as connection:
             connection.execute("UPDATE core.jobs SET gpus = 1, gpu_types = ? WHERE job_id = '1'", [held])
-            connection.execute("UPDATE core.jobs SET gpus = 2, gpu_types = 'a100=2' WHERE job_id = '2'")
+            connection.execute(
+                "UPDATE core.jobs SET gpus = 2, gpu_types = 'a100=2', requested_gpu_types = ? WHERE job_id = '2'",
+                [asked],
+            )
             connection.execute("UPDATE core.job_nodes SET gpus = 1")
             connection.execute(
                 "DELETE FROM core.job_nodes WHERE job_index IN (SELECT job_index FROM core.jobs WHERE job_id = '2')"
@@ -156,7 +161,7 @@ def test_gpus_of_a_type_are_in_use_once(tmp_path: Path, monkeypatch: pytest.Monk
         use = node_use(warehouse, "mine", described_cluster(warehouse, "mine"), moments=100)
         assert use is not None
         states = {row["state"]: row["mean"] for row in use.states.filter(pl.col("resource") == "gpu").to_dicts()}
-        assert states == pytest.approx({USED: 1, NOBODY_WAITS: 1.5, STRANDED["gpus"]: 1.5})
+        assert states == pytest.approx({USED: 1, NOBODY_WAITS: 1.5} | expected)
     assert use.holders["user"]["gpu_hours"].sum() == pytest.approx(200 / 3600)
 
 

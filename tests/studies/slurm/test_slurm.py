@@ -1,4 +1,4 @@
-"""Tests of studies/slurm: decisions, events, free_runs, golden_cluster, golden_runs, hpc_week, micro_cluster, passes,
+"""Tests of studies/slurm: cycle_times, decisions, events, free_runs, golden_cluster, golden_runs, hpc_week, micro_cluster, passes,
 priorities, reasons, repeats, searched_orders, usage, waits_by_group.
 """
 
@@ -12,6 +12,7 @@ import pytest
 
 from simulator.cluster.requests import NOT_GIVEN, Request
 from simulator.slurm.replaying import Phases
+from studies.slurm.cycle_times import distances, golden_folders_with_sdiag, mean
 from studies.slurm.decisions import judge
 from studies.slurm.events import read_events
 from studies.slurm.free_runs import SEEDS, distance, phases_of, replay_golden
@@ -98,6 +99,21 @@ def test_a_replay_is_as_near_as_another_real_run(scenario: str, tau: float) -> N
     far = [distance(run, replay_golden(run, phases_of(run, seed))) for seed in range(SEEDS)]
     assert np.mean([one.tau for one in far]) >= tau
     assert abs(np.mean([one.wait_s for one in far]) / far[0].real_wait_s - 1) < 0.1
+
+
+# cycle_times: With and without the time of a cycle that sdiag has.
+
+
+def test_replays_with_the_time_of_a_cycle() -> None:
+    """Of all recorded runs but two without backfill. S8 is the one in which it counts most."""
+    times = {
+        f"{folder.parents[1].name}/{folder.parent.name}": test_us for folder, test_us in golden_folders_with_sdiag()
+    }
+    assert len(times) == 18 and times["slurm/S8"] == 9556 and "slurm/S1-builtin" not in times
+    run = read_golden_run(shared_file("golden", "slurm", "S8", "run1"))
+    usual, measured = (distances(run, test_us, 3) for test_us in (1000, 9556))
+    assert mean(measured, "tau") > 0.95 > mean(usual, "tau")
+    assert abs(mean(measured, "wait_s") - measured[0].real_wait_s) < abs(mean(usual, "wait_s") - usual[0].real_wait_s)
 
 
 # golden_cluster: The cluster of a recorded run.

@@ -1,4 +1,4 @@
-"""Tests of traces/cluster: checking, toml_reading, toml_writing."""
+"""Tests of traces/cluster: checking, gpu_types, toml_reading, toml_writing."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ LIMITS = {
         ({}, {"procs": 80, "start_s": None}, "too many processors: jobs of batch ask for up to 80 processors, and it gives at most 64"),
         ({}, {"nodes": 2, "queue": "gpu"}, "too many nodes: jobs of gpu ask for up to 2 nodes, and it gives at most 1"),
         ({}, {"gpus": 3}, "too many GPUs: jobs of batch ask for up to 3 GPUs, and it gives at most 2"),
-        ({}, {"gpus": 1, "gpu_types": "k80=1"}, "too many GPUs: jobs of batch ask for up to 1 GPUs of type k80, and it gives at most 0"),
+        ({}, {"gpus": 1, "requested_gpu_types": "k80=1"},
+         "too many GPUs: jobs of batch ask for up to 1 GPUs of type k80, and it gives at most 0"),
         ({"limits": LIMITS["typed"]}, {"gpus": 2, "gpu_types": "a100=2"},
          "limit of a job: one job may have at most 1 of gpu:a100 (qos normal), and has 2"),
         ({}, {"memory_mib": 130000, "nodes": 2}, "too much memory: jobs of batch ask for up to 65,000 MiB on a node"),
@@ -145,6 +146,38 @@ def test_planted_contradictions_are_found(changes: dict[str, Any], planted: dict
     said = texts(cluster, *([job(9, **planted)] if planted else []))
     assert any(text.startswith(expected) for text in said), said
     assert len(said) == 1 or "partition" in expected or planted.get("procs"), said
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ([(2, None), (0, None)], []),
+        ([(2, None), (1, None)], ["jobs had up to 3 GPUs at a time, and the cluster has 2"]),
+        ([(None, None), (2, None)], []),  # nobody knows
+        ([(1, "A100=1"), (1, "a100=1"), (1, "v100=1")], ["jobs had up to 3 GPUs at a time, and the cluster has 2"]),
+    ],
+)
+def test_gpus_in_use_at_a_time(held: list[tuple[int | None, str | None]], expected: list[str]) -> None:
+    together: dict[str, Any] = {"start_s": MONDAY_S, "end_s": MONDAY_S + HOUR, "procs": 2}
+    jobs = [job(20 + k, **together, gpus=gpus, gpu_types=types) for k, (gpus, types) in enumerate(held)]
+    assert [text.removeprefix("too small: ").partition(" (")[0] for text in texts(CLUSTER, *jobs)] == expected
+
+
+@pytest.mark.parametrize("any_type", [0, 1])
+def test_gpus_of_a_type_in_use_at_a_time(any_type: int) -> None:
+    """Nodes have two of a type and four of another. GPUs without a type there may be of any."""
+    nodes = (*CLUSTER.nodes[:2], Node("n3", 16, 64000, {"v100": 4}), Node("n4", 16, 64000, {"": any_type}))
+    together: dict[str, Any] = {"start_s": MONDAY_S, "end_s": MONDAY_S + HOUR, "procs": 2, "gpus": 1}
+    jobs = [job(20 + k, **together, gpu_types="A100=1") for k in range(3)]
+    said = texts(replace(CLUSTER, nodes=nodes), *jobs)
+    words = "too small: jobs had up to 3 GPUs of type a100 at a time, and the cluster has 2 (job 22)"
+    assert said == ([] if any_type else [words])
+
+
+def test_types_are_the_same_in_any_case() -> None:
+    assert texts(CLUSTER, job(9, gpus=2, requested_gpu_types="A100=2")) == []
+    (said,) = texts(CLUSTER, job(9, gpus=2, requested_gpu_types="A100=3"))
+    assert said.startswith("too many GPUs: jobs of batch ask for up to 3 GPUs of type A100, and it gives at most 2")
 
 
 @pytest.mark.parametrize(

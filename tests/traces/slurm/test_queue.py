@@ -134,6 +134,14 @@ def test_forms_of_generic_resources(text: str, gpus: dict[str, int]) -> None:
         ({"tres_per_node": "", "tres_per_job": ""}, 0, None),  # these say that there is none
         ({}, None, None),  # nothing says so
         ({"tres_per_node": "gres/gpu:2", "tres_req_str": "cpu=4,node=2,gres/gpu=4,gres/gpu:a=4"}, 4, "a=4"),
+        ({"tres_per_node": "gres/gpu:a:2", "tres_req_str": "cpu=4,node=2,gres/gpu=4"}, 4, "a=4"),
+        ({"tres_per_node": "gres/gpu:a:2", "tres_req_str": "cpu=4,node=2,gres/gpu=3"}, 3, None),
+        (
+            {"tres_per_node": "gres/gpu:2", "tres_req_str": "", "tres_alloc_str": "node=2,gres/gpu=4,gres/gpu:a=4"},
+            4,
+            None,
+        ),
+        ({"tres_req_str": "", "tres_alloc_str": "node=2,gres/gpu=4,gres/gpu:a=4"}, 4, "a=4"),
         ({"tres_per_socket": "gres/gpu:1", "gres_detail": ["gpu:h100:3(IDX:0-2)", "gpu:h100:1(IDX:0)"]}, 4, None),
     ],
 )

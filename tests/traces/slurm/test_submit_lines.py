@@ -52,12 +52,54 @@ def test_gpus_of_the_submission(tmp_path: Path, line: str, gpus: int | None) -> 
     assert read(tmp_path, table(tracked)).records["gpus"].to_list() == [3]
 
 
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [  # the job has two nodes
+        ("sbatch --gpus=a100:2 run.sh", "a100=2"),
+        ("sbatch -G 2 run.sh", "=2"),
+        ("salloc -Ga100:1,v100:1", "a100=1,v100=1"),
+        ("sbatch --gres=gpu:a100:2 run.sh", "a100=4"),
+        ("sbatch --gres=gpu:a100:1,nvme:1,gpu:1 run.sh", "=2,a100=2"),
+        ("sbatch --gpus-per-node=v100:1 run.sh", "v100=2"),
+        ("srun -n8 --gpus-per-task=v100:1 ./x", "v100=8"),
+        ("srun -n8 --tres-per-task=cpu=2,gres/gpu:v100=1 ./x", "v100=8"),
+        ("sbatch --gpus-per-socket=a:1 --sockets-per-node=2 run.sh", "a=4"),
+        ("sbatch --gpus=4 --gpus-per-node=a100:2 run.sh", "a100=4"),
+        ("sbatch --gpus=3 --gpus-per-node=a100:2 run.sh", "=3"),
+        ("sbatch --gpus-per-socket=a:1 run.sh", None),
+        ("sbatch --gres=gpu:0 run.sh", None),
+        ("sbatch --wrap sleep 30 --gpus a100:4", None),
+        ("sbatch run.sh", None),
+    ],
+)
+def test_types_of_the_submission(tmp_path: Path, line: str, asked: str | None) -> None:
+    (job,) = read(tmp_path, table(JOB | {"SubmitLine": line})).records.to_dicts()
+    assert job["asked_gpus"] == asked
+    # the trackable resources have fewer: the request was changed since
+    fewer = JOB | {"SubmitLine": line, "AllocTRES": "cpu=8,node=2,gres/gpu=1"}
+    assert read(tmp_path, table(fewer)).records["asked_gpus"].to_list() == [None]
+
+
+def test_types_of_older_generic_resources(tmp_path: Path) -> None:
+    for columns, asked in (
+        ({"ReqGRES": "gpu:a100:2"}, "a100=4"),  # of each node
+        ({"AllocGRES": "gpu:a100:2,gpu:v100:1"}, "a100=2,v100=1"),
+        ({"ReqGRES": "gpu:1", "AllocGRES": "gpu:a100:2"}, "=2"),
+        ({"ReqGRES": "craynetwork:0", "AllocGRES": ""}, None),
+    ):
+        assert read(tmp_path, table(JOB | columns)).records["asked_gpus"].to_list() == [asked]
+
+
 def test_gpus_of_generic_resources_beside_the_trackable_ones(tmp_path: Path) -> None:
     assert read(tmp_path, table(JOB | {"AllocGRES": "gpu:a100:5"})).records["gpus"].to_list() == [5]
     assert read(tmp_path, table(JOB | {"ReqGRES": "gpu:2"})).records["gpus"].to_list() == [4]
     for fields, gpus in (
         ({"tres_per_node": "gres/gpu:2"}, "gpu:6"),
+        ({"tres_per_node": "gres/gpu:a100:2"}, "gpu:a100:6"),
+        ({"tres_per_job": "gres/gpu:a:2,gres/gpu:1"}, "gpu:a:2,gpu:1"),
         ({"gres_detail": ["gpu:a:1(IDX:0)"]}, "gpu:1"),
+        ({"gres_detail": ["gpu:a:1(IDX:0)"], "tres_per_job": "gres/gpu:a:1"}, "gpu:a:1"),
+        ({"gres_detail": ["gpu:a:1(IDX:0)"], "tres_per_job": "gres/gpu:a:2"}, "gpu:1"),
         ({"used_gres": "gpu:7"}, "gpu:7"),
         ({}, ""),
     ):
@@ -116,7 +158,10 @@ def test_memory_of_all_tasks_of_the_largest_step(tmp_path: Path, step: dict[str,
 
 def test_memory_of_the_case() -> None:
     log = read_slurm(shared_file("cases", "logs-and-configurations", "memory-of-mpi-jobs", "sacct.txt"), "UTC")
-    assert log.records.select("used_memory_kb", "requested_memory_kb").rows() == [(384_000_000, 512_000 * 1024)]
+    (job,) = log.records.to_dicts()
+    assert (job["used_memory_kb"], job["requested_memory_kb"]) == (384_000_000, 512_000 * 1024)
+    assert job["used_memory_kb"] / job["requested_memory_kb"] == pytest.approx(0.732, abs=0.001)
+    assert (job["used_cpu_s"], job["procs"] * (job["end_s"] - job["start_s"])) == (240 * 3600, 256 * 3600)
 
 
 def test_tasks_of_a_step_in_json() -> None:

@@ -33,9 +33,10 @@ def left_out(effects: dict[str, str], *harmless: str) -> dict[str, KnownKey]:
 GENERAL_KEYS = (
     in_description(
         "text",
-        "schedulertype selecttype prioritytype preempttype priorityweighttres topologyplugin schedulerparameters "
+        "schedulertype selecttype prioritytype preempttype topologyplugin schedulerparameters "
         "preemptparameters defmempercpu defmempernode defmempergpu defcpupergpu jobdefaults",
     )
+    | in_description("weights", "priorityweighttres")
     | in_description("words", "selecttypeparameters priorityflags preemptmode accountingstorageenforce")
     | {"topologyparam": KnownKey(NO_EFFECT, form="words")}
     | in_description(

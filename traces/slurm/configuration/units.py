@@ -152,10 +152,12 @@ def gres_amounts(entry: Entry, text: str | None = None) -> tuple[dict[str, int],
 
 
 def slurm_setting(entry: Entry, form: str) -> Setting:
-    """The value of a setting in its form: "text", "words" (both in lower case), "bool", "int", "number", "span" and "seconds" (seconds,
-    -1 for no limit) or "mib". Raises ConfigurationError for another form."""
+    """The value of a setting in its form: "text", "words" and "weights" (in lower case), "bool", "int", "number", "span" and "seconds"
+    (seconds, -1 for no limit) or "mib". Raises ConfigurationError for another form."""
     text = entry.value.strip()
-    if form in ("text", "words"):
+    if form == "weights":
+        tres_weights(entry)
+    if form in ("text", "words", "weights"):
         return ",".join(word.strip() for word in text.lower().split(","))
     if form == "bool":
         return yes_or_no(entry)

@@ -1,10 +1,10 @@
-"""How long Slurm's cycles take and how many jobs they look at, as `sdiag` prints it, of Slurm 20.02 to 25.11."""
+"""How long Slurm's backfill cycles take and how many jobs they look at, as `sdiag` prints it, of Slurm 20.02 to 25.11."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from traces.cluster.description import Setting
 from traces.cluster.notes import NO_EFFECT, Entry, Notes, TextFile
@@ -15,12 +15,11 @@ FEWEST_CYCLES = 10
 """From which on their mean is used."""
 _VERSION_OF_500 = (21, 8)
 """From which on bf_max_job_test is 500 by default, in place of 100."""
+_MAIN, _BACKFILL = "Main schedule statistics", "Backfilling stats"
 _KEYS = {
-    "last cycle": "last_us",
     "max cycle": "max_us",
     "mean cycle": "mean_us",
     "total cycles": "cycles",
-    "mean depth cycle": "mean_depth",
     "depth mean": "mean_depth",
     "depth mean (try depth)": "mean_tested",
     "last depth cycle (try sched)": "last_tested",
@@ -28,10 +27,9 @@ _KEYS = {
 
 
 class Cycles(NamedTuple):
-    """What one scheduler did since the counts began, None where sdiag does not say. Times in microseconds; those of backfill are without
-    its sleeps. depth: jobs that a cycle looks at. tested: those of them that backfill tries to start."""
+    """What backfill did since the counts began, None where sdiag does not say. Times in microseconds, without its sleeps. depth: jobs that
+    a cycle looks at. tested: those of them that it tries to start."""
 
-    last_us: int | None = None
     max_us: int | None = None
     mean_us: int | None = None
     cycles: int | None = None
@@ -41,14 +39,13 @@ class Cycles(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """written_s, since_s: Unix seconds at which it was printed and from which it counts, None where it does not say. lines: of each value,
-    such as ("backfill", "mean_us")."""
+    """written_s, since_s: Unix seconds at which it was printed and from which it counts, None where it does not say. lines: of each value
+    by its name in Cycles."""
 
     written_s: int | None
     since_s: int | None
-    main: Cycles
     backfill: Cycles
-    lines: Mapping[tuple[str, str], int]
+    lines: Mapping[str, int]
 
     @property
     def test_us(self) -> int | None:
@@ -67,11 +64,13 @@ class Diagnosis(NamedTuple):
 
 
 def read_sdiag(file: TextFile) -> tuple[Diagnosis, list[str]]:
-    """(what it says of both schedulers, what is wrong with each line that has another value than expected, with file and number)."""
-    part = ""
+    """(what it says of backfill, what is wrong with each line that has another value than expected, with file and number).
+
+    Cycles of the main scheduler are left out: a replay takes no time for them."""
+    has_part = is_of_backfill = False
     times: dict[str, int | None] = {"sdiag output at": None, "Data since": None}
-    values: dict[str, dict[str, Any]] = {"main": {}, "backfill": {}}
-    lines: dict[tuple[str, str], int] = {}
+    values: dict[str, int] = {}
+    lines: dict[str, int] = {}
     faults: list[str] = []
     for place, line in file.lines(comment="*"):
         head = line.strip()
@@ -79,22 +78,21 @@ def read_sdiag(file: TextFile) -> tuple[Diagnosis, list[str]]:
             if head.startswith(name) and (second := re.search(r"\(([0-9]+)\)\s*$", head)):
                 times[name] = int(second.group(1))
         if not line[0].isspace():
-            named = {"Main schedule statistics": "main", "Backfilling stats": "backfill"}
-            part = next((section for words, section in named.items() if head.startswith(words)), "")
+            is_of_backfill = head.startswith(_BACKFILL)
+            has_part = has_part or is_of_backfill or head.startswith(_MAIN)
         key, _, text = (word.strip() for word in head.partition(":"))
-        name = _KEYS.get(key.lower(), "") if part else ""
+        name = _KEYS.get(key.lower(), "") if is_of_backfill else ""
         if not name:
             continue
         if not text.isdigit():
             faults.append(f"{file.name}:{place}: expected a whole number as {key}, found {text!r}")
             continue
-        values[part][name] = int(text)
-        lines[part, name] = place
-    if not values["main"] and not values["backfill"]:
+        values[name] = int(text)
+        lines[name] = place
+    if not has_part:
         faults.append(f"{file.name}: expected what `sdiag` prints, found neither its main scheduler nor its backfill")
-    main, backfill = (Cycles(**values[part]) for part in ("main", "backfill"))
     written_s, since_s = times.values()
-    return Diagnosis(written_s, since_s, main, backfill, lines), faults
+    return Diagnosis(written_s, since_s, Cycles(**values), lines), faults
 
 
 def note_cycles(file: TextFile, values: dict[str, Setting], version: str, notes: Notes) -> None:
@@ -108,14 +106,14 @@ def note_cycles(file: TextFile, values: dict[str, Setting], version: str, notes:
     cycles = diagnosis.backfill
     if diagnosis.test_us is not None:
         values[MEASURED_TEST_US] = diagnosis.test_us
-        place = diagnosis.lines["backfill", "mean_us"]
+        place = diagnosis.lines["mean_us"]
         notes.modelled(Entry(file.name, place, "Mean cycle", str(cycles.mean_us)), f"scheduler.{MEASURED_TEST_US}")
     elif cycles.cycles is not None:
-        entry = Entry(file.name, diagnosis.lines["backfill", "cycles"], "Total cycles", str(cycles.cycles))
+        entry = Entry(file.name, diagnosis.lines["cycles"], "Total cycles", str(cycles.cycles))
         effect = "too few cycles to say how long one takes for a job, so that replays take the usual time"
         notes.add(entry, NO_EFFECT, effect)
     for name, key, value, effect in _contradictions(diagnosis, values, version):
-        notes.assumed(Entry(file.name, diagnosis.lines["backfill", name], key, value), effect)
+        notes.assumed(Entry(file.name, diagnosis.lines[name], key, value), effect)
 
 
 def _contradictions(

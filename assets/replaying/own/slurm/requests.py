@@ -40,14 +40,18 @@ def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
             left_out[f"jobs_without_their_{column}"] = int(is_strange.sum())
             rows = rows.with_columns(pl.when(pl.Series(is_strange)).then(None).otherwise(pl.col(column)).alias(column))
     wanted = ("submit_s", "requested_walltime_s", "requested_procs", "procs", "user_name", *REQUESTED_OF_JOBS)
-    types = {kind for node in cluster.nodes for kind in node.gpus}
+    types = {kind.lower(): kind for node in cluster.nodes for kind in node.gpus}
     asked = []
     for row in rows.select(wanted).iter_rows(named=True):
-        gpus = gpus_by_type(row["gpu_types"], row["gpus"] or 0)
-        strange_gpus = sum(count for kind, count in gpus.items() if kind and kind not in types)
+        named = gpus_by_type(row["requested_gpu_types"], row["gpus"] or 0)
+        # accounting may write a type in another case than the nodes have it
+        gpus = {types.get(kind.lower(), kind): count for kind, count in named.items()}
+        strange_gpus = sum(count for kind, count in gpus.items() if kind and kind.lower() not in types)
         if strange_gpus:
             left_out["jobs_without_their_gpu_type"] = left_out.get("jobs_without_their_gpu_type", 0) + 1
-            gpus = {kind: count for kind, count in gpus.items() if kind in types} | {"": gpus.get("", 0) + strange_gpus}
+            gpus = {kind: count for kind, count in gpus.items() if kind.lower() in types} | {
+                "": gpus.get("", 0) + strange_gpus
+            }
         asked.append(_request(row, gpus))
     return asked, left_out
 

@@ -37,7 +37,17 @@ _NAMES = {
 }
 """Words of a job -> columns, where they differ."""
 _TEXTS = frozenset(
-    {"user_name", "group_name", "account", "queue", "qos", "reservation", "features", "gpu_types", "memory_per"}
+    {
+        "user_name",
+        "group_name",
+        "account",
+        "queue",
+        "qos",
+        "reservation",
+        "features",
+        "requested_gpu_types",
+        "memory_per",
+    }
     | {"selected_chunks", "place", "project", "job_id"}
 )
 

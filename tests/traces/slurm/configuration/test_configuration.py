@@ -304,6 +304,7 @@ def test_sizes_and_amounts() -> None:
         (units.tres_amounts, "cpu=x", "a number such as 4 or 2K"),
         (units.tres_weights, "CPU=a", "weights such as"),
         (units.gres_amounts, "gpu:a:b:2", "resources such as gpu:4"),
+        (lambda e: units.slurm_setting(e, "weights"), "CPU=1,Mem=lots", "weights such as CPU=1.0"),
         (lambda e: units.slurm_setting(e, "number"), "x", "a number such as 0.5"),
     ],
 )
@@ -314,7 +315,12 @@ def test_faults(reader: Callable[[Entry], object], text: str, expected: str) -> 
 
 def test_settings_have_forms() -> None:
     values = {"text": ("CR_Core, X", "cr_core,x"), "bool": ("YES", True), "span": ("1-0", 86400), "seconds": ("30", 30)}
-    values |= {"mib": ("2G", 2048), "number": (".5", 0.5), "int": ("-3", -3)}
+    values |= {
+        "mib": ("2G", 2048),
+        "weights": ("CPU=1,Mem=0.25G", "cpu=1,mem=0.25g"),
+        "number": (".5", 0.5),
+        "int": ("-3", -3),
+    }
     assert {form: units.slurm_setting(entry_of_units(text), form) for form, (text, _) in values.items()} == {
         form: value for form, (_, value) in values.items()
     }

@@ -9,7 +9,7 @@ import pytest
 from tests.traces.slurm.configuration.slurm_configurations import kinds_of, written
 from traces.cluster.notes import TextFile
 from traces.slurm.configuration.folder import read_slurm_cluster
-from traces.slurm.state.cycles import MEASURED_TEST_US, read_sdiag
+from traces.slurm.state.cycles import MEASURED_TEST_US, Cycles, Diagnosis, read_sdiag
 from traces.slurm.state.priorities import PriorityRow, ShareRow, read_sprio, read_sshare
 
 # priorities: sshare and sprio, of each version's columns.
@@ -140,14 +140,12 @@ Latency for 1000 calls to gettimeofday(): 31440 microseconds
 """
 
 
-def test_cycles_of_both_schedulers() -> None:
+def test_cycles_of_backfill() -> None:
     diagnosis, faults = read_sdiag(TextFile("sdiag.txt", SDIAG))
-    assert not faults and (diagnosis.main.mean_us, diagnosis.main.mean_depth, diagnosis.main.cycles) == (58928, 22, 528)
-    assert (diagnosis.backfill.last_us, diagnosis.backfill.mean_depth, diagnosis.backfill.last_tested) == (
-        101580,
-        14,
-        8,
-    )
+    cycles = diagnosis.backfill
+    assert not faults and (cycles.mean_us, cycles.max_us, cycles.cycles) == (182_000, 1_782_900, 160)
+    assert (cycles.mean_depth, cycles.mean_tested, cycles.last_tested) == (14, 13, 8)
+    assert diagnosis.lines["mean_us"] == 28
     assert (diagnosis.test_us, diagnosis.between_s) == (14_000, 42.0)
     few, _ = read_sdiag(TextFile("sdiag.txt", SDIAG.replace("Total cycles: 160", "Total cycles: 3")))
     assert few.test_us is None and few.between_s is None
@@ -162,6 +160,11 @@ def test_odd_lines_of_sdiag_are_named() -> None:
     assert read_sdiag(TextFile("s", "Jobs pending: 3\n"))[1] == [
         "s: expected what `sdiag` prints, found neither its main scheduler nor its backfill"
     ]
+    # nothing takes a value of the main scheduler, so that an odd one is no fault
+    _, faults = read_sdiag(TextFile("s", SDIAG.replace("Mean cycle:   58928", "Mean cycle:   often")))
+    assert not faults
+    main_alone = SDIAG.partition("Backfilling stats")[0]
+    assert read_sdiag(TextFile("s", main_alone)) == (Diagnosis(1704075200, 1704068480, Cycles(), {}), [])
 
 
 def test_a_cluster_has_what_its_cycles_take(tmp_path: Path) -> None:

@@ -113,6 +113,11 @@ GENERAL = {
         "GRES/gpu=0", "GRES/gpu=1000", "0 1000 8 nodes=2; 10 500 8 nodes=2; 20 500 1 gpus=2",
         {"conf": "GresTypes=gpu", "n1": "Gres=gpu:2"},
     ),
+    "priorityweighttres of GPUs of a type": E(
+        "GRES/gpu:a100=0", "GRES/gpu:a100=1000", "0 1000 8 nodes=2; 10 500 8 nodes=2; 20 500 1 gpus=2 requested_gpu_types=A100=2",
+        {"conf": "GresTypes=gpu", "n1": "Gres=gpu:A100:2"},
+    ),
+    "priorityweighttres of memory with a unit": E("Mem=0G", "Mem=1000000.5G", ORDER + " mem=900"),
     "topologyplugin": E(
         "topology/tree", "topology/flat", "0 600 8 nodes=2; 10 300 4 features=x",
         {"more": f"NodeName=n[3-4] {NODE}", "n2": "Feature=x",
@@ -293,7 +298,9 @@ LIMITS = {
     "grptres of memory": E("mem=1000", "mem=9000", "0 600 1 mem=600; 10 600 1 mem=600"),
     "grptres of nodes": E("node=1", "node=9", "0 600 4; 10 600 4"),
     "grptres of GPUs": E("gres/gpu=1", "gres/gpu=9", OF_GPU, GPUS),
-    "grptres of a type": E("gres/gpu:a=1", "gres/gpu:a=9", OF_GPU.replace("gpus=1", "gpus=1 gpu_types=a=1"), GPUS),
+    "grptres of a type": E(
+        "gres/gpu:A=1", "gres/gpu:A=9", OF_GPU.replace("gpus=1", "gpus=1 requested_gpu_types=a=1"), GPUS
+    ),
     "grptresmins": E("cpu=10", "cpu=99", USED),
     "maxtres": E("cpu=1", "cpu=9", TWO),
     "maxwall": E("5", "99", TWO),
@@ -340,7 +347,7 @@ QUALITIES = {
     "usagefactor": E("1", "0", OF_CAT, SHARES, place="normal"),
 }
 TYPED = {"conf": "GresTypes=gpu", "n1": "Gres=gpu:2", "n2": "Gres=gpu:a:1,gpu:b:1"}
-OF_A = "0 600 1 gpus=1 gpu_types=a=1; 0 600 1 gpus=1 gpu_types=a=1; 0 600 1 gpus=1 gpu_types=a=1"
+OF_A = "; ".join(["0 600 1 gpus=1 requested_gpu_types=a=1"] * 3)
 GRES = {
     "nodename": E("n1", "n3", OF_A, TYPED, text="NodeName={} Name=gpu Type=a Count=2"),
     "name": E("gpu", "mps", OF_A, TYPED, text="NodeName=n1 Name={} Type=a Count=2"),

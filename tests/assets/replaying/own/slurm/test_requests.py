@@ -57,7 +57,7 @@ def test_what_the_cluster_does_not_have_is_counted_or_refused() -> None:
 
 
 def test_gpus_of_a_type_that_no_node_has_are_of_any_type() -> None:
-    changes = ({"gpus": 3, "gpu_types": "k80=2"}, {"gpus": 2, "gpu_types": "a100=2"}, {"gpus": 2})
+    changes = ({"gpus": 3, "requested_gpu_types": "k80=2"}, {"gpus": 2, "requested_gpu_types": "A100=2"}, {"gpus": 2})
     site = replace(SITE, nodes=(*SITE.nodes[:3], replace(SITE.nodes[3], gpus={"a100": 2})))
     requests, left_out = requests_of_rows(rows_of(*changes), site)
     assert [dict(request.gpus) for request in requests] == [{"": 3}, {"a100": 2}, {"": 2}]
