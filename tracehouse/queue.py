@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from assets.common.learnable import why_no_model
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.ingest.zones import zone_of_source
@@ -172,7 +173,7 @@ def answer_queue(
         owned = partitions_text(dict(scheduler.machine.partitions))
         lines.append(f"by the log, queues own processors ({owned}): these replays let all jobs share all of them")
     lines += [_interval_line(correction, trees), *_fuller_line(trees), *_limit_line(snapshot), *_long_line(quantiles)]
-    lines.append(f"nobody comes later; {_runtime_words(source, now.version)}")
+    lines.append(f"nobody comes later; {_runtime_words(warehouse, source, now.version)}")
     if other is not None and rivals is not None:
         lines += _rival_lines(other, now, starts, rivals)
     return QueueAnswer(_rows(now, snapshot, quantiles, rivals), lines)
@@ -197,11 +198,10 @@ def _interval_line(correction: Correction | None, trees: TreeStarts | None) -> s
     return f"80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
 
 
-def _runtime_words(source: str, version: int | None) -> str:
+def _runtime_words(warehouse: Warehouse, source: str, version: int | None) -> str:
     if version is not None:
         return f"run times by version {version} of the run-time model"
-    more = f"`tracehouse run {source} --job train` makes one if the log is long enough"
-    return f"run times {BY_JOBS_ALIKE}: {source} has no run-time model. {more}"
+    return f"run times {BY_JOBS_ALIKE}. {source} has no run-time model: {why_no_model(warehouse, source)}"
 
 
 def _fuller_line(trees: TreeStarts | None) -> list[str]:

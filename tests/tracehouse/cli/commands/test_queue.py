@@ -145,7 +145,9 @@ def test_a_source_without_a_run_time_model(queue_file: Path, tmp_path: Path, mon
     answer = json.loads((tmp_path / "o.json").read_text())
     text = answer["lines"][-1]
     assert "run times by jobs of the same user and others alike that have ended" in text
-    assert "`tracehouse run small --job train` makes one if the log is long enough" in text
+    assert "small has no run-time model: 60 jobs with a known run time are too few to learn from, at least 300" in text
+    assert "--job train" not in text, "training would pass the source over"
+    assert "small' has no run-time model: 60 jobs with a known run time are too few" in fail("models", "small")
     rows = {row["job"]: row for row in answer["jobs"]}
     assert rows["3"]["start_p50_s"] <= 1 < rows["2"]["start_p50_s"]
 

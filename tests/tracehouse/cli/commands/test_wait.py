@@ -29,7 +29,7 @@ from warehouse import Warehouse
 
 def test_a_source_without_models(loaded: tuple[Path, str]) -> None:
     for command in ("models", "rollback"):
-        assert "source 'mine' has no run-time model yet" in fail(command, "mine")
+        assert "source 'mine' has no run-time model: 5 jobs with a known run time are too few" in fail(command, "mine")
         assert "unknown source 'nowhere'" in fail(command, "nowhere")
 
 
