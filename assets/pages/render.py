@@ -116,7 +116,9 @@ def answer(
 def happened_lines(logged: LoggedSystem, sentences: list[str], causes: WaitCauses | str | None) -> list[Line]:
     """What the log says. sentences: of the waits, `waits_sentences`."""
     extent = logged.extent
-    used = "" if logged.utilisation is None else f", {share(logged.utilisation)} of them in use"
+    used = (
+        "" if logged.utilisation is None else f", {share(logged.utilisation)} of them in use until the last submission"
+    )
     lines = [
         ("Log", f"{count(extent.jobs, 'job')}, {extent.submitted}, {extent.cluster_procs:,} processors{used}"),
         ("Waits", " ".join(sentences)),

@@ -144,6 +144,26 @@ def test_the_backlog_is_the_mean_of_every_step(tmp_path: Path) -> None:
     assert logged.utilisation == pytest.approx(20 / 25 / 4)
 
 
+def test_the_use_of_a_short_log_is_not_that_of_an_hour(tmp_path: Path) -> None:
+    """Before, a log of two minutes on a full cluster had 4 % in use."""
+    text = "".join(swf_line(k, 6 * k, 0, 6, 4) for k in range(20))
+    logged = logged_of(tmp_path, f"; UnixStartTime: 1767225600\n; MaxProcs: 4\n{text}")
+    assert logged.utilisation == pytest.approx(1, abs=0.06)
+    assert "in use until the last submission" in _use(logged)[0]
+
+
+def test_a_log_that_tells_no_ends_has_no_share_that_failed(tmp_path: Path) -> None:
+    """Before, 0 % of such jobs had failed."""
+    lines = [swf_line(k, 60 * k, 0, 6, 4).split() for k in range(20)]
+    for status, columns in (("1", 5), ("-1", 4)):
+        (tmp_path / status).mkdir()
+        text = "".join(" ".join([*line[:10], status, *line[11:]]) + "\n" for line in lines)
+        logged = logged_of(tmp_path / status, f"; UnixStartTime: 1767225600\n; MaxProcs: 4\n{text}")
+        tables = tables_of(list(happened_section(logged).blocks))
+        (use,) = (table for table in tables if table.caption.startswith("Core-hours by"))
+        assert len(use.columns) == columns
+
+
 def test_what_an_accounting_tool_left_out_is_not_told_as_idle(tmp_path: Path) -> None:
     """sacct was asked for two days. It knows of a job that has run for ten, and of no other that ended before these days."""
     lines = [swf_line(1, 0, 0, 10 * 86_400 + 60, 1, 20 * 86_400)]

@@ -235,8 +235,9 @@ def test_other_spans_have_one_as_long_before() -> None:
 def test_without_dates_seconds_say_it() -> None:
     assert period_span("100..200", UNDATED, 0, 999) == (100, 200, "")
     assert second_in_log("--from", "-5", UNDATED) == -5
-    with pytest.raises(ValueError, match="does not say which day it is"):
+    with pytest.raises(ValueError, match=r"does not say which day it is: give the last days, .* or seconds") as fault:
         period_span("2026-01", UNDATED, 0, 9)
+    assert "--" not in str(fault.value), "`periods` has no such options"
     with pytest.raises(ValueError, match="--to 2026-01-01: the log does not say which day it is"):
         second_in_log("--to", "2026-01-01", UNDATED)
 
