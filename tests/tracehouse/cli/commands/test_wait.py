@@ -234,7 +234,11 @@ def test_a_walltime_that_no_past_job_could_try_says_so(tmp_path: Path, monkeypat
     log.write_text("; MaxProcs: 64\n" + "".join(swf_line(k, 200 * k, 0, 3600, 1, 7200, user=3) for k in range(1, 31)))
     load_source(log)
     text = succeed("walltime", "mine", "--user", "3")
-    assert "aiming at a risk of 5.0%" in text and "not tried on the user's past" in text and "tried on the user's last" not in text
+    assert (
+        "aiming at a risk of 5.0%" in text
+        and "not tried on the user's past" in text
+        and "tried on the user's last" not in text
+    )
     assert "  tried on the user's last" in succeed("walltime", "mine", "--user", "3", "--risk", "30%")
 
 
