@@ -10,7 +10,7 @@ from models.waits.clock import LogClock
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.text.answers import why_values
+from tracehouse.text.answers import is_left, why_values
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
@@ -152,11 +152,6 @@ def _waited(source: str, rows: pl.DataFrame, words: str) -> list[str]:
         after = left_text(left.height, f"{left_hours / left.height:,.1f} h")
         facts.append(f"{after}: the hours by cause below are the {hours + left_hours:,.0f} h of both")
     return facts
-
-
-def is_left(rows: pl.DataFrame) -> pl.Series:
-    """Which jobs left the queue without a start, and had waited until then. rows: of WaitCauses.jobs."""
-    return rows["start_s"].is_null() & (rows["wait_s"] > 0)
 
 
 def job_text(causes: WaitCauses, row: pl.DataFrame, clock: LogClock, width: int | None) -> str:
