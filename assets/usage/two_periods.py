@@ -25,12 +25,18 @@ FEWEST_DAYS = 3
 
 @dataclass(frozen=True)
 class Span:
-    """A period: its first second, the second behind its last, how it is said, and how many days of it the log covers."""
+    """A period: its first second, the second behind its last, and how it is said. covered_from, covered_to: what the log covers."""
 
     begin: int
     end: int
     words: str
-    covered_days: float
+    covered_from: float
+    covered_to: float
+
+    @property
+    def covered_days(self) -> float:
+        """Above 0, also where the log covers nothing."""
+        return max(self.covered_to - self.covered_from, 1) / DAY_S
 
 
 @dataclass(frozen=True)
@@ -95,9 +101,9 @@ def _span(begin: int, end: int, name: str, clock: LogClock, covered: tuple[int, 
     first, complete, last = covered
     is_outside = end <= first or begin > last
     partial = "" if is_outside else partial_text(begin, end, clock, complete, last)
-    covered_s = min(end, last + 1) - max(begin, complete) if partial else end - begin
+    covered_by_log = (max(begin, complete), min(end, last + 1)) if partial else (begin, end)
     words = ", ".join(filter(None, (name, clock.span(begin, end), partial)))
-    return Span(begin, end, words, max(covered_s, 1) / DAY_S)
+    return Span(begin, end, words, *covered_by_log)
 
 
 def _part(facts: pl.DataFrame, span: Span, clock: LogClock, first: int, last: int) -> pl.DataFrame:
@@ -128,7 +134,8 @@ def _summary(part: pl.DataFrame, span: Span, cluster_procs: int) -> pl.DataFrame
         p95_wait_h=wait.quantile(0.95, "linear") / _HOUR_S,
         started_in_1h=(wait <= _HOUR_S).mean(),
         started_in_24h=(wait <= DAY_S).mean(),
-        offered_load=pl.col("core_hours").sum() / (cluster_procs * span.covered_days * 24),
+        offered_load=pl.col("core_hours").filter(pl.col("submit_s") >= span.covered_from).sum()
+        / (cluster_procs * span.covered_days * 24),
         failed_share=pl.when((status != "unknown").any()).then(status.is_in(FAULTS).mean()),
         left_jobs=pl.col("left_after_s").count(),
         left_after_h=pl.col("left_after_s").mean() / _HOUR_S,

@@ -142,9 +142,11 @@ def is_named_by_adoption(path: Path) -> bool:
 
 
 def rule_counts(cluster: ClusterDescription) -> tuple[int, int]:
-    """How many of a cluster's limits, reservations and gates are declared, and how many were found. Of an order each word is found."""
-    origins = [limit.origin for limit in cluster.limits]
-    origins += [part.origin for part in cluster.reservations] + [gate.origin for gate in cluster.gates]
+    """How many of a cluster's limits, reservations and gates are declared, and how many were found. Of an order each word is found. Found
+    reservations are the times of day past which no job runs, and one rule together, as the search has them."""
+    origins = [limit.origin for limit in cluster.limits] + [gate.origin for gate in cluster.gates]
+    reserved = [part.origin for part in cluster.reservations]
+    origins += [origin for origin in reserved if origin != FOUND] + [FOUND] * (FOUND in reserved)
     origins += [FOUND] * len(cluster.scheduler.order)
     return sum(origin != FOUND for origin in origins), sum(origin == FOUND for origin in origins)
 

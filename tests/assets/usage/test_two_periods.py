@@ -135,8 +135,13 @@ def test_a_partial_month_is_named_so_everywhere(tmp_path: Path) -> None:
     lines = [swf_line(k + 1, (20 + k) * DAY, 60, (9 - k) * DAY, 1) for k in range(8)]
     lines += [swf_line(9 + k, 29 * DAY + k * 3600, 60, 60, 1) for k in range(48)]
     warehouse = warehouse_of(tmp_path, HEADER + "".join([*lines, swf_line(99, 32 * DAY, 60, 60, 1)]))
+    partial = compare_periods(warehouse, "mine", "2026-02", "last-month")
+    load = 47 * 60 / 3600 / (partial.earlier.covered_days * 24 * 10)
+    assert partial.whole["offered_load"][0] == pytest.approx(load), (
+        "without jobs of the days that the log does not cover"
+    )
     for words in (
-        compare_periods(warehouse, "mine", "2026-02", "last-month").earlier.words,
+        partial.earlier.words,
         period_of(warehouse, "mine", PartOptions(period="last-month")).words,
         part_of(load_trace(warehouse, "mine").rows, load_clock(warehouse, "mine"), PartOptions(period="2026-01")).words,
         waits_and_waste(warehouse, "mine", "last-month").words,

@@ -341,6 +341,8 @@ def test_tables_are_replaced_and_taken_out(tmp_path: Path, monkeypatch: pytest.M
     assert described.reservations == SEEN.reservations and rule_counts(described) == (1, 3)
     assert with_found(text, rules_toml(SEEN)).count(BEGIN) == 1
     assert rule_counts(without_found(described)) == (1, 0)
+    two = replace(SEEN, reservations=(*SEEN.reservations, replace(SEEN.reservations[0], name="c")))
+    assert rule_counts(two) == (0, 3), "`identify` says one rule, past 17:00 and 08:00, and `adopt` said two"
     assert with_found(text, "").strip() == before.strip()
     with pytest.raises(ConfigurationError):
         adopted_text(path, "[[limits]]\nowner = 5\n")
