@@ -35,6 +35,7 @@ from simulator.jobs.words import partitions_text
 from tracehouse.text.tables import duration
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
+from traces.common.blocks import whole_content
 from traces.common.log import LogError
 from traces.common.queue import HELD, QueueSnapshot
 from traces.queues import parse_queue, run_queue_command
@@ -71,13 +72,13 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, Queu
     else:
         file = str(queue_file(Path(file))) if Path(file).is_dir() else file
         place = file
+        if not Path(file).exists():
+            raise LogError(f"{file}: no such file; `squeue --json > {file}` writes one")
         try:
-            text = Path(file).read_text(encoding="utf-8")
-            read = QueueMoment(int(Path(file).stat().st_mtime), "when the file was changed last")
-        except FileNotFoundError:
-            raise LogError(f"{file}: no such file; `squeue --json > {file}` writes one") from None
-        except (OSError, UnicodeDecodeError) as error:
+            text = whole_content(Path(file)).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
             raise LogError(f"{file}: cannot be read as a UTF-8 text file ({error})") from None
+        read = QueueMoment(int(Path(file).stat().st_mtime), "when the file was changed last")
     snapshot = parse_queue(text, place, zone_of_source(open_warehouse(), load_catalogue(), source))
     if _has_pseudonyms(source):
         snapshot = snapshot.with_pseudonyms(source.pseudonyms, pseudonym_key(open_warehouse()))

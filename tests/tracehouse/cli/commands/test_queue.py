@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import shlex
 import sys
 from pathlib import Path
@@ -127,6 +129,19 @@ def test_standard_input_and_a_command_of_the_catalogue(
     )
     monkeypatch.setenv("TRACEHOUSE_SOURCES", str(catalogue))
     assert "6 jobs read" in succeed("queue", SOURCE, "--samples", "10")
+
+
+def test_a_packed_queue_is_read_as_a_packed_log_is(queue_file: Path, tmp_path: Path) -> None:
+    """It was refused as no UTF-8 text."""
+    plain = succeed("queue", SOURCE, queue_file, "--samples", "10")
+    for name, pack in (("squeue.json.gz", gzip.compress), ("squeue.json.xz", lzma.compress)):
+        folder = tmp_path / name.rpartition(".")[2]
+        folder.mkdir()
+        (folder / name).write_bytes(pack(queue_file.read_bytes()))
+        for given in (folder / name, folder):
+            assert succeed("queue", SOURCE, given, "--samples", "10").splitlines()[3:] == plain.splitlines()[3:]
+    (folder / name).write_bytes(lzma.compress(queue_file.read_bytes())[:-40])
+    assert "damaged .xz file" in fail("queue", SOURCE, folder)
 
 
 def test_what_is_no_queue(tmp_path: Path) -> None:
