@@ -153,6 +153,8 @@ def origin_words(source: str) -> str:
         words.append(f"others unknown, since nobody looked for them in the log (tracehouse cluster identify {source})")
     elif adoptable:
         words.append(f"{adoptable:,} found in the log and not adopted (tracehouse cluster adopt {source})")
+    elif rule_counts(seen)[1]:
+        words.append("none found in the log but an order, which the cluster's scheduler has of its own")
     else:
         words.append("none found in the log, what else held jobs back is unknown")
     return ", ".join(words)

@@ -84,6 +84,16 @@ def test_predictors_and_findings_are_shown_where_there_are_some(graded: Warehous
     assert [list(row) for row in tables[0].rows] == [["flurries", "2 user-weeks", "", "user 7"]]
 
 
+def test_a_log_too_short_for_a_model_says_what_is_enough(tmp_path: Path) -> None:
+    """Before, nothing was said of run times."""
+    warehouse = warehouse_of(tmp_path, "; MaxProcs: 4\n" + "".join(swf_line(k, 60 * k, 0, 60, 1) for k in range(60)))
+    words = read_details(warehouse, "mine")["no_model"]["because"].to_list()
+    assert words == ["60 jobs with a known run time are too few to learn from, at least 300 are needed"]
+    compared = read_comparison(warehouse, "mine")
+    section = details_section(read_logged(warehouse, "mine"), compared, read_details(warehouse, "mine"))
+    assert f"There is no run-time model: {words[0]}." in section.blocks
+
+
 def test_grades_of_parts_go_from_narrow_to_wide_and_then_by_month(graded: Warehouse) -> None:
     parts = pl.DataFrame(
         {

@@ -112,7 +112,7 @@ FOUND_LIMIT = LIMIT + 'origin = "found"\n'
         (
             LIMIT + '[scheduler]\nname = "slurm"\n',
             '[scheduler]\nname = "none"\norder = { policy = "LCFS" }\n',
-            "rules: 1 declared, none found in the log, what else held jobs back is unknown",
+            "rules: 1 declared, none found in the log but an order, which the cluster's scheduler has of its own",
         ),
         (None, "", "rules: none declared, none found in the log, what else held jobs back is unknown"),
     ],
