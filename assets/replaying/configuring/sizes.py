@@ -53,8 +53,9 @@ class AskedProcs(NamedTuple):
         return _left("nodes", self.text, nodes, f"{now} nodes")
 
     def remark(self, today: int, in_use: int, procs: int) -> str:
-        """What to know of a size: of a number of processors or nodes that it is the whole cluster, where it is less than half of it or less
-        than was in use; of a change what it became, as a cluster has whole processors and nodes. Empty where there is nothing to know.
+        """What to know of a size, empty where there is nothing. A number of processors or nodes is the whole cluster, which is said where
+        it is less than half of it or less than was in use. A change is rounded to whole processors and nodes.
+
         today: how many there are. in_use: the most processors that jobs of the log had at once, 0 where that is not known. procs: what
         the size became."""
         if self.number is None:
