@@ -80,22 +80,17 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, Queu
             raise LogError(f"{file}: cannot be read as a UTF-8 text file ({error})") from None
         read = QueueMoment(int(Path(file).stat().st_mtime), "when the file was changed last")
     snapshot = parse_queue(text, place, zone_of_source(open_warehouse(), load_catalogue(), source))
-    if _has_pseudonyms(source):
-        snapshot = snapshot.with_pseudonyms(source.pseudonyms, pseudonym_key(open_warehouse()))
+    if source.replaced_names:
+        snapshot = snapshot.with_pseudonyms(source.replaced_names, pseudonym_key(open_warehouse()))
     return snapshot, snapshot_moment(snapshot, read, is_live=file is None)
-
-
-def _has_pseudonyms(source: Source) -> bool:
-    """Whether names are replaced: an SWF log has numbers for names, and keeps them."""
-    return bool(source.pseudonyms) and source.format != "swf"
 
 
 def read_shares_and_priorities(source: Source, folder: str | None) -> SlurmMoment | None:
     """What a folder has of sshare and sprio, with the source's pseudonyms. None for what is no folder, and for one that has neither."""
     if folder is None or not Path(folder).is_dir() or (moment := read_moment(Path(folder))) is None:
         return None
-    if _has_pseudonyms(source):
-        return moment.with_pseudonyms(source.pseudonyms, pseudonym_key(open_warehouse()))
+    if source.replaced_names:
+        return moment.with_pseudonyms(source.replaced_names, pseudonym_key(open_warehouse()))
     return moment
 
 

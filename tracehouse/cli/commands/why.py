@@ -107,9 +107,11 @@ def why_text(
     hours = float(rows["wait_s"].sum()) / 3600
     lines = [folded(fact, width) for fact in [*_waited(source, rows, words), f"by {causes.basis}"]]
     if causes.odd_layouts:
-        lines.append(f"{causes.odd_layouts:,} jobs started where they have no room by these rules")
+        jobs, have = ("job", "it has") if causes.odd_layouts == 1 else ("jobs", "they have")
+        lines.append(f"{causes.odd_layouts:,} {jobs} started where {have} no room by these rules")
     for why_changed, count in causes.left_out.items():
-        lines.append(f"{count:,} {why_changed.replace('_', ' ')}")
+        words = why_changed.replace("_", " ")
+        lines.append(f"{count:,} {words.replace('jobs', 'job', 1) if count == 1 else words}")
     lines += ["", *fitted_table(_CAUSES, _cause_cells(causes.of(rows), hours), width)]
     for kind in kinds:
         groups = causes.by_group(rows, kind)
