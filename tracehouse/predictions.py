@@ -281,8 +281,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
                 open_warehouse(), source, described_cluster(open_warehouse(), source), moment, replays.seed
             )
             if trees is not None and job_id in trees.starts:
-                quantiles = answer.waited_s + five_quantiles(trees.starts[job_id])
-                answer = replace(answer, quantiles=quantiles, told_by="trees", neighbours=trees.jobs)
+                answer = _of_trees(answer, answer.waited_s + five_quantiles(trees.starts[job_id]), trees.jobs)
         else:
             assert procs is not None
             user_number = log.user_number(user) if user is not None else -1
@@ -338,9 +337,13 @@ def _by_trees(answer: WaitAnswer, source: str, question: WaitQuestion, moment: i
             f"the waits of {source} cannot take a queue or GPUs into account: that needs a log of Slurm with the column Priority, some "
             "months of it, and its cluster (`tracehouse cluster import`). Leave --queue and --gpus out for a wait by processors and time"
         )
-    quantiles = five_quantiles(trees.starts[NEW_JOB])
+    return _of_trees(answer, five_quantiles(trees.starts[NEW_JOB]), trees.jobs)
+
+
+def _of_trees(answer: WaitAnswer, quantiles: np.ndarray, jobs: int) -> WaitAnswer:
+    """The answer with the quantiles that trees give, seconds at POINTS, and their mean. jobs: that the trees learned from."""
     mean_s = float(np.interp(np.arange(0.05, 1, 0.1), POINTS, quantiles).mean())
-    return replace(answer, quantiles=quantiles, mean_s=mean_s, told_by="trees", neighbours=trees.jobs)
+    return replace(answer, quantiles=quantiles, mean_s=mean_s, told_by="trees", neighbours=jobs)
 
 
 def _names_of(source: str, question: WaitQuestion) -> tuple[str | None, str | None, bool]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from assets.common.learnable import why_no_model
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.ingest.zones import zone_of_source
@@ -33,6 +34,7 @@ from simulator.jobs.words import partitions_text
 from tracehouse.text.tables import duration
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
+from traces.common.blocks import whole_content
 from traces.common.log import LogError
 from traces.common.queue import HELD, QueueSnapshot
 from traces.queues import parse_queue, run_queue_command
@@ -69,30 +71,25 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, Queu
     else:
         file = str(queue_file(Path(file))) if Path(file).is_dir() else file
         place = file
+        if not Path(file).exists():
+            raise LogError(f"{file}: no such file; `squeue --json > {file}` writes one")
         try:
-            text = Path(file).read_text(encoding="utf-8")
-            read = QueueMoment(int(Path(file).stat().st_mtime), "when the file was changed last")
-        except FileNotFoundError:
-            raise LogError(f"{file}: no such file; `squeue --json > {file}` writes one") from None
-        except (OSError, UnicodeDecodeError) as error:
+            text = whole_content(Path(file)).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
             raise LogError(f"{file}: cannot be read as a UTF-8 text file ({error})") from None
+        read = QueueMoment(int(Path(file).stat().st_mtime), "when the file was changed last")
     snapshot = parse_queue(text, place, zone_of_source(open_warehouse(), load_catalogue(), source))
-    if _has_pseudonyms(source):
-        snapshot = snapshot.with_pseudonyms(source.pseudonyms, pseudonym_key(open_warehouse()))
+    if source.replaced_names:
+        snapshot = snapshot.with_pseudonyms(source.replaced_names, pseudonym_key(open_warehouse()))
     return snapshot, snapshot_moment(snapshot, read, is_live=file is None)
-
-
-def _has_pseudonyms(source: Source) -> bool:
-    """Whether names are replaced: an SWF log has numbers for names, and keeps them."""
-    return bool(source.pseudonyms) and source.format != "swf"
 
 
 def read_shares_and_priorities(source: Source, folder: str | None) -> SlurmMoment | None:
     """What a folder has of sshare and sprio, with the source's pseudonyms. None for what is no folder, and for one that has neither."""
     if folder is None or not Path(folder).is_dir() or (moment := read_moment(Path(folder))) is None:
         return None
-    if _has_pseudonyms(source):
-        return moment.with_pseudonyms(source.pseudonyms, pseudonym_key(open_warehouse()))
+    if source.replaced_names:
+        return moment.with_pseudonyms(source.replaced_names, pseudonym_key(open_warehouse()))
     return moment
 
 
@@ -172,7 +169,7 @@ def answer_queue(
         owned = partitions_text(dict(scheduler.machine.partitions))
         lines.append(f"by the log, queues own processors ({owned}): these replays let all jobs share all of them")
     lines += [_interval_line(correction, trees), *_fuller_line(trees), *_limit_line(snapshot), *_long_line(quantiles)]
-    lines.append(f"nobody comes later; {_runtime_words(source, now.version)}")
+    lines.append(f"nobody comes later; {_runtime_words(warehouse, source, now.version)}")
     if other is not None and rivals is not None:
         lines += _rival_lines(other, now, starts, rivals)
     return QueueAnswer(_rows(now, snapshot, quantiles, rivals), lines)
@@ -197,11 +194,10 @@ def _interval_line(correction: Correction | None, trees: TreeStarts | None) -> s
     return f"80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
 
 
-def _runtime_words(source: str, version: int | None) -> str:
+def _runtime_words(warehouse: Warehouse, source: str, version: int | None) -> str:
     if version is not None:
         return f"run times by version {version} of the run-time model"
-    more = f"`tracehouse run {source} --job train` makes one if the log is long enough"
-    return f"run times {BY_JOBS_ALIKE}: {source} has no run-time model. {more}"
+    return f"run times {BY_JOBS_ALIKE}. {source} has no run-time model: {why_no_model(warehouse, source)}"
 
 
 def _fuller_line(trees: TreeStarts | None) -> list[str]:

@@ -221,7 +221,7 @@ def _procs_of(trace: Trace, settings: RunSettings, size: AskedProcs, node_procs:
         procs = size.of(of_cluster, node_procs or trace.node_procs)
         of_node = size.node_procs or node_procs or trace.node_procs or 1
         today = of_cluster // of_node if size.in_nodes else of_cluster
-    if remark := size.remark(today, most_in_use(trace)):
+    if remark := size.remark(today, most_in_use(trace), procs):
         warn(remark)
     return procs
 

@@ -19,6 +19,14 @@ def nothing_to_learn(warehouse: Warehouse, source: str, least_jobs: int) -> str 
     return f"source {source!r}: {lacking}; `tracehouse replay {source} --policy SAF` works with any number"
 
 
+def why_no_model(warehouse: Warehouse, source: str) -> str:
+    """Why a source has no run-time model: what its log lacks, else which command trains one."""
+    with warehouse.read() as connection:
+        is_loaded = first_row(connection, "SELECT 1 FROM core.sources WHERE source = ?", [source]) is not None
+    lacking = what_learning_lacks(warehouse, source, LEAST_JOBS) if is_loaded else None
+    return lacking or f"`tracehouse run {source}{' --job train' if is_loaded else ''}` trains one"
+
+
 def what_learning_lacks(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:
     """What a source lacks to be learned from: it has fewer jobs, or none of them had ended in time. None where it lacks nothing."""
     with warehouse.read() as connection:

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 import sql
+from assets.common.learnable import why_no_model
 from models.runtime.estimates import Estimates
 from models.waits.clock import LogClock, complete_from
 from simulator.jobs.cluster import RunningJobs
@@ -335,7 +336,7 @@ def load_trained_trace(warehouse: Warehouse, source: str) -> tuple[Trace, int]:
     """The trace and its test position. Raises ValueError before there is a run-time model."""
     trace = load_trace(warehouse, source)
     if trace.test_position is None:
-        raise ValueError(f"source {source!r} has no run-time model: materialize predictions/runtime_model first")
+        raise ValueError(f"source {source!r} has no run-time model: {why_no_model(warehouse, source)}")
     return trace, trace.test_position
 
 

@@ -149,7 +149,7 @@ def reader_of(source: Source, default_time_zone: str = "UTC", key_of: Callable[[
     path = source.path or generated_log(source)
     source = replace(source, format=guess_format(path) if source.format == "auto" else source.format)
     files = log_files(path)
-    hidden = source.pseudonyms if source.format != "swf" else ()  # SWF has numbers for names
+    hidden = source.replaced_names
     key = key_of() if hidden else None
     names = renames(hidden, key) if key else {}
     procs, procs_from = _known_procs(source, files)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from assets.common.learnable import why_no_model
 from assets.pages.changes import full_name, lot_name, lot_range
 from assets.pages.comparison import Comparison
 from assets.pages.logged import LoggedSystem
@@ -40,9 +41,11 @@ _QUERIES = {
 
 
 def read_details(warehouse: Warehouse, source: str) -> dict[str, pl.DataFrame]:
-    """The rows of _QUERIES, by name."""
+    """The rows of _QUERIES, by name, and why there is no run-time model where no predictor has scores."""
     with warehouse.read() as connection:
-        return {name: connection.sql(query, params={"source": source}).pl() for name, query in _QUERIES.items()}
+        rows = {name: connection.sql(query, params={"source": source}).pl() for name, query in _QUERIES.items()}
+    lacking = [why_no_model(warehouse, source)] if rows["predictors"].is_empty() else []
+    return rows | {"no_model": pl.DataFrame({"because": lacking}, schema={"because": pl.Utf8})}
 
 
 def details_section(logged: LoggedSystem, comparison: Comparison, rows: dict[str, pl.DataFrame]) -> Section:
@@ -50,7 +53,7 @@ def details_section(logged: LoggedSystem, comparison: Comparison, rows: dict[str
     blocks: list[Block] = [Heading("The log"), TermList(_facts(logged, comparison, rows)), *_findings(rows["findings"])]
     blocks += _all_schedulers(comparison)
     blocks += _grades(logged, rows["parts"].to_dicts())
-    blocks += _predictors(rows["predictors"].to_dicts())
+    blocks += _predictors(rows["predictors"].to_dicts(), rows["no_model"]["because"].to_list())
     blocks += [
         Heading("What the names of schedulers mean"),
         Bullets([f"{name}: {text}" for name, text in NAMES_EXPLAINED.items()]),
@@ -153,9 +156,10 @@ def _grades(logged: LoggedSystem, parts: list[dict[str, Any]]) -> list[Block]:
     return [Heading("How well the replay fits, part by part"), Table(caption, columns, rows)]
 
 
-def _predictors(predictors: list[dict[str, Any]]) -> list[Block]:
+def _predictors(predictors: list[dict[str, Any]], no_model_because: list[str]) -> list[Block]:
+    heading = Heading("How well run times are predicted")
     if not predictors:
-        return []
+        return [heading, f"There is no run-time model: {no_model_because[0]}."]
     rows = [
         [
             row["predictor"],
@@ -167,7 +171,7 @@ def _predictors(predictors: list[dict[str, Any]]) -> list[Block]:
     ]
     caption = f"Errors over {amount(predictors[0]['jobs'])} jobs, each predicted from jobs that had ended before"
     return [
-        Heading("How well run times are predicted"),
+        heading,
         Table(caption, ("predictor", "median error", "mean error", "jobs that ran longer"), rows),
     ]
 

@@ -186,7 +186,9 @@ def _use(logged: LoggedSystem) -> list[Block]:
     blocks: list[Block] = [heading]
     if payer != "account":
         blocks.append(f"The log tells no accounts apart, so {payer}s are shown.")
-    columns = (payer, "core-hours", "of all", "jobs", "failed or cut short")
+    columns = [payer, "core-hours", "of all", "jobs", "failed or cut short"]
+    if set(logged.statuses["status"]) == {"unknown"}:
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     blocks.append(Table(f"Core-hours by {payer}, most first", columns, unique_labels(rows)))
     return [*blocks, *_use_by_month(logged, largest["who"].head(MOST_COLOURS).to_list())]
 

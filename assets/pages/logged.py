@@ -20,8 +20,9 @@ from traces.common.ends import FAULTS
 from warehouse import Warehouse, first_row
 
 BACKLOG_STEPS_S = (HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S, 7 * DAY_S, 30 * DAY_S)
-MOST_BACKLOG_STEPS = 500
-"""Steps of the backlog: the shortest of BACKLOG_STEPS_S of which there are no more. Where all are too short, a multiple of the longest."""
+FEWEST_BACKLOG_STEPS, MOST_BACKLOG_STEPS = 20, 500
+"""Steps of the backlog: the shortest of BACKLOG_STEPS_S of which there are no more. Where all are too short, a multiple of the longest, and
+where all are too long, equal parts."""
 PAYERS = {"account": "account", "group_name": "group", "user_name": "user"}
 """Columns of core.jobs that tell who used the cluster, the best one first, and what a row is called."""
 
@@ -248,6 +249,7 @@ def _backlog_of(connection: duckdb.DuckDBPyConnection, extent: LogExtent) -> pl.
     span_s = extent.last_s - extent.first_s
     longest_s = max(1, math.ceil(span_s / (MOST_BACKLOG_STEPS * BACKLOG_STEPS_S[-1]))) * BACKLOG_STEPS_S[-1]
     step_s = next((step for step in BACKLOG_STEPS_S if span_s / step <= MOST_BACKLOG_STEPS), longest_s)
+    step_s = max(1, min(step_s, int(span_s) // FEWEST_BACKLOG_STEPS))
     parameters = {"source": extent.source, "zero_s": extent.first_s, "step_s": step_s}
     changes = connection.sql(sql.load("marts.backlog"), params=parameters).pl()
     steps = int(span_s // step_s) + 1

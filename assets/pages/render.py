@@ -3,7 +3,7 @@ jobs waited, why, by which rule, and what would change it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -38,7 +38,7 @@ from models.identification.rules import gate_words
 from models.judging.fidelity import FIGURE_WORDS, WITHIN
 from simulator.slurm.waiting.words import CAUSE_WORDS
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import clusters_of_source, load_found, only_found, rules_beside
+from traces.catalogue.clusters import clusters_of_source, found_kind, load_found, only_found, rules_beside
 from traces.cluster.accounts import Limit
 from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate
 from traces.synthetic.sites import SITES
@@ -116,7 +116,9 @@ def answer(
 def happened_lines(logged: LoggedSystem, sentences: list[str], causes: WaitCauses | str | None) -> list[Line]:
     """What the log says. sentences: of the waits, `waits_sentences`."""
     extent = logged.extent
-    used = "" if logged.utilisation is None else f", {share(logged.utilisation)} of them in use"
+    used = (
+        "" if logged.utilisation is None else f", {share(logged.utilisation)} of them in use until the last submission"
+    )
     lines = [
         ("Log", f"{count(extent.jobs, 'job')}, {extent.submitted}, {extent.cluster_procs:,} processors{used}"),
         ("Waits", " ".join(sentences)),
@@ -163,12 +165,26 @@ def rule_lines(source: str) -> list[Line]:
 
 def found_words(cluster: ClusterDescription) -> str:
     """The rules of a cluster that were all found in a log, in words, "" where there are none."""
-    words = [rule_words((*cluster.limits, *cluster.gates)), *map(reservation_words, cluster.reservations)]
+    kinds: dict[tuple[str, ...], list[Limit]] = {}
+    for limit in cluster.limits:
+        kinds.setdefault(found_kind(limit), []).append(limit)
+    words = [rule_words(limits) if len(limits) == 1 else _bounds_words(limits) for limits in kinds.values()]
+    words += [rule_words(cluster.gates), *map(reservation_words, cluster.reservations)]
     order = cluster.scheduler.order
     words += [f"the order {order['policy']}"] if "policy" in order else []
     words += [f"backfilling {order['backfill']}"] if "backfill" in order else []
     words += [f"jobs start every {order['cycle_s']} s only"] if "cycle_s" in order else []
     return "; ".join(filter(None, words))
+
+
+def _bounds_words(limits: Sequence[Limit]) -> str:
+    """Several limits of one rule."""
+    first = limits[0]
+    each = "queue" if first.each == "all" else first.each
+    bounds = [limit.bound for limit in limits]
+    counted = f"{first.counts} {first.resource}{' seconds' if first.counts in ('outstanding', 'used') else ''}"
+    what = f"a limit on {counted} of each {each}, with {len(limits):,} bounds"
+    return f"{what} from {min(bounds):,} to {max(bounds):,}, by {each} and time"
 
 
 def reservation_words(reservation: AdvanceReservation) -> str:

@@ -161,7 +161,7 @@ def waits_sentences(logged: LoggedSystem) -> list[str]:
 def _use(logged: LoggedSystem) -> list[str]:
     sentences = []
     if logged.utilisation is not None:
-        begin, since = logged.extent.complete_from_s, ""
+        begin, since = logged.extent.complete_from_s, " until the last submission"
         if logged.complete_backlog.height < logged.backlog.height and logged.extent.clock.has_dates:
             since = f" since {logged.extent.moments([begin])[0]:%-d %b %Y}, when the log begins to have all jobs"
         sentences.append(f"On average {share(logged.utilisation)} of the processors were in use{since}.")

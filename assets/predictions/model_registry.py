@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from assets.common.learnable import why_no_model
 from assets.common.storage import artefacts_folder, read_model, remove_unused_models, store_model
 from models.runtime.challenge import Challenge, Verdict, champion_drift, line_of_champions, new_challenge
 from models.runtime.named import predictor_from_bytes, predictor_to_bytes
@@ -78,7 +79,7 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
             ).fetchall()
         }
     if not events:
-        raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run {source}` trains one")
+        raise ValueError(f"source {source!r} has no run-time model: {why_no_model(warehouse, source)}")
     line = line_of_champions([champion for champion, _ in events])
     present = line[-1]
     if version is None and len(line) == 1:
@@ -114,7 +115,7 @@ def load_champion(warehouse: Warehouse, source: str) -> tuple[int, Predictor]:
             connection, "SELECT version, file, sha256 FROM predictions.champions WHERE source = ?", [source]
         )
     if champion is None:
-        raise ValueError(f"source {source!r} has no run-time model: materialize predictions/runtime_model first")
+        raise ValueError(f"source {source!r} has no run-time model: {why_no_model(warehouse, source)}")
     version, file, sha256 = champion
     return int(version), _load(file, sha256)
 

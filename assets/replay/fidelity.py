@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -18,7 +17,7 @@ from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.core.jobs import jobs
 from assets.replay import policy_plots
-from assets.replaying.running.grade import DESCRIBED, following_share
+from assets.replaying.running.grade import DESCRIBED, following_share, why_made_up
 from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import replay_run
 from assets.replaying.running.settings import LIMIT_LABELS, REQUEST_LABELS, RunSettings, own_policy_of
@@ -53,8 +52,6 @@ GRADED_LABELS = tuple(dict.fromkeys([*REQUEST_LABELS, *LIMIT_LABELS]))
 Held = tuple[IntArray, IntArray, IntArray]
 """Start, end and processors, each int64, of what holds processors, as `Trace.held` has them."""
 
-MADE_UP = re.compile(r"\b(?:simulat(?:ed|ion|or)|synthetic)\b", re.IGNORECASE)
-"""What the header of a log says whose waits no real cluster has seen."""
 SHOWN = ("part", "value", "jobs", "grade", "logged_wait_s", "replayed_wait_s", "rank_correlation", "alike", "distance")
 
 
@@ -258,18 +255,9 @@ def _too_few_text(agreement: Agreement) -> str:
 
 
 def _no_real_waits(warehouse: Warehouse, trace: Trace, logged: LoggedJobs) -> str | None:
-    """Why no replay of the log can be graded, None where one can. The starts of a bundled site are those of a scheduler, under a rule that
-    its configuration lacks, so that a grade means there what it means on a real log."""
-    declared = load_catalogue(may_be_missing=True).sources.get(trace.source)
-    if declared is not None and declared.generator and "site" not in declared.generator:
-        return "the log is generated: no real cluster has seen these jobs"
-    with warehouse.read() as connection:
-        header = connection.execute(
-            "SELECT key, value FROM raw.log_headers WHERE source = ? ORDER BY file, position", [trace.source]
-        ).fetchall()
-    for key, value in header:
-        if MADE_UP.search(value):
-            return f"the log's header says under {key!r} that its waits are not those of a real cluster"
+    """Why no replay of the log can be graded, None where one can."""
+    if made_up := why_made_up(warehouse, trace.source):
+        return made_up
     if not _first_half(logged).scored.any() or not _scored(logged).any():
         return "the log does not say when its jobs started"
     return None

@@ -47,9 +47,9 @@ def described_cluster(warehouse: Warehouse, source: str) -> ClusterDescription |
 def named_as_in_log(cluster: ClusterDescription, source: Source | None, warehouse: Warehouse) -> ClusterDescription:
     """The description with names as the log of a source has them in the warehouse, which are pseudonyms where the source has its names
     replaced. source: None for a log in no catalogue."""
-    if source is None or not source.pseudonyms:
+    if source is None or not source.replaced_names:
         return cluster
-    return with_pseudonyms(cluster, source.pseudonyms, pseudonym_key(warehouse))
+    return with_pseudonyms(cluster, source.replaced_names, pseudonym_key(warehouse))
 
 
 def contradictions_of_source(

@@ -25,16 +25,18 @@ FEWEST_DAYS = 3
 
 @dataclass(frozen=True)
 class Span:
-    """A period: its first second, the second behind its last, and how it is said."""
+    """A period: its first second, the second behind its last, and how it is said. covered_from, covered_to: what the log covers."""
 
     begin: int
     end: int
     words: str
+    covered_from: float
+    covered_to: float
 
     @property
-    def days(self) -> float:
-        """Its length."""
-        return (self.end - self.begin) / DAY_S
+    def covered_days(self) -> float:
+        """Above 0, also where the log covers nothing."""
+        return max(self.covered_to - self.covered_from, 1) / DAY_S
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class TwoPeriods:
     """A period beside an earlier one. earlier: None where the log has no job before the later one; then there are no groups.
 
     whole: a row each, the earlier one first: jobs, known_waits, mean_wait_h, median_wait_h, p95_wait_h, started_in_1h, started_in_24h,
-    offered_load, failed_share (FAULTS). Besides left_jobs, which left the queue without a start, and left_after_h, their mean time there.
+    offered_load (of the time that the log covers), failed_share (FAULTS, null where no end is known). Besides
+    left_jobs, which left the queue without a start, and left_after_h, their mean time there.
     groups: rows of `kind` and `value`: jobs, mean_wait_h and both for the earlier period, and
     contribution_h, hours of the change of the mean wait that come from this group. Contributions of a kind add up to that change.
     since: the day since which waits differ most, None where there are too few days. before_h, after_h: mean waits before and from
@@ -97,8 +100,10 @@ def _span(begin: int, end: int, name: str, clock: LogClock, covered: tuple[int, 
     """covered: the log's first submission, from which second on it has all jobs, and its last submission."""
     first, complete, last = covered
     is_outside = end <= first or begin > last
-    words = [name, clock.span(begin, end), "" if is_outside else partial_text(begin, end, clock, complete, last)]
-    return Span(begin, end, ", ".join(filter(None, words)))
+    partial = "" if is_outside else partial_text(begin, end, clock, complete, last)
+    covered_by_log = (max(begin, complete), min(end, last + 1)) if partial else (begin, end)
+    words = ", ".join(filter(None, (name, clock.span(begin, end), partial)))
+    return Span(begin, end, words, *covered_by_log)
 
 
 def _part(facts: pl.DataFrame, span: Span, clock: LogClock, first: int, last: int) -> pl.DataFrame:
@@ -120,7 +125,7 @@ def _has_waits(part: pl.DataFrame) -> bool:
 
 
 def _summary(part: pl.DataFrame, span: Span, cluster_procs: int) -> pl.DataFrame:
-    wait = pl.col("wait_s")
+    wait, status = pl.col("wait_s"), pl.col("status")
     return part.select(
         jobs=pl.len(),
         known_waits=wait.count(),
@@ -129,8 +134,9 @@ def _summary(part: pl.DataFrame, span: Span, cluster_procs: int) -> pl.DataFrame
         p95_wait_h=wait.quantile(0.95, "linear") / _HOUR_S,
         started_in_1h=(wait <= _HOUR_S).mean(),
         started_in_24h=(wait <= DAY_S).mean(),
-        offered_load=pl.col("core_hours").sum() / (cluster_procs * span.days * 24),
-        failed_share=pl.col("status").is_in(FAULTS).mean(),
+        offered_load=pl.col("core_hours").filter(pl.col("submit_s") >= span.covered_from).sum()
+        / (cluster_procs * span.covered_days * 24),
+        failed_share=pl.when((status != "unknown").any()).then(status.is_in(FAULTS).mean()),
         left_jobs=pl.col("left_after_s").count(),
         left_after_h=pl.col("left_after_s").mean() / _HOUR_S,
     )

@@ -21,7 +21,6 @@ from models.waits.neighbours import (
     POINTS,
     IntervalEnds,
     PastWaits,
-    expected_wait,
     features_of,
     pool_numbers,
     pool_of,
@@ -46,9 +45,10 @@ class QueueReplays(NamedTuple):
 class WaitAnswer:
     """A predicted wait.
 
-    quantiles: of the whole wait at POINTS, seconds, (5,). mean_s: its mean, from a model of its own. told_by: calibrated, trees, or replay
-    where too few past jobs are comparable. replayed: the quantiles by replays alone. similar_mean_s, similar_median_s: mean and
-    median wait of similar recent jobs, None where none has started. waited_s: what of the wait is over, of a job that waits."""
+    quantiles: of the whole wait at POINTS, seconds, (5,). mean_s: of the same distribution, and not below its interval. told_by:
+    calibrated, trees, or replay where too few past jobs are comparable. replayed: the quantiles by replays alone. similar_mean_s,
+    similar_median_s: mean and median wait of similar recent jobs, None where none has started. waited_s: what of the wait is over, of a
+    job that waits."""
 
     state: State
     quantiles: FloatArray
@@ -84,10 +84,9 @@ def new_job_wait(
     pool = pool_of(history, pool_numbers(history, moment), seed, policy, backfill, watch)
     past = waits_of_neighbours(pool, features_of(history, state, -1, replayed), user, moment)
     similar = similar_waits(history, procs, request, moment)
-    mean_s = expected_wait(past, similar, float(replayed.mean()))
     if past.quantiles is not None:
         past = past._replace(quantiles=IntervalEnds(pool).moved(past.quantiles, moment))
-    return _answer(state, replayed, past, mean_s, similar, 0)
+    return _answer(state, replayed, past, similar, 0)
 
 
 def queued_job_wait(history: History, moment: int, number: int, replays: QueueReplays) -> WaitAnswer:
@@ -101,15 +100,13 @@ def queued_job_wait(history: History, moment: int, number: int, replays: QueueRe
     replayed = start_times(state, position, samples, seed, policy, backfill) + waited
     similar = similar_waits(history, int(history.procs[number]), int(history.request[number]), moment)
     survivors = waits_of_survivors(history, moment, waited)
-    mean_s = float(replayed.mean()) if survivors.mean_s is None else survivors.mean_s
-    return _answer(state, replayed, survivors, mean_s, similar, waited)
+    return _answer(state, replayed, survivors, similar, waited)
 
 
-def _answer(
-    state: State, replayed: FloatArray, past: PastWaits, mean_s: float, similar: IntArray, waited: int
-) -> WaitAnswer:
+def _answer(state: State, replayed: FloatArray, past: PastWaits, similar: IntArray, waited: int) -> WaitAnswer:
     by_replay = np.quantile(replayed, POINTS)
     quantiles, told_by = (by_replay, "replay") if past.quantiles is None else (past.quantiles, "calibrated")
+    mean_s = max(float(replayed.mean()) if past.mean_s is None else past.mean_s, float(quantiles[0]))
     mean, median = (float(similar.mean()), float(np.median(similar))) if len(similar) else (None, None)
     return WaitAnswer(state, quantiles, mean_s, told_by, past.jobs, by_replay, mean, median, waited)
 

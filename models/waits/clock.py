@@ -104,7 +104,8 @@ def period_span(
         raise ValueError(f"unknown period {text!r}: expected {PERIODS}")
     if not clock.has_dates:
         raise ValueError(
-            f"--period {text}: the log does not say which day it is: give --from and --to in {clock.name}, in seconds"
+            f"period {text}: the log does not say which day it is: give the last days, such as last-30-days, or seconds of {clock.name}, "
+            "such as 0..864000"
         )
     if month:
         start = datetime(int(month[1]), int(month[2]), 1)

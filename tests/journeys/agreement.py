@@ -50,7 +50,7 @@ def _hours(name: str, answers: Answers) -> Iterator[str]:
     logged = (_row(name, waited) or (None,))[0]
     for key in ("why", "why adopted"):
         if key in answers:
-            hours = answers[key]["hours"]
+            hours = answers[key]["hours"] + answers[key]["left_hours"]
             yield from _unequal(f"hours of {key}", {"core.jobs": logged, "why": hours})
             causes = sum(each["hours"] for each in answers[key]["causes"])
             yield from _unequal(f"hours of {key} by cause", {"all": hours, "sum": causes})

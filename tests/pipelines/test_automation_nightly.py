@@ -330,8 +330,8 @@ def test_what_cannot_be_rolled_back(story: Story, home: Path) -> None:
     before = tables()
     version = story.nights["learned"].champion["version"]
     listed = ", ".join(str(number) for number in range(1, len(before["predictions.model_versions"]) + 1))
-    assert "source 'silent' has no run-time model yet: `tracehouse run silent`" in fail("rollback", "silent")
-    assert "source 'silent' has no run-time model yet" in fail("models", "silent")
+    assert "source 'silent' has no run-time model: `tracehouse run silent` trains one" in fail("rollback", "silent")
+    assert "source 'silent' has no run-time model" in fail("models", "silent")
     assert "unknown source 'nowhere'" in fail("rollback", "nowhere")
     assert f"has no version 99. It has {listed}" in fail("rollback", "site", "--to", "99")
     assert f"version {version} is the champion of source 'site' already" in fail(

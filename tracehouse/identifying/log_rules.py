@@ -8,6 +8,7 @@ from pathlib import Path
 from assets.common.trace import Trace
 from assets.common.writing.outputs import write_output
 from assets.replaying.limits.identified import found_cluster, rules_of_trace
+from assets.replaying.running.grade import why_made_up
 from assets.replaying.running.loading import is_path
 from assets.replaying.running.settings import LIMIT_LABELS
 from models.identification.identify import BUDGET, Identification
@@ -37,13 +38,15 @@ from traces.cluster.toml_writing import cluster_toml, rules_toml
 @dataclass(frozen=True)
 class IdentifiedLog:
     """What the log of a source, or one in no catalogue, shows. file: what was written for `adopt`, None for a log in no catalogue.
-    described: the cluster that the source names, without what was adopted. adoptable: how many rules `adopt` takes."""
+    described: the cluster that the source names, without what was adopted. adoptable: how many rules `adopt` takes. no_grade_because: why
+    the waits of the log are no real ones, which nothing can be graded by, None where they are."""
 
     trace: Trace
     identification: Identification
     file: Path | None
     described: ClusterDescription | None = None
     adoptable: int = 0
+    no_grade_because: str | None = None
 
 
 def identify_cluster(log: str | Path, procs: int | None = None, budget: int = BUDGET) -> IdentifiedLog:
@@ -59,15 +62,16 @@ def identify_cluster(log: str | Path, procs: int | None = None, budget: int = BU
         clusters = clusters_of_source(load_catalogue().source(loaded.name))
         declared = without_found(clusters[-1]) if clusters else None
     identification = rules_of_trace(trace, declared, procs, budget)
+    made_up = why_made_up(loaded.warehouse, loaded.name)
     if not loaded.in_catalogue:
-        return IdentifiedLog(trace, identification, None)
+        return IdentifiedLog(trace, identification, None, no_grade_because=made_up)
     file = found_path(loaded.name)
     file.parent.mkdir(parents=True, exist_ok=True)
     by_queue = declared is not None and declared.scheduler.name == "pbs"
     seen = found_cluster(trace, identification, by_queue)
     write_output(file, cluster_toml(seen).encode())
     adoptable = rule_counts(rules_beside(seen.description, declared))[1]
-    return IdentifiedLog(trace, identification, file, declared, adoptable)
+    return IdentifiedLog(trace, identification, file, declared, adoptable, made_up)
 
 
 @dataclass(frozen=True)

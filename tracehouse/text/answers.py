@@ -102,24 +102,33 @@ def waste_values(source: str, result: OverAsking, kinds: tuple[str, ...]) -> dic
 def why_values(
     source: str, causes: WaitCauses, rows: pl.DataFrame, words: str, kinds: tuple[str, ...], with_jobs: bool = False
 ) -> dict[str, Any]:
-    """Why the jobs of `rows` waited. words: which they are, empty for all. with_jobs: each of them, too."""
-    hours = float(rows["wait_s"].sum()) / HOUR_S
+    """Why the jobs of `rows` waited. words: which they are, empty for all. with_jobs: each of them, too. jobs, hours, mean_wait_s: of those
+    that started. left_jobs, left_hours: of those that left the queue before. Causes and groups are of both."""
+    started, left = rows.filter(rows["start_s"].is_not_null()), rows.filter(is_left(rows))
+    hours, left_hours = (float(part["wait_s"].sum()) / HOUR_S for part in (started, left))
     values: dict[str, Any] = {
         "source": source,
         "chosen": words or None,
         "basis": causes.basis,
-        "jobs": rows.height,
+        "jobs": started.height,
         "hours": hours,
-        "mean_wait_s": HOUR_S * hours / rows.height,
+        "mean_wait_s": HOUR_S * hours / started.height if started.height else None,
+        "left_jobs": left.height,
+        "left_hours": left_hours,
         "odd_layouts": causes.odd_layouts,
         "left_out": causes.left_out,
-        "causes": _cause_values(causes.of(rows), hours),
+        "causes": _cause_values(causes.of(rows), hours + left_hours),
         "by": grouped({kind: causes.by_group(rows, kind).to_dicts() for kind in kinds}),
         "limits": causes.limits(rows).to_dicts(),
     }
     if with_jobs:
         values["waits"] = [_job_values(causes, rows[k]) for k in range(rows.height)]
     return values
+
+
+def is_left(rows: pl.DataFrame) -> pl.Series:
+    """Which jobs left the queue without a start, and had waited until then. rows: of WaitCauses.jobs."""
+    return rows["start_s"].is_null() & (rows["wait_s"] > 0)
 
 
 def _job_values(causes: WaitCauses, row: pl.DataFrame) -> dict[str, Any]:

@@ -230,6 +230,8 @@ ANSWERS: dict[str, tuple[str, ...]] = {
             "jobs",
             "hours",
             "mean_wait_s",
+            "left_jobs",
+            "left_hours",
             "odd_layouts",
             "left_out",
             "causes",

@@ -37,13 +37,15 @@ def identification_text(
     with_rejected: bool,
     width: int | None,
     described: ClusterDescription | None = None,
+    no_grade_because: str | None = None,
 ) -> str:
     """What was found, how well it explains the second half of the log, and what was not found. width: as `folded` takes it. described:
-    the cluster that the source names."""
+    the cluster that the source names. no_grade_because: why nothing is graded, None where it is."""
     rules = identification.rules
     lines = [f"{source}: {len(rules)} rule{'s' if len(rules) != 1 else ''} found in the first half of the log"]
     lines += [folded(f"  {number}. {rule.sentence}", width, 5) for number, rule in enumerate(rules, 1)]
-    lines += ["", "Second half of the log, replayed:", *_table(identification, width), ""]
+    lines += ["", "Second half of the log, replayed:", *_table(identification, width, no_grade_because), ""]
+    lines += [folded(f"No grade: {no_grade_because}.", width), ""] if no_grade_because else []
     if advice := _advice(identification, described):
         lines += [folded(advice, width), ""]
     lines += [folded(line, width, 10) for line in _origins(identification, described)]
@@ -54,7 +56,7 @@ def identification_text(
     return "\n".join(lines)
 
 
-def _table(identification: Identification, width: int | None) -> list[str]:
+def _table(identification: Identification, width: int | None, no_grade_because: str | None) -> list[str]:
     rows = [("without the rules", identification.before), ("with the rules", identification.after)]
     if identification.beside is not None:
         rows.append(("with bounds of neighbouring months", identification.beside))
@@ -68,6 +70,8 @@ def _table(identification: Identification, width: int | None) -> list[str]:
     logged = identification.before
     cells = [["the log", "", _hours(logged.logged_wait_s), _hours(logged.logged_p95_wait_s), ""]]
     cells += [[name, *_figures(agreement)] for name, agreement in rows]
+    if no_grade_because is not None:
+        columns, cells = columns[:-1], [row[:-1] for row in cells]
     return fitted_table(columns, cells, width, indent="  ")
 
 

@@ -37,6 +37,9 @@ def what_if_text(results: ScenarioResults, width: int | None, top: int) -> str:
     words += [results.plan.runs_words] if results.plan.runs_words else []
     words += results.scenario_words
     if results.plan.configuration.has_figures:
+        words.append(
+            f"used: share of the processors in use, from the first submission to the last {results.last_of_use}"
+        )
         letters = results.plan.configuration.letters
         parts = [words, *_tables(rows, width, wait_columns(letters)), results.remarks, _fate(results, width, top)]
     else:

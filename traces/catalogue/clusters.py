@@ -141,10 +141,20 @@ def is_named_by_adoption(path: Path) -> bool:
     return f"\n{NAMED}\n" in read_text_file(path).text
 
 
+def found_kind(limit: Limit) -> tuple[str, ...]:
+    """What found limits of one rule share: those of all queues, each with a bound of its own, are one."""
+    return limit.owner, "" if limit.each == "all" else limit.owner_name, limit.counts, limit.each, limit.resource
+
+
 def rule_counts(cluster: ClusterDescription) -> tuple[int, int]:
-    """How many of a cluster's limits, reservations and gates are declared, and how many were found. Of an order each word is found."""
-    origins = [limit.origin for limit in cluster.limits]
-    origins += [part.origin for part in cluster.reservations] + [gate.origin for gate in cluster.gates]
+    """How many of a cluster's limits, reservations and gates are declared, and how many were found. Of an order each word is found. Found
+    reservations are the times of day past which no job runs, and one rule together, as the search has them. So are bounds of one kind
+    that change with time, or by user."""
+    origins = [limit.origin for limit in cluster.limits if limit.origin != FOUND]
+    origins += [gate.origin for gate in cluster.gates]
+    origins += [FOUND] * len({found_kind(limit) for limit in cluster.limits if limit.origin == FOUND})
+    reserved = [part.origin for part in cluster.reservations]
+    origins += [origin for origin in reserved if origin != FOUND] + [FOUND] * (FOUND in reserved)
     origins += [FOUND] * len(cluster.scheduler.order)
     return sum(origin != FOUND for origin in origins), sum(origin == FOUND for origin in origins)
 

@@ -65,3 +65,8 @@ class Source:
     queue_command: str = ""
     generator: dict[str, Any] = field(default_factory=dict)
     declared_at: str = ""
+
+    @property
+    def replaced_names(self) -> tuple[str, ...]:
+        """Kinds of names that are replaced as the log is read. An SWF log has numbers for names, and keeps them."""
+        return () if self.format == "swf" else self.pseudonyms

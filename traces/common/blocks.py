@@ -320,6 +320,20 @@ def read_log(path: Path, log_format: str, parse: Parse, stream: LogStream | None
     )
 
 
+def whole_content(path: Path) -> bytes:
+    """All of a file, unpacked. Raises LogError."""
+    content = bytearray()
+
+    def gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            content.extend(piece)
+        yield from ()
+
+    for _ in LogStream(path, as_lines=gathered):
+        pass
+    return bytes(content)
+
+
 def first_bytes(path: Path, most: int = 65536) -> bytes:
     """The beginning of a log, unpacked, up to `most` bytes. Raises LogError."""
     for block in LogStream(path, cut=len, block_bytes=most):

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from traces.catalogue.sources import LARGEST_CLUSTER
 
+NEAR_ENOUGH = 0.005
+"""Of what a change of the size became, as a share of the cluster."""
+
 
 class AskedProcs(NamedTuple):
     """How large a cluster a user wants: a number of processors or nodes, or a change of what the cluster has.
@@ -49,16 +52,29 @@ class AskedProcs(NamedTuple):
         nodes = now + self.more + round(now * self.percent / 100) if self.number is None else self.number
         return _left("nodes", self.text, nodes, f"{now} nodes")
 
-    def remark(self, today: int, in_use: int = 0) -> str:
-        """What to know of a size that is a number, of processors or of nodes: that it is the whole cluster, where it is less than half of
-        it or less than was in use. Empty where there is nothing to know. today: how many there are. in_use: the most processors that jobs
-        of the log had at once, 0 where that is not known."""
-        if self.number is None or (2 * self.number >= today and (self.in_nodes or self.number >= in_use)):
+    def remark(self, today: int, in_use: int, procs: int) -> str:
+        """What to know of a size, empty where there is nothing. A number of processors or nodes is the whole cluster, which is said where
+        it is less than half of it or less than was in use. A change is rounded to whole processors and nodes.
+
+        today: how many there are. in_use: the most processors that jobs of the log had at once, 0 where that is not known. procs: what
+        the size became."""
+        if self.number is None:
+            return self._rounded(today, self.count(today) if self.in_nodes else procs)
+        if 2 * self.number >= today and (self.in_nodes or self.number >= in_use):
             return ""
         words = ("node" if self.in_nodes else "processor") + ("" if self.number == 1 else "s")
         if not self.in_nodes and self.number < in_use:
             return f"{self.number:,} {words} in all, and jobs of the log had {in_use:,} at once"
         return f"{self.number:,} {words} in all, today {today:,}; +{self.number} adds {self.number:,}"
+
+    def _rounded(self, today: int, size: int) -> str:
+        asked = self.more + today * self.percent / 100
+        if size == today and asked:
+            return f"{self.text} is less than half a {'node' if self.in_nodes else 'processor or node'}: the cluster stays as it is"
+        if abs(size - today - asked) < NEAR_ENOUGH * today:
+            return ""
+        unit = "nodes" if self.in_nodes else "processors"
+        return f"{self.text} is {100 * (size / today - 1):+.1f} % here: {size:,} {unit} instead of {today:,}"
 
 
 def _left(name: str, text: str, left: int, of: str) -> int:

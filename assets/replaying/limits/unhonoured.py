@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from assets.replaying.limits.holds import follows_shares, is_honoured, takes_processors
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import clusters_of_source, load_found, rule_counts
+from traces.catalogue.clusters import clusters_of_source, load_found, rule_counts, rules_beside
 from traces.cluster.accounts import FOUND, Limit
 from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate, Partition
 
@@ -144,14 +144,17 @@ def origin_words(source: str) -> str:
     entry = load_catalogue(may_be_missing=True).sources.get(source)
     clusters = () if entry is None else clusters_of_source(entry)
     seen = load_found(source)
+    adoptable = 0 if seen is None else rule_counts(rules_beside(seen, clusters[-1] if clusters else None))[1]
     declared, adopted = rule_counts(clusters[-1]) if clusters else (0, 0)
     words = [f"{declared:,} declared" if clusters else "none declared"]
     if adopted:
         words.append(f"{adopted:,} found in the log and adopted")
     elif seen is None:
         words.append(f"others unknown, since nobody looked for them in the log (tracehouse cluster identify {source})")
+    elif adoptable:
+        words.append(f"{adoptable:,} found in the log and not adopted (tracehouse cluster adopt {source})")
     elif rule_counts(seen)[1]:
-        words.append(f"{rule_counts(seen)[1]:,} found in the log and not adopted (tracehouse cluster adopt {source})")
+        words.append("none found in the log but an order, which the cluster's scheduler has of its own")
     else:
         words.append("none found in the log, what else held jobs back is unknown")
     return ", ".join(words)

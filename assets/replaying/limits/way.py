@@ -36,9 +36,9 @@ def edited_in_log(cluster: ClusterDescription, source: Source | None, edits: Seq
     """The cluster with these edits, with names as the log of its source has them. Edits may have names as either has them. source: None
     for a log in no catalogue. Raises ValueError as `edited_cluster`."""
     warehouse = open_warehouse()
-    if edits and source is not None and source.pseudonyms:
+    if edits and source is not None and source.replaced_names:
         key = pseudonym_key(warehouse)
-        edits = [with_described_names(edit, cluster, source.pseudonyms, key) for edit in edits]
+        edits = [with_described_names(edit, cluster, source.replaced_names, key) for edit in edits]
     return named_as_in_log(edited_cluster(cluster, edits, zone_of(source)), source, warehouse)
 
 

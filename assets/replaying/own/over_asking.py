@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -137,7 +138,9 @@ class _Runs:
             np.random.default_rng(copy).integers(0, SHIFT_S + 1 if copy else 1, trace.rows.height)
             for copy in range(copies)
         ]
-        self.parts: Iterator[NDArray[np.int64]] = iter(progress(self.shifts * times, "replays"))
+        first, *others = self.shifts * times
+        # the first replay may take a minute more than the others to compile: the time left is not estimated by it
+        self.parts: Iterator[NDArray[np.int64]] = chain([first], progress(others, "replays"))
 
     def waits(self, chosen: NDArray[np.bool_], share: float) -> NDArray[np.float64]:
         """Waits of the jobs in order of `trace.rows`, seconds, (copies, jobs)."""

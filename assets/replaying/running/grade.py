@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from assets.replaying.running.settings import OWN_SCHEDULERS, own_policy_of
 from models.judging.fidelity import WAIT_FIGURES, capped, following_share_of, following_text, letter_of, promise_of
 from models.judging.machine import Machine, parse_size_over_time
 from simulator.jobs.words import partitions_text
+from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, first_row
 
 POOR = ("C", "D")
@@ -32,6 +34,28 @@ SELECT
     coalesce(CASE WHEN start_time IS NOT NULL THEN epoch(end_time - min(submit_time) OVER ())::BIGINT END, -1) AS end
 FROM core.jobs WHERE source = ?
 """
+
+
+MADE_UP = re.compile(r"\b(?:simulat(?:ed|ion|or)|synthetic)\b", re.IGNORECASE)
+"""What the header of a log says whose waits no real cluster has seen."""
+
+
+def why_made_up(warehouse: Warehouse, source: str) -> str | None:
+    """Why the waits of a log are no real ones, None where nothing says so. The starts of a bundled site are those of a scheduler, under a
+    rule that its configuration lacks, so that a grade means there what it means on a real log."""
+    declared = load_catalogue(may_be_missing=True).sources.get(source)
+    if declared is not None and declared.generator and "site" not in declared.generator:
+        return "the log is generated: no real cluster has seen these jobs"
+    with warehouse.read() as connection:
+        header = connection.execute(
+            "SELECT key, value FROM raw.log_headers WHERE source = ? ORDER BY file, position", [source]
+        ).fetchall()
+    made_up = [key for key, value in header if MADE_UP.search(value)]
+    return (
+        f"the log's header says under {made_up[0]!r} that its waits are not those of a real cluster"
+        if made_up
+        else None
+    )
 
 
 class SourceGrade(NamedTuple):

@@ -312,9 +312,7 @@ def _ready(
     outages_of(settings.outages, procs)
     in_nodes = size is not None and size.in_nodes and not settings.is_on_cluster
     of_nodes = (size.node_procs or node_procs) if size is not None and in_nodes else None
-    remark = "" if size is None else size.remark(today, 0 if size.number is None else most_in_use(trace))
-    if settings.is_on_cluster and size is not None and size.number is None and base is not None and procs == base.procs:
-        remark = f"{size.text} is less than half a node: the cluster stays as it is"
+    remark = "" if size is None else size.remark(today, 0 if size.number is None else most_in_use(trace), procs)
     return PlannedReplay(asked.path[-1], settings, asked.policy, asked.path, of_nodes, remark)
 
 

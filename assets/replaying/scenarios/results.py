@@ -144,6 +144,11 @@ class ScenarioResults:
         return f"{self.plan.scored_words}, {count}; every replay begins with the first job of the log"
 
     @property
+    def last_of_use(self) -> str:
+        """Until which last event the use of the cluster is measured: of all jobs their end, of some their submission."""
+        return "submission of these jobs" if self.plan.scored_words else "end"
+
+    @property
     def spread_of_random_orders(self) -> tuple[float, float, float] | None:
         """Mean, and 5 and 95 %, of their mean waits over that of the base; None where none was replayed."""
         return None if self.cloud is None else self.cloud.spread("wait")

@@ -52,6 +52,8 @@ class SettingsSearch:
         tunable = self.replays.tunable
         finals = _FINALISTS * (tunable.runs - 1)
         total = 4 * tunable.runs + self.trials + finals + len(self.knobs) + self.nulls
+        # it is stored, and may take a minute more than the others to compile: the time left is not estimated by it
+        self.replays.schedule(edits_of(self.knobs, self.unchanged), 0, self.cut)
         self._bar: Any = progress_bar("replays", total)
 
     @property

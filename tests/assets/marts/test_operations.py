@@ -15,7 +15,7 @@ from assets.pages.logged import left_sentence, read_logged
 from assets.replaying.own.wait_causes import wait_causes
 from assets.usage.two_periods import compare_periods
 from assets.usage.waits_and_waste import waits_and_waste
-from tracehouse.cli.commands.why import is_left
+from tracehouse.text.answers import is_left, why_values
 from traces.catalogue.sources import Source
 from warehouse import Warehouse
 
@@ -105,7 +105,11 @@ def test_there_is_one_population_of_waits(warehouse: Warehouse) -> None:
         1,
         0.5,
     ]
-    causes = wait_causes(warehouse, "mine").jobs
+    of_mine = wait_causes(warehouse, "mine")
+    causes = of_mine.jobs
+    of_why = why_values("mine", of_mine, causes, "", ("user",))
+    names = ("jobs", "mean_wait_s", "left_jobs", "left_hours")
+    assert [of_why[name] for name in names] == [3, pytest.approx(3600 * mean_h), 1, 0.5]
     both_h = of_who["waited_h"] + of_who["left_hours"]
     assert causes["wait_s"].sum() == pytest.approx(3600 * both_h), "why explains both"
     assert is_left(causes).sum() == 1

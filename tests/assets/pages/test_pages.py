@@ -84,6 +84,16 @@ def test_predictors_and_findings_are_shown_where_there_are_some(graded: Warehous
     assert [list(row) for row in tables[0].rows] == [["flurries", "2 user-weeks", "", "user 7"]]
 
 
+def test_a_log_too_short_for_a_model_says_what_is_enough(tmp_path: Path) -> None:
+    """Before, nothing was said of run times."""
+    warehouse = warehouse_of(tmp_path, "; MaxProcs: 4\n" + "".join(swf_line(k, 60 * k, 0, 60, 1) for k in range(60)))
+    words = read_details(warehouse, "mine")["no_model"]["because"].to_list()
+    assert words == ["60 jobs with a known run time are too few to learn from, at least 300 are needed"]
+    compared = read_comparison(warehouse, "mine")
+    section = details_section(read_logged(warehouse, "mine"), compared, read_details(warehouse, "mine"))
+    assert f"There is no run-time model: {words[0]}." in section.blocks
+
+
 def test_grades_of_parts_go_from_narrow_to_wide_and_then_by_month(graded: Warehouse) -> None:
     parts = pl.DataFrame(
         {
@@ -142,6 +152,26 @@ def test_the_backlog_is_the_mean_of_every_step(tmp_path: Path) -> None:
     assert backlog["waiting"].to_list() == [1.0, 1.0] + [0.0] * 23
     assert backlog["work"].to_list() == [8.0, 8.0] + [0.0] * 23
     assert logged.utilisation == pytest.approx(20 / 25 / 4)
+
+
+def test_the_use_of_a_short_log_is_not_that_of_an_hour(tmp_path: Path) -> None:
+    """Before, a log of two minutes on a full cluster had 4 % in use."""
+    text = "".join(swf_line(k, 6 * k, 0, 6, 4) for k in range(20))
+    logged = logged_of(tmp_path, f"; UnixStartTime: 1767225600\n; MaxProcs: 4\n{text}")
+    assert logged.utilisation == pytest.approx(1, abs=0.06)
+    assert "in use until the last submission" in _use(logged)[0]
+
+
+def test_a_log_that_tells_no_ends_has_no_share_that_failed(tmp_path: Path) -> None:
+    """Before, 0 % of such jobs had failed."""
+    lines = [swf_line(k, 60 * k, 0, 6, 4).split() for k in range(20)]
+    for status, columns in (("1", 5), ("-1", 4)):
+        (tmp_path / status).mkdir()
+        text = "".join(" ".join([*line[:10], status, *line[11:]]) + "\n" for line in lines)
+        logged = logged_of(tmp_path / status, f"; UnixStartTime: 1767225600\n; MaxProcs: 4\n{text}")
+        tables = tables_of(list(happened_section(logged).blocks))
+        (use,) = (table for table in tables if table.caption.startswith("Core-hours by"))
+        assert len(use.columns) == columns
 
 
 def test_what_an_accounting_tool_left_out_is_not_told_as_idle(tmp_path: Path) -> None:

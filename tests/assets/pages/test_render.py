@@ -11,7 +11,7 @@ from assets.common.storage import open_warehouse
 from assets.pages.comparison import read_comparison
 from assets.pages.logged import read_logged
 from assets.pages.page import Chart, Table
-from assets.pages.render import answer, first_answer, happened_lines, rule_lines, rule_words
+from assets.pages.render import answer, first_answer, found_words, happened_lines, rule_lines, rule_words
 from assets.pages.summary import summarise, waits_sentences
 from assets.pages.waiting import causes_of_log, requests_section, waiting_section
 from assets.replaying.own.wait_causes import CAUSE_COLUMNS, WaitCauses
@@ -20,7 +20,7 @@ from tests.assets.replaying.own.homes import own_home
 from tests.assets.replaying.own.test_wait_causes import JOBS, ONE_NODE
 from tests.tiny import busy_log, warehouse_of
 from traces.catalogue.clusters import found_path
-from traces.cluster.accounts import Limit
+from traces.cluster.accounts import FOUND, Limit
 from traces.cluster.description import ClusterDescription, Gate, Node, SchedulerSettings
 from traces.cluster.notes import DescribedCluster
 from traces.cluster.toml_writing import cluster_toml
@@ -87,6 +87,17 @@ origin = "found"
             "found in the log, and adopted: no job runs past 12:00 (weekday); the order SJF; backfilling any; jobs start every 60 s only.",
         )
     ]
+
+
+def test_bounds_of_one_rule_are_one_in_words() -> None:
+    """A limit by user and month was a line of 413 limits."""
+    limits = [
+        Limit("cluster", "", "outstanding", "user", "cpu", 3600 * k, str(k), begin_s=k, end_s=k + 1, origin=FOUND)
+        for k in range(1, 5)
+    ]
+    words = found_words(ClusterDescription("mine", (Node("n1", 4),), limits=tuple(limits)))
+    bounds = "with 4 bounds from 3,600 to 14,400, by user and time"
+    assert words == f"a limit on outstanding cpu seconds of each user, {bounds}"
 
 
 def test_rules_in_words() -> None:

@@ -22,7 +22,7 @@ from warehouse import Warehouse
 def test_no_model_yet(warehouse: Warehouse) -> None:
     with pytest.raises(ValueError, match="source 'mine' has no run-time model"):
         load_champion(warehouse, "mine")
-    with pytest.raises(ValueError, match="source 'mine' has no run-time model yet: `tracehouse run mine`"):
+    with pytest.raises(ValueError, match="source 'mine' has no run-time model: `tracehouse run mine"):
         roll_back(warehouse, "mine")
 
 

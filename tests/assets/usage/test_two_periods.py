@@ -15,6 +15,7 @@ from assets.replaying.running.scored_part import PartOptions, part_of
 from assets.usage.two_periods import TwoPeriods, compare_periods
 from assets.usage.waits_and_waste import waits_and_waste
 from tests.tiny import swf_line, warehouse_of
+from tracehouse.cli.commands.periods import periods_text
 from warehouse import Warehouse
 
 DAY = 86_400
@@ -37,13 +38,29 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 def test_the_last_complete_month_beside_the_month_before(warehouse: Warehouse) -> None:
     result = compare_periods(warehouse, "mine")
-    assert result.later.words.startswith("the last complete month, 2026-02") and result.earlier.days == 31
+    assert result.later.words.startswith("the last complete month, 2026-02") and result.earlier.covered_days == 31
     before, after = result.whole.to_dicts()
     assert (before["jobs"], before["known_waits"], after["jobs"], after["known_waits"]) == (62, 62, 57, 56)
     assert before["mean_wait_h"] == 1 and after["mean_wait_h"] == pytest.approx((28 + 10 + 18 * 3) / 56)
     assert before["started_in_1h"] == 1 and after["started_in_1h"] == pytest.approx(38 / 56)
     assert before["offered_load"] == pytest.approx(62 * 5 / (10 * 31 * 24))
     assert after["offered_load"] == pytest.approx((56 * 5 + 10) / (10 * 28 * 24))
+
+
+def test_the_load_of_a_partial_period_is_of_what_the_log_covers(tmp_path: Path) -> None:
+    """A log of an hour was said to have used 0 % of its month."""
+    lines = [swf_line(1 + k, k * 600, 0, 3600, 5) for k in range(7)]
+    (row,) = compare_periods(warehouse_of(tmp_path, HEADER + "".join(lines)), "mine").whole.to_dicts()
+    assert row["offered_load"] == pytest.approx(7 * 5 / (10 * 3601 / 3600))
+
+
+def test_ends_that_are_unknown_are_no_successes(tmp_path: Path) -> None:
+    """Before, 0 % of such jobs had failed."""
+    lines = [swf_line(1 + k, k * 600, 0, 3600, 5).split() for k in range(3)]
+    log = "".join(" ".join([*fields[:10], "-1", *fields[11:]]) + "\n" for fields in lines)
+    result = compare_periods(warehouse_of(tmp_path, HEADER + log), "mine")
+    assert result.whole["failed_share"].to_list() == [None]
+    assert "failed" not in periods_text("mine", result, (), 3, None)
 
 
 def test_who_makes_the_difference(warehouse: Warehouse) -> None:
@@ -64,7 +81,7 @@ def test_since_when(warehouse: Warehouse) -> None:
 
 def test_other_periods(warehouse: Warehouse) -> None:
     def spans(result: TwoPeriods) -> tuple[float, float]:
-        return result.earlier.days, result.later.days
+        return result.earlier.covered_days, result.later.covered_days
 
     assert spans(compare_periods(warehouse, "mine", "last-7-days")) == (7, 7)
     assert spans(compare_periods(warehouse, "mine", "2026-01", "2026-02")) == (31, 28), "in the order of time"
@@ -118,8 +135,13 @@ def test_a_partial_month_is_named_so_everywhere(tmp_path: Path) -> None:
     lines = [swf_line(k + 1, (20 + k) * DAY, 60, (9 - k) * DAY, 1) for k in range(8)]
     lines += [swf_line(9 + k, 29 * DAY + k * 3600, 60, 60, 1) for k in range(48)]
     warehouse = warehouse_of(tmp_path, HEADER + "".join([*lines, swf_line(99, 32 * DAY, 60, 60, 1)]))
+    partial = compare_periods(warehouse, "mine", "2026-02", "last-month")
+    load = 47 * 60 / 3600 / (partial.earlier.covered_days * 24 * 10)
+    assert partial.whole["offered_load"][0] == pytest.approx(load), (
+        "without jobs of the days that the log does not cover"
+    )
     for words in (
-        compare_periods(warehouse, "mine", "2026-02", "last-month").earlier.words,
+        partial.earlier.words,
         period_of(warehouse, "mine", PartOptions(period="last-month")).words,
         part_of(load_trace(warehouse, "mine").rows, load_clock(warehouse, "mine"), PartOptions(period="2026-01")).words,
         waits_and_waste(warehouse, "mine", "last-month").words,

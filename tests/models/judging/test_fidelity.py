@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import ks_2samp
 
 from models.judging.fidelity import (
     FEWEST_WAITING,
@@ -38,6 +39,13 @@ def test_by_hand() -> None:
     assert error_of(logged, replayed) == pytest.approx(error) and agreement.factor == pytest.approx(np.exp(error))
     assert agreement.logged_wait_s == 2650 and agreement.replayed_wait_s == 2465
     assert agreement.logged_median_wait_s == 300 and agreement.replayed_median_wait_s == 350
+
+
+def test_the_distance_is_that_of_kolmogorov_and_smirnov() -> None:
+    """A part of one job was a warning of a division by zero."""
+    shuffled = np.rint(1.3 * RNG.permutation(WAITS)).astype(np.int64)
+    assert agreement_of(WAITS, shuffled, RUNTIME).distance == pytest.approx(ks_2samp(WAITS, shuffled).statistic)
+    assert agreement_of(np.array([5]), np.array([9]), np.array([60])).distance == 1.0
 
 
 def test_noise_lowers_the_grade_down_to_the_worst() -> None:

@@ -12,7 +12,18 @@ import pytest
 from models.waits.answers import Correction, QueueReplays, correction_of, new_job_wait, queue_quantiles, queued_job_wait
 from models.waits.clock import DAY_S, LogClock, period_span, second_in_log, span_before
 from models.waits.history import NEVER_STARTED, History, State, history_of, state_at
-from models.waits.neighbours import FEATURES, LARGEST_MOVE, LEAST_NEIGHBOURS, POINTS, IntervalEnds, Pool
+from models.waits.neighbours import (
+    FEATURES,
+    LARGEST_MOVE,
+    LEAST_NEIGHBOURS,
+    POINTS,
+    IntervalEnds,
+    Pool,
+    features_of,
+    pool_numbers,
+    pool_of,
+    waits_of_neighbours,
+)
 from models.waits.replays import queue_start_times, start_times
 from models.waits.scoring import BOUNDED, ClassBound, binomial_bounds, upper_ranks
 from models.waits.walltime_advice import MARGIN, EndedJobs, advise, bound, try_on_history
@@ -43,6 +54,19 @@ def test_a_new_job_is_corrected_by_past_jobs(history: History) -> None:
     assert answer.mean_s > 0 and answer.mean_s != answer.similar_mean_s
     again = new_job_wait(history, moment, 4, 7200, 2, REPLAYS)
     assert (again.quantiles == answer.quantiles).all() and (again.replayed == answer.replayed).all()
+
+
+def test_the_mean_is_of_the_distribution_that_the_quantiles_are_of(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A third of it was of the replays, so that it fell below the interval where these know no reason to wait."""
+    moment = busy_moment(history)
+    state = state_at(history, moment).with_job(4, 7200, 2)
+    pool = pool_of(history, pool_numbers(history, moment), 1)
+    monkeypatch.setattr("models.waits.answers.start_times", lambda *_: np.zeros(20))
+    nearest = waits_of_neighbours(pool, features_of(history, state, -1, np.zeros(20)), 2, moment)
+    answer = new_job_wait(history, moment, 4, 7200, 2, REPLAYS)
+    assert nearest.mean_s is not None and answer.mean_s == max(nearest.mean_s, answer.quantiles[0])
 
 
 def test_early_in_a_log_the_replays_speak(history: History) -> None:
@@ -235,8 +259,9 @@ def test_other_spans_have_one_as_long_before() -> None:
 def test_without_dates_seconds_say_it() -> None:
     assert period_span("100..200", UNDATED, 0, 999) == (100, 200, "")
     assert second_in_log("--from", "-5", UNDATED) == -5
-    with pytest.raises(ValueError, match="does not say which day it is"):
+    with pytest.raises(ValueError, match=r"does not say which day it is: give the last days, .* or seconds") as fault:
         period_span("2026-01", UNDATED, 0, 9)
+    assert "--" not in str(fault.value), "`periods` has no such options"
     with pytest.raises(ValueError, match="--to 2026-01-01: the log does not say which day it is"):
         second_in_log("--to", "2026-01-01", UNDATED)
 

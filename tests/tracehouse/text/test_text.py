@@ -78,6 +78,14 @@ def test_declared_found_and_unknown_are_told_apart() -> None:
     )
 
 
+def test_made_up_waits_have_no_grade_here_either() -> None:
+    """It printed a B where `run` says that the header says that no cluster has seen these waits."""
+    because = "the log's header says under 'Source' that its waits are not those of a real cluster"
+    text = identification_text("mine", RESULT, False, None, no_grade_because=because)
+    assert f"No grade: {because}." in text and "grade" in identification_text("mine", RESULT, False, None)
+    assert "95th percentile, h  grade" not in text
+
+
 def test_beside_an_own_scheduler_no_order_is_advised() -> None:
     """It said "declared nothing", and "Next: adopt", which was refused."""
     order = IdentifiedRule(ORDER, "all", word="LCFS", sentence="Jobs start in the order of LCFS.")
@@ -308,7 +316,9 @@ def test_a_good_grade_needs_no_warning(busy: Path) -> None:
     assert lines[2].startswith(
         "trust: grade A: if users submit at the log's times, predicted changes of the mean wait are within 10 % of"
     )
-    assert lines[3] == "x: FCFS, backfilling none, requested times, 20 processors" and lines[4] == ""
+    assert lines[3] == "x: FCFS, backfilling none, requested times, 20 processors" and lines[4].startswith(
+        "used: share"
+    )
 
 
 def test_figures_are_those_of_the_rows(results: ScenarioResults) -> None:

@@ -341,6 +341,12 @@ def test_tables_are_replaced_and_taken_out(tmp_path: Path, monkeypatch: pytest.M
     assert described.reservations == SEEN.reservations and rule_counts(described) == (1, 3)
     assert with_found(text, rules_toml(SEEN)).count(BEGIN) == 1
     assert rule_counts(without_found(described)) == (1, 0)
+    monthly = [replace(SEEN.limits[0], who=who, begin_s=at, end_s=at + 9) for who in ("ann", "bob") for at in (3, 12)]
+    assert rule_counts(replace(SEEN, limits=tuple(monthly))) == (0, 3), (
+        "a limit by user and month is one rule, not four"
+    )
+    two = replace(SEEN, reservations=(*SEEN.reservations, replace(SEEN.reservations[0], name="c")))
+    assert rule_counts(two) == (0, 3), "`identify` says one rule, past 17:00 and 08:00, and `adopt` said two"
     assert with_found(text, "").strip() == before.strip()
     with pytest.raises(ConfigurationError):
         adopted_text(path, "[[limits]]\nowner = 5\n")

@@ -50,10 +50,16 @@ def identify(
         with output_beside(picture) as path:
             figure.savefig(path, format=picture.suffix.lstrip(".") or "png", dpi=150)
     if as_json:
-        print_json({"source": result.trace.source} | identification_values(result.identification))
+        about = {"source": result.trace.source, "no_grade_because": result.no_grade_because}
+        print_json(about | identification_values(result.identification))
         return
     text = identification_text(
-        result.trace.source, result.identification, with_rejected, terminal_width(), result.described
+        result.trace.source,
+        result.identification,
+        with_rejected,
+        terminal_width(),
+        result.described,
+        result.no_grade_because,
     )
     click.echo(text)
     if result.adoptable and not is_worse(result.identification):

@@ -11,6 +11,7 @@ from assets.common.storage import open_warehouse
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.json_output import print_json
 from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.text.tables import folded, terminal_width
 from tracehouse.text.training_text import print_ratios
 from traces.catalogue.catalogue import load_catalogue
 
@@ -32,6 +33,7 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     from assets.common.trace import load_trace
     from assets.policies.training import PolicyTask, arena_of_task, split_of
     from assets.policies.verdicts import JudgedRule, judge_rules
+    from assets.replaying.own.clusters import row_words
     from models.scheduling.distil import fit_formula
     from models.scheduling.policy_file import load_policy
 
@@ -62,4 +64,6 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
         return
     click.echo(f"{fitted.formula}\n\nmakes {100 * fitted.agreement:.0f} % of the policy's {fitted.decisions:,} choices")
     print_ratios(judged, trace.rows.height - split.trained_jobs)
+    if on_a_row := row_words(trace.source):
+        click.echo(f"\n{folded(on_a_row, terminal_width())}")
     click.echo(f'\nreplay it: tracehouse replay {source} --policy "{fitted.formula}"')

@@ -27,8 +27,11 @@ def health(source: str, as_json: bool) -> None:
         return
     width = terminal_width()
     for row in findings:
-        share = f" ({row['share']:.2%})" if row["found"] and row["share"] is not None else ""
-        click.echo(folded(f"{row['found']:>12,} {row['unit']:<10} {row['finding']}{share}", width, 12))
-        for text in (row["meaning"], row["example"]) if row["found"] else ():
-            if text:
+        if row["found"]:
+            share = "" if row["share"] is None else f" ({row['share']:.2%})"
+            click.echo(folded(f"{row['found']:>12,} {row['unit']:<10} {row['finding']}{share}", width, 12))
+            for text in filter(None, (row["meaning"], row["example"])):
                 click.echo(folded(f"{'':>24}{text}", width, 0))
+    absent = [row["finding"] for row in findings if not row["found"]]
+    if absent:
+        click.echo(folded(f"looked for and not found: {', '.join(absent)}", width))

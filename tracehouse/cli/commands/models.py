@@ -20,6 +20,7 @@ INDENT = 7
 def models(source: str, as_json: bool) -> None:
     """List what happened to a source's run-time models, newest first: which became champion, which were refused, and why."""
 
+    from assets.common.learnable import why_no_model
     from assets.common.trace import load_clock
 
     load_catalogue().source(source)
@@ -29,7 +30,7 @@ def models(source: str, as_json: bool) -> None:
             params={"source": source},
         ).pl()
     if history.is_empty():
-        raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run {source}` trains one")
+        raise ValueError(f"source {source!r} has no run-time model: {why_no_model(open_warehouse(), source)}")
     if as_json:
         print_json(history.to_dicts())
         return

@@ -120,11 +120,15 @@ def _text_of_one(source: str, result: TwoPeriods, width: int | None) -> str:
 
 
 def _whole_cells(periods: list[dict[str, Any]]) -> list[list[str]]:
-    """A row for each figure of WHOLE that a period has. periods: rows of TwoPeriods.whole."""
+    """A row for each figure of WHOLE that a period has, without those that the log does not say. periods: rows of TwoPeriods.whole."""
     return [
         [title, *(_cell(form, row[name]) for row in periods)]
         for name, (title, form) in WHOLE.items()
-        if not name.startswith("left_") or any(row["left_jobs"] for row in periods)
+        if (
+            any(row["left_jobs"] for row in periods)
+            if name.startswith("left_")
+            else any(row[name] is not None for row in periods)
+        )
     ]
 
 

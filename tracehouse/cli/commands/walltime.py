@@ -77,4 +77,8 @@ def walltime_text(advice: dict[str, Any]) -> str:
                 f"{advice['tried_advised_by_requested']:.0%}"
                 + (", so the user's own requests are smaller" if advice["tried_advised_by_requested"] > 1 else "")
             )
+    elif advice["basis"] is None:
+        lines.append(
+            "  not tried on the user's past: whenever a job was submitted, too few had ended for this risk; a larger --risk takes fewer"
+        )
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from models.waits.clock import LogClock
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.text.answers import why_values
+from tracehouse.text.answers import is_left, why_values
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
@@ -107,9 +107,11 @@ def why_text(
     hours = float(rows["wait_s"].sum()) / 3600
     lines = [folded(fact, width) for fact in [*_waited(source, rows, words), f"by {causes.basis}"]]
     if causes.odd_layouts:
-        lines.append(f"{causes.odd_layouts:,} jobs started where they have no room by these rules")
+        jobs, have = ("job", "it has") if causes.odd_layouts == 1 else ("jobs", "they have")
+        lines.append(f"{causes.odd_layouts:,} {jobs} started where {have} no room by these rules")
     for why_changed, count in causes.left_out.items():
-        lines.append(f"{count:,} {why_changed.replace('_', ' ')}")
+        words = why_changed.replace("_", " ")
+        lines.append(f"{count:,} {words.replace('jobs', 'job', 1) if count == 1 else words}")
     lines += ["", *fitted_table(_CAUSES, _cause_cells(causes.of(rows), hours), width)]
     for kind in kinds:
         groups = causes.by_group(rows, kind)
@@ -152,11 +154,6 @@ def _waited(source: str, rows: pl.DataFrame, words: str) -> list[str]:
         after = left_text(left.height, f"{left_hours / left.height:,.1f} h")
         facts.append(f"{after}: the hours by cause below are the {hours + left_hours:,.0f} h of both")
     return facts
-
-
-def is_left(rows: pl.DataFrame) -> pl.Series:
-    """Which jobs left the queue without a start, and had waited until then. rows: of WaitCauses.jobs."""
-    return rows["start_s"].is_null() & (rows["wait_s"] > 0)
 
 
 def job_text(causes: WaitCauses, row: pl.DataFrame, clock: LogClock, width: int | None) -> str:

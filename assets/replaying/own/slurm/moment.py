@@ -9,6 +9,7 @@ import polars as pl
 
 from assets.replaying.own.slurm.standing import CLOSE, COMPARED, QueueState, compared_factors, compared_shares
 from traces.cluster.notes import read_text_file
+from traces.common.blocks import PACKED
 from traces.common.pseudonyms import pseudonym_of
 from traces.slurm.configuration.folder import PRIORITIES_NOW, SHARES_NOW, slurm_role_of
 from traces.slurm.state.priorities import PriorityRow, ShareRow, read_sprio, read_sshare
@@ -55,12 +56,17 @@ class ComparedMoment:
 def queue_file(folder: Path) -> Path:
     """The file of a folder that has the queue: squeue.json or qstat.json, else the only JSON there. Raises ValueError where that is not
     one."""
-    usual = [folder / name for name in _USUAL_QUEUES if (folder / name).is_file()]
-    files = usual or sorted(folder.glob("*.json"))
+    every = sorted(path for path in folder.iterdir() if path.is_file() and _is_json(path))
+    files = [path for path in every if path.name.startswith(_USUAL_QUEUES)] or every
     if len(files) != 1:
         names = ", ".join(path.name for path in files) or "none"
         raise ValueError(f"{folder}: expected one file of the queue, such as squeue.json, found {names}")
     return files[0]
+
+
+def _is_json(path: Path) -> bool:
+    """Plain or packed."""
+    return (path.with_suffix("") if path.suffix in PACKED else path).suffix == ".json"
 
 
 def read_moment(folder: Path) -> SlurmMoment | None:
@@ -68,7 +74,7 @@ def read_moment(folder: Path) -> SlurmMoment | None:
     shares, priorities = None, None
     faults: list[str] = []
     for path in sorted(folder.iterdir()):
-        if not path.is_file() or path.suffix == ".json":
+        if not path.is_file() or _is_json(path):
             continue
         file = read_text_file(path)
         role = slurm_role_of(file)

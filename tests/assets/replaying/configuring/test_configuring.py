@@ -228,22 +228,28 @@ def test_a_change_of_load_is_one_of_the_base() -> None:
     assert parse_load("1.1", base=2.0) == pytest.approx(1.1)
 
 
-# sizes: A number is the whole cluster, which is said where it is much less than there is.
+# sizes: A number is the whole cluster, which is said where it is much less than there is. A change is rounded to what a cluster can have.
 
 
 @pytest.mark.parametrize(
-    ("size", "today", "in_use", "said"),
+    ("size", "today", "in_use", "procs", "said"),
     [
-        (parse_nodes("20"), 72, 576, "20 nodes in all, today 72; +20 adds 20"),
-        (parse_nodes("+20"), 72, 576, ""),
-        (parse_nodes("60"), 72, 576, ""),
-        (parse_procs("100"), 100, 1019, "100 processors in all, and jobs of the log had 1,019 at once"),
-        (parse_procs("100"), 1024, 0, "100 processors in all, today 1,024; +100 adds 100"),
-        (parse_procs("-90%"), 1024, 1019, ""),
+        (parse_nodes("20"), 72, 576, 160, "20 nodes in all, today 72; +20 adds 20"),
+        (parse_nodes("+20"), 72, 576, 736, ""),
+        (parse_nodes("60"), 72, 576, 480, ""),
+        (parse_procs("100"), 100, 1019, 100, "100 processors in all, and jobs of the log had 1,019 at once"),
+        (parse_procs("100"), 1024, 0, 100, "100 processors in all, today 1,024; +100 adds 100"),
+        (parse_procs("-90%"), 1024, 1019, 102, ""),
+        (parse_procs("+10%"), 1024, 1019, 1126, ""),
+        (parse_procs("+10%"), 8, 8, 9, "+10% is +12.5 % here: 9 processors instead of 8"),
+        (parse_procs("+4"), 64, 64, 72, "+4 is +12.5 % here: 72 processors instead of 64"),
+        (parse_procs("+10%"), 8, 8, 8, "+10% is less than half a processor or node: the cluster stays as it is"),
+        (parse_nodes("+10%"), 4, 16, 16, "+10% is less than half a node: the cluster stays as it is"),
+        (parse_nodes("+10%"), 6, 24, 28, "+10% is +16.7 % here: 7 nodes instead of 6"),
     ],
 )
-def test_a_small_number_is_the_whole_cluster(size: AskedProcs, today: int, in_use: int, said: str) -> None:
-    assert size.remark(today, in_use) == said
+def test_what_is_said_of_a_size(size: AskedProcs, today: int, in_use: int, procs: int, said: str) -> None:
+    assert size.remark(today, in_use, procs) == said
 
 
 def test_nodes_are_counted() -> None:

@@ -109,6 +109,11 @@ FOUND_LIMIT = LIMIT + 'origin = "found"\n'
             "rules: 1 declared, 1 found in the log and not adopted (tracehouse cluster adopt log)",
         ),
         (LIMIT + FOUND_LIMIT, FOUND_LIMIT, "rules: 1 declared, 1 found in the log and adopted"),
+        (
+            LIMIT + '[scheduler]\nname = "slurm"\n',
+            '[scheduler]\nname = "none"\norder = { policy = "LCFS" }\n',
+            "rules: 1 declared, none found in the log but an order, which the cluster's scheduler has of its own",
+        ),
         (None, "", "rules: none declared, none found in the log, what else held jobs back is unknown"),
     ],
 )

@@ -170,12 +170,14 @@ def test_names_are_those_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         f'name = "mine"\n[[nodes]]\nnames = "n1"\ncores = 4\n[[limits]]\n{limit}'
     )
     (tmp_path / "sources.local.toml").write_text(
-        '[sources.log]\nformat = "swf"\npath = "a.swf"\npseudonyms = ["user"]\n'
+        '[sources.log]\nformat = "pbs"\npath = "a.log"\npseudonyms = ["user"]\n[sources.swf]\nformat = "swf"\npath = "a.swf"\n'
     )
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
     monkeypatch.setenv("TRACEHOUSE_SOURCES", "")
     assert named_cluster("mine", "other").limits[0].owner_name == "ann"
     assert named_cluster("mine", "log").limits[0].owner_name.startswith("user-")
+    kept = named_cluster("mine", "swf").limits[0].owner_name
+    assert kept == "ann", "an SWF log has numbers for names and keeps them: adopted limits of its users held nobody"
     with pytest.raises(ValueError, match="unknown cluster 'theirs', the home has mine"):
         named_cluster("theirs", "other")
 

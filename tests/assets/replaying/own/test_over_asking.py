@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
+from assets.common.progress import progress
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.replaying.own.over_asking import WASTED, better_requests, over_asking
+from assets.replaying.running.run import ReplayRun, replay_run
 from tests.assets.replaying.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
 from tests.pipelines.command_line import succeed
 from tests.tiny import busy_log, warehouse_of
@@ -88,6 +92,26 @@ def test_the_command_prints_the_tables(planted: None) -> None:
         "requests of one user",
     ):
         assert words in text, text
+
+
+def test_the_time_left_is_not_estimated_by_a_replay_that_compiles(
+    planted: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first of 60 replays it said 27 minutes, and ended after half a one."""
+    replayed, steps = [], []
+
+    def watched(items: list[np.ndarray], label: str) -> Iterator[np.ndarray]:
+        steps.append((len(replayed), len(items)))
+        yield from progress(items, label)
+
+    def counted(*given: Any, **named: Any) -> ReplayRun:
+        replayed.append(given)
+        return replay_run(*given, **named)
+
+    monkeypatch.setattr("assets.replaying.own.over_asking.progress", watched)
+    monkeypatch.setattr("assets.replaying.own.over_asking.replay_run", counted)
+    over_asking(open_warehouse(), "mine", copies=2)
+    assert steps == [(1, len(replayed) - 1)]
 
 
 def test_better_requests_never_pass_what_was_asked_or_end_before_the_job() -> None:

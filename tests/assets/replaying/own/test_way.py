@@ -64,7 +64,7 @@ def test_its_nodes_come_and_go_with_the_size(
         "live": {"estimates": "live"},
     }
     answer = tracehouse.what_if(scenarios | {"too little": {"procs": "+10%"}}, "mine")
-    assert "too little: +10% is less than half a node: the cluster stays as it is" in str(answer)
+    assert "too little: +10% is less than half a processor or node: the cluster stays as it is" in str(answer)
     rows = {row["scenario"]: row for row in answer.scenarios.iter_rows(named=True)}
     assert [rows[each]["procs"] for each in ("base", "more", "nodes", "order")] == [8, 12, 12, 12]
     assert rows["base"]["average_wait_h"] * 3600 == pytest.approx(today.metrics["average_wait_s"])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tracehouse
+from assets.common.progress import AnyBar, progress_bar
 from assets.replaying.configuring.configuration import NothingChanges, edited_cluster
 from assets.replaying.scenarios.base_configuration import NOT_IN_LOG
 from assets.replaying.tuning.guards import Guards, ScoredRuns, against_base
@@ -114,6 +115,23 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     assert stored >= 25 and again.replays == whole.replays - stored
     assert replace(again, replays=0, seconds=0) == replace(whole, replays=0, seconds=0)
     assert searched(tunable, tmp_path / "part").replays == 0
+
+
+def test_the_time_left_is_not_estimated_by_a_replay_that_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first estimate was a hundred times too long."""
+    tunable, made, made_before_bar = a_tunable(distance), [], []
+
+    def counted(edits: tuple[str, ...], run: int, count: int) -> Schedule:
+        made.append(edits)
+        return tunable.replay(edits, run, count)
+
+    def bar(label: str, total: int) -> AnyBar:
+        made_before_bar.append(len(made))
+        return progress_bar(label, total)
+
+    monkeypatch.setattr("assets.replaying.tuning.search.progress_bar", bar)
+    tuned = searched(replace(tunable, replay=counted), trials=4)
+    assert made_before_bar == [1] and tuned.replays == len(made), "it is made once"
 
 
 def test_a_replay_under_which_jobs_never_start_is_no_candidate() -> None:

@@ -240,6 +240,14 @@ def test_columns_of_a_slurm_log_are_named_once(catalogue: Path, tmp_path: Path) 
     assert json.loads(succeed("ingest", log, "--json"))["accepted"] == 2  # the catalogue remembers them
 
 
+def test_health_of_a_log_prints_what_was_found(loaded: tuple[Path, str]) -> None:
+    """Before, it printed a line with 0 for everything else that it looks for."""
+    *found, absent = succeed("health", "mine").splitlines()
+    assert any(line.split()[:4] == ["5", "lines", "rejected", "lines"] for line in found)
+    assert not any(line.split()[0] == "0" for line in found)
+    assert absent.startswith("looked for and not found: ") and "flurries" in absent and "rejected" not in absent
+
+
 def zone_finding(source: str) -> tuple[int, str | None]:
     rows = json.loads(succeed("health", source, "--json"))
     (finding,) = [row for row in rows if row["finding"] == "time zone assumed"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import shlex
 import sys
 from pathlib import Path
@@ -129,6 +131,19 @@ def test_standard_input_and_a_command_of_the_catalogue(
     assert "6 jobs read" in succeed("queue", SOURCE, "--samples", "10")
 
 
+def test_a_packed_queue_is_read_as_a_packed_log_is(queue_file: Path, tmp_path: Path) -> None:
+    """It was refused as no UTF-8 text."""
+    plain = succeed("queue", SOURCE, queue_file, "--samples", "10")
+    for name, pack in (("squeue.json.gz", gzip.compress), ("squeue.json.xz", lzma.compress)):
+        folder = tmp_path / name.rpartition(".")[2]
+        folder.mkdir()
+        (folder / name).write_bytes(pack(queue_file.read_bytes()))
+        for given in (folder / name, folder):
+            assert succeed("queue", SOURCE, given, "--samples", "10").splitlines()[3:] == plain.splitlines()[3:]
+    (folder / name).write_bytes(lzma.compress(queue_file.read_bytes())[:-40])
+    assert "damaged .xz file" in fail("queue", SOURCE, folder)
+
+
 def test_what_is_no_queue(tmp_path: Path) -> None:
     assert "no-such.json: no such file" in fail("queue", SOURCE, tmp_path / "no-such.json")
     (tmp_path / "q.json").write_text("[]")
@@ -145,7 +160,9 @@ def test_a_source_without_a_run_time_model(queue_file: Path, tmp_path: Path, mon
     answer = json.loads((tmp_path / "o.json").read_text())
     text = answer["lines"][-1]
     assert "run times by jobs of the same user and others alike that have ended" in text
-    assert "`tracehouse run small --job train` makes one if the log is long enough" in text
+    assert "small has no run-time model: 60 jobs with a known run time are too few to learn from, at least 300" in text
+    assert "--job train" not in text, "training would pass the source over"
+    assert "small' has no run-time model: 60 jobs with a known run time are too few" in fail("models", "small")
     rows = {row["job"]: row for row in answer["jobs"]}
     assert rows["3"]["start_p50_s"] <= 1 < rows["2"]["start_p50_s"]
 

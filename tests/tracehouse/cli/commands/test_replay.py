@@ -281,6 +281,11 @@ def test_a_cluster_may_be_changed(mine: str, asked: str, procs: int) -> None:
     assert (told["jobs_wider_than_cluster"] > 0) == (procs < 16)
 
 
+def test_a_change_that_is_rounded_says_its_share(mine: str) -> None:
+    """Before, 2 of 16 processors more were said to be 10 %."""
+    assert "+10% is +12.5 % here: 18 processors instead of 16" in call("replay", mine, "--procs", "+10%").stderr
+
+
 def test_a_change_of_the_cluster_that_is_none(mine: str) -> None:
     assert "procs '10%': expected a number such as 300" in fail("replay", mine, "--procs", "10%")
     assert "nothing is left of the 16 processors" in fail("replay", mine, "--procs", "-16")

@@ -46,8 +46,11 @@ def policy(home: Path) -> Path:
 # distil: `tracehouse distil`: a policy as a formula that replays as a policy does.
 
 
-def test_distil(policy: Path) -> None:
+def test_distil(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "These replays have a row of processors, without the nodes, limits and order of the cluster two."
+    monkeypatch.setattr("assets.replaying.own.clusters.row_words", lambda source: words if source == "mine" else "")
     text = succeed("distil", policy, "mine")
+    assert words in text, "as training says"
     formula = text.splitlines()[0]
     assert formula.startswith("formula:") and "of the policy's" in text
     assert "one replay of the whole log, over its later 450 jobs" in text

@@ -29,7 +29,7 @@ from warehouse import Warehouse
 
 def test_a_source_without_models(loaded: tuple[Path, str]) -> None:
     for command in ("models", "rollback"):
-        assert "source 'mine' has no run-time model yet" in fail(command, "mine")
+        assert "source 'mine' has no run-time model: 5 jobs with a known run time are too few" in fail(command, "mine")
         assert "unknown source 'nowhere'" in fail(command, "nowhere")
 
 
@@ -225,6 +225,21 @@ def test_advice_for_a_user(busy: Path) -> None:
     assert risky["walltime_s"] < told["walltime_s"] and risky["tried_killed_share"] > told["tried_killed_share"]
     text = succeed("walltime", "mine", "--user", "3", "--procs", "1", "--executable", "1")
     assert "of the same user, executable and processors" in text and "would have been killed" in text
+
+
+def test_a_walltime_that_no_past_job_could_try_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 5 % the line on past jobs was missing without a word, where larger risks have it."""
+    use_home(monkeypatch, tmp_path / "home")
+    log = tmp_path / "mine.swf"
+    log.write_text("; MaxProcs: 64\n" + "".join(swf_line(k, 200 * k, 0, 3600, 1, 7200, user=3) for k in range(1, 31)))
+    load_source(log)
+    text = succeed("walltime", "mine", "--user", "3")
+    assert (
+        "aiming at a risk of 5.0%" in text
+        and "not tried on the user's past" in text
+        and "tried on the user's last" not in text
+    )
+    assert "  tried on the user's last" in succeed("walltime", "mine", "--user", "3", "--risk", "30%")
 
 
 def test_advice_that_cannot_be_given(busy: Path, tmp_path: Path) -> None:
