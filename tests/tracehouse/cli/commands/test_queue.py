@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from assets.replaying.site import Site, SiteScheduler
 from click.testing import CliRunner
 
 from assets.common.storage import open_warehouse
 from assets.predictions.queue_now import TreeStarts
 from assets.predictions.waits import load_wait_source
+from assets.replaying.site import Site, SiteScheduler
 from models.judging.machine import Machine
 from tests.conftest import Home
 from tests.pipelines.command_line import fail, succeed
