@@ -1,8 +1,8 @@
 """Who replays a source, on which cluster, and why: the one decision that all answers share.
 
-The first of these: the scheduler that the source's cluster describes, or an order under the limits that it does; the order that the
-catalogue names; the one that fits the log best, as replay/fidelity has found it; that of the log's header; FCFS with EASY. The grade of a
-site is of exactly this.
+It is the scheduler that the source's cluster describes, or an order under the limits that it does. Else the catalogue names an order, or
+one fits the log best, as replay/fidelity has found it. Else the log's header does, and what is left is FCFS with EASY. The grade of a site is
+of exactly this.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     from assets.common.trace import load_trace
     from assets.policies.training import PolicyTask, arena_of_task, split_of
     from assets.policies.verdicts import JudgedRule, judge_rules
-    from assets.replaying.own.clusters import row_words
+    from assets.replaying.site import site_of
     from models.scheduling.distil import fit_formula
     from models.scheduling.policy_file import load_policy
 
