@@ -64,6 +64,6 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
         return
     click.echo(f"{fitted.formula}\n\nmakes {100 * fitted.agreement:.0f} % of the policy's {fitted.decisions:,} choices")
     print_ratios(judged, trace.rows.height - split.trained_jobs)
-    if on_a_row := row_words(trace.source):
+    if on_a_row := site_of(trace.source).row_words:
         click.echo(f"\n{folded(on_a_row, terminal_width())}")
     click.echo(f'\nreplay it: tracehouse replay {source} --policy "{fitted.formula}"')
