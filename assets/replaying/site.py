@@ -1,8 +1,8 @@
 """Who replays a source, on which cluster, and why: the one decision that all answers share.
 
 It is the scheduler that the source's cluster describes, or an order under the limits that it does. Else the catalogue names an order, or
-one fits the log best, as replay/fidelity has found it. Else the log's header does, and what is left is FCFS with EASY. The grade of a site is
-of exactly this.
+one fits the log best, as replay/fidelity has found it. Else the log's header names one, and what is left is FCFS with EASY. A grade is of
+exactly this.
 """
 
 from __future__ import annotations

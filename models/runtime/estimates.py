@@ -90,5 +90,6 @@ class Estimates:
         return self.detail if self.is_live else GIVEN_STATISTIC
 
 
+REQUESTED = Estimates()
 AS_LOGGED = Estimates("as logged")
 """The request even where the job ran longer, as the RLScheduler code takes it."""

@@ -112,7 +112,7 @@ class LiveState(NamedTuple):
     ended: IntArray  # (ended,), jobs in the order in which they were learned from
 
 
-class _Learner(NamedTuple):
+class Learner(NamedTuple):
     """What recomputes estimates. kind, level: the statistic, see `_statistic`. holds_follow, admits_follow: whether reservations, and
     the rule for passing a blocked head, follow the estimates too. estimate, hold, admit: the arrays behind those of `Tasks`, int64
     (jobs,). news: by user, jobs that have ended. heard: by job, the news that its estimate includes. learned: (2,), jobs learned
@@ -188,7 +188,7 @@ class StoppableLiveReplay:
     ) -> None:
         """Arguments and errors as those of `replay_live`."""
         settings = settings or LiveSettings()
-        kind, level = _statistic(settings.statistic)
+        kind, _ = _statistic(settings.statistic)
         live = kind != GIVEN
         chosen = parse_policy(policy) if isinstance(policy, str) else policy
         if live:
@@ -216,25 +216,7 @@ class StoppableLiveReplay:
         self._episode = new_episode(
             self._tasks, cluster_procs, users, False, inputs_of(chosen), live=True, **notes_of(rules)
         )
-        memory = no_memory(likeness)
-        self._learner = _Learner(
-            likeness,
-            memory,
-            kind,
-            level,
-            settings.factor,
-            settings.reserve_by == "estimate",
-            settings.admit_by == "estimate",
-            usual_blend(),
-            estimate,
-            hold,
-            admit,
-            news=np.zeros(len(memory.seen), dtype=np.int64),
-            heard=np.full(len(jobs), -1, dtype=np.int64),
-            learned=np.zeros(2, dtype=np.int64),
-            alike=np.zeros(len(memory.seen)),
-            alike_at=np.full(len(memory.seen), -1, dtype=np.int64),
-        )
+        self._learner = learner_of(likeness, settings, (estimate, hold, admit))
 
     def run(self, until: int | None = None) -> bool:
         """Continues to the end, or to the first event at second `until` or later. Returns whether the replay is at its end."""
@@ -270,6 +252,29 @@ class StoppableLiveReplay:
         learner.heard[kept.state.queue] = kept.heard
         episode.ended[:ended], episode.counters[at.ENDED] = kept.ended, ended
         _learn(self._tasks, episode, learner)
+
+
+def learner_of(likeness: Likeness, settings: LiveSettings, believed: tuple[IntArray, IntArray, IntArray]) -> Learner:
+    """One that has learned nothing yet. believed: estimate, hold and admit of jobs, as Learner has them."""
+    memory, (kind, level) = no_memory(likeness), _statistic(settings.statistic)
+    return Learner(
+        likeness,
+        memory,
+        kind,
+        level,
+        settings.factor,
+        settings.reserve_by == "estimate",
+        settings.admit_by == "estimate",
+        usual_blend(),
+        estimate=believed[0],
+        hold=believed[1],
+        admit=believed[2],
+        news=np.zeros(len(memory.seen), dtype=np.int64),
+        heard=np.full(likeness.class_of.shape[1], -1, dtype=np.int64),
+        learned=np.zeros(2, dtype=np.int64),
+        alike=np.zeros(len(memory.seen)),
+        alike_at=np.full(len(memory.seen), -1, dtype=np.int64),
+    )
 
 
 def live_policy(policy: Policy) -> Policy:
@@ -345,7 +350,7 @@ def _renew(tasks, scoring, episode, learner, value, weight):
                 break
             continue
         heard[job] = news[user]
-        seconds = _estimate_of_alike(learner, job, value, weight)
+        seconds = estimate_of_alike(learner, job, value, weight)
         estimate = min(max(np.int64(np.rint(learner.factor * seconds)), 1), tasks.limit[job])
         request = request_of(likeness, job)
         estimate = min(estimate, request)
@@ -359,7 +364,7 @@ def _renew(tasks, scoring, episode, learner, value, weight):
 
 
 @lean
-def _estimate_of_alike(learner, job, value, weight):
+def estimate_of_alike(learner, job, value, weight):
     """The statistic, computed once for all jobs of a narrowest class until another job has ended. These jobs are also in the same
     wider classes."""
     c = learner.likeness.class_of[SAME_ALL, job]

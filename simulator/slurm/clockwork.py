@@ -40,10 +40,11 @@ MILLION = 1_000_000
 ) = range(22)
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
 change. CYCLE_US: what is left of the time that cycles took, below a second. BEGIN: the first second; jobs that were submitted before wait
-already. NOW: the second of the last events. NODES_FREED: 1 where an epilog has ended then. STOPS: of the next three.
+already. NOW: the second of the last events. NODES_FREED: 1 where an epilog has ended then. STOPS: of the next four.
 LAST_CHANGE, ENDED, PURGED, NEXT_EDGE: see simulator/slurm/changes.py."""
-NEVER_STOPS, STOPS_TO_ORDER, HAS_STOPPED = range(3)
-"""Whether the loop stops before schedulers run, so that somebody else orders the queue."""
+NEVER_STOPS, STOPS_TO_ORDER, STOPS_TO_LEARN, HAS_STOPPED = range(4)
+"""Whether the loop stops before schedulers run, so that somebody else orders the queue, or learns from the jobs that have ended.
+HAS_STOPPED is added to why."""
 ALL_DONE, WANT_ORDER = range(2)
 """Why the loop stops."""
 

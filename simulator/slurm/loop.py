@@ -68,19 +68,20 @@ def run_replay(replay):
     """Runs until all jobs have started that can, and returns ALL_DONE. Starts are in `engine.running.start`.
 
     Where the clock STOPS_TO_ORDER, it also stops before schedulers run, and returns WANT_ORDER. Then the caller may change the
-    priorities of `pending`, puts its rows in order, and calls again."""
+    priorities of `pending`, puts its rows in order, and calls again. Where it STOPS_TO_LEARN, it stops as well, and the caller may
+    change what jobs are planned for."""
     clock = replay.clock
     while True:
-        if clock[STOPS] != HAS_STOPPED:
+        if clock[STOPS] < HAS_STOPPED:
             now = _next_time(replay)
             if now >= FOREVER:
                 return ALL_DONE
             _take_events(replay, now)
-            if clock[STOPS] == STOPS_TO_ORDER and clock[PENDING] > 0 and runs_scheduler(clock, now):
-                clock[STOPS] = HAS_STOPPED
+            if clock[STOPS] != NEVER_STOPS and clock[PENDING] > 0 and runs_scheduler(clock, now):
+                clock[STOPS] += HAS_STOPPED
                 return WANT_ORDER
         else:
-            clock[STOPS] = STOPS_TO_ORDER
+            clock[STOPS] -= HAS_STOPPED
         _run_schedulers(replay, clock[NOW])
 
 
@@ -256,7 +257,7 @@ def renew_priorities(replay, now):
     count_elapsed(replay.engine, now)
     clock[LAST_PERIOD] = now
     clock[PERIOD_DUE] = now + replay.rules.period
-    if clock[STOPS] != NEVER_STOPS:
+    if clock[STOPS] == STOPS_TO_ORDER:
         wake(replay, now)
         return
     for k in range(clock[PENDING]):

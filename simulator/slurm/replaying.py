@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -73,7 +74,8 @@ class Phases:
 class SlurmReplayer:
     """Replays a described cluster under its own scheduler. requests: of the same jobs, in the same order. policy: in place of its
     priority, None for that. warm: what a replay begins with beside the running jobs of its cluster. plans_by_estimate: whether the
-    backfill scheduler plans jobs by their estimates, and by their limits once they have outlived these. No estimate ends a job."""
+    backfill scheduler plans jobs by their estimates, and by their limits once they have outlived these. No estimate ends a job. drive: runs
+    a replay under Slurm's own order, such as one that changes what jobs are planned for on the way."""
 
     description: ClusterDescription
     arrays: ClusterArrays
@@ -82,6 +84,7 @@ class SlurmReplayer:
     policy: Policy | None = None
     warm: WarmStart | None = None
     plans_by_estimate: bool = False
+    drive: Callable[[Replay], object] = run_replay
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
@@ -92,7 +95,7 @@ class SlurmReplayer:
         replay, homeless = self.begun(jobs, cluster)
         with watched("jobs of the replay under Slurm", replay.engine.running.start):
             if self.policy is None or is_fixed_order(self.policy):
-                run_replay(replay)
+                self.drive(replay)
             else:
                 run_in_order(replay, self.policy, jobs, cluster)
         own = slice(len(cluster.running), None)

@@ -19,7 +19,7 @@ from assets.replaying.running.policies import ChosenPolicy, order_policy
 from assets.replaying.running.settings import CHAMPION, OWN_SCHEDULERS, NodeSettings, RunSettings, parse_window
 from models.allocation.looking_ahead import PAPERS_VALUES, LookingAheadReplayer
 from models.judging.machine import partitions_of
-from models.runtime.estimates import Estimates
+from models.runtime.estimates import REQUESTED, Estimates
 from models.runtime.live import LiveReplayer, LiveSettings
 from models.scheduling.policy_file import is_placing_file
 from simulator.engine.replay import SELECTIVE_OPTIONS, OrderReplayer, rules_of
@@ -219,21 +219,16 @@ def _live(asked: Asked) -> LiveReplayer:
 
 def _pbs(asked: Asked) -> PbsRuns:
     cluster = sized_cluster(asked.trace, asked.rows, asked.settings)
-    by_estimate = _plans_by_estimate(asked.settings)
+    by_estimate = asked.settings.believed != REQUESTED
     runs = pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy, plans_by_estimate=by_estimate)
     return replace(runs, runs=asked.own_runs or runs.runs)
 
 
 def _slurm(asked: Asked) -> SlurmRuns:
     cluster = sized_cluster(asked.trace, asked.rows, asked.settings)
-    by_estimate = _plans_by_estimate(asked.settings)
-    runs = slurm_runs(cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead, plans_by_estimate=by_estimate)
+    estimates = asked.settings.believed
+    runs = slurm_runs(cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead, estimates=estimates)
     return replace(runs, runs=asked.own_runs or runs.runs)
-
-
-def _plans_by_estimate(settings: RunSettings) -> bool:
-    """Whether a cluster's own scheduler plans by other times than the requested ones."""
-    return settings.believed != Estimates.parse("requested")
 
 
 def _limited(asked: Asked) -> LimitedReplayer:
@@ -285,7 +280,7 @@ def _own_way(replayer: type[OwnRuns], make: Callable[[Asked], Replayer], schedul
     )
     refusals = {
         "": f"{title} decides by its own configuration, on its own nodes: leave --{{part}} out. {row[0].upper()}{row[1:]}",
-        "estimates live": live,
+        **({"estimates live": live} if scheduler == "pbs" else {}),
         **{
             part: f"{title} decides that itself: leave --{{part}} out, and ask for {line}. {row[0].upper()}{row[1:]}"
             for part, line in OWN_LINES[scheduler].items()

@@ -215,3 +215,18 @@ def test_without_backfilling_jobs_start_in_order(kind: str, tmp_path: Path, monk
         assert none["average_wait_h"] == pytest.approx(logged, rel=0.05)
     assert ordered["policy"].endswith(":SAF") and ordered["average_wait_h"] < none["average_wait_h"]
     assert answer.summary["changed_lines"]["none"]
+
+
+def test_slurm_learns_run_times_while_jobs_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load("its own Slurm", tmp_path, monkeypatch)
+
+    live, requested = tracehouse.replay("mine", estimates="live").replayed, tracehouse.replay("mine").replayed
+
+    assert live.settings.own_scheduler == "slurm" and live.estimates == "live:mean"
+    begin, end = live.schedule.start, live.schedule.start + live.jobs.runtime
+    assert (begin != requested.schedule.start).any()
+    assert max(live.jobs.procs[(begin <= second) & (second < end)].sum() for second in begin) <= 16
+    again = tracehouse.replay("mine", estimates="live").replayed
+    assert (again.schedule.start == begin).all() and len(live.others) == 4
+    with pytest.raises(ValueError, match="go with its own order"):
+        tracehouse.replay("mine", "slurm:SAF", estimates="live")

@@ -12,6 +12,8 @@ from assets.common.trace import Trace
 from assets.replaying.own.slurm.ahead import jobs_ahead, warm_start_of
 from assets.replaying.own.slurm.requests import requests_of_rows
 from assets.replaying.own.way import OwnRuns, number_of_own_runs
+from models.runtime.estimates import REQUESTED, Estimates
+from models.runtime.live_on_cluster import LiveOnCluster
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request, request_arrays, some_requests
 from simulator.jobs.cluster import Cluster
@@ -29,7 +31,7 @@ class SlurmRuns(OwnRuns):
     """Runs that differ in the phase of Slurm's cycles."""
 
     replayer: SlurmReplayer
-    honours: ClassVar[frozenset[str]] = OwnRuns.honours | {"warm-start"}
+    honours: ClassVar[frozenset[str]] = OwnRuns.honours | {"warm-start", "estimates live"}
 
     def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:
         """One of the runs. Raises as SlurmReplayer.replay."""
@@ -54,11 +56,11 @@ def slurm_runs(
     policy: Policy | None,
     ahead: tuple[pl.DataFrame, int] | None = None,
     requests: tuple[list[Request], dict[str, int]] | None = None,
-    plans_by_estimate: bool = False,
+    estimates: Estimates = REQUESTED,
 ) -> SlurmRuns:
     """The runs of some rows of a trace. policy: in place of Slurm's priority, None for that. ahead: for a warm start the rows of the trace
     before the replay, and the second at which it begins. requests: `requests_of_rows` of the rows, where the caller has them.
-    plans_by_estimate: as SlurmReplayer has it. Raises ValueError for jobs that the cluster cannot have had."""
+    estimates: what Slurm plans by. Raises ValueError for jobs that the cluster cannot have had."""
     asked, left_out = requests or requests_of_rows(rows, cluster)
     before = None if ahead is None else jobs_ahead(trace, *ahead, cluster)
     # users have the same numbers in all requests that are made at once
@@ -68,5 +70,11 @@ def slurm_runs(
     split = np.arange(len(earlier)), np.arange(len(earlier), len(columns.submit))
     of_earlier, own = (some_requests(columns, part) for part in split)
     warm = None if before is None else warm_start_of(trace, before, of_earlier, cluster)
-    replayer = SlurmReplayer(cluster, arrays, own, policy=policy, warm=warm, plans_by_estimate=plans_by_estimate)
+    replayer = SlurmReplayer(cluster, arrays, own, policy=policy, warm=warm, plans_by_estimate=estimates != REQUESTED)
+    if estimates.is_live:
+        if policy is not None or warm is not None:
+            raise ValueError(
+                "live estimates under Slurm go with its own order, and begin with an idle cluster: leave the policy, or --warm-start, out"
+            )
+        replayer = replace(replayer, plans_by_estimate=False, drive=LiveOnCluster(rows, estimates.detail))
     return SlurmRuns(number_of_own_runs(rows.height), left_out, replayer)

@@ -16,7 +16,8 @@ from simulator.policies.agents import parse_agent
 from simulator.policies.observation import LAYOUTS
 from simulator.policies.registry import Policy, assisted, network_policy, parse_policy, register_policy
 from simulator.policies.sampling import no_recorder
-from simulator.slurm.clockwork import PENDING
+from simulator.slurm.clockwork import NOW, PENDING, STOPS, STOPS_TO_LEARN, WANT_ORDER, Replay
+from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import Phases, SlurmReplayer
 from simulator.slurm.variants.ordering import (
     AWAITED_FROM,
@@ -237,3 +238,20 @@ def test_running_jobs_need_a_warm_start() -> None:
         SlurmReplayer(SITE, cluster_arrays(SITE), columns_of([Request(9)])).replay(
             Jobs(ones(9), ones(9), ones(1), ones(9), ones(9)), Cluster(16, running)
         )
+
+
+def test_a_loop_that_stops_to_learn_is_the_same_loop() -> None:
+    asked = [Request(10 * k, limit_s=600 + k, tasks=1 + k % 16) for k in range(60)]
+    runtime = np.array([300 + 17 * (k % 9) for k in range(60)])
+    limit = np.array([600 + k for k in range(60)])
+    jobs = Jobs(10 * np.arange(60), runtime, 1 + np.arange(60) % 16, limit, limit)
+    replayer = SlurmReplayer(SITE, cluster_arrays(SITE), columns_of(asked), Phases.drawn(1))
+    stops = []
+
+    def drive(replay: Replay) -> None:
+        replay.clock[STOPS] = STOPS_TO_LEARN
+        while run_replay(replay) == WANT_ORDER:
+            stops.append(int(replay.clock[NOW]))
+
+    learning = replace(replayer, drive=drive).replay(jobs, Cluster(16)).schedule.start
+    assert len(stops) > 20 and (learning == replayer.replay(jobs, Cluster(16)).schedule.start).all()
