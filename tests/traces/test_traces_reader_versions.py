@@ -23,7 +23,7 @@ READERS = {
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (2, "ba936b857fff"),
-    "slurm": (5, "847e8d609763"),
+    "slurm": (6, "7d8679e57cd1"),
     "pbs": (6, "8a225f5e6ca6"),
     "vasp": ("4", "0b0c9bbdc35e"),
 }

@@ -367,22 +367,24 @@ def accounts_below(cluster: ClusterDescription) -> dict[str, list[str]]:
 
 def _of_capacity(cluster: ClusterDescription, jobs: pl.DataFrame) -> Iterator[Contradiction]:
     """More processors or GPUs in use at a time than the cluster has. A suspended job has none: PBS takes both, Slurm leaves it the GPUs.
-    One job that has more than all is left to `_of_sizes`."""
+    One job with more GPUs than all is left to `_of_sizes`."""
     ran = jobs.filter(pl.col("start_s").is_not_null() & (pl.col("end_s") > pl.col("start_s")))
     spans = held_spans(ran.with_columns(begin_s="start_s", promised_s="end_s"))
-    types = sorted({kind for node in cluster.nodes for kind in node.gpus if kind})
+    kinds = sorted({kind for node in cluster.nodes for kind in node.gpus})
     any_type = gpus_of_nodes(cluster.nodes, "")
     sizes = (
         (pl.col("procs"), cluster.num_cpus, "processors"),
         (pl.col("gpus"), sum(node.num_gpus for node in cluster.nodes), "GPUs"),
         *(
             (gpus_of_type(kind), gpus_of_nodes(cluster.nodes, kind) + any_type, f"GPUs of type {kind}")
-            for kind in types
+            for kind in (kinds if len(kinds) > 1 else ())
+            if kind
         ),
     )
     for amount, bound, unit in sizes:
-        of_size = spans.with_columns(amount=amount).filter(pl.col("amount").is_between(1, bound))
-        over = peaks_over(of_size, None, bound)
+        used = spans.with_columns(amount=amount).filter(pl.col("amount") > 0)
+        used = used if unit == "processors" else used.filter(pl.col("amount") <= bound)
+        over = peaks_over(used, None, bound)
         if over.height and over["peak"].count():
             text = f"jobs had up to {int(str(over['peak'].max())):,} {unit} at a time, and the cluster has {bound:,}"
             yield Contradiction("too small", cluster.name, int(over["starts"].sum()), over["job_id"][0], text)
