@@ -243,7 +243,13 @@ def waste_text(source: str, result: OverAsking, kinds: tuple[str, ...], top: int
         return "\n".join(
             line.rstrip() for line in [*lines, "", "no replay: the log has no requested times above run times"]
         )
-    lines += ["", folded(f"mean waits in {_counted(result.copies, 'replay')} each under {result.basis}", width)]
+    lines += _better_requests_lines(result, kinds, top, width)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _better_requests_lines(result: OverAsking, kinds: tuple[str, ...], top: int, width: int | None) -> list[str]:
+    """What better requests would change in replays."""
+    lines = ["", folded(f"mean waits in {_counted(result.copies, 'replay')} each under {result.basis}", width)]
     for kind in ("all", *kinds):
         waits = [
             [row["value"], f"{row['jobs']:,}", *(_number(row[name], 2) for name in ("asked", "better", "right"))]
@@ -261,7 +267,7 @@ def waste_text(source: str, result: OverAsking, kinds: tuple[str, ...], top: int
         if costs:
             lines += ["", f"hours that all others would wait less if the requests of one {kind} were right"]
             lines += fitted_table((TableColumn(kind, right=False), *COLUMNS_OF_COSTS), costs, width)
-    return "\n".join(line.rstrip() for line in lines)
+    return lines
 
 
 def who_text(source: str, result: WaitsAndWaste, kinds: tuple[str, ...], top: int, width: int | None) -> str:
