@@ -141,7 +141,7 @@ def happened_lines(logged: LoggedSystem, sentences: list[str], causes: WaitCause
         rest = 1 - float(table["hours"].sum()) * 3600 / waited_s
         if rest > 0.005:
             parts.append(f"other causes {share(rest)}")
-        lines.append(("Why", f"{'; '.join(parts)}, of {waited_s / 3600:,.0f} hours of waiting.{most}"))
+        lines.append(("Why", f"{'; '.join(parts)}, of {count(round(waited_s / 3600), 'hour')} of waiting.{most}"))
     return [*lines, *rule_lines(extent.source)]
 
 

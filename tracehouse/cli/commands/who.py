@@ -14,6 +14,8 @@ from tracehouse.text.answers import nodes_values, waste_values, who_values
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from assets.replaying.own.over_asking import OverAsking
     from assets.usage.node_use import NodeUse
     from assets.usage.waits_and_waste import WaitsAndWaste
@@ -185,7 +187,9 @@ def _nodes_text(source: str, use: NodeUse | None, kinds: tuple[str, ...], top: i
         if use.strange_nodes:
             lines.append(f"{use.strange_nodes:,} nodes of the log are not in the cluster's description, and left out")
     names = ("node_hours", "core_hours", "gpu_hours", "lost_gpu_hours", "memory_gib_hours")
-    for kind in kinds or GROUPINGS[:2]:
+    kinds, unnamed = _named_kinds(kinds or GROUPINGS[:2], use.holders)
+    lines += unnamed
+    for kind in kinds:
         holders = use.holders[kind]
         cells = [
             [row["value"], f"{row['jobs']:,}", *(_number(row[name]) for name in names)]
@@ -208,9 +212,12 @@ def waste_text(source: str, result: OverAsking, kinds: tuple[str, ...], top: int
     lines = [f"{source}: {whole['jobs']:,} jobs ran"]
     for name in ("time", "cpu", "memory"):
         if missing := whole[f"jobs_without_{name}"]:
+            jobs, their = ("job counts", "its") if missing == 1 else ("jobs count", "their")
             lines.append(
-                f"{missing:,} jobs count as unknown, since the log does not have their {TITLES_OF_MISSING[name]}"
+                f"{missing:,} {jobs} as unknown, since the log does not have {their} {TITLES_OF_MISSING[name]}"
             )
+    kinds, unnamed = _named_kinds(kinds, result.unused)
+    lines += unnamed
     shown = [name for name in WASTED if whole[name] is not None]
     if "memory_gib_hours" in shown and (words := memory_words(open_warehouse(), source)):
         lines.append(folded(words, width))
@@ -236,7 +243,13 @@ def waste_text(source: str, result: OverAsking, kinds: tuple[str, ...], top: int
         return "\n".join(
             line.rstrip() for line in [*lines, "", "no replay: the log has no requested times above run times"]
         )
-    lines += ["", folded(f"mean waits in {result.copies} replays each under {result.basis}", width)]
+    lines += _better_requests_lines(result, kinds, top, width)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _better_requests_lines(result: OverAsking, kinds: tuple[str, ...], top: int, width: int | None) -> list[str]:
+    """What better requests would change in replays."""
+    lines = ["", folded(f"mean waits in {_counted(result.copies, 'replay')} each under {result.basis}", width)]
     for kind in ("all", *kinds):
         waits = [
             [row["value"], f"{row['jobs']:,}", *(_number(row[name], 2) for name in ("asked", "better", "right"))]
@@ -254,7 +267,7 @@ def waste_text(source: str, result: OverAsking, kinds: tuple[str, ...], top: int
         if costs:
             lines += ["", f"hours that all others would wait less if the requests of one {kind} were right"]
             lines += fitted_table((TableColumn(kind, right=False), *COLUMNS_OF_COSTS), costs, width)
-    return "\n".join(line.rstrip() for line in lines)
+    return lines
 
 
 def who_text(source: str, result: WaitsAndWaste, kinds: tuple[str, ...], top: int, width: int | None) -> str:
@@ -353,7 +366,17 @@ def saved_text(least_h: float, most_h: float) -> str:
 
 
 def _number(value: float | None, digits: int = 0) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}"
+    return "-" if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"  # never -0
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def _named_kinds(kinds: tuple[str, ...], rows: dict[str, pl.DataFrame]) -> tuple[tuple[str, ...], list[str]]:
+    """The kinds of groups that the log names, and a line for each other one. rows: of each kind, with their names in `value`."""
+    named = tuple(kind for kind in kinds if rows[kind]["value"].to_list() != ["unknown"])
+    return named, [f"the log has no {kind}s" for kind in kinds if kind not in named]
 
 
 def _share(part: float | None, whole: float | None) -> str:

@@ -17,6 +17,7 @@ from assets.replaying.running.run import ReplayRun, replay_run
 from tests.assets.replaying.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
 from tests.pipelines.command_line import succeed
 from tests.tiny import busy_log, warehouse_of
+from tracehouse.cli.commands.who import waste_text
 from traces.common.pseudonyms import pseudonym_of
 
 H = 3600
@@ -126,3 +127,6 @@ def test_without_a_cluster_the_base_scheduler_replays(tmp_path: Path) -> None:
     result = over_asking(warehouse, "mine", most=1, copies=1)
     assert "easy" in result.basis and result.waits["all"]["jobs"].to_list() == [200]
     assert result.unused["all"]["jobs_without_memory"].to_list() == [200]
+    text = waste_text("mine", result, ("user", "account"), 2)
+    assert "the log has no accounts" in text and "by account" not in text, "a table of one row, unknown"
+    assert "mean waits in 1 replay each" in text and " -0 " not in text
