@@ -8,7 +8,7 @@ import polars as pl
 
 from assets.replaying.limits.unhonoured import honoured_rules, unhonoured_rules
 from assets.replaying.own.pbs.unmodelled import places_of_held_jobs, unmodelled_by_pbs, unread_by_pbs
-from assets.replaying.own.slurm.unmodelled import unmodelled_by_slurm
+from assets.replaying.own.slurm.unmodelled import jobs_beyond_partitions, unmodelled_by_slurm
 from assets.replaying.running.settings import RunSettings
 from simulator.pbs.settings import cycle_settings
 from simulator.slurm.preemption import preemption_of
@@ -42,7 +42,8 @@ def unmodelled_rules(cluster: ClusterDescription) -> list[str]:
 def rules_left_out(cluster: ClusterDescription, settings: RunSettings, rows: pl.DataFrame) -> list[str]:
     """Rules of a log's cluster that are not in its replay under these settings. rows: of the trace, with the settings' labels."""
     if settings.own_scheduler is not None:
-        return (unread_by_pbs(cluster, rows) if settings.own_scheduler == "pbs" else []) + unmodelled_rules(cluster)
+        of_jobs = unread_by_pbs if settings.own_scheduler == "pbs" else jobs_beyond_partitions
+        return of_jobs(cluster, rows) + unmodelled_rules(cluster)
     unhonoured = unhonoured_rules(cluster, settings.policy)
     if settings.cluster is not None:
         return unhonoured

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import polars as pl
+
 from assets.replaying.own.named import is_left_out, left_out_rules
 from simulator.cluster.arrays import cluster_arrays
 from simulator.slurm.limits import unmodelled_limits
@@ -23,6 +25,26 @@ def unmodelled_by_slurm(cluster: ClusterDescription) -> list[str]:
     """What a replay under SlurmReplayer leaves out, each with what it would have changed. Empty where it knows everything."""
     rules = [*_of_scheduler(cluster), *_of_nodes(cluster), *_of_reservations(cluster), *_of_owners(cluster)]
     return list(dict.fromkeys([*rules, *left_out_rules(cluster)]))
+
+
+def jobs_beyond_partitions(cluster: ClusterDescription, rows: pl.DataFrame) -> list[str]:
+    """How many jobs ask for more than their partition allows, each bound in a sentence: slurmctld refuses or never starts them, and they run
+    here as in the log. rows: of a trace, with REQUEST_LABELS."""
+    said = []
+    for partition in cluster.partitions:
+        named = pl.col("queue") == partition.name
+        of = rows.filter((named | pl.col("queue").is_null()) if partition.is_default else named)
+        nodes = pl.coalesce("requested_nodes", "nodes")
+        bounds = {
+            "MaxTime": (partition.max_time_s, pl.col("requested_walltime_s")),
+            "MaxNodes": (partition.max_nodes, nodes),
+        }
+        for word, (bound, asked) in bounds.items():
+            beyond = 0 if bound is None else of.filter(asked > bound).height
+            if beyond:
+                jobs = "1 job asks" if beyond == 1 else f"{beyond:,} jobs ask"
+                said.append(f"{word} of the partition {partition.name}: {jobs} for more, and would not start")
+    return said
 
 
 def _of_scheduler(cluster: ClusterDescription) -> Iterator[str]:

@@ -151,3 +151,14 @@ def test_the_scheduler_says_which_rules_are_in_the_replay() -> None:
     assert unmodelled_rules(replace(SITE, licences={"matlab": 2})) == [
         "licences matlab: jobs would wait for them, but the log does not say which"
     ]
+
+
+def test_jobs_beyond_the_bounds_of_their_partition_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All request an hour. An edit that bounds them let them run, and said nothing."""
+    own_home(tmp_path / "home", BEHIND, monkeypatch, CLUSTER)
+
+    answer = tracehouse.what_if({"shorter": {"edits": ["partition.main.MaxTime=30"]}}, "mine")
+
+    beyond = "MaxTime of the partition main: 4 jobs ask for more, and would not start"
+    assert f"not in the replay of shorter: {beyond}" in answer.summary["trust"]
+    assert beyond not in str(tracehouse.replay("mine"))
