@@ -28,8 +28,8 @@ def unmodelled_by_slurm(cluster: ClusterDescription) -> list[str]:
 
 
 def jobs_beyond_partitions(cluster: ClusterDescription, rows: pl.DataFrame) -> list[str]:
-    """How many jobs ask for more than their partition allows, each bound in a sentence: slurmctld refuses or never starts them, and they run
-    here as in the log. rows: of a trace, with REQUEST_LABELS."""
+    """How many jobs ask for more than their partition allows, a sentence for each bound. They run here as in the log, and slurmctld refuses
+    or never starts them. rows: of a trace, with REQUEST_LABELS."""
     said = []
     for partition in cluster.partitions:
         named = pl.col("queue") == partition.name
