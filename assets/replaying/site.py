@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -194,11 +195,17 @@ def _is_of_cluster(warehouse: Warehouse, source: str, scheduler: SiteScheduler) 
     ]
     if faults:
         rules = OWN_SCHEDULERS[scheduler.policy] if scheduler.is_own else "limits"
-        warn(
+        _warn_once(
             f"{source}: not replayed under the {rules} of the cluster {cluster.name}, which {faults[0]}: "
             f"correct clusters/{cluster.name}.toml (`tracehouse cluster check {cluster.name} {source}`)"
         )
     return not faults
+
+
+@cache
+def _warn_once(text: str) -> None:
+    """Several parts of an answer ask for the same site."""
+    warn(text)
 
 
 def _fitted(grade: SourceGrade, named: SiteScheduler | None) -> SiteScheduler | None:
