@@ -73,9 +73,10 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, Queu
         place = file
         if not Path(file).exists():
             raise LogError(f"{file}: no such file; `squeue --json > {file}` writes one")
-        try:
-            text = whole_content(Path(file)).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
+        try:  # a pipe of the shell has a writer, and is read once
+            content = whole_content(Path(file)) if Path(file).is_file() else Path(file).read_bytes()
+            text = content.decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
             raise LogError(f"{file}: cannot be read as a UTF-8 text file ({error})") from None
         read = QueueMoment(int(Path(file).stat().st_mtime), "when the file was changed last")
     snapshot = parse_queue(text, place, zone_of_source(open_warehouse(), load_catalogue(), source))

@@ -112,7 +112,7 @@ class LiveState(NamedTuple):
     ended: IntArray  # (ended,), jobs in the order in which they were learned from
 
 
-class Learner(NamedTuple):
+class LiveLearner(NamedTuple):
     """What recomputes estimates. kind, level: the statistic, see `_statistic`. holds_follow, admits_follow: whether reservations, and
     the rule for passing a blocked head, follow the estimates too. estimate, hold, admit: the arrays behind those of `Tasks`, int64
     (jobs,). news: by user, jobs that have ended. heard: by job, the news that its estimate includes. learned: (2,), jobs learned
@@ -188,8 +188,7 @@ class StoppableLiveReplay:
     ) -> None:
         """Arguments and errors as those of `replay_live`."""
         settings = settings or LiveSettings()
-        kind, _ = _statistic(settings.statistic)
-        live = kind != GIVEN
+        live = _statistic(settings.statistic)[0] != GIVEN
         chosen = parse_policy(policy) if isinstance(policy, str) else policy
         if live:
             chosen = replace(live_policy(chosen), agent=chosen.agent)
@@ -254,21 +253,16 @@ class StoppableLiveReplay:
         _learn(self._tasks, episode, learner)
 
 
-def learner_of(likeness: Likeness, settings: LiveSettings, believed: tuple[IntArray, IntArray, IntArray]) -> Learner:
-    """One that has learned nothing yet. believed: estimate, hold and admit of jobs, as Learner has them."""
+def learner_of(
+    likeness: Likeness, settings: LiveSettings, believed: tuple[IntArray, IntArray, IntArray]
+) -> LiveLearner:
+    """One that has learned nothing yet. believed: estimate, hold and admit of jobs, as LiveLearner has them."""
     memory, (kind, level) = no_memory(likeness), _statistic(settings.statistic)
-    return Learner(
-        likeness,
-        memory,
-        kind,
-        level,
-        settings.factor,
-        settings.reserve_by == "estimate",
-        settings.admit_by == "estimate",
+    return LiveLearner(
+        *(likeness, memory, kind, level, settings.factor),
+        *(settings.reserve_by == "estimate", settings.admit_by == "estimate"),
         usual_blend(),
-        estimate=believed[0],
-        hold=believed[1],
-        admit=believed[2],
+        *believed,
         news=np.zeros(len(memory.seen), dtype=np.int64),
         heard=np.full(likeness.class_of.shape[1], -1, dtype=np.int64),
         learned=np.zeros(2, dtype=np.int64),

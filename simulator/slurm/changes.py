@@ -29,10 +29,10 @@ from simulator.slurm.clockwork import (
     PENDING,
     PURGED,
 )
-from simulator.slurm.state import Site
+from simulator.slurm.state import SlurmSite
 
 
-def edges_of(site: Site) -> NDArray[np.int64]:
+def edges_of(site: SlurmSite) -> NDArray[np.int64]:
     """Seconds at which reservations begin, marked with 1, or end and nodes come back, int64 (edges, 2), in order."""
     begins, ends = site.reservation_times[:, 0], np.concatenate([site.reservation_times[:, 1], site.absences[:, 1]])
     edges = np.array([*((second, 1) for second in begins), *((second, 0) for second in ends)], dtype=np.int64)

@@ -38,7 +38,7 @@ from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
 from simulator.slurm.rows import WaitingRows, waiting_rows
 from simulator.slurm.settings import jobs_within, slurm_settings
-from simulator.slurm.state import idle_engine, site_of
+from simulator.slurm.state import idle_engine, slurm_site_of
 from simulator.slurm.variants.orders import by_order, is_fixed_order, run_in_order
 from simulator.slurm.variants.warm import WarmStart, begin_warm
 from traces.cluster.description import ClusterDescription
@@ -157,7 +157,7 @@ def new_replay(
     jobs = jobs._replace(begin=jobs.begin.copy())  # a job that is requeued begins later
     limits = limits_of(description, jobs, arrays.gpu_types)
     preemption = preemption_of(description, len(jobs.submit))
-    engine = idle_engine(site_of(arrays, settings), jobs, limits, preemption)
+    engine = idle_engine(slurm_site_of(arrays, settings), jobs, limits, preemption)
     num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
     rows = num_jobs * jobs.partitions.shape[1]
     running, first = begins or (0, int(jobs.submit.min()) if num_jobs else 0)

@@ -20,7 +20,7 @@ SHAPE_NODES = 1 << 21
 """Nodes of all shapes that are kept: 32 MiB."""
 
 
-class Site(NamedTuple):
+class SlurmSite(NamedTuple):
     """What does not change: nodes, partitions, reservations, settings. Shapes as in `ClusterArrays`."""
 
     cpus: IntArray
@@ -160,7 +160,7 @@ class Preemption(NamedTuple):
 class Engine(NamedTuple):
     """All of it. limits: simulator/slurm/limits.py."""
 
-    site: Site
+    site: SlurmSite
     jobs: Requests
     limits: Limits
     free: Free
@@ -188,10 +188,10 @@ class Limits(NamedTuple):
     counted: IntArray  # (1,)
 
 
-def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
+def slurm_site_of(arrays: ClusterArrays, settings: Settings) -> SlurmSite:
     """The site of a cluster. Memory that jobs do not consume is 0, and so is the number of switches that nobody looks at."""
     switches = slice(None) if settings.by_switch else slice(0)
-    return Site(
+    return SlurmSite(
         arrays.cpus,
         arrays.memory if settings.counts_memory else np.zeros_like(arrays.memory),
         arrays.gpus,
@@ -212,7 +212,7 @@ def site_of(arrays: ClusterArrays, settings: Settings) -> Site:
     )
 
 
-def idle_engine(site: Site, jobs: Requests, limits: Limits, preemption: Preemption) -> Engine:
+def idle_engine(site: SlurmSite, jobs: Requests, limits: Limits, preemption: Preemption) -> Engine:
     """The state in which nothing runs."""
     num_nodes, num_jobs = len(site.cpus), len(jobs.submit)
     most = _most_nodes(site, jobs)
@@ -303,21 +303,21 @@ def _shapes(jobs: Requests, num_nodes: int) -> Shapes:
     )
 
 
-def _has_mixed_nodes(site: Site) -> bool:
+def _has_mixed_nodes(site: SlurmSite) -> bool:
     """Whether a node has GPUs of several types, or some without a type."""
     of_types, total = site.gpus[:, :-1], site.gpus[:, -1]
     most = of_types.max(axis=1, initial=0)
     return bool(((most > 0) & (most < total)).any())
 
 
-def _all_free(site: Site) -> Free:
+def _all_free(site: SlurmSite) -> Free:
     nothing = np.zeros(len(site.cpus), np.int64)
     return Free(
         site.cpus.copy(), site.memory.copy(), site.gpus.copy(), nothing.copy(), nothing.copy(), site.licences.copy()
     )
 
 
-def _most_nodes(site: Site, jobs: Requests) -> IntArray:
+def _most_nodes(site: SlurmSite, jobs: Requests) -> IntArray:
     """Nodes that each job can have at most: as many as it asks for, or one for each CPU."""
     cpus = np.maximum(jobs.tasks * jobs.cpus_per_task, jobs.min_nodes)
     return np.minimum(np.minimum(jobs.max_nodes, cpus), len(site.cpus))

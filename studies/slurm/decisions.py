@@ -27,7 +27,7 @@ from simulator.slurm.priority import priority_rules
 from simulator.slurm.rows import WaitingRows, waiting_rows
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.starting import begin_job, end_earlier, end_job, move_end
-from simulator.slurm.state import Engine, idle_engine, site_of
+from simulator.slurm.state import Engine, idle_engine, slurm_site_of
 from studies.slurm.golden_runs import Cycle, Event, GoldenRun, Test, read_golden_run
 from traces.catalogue.places import PROJECT
 
@@ -67,7 +67,7 @@ class Follower:
         self.run = run
         self.arrays = cluster_arrays(run.cluster)
         self.requests = request_arrays([job.request for job in run.jobs], run.cluster, self.arrays)
-        site = site_of(self.arrays, slurm_settings(run.cluster.scheduler))
+        site = slurm_site_of(self.arrays, slurm_settings(run.cluster.scheduler))
         limits = limits_of(run.cluster, self.requests, self.arrays.gpu_types)
         self.engine = idle_engine(site, self.requests, limits, preemption_of(run.cluster, len(run.jobs)))
         self.by_raw = {job.raw: k for k, job in enumerate(run.jobs) if job.start_s is not None}

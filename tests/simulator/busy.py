@@ -29,7 +29,7 @@ from simulator.slurm.limits import limits_of
 from simulator.slurm.preemption import preemption_of
 from simulator.slurm.rows import WaitingRows, waiting_rows
 from simulator.slurm.settings import slurm_settings
-from simulator.slurm.state import Engine, idle_engine, site_of
+from simulator.slurm.state import Engine, idle_engine, slurm_site_of
 from traces.cluster.accounts import Account, AccountUser, Limit, ServiceQuality
 from traces.cluster.description import (
     AdvanceReservation,
@@ -181,7 +181,7 @@ def engine_of(asked: Sequence[Request], site: ClusterDescription = SITE) -> Engi
     arrays, jobs = cluster_arrays(site), columns_of(asked, site)
     limits = limits_of(site, jobs, arrays.gpu_types)
     return idle_engine(
-        site_of(arrays, slurm_settings(site.scheduler)), jobs, limits, preemption_of(site, len(jobs.submit))
+        slurm_site_of(arrays, slurm_settings(site.scheduler)), jobs, limits, preemption_of(site, len(jobs.submit))
     )
 
 

@@ -22,10 +22,10 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (2, "ba936b857fff"),
-    "slurm": (6, "7d8679e57cd1"),
-    "pbs": (6, "8a225f5e6ca6"),
-    "vasp": ("4", "0b0c9bbdc35e"),
+    "swf": (2, "93d385a81ade"),
+    "slurm": (6, "9f07b86dd716"),
+    "pbs": (6, "70a7ca9605a9"),
+    "vasp": ("4", "f26ac22d01b4"),
 }
 """Version of each reader, and the hash of its code."""
 VERSIONS = {

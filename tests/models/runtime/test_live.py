@@ -1,4 +1,4 @@
-"""Tests of models/runtime: live, live_states."""
+"""Tests of models/runtime: live, live_on_cluster, live_states."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ import pytest
 
 from models.runtime.estimates import LIVE_STATISTICS
 from models.runtime.live import LiveReplay, LiveSettings, StoppableLiveReplay, live_policy, replay_live
+from models.runtime.live_on_cluster import LiveOnCluster
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import Request
 from simulator.engine.replay import replay
 from simulator.engine.running import CORRECTIONS
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.jobs.words import ADMIT_BY as ADMIT_BY_OF_LIVE_STATES
 from simulator.jobs.words import CORRECTIONS as CORRECTIONS_OF_LIVE_STATES
 from simulator.policies.registry import parse_policy
+from simulator.slurm.replaying import Phases, SlurmReplayer
 from tests.models.runtime.live_oracle import (
     BACKFILLS,
     POLICIES,
@@ -28,6 +33,7 @@ from tests.models.runtime.live_oracle import (
     assert_same,
     random_log,
 )
+from tests.simulator.busy import SITE, columns_of
 
 # live: Replays with live estimates against a slow scheduler in plain Python, and what nobody can have known when jobs
 # started.
@@ -358,3 +364,23 @@ def test_news_before_the_cut_reach_jobs_that_wait() -> None:
     assert uncut.outcome.schedule.start.tolist() == [0, 0, 100, 110, 2, 60]
     assert uncut.outcome.promised[2] > 0
     assert second.outcome.promised[2:4].tolist() == uncut.outcome.promised[2:4].tolist()
+
+
+# live_on_cluster: Slurm plans by jobs that have ended.
+
+
+def test_a_waiting_job_is_planned_by_the_jobs_of_its_user_that_have_ended() -> None:
+    asked = [Request(second, limit_s=3600, min_nodes=4, max_nodes=4, exclusive=True) for second in (0, 10, 20)]
+    hour, users = np.full(3, 3600), [1, 1, 2]
+    jobs = Jobs(np.array([0, 10, 20]), np.array([100, 700, 50]), np.full(3, 16), hour, hour)
+    rows = pl.DataFrame(
+        {"user_name": users, "executable": [None] * 3, "requested_walltime_s": hour, "requested_procs": [16] * 3}
+    )
+    replayer = SlurmReplayer(SITE, cluster_arrays(SITE), columns_of(asked), Phases.drawn(1))
+    replay, _ = replayer.begun(jobs, Cluster(16))
+
+    LiveOnCluster(rows.cast({"user_name": pl.Utf8, "executable": pl.Utf8}), "mean")(replay)
+
+    planned, start = replay.engine.jobs.planned, replay.engine.running.start
+    assert planned.tolist() == [3600, 100, 3600], "nothing has ended of the third job's user"
+    assert (np.diff(start) >= [100, 700]).all()

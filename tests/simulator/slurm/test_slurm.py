@@ -41,7 +41,7 @@ from simulator.slurm.queue import enqueue, sort_queue
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.settings import slurm_settings
 from simulator.slurm.starting import begin_job, end_job
-from simulator.slurm.state import site_of
+from simulator.slurm.state import slurm_site_of
 from tests.simulator.busy import SITE, columns_of, engine_of, with_reservation
 from traces.cluster.accounts import Limit, ServiceQuality
 from traces.cluster.description import Absence, ClusterDescription, SchedulerSettings
@@ -357,5 +357,5 @@ def test_reservations_begin_and_end_and_nodes_come_back() -> None:
     site = with_reservation("a")
     nodes = (replace(site.nodes[0], absences=(Absence(0, 300), Absence(900, None))), *site.nodes[1:])
     site = replace(site, nodes=nodes)
-    edges = edges_of(site_of(cluster_arrays(site), slurm_settings(site.scheduler)))
+    edges = edges_of(slurm_site_of(cluster_arrays(site), slurm_settings(site.scheduler)))
     assert edges.tolist() == [[300, 0], [600, 1], [1200, 0]]
