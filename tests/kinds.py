@@ -147,6 +147,7 @@ THOROUGH = {
         "tests/assets/replaying/scenarios/test_results.py::test_six_scenarios_of*",
         "tests/assets/replaying/scenarios/test_scenario_file.py::test_a_wrong_scenario*",
         "tests/assets/replaying/test_compare.py",
+        "tests/assets/replaying/test_site.py::test_orders_have*",
         "tests/assets/replay/test_runs.py",
         "tests/models/judging/test_configurations.py",
         "tests/models/waits/test_scoring.py",

@@ -148,7 +148,7 @@ def test_the_site_says_who_replays(site: str) -> None:
         assert (row.policy, row.backfill) == ("FCFS", "easy") and "because these replays have a row" in row.why
 
 
-@pytest.mark.parametrize("kind", [pytest.param("its own Slurm", marks=pytest.mark.whole_ways), "its own PBS"])
+@pytest.mark.parametrize("kind", ["its own Slurm", "its own PBS"])
 def test_orders_have_their_verdicts_beside_a_lottery_in_the_same_place(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
