@@ -57,18 +57,18 @@ def _hours(name: str, answers: Answers) -> Iterator[str]:
 
 
 def _waits_of_replays(name: str, answers: Answers) -> Iterator[str]:
-    """Replay, base of what-if and fidelity have one mean wait, each pair over the same jobs. Where no cluster is described, the best fit is
-    graded, a replay without options is FCFS with EASY, and the base is either: only what has the same scheduler is compared."""
+    """Replay, base of what-if and fidelity have one scheduler and one mean wait, each pair over the same jobs. What fits best is not
+    replayed where it has no grade."""
     for state in ("", " adopted"):
         replayed, asked = answers.get(f"replay{state}"), answers.get(f"what-if{state}")
         base = next((each for each in asked["scenarios"] if each["scenario"] == "base"), None) if asked else None
-        if replayed is not None and base is not None and _scheduler(replayed) == _scheduler(base):
+        if replayed is not None and base is not None:
+            if _scheduler(replayed) != _scheduler(base):
+                yield f"replay{state} has {_scheduler(replayed)}, and the base of what-if {_scheduler(base)}"
             figures = {"replay": replayed["average_wait_s"] / 3600, "what-if": base["average_wait_h"]}
             yield from _unequal(f"mean waits of replay{state} and what-if", figures)
-    graded = _row(name, "SELECT replayed_wait_s FROM replay.fidelity WHERE source = ? AND part = 'all'")
-    fitted = _row(name, "SELECT policy, backfill, procs FROM replay.configurations WHERE source = ? AND place = 1")
-    last = answers.get("replay adopted") or answers.get("replay")
-    if graded and graded[0] is not None and fitted and last is not None and fitted == _scheduler(last):
+    graded = _row(name, "SELECT replayed_wait_s, grade FROM replay.fidelity WHERE source = ? AND part = 'all'")
+    if graded and graded[1] is not None:
         run = tracehouse.replay(name).replayed
         start, submit = run.schedule.start, run.jobs.submit
         logged = (run.rows["start_s"] - run.rows["submit_s"]).fill_null(-1).to_numpy()
