@@ -382,5 +382,6 @@ def test_a_waiting_job_is_planned_by_the_jobs_of_its_user_that_have_ended() -> N
     LiveOnCluster(rows.cast({"user_name": pl.Utf8, "executable": pl.Utf8}), "mean")(replay)
 
     planned, start = replay.engine.jobs.planned, replay.engine.running.start
-    assert planned.tolist() == [3600, 100, 3600], "nothing has ended of the third job's user"
+    assert planned[0] == planned[2] > 800, "nothing had ended of their users"
+    assert 100 <= planned[1] < 150
     assert (np.diff(start) >= [100, 700]).all()
