@@ -300,7 +300,7 @@ def test_folders_that_are_named_like_logs(tmp_path: Path, warehouse: Warehouse) 
     for name in ("a.swf", "b.gz", "c.zst"):
         (folder / name).mkdir(parents=True)
         (folder / name / "inner.swf").write_bytes(b"rubbish")
-    with pytest.raises(LogError, match="no log file"):
+    with pytest.raises(LogError, match="has no file, only folders"):
         update_raw_log(warehouse, Source("mine", "swf", folder))
     contents = {"d.swf": sound_log("swf")}
     (folder / "d.swf").write_bytes(contents["d.swf"])
