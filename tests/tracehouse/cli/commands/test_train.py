@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from assets.policies.settings import TrainingSettings
+from assets.replaying.site import Site
 from models.scheduling.options import HindsightOptions, KeySearchOptions, Recipe
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import LAYOUTS, blank_network
@@ -48,7 +49,7 @@ def policy(home: Path) -> Path:
 
 def test_distil(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = "These replays have a row of processors, without the nodes, limits and order of the cluster two."
-    monkeypatch.setattr("assets.replaying.own.clusters.row_words", lambda source: words if source == "mine" else "")
+    monkeypatch.setattr(Site, "row_words", words)
     text = succeed("distil", policy, "mine")
     assert words in text, "as training says"
     formula = text.splitlines()[0]
