@@ -36,6 +36,7 @@ from assets.replaying.running.scored_part import PartOptions, graded_part, part_
 from assets.replaying.running.settings import OWN_SCHEDULERS, REFUSABLE, RunSettings, own_policy_of
 from assets.replaying.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replaying.scenarios.scenario_file import BASE, Changes, ScenarioFile
+from models.runtime.estimates import REQUESTED
 from simulator.jobs.words import partitions_text
 from traces.catalogue.clusters import load_cluster
 from traces.cluster.differing import changed_values
@@ -350,7 +351,9 @@ def replay_words(planned: PlannedReplay, procs: bool) -> str:
     words += (
         [f"an order in the place of {OWN_SCHEDULERS[own[0]]}'s own, on its nodes"] if own is not None and own[1] else []
     )
-    words += [] if settings.is_on_cluster else [f"backfilling {settings.backfill}", f"{settings.estimates} times"]
+    words += [] if settings.is_on_cluster else [f"backfilling {settings.backfill}"]
+    is_usual = settings.is_on_cluster and settings.believed == REQUESTED
+    words += [] if is_usual else [f"{settings.estimates} times"]
     words += [f"{planned.procs:,} processors"] if procs else []
     of = "of" if settings.is_on_cluster else "under the limits of"
     words += [f"{of} the cluster {settings.cluster}"] if settings.cluster else []

@@ -190,6 +190,7 @@ def test_a_scheduler_that_knows_run_times_plans_by_them(
     )
 
     base, known, ordered = answer.scenarios.to_dicts()[1:]
+    assert f"known: {base['policy']}, actual times" in str(answer)
     assert known["estimates"] == "actual" and known["policy"] == base["policy"] == site_of("mine").scheduler.policy
     assert 0 < known["average_wait_h"] != base["average_wait_h"] and known["no_verdict_because"] is None
     assert ordered["policy"] == f"{base['policy']}:SJF" and ordered["average_wait_h"] < known["average_wait_h"]
