@@ -21,7 +21,7 @@ from assets.replaying.running.grade import DESCRIBED, following_share, why_made_
 from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import replay_run
 from assets.replaying.running.settings import LIMIT_LABELS, REQUEST_LABELS, RunSettings, own_policy_of
-from assets.replaying.site import SiteScheduler, declared_scheduler
+from assets.replaying.site import SiteScheduler, declared_scheduler, undeclared_scheduler
 from models.judging.configurations import (
     LoggedJobs,
     SchedulerConfiguration,
@@ -31,6 +31,7 @@ from models.judging.configurations import (
 from models.judging.fidelity import (
     ALIKE_S,
     FEWEST_WAITING,
+    NO_FIGURES,
     Agreement,
     agreement_of,
     error_of,
@@ -117,11 +118,25 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
         error = error_of(half.waits[scored], waits[: len(half.jobs)][scored]) if scored.any() else math.inf
         ranked = [replace(own, error=error)]
         logged = replace(logged, waits=np.where(schedule.started, logged.waits, -1))
-    replayed = schedule.start - logged.jobs.submit
     following = following_share(warehouse, trace.source)
-    return FidelityOfLog(
-        logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].machine.cluster, following)
-    )
+
+    def judged(configuration: SchedulerConfiguration, schedule: Schedule) -> FidelityOfLog:
+        waits = schedule.start - logged.jobs.submit
+        rows = graded(trace, logged, waits, configuration.machine.cluster, following)
+        return FidelityOfLog(logged, ranked, waits, rows)
+
+    best = judged(ranked[0], schedule)
+    if declared is not None or best.rows[0]["grade"] != NO_FIGURES:
+        return best
+    # no order gives the log back, and answers begin with what a stranger would assume: so that is graded
+    usual = undeclared_scheduler(warehouse, trace.source)
+    if (usual.policy, usual.backfill) == (ranked[0].policy, ranked[0].backfill):
+        return best
+    machine, half = Machine(trace.cluster_procs), _first_half(logged)
+    error = half.error(usual.policy, usual.backfill, machine)
+    plain = SchedulerConfiguration(error, usual.policy, usual.backfill, machine, len(half.jobs))
+    ranked = [plain, *ranked]
+    return judged(plain, fitted_replay(trace, plain))
 
 
 def _described_configuration(declared: SiteScheduler, jobs: int) -> SchedulerConfiguration:

@@ -1,15 +1,15 @@
 """Who replays a source, on which cluster, and why: the one decision that all answers share.
 
 It is the scheduler that the source's cluster describes, or an order under the limits that it does. Else the catalogue names an order, or
-one fits the log best, as replay/fidelity has found it. Else the log's header names one, and what is left is FCFS with EASY. A grade is of
-exactly this.
+one fits the log best, as replay/fidelity has found it. Where none gives the log back, the log's header names one, and what is left is FCFS
+with EASY. A grade is of exactly this.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from assets.replaying.own.clusters import described_cluster_of
 from assets.replaying.running.grade import SourceGrade, grade_of
 from assets.replaying.running.loading import is_loaded, is_path
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings
+from models.judging.fidelity import NO_FIGURES
 from models.judging.machine import Machine
 from simulator.limits.replaying import BACKFILLS_UNDER_LIMITS
 from simulator.policies.registry import parse_policy
@@ -129,10 +130,11 @@ def site_of(source: str, warehouse: Warehouse | None = None) -> Site:
     is_stored = not is_path(source) and is_loaded(source, warehouse)
     stored = grade_of(warehouse, source) if is_stored else None
     named = declared_scheduler(warehouse if is_stored else None, source)
-    fitted = None if stored is None else _fitted(stored, named)
     in_header = _of_header(_header(warehouse if is_stored else None, source, declared), stored)
+    fitted = None if stored is None else _fitted(stored, named, in_header)
     scheduler = fitted or named or in_header
-    grade = stored if stored is not None and (stored.grade is None or scheduler.is_graded_by(stored)) else None
+    is_of_nobody = stored is not None and (stored.grade is None or (named is None and scheduler is in_header))
+    grade = stored if stored is not None and (is_of_nobody or scheduler.is_graded_by(stored)) else None
     if grade is not None:
         why_not = "" if grade.grade is not None else grade.no_grade_because or ""
     else:
@@ -208,16 +210,18 @@ def _warn_once(text: str) -> None:
     warn(text)
 
 
-def _fitted(grade: SourceGrade, named: SiteScheduler | None) -> SiteScheduler | None:
-    """What fits the log best, of an order that the catalogue names its machine. None where nothing was fitted, or to another scheduler."""
+def _fitted(grade: SourceGrade, named: SiteScheduler | None, in_header: SiteScheduler) -> SiteScheduler | None:
+    """What fits the log best. Of an order that the catalogue names, and of that of the header where none gives the log back, it is the
+    machine. None where nothing was fitted, or to another scheduler."""
     is_order = grade.own_scheduler is None and not grade.is_of_limits
     if not is_order or grade.policy is None or grade.backfill is None or grade.machine is None or grade.grade is None:
         return None
-    if named is None:
+    if named is None and grade.resemblance != NO_FIGURES:
         why = f"the scheduler that fits the log best, with grade {grade.grade}"
         return SiteScheduler(grade.policy, grade.backfill, why, grade.machine)
-    if named.described is None and (named.policy, named.backfill) == (grade.policy, grade.backfill):
-        return SiteScheduler(named.policy, named.backfill, named.why, grade.machine)
+    known = named or in_header
+    if known.described is None and (known.policy, known.backfill) == (grade.policy, grade.backfill):
+        return replace(known, machine=grade.machine)
     return None
 
 
@@ -227,9 +231,18 @@ def _of_header(header: Iterable[tuple[str, str]], grade: SourceGrade | None) -> 
     named = next((backfill for _, value in header for pattern, backfill in patterns if pattern.search(value)), None)
     if named is not None:
         return SiteScheduler("FCFS", named, "the scheduler that the log's header names")
-    fitted = "no order was fitted to the log yet" if grade is None else "the log has no waits to fit one to"
+    fitted = "no order was fitted to the log yet"
+    if grade is not None:
+        fitted = (
+            "the log has no waits to fit one to" if grade.grade is None else "none that was tried gives the log back"
+        )
     why = f"what most centres run, since neither catalogue nor header name a scheduler, and {fitted}"
     return SiteScheduler(USUAL_ORDER["policy"], USUAL_ORDER["backfill"], why)
+
+
+def undeclared_scheduler(warehouse: Warehouse, source: str) -> SiteScheduler:
+    """What replays a source of which nothing is declared and that no order gives back: what its header names, else FCFS with EASY."""
+    return _of_header(_header(warehouse, source, None), None)
 
 
 def _on_a_row(scheduler: SiteScheduler, in_header: SiteScheduler) -> SiteScheduler:

@@ -10,7 +10,15 @@ import numpy as np
 
 from assets.replaying.limits.unhonoured import origins_text
 from assets.replaying.running.settings import OWN_SCHEDULERS, own_policy_of
-from models.judging.fidelity import WAIT_FIGURES, capped, following_share_of, following_text, letter_of, promise_of
+from models.judging.fidelity import (
+    NO_FIGURES,
+    WAIT_FIGURES,
+    capped,
+    following_share_of,
+    following_text,
+    letter_of,
+    promise_of,
+)
 from models.judging.machine import Machine, parse_size_over_time
 from simulator.jobs.words import partitions_text
 from traces.catalogue.catalogue import load_catalogue
@@ -106,6 +114,8 @@ class SourceGrade(NamedTuple):
             return f"the cluster's own scheduler, {OWN_SCHEDULERS[self.own_scheduler]}"
         if self.is_of_limits:
             return f"{self.policy} with backfilling {self.backfill} under the limits of its cluster"
+        if self.resemblance == NO_FIGURES:
+            return f"{self.policy} with backfilling {self.backfill}, since no order gives it back"
         return f"what fits it best, {self.policy} with backfilling {self.backfill}"
 
     @property

@@ -65,7 +65,7 @@ def test_the_scheduler_of_a_log_is_named_and_its_replay_graded(tmp_path: Path) -
 
 
 def test_the_first_half_fits_and_the_second_is_graded(tmp_path: Path) -> None:
-    """A log whose second half has made-up waits is fitted as if nothing was wrong, and graded as it is."""
+    """A log whose second half has made-up waits is fitted as if nothing was wrong. Then no fit is the scheduler of answers."""
     lines = busy_log(1500, seed=3, days=60).splitlines(keepends=True)
     rng = np.random.default_rng(1)
     for k in range(3 + 750, len(lines)):
@@ -73,7 +73,11 @@ def test_the_first_half_fits_and_the_second_is_graded(tmp_path: Path) -> None:
         words[2] = str(rng.integers(0, 100_000))
         lines[k] = " ".join(words) + "\n"
     rows, fitted = made(warehouse_of(tmp_path, "".join(lines)))
-    assert fitted["factor"][0] == 1.0 and rows.filter(part="all")["grade"].to_list() == ["D"]
+    assert fitted["factor"][1] == fitted["factor"].min() == 1.0 and rows.filter(part="all")["grade"].to_list() == ["D"]
+    plain = {"place": 1, "policy": "FCFS", "backfill": "easy", "jobs": 750}
+    assert fitted.row(0, named=True).items() >= plain.items(), (
+        "what is assumed where no order gives the log back is graded"
+    )
 
 
 def jobs_of(wait: int, header: str = "") -> str:

@@ -42,7 +42,20 @@ def test_queues_that_own_processors_own_them_in_the_base(busy: Path) -> None:
     assert "SAF with backfilling none, with queues that own processors (7=4))" in base.trust[0]
 
 
-@pytest.mark.parametrize("grade", ["C", "D"])
+def test_a_fit_that_gives_no_figures_is_no_base(busy: Path) -> None:
+    before = base_configuration("mine")
+    write_grade("D", "FCFS")
+    with open_warehouse().write() as connection:
+        connection.execute("UPDATE replay.configurations SET backfill = 'easy'")
+    base = base_configuration("mine")
+    assert base.settings == before.settings and base.grade is not None and not base.has_figures
+    assert base.why.endswith("and none that was tried gives the log back")
+    assert "in the replay of FCFS with backfilling easy, since no order gives it back" in base.trust[0]
+    write_grade("D")  # by an earlier release, of a fit
+    assert base_configuration("mine").settings == before.settings and not base_configuration("mine").has_figures
+
+
+@pytest.mark.parametrize("grade", ["C"])
 def test_a_poor_fit_is_the_base_too(busy: Path, grade: str) -> None:
     """Else the grade would be of another scheduler than the answer."""
     write_grade(grade)
