@@ -190,7 +190,9 @@ def _is_of_cluster(warehouse: Warehouse, source: str, scheduler: SiteScheduler) 
             [source],
         ).fetchall()
     queues = {None, *(each.queue for each in cluster.reservations)}
-    strange = [q for q, _ in widest if scheduler.is_own and q not in queues and not cluster.has_queue(q)]
+    strange = [
+        queue for queue, _ in widest if scheduler.is_own and queue not in queues and not cluster.has_queue(queue)
+    ]
     faults = [f"has no queue {queue!r}" for queue in strange]
     faults += [
         f"has {cluster.num_cpus} CPUs, and a job {procs}" for _, procs in widest if (procs or 0) > cluster.num_cpus
