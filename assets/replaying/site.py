@@ -221,9 +221,9 @@ def _fitted(grade: SourceGrade, named: SiteScheduler | None, in_header: SiteSche
     if named is None and grade.resemblance != NO_FIGURES:
         why = f"the scheduler that fits the log best, with grade {grade.grade}"
         return SiteScheduler(grade.policy, grade.backfill, why, grade.machine)
-    known = named or in_header
-    if known.described is None and (known.policy, known.backfill) == (grade.policy, grade.backfill):
-        return replace(known, machine=grade.machine)
+    order = named or in_header
+    if order.described is None and (order.policy, order.backfill) == (grade.policy, grade.backfill):
+        return replace(order, machine=grade.machine)
     return None
 
 
