@@ -133,7 +133,8 @@ def site_of(source: str, warehouse: Warehouse | None = None) -> Site:
     in_header = _of_header(_header(warehouse if is_stored else None, source, declared), stored)
     fitted = None if stored is None else _fitted(stored, named, in_header)
     scheduler = fitted or named or in_header
-    is_of_nobody = stored is not None and (stored.grade is None or (named is None and scheduler is in_header))
+    is_without_figures = stored is not None and stored.grade == NO_FIGURES and named is None
+    is_of_nobody = stored is not None and (stored.grade is None or (is_without_figures and scheduler is in_header))
     grade = stored if stored is not None and (is_of_nobody or scheduler.is_graded_by(stored)) else None
     if grade is not None:
         why_not = "" if grade.grade is not None else grade.no_grade_because or ""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextvars import copy_context
 from pathlib import Path
 
 import dagster as dg
@@ -44,10 +45,14 @@ def drop(inbox: Path, name: str, text: str = JOB, age_s: float = 60) -> None:
 
 
 def tick(instance: dg.DagsterInstance, cursor: str | None = None) -> dg.SensorResult:
-    context = dg.build_sensor_context(instance=instance, cursor=cursor)
-    result = inbox_sensor(context)
-    assert isinstance(result, dg.SensorResult)
-    return result
+    """One look of the sensor, in variables of its own: Dagster leaves there a storage of an instance, which may be gone before a run."""
+
+    def look() -> dg.SensorResult:
+        result = inbox_sensor(dg.build_sensor_context(instance=instance, cursor=cursor))
+        assert isinstance(result, dg.SensorResult)
+        return result
+
+    return copy_context().run(look)
 
 
 def requested(result: dg.SensorResult) -> list[str | None]:
@@ -185,8 +190,10 @@ def test_a_failed_first_ingest_leaves_no_partition(inbox: Path, tmp_path: Path) 
         dg.materialize([raw_log], instance=instance, partition_key="mine", resources=resources, raise_on_error=False)
         cursor = tick(instance).cursor
         tick(instance, cursor)
-        due = dg.build_schedule_context(instance=instance, scheduled_execution_time=dt.datetime(2026, 3, 1, 3))
-        nightly_schedule()(due)
+        night = dt.datetime(2026, 3, 1, 3)
+        copy_context().run(
+            lambda: nightly_schedule()(dg.build_schedule_context(instance=instance, scheduled_execution_time=night))
+        )
         return [name for name in instance.get_dynamic_partitions("sources") if name == "mine"]
 
     with dg.instance_for_test() as instance:
