@@ -385,3 +385,5 @@ def test_a_waiting_job_is_planned_by_the_jobs_of_its_user_that_have_ended() -> N
     assert planned[0] == planned[2] > 800, "nothing had ended of their users"
     assert 100 <= planned[1] < 150
     assert (np.diff(start) >= [100, 700]).all()
+    assert (replay.engine.jobs.limit == 3600).all(), "no estimate changes what a job may run for"
+    assert replay.engine.running.end[1] == start[1] + 3600, "it has outlived its estimate"
