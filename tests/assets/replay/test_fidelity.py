@@ -11,15 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import tracehouse
 from assets.common.partitions import SOURCES
-from assets.common.storage import open_warehouse
 from assets.common.trace import load_trace
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.replay import fidelity as judging
-from assets.replaying.running.grade import grade_of
-from assets.replaying.site import site_of
 from models.judging.machine import Machine, SizeOverTime, partitions_of
 from simulator.engine.replay import OrderReplayer, replay
 from simulator.jobs.cluster import Cluster
@@ -192,51 +188,3 @@ def test_a_smaller_machine_is_tried_where_fewer_processors_were_ever_in_use(tmp_
     trace = load_trace(warehouse_of(tmp_path, text), "mine")
     logged = judging.LoggedJobs(trace.jobs(), judging.logged_waits(trace))
     assert judging._machines(trace, logged) == [Machine(20), Machine(16)]
-
-
-ADOPTED = """
-name = "two"
-[scheduler.order]
-cycle_s = 60
-[[nodes]]
-names = "all"
-cores = 16
-[[limits]]
-owner = "cluster"
-owner_name = ""
-counts = "running"
-each = "user"
-resource = "jobs"
-bound = 1
-origin = "found"
-"""
-
-
-def test_adopted_rules_are_graded_and_are_those_of_every_replay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = tmp_path / "mine.swf"
-    log.write_text(busy_log(600, seed=3, days=60))
-    catalogue = use_home(monkeypatch, tmp_path / "home")
-    catalogue.write_text(f'[sources.mine]\nformat = "swf"\npath = "{log}"\ncluster = "two"\n')
-    (tmp_path / "home" / "clusters").mkdir()
-    (tmp_path / "home" / "clusters" / "two.toml").write_text(ADOPTED)
-    warehouse = open_warehouse()
-    update_raw_log(warehouse, load_catalogue().source("mine"))
-    write_jobs(warehouse, "mine")
-
-    rows, fitted = made(warehouse)
-
-    (of_all,) = rows.filter(part="all").to_dicts()
-    replayed = tracehouse.replay("mine").replayed
-    later = (replayed.schedule.start - replayed.jobs.submit)[300:]
-    assert of_all["replayed_wait_s"] == pytest.approx(later.mean()) and replayed.settings.cluster == "two"
-    assert fitted.height == 1 and fitted.row(0, named=True).items() >= {"policy": "FCFS", "backfill": "easy"}.items()
-    scenarios = tracehouse.what_if({"wide": {"cluster": ""}}, "mine").scenarios.to_dicts()
-    base = next(row for row in scenarios if row["scenario"] == "base")
-    assert base["average_wait_h"] * 3600 == pytest.approx((replayed.schedule.start - replayed.jobs.submit).mean())
-    grade = grade_of(warehouse, "mine")
-    assert grade is not None and grade.is_of_limits and "FCFS with backfilling easy under the limits" in grade.words
-    site = site_of("mine")
-    assert site.grade == grade and (site.row.cluster, site.row.machine) == (None, None)
-    assert "in place of an order under the limits of the cluster two" in site.row.why

@@ -119,6 +119,11 @@ def test_every_answer_has_one_grade(site: str) -> None:
     of_report, _ = read_grade(open_warehouse(), "mine")
 
     assert said == here.trust == here.grade.words
+    words = {
+        "found rules": "FCFS with backfilling easy under the limits of its cluster",
+        "what fits": "what fits it best",
+    }
+    assert words.get(site, "") in said and here.grade.is_of_limits == (site == "found rules")
     assert of_report.letter == here.grade.grade
 
 
