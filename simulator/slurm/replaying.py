@@ -154,8 +154,7 @@ def new_replay(
         settings = settings._replace(job_tests=max(1, min(settings.job_tests, most_tests)))
     # all may be written to, so that the loop is compiled for one kind of array
     jobs = Requests(*(np.require(column, requirements=("C", "W")) for column in requests))
-    # a job that is requeued begins later, and what jobs are planned for may change, apart from their limits
-    jobs = jobs._replace(begin=jobs.begin.copy(), planned=jobs.planned.copy())
+    jobs = jobs._replace(begin=jobs.begin.copy(), planned=jobs.planned.copy())  # a replay changes them, but no limit
     limits = limits_of(description, jobs, arrays.gpu_types)
     preemption = preemption_of(description, len(jobs.submit))
     engine = idle_engine(slurm_site_of(arrays, settings), jobs, limits, preemption)
