@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,35 @@ BY_ORDER = frozenset({"policy", "backfill", "estimates", "reserve-by", "admit-by
 """What every replayer honours that follows an order and a backfilling rule."""
 
 
+IntArray = NDArray[np.int64]
+
+
+class HeldNodes(NamedTuple):
+    """Those of job j are the rows first[j] to first[j + 1] of node, places in the description of the cluster. A job that never started
+    has none."""
+
+    first: IntArray  # (jobs + 1,)
+    node: IntArray  # (rows,)
+
+
+def held_nodes(first: IntArray, count: IntArray, node: NDArray[np.integer]) -> HeldNodes:
+    """The nodes of jobs whose rows of `node` begin at `first` and are `count`, 0 for a job without nodes."""
+    begin = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    rows = np.arange(begin[-1]) + np.repeat(first - begin[:-1], count)
+    return HeldNodes(begin, node[rows].astype(np.int64))
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """schedule: of all jobs. placement: their nodes, where the replayer gives them any. counts: what else happened, by name, such as the
-    fate of underestimated jobs. others: further runs of a scheduler that is not deterministic."""
+    """schedule: of all jobs. placement: their nodes below a tree, where the replayer gives them any. counts: what else happened, by name,
+    such as the fate of underestimated jobs. others: further runs of a scheduler that is not deterministic. held: the nodes of a described
+    cluster, None without one."""
 
     schedule: Schedule
     placement: Placement | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     others: tuple[Schedule, ...] = ()
+    held: HeldNodes | None = None
 
 
 class Replayer(Protocol):

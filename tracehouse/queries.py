@@ -143,7 +143,7 @@ def why(source: str, user: str | None = None, period: str | None = None, replaye
     period
         Only jobs that were submitted then, such as "last-month" or "2026-03". By default all.
     replayed
-        Of a replay under the source's own Slurm, in place of the log's starts.
+        Of the source's first replay, as `replay` has it, in place of the log's starts.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def why(source: str, user: str | None = None, period: str | None = None, replaye
     Raises
     ------
     ValueError
-        The source has no such job, `period` is none, or it has no Slurm to replay.
+        The source has no such job, `period` is none, or no cluster is described that could be replayed.
     CatalogueError, WarehouseError
         There is no such source, or no warehouse yet.
 

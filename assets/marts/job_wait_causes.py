@@ -8,7 +8,7 @@ from assets.common.checks import row_check
 from assets.common.describe import table
 from assets.core.jobs import jobs
 from assets.replaying.own.wait_causes import CAUSE_COLUMNS, CAUSES_TABLE, MOST_EXPLAINED_JOBS, WaitCauses, wait_causes
-from assets.usage.cluster_check import described_cluster
+from assets.replaying.site import site_of
 from simulator.slurm.waiting.words import CAUSES
 from warehouse import Warehouse, first_row, replace_partitions
 
@@ -16,7 +16,7 @@ from warehouse import Warehouse, first_row, replace_partitions
 @asset("marts.job_wait_causes", group_name="evaluation", deps=[jobs], kinds={"numba", "duckdb"})
 def job_wait_causes(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """What kept each job waiting: a limit, a reservation, a resource, or jobs of higher priority, and by which factor. A source with a
-    cluster of Slurm has the rows of a replay, too. The view marts.waits_by_cause adds them up."""
+    cluster of Slurm or PBS has the rows of a replay, too. The view marts.waits_by_cause adds them up."""
     source = context.partition_key
     try:
         parts = {starts: wait_causes(warehouse, source, starts == "replay") for starts in _explained(warehouse, source)}
@@ -41,8 +41,7 @@ def _explained(warehouse: Warehouse, source: str) -> tuple[str, ...]:
         counted = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
     if counted is None or counted[0] > MOST_EXPLAINED_JOBS:
         return ()
-    cluster = described_cluster(warehouse, source)
-    return ("log", "replay") if cluster is not None and cluster.scheduler.name == "slurm" else ("log",)
+    return ("log",) if site_of(source, warehouse).own_cluster is None else ("log", "replay")
 
 
 def cause_rows(causes: WaitCauses) -> pl.DataFrame:

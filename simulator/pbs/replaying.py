@@ -46,7 +46,7 @@ from simulator.pbs.state import (
     TopJobs,
     Victims,
 )
-from simulator.replayer import Outcome, watched
+from simulator.replayer import Outcome, held_nodes, watched
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -95,8 +95,11 @@ class PbsReplayer:
             counts["deleted for others" if is_gone else "preempted"] = int((replay.preempted > 0).sum())
         if refused := refused_jobs(self.description, self.asked, jobs.submit, replay.finished):
             counts["over a limit on queued jobs"] = refused
+        running = replay.engine.running
         return Outcome(
-            Schedule(start, np.zeros(len(start), dtype=np.bool_), suspensions(replay, jobs.runtime)), counts=counts
+            Schedule(start, np.zeros(len(start), dtype=np.bool_), suspensions(replay, jobs.runtime)),
+            counts=counts,
+            held=held_nodes(running.first[:-1], np.where(never, 0, running.count), running.node),
         )
 
 

@@ -14,35 +14,32 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assets.common.trace import with_labels
+from assets.common.trace import load_trace, with_labels
+from assets.replaying.limits.way import clock_zero_s
 from assets.replaying.own.pbs.waiting import followed_pbs
 from assets.replaying.own.slurm.requests import requests_of_rows
 from assets.replaying.own.slurm.standing import QueueState
-from assets.replaying.own.slurm.way import test_us_of
 from assets.replaying.own.waiting_rules import (
     FollowedWaits,
     WaitingRules,
     limit_texts,
     starts_of_log,
-    until_last,
     waiting_rules,
 )
+from assets.replaying.running.replayers import choose_policy
+from assets.replaying.running.run import replay_run
 from assets.replaying.running.settings import REQUEST_LABELS, REQUESTED_OF_JOBS
+from assets.replaying.site import site_of
 from assets.usage.cluster_check import described_cluster
 from assets.usage.waits_and_waste import submitted_in
 from models.waits.clock import LogClock
-from simulator.cluster.arrays import ClusterArrays, cluster_arrays
-from simulator.cluster.requests import Requests, request_arrays
-from simulator.jobs.cluster import FOREVER
+from simulator.cluster.arrays import cluster_arrays
+from simulator.cluster.requests import request_arrays
 from simulator.limits.rules import gate_changes
-from simulator.replayer import watched
 from simulator.slurm.limits import numbered_limits
-from simulator.slurm.loop import run_replay
-from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
 from simulator.slurm.waiting.words import CAUSES
 from traces.cluster.accounts import Limit
-from traces.cluster.description import ClusterDescription
 from traces.common.pseudonyms import pseudonym_hint
 from warehouse import Warehouse, first_row
 
@@ -117,9 +114,9 @@ class WaitCauses:
 
 
 def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> WaitCauses:
-    """What kept the jobs of a source. replayed: in a replay under the source's own Slurm in place of the log's starts.
+    """What kept the jobs of a source. replayed: in the first replay of its site in place of the log's starts.
 
-    Raises ValueError where the source has no jobs or none with a known start, and as `causes_of`."""
+    Raises ValueError where the source has no jobs or none with a known start, as `causes_of`, and as `replayed_log`."""
     rows, nodes = jobs_and_nodes(warehouse, source)
     with warehouse.read() as connection:
         counted = first_row(connection, f"SELECT count(*) FROM core.jobs WHERE source = ? AND {_IS_UNSEEN}", [source])
@@ -130,9 +127,14 @@ def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> Wa
         )
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
-    causes = causes_of(warehouse, source, rows, nodes, replayed)
     left_out = {"jobs_whose_wait_the_log_does_not_say": unseen} if unseen else {}
-    return replace(causes, left_out=causes.left_out | left_out)
+    if replayed:
+        known = rows.height
+        rows, nodes = replayed_log(warehouse, source, rows)
+        left_out |= {"jobs_of_the_log_that_no_replay_has": known - rows.height} if rows.height < known else {}
+    causes = causes_of(warehouse, source, rows, nodes)
+    basis = f"a replay under {causes.basis}" if replayed else causes.basis
+    return replace(causes, basis=basis, left_out=causes.left_out | left_out)
 
 
 def jobs_and_nodes(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -148,21 +150,16 @@ def causes_of(
     source: str,
     rows: pl.DataFrame,
     nodes: pl.DataFrame,
-    replayed: bool = False,
     until_s: int | None = None,
 ) -> WaitCauses:
     """What kept these jobs on a source's cluster.
 
     rows, nodes: of `jobs_and_nodes`. until_s: UTC second up to which those wait that have not left the queue, and for which the column
     `now` says what keeps each job; by default the last second of the jobs, without that column. Raises ValueError where a job is of a
-    partition that the cluster does not have, and for a replay of a source without a cluster of Slurm."""
+    partition that the cluster does not have."""
     with warehouse.read() as connection:
         procs = first_row(connection, "SELECT procs FROM core.clusters WHERE source = ?", [source])
     cluster = described_cluster(warehouse, source)
-    if replayed and (cluster is None or cluster.scheduler.name != "slurm"):
-        raise ValueError(
-            f"source {source!r} has no cluster of Slurm to replay: leave --replay out for the log's own starts"
-        )
     rows = rows.sort("submit_s", "job_index")
     if cluster is not None and cluster.scheduler.name == "pbs":
         with warehouse.read() as connection:
@@ -170,31 +167,50 @@ def causes_of(
         followed = followed_pbs(cluster, rows, nodes, until_s)
     else:
         rules = waiting_rules(cluster, source, rows, int(procs[0]) if procs else 1)
-        followed, rows = _followed_slurm(rules, nodes, replayed, until_s), rules.rows
-    causes = WaitCauses(_table(rows, followed), followed.basis, followed.odd_layouts, followed.left_out, followed.state)
-    return _without_unstarted(causes) if replayed else causes
+        followed, rows = _followed_slurm(rules, nodes, until_s), rules.rows
+    return WaitCauses(_table(rows, followed), followed.basis, followed.odd_layouts, followed.left_out, followed.state)
 
 
-def _without_unstarted(causes: WaitCauses) -> WaitCauses:
-    """Those of a replay, without the jobs that the log has no start of: no replay has them."""
-    is_absent = causes.jobs["start_s"].is_null() & (causes.jobs["wait_s"] == 0)
-    if not is_absent.any():
-        return causes
-    left_out = {"jobs_without_a_start_in_the_log_which_no_replay_has": int(is_absent.sum())}
-    return replace(causes, jobs=causes.jobs.filter(~is_absent), left_out=causes.left_out | left_out)
+def replayed_log(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The jobs of a source and the nodes that each held, as `jobs_and_nodes` has them of its log, in the first replay of its site. rows: of
+    the log. Those that no replay has are left out.
+
+    Raises ValueError for a source of which no nodes, limits or scheduler are described, and as `replay_run`."""
+    site = site_of(source, warehouse)
+    if not site.is_described:
+        raise ValueError(
+            f"source {source!r} has no cluster whose scheduler or limits are described: leave --replay out for the log's own starts"
+        )
+    trace = load_trace(warehouse, source, site.settings.cancelled, site.settings.labels)
+    run = replay_run(trace, site.settings, choose_policy(site.settings, warehouse, source), own_runs=1)
+    started, zero_s = run.schedule.started, clock_zero_s(trace)
+    start = run.schedule.start + zero_s
+    times = pl.DataFrame(
+        {
+            "job_index": run.rows["job_index"],
+            "start_s": pl.Series(np.where(started, start, -1)).replace(-1, None),
+            "end_s": pl.Series(np.where(started, start + run.jobs.runtime + run.schedule.suspended_s, -1)).replace(
+                -1, None
+            ),
+        }
+    )
+    rows = rows.drop("start_s", "end_s").join(times, on="job_index", how="inner").select(rows.columns)
+    held, cluster = run.held, site.own_cluster
+    if held is None or cluster is None:
+        return rows, pl.DataFrame(schema={"job_index": pl.Int64, "node_name": pl.Utf8, "procs": pl.Int64})
+    names = np.array([node.name for node in cluster.nodes])
+    of_job = np.repeat(run.rows["job_index"].to_numpy(), np.diff(held.first))
+    nodes = pl.DataFrame({"job_index": of_job, "node_name": names[held.node]}).unique(maintain_order=True)
+    return rows, nodes.with_columns(procs=pl.lit(None, pl.Int64))
 
 
-def _followed_slurm(rules: WaitingRules, nodes: pl.DataFrame, replayed: bool, until_s: int | None) -> FollowedWaits:
+def _followed_slurm(rules: WaitingRules, nodes: pl.DataFrame, until_s: int | None) -> FollowedWaits:
     cluster, rows, basis = rules.cluster, rules.rows, rules.basis
     requests, left_out = requests_of_rows(rows, cluster)
     arrays = cluster_arrays(cluster, {one.features for one in requests})
     columns = request_arrays(requests, cluster, arrays)
     logged = starts_of_log(rows, nodes, cluster, until_s)
     given = GivenSchedule(*logged[:3], columns.partitions[:, 0].copy(), *logged[3:5])
-    if replayed:
-        given = _of_replay(cluster, arrays, columns, given)
-        given = given._replace(left=until_last(given.left, given.end, columns.submit, until_s))
-        basis = f"a replay under {basis}"
     hours = [gate_changes(gate, 0, int(columns.submit.min()), int(columns.submit.max())) for gate in cluster.gates]
     moments = None if until_s is None else np.array([until_s])
     kept = follow_schedule(cluster, arrays, columns, given, moments, hours, rules.limits)
@@ -309,32 +325,6 @@ def chosen_waits(
 def log_second(utc_s: int, clock: LogClock) -> float:
     """A UTC second on the log's clock."""
     return utc_s - clock.zero.replace(tzinfo=UTC).timestamp()
-
-
-def _of_replay(
-    cluster: ClusterDescription, arrays: ClusterArrays, requests: Requests, logged: GivenSchedule
-) -> GivenSchedule:
-    """The schedule of one replay, in which jobs run for as long as in the log. Jobs that did not start there are left out."""
-    started = logged.start >= 0
-    runtime = np.where(started, np.minimum(logged.end - logged.start, requests.limit), 0)
-    held = np.where(started, requests.held, 1)
-    replay = new_replay(
-        cluster, arrays, requests._replace(held=held), runtime, Phases.drawn(0, test_us=test_us_of(cluster))
-    )
-    with watched("jobs of the replay under Slurm", replay.engine.running.start):
-        run_replay(replay)
-    running = replay.engine.running
-    start = running.start.copy()
-    counts = np.where(start >= 0, running.nodes, 0)
-    rows = [running.node[first : first + count] for first, count in zip(running.first, counts, strict=False)]
-    return GivenSchedule(
-        start=start,
-        end=np.where(start >= 0, start + runtime, FOREVER),
-        left=np.where(start >= 0, start, np.where(started, FOREVER, requests.submit)),
-        partition=np.where(start >= 0, running.partition, requests.partitions[:, 0]),
-        first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        node=np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64),
-    )
 
 
 def stored_causes(warehouse: Warehouse, source: str) -> WaitCauses | None:

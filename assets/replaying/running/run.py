@@ -33,7 +33,7 @@ from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
 from simulator.partitions import shares_of
 from simulator.published import RLSCHEDULER_RULES, paper_part
-from simulator.replayer import Outcome
+from simulator.replayer import HeldNodes, Outcome
 
 SETTINGS_GIVE_PROCS = "command line"
 """`procs_from` of a run whose settings say the cluster's size, as the command line's --procs does."""
@@ -46,7 +46,8 @@ class ReplayRun:
     """settings: in their usual form. rows: of Trace.rows, the jobs to replay, in replay order. all_jobs, cluster: what the simulator
     took. all_starts: what it returned. The first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those
     of `rows`. counts: jobs, faults of the log (docs/reference/semantics.md) and counts that the settings add.
-    ground, placement: the nodes, and those of each of all_jobs, where jobs were placed. others: further runs of a scheduler that is not
+    ground, placement: the nodes, and those of each of all_jobs, where jobs were placed. held: the nodes of all_jobs on a cluster under its
+    own scheduler. others: further runs of a scheduler that is not
     deterministic, as all_starts."""
 
     settings: RunSettings
@@ -60,6 +61,7 @@ class ReplayRun:
     ground: Ground | None = None
     placement: Placement | None = None
     others: tuple[Schedule, ...] = ()
+    held: HeldNodes | None = None
 
     @cached_property
     def jobs(self) -> Jobs:
@@ -206,7 +208,7 @@ def replay_run(
     counts |= outcome.counts
     return ReplayRun(
         *(settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts, ground),
-        *(outcome.placement, outcome.others),
+        *(outcome.placement, outcome.others, outcome.held),
     )
 
 

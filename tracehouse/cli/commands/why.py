@@ -41,7 +41,7 @@ _GROUPED = (
     multiple=True,
     help="Group by this, may be repeated.  [default: user]",
 )
-@click.option("--replay", "replayed", is_flag=True, help="Of a replay under the source's own Slurm, not of the log.")
+@click.option("--replay", "replayed", is_flag=True, help="Of the source's first replay, not of the log.")
 @click.option(
     "--top", type=click.IntRange(min=1), default=5, show_default=True, help="Groups of a kind that are shown."
 )

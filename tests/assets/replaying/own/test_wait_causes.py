@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import tracehouse
 from assets.common.storage import open_warehouse
 from assets.replaying.own.queue_causes import queue_causes
 from assets.replaying.own.wait_causes import CAUSE_COLUMNS, chosen_waits, wait_causes
@@ -89,7 +90,19 @@ def test_a_replay_has_the_jobs_that_replays_have(tmp_path: Path, monkeypatch: py
         )
     replayed = wait_causes(open_warehouse(), "mine", replayed=True)
     assert replayed.jobs["job_id"].to_list() == ["1", "2"]
-    assert replayed.left_out == {"jobs_without_a_start_in_the_log_which_no_replay_has": 1}
+    assert replayed.left_out == {"jobs_of_the_log_that_no_replay_has": 1}
+
+
+@pytest.mark.parametrize("cluster", [ONE_NODE, PBS_CLUSTER], ids=["slurm", "pbs"])
+def test_waits_of_a_replay_are_those_of_the_sites_first_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: str
+) -> None:
+    """It was a replay of its own, with other phases and other jobs, and of Slurm alone."""
+    own_home(tmp_path / "home", JOBS, monkeypatch, cluster)
+    jobs = wait_causes(open_warehouse(), "mine", replayed=True).jobs
+    run = tracehouse.replay("mine").replayed
+    assert jobs["wait_s"].to_list() == (run.schedule.start - run.jobs.submit).tolist()
+    assert jobs["wait_s"].sum() > 0
 
 
 def test_without_a_cluster_it_is_a_row_of_processors(tmp_path: Path) -> None:
@@ -98,7 +111,7 @@ def test_without_a_cluster_it_is_a_row_of_processors(tmp_path: Path) -> None:
     assert "row of" in causes.basis
     waits = causes.jobs.select(pl.sum_horizontal(CAUSE_COLUMNS)).to_series()
     assert waits.to_list() == causes.jobs["wait_s"].to_list() and waits.sum() > 0
-    with pytest.raises(ValueError, match="no cluster of Slurm"):
+    with pytest.raises(ValueError, match="no cluster whose scheduler or limits"):
         wait_causes(warehouse, "mine", replayed=True)
     rows, words = chosen_waits(warehouse, "mine", causes, {"user": causes.jobs["user"][0]})
     assert 0 < rows.height < 400 and words.startswith("user ")
