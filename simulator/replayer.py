@@ -30,7 +30,7 @@ BY_ORDER = frozenset({"policy", "backfill", "estimates", "reserve-by", "admit-by
 IntArray = NDArray[np.int64]
 
 
-class HeldNodes(NamedTuple):
+class JobNodes(NamedTuple):
     """Those of job j are the rows first[j] to first[j + 1] of node, places in the description of the cluster. A job that never started
     has none."""
 
@@ -38,11 +38,11 @@ class HeldNodes(NamedTuple):
     node: IntArray  # (rows,)
 
 
-def held_nodes(first: IntArray, count: IntArray, node: NDArray[np.integer]) -> HeldNodes:
+def nodes_of_jobs(first: IntArray, count: IntArray, node: NDArray[np.integer]) -> JobNodes:
     """The nodes of jobs whose rows of `node` begin at `first` and are `count`, 0 for a job without nodes."""
     begin = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     rows = np.arange(begin[-1]) + np.repeat(first - begin[:-1], count)
-    return HeldNodes(begin, node[rows].astype(np.int64))
+    return JobNodes(begin, node[rows].astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Outcome:
     placement: Placement | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     others: tuple[Schedule, ...] = ()
-    held: HeldNodes | None = None
+    held: JobNodes | None = None
 
 
 class Replayer(Protocol):

@@ -46,7 +46,7 @@ from simulator.pbs.state import (
     TopJobs,
     Victims,
 )
-from simulator.replayer import Outcome, held_nodes, watched
+from simulator.replayer import Outcome, nodes_of_jobs, watched
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -99,7 +99,7 @@ class PbsReplayer:
         return Outcome(
             Schedule(start, np.zeros(len(start), dtype=np.bool_), suspensions(replay, jobs.runtime)),
             counts=counts,
-            held=held_nodes(running.first[:-1], np.where(never, 0, running.count), running.node),
+            held=nodes_of_jobs(running.first[:-1], np.where(never, 0, running.count), running.node),
         )
 
 

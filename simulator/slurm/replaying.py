@@ -15,7 +15,7 @@ from simulator.jobs.cluster import FOREVER, Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.policies.registry import Policy
-from simulator.replayer import Outcome, held_nodes, watched
+from simulator.replayer import Outcome, nodes_of_jobs, watched
 from simulator.slurm.backfill import Decisions
 from simulator.slurm.changes import edges_of
 from simulator.slurm.clockwork import (
@@ -110,7 +110,7 @@ class SlurmReplayer:
         if homeless:
             counts["running without room"] = homeless
         running, jobs_own = replay.engine.running, len(cluster.running)
-        held = held_nodes(running.first[jobs_own:-1], np.where(never, 0, running.nodes[own]), running.node)
+        held = nodes_of_jobs(running.first[jobs_own:-1], np.where(never, 0, running.nodes[own]), running.node)
         return Outcome(Schedule(start, replay.backfilled[own]), counts=counts, held=held)
 
     def begun(self, jobs: Jobs, cluster: Cluster) -> tuple[Replay, int]:

@@ -129,9 +129,9 @@ def wait_causes(warehouse: Warehouse, source: str, replayed: bool = False) -> Wa
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
     left_out = {"jobs_whose_wait_the_log_does_not_say": unseen} if unseen else {}
     if replayed:
-        known = rows.height
+        logged = rows.height
         rows, nodes = replayed_log(warehouse, source, rows)
-        left_out |= {"jobs_of_the_log_that_no_replay_has": known - rows.height} if rows.height < known else {}
+        left_out |= {"jobs_of_the_log_that_no_replay_has": logged - rows.height} if rows.height < logged else {}
     causes = causes_of(warehouse, source, rows, nodes)
     basis = f"a replay under {causes.basis}" if replayed else causes.basis
     return replace(causes, basis=basis, left_out=causes.left_out | left_out)

@@ -33,7 +33,7 @@ from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
 from simulator.partitions import shares_of
 from simulator.published import RLSCHEDULER_RULES, paper_part
-from simulator.replayer import HeldNodes, Outcome
+from simulator.replayer import JobNodes, Outcome
 
 SETTINGS_GIVE_PROCS = "command line"
 """`procs_from` of a run whose settings say the cluster's size, as the command line's --procs does."""
@@ -61,7 +61,7 @@ class ReplayRun:
     ground: Ground | None = None
     placement: Placement | None = None
     others: tuple[Schedule, ...] = ()
-    held: HeldNodes | None = None
+    held: JobNodes | None = None
 
     @cached_property
     def jobs(self) -> Jobs:
