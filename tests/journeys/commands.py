@@ -75,11 +75,7 @@ STEPS = (
     Step("what-if q.toml --json", key="what-if adopted"),
     Step("run {name} --config config.yaml --json", key="run", is_long=True),
     Step("report {name} --json", key="report"),
-    Step(
-        "tune {name} --trials 6 --json",
-        "no cluster is described|a search needs 200 or more|has no limit on what runs",
-        key="tune",
-    ),
+    Step("tune {name} --trials 6 --json", "a search needs 200 or more", key="tune"),
     Step("queue {name}", "give FILE", is_long=True),
     Step("wait {name} --procs 4 --walltime 2h", NOT_ENOUGH),
     Step("walltime {name} --user 1 --procs 4", NOT_ENOUGH + r"|has no job of user"),

@@ -12,7 +12,7 @@ from assets.common.storage import tuning_folder
 from assets.replaying.scenarios.base_configuration import base_configuration
 from assets.replaying.tuning.guards import Guards
 from assets.replaying.tuning.knobs import knobs_text, read_knobs
-from assets.replaying.tuning.source_replays import searched_by_default, source_replays, tunable_source
+from assets.replaying.tuning.source_replays import tunable_source
 from assets.replaying.tuning.tunable import StoredReplays
 from assets.replaying.tuning.tuned import TRIALS, TunedSettings, tuned_settings
 from tracehouse.text.tuning_text import headline, tuned_text
@@ -88,7 +88,7 @@ def tune(
     source
         A source, or the path of a log.
     settings
-        A TOML file of what may be changed. By default what the source's cluster has.
+        A TOML file of what may be changed. By default what the source's cluster has, and the constants of an order where it has nothing.
     guards
         What a change may cost, such as `["qos=1.05", "p95=1.2"]`. docs/guides/tune.md lists them.
     trials
@@ -119,13 +119,13 @@ def tune(
     guarded = Guards.of(guards)
     listed = None if settings is None else read_knobs(Path(settings))
     with say_if_slow("reading the jobs"):
-        searched = source_replays(name, cluster, policy)
-        tunable, usual = searched_by_default(searched)
+        searched, knobs = tunable_source(name, cluster, policy, listed)
+        tunable = searched.tunable()
     replays = StoredReplays(tunable, tuning_folder(tunable.name))
     with say_if_slow(f"searching by replays of {len(tunable.jobs):,} jobs"):
-        tuned = tuned_settings(replays, listed or usual, guarded, trials, seed)
+        tuned = tuned_settings(replays, knobs, guarded, trials, seed)
     configuration = base_configuration(name).under(searched.settings, {}, searched.trace)
-    return Tuned(tuned, (configuration if policy is None else configuration.graded_as(policy)).trust)
+    return Tuned(tuned, (configuration if searched.order is None else configuration.graded_as(searched.order)).trust)
 
 
 def tunable_settings(source: str | Path, cluster: str | None = None, policy: str | None = None) -> str:

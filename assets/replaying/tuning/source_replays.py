@@ -45,27 +45,35 @@ FEWEST_TUNED = 200
 
 
 def tunable_source(
-    source: str, cluster: str | None = None, policy: str | None = None
-) -> tuple[Tunable, tuple[Knob, ...]]:
-    """A source or the path of a log as a search replays it, and what is searched by default.
+    source: str, cluster: str | None = None, policy: str | None = None, listed: tuple[Knob, ...] | None = None
+) -> tuple[SourceReplays, tuple[Knob, ...]]:
+    """The replays of a source or of the log at a path, and what is searched. Where nothing can be, it is the constants of an order.
 
     cluster: a cluster of the home, in place of the source's. policy: an order with a formula, whose constants are searched in place of
-    settings. Raises LogError, CatalogueError and ValueError, with the remedy."""
-    return searched_by_default(source_replays(source, cluster, policy))
-
-
-def searched_by_default(replays: SourceReplays) -> tuple[Tunable, tuple[Knob, ...]]:
-    """What `tunable_source` returns, of replays. Raises ValueError for too few jobs."""
-    tunable = replays.tunable()
-    if len(tunable.jobs) < FEWEST_TUNED:
+    settings. listed: what is searched, None for what the cluster has. Raises LogError, CatalogueError and ValueError, with the remedy."""
+    if policy is None and listed is None and cluster is None and not site_of(source).is_described:
+        policy = _order_instead(f"{source}: no cluster is described, whose settings could be searched")
+    replays = source_replays(source, cluster, policy)
+    if replays.trace.rows.height < FEWEST_TUNED:
         raise ValueError(
-            f"{tunable.name}: it has {len(tunable.jobs)} jobs to replay, and a search needs {FEWEST_TUNED} or more"
+            f"{source}: it has {replays.trace.rows.height} jobs to replay, and a search needs {FEWEST_TUNED} or more"
         )
-    if replays.order is not None:
-        return tunable, formula_knobs(replays.order)
+    if listed is not None or policy is not None:
+        return replays, listed or formula_knobs(replays.order or "")
     described = replays.described(())
     assert described is not None
-    return tunable, usual_knobs(described)
+    if knobs := usual_knobs(described):
+        return replays, knobs
+    order = _order_instead(f"{source}: the cluster {described.name} has no limit on what runs, which could be searched")
+    replays = SourceReplays(replays.trace, replays.settings, formula_of(order))
+    return replays, formula_knobs(replays.order or "")
+
+
+def _order_instead(why: str) -> str:
+    """The order that is searched where a cluster has no settings, of which is warned."""
+    order = next(iter(SEARCHED))
+    warn(f"{why}: constants of the order {order} are")
+    return order
 
 
 def source_replays(source: str, cluster: str | None = None, policy: str | None = None) -> SourceReplays:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import groupby, islice
 
 from assets.replaying.tuning.knobs import OPEN, Knob, OpenValue
-from simulator.policies.registry import SEARCHED
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.slurm.configuration.accounts.options import LIMIT_FORMS
@@ -36,15 +35,9 @@ _TRES = {"nodes": "node", "gpu": "gres/gpu"}
 
 
 def usual_knobs(cluster: ClusterDescription) -> tuple[Knob, ...]:
-    """The knobs of a cluster. Raises ValueError, with the remedy, where it has none."""
+    """The knobs of a cluster, none where it has no limit on what runs."""
     kinds = {"slurm": _slurm_knobs, "pbs": _pbs_knobs}
-    knobs = tuple(kinds.get(cluster.scheduler.name, _row_knobs)(cluster))
-    if not knobs:
-        raise ValueError(
-            f"the cluster {cluster.name} has no limit on what runs, which could be searched: give --settings FILE, or --policy "
-            f"{next(iter(SEARCHED))} for an order"
-        )
-    return knobs
+    return tuple(kinds.get(cluster.scheduler.name, _row_knobs)(cluster))
 
 
 def formula_knobs(formula: str) -> tuple[Knob, ...]:
@@ -156,5 +149,6 @@ def _pbs_limit(place: tuple[str, str, str], limits: list[Limit]) -> Knob:
 
 def _row_knobs(cluster: ClusterDescription) -> Iterator[Knob]:
     for number, limit in enumerate(cluster.limits, 1):
-        if limit.counts in ("running", "outstanding") and limit.bound and not limit.is_least:
+        is_over = limit.begin_s is not None or limit.end_s is not None  # as it was then, which no edit changes now
+        if limit.counts in ("running", "outstanding") and limit.bound and not limit.is_least and not is_over:
             yield Knob(f"limits.{number}.bound={OPEN}", (_around(limit.bound, _LIMIT_TIMES),))

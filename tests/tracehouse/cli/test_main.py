@@ -400,7 +400,6 @@ def test_the_grade_of_a_source_is_said(
 def test_tune_says_what_can_be_searched(catalogue: Path) -> None:
     catalogue.write_text('[sources.mine]\nformat = "swf"\npath = "mine.swf"\nprocs = 4\n')
     (catalogue.parent / "mine.swf").write_text(busy_log(40))
-    text = fail("tune", "mine")
-    assert "no cluster is described" in text and "--policy searched:cautious" in text
+    assert "it has 33 jobs to replay, and a search needs 200" in fail("tune", "mine")
     assert "expected NAME=RATIO" in fail("tune", "mine", "--guard", "pace=1.1")
     assert "expected searched:cautious" in fail("tune", "mine", "--policy", "SJF")

@@ -150,7 +150,9 @@ def test_what_is_in_hand_is_trained_on(log: Path, monkeypatch: pytest.MonkeyPatc
 # tuning: Settings of a cluster, or constants of an order, are searched.
 
 
-def test_an_order_of_a_row_of_processors_is_adapted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_order_of_a_row_of_processors_is_adapted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
     drawn = np.random.default_rng(1).integers(1, 600, (300, 3))
     jobs = [
@@ -162,6 +164,11 @@ def test_an_order_of_a_row_of_processors_is_adapted(tmp_path: Path, monkeypatch:
     tuned = tracehouse.tune(log, policy="searched:balanced", trials=8)
     assert tuned.settings.tried == 8 and tuned.settings.replays >= 9
     assert all(parse_policy(edit) for edit in tuned.settings.edits)
-    assert "no cluster is described" in fail("tune", log)
+    order = tracehouse.tune(log, trials=3)  # it refused: no cluster is described, whose settings could be searched
+    assert (
+        "no cluster is described, whose settings could be searched: constants of the order searched:"
+        in capsys.readouterr().err
+    )
+    assert order.settings.tried == 3 and order.settings.knobs[0].template.startswith("formula:")
     log.write_text("; MaxProcs: 8\n" + "\n".join(jobs[:50]) + "\n")
     assert "a search needs 200 or more" in fail("tune", log, "--policy", "searched:balanced")
