@@ -240,7 +240,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "policy": run.policy.text,
         "policy_sha256": run.policy.sha256,
         **_on_cluster(run),
-        "backfill": settings.backfill,
+        "backfill": settings.portable_backfill if settings.is_on_cluster else settings.backfill,
         "inspector": settings.inspector,
         "agent_sha256": run.policy.agent_sha256,
         "estimates": run.estimates,

@@ -55,6 +55,7 @@ NAMES_EXPLAINED = {
 ORDER_NAMES = {"FCFS": "first come, first served", "SJF": "shortest job first", "SAF": "smallest area first"}
 BACKFILL_NAMES = {
     "none": "no backfilling",
+    "own": "its own backfilling",
     "any": "backfilling without a reservation",
     "easy": "EASY backfilling",
     "easy-sjbf": "EASY backfilling, shortest first",
@@ -76,6 +77,8 @@ def duration_text(seconds: float) -> str:
 def instead(ours: float, theirs: float) -> str:
     """Two durations, if possible in one unit, such as "4.1 h instead of 6.0 h", "8.5 h instead of 32.8 days"."""
     shorter, longer = sorted((ours, theirs))
+    if duration_text(ours) == duration_text(theirs):
+        return f"{duration_text(ours)} in both"
     if shorter >= DAY_S and longer >= LONG_S:
         return f"{ours / DAY_S:,.1f} days instead of {theirs / DAY_S:,.1f} days"
     if shorter >= HOUR_S / 2 and HOUR_S <= longer < LONG_S:

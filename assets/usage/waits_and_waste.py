@@ -118,6 +118,11 @@ def submitted_in(warehouse: Warehouse, source: str, period: str | None) -> tuple
     return clock.zero + timedelta(seconds=begin), clock.zero + timedelta(seconds=end), words
 
 
+def hours_text(hours: float) -> str:
+    """Such as "3.8 h", and "12 s" for what would be 0.0 h."""
+    return f"{hours:,.1f} h" if hours >= 0.05 or hours == 0 else f"{3600 * hours:.0f} s"
+
+
 def left_text(jobs: int, waited: str) -> str:
     """Words for the jobs that no figure of waits counts: those that left the queue without a start. Empty for none. waited: for how long on
     average, in words."""

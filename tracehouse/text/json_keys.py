@@ -27,7 +27,7 @@ SHARED_KEYS = {
     "share": "part of the whole, 0 to 1",
     "grade": "how far replays can be trusted, A to D; null for none",
     "policy": "order of the queue",
-    "backfill": "backfilling",
+    "backfill": "backfilling; own for that of the cluster's scheduler",
     "period": "days that jobs were submitted in, in words; null for all",
     "time_zone": "IANA name of the time zone",
     "by": "groups: a list for each kind, such as user or queue, whose rows have the kind as a key",

@@ -22,6 +22,8 @@ TEXT = "a text in quotes"
 """What a scenario gives for settings that are texts."""
 CHAMPION = "learned"
 """In place of a rule or a file: the champion that the pipeline keeps for the source."""
+OWN_BACKFILL = "own"
+"""As rows have the backfilling of a cluster's own scheduler."""
 OWN_SCHEDULERS = {"slurm": "Slurm", "pbs": "PBS"}
 """Schedulers of clusters that replay as themselves, with their names in sentences. As policies they stand alone, or before an order:
 slurm:SAF."""
@@ -224,7 +226,10 @@ class RunSettings(BaseModel):
 
     @property
     def portable_backfill(self) -> str:
-        """The rule, or the agent's file without its folder. That is what is stored, because rows hold no path of the machine."""
+        """The rule, or the agent's file without its folder, or OWN_BACKFILL. That is what is stored, because rows hold no path of the
+        machine."""
+        if self.is_on_cluster:
+            return OWN_BACKFILL
         return Path(self.backfill).name if self.backfill_file else self.backfill
 
     @property

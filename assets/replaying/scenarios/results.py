@@ -306,7 +306,7 @@ def _row(plan: ScenarioPlan, name: str, run: ReplayRun) -> dict[str, Any]:
     return {
         "scenario": name,
         "policy": run.policy.text,
-        "backfill": settings.backfill,
+        "backfill": settings.portable_backfill,
         "estimates": run.estimates,
         "procs": run.cluster.procs,
         "load": settings.load,

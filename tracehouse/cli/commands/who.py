@@ -288,7 +288,7 @@ def who_text(source: str, result: WaitsAndWaste, kinds: tuple[str, ...], top: in
 
 
 def _facts(source: str, result: WaitsAndWaste) -> list[str]:
-    from assets.usage.waits_and_waste import left_text, part_of_whole
+    from assets.usage.waits_and_waste import hours_text, left_text, part_of_whole
 
     whole = result.whole
     facts = [f"{source}: {whole['jobs']:,} jobs used {whole['core_hours']:,.0f} core-hours"]
@@ -296,14 +296,14 @@ def _facts(source: str, result: WaitsAndWaste) -> list[str]:
         facts.append(f"jobs    {result.words}")
     if whole["known_waits"]:
         facts.append(
-            f"waits   {whole['mean_wait_h']:,.1f} h on average, {whole['median_wait_h']:,.1f} h in the median, "
-            f"{whole['p95_wait_h']:,.1f} h at the 95th percentile"
+            f"waits   {hours_text(whole['mean_wait_h'])} on average, {hours_text(whole['median_wait_h'])} in the median, "
+            f"{hours_text(whole['p95_wait_h'])} at the 95th percentile"
         )
     else:
         facts.append("waits   the log does not say when its jobs started")
     if whole["left_jobs"]:
         after_h = whole["left_hours"] / whole["left_jobs"]
-        facts.append(f"left    {left_text(whole['left_jobs'], f'{after_h:,.1f} h')}")
+        facts.append(f"left    {left_text(whole['left_jobs'], hours_text(after_h))}")
     if whole["lost_core_hours"] is None:
         facts.append("lost    the log does not say how its jobs ended")
     else:

@@ -143,15 +143,15 @@ def why_text(
 
 def _waited(source: str, rows: pl.DataFrame, words: str) -> list[str]:
     """How long the jobs waited that started, and what those waited besides that left the queue."""
-    from assets.usage.waits_and_waste import left_text
+    from assets.usage.waits_and_waste import hours_text, left_text
 
     started, left = rows.filter(rows["start_s"].is_not_null()), rows.filter(is_left(rows))
     hours, left_hours = (float(part["wait_s"].sum()) / 3600 for part in (started, left))
-    mean = f"{hours / started.height:,.1f} h" if started.height else "-"
+    mean = hours_text(hours / started.height) if started.height else "-"
     which = f" ({words})" if words else ""
     facts = [f"{source}: {started.height:,} jobs{which} waited {hours:,.0f} h in all, {mean} on average"]
     if left.height:
-        after = left_text(left.height, f"{left_hours / left.height:,.1f} h")
+        after = left_text(left.height, hours_text(left_hours / left.height))
         facts.append(f"{after}: the hours by cause below are the {hours + left_hours:,.0f} h of both")
     return facts
 
@@ -159,6 +159,7 @@ def _waited(source: str, rows: pl.DataFrame, words: str) -> list[str]:
 def job_text(causes: WaitCauses, row: pl.DataFrame, clock: LogClock, width: int | None) -> str:
     """What is printed of one job. row: its row of WaitCauses.jobs."""
     from assets.replaying.own.wait_causes import log_second
+    from assets.usage.waits_and_waste import hours_text
 
     job = row.row(0, named=True)
     hours = job["wait_s"] / 3600
@@ -166,13 +167,13 @@ def job_text(causes: WaitCauses, row: pl.DataFrame, clock: LogClock, width: int 
     submitted = clock.full(log_second(job["submit_s"], clock))
     ending = "has not started" if job["start_s"] is None else f"started {clock.text(log_second(job['start_s'], clock))}"
     lines = [
-        folded(f"job {job['job_id']}{who} waited {hours:,.1f} h: submitted {submitted}, {ending}", width),
+        folded(f"job {job['job_id']}{who} waited {hours_text(hours)}: submitted {submitted}, {ending}", width),
         folded(f"by {causes.basis}", width),
         *fitted_table(_CAUSES[:3], [cells[:3] for cells in _cause_cells(causes.of(row), hours)], width),
     ]
     if job["behind_job"] is not None:
         owner = f" of user {job['behind_user']}" if job["behind_user"] else ""
-        lines.append(f"longest behind job {job['behind_job']}{owner}, {job['behind_s'] / 3600:,.1f} h at one go")
+        lines.append(f"longest behind job {job['behind_job']}{owner}, {hours_text(job['behind_s'] / 3600)} at one go")
     if job["limit"] is not None:
         lines.append(f"the limit: {job['limit']}")
     return "\n".join(line.rstrip() for line in lines)

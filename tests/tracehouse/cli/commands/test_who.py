@@ -118,7 +118,7 @@ def test_who_left_the_queue_is_counted_apart(catalogue: Path, tmp_path: Path) ->
 def test_what_why_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", JOBS, monkeypatch, ONE_NODE)
     lines = succeed("why", "mine").splitlines()
-    assert lines[0] == "mine: 3 jobs waited 0 h in all, 0.0 h on average" and "cluster two" in lines[1]
+    assert lines[0] == "mine: 3 jobs waited 0 h in all, 95 s on average" and "cluster two" in lines[1]
     assert any(line.startswith("memory is missing") and line.endswith("2") for line in lines)
     assert "by user, most waiting first" in lines
     job = succeed("why", "mine", "3").splitlines()
