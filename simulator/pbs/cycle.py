@@ -39,7 +39,7 @@ def run_pass(engine, now):
     engine.victims.queued[0] = 0
     for group in range(len(tops.left)):
         tops.left[group] = tops.depth[group]
-    _move_ends(engine.site.reservation_times, engine.site.reservation_first[0], now)
+    move_ends(engine.site.reservation_times, engine.site.reservation_first[0], now)
     has_shares, has_formula = settings.fair_share > 0, len(engine.formula.ops) > 0
     has_levels = len(engine.soft.bound) > 0
     looks_at_all = has_formula or len(engine.site.windows) > 0
@@ -83,7 +83,7 @@ def run_pass(engine, now):
 
 
 @referring
-def _move_ends(times, first, now):
+def move_ends(times, first, now):
     """A reservation that is over but keeps its nodes is expected to give them back in a second, like a job over its walltime."""
     for k in range(first, len(times)):
         if times[k, BEGINS] > now:

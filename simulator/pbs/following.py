@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
+from simulator.pbs.cycle import move_ends
 from simulator.pbs.looking import (
     BEGIN_TIME,
     CORES,
@@ -21,7 +22,7 @@ from simulator.pbs.looking import (
     look_at_pbs_queue,
     settle_wait,
 )
-from simulator.pbs.loop import ENDING, LAST_PASS, NEXT_SUBMIT, note_pbs_end
+from simulator.pbs.loop import ENDING, KEPT_S, LAST_PASS, NEXT_SUBMIT, note_pbs_end
 from simulator.pbs.occurrences import leave_windows, next_opening
 from simulator.pbs.placing import copy_load, find_nodes
 from simulator.pbs.queueing import join_pbs_queue
@@ -29,10 +30,12 @@ from simulator.pbs.replaying import new_pbs_replay
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.settings import PbsPhases
 from simulator.pbs.starting import end_pbs_job, start_pbs_job
-from simulator.pbs.state import BEGINS, OVER, UNSET, WHOLE_VNODE
+from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET, WHOLE_VNODE
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
+ENDED = 3
+"""State of a reservation that is over."""
 
 
 class GivenStarts(NamedTuple):
@@ -120,6 +123,7 @@ def _follow(replay, waits, given, leaving, patience):
             return
         for k in range(queue.length[0]):
             settle_wait(waits, queue.pending[k], now, patience)
+        _end_reservations(replay, given, now)
         while clock[ENDING] > 0 and given.end[replay.ending[clock[ENDING] - 1]] <= now:
             clock[ENDING] -= 1
             job = replay.ending[clock[ENDING]]
@@ -142,13 +146,30 @@ def _follow(replay, waits, given, leaving, patience):
             place += 1
         if left > 0:
             _drop_left(queue, given, now)
-        first = site.reservation_first
-        while first[0] < len(site.reservation_times) and site.reservation_times[first[0], OVER] <= now:
-            first[0] += 1
         leave_windows(site, now)
         clock[LAST_PASS] = now
         if queue.length[0] > 0:
             look_at_pbs_queue(engine, waits, now)
+
+
+@referring
+def _end_reservations(replay, given, now):
+    """Nodes of a reservation that is over stay with it for a while where a job was in it, and else are free."""
+    clock, site, engine = replay.clock, replay.engine.site, replay.engine
+    first, times = site.reservation_first, site.reservation_times
+    for k in range(first[0], len(times)):
+        if times[k, OVER] > now or replay.reservation_state[k] == ENDED:
+            continue
+        replay.reservation_state[k] = ENDED
+        times[k, KEPT] = 0
+        for entry in range(clock[ENDING]):
+            job = replay.ending[entry]
+            own = engine.asks.reservation[engine.jobs.ask[job]]
+            if own == site.reservation_group[k] and given.end[job] >= times[k, OVER]:
+                times[k, KEPT] = times[k, OVER] + KEPT_S
+    while first[0] < len(times) and max(times[first[0], OVER], times[first[0], KEPT]) <= now:
+        first[0] += 1
+    move_ends(times, first[0], now)
 
 
 @referring
@@ -179,8 +200,9 @@ def _next_change(replay, given, order, place):
             break
         if times[BEGINS] > last:
             now = times[BEGINS]
-        if last < times[OVER] < now:
-            now = times[OVER]
+        for end in (times[OVER], times[KEPT]):
+            if last < end < now:
+                now = end
     if settings.fair_share > 0 or len(engine.formula.ops) > 0:
         now = min(now, max(last + settings.iteration, last + 1))
     return now

@@ -147,7 +147,10 @@ def _keeps(engine, waits, job, stopped, now):
     is_limited = not is_within(limits, engine.tops, limits.used, job, span)
     keep_eligible_time(engine.waiting, job, is_limited, now)
     kept, other = PACE, UNSET
-    if is_limited:
+    missing = _missing_in_all(engine, waits, ask)
+    if missing != PACE:
+        kept = missing
+    elif is_limited:
         kept, other = _over(engine, job, span)
     elif jobs.level[job] > 0 and span[1] > latest_end(site, jobs.queue[job], now):
         return CLOSED_HOURS, UNSET
@@ -164,6 +167,17 @@ def _keeps(engine, waits, job, stopped, now):
         scratch.array_failed[array] = scratch.search[1]
         waits.of_array[array] = job
     return kept, other
+
+
+@referring
+def _missing_in_all(engine, waits, ask):
+    """The first resource of which all nodes together have too little now, PACE for none. PBS looks at it before limits and nodes."""
+    asks, load = engine.asks, engine.load
+    if asks.reservation[ask] < 0:
+        for kind in range(asks.total.shape[1]):
+            if asks.total[ask, kind] > load.total[kind]:
+                return waits.resource[kind]
+    return PACE
 
 
 @referring
@@ -204,9 +218,6 @@ def _lacks(engine, waits, job, span):
             kept = RESERVATION
         site.reservation_first[0] = first
     kinds = asks.total.shape[1]
-    for kind in range(kinds):
-        if kept == FRAGMENTS and asks.total[ask, kind] > load.total[kind]:
-            kept = waits.resource[kind]
     for kind in range(kinds, -1, -1):
         if kept == FRAGMENTS and kind != 0:
             copy_load(load, trial)

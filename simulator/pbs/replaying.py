@@ -96,10 +96,11 @@ class PbsReplayer:
         if refused := refused_jobs(self.description, self.asked, jobs.submit, replay.finished):
             counts["over a limit on queued jobs"] = refused
         running = replay.engine.running
+        order = np.argsort([node.weight for node in self.description.nodes], kind="stable")  # places in PBS's order
         return Outcome(
             Schedule(start, np.zeros(len(start), dtype=np.bool_), suspensions(replay, jobs.runtime)),
             counts=counts,
-            held=nodes_of_jobs(running.first[:-1], np.where(never, 0, running.count), running.node),
+            held=nodes_of_jobs(running.first[:-1], np.where(never, 0, running.count), order[running.node]),
         )
 
 

@@ -29,6 +29,7 @@ _LINE = re.compile(r"^([0-9/]+ [0-9:]+);[0-9a-f]+;[^;]*;(Req|Job|Sched|Svr|Resv)
 _LIMIT = re.compile(r"set server max_run = \[u:(\w+)=([0-9]+)\]")
 _TOP = re.compile(r"Job is a top job and will run at (.*)$")
 _FREE = re.compile(r"resource: ncpus \(R: [0-9]+ A: ([0-9]+) T")
+_NO_REASON = ("Estimating", "Formula Evaluation", "Fairshare", "Job is a top job", "Error in calculation")
 _PREEMPTED = ("Job preempted by suspension", "Job preempted by requeuing")
 
 
@@ -61,7 +62,8 @@ class Record:
 @dataclass
 class Pass:
     """A pass of the scheduler's log. considered: labels in the order in which it considered them. started: labels. tops: label and planned
-    start. free: processors that it said were free, at its first job that did not fit, None where it said nothing."""
+    start. free: processors that it said were free, at its first job that did not fit, None where it said nothing. reasons: by label, why a
+    job did not run, in PBS's words."""
 
     time: int
     considered: list[str] = field(default_factory=list)
@@ -71,6 +73,7 @@ class Pass:
     started_before_free: int = 0
     preempted: list[str] = field(default_factory=list)
     decayed: bool = False
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -222,7 +225,9 @@ def _note(current: Pass, label: str, said: str) -> None:
         current.started.append(label)
     elif said.startswith(_PREEMPTED):
         current.preempted.append(label)
-    elif top := _TOP.match(said):
+    elif not said.startswith(_NO_REASON):
+        current.reasons[label] = said
+    if top := _TOP.match(said):
         planned = datetime.strptime(top[1], "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
         current.tops[label] = int(planned.timestamp())
     elif current.free is None and (free := _FREE.search(said)):

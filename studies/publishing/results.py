@@ -47,7 +47,7 @@ PRINTED = (
     "repositories", "confirmed", "agreement", "engine", "identified", "limited", "planted_grades", "planted_rules",
     "learning", "learning tried", "learned_program", "learned_program tried", "learned_on_all", "learned_on_all tried",
     "bundled",
-    "pbs_decisions", "pbs_free_replays", "searched", "searched_orders",
+    "pbs_decisions", "pbs_free_replays", "pbs_reasons", "searched", "searched_orders",
     "slurm_decisions", "slurm_passes", "slurm_priorities", "slurm_reasons", "slurm_free_runs", "slurm_repeats",
     "slurm_cycle_times",
     "slurm_micro_cluster", "slurm_hpc_week", "what_if_changes", "start_times", "tuned mason", "tuned planted", "tuned ub_hpc",

@@ -67,6 +67,24 @@ def test_a_sort_key_puts_a_later_job_first() -> None:
     assert kept[2:] == [{"cores": 99, "behind_other": 50}, {"cores": 98}]
 
 
+def test_what_all_nodes_lack_is_said_before_a_limit() -> None:
+    """As PBS does. With room for it the limit keeps the job."""
+    site = replace(pbs_site(), limits=(Limit("cluster", "", "running", "user", "jobs", 1, who="ann"),))
+    asked = [asking(0, 1, 100, user="ann"), asking(1, 3, 40, user="bob"), asking(2, 1, 100, user="ann")]
+    assert kept_in_replay(site, asked, [100, 39, 100])[2] == {"cores": 38, "limit": 60}
+
+
+def test_nodes_stay_with_a_reservation_that_ended_with_a_job_in_it() -> None:
+    """For half a minute, as in a replay: the waiting job was said to be able to start."""
+    held = replace(pbs_site(), reservations=(AdvanceReservation("R1", 20, 60),))
+    asked = [asking(0, 4, 100, reservation="R1"), asking(30, 4, 10)]
+    start = np.array(starts_on(held, asked, [100, 10]), dtype=np.int64)
+    none = np.zeros(3, dtype=np.int64)
+    waits, _ = follow_pbs(held, asked, GivenStarts(start, np.array([60, 100]), start, none, none[:0], none[:0]), 600)
+    assert start.tolist() == [20, 90], "the job of the reservation ends with it"
+    assert kept_of(waits)[1] == {"cores": 30, "reservation": 30}
+
+
 def test_limits_hours_and_reservations_keep_jobs() -> None:
     site = replace(pbs_site(), limits=(Limit("cluster", "", "running", "user", "jobs", 1, who="ann"),))
     asked = [asking(0, 1, 100, user="ann"), asking(1, 1, 100, user="ann"), asking(2, 1, 100, user="bob")]

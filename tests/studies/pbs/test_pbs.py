@@ -1,4 +1,4 @@
-"""Tests of studies/pbs: decisions, free_replays, recorded_runs, timing."""
+"""Tests of studies/pbs: decisions, free_replays, reasons, recorded_runs, timing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from studies.pbs.decisions import judge_run
 from studies.pbs.free_replays import noise_s, replay_recorded, replay_seen, wait_distance
+from studies.pbs.reasons import compare_reasons
 from studies.pbs.recorded_runs import read_recorded_run, second_of
 from studies.pbs.timing import logged_run_times, seen_times
 from tests.shared import shared_file
@@ -20,6 +21,15 @@ def test_our_pass_starts_what_pbs_started(scenario: str) -> None:
     assert count["same"] >= 0.999 * count["decisions"]
     assert count["same_tops"] >= 0.985 * count["tops"] and count["same_seconds"] >= 0.97 * count["same_tops"]
     assert count["same_nodes"] >= (0.9 if scenario == "P4" else 1) * count["same_starts"]
+
+
+# reasons: What kept waiting jobs against what PBS said.
+
+
+@pytest.mark.parametrize("scenario", ["P1", "P1f", "P3", "P4", "P5", "P7"])
+def test_jobs_wait_for_what_pbs_says_in_nearly_all_minutes(scenario: str) -> None:
+    seconds, _ = compare_reasons(read_recorded_run(shared_file("golden", "pbs", scenario, "run1")))
+    assert seconds["all"] > 1_000 and seconds["same"] >= 0.95 * seconds["all"]
 
 
 # free_replays: Whole replays of our PBS against recorded runs.
