@@ -105,7 +105,7 @@ class Site:
         values: dict[str, Any] = {**self.scheduler.settings, "drop_wider": True}
         if (machine := self.scheduler.machine) is not None:
             missing = [] if machine.size_over_time is None else machine.size_over_time.missing
-            values["outages"] = [Outage(start=start, end=end, procs=procs) for start, end, procs in missing]
+            values["outages"] = [Outage(start=start, end=end, procs=procs).of_log() for start, end, procs in missing]
             values["partitions"] = dict(machine.partitions)
         return RunSettings(**values)
 

@@ -16,14 +16,17 @@ from simulator.limits.rules import GATE, OUTSTANDING, RUNNING_JOBS, RUNNING_PROC
 
 IntArray = NDArray[np.int64]
 
-CHANGE, ACTIVE = range(at.NUM_COUNTERS, at.NUM_COUNTERS + 2)
-"""Counters beside those of the engine. CHANGE is the next change of a gate. ACTIVE groups have a job that waits."""
+CHANGE, ACTIVE, STOPS, NEXT_RANK = range(at.NUM_COUNTERS, at.NUM_COUNTERS + 4)
+"""Counters beside those of the engine. CHANGE is the next change of a gate. ACTIVE groups have a job that waits. STOPS: one of
+NEVER_STOPS, ... NEXT_RANK: of the next job that comes, where somebody else puts waiting jobs in order, ABSENT where ranks are given."""
+NEVER_STOPS, STOPS_TO_LEARN, HAS_STOPPED = range(3)
+"""Whether the loop stops before passes, so that somebody else learns from the jobs that have ended. HAS_STOPPED: the pass is to come."""
 ABSENT = -1
 
 
 class Orders(NamedTuple):
-    """Who comes first. rank: of each task in the order of the policy, which is also that of `job_at`. fill: its rank among those that start
-    behind a head, the same array unless the shortest goes first."""
+    """Who comes first. rank: of each task in the order of the policy, which is also that of `job_at`. fill: its key among those that start
+    behind a head, the lowest first, the same array unless the shortest goes first. Two jobs never have the same."""
 
     rank: IntArray  # (tasks,)
     job_at: IntArray  # (jobs,)
@@ -34,7 +37,7 @@ class Orders(NamedTuple):
 class LimitedEpisode(NamedTuple):
     """The state of one replay. Fields before `line` are as in simulator.engine.episode.Episode."""
 
-    counters: IntArray  # (ACTIVE + 1,)
+    counters: IntArray  # (NEXT_RANK + 1,)
     heap_end: IntArray
     heap_job: IntArray
     est_end: IntArray
@@ -65,8 +68,10 @@ def new_limited_episode(tasks: Tasks, slots: LimitSlots, cluster_procs: int) -> 
     of_running = np.empty((4, most_running), dtype=np.int64)
     of_groups = np.zeros((8, groups), dtype=np.int64)
     of_groups[:2] = slots.begin
+    counters = np.zeros(NEXT_RANK + 1, dtype=np.int64)
+    counters[NEXT_RANK] = ABSENT
     return LimitedEpisode(
-        counters=np.zeros(ACTIVE + 1, dtype=np.int64),
+        counters=counters,
         heap_end=of_running[0],
         heap_job=of_running[1],
         est_end=of_running[2],
@@ -94,6 +99,10 @@ def new_limited_episode(tasks: Tasks, slots: LimitSlots, cluster_procs: int) -> 
 def join_line(tasks, slots, orders, episode, job):
     """The job waits in the line of its group."""
     counters, line, low, high = episode.counters, episode.line, episode.low, episode.high
+    if counters[NEXT_RANK] >= 0:
+        orders.rank[job] = counters[NEXT_RANK]
+        orders.job_at[counters[NEXT_RANK]] = job
+        counters[NEXT_RANK] += 1
     group, rank = slots.group[job], orders.rank[job]
     if low[group] == high[group]:
         episode.active[counters[ACTIVE]] = group

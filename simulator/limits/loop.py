@@ -10,7 +10,7 @@ import numpy as np
 
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
-from simulator.engine.episode import ANY, DONE, NO_BACKFILL, STUCK
+from simulator.engine.episode import ANY, DONE, NO_BACKFILL, STUCK, WANT_ESTIMATES
 from simulator.engine.events import (
     announce_outages,
     correct_estimates,
@@ -27,6 +27,9 @@ from simulator.limits.lines import (
     ABSENT,
     ACTIVE,
     CHANGE,
+    HAS_STOPPED,
+    STOPS,
+    STOPS_TO_LEARN,
     count_end,
     count_start,
     join_line,
@@ -41,17 +44,29 @@ from simulator.limits.shares import change_use, stands_before, take_standing
 @lean
 def run_limited(tasks, rules, slots, orders, sharing, episode, wakes):
     """Replays all jobs and fills episode.start and episode.backfilled. wakes: whether a job starts as soon as it is over no limit any
-    more, or with the next job that comes or goes. Returns DONE, or STUCK where jobs are left that never start."""
+    more, or with the next job that comes or goes. Returns DONE, or STUCK where jobs are left that never start.
+
+    Where the counter STOPS says so it also stops before a pass, and returns WANT_ESTIMATES. Then the caller may change the estimates of
+    waiting jobs and their order, and calls again."""
     counters = episode.counters
-    counters[at.FREE], counters[at.LAST] = rules.cluster_procs, tasks.last
-    counters[at.ARRIVED], counters[at.OUTAGE] = tasks.first, tasks.last
+    if counters[at.BEGUN] == 0:
+        counters[at.BEGUN] = 1
+        counters[at.FREE], counters[at.LAST] = rules.cluster_procs, tasks.last
+        counters[at.ARRIVED], counters[at.OUTAGE] = tasks.first, tasks.last
     while counters[at.ARRIVED] < tasks.last or counters[at.QUEUED] > 0:
-        now = min(time_of_next_event(tasks, rules, episode), next_change(slots, episode))
-        if now >= FOREVER:
-            return STUCK
-        counters[at.NOW] = now
-        take_limited_events(tasks, rules, slots, orders, sharing, episode)
+        has_stopped = counters[STOPS] == HAS_STOPPED
+        if not has_stopped:
+            now = min(time_of_next_event(tasks, rules, episode), next_change(slots, episode))
+            if now >= FOREVER:
+                return STUCK
+            counters[at.NOW] = now
+            take_limited_events(tasks, rules, slots, orders, sharing, episode)
         if counters[at.QUEUED] > 0 and counters[at.FREE] > 0:
+            if counters[STOPS] == STOPS_TO_LEARN:
+                counters[STOPS] = HAS_STOPPED
+                return WANT_ESTIMATES
+            if has_stopped:
+                counters[STOPS] = STOPS_TO_LEARN
             correct_estimates(tasks, rules, episode)
             plan_outages(tasks, episode)
             head = start_allowed(tasks, slots, orders, sharing, episode)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from simulator.engine.replay import OrderReplayer, rules_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
-from simulator.jobs.tasks import tasks_of
-from simulator.limits.lines import Orders, new_limited_episode
+from simulator.jobs.tasks import Tasks, tasks_of
+from simulator.limits.lines import LimitedEpisode, Orders, new_limited_episode
 from simulator.limits.loop import run_limited
 from simulator.limits.rules import (
     LONGEST_REQUEST_S,
@@ -23,10 +23,11 @@ from simulator.limits.rules import (
     OUTSTANDING,
     RUNNING_PROCS,
     JobLimit,
+    LimitSlots,
     StartGate,
     slots_of_limits,
 )
-from simulator.limits.shares import ShareTree, sharing_of
+from simulator.limits.shares import ShareTree, Sharing, sharing_of
 from simulator.policies.agents import NO_ONE
 from simulator.policies.registry import Policy, parse_policy
 from simulator.policies.scoring import FAIRSHARE, FIXED
@@ -36,13 +37,25 @@ BACKFILLS_UNDER_LIMITS = ("none", "any", "easy", "easy-sjbf")
 NEVER_STARTED, OVER_ALONE = "jobs_never_started", "jobs_over_a_limit_alone"
 
 
+class LimitedReplay(NamedTuple):
+    """The arguments of `run_limited`."""
+
+    tasks: Tasks
+    rules: Rules
+    slots: LimitSlots
+    orders: Orders
+    sharing: Sharing
+    episode: LimitedEpisode
+    wakes: bool
+
+
 @dataclass(frozen=True)
 class LimitedReplayer:
     """An order under limits and gates, each with a value for every job. Rules: docs/reference/limits.md.
 
     shares: of the jobs' accounts and users, which the policy fairshare follows.
     wakes: whether a job starts as soon as outstanding time has shrunk enough for it, or with the next job that comes or goes. cycle_s: the
-    scheduler looks once in so many seconds, 0 for at once."""
+    scheduler looks once in so many seconds, 0 for at once. drive: runs a replay, such as one that changes estimates on the way."""
 
     order: OrderReplayer
     limits: Sequence[JobLimit] = ()
@@ -50,7 +63,8 @@ class LimitedReplayer:
     shares: ShareTree | None = None
     wakes: bool = True
     cycle_s: int = 0
-    honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster"}
+    drive: Callable[[LimitedReplay], object] | None = None
+    honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster", "estimates live"}
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """Replays all jobs. Those that a limit never lets start are counted as `jobs_never_started`, and have no start.
@@ -79,7 +93,8 @@ class LimitedReplayer:
         episode = new_limited_episode(tasks, slots, cluster.procs)
         orders = Orders(rank, job_at, fill, shortest_first)
         with watched("jobs of the replay under the rules", episode.start):
-            run_limited(tasks, rules, slots, orders, sharing, episode, self.wakes)
+            replay = LimitedReplay(tasks, rules, slots, orders, sharing, episode, self.wakes)
+            run_limited(*replay) if self.drive is None else self.drive(replay)
         start = episode.start[: len(jobs)]
         left = int(((start == CANCELLED) & (jobs.cancel == NEVER)).sum())
         counts = {NEVER_STARTED: left, OVER_ALONE: _over_alone(self.limits, jobs)}

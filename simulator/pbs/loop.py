@@ -21,8 +21,13 @@ IntArray = NDArray[np.int64]
 
 KEPT_S = 30
 """Seconds for which nodes stay with a reservation that ended with a job in it."""
-NEXT_SUBMIT, ENDING, LAST_PASS, HELD = range(4)
-"""Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, and how many jobs are not eligible yet."""
+NEXT_SUBMIT, ENDING, LAST_PASS, HELD, NOW, STAGE, IS_QUIET, STOPS = range(8)
+"""Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, how many jobs are not eligible yet, the second
+of the last events, how much of it is over, whether no pass has come in it, and whether the loop stops before passes."""
+_OVER, _EVENTS, _RELEASES, _IDLE = range(4)
+"""Stages of a second: what comes next in it. _OVER is none."""
+ALL_DONE, WANT_PLANNED = range(2)
+"""Why the loop stops."""
 STILL_RUNS = UNSET - 1
 """In `PbsReplay.finished`."""
 _AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
@@ -44,47 +49,85 @@ class PbsReplay(NamedTuple):
     finished: IntArray  # (jobs,), when it ended, UNSET before
     first_start: IntArray  # (jobs,), of a job that was preempted its first one
     preempted: IntArray  # (jobs,), how often
+    ran_before: IntArray  # (jobs,), seconds that a job which was preempted had run by then
     held: IntArray  # (jobs,), jobs that are not eligible yet
     reservation_state: (
         IntArray  # (reservations,), how often it has changed: it is announced, begins, ends, and frees its nodes
     )
     reservation_due: IntArray  # (reservations,), when this changes
-    clock: IntArray  # (4,)
+    clock: IntArray  # (8,)
 
 
 @referring
 def run_pbs(replay):
-    """Runs until all jobs have started that can. Starts are in `first_start`."""
-    clock, engine = replay.clock, replay.engine
+    """Runs until all jobs have started that can, and returns ALL_DONE. Starts are in `first_start`.
+
+    Where the clock STOPS, it also stops before a pass over a queue, and returns WANT_PLANNED. Then the caller may change what waiting jobs
+    are planned for, and calls again."""
+    clock, queue = replay.clock, replay.engine.waiting
+    if clock[STOPS] > 0 and clock[STAGE] != _OVER:
+        _pass(replay, clock[NOW])
+    while _reach_pass(replay):
+        if clock[STOPS] > 0 and queue.length[0] > 0:
+            return WANT_PLANNED
+        _pass(replay, clock[NOW])
+    return ALL_DONE
+
+
+@referring
+def _reach_pass(replay):
+    """Takes events until a pass is due, which is of the second NOW. Returns whether one is: else nothing is to come."""
+    clock = replay.clock
     while True:
-        now = _next_time(replay)
-        if now >= FOREVER:
-            return
-        is_quiet = True
-        while True:
-            turn = _next_turn(replay, now)
-            if _is_end_next(replay, now):
-                _end_next(replay)
-                _release(replay, now)
-            elif _change_reservation(replay, now):
-                turn = UNSET
-            else:
-                joined = _submit_next(replay, now)
-                if joined < 0:
-                    break
-                if joined == 0:
-                    continue
-            if turn == UNSET or turn != _next_turn(replay, now):
-                _pass(replay, now)
-                is_quiet = False
-        if clock[HELD] > 0 and _release(replay, now) > 0:
-            _pass(replay, now)
-            is_quiet = False
-        site = engine.site
-        opens = len(site.windows) > 0 and next_opening(site, clock[LAST_PASS], now + 1) <= now
-        if is_quiet and (opens or now >= clock[LAST_PASS] + engine.settings.iteration):
-            _pass(replay, now)
-        leave_windows(site, now)
+        if clock[STAGE] == _OVER:
+            clock[NOW] = _next_time(replay)
+            if clock[NOW] >= FOREVER:
+                return False
+            clock[STAGE], clock[IS_QUIET] = _EVENTS, 1
+        now = clock[NOW]
+        if clock[STAGE] == _EVENTS:
+            if _take_turn(replay, now):
+                clock[IS_QUIET] = 0
+                return True
+            clock[STAGE] = _RELEASES
+        if clock[STAGE] == _RELEASES:
+            clock[STAGE] = _IDLE
+            if clock[HELD] > 0 and _release(replay, now) > 0:
+                clock[IS_QUIET] = 0
+                return True
+        if clock[IS_QUIET] > 0 and _is_pass_due(replay, now):
+            clock[IS_QUIET] = 0
+            return True
+        leave_windows(replay.engine.site, now)
+        clock[STAGE] = _OVER
+
+
+@referring
+def _take_turn(replay, now):
+    """Takes the next events of this second that have one pass. Returns whether there were some."""
+    while True:
+        turn = _next_turn(replay, now)
+        if _is_end_next(replay, now):
+            _end_next(replay)
+            _release(replay, now)
+        elif _change_reservation(replay, now):
+            turn = UNSET
+        else:
+            joined = _submit_next(replay, now)
+            if joined < 0:
+                return False
+            if joined == 0:
+                continue
+        if turn == UNSET or turn != _next_turn(replay, now):
+            return True
+
+
+@referring
+def _is_pass_due(replay, now):
+    """Whether hours begin, or no pass has come for long."""
+    clock, engine = replay.clock, replay.engine
+    opens = len(engine.site.windows) > 0 and next_opening(engine.site, clock[LAST_PASS], now + 1) <= now
+    return opens or now >= clock[LAST_PASS] + engine.settings.iteration
 
 
 @referring
@@ -320,7 +363,8 @@ def _stop_victims(replay):
         clock[ENDING] -= 1
         replay.preempted[job] += 1
         replay.finished[job] = clock[LAST_PASS] if is_gone else UNSET
-        replay.runtime[job] = max(replay.runtime[job] - victims.ran[job], 0)
+        replay.ran_before[job] += victims.ran[job]
+        replay.runtime[job] = 0 if is_gone else max(replay.runtime[job] - victims.ran[job], 0)
 
 
 @referring

@@ -130,6 +130,7 @@ def _take_from(engine, victim, now):
     jobs, running, victims, way = engine.jobs, engine.running, engine.victims, engine.settings.preempt_way
     victims.ran[victim] = now - running.start[victim] if way != REQUEUED else 0
     jobs.wall[victim] = max(jobs.wall[victim] - victims.ran[victim], 1)
+    jobs.limit[victim] = max(jobs.limit[victim] - victims.ran[victim], 1)
     end_pbs_job(engine, victim)
     engine.waiting.suspended[victim] = way == SUSPENDED
     engine.waiting.preempted[victim] = now if way != DELETED else -1

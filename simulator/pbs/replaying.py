@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -62,13 +62,15 @@ class PbsReplayer:
 
     turns: (jobs,) for submissions and for ends, which of those of the same second come first; those of the same turn have one pass. None
     for ends before submissions, both in the order of submissions. late: (jobs,), seconds between the pass that starts a job and the stamp
-    of its start, from which PBS expects its end in later passes. None for zero."""
+    of its start, from which PBS expects its end in later passes. None for zero. drive: runs a replay, such as one that changes what jobs
+    are planned for on the way."""
 
     description: ClusterDescription
     asked: Sequence[PbsJob]
     phases: PbsPhases = field(default_factory=PbsPhases)
     turns: tuple[IntArray, IntArray] | None = None
     late: IntArray | None = None
+    drive: Callable[[PbsReplay], object] = run_pbs
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
@@ -85,7 +87,7 @@ class PbsReplayer:
         if self.late is not None:
             replay.late[:] = self.late
         with watched("jobs of the replay under PBS", replay.first_start):
-            run_pbs(replay)
+            self.drive(replay)
         start = replay.first_start.copy()
         never = start == UNSET
         start[never] = CANCELLED
@@ -134,10 +136,11 @@ def new_pbs_replay(
         finished=np.full(count, UNSET, dtype=np.int64),
         first_start=np.full(count, UNSET, dtype=np.int64),
         preempted=np.zeros(count, dtype=np.int64),
+        ran_before=np.zeros(count, dtype=np.int64),
         held=np.zeros(count, dtype=np.int64),
         reservation_state=again.astype(np.int64),
         reservation_due=np.where(again, spans[:, BEGINS], np.minimum(spans[:, BEGINS], spans[:, CONFIRMED])),
-        clock=np.array([0, 0, first, 0], dtype=np.int64),
+        clock=np.array([0, 0, first, 0, 0, 0, 0, 0], dtype=np.int64),
     )
 
 
@@ -310,6 +313,7 @@ def _queued_jobs(
     return QueuedJobs(
         submit=np.array(submit, dtype=np.int64),
         wall=np.array([one.soft_walltime_s or one.time_s for one in asked], dtype=np.int64),
+        limit=column("time_s"),
         walltime=np.array([one.walltime_s or 0 for one in asked], dtype=np.int64),
         ask=ask,
         queue=queue,

@@ -57,6 +57,25 @@ def expect_end(running, job, end):
 
 
 @referring_apart
+def plan_to_limits(engine, now):
+    """Running jobs that have outlived what they were planned for are expected to end at their walltimes, or with their reservations."""
+    running, jobs, asks = engine.running, engine.jobs, engine.asks
+    k = 0
+    while k < running.length[0]:
+        job = running.job[k]
+        if running.end[job] >= now:
+            break
+        if jobs.wall[job] >= jobs.limit[job]:
+            k += 1
+            continue
+        end = running.end[job] + jobs.limit[job] - jobs.wall[job]
+        jobs.wall[job] = jobs.limit[job]
+        if asks.reservation[jobs.ask[job]] >= 0:
+            end = min(end, max(end_of_held(engine.site, asks.reservation[jobs.ask[job]], now), running.end[job]))
+        expect_end(running, job, end)
+
+
+@referring_apart
 def end_pbs_job(engine, job):
     """The job ends, or is taken from its nodes."""
     running, jobs = engine.running, engine.jobs

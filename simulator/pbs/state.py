@@ -66,6 +66,7 @@ class QueuedJobs(NamedTuple):
 
     submit: IntArray
     wall: IntArray  # what PBS plans by, s
+    limit: IntArray  # what it plans a job by that has outlived this, s
     walltime: IntArray  # what the job asked for, s, 0 for nothing
     ask: IntArray
     queue: IntArray

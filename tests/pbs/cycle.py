@@ -54,6 +54,7 @@ class _Task:
     resumed_s: int = 0
     left_s: int = 0
     used_s: int = 0
+    has_outlived: bool = False
     preempted_at_s: int | None = None
     suspended_s: int = 0
     eligible_at_start_s: int = 0
@@ -69,11 +70,15 @@ class _Task:
 
     def planned_s(self) -> int:
         """What PBS takes it to run for from its next start on."""
-        return max(self.job.planned_s - self.used_s, 1)
+        return max(self.length_s() - self.used_s, 1)
+
+    def length_s(self) -> int:
+        """What PBS takes it to run for as a whole."""
+        return self.job.limit_s if self.has_outlived else self.job.planned_s
 
     def expected_end_s(self, now_s: int) -> int:
         """By its walltime. One that is over it is expected to end in a second."""
-        return max(self.resumed_s + self.job.planned_s - self.used_s, now_s + 1)
+        return max(self.resumed_s + self.length_s() - self.used_s, now_s + 1)
 
 
 @dataclass(frozen=True)
@@ -216,6 +221,8 @@ class _Cycle:
         top_jobs: list[_TopJob] = []
         self.last_pass_s = now_s
         self._add_usage(now_s)
+        for task in self.running:
+            task.has_outlived |= task.resumed_s + task.length_s() - task.used_s < now_s
         if self.usage:
             self.usage.of_pass = {}
         considered: set[tuple[int, int | None]] = set()

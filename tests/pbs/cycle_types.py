@@ -73,6 +73,11 @@ class CycleJob:
         lengths = (self.soft_walltime_s, self.walltime_s, FIVE_YEARS_S)
         return next(length for length in lengths if length is not None)
 
+    @property
+    def limit_s(self) -> int:
+        """What it is taken to run for once it has outlived its soft walltime."""
+        return max(self.planned_s, FIVE_YEARS_S if self.walltime_s is None else self.walltime_s)
+
 
 @dataclass(frozen=True)
 class CycleQueue:

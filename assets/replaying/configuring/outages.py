@@ -25,11 +25,36 @@ class Outage(BaseModel):
         default=None, description="Second from which the scheduler knows of it. Default: its start"
     )
     _where: str = PrivateAttr(default="")  # file and line that it comes from, for messages
+    _load: float | None = PrivateAttr(default=None)
 
     def named(self, where: str) -> Outage:
         """This outage, called `where` in messages."""
         self._where = where
         return self
+
+    def of_log(self, load: float = 1.0) -> Outage:
+        """This outage, known from the log alone, at times that are squeezed to this load. One that somebody gives has its own dates."""
+        self._load = load
+        return self
+
+    @property
+    def has_own_dates(self) -> bool:
+        """Whether somebody gives its times, so that no load moves them."""
+        return self._load is None
+
+    def at_load(self, load: float, first_s: int) -> Outage:
+        """What the cluster lacks when time is squeezed to a load from a second on, as submissions are. As it is where it has its own
+        dates."""
+        if self._load is None or self._load == load:
+            return self
+        share = self._load / load
+
+        def moved(second: int) -> int:
+            return second if second <= first_s else first_s + round((second - first_s) * share)
+
+        start = moved(self.start)
+        end = None if self.end is None else max(moved(self.end), start + 1)
+        return Outage(start=start, end=end, procs=self.procs).of_log(load)
 
     @property
     def where(self) -> str:

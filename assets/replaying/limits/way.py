@@ -6,9 +6,12 @@ The cluster that a replay names, in the clock and with the names of its log.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.trace import Trace
@@ -60,7 +63,9 @@ def limited_replayer(
 ) -> LimitedReplayer:
     """The replayer of some rows of a trace under the limits of a cluster.
 
-    Raises ValueError, with the remedy, where there is no such cluster. Hours and reservations need a log with dates, at its own load."""
+    Hours and dates of rules that were found in the log are squeezed to a load as submissions are. Raises ValueError, with the remedy, where
+    there is no such cluster. Declared hours and reservations need a log with dates, at its own load. So do found reservations: what fits
+    between two of them would not fit any more."""
     cluster = named_cluster(named, trace.source)
     changing = [limit for limit in cluster.limits if limit.begin_s is not None or limit.end_s is not None]
     origins = {limit.origin for limit in changing} | {gate.origin for gate in cluster.gates}
@@ -70,23 +75,55 @@ def limited_replayer(
             f"{trace.source}: the log does not say when its second 0 was, which the gates and reservations of the cluster {named} need: "
             f"leave them out of a copy of clusters/{named}.toml"
         )
-    if origins and load != 1:
+    if load != 1 and (cluster.reservations or origins - {FOUND}):
         raise ValueError(
             f"--load moves submissions away from the log's own times, which the gates and reservations of the cluster {named} need: leave "
             f"--load out, or leave them out of a copy of clusters/{named}.toml"
         )
-    return replayer_under(cluster, trace, rows, order)
+    return replayer_under(cluster, trace, rows, order, load=load)
 
 
 def replayer_under(
-    cluster: ClusterDescription, trace: Trace, rows: pl.DataFrame, order: OrderReplayer, wakes: bool = True
+    cluster: ClusterDescription,
+    trace: Trace,
+    rows: pl.DataFrame,
+    order: OrderReplayer,
+    wakes: bool = True,
+    load: float = 1.0,
 ) -> LimitedReplayer:
-    """The replayer of some rows of a trace under the limits and gates of a description. wakes: as LimitedReplayer has it."""
+    """The replayer of some rows of a trace under the limits and gates of a description. wakes: as LimitedReplayer has it. load: of the
+    rows, to which hours and dates are squeezed."""
     gates, zero_s = [], clock_zero_s(trace)
+    limits = job_limits(cluster, rows, zero_s)
+    first_s = int(trace.rows["submit_s"][0]) if load != 1 else 0
     if cluster.gates:
         span = (int(rows["submit_s"][0]), int(rows["submit_s"][-1]))
+        if load != 1:
+            span = (span[0], first_s + round((span[1] - first_s) * load))
         gates = start_gates(cluster.gates, rows, trace.jobs_of(rows).limit, zero_s, span)
+    if load != 1:
+        gates = [replace(gate, changes=_ascending(_squeezed(gate.changes, first_s, load))) for gate in gates]
+        limits = [
+            replace(
+                limit, changes=np.column_stack([_squeezed(limit.changes[:, 0], first_s, load), limit.changes[:, 1:]])
+            )
+            if len(limit.changes)
+            else limit
+            for limit in limits
+        ]
     policy = order.policy if isinstance(order.policy, str) else order.policy.name
     shares = share_tree(cluster, rows) if follows_shares(policy) else None
     cycle_s = int(str(cluster.scheduler.order.get("cycle_s", 0)))
-    return LimitedReplayer(order, job_limits(cluster, rows, zero_s), gates, shares, wakes, cycle_s)
+    return LimitedReplayer(order, limits, gates, shares, wakes, cycle_s)
+
+
+def _squeezed(seconds: NDArray[np.int64], first_s: int, load: float) -> NDArray[np.int64]:
+    """Seconds of the log's clock at a load, those before the first submission as they are."""
+    moved = first_s + np.rint((seconds - first_s) / load).astype(np.int64)
+    return np.where(seconds <= first_s, seconds, moved)
+
+
+def _ascending(seconds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The seconds, each at least one after the one before it: under a very high load some would be the same."""
+    place = np.arange(len(seconds))
+    return np.maximum.accumulate(seconds - place) + place

@@ -19,8 +19,9 @@ from assets.replaying.running.policies import ChosenPolicy, order_policy
 from assets.replaying.running.settings import CHAMPION, OWN_SCHEDULERS, NodeSettings, RunSettings, parse_window
 from models.allocation.looking_ahead import PAPERS_VALUES, LookingAheadReplayer
 from models.judging.machine import partitions_of
-from models.runtime.estimates import REQUESTED, Estimates
+from models.runtime.estimates import Estimates
 from models.runtime.live import LiveReplayer, LiveSettings
+from models.runtime.live_on_cluster import LiveUnderLimits
 from models.scheduling.policy_file import is_placing_file
 from simulator.engine.replay import SELECTIVE_OPTIONS, OrderReplayer, rules_of
 from simulator.jobs.cluster import Cluster
@@ -126,7 +127,8 @@ def usual_settings(settings: RunSettings) -> RunSettings:
         raise ValueError(f"load must be between {LEAST_LOAD:g} and {MOST_LOAD:g}, got {settings.load:g}")
     if settings.rounding_s is not None:
         settings = settings.model_copy(update={"round_walltimes": str(settings.round_walltimes).strip()})
-    for name, given in (("warm-start", settings.warm_start), ("outages", bool(settings.outages))):
+    dated = any(each.has_own_dates for each in settings.outages)
+    for name, given in (("warm-start", settings.warm_start), ("outages", dated)):
         if given and settings.load != 1:
             raise ValueError(
                 f"--load moves submissions away from the log's own times, which --{name} needs: leave one of them out"
@@ -212,15 +214,17 @@ def _order(asked: Asked) -> OrderReplayer:
 
 
 def _live(asked: Asked) -> LiveReplayer:
-    settings = asked.settings
-    live = LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by, admit_by=settings.admit_by)
-    return LiveReplayer(_order(asked), asked.rows, live)
+    return LiveReplayer(_order(asked), asked.rows, _live_settings(asked.settings))
+
+
+def _live_settings(settings: RunSettings) -> LiveSettings:
+    return LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by, admit_by=settings.admit_by)
 
 
 def _pbs(asked: Asked) -> PbsRuns:
     cluster = sized_cluster(asked.trace, asked.rows, asked.settings)
-    by_estimate = asked.settings.believed != REQUESTED
-    runs = pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy, plans_by_estimate=by_estimate)
+    estimates = asked.settings.believed
+    runs = pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy, estimates=estimates)
     return replace(runs, runs=asked.own_runs or runs.runs)
 
 
@@ -232,8 +236,19 @@ def _slurm(asked: Asked) -> SlurmRuns:
 
 
 def _limited(asked: Asked) -> LimitedReplayer:
-    assert asked.settings.cluster is not None
-    return limited_replayer(asked.trace, asked.rows, asked.settings.cluster, asked.settings.load, _order(asked))
+    settings, policy = asked.settings, asked.policy.policy
+    assert settings.cluster is not None and policy is not None
+    replayer = limited_replayer(asked.trace, asked.rows, settings.cluster, settings.load, _order(asked))
+    if not settings.believed.is_live:
+        return replayer
+    live = _live_settings(settings)
+    return replace(replayer, drive=LiveUnderLimits(asked.rows, live, policy, asked.trace.origin, replayer.cycle_s))
+
+
+def _live_with_outages(asked: Asked) -> LimitedReplayer:
+    assert asked.policy.policy is not None
+    live = LiveUnderLimits(asked.rows, _live_settings(asked.settings), asked.policy.policy, asked.trace.origin)
+    return LimitedReplayer(_order(asked), drive=live)
 
 
 def _order_or_watched(asked: Asked) -> Replayer:
@@ -274,13 +289,8 @@ def _placed_after(asked: Asked) -> NodeReplayer:
 def _own_way(replayer: type[OwnRuns], make: Callable[[Asked], Replayer], scheduler: str) -> Way:
     title = OWN_SCHEDULERS[scheduler]
     row = '--cluster "" gives an order over a row of processors, in a file of scenarios in [base], too'
-    live = (
-        f"{title} has no live estimates: give --estimates predicted, or actual. Live ones go with an order over a row of processors: add "
-        '--cluster "", in a file of scenarios in [base], too'
-    )
     refusals = {
         "": f"{title} decides by its own configuration, on its own nodes: leave --{{part}} out. {row[0].upper()}{row[1:]}",
-        **({"estimates live": live} if scheduler == "pbs" else {}),
         **{
             part: f"{title} decides that itself: leave --{{part}} out, and ask for {line}. {row[0].upper()}{row[1:]}"
             for part, line in OWN_LINES[scheduler].items()
@@ -342,6 +352,14 @@ WAYS: tuple[tuple[Callable[[RunSettings, NodeSettings | None], bool], Way | str]
     (
         lambda settings, nodes: bool(settings.partitions),
         Way(PartitionReplayer, _partitions, {"": ONE_OF_THEM, "nodes": NOT_IN_PARTITIONS}),
+    ),
+    (
+        lambda settings, nodes: settings.believed.is_live and (bool(settings.outages) or settings.cancelled),
+        Way(
+            LimitedReplayer,
+            _live_with_outages,
+            {"": "live estimates with outages or cancelled jobs have no --{part}: leave it out"},
+        ),
     ),
     (
         lambda settings, nodes: settings.believed.is_live,

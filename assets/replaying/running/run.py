@@ -18,6 +18,7 @@ from assets.replaying.limits.holds import missing_processors
 from assets.replaying.limits.way import clock_zero_s, named_cluster
 from assets.replaying.own.clusters import own_cluster
 from assets.replaying.own.way import sized_cluster
+from assets.replaying.running.at_load import rows_at_load, settings_at_load
 from assets.replaying.running.on_nodes import Ground, ground_of, placement_metrics
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.replayers import Asked, check_settings, replayer_of, way_of
@@ -164,6 +165,7 @@ def replay_run(
     Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
     """
     settings = check_settings(settings, nodes)
+    settings = settings_at_load(trace, settings)
     rows = changed_rows(trace, settings)
     of_queues = rows.height
     if not settings.is_standard:
@@ -294,7 +296,7 @@ def changed_rows(trace: Trace, settings: RunSettings) -> pl.DataFrame:
 
     Raises ValueError for a queue that no job is of, and where no job is left.
     """
-    rows = _at_load(trace.rows, settings.load)
+    rows = rows_at_load(trace.rows, settings.load)
     if settings.without_queue:
         rows = _without_queues(trace, rows, settings.without_queue)
     requested = pl.col("requested_walltime_s")
@@ -330,15 +332,6 @@ def queues_of(rows: pl.DataFrame) -> list[str]:
     """The queues of jobs, the commonest first. rows: with the column `queue`."""
     counts = rows["queue"].drop_nulls().value_counts().sort("count", "queue", descending=[True, False])
     return [str(queue) for queue in counts["queue"]]
-
-
-def _at_load(rows: pl.DataFrame, load: float) -> pl.DataFrame:
-    """The jobs, submitted `load` times as densely from the first submission on. Jobs that were cancelled waited as long as before."""
-    if load == 1 or rows.is_empty():
-        return rows
-    first = rows["submit_s"].min()
-    submit = first + ((pl.col("submit_s") - first) / load).round().cast(pl.Int64)
-    return rows.with_columns(submit_s=submit, cancel_s=submit + pl.col("cancel_s") - pl.col("submit_s"))
 
 
 def _without_queues(trace: Trace, rows: pl.DataFrame, left_out: list[str]) -> pl.DataFrame:

@@ -21,6 +21,7 @@ from assets.replaying.configuring.sizes import AskedProcs, parse_load, parse_nod
 from assets.replaying.limits.way import named_cluster
 from assets.replaying.own.clusters import own_cluster, policy_on
 from assets.replaying.own.way import OwnRuns, machines_more, number_of_own_runs, size_words
+from assets.replaying.running.at_load import load_remark
 from assets.replaying.running.loading import (
     catalogue_source,
     check_log_estimates,
@@ -54,7 +55,7 @@ WITHOUT_BACKFILLING = {
 @dataclass(frozen=True)
 class PlannedReplay:
     """One replay that is ready to run. settings: checked, with the processors. path: of its table in the file. node_procs: processors of
-    a node, where its size is said in nodes, else None. remark: what to know of its size, "" for nothing."""
+    a node, where its size is said in nodes, else None. remark: what to know of its size and load, "" for nothing."""
 
     name: str
     settings: RunSettings
@@ -313,8 +314,10 @@ def _ready(
     outages_of(settings.outages, procs)
     in_nodes = size is not None and size.in_nodes and not settings.is_on_cluster
     of_nodes = (size.node_procs or node_procs) if size is not None and in_nodes else None
-    remark = "" if size is None else size.remark(today, 0 if size.number is None else most_in_use(trace), procs)
-    return PlannedReplay(asked.path[-1], settings, asked.policy, asked.path, of_nodes, remark)
+    of_size = "" if size is None else size.remark(today, 0 if size.number is None else most_in_use(trace), procs)
+    same_load = base is not None and settings.load == base.settings.load
+    remarks = [of_size, "" if same_load else load_remark(trace, settings)]
+    return PlannedReplay(asked.path[-1], settings, asked.policy, asked.path, of_nodes, "; ".join(filter(None, remarks)))
 
 
 def _procs_of(

@@ -12,15 +12,19 @@ import pytest
 
 from models.runtime.estimates import LIVE_STATISTICS
 from models.runtime.live import LiveReplay, LiveSettings, StoppableLiveReplay, live_policy, replay_live
-from models.runtime.live_on_cluster import LiveOnCluster
+from models.runtime.live_on_cluster import LiveOnCluster, LiveUnderLimits
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
-from simulator.engine.replay import replay
+from simulator.engine.replay import OrderReplayer, replay
 from simulator.engine.running import CORRECTIONS
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.jobs.words import ADMIT_BY as ADMIT_BY_OF_LIVE_STATES
 from simulator.jobs.words import CORRECTIONS as CORRECTIONS_OF_LIVE_STATES
+from simulator.limits.replaying import LimitedReplayer
+from simulator.limits.rules import RUNNING_JOBS, JobLimit
+from simulator.pbs.replaying import new_pbs_replay
+from simulator.pbs.settings import PbsPhases
 from simulator.policies.registry import parse_policy
 from simulator.slurm.replaying import Phases, SlurmReplayer
 from tests.models.runtime.live_oracle import (
@@ -33,7 +37,7 @@ from tests.models.runtime.live_oracle import (
     assert_same,
     random_log,
 )
-from tests.simulator.busy import SITE, columns_of
+from tests.simulator.busy import SITE, asking, columns_of, pbs_site
 
 # live: Replays with live estimates against a slow scheduler in plain Python, and what nobody can have known when jobs
 # started.
@@ -366,7 +370,7 @@ def test_news_before_the_cut_reach_jobs_that_wait() -> None:
     assert second.outcome.promised[2:4].tolist() == uncut.outcome.promised[2:4].tolist()
 
 
-# live_on_cluster: Slurm plans by jobs that have ended.
+# live_on_cluster: Slurm, PBS and orders under limits plan by jobs that have ended.
 
 
 def test_a_waiting_job_is_planned_by_the_jobs_of_its_user_that_have_ended() -> None:
@@ -387,3 +391,55 @@ def test_a_waiting_job_is_planned_by_the_jobs_of_its_user_that_have_ended() -> N
     assert (np.diff(start) >= [100, 700]).all()
     assert (replay.engine.jobs.limit == 3600).all(), "no estimate changes what a job may run for"
     assert replay.engine.running.end[1] == start[1] + 3600, "it has outlived its estimate"
+
+
+def test_pbs_plans_a_waiting_job_by_those_of_its_user_that_have_ended() -> None:
+    users = [1, 1, 2, 1, 2]
+    asked = [asking(second, 4, 3600, user=str(user)) for second, user in zip(range(0, 50, 10), users, strict=True)]
+    rows = pl.DataFrame(
+        {"user_name": users, "executable": [None] * 5, "requested_walltime_s": [3600] * 5, "requested_procs": [16] * 5}
+    )
+    runtime = np.array([100, 90, 50, 700, 50])
+    replay = new_pbs_replay(pbs_site(), asked, (np.arange(0, 50, 10), runtime), PbsPhases())
+
+    LiveOnCluster(rows.cast({"user_name": pl.Utf8, "executable": pl.Utf8}), "mean")(replay)
+
+    wall = replay.engine.jobs.wall
+    assert wall[0] == wall[2] > 800, "nothing had ended of their users"
+    assert 90 <= wall[1] < 150 and 50 <= wall[4] < 150
+    assert wall[3] == 3600, "it has outlived its estimate while another job waited"
+    assert replay.first_start.tolist() == [0, 100, 190, 240, 940]
+
+
+UNDER_LIMITS = (*POLICIES, "bounded-key", "formula:-(estimate * procs + submit)", "smallest")
+
+
+def under_limits(log: Log, policy: str, backfill: str, settings: LiveSettings, **others: object) -> list[int]:
+    jobs, rows = log.jobs(settings.reserve_by), log.rows()
+    drive = LiveUnderLimits(rows, settings, parse_policy(policy), jobs.origin)
+    replayer = LimitedReplayer(OrderReplayer(policy, backfill), drive=drive, **others)  # type: ignore[arg-type]
+    return replayer.replay(jobs, Cluster(PROCS)).schedule.start.tolist()
+
+
+@pytest.mark.parametrize("backfill", ["none", "any", *BACKFILLS])
+def test_without_a_limit_an_order_under_limits_starts_the_same_jobs(backfill: str) -> None:
+    differs = 0
+    for seed, policy in enumerate(UNDER_LIMITS * 2):
+        log, settings = random_log(seed + 300), LiveSettings(reserve_by=RESERVE_BY[seed % 2])
+        expected = live(log, policy, backfill, "requested", settings).schedule.start.tolist()
+        assert under_limits(log, policy, backfill, settings) == expected, (seed, policy)
+        differs += expected != replay(log.jobs("estimate"), PROCS, policy, backfill).start.tolist()
+    assert differs > 6
+
+
+def test_a_limit_holds_with_live_estimates() -> None:
+    log = random_log(300)
+    limit = JobLimit(RUNNING_JOBS, 1, log.user.astype(np.int64))
+    start = np.array(under_limits(log, "SAF", "easy", LiveSettings(), limits=[limit]))
+    for user in range(4):
+        of_user = np.argsort(start[log.user == user], kind="stable")
+        begin, end = start[log.user == user][of_user], (start + log.runtime)[log.user == user][of_user]
+        assert (begin[1:] >= end[:-1]).all()
+    assert under_limits(log, "FCFS", "easy", LiveSettings(), limits=[limit]) != start.tolist()
+    with pytest.raises(ValueError, match="write it as formula:TEXT"):
+        under_limits(log, "F1", "easy", LiveSettings())

@@ -153,6 +153,12 @@ def test_a_soft_walltime_is_what_pbs_plans_by() -> None:
     assert starts_on(pbs_site(), asked, [100, 10, 10, 10]) == [0, 100, 2, 110]
 
 
+def test_a_job_that_outlives_its_soft_walltime_is_planned_to_its_walltime() -> None:
+    """The fourth core is kept for the second job until it is known that the first one lasts."""
+    asked = [asking(0, 3, 1000, soft_walltime_s=100), asking(1, 4, 60), asking(2, 1, 300)]
+    assert starts_on(pbs_site(), asked, [950, 10, 300]) == [0, 950, 602], "600 s later PBS looks again"
+
+
 # preempting: Jobs of express queues take the nodes of others.
 
 ASKED = [asking(0, 2, 100), asking(1, 1, 100), asking(2, 1, 100), asking(10, 2, 20, queue="express"), asking(11, 4, 50)]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
-from assets.replaying.own.way import OwnRuns, number_of_own_runs
+from assets.replaying.own.way import OwnRuns, check_own_order, number_of_own_runs
+from models.runtime.estimates import REQUESTED, Estimates
+from models.runtime.live_on_cluster import LiveOnCluster
 from simulator.engine.queue_tree import order_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
@@ -33,6 +36,7 @@ class PbsRuns(OwnRuns):
     replayer: PbsReplayer
     policy: Policy | None
     plans_by_estimate: bool = False
+    honours: ClassVar[frozenset[str]] = OwnRuns.honours | {"estimates live"}
 
     def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:
         """One of the runs. Raises as PbsReplayer.replay."""
@@ -80,14 +84,18 @@ def pbs_runs(
     zero_s: int,
     policy: Policy | None,
     requests: tuple[list[PbsJob], dict[str, int]] | None = None,
-    plans_by_estimate: bool = False,
+    estimates: Estimates = REQUESTED,
 ) -> PbsRuns:
     """The runs of some rows of a trace. zero_s: UTC second of the log's second 0. policy: as PbsRuns has it. requests: `pbs_jobs_of_rows`
-    of the rows, where the caller has them. plans_by_estimate: as PbsRuns has it. A formula that a replay cannot follow is left out.
+    of the rows, where the caller has them. estimates: what PBS plans by. A formula that a replay cannot follow is left out.
 
     Raises ValueError for jobs that the cluster cannot have had."""
     asked, left_out = requests or pbs_jobs_of_rows(rows, cluster)
     if unmodelled_formula(cluster.scheduler):
         cluster = with_settings(cluster, {"job_sort_formula": ""})
     replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s))
+    if estimates.is_live:
+        check_own_order(policy, "PBS")
+        replayer = replace(replayer, drive=LiveOnCluster(rows, estimates.detail))
+    plans_by_estimate = estimates != REQUESTED and not estimates.is_live
     return PbsRuns(number_of_own_runs(rows.height), left_out, replayer, policy, plans_by_estimate)

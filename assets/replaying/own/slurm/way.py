@@ -11,7 +11,7 @@ import polars as pl
 from assets.common.trace import Trace
 from assets.replaying.own.slurm.ahead import jobs_ahead, warm_start_of
 from assets.replaying.own.slurm.requests import requests_of_rows
-from assets.replaying.own.way import OwnRuns, number_of_own_runs
+from assets.replaying.own.way import OwnRuns, check_own_order, number_of_own_runs
 from models.runtime.estimates import REQUESTED, Estimates
 from models.runtime.live_on_cluster import LiveOnCluster
 from simulator.cluster.arrays import cluster_arrays
@@ -72,9 +72,8 @@ def slurm_runs(
     warm = None if before is None else warm_start_of(trace, before, of_earlier, cluster)
     replayer = SlurmReplayer(cluster, arrays, own, policy=policy, warm=warm, plans_by_estimate=estimates != REQUESTED)
     if estimates.is_live:
-        if policy is not None or warm is not None:
-            raise ValueError(
-                "live estimates under Slurm go with its own order, and begin with an idle cluster: leave the policy, or --warm-start, out"
-            )
+        check_own_order(policy, "Slurm")
+        if warm is not None:
+            raise ValueError("live estimates under Slurm begin with an idle cluster: leave --warm-start out")
         replayer = replace(replayer, plans_by_estimate=False, drive=LiveOnCluster(rows, estimates.detail))
     return SlurmRuns(number_of_own_runs(rows.height), left_out, replayer)

@@ -325,6 +325,8 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("small", WAY_CLUSTER),
         ("one-job", WAY_CLUSTER + ONE_JOB),
         ("nights", WAY_CLUSTER + NIGHTS),
+        ("found-nights", WAY_CLUSTER + NIGHTS + 'origin = "found"\n'),
+        ("found-closed", WAY_CLUSTER + CLOSED + 'origin = "found"\n'),
         ("closed", WAY_CLUSTER + CLOSED),
         ("slurm", WAY_CLUSTER + '[[partitions]]\nname = "1"\n[scheduler]\nname = "slurm"\nversion = "22.05.8"\n'),
     ):
@@ -368,6 +370,8 @@ def test_a_cluster_of_slurm_is_replayed_by_slurm(log: Path) -> None:
     ("settings", "message"),
     [
         ({"cluster": "nights", "load": 2}, "which the gates and reservations of the cluster nights need"),
+        ({"cluster": "found-closed", "load": 2}, "which the gates and reservations of the cluster found-closed need"),
+        ({"cluster": "one-job", "estimates": "live", "policy": "F1"}, "write it as formula:TEXT"),
         ({"cluster": "one-job", "warm_start": True}, "have no --warm-start: leave it, or --cluster, out"),
         ({"cluster": "one-job", "backfill": "conservative"}, "plan all waiting jobs"),
         ({"cluster": "theirs"}, "unknown cluster 'theirs'"),
@@ -375,7 +379,25 @@ def test_a_cluster_of_slurm_is_replayed_by_slurm(log: Path) -> None:
 )
 def test_what_limits_do_not_go_with_is_refused(log: Path, settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tracehouse.replay(log, "FCFS", **settings)  # type: ignore[arg-type]
+        tracehouse.replay(log, **({"policy": "FCFS"} | settings))  # type: ignore[arg-type]
+
+
+def test_hours_that_were_found_are_squeezed_like_the_submissions(log: Path) -> None:
+    assert starts(log, "found-nights") == [0, 3600, 0, 3600]
+    assert starts(log, "found-nights", load=2) == [0, 1800, 0, 1800]
+    answer = tracehouse.what_if({"busier": {"load": 2}}, log, base={"cluster": "found-nights"})
+    assert "busier: found in the log and squeezed like the submissions: hours" in answer.results.remarks
+    limit = ONE_JOB.replace("bound = 1", 'bound = 1\nbegin_s = 1767225700\norigin = "found"')
+    (log.parent / "clusters" / "later.toml").write_text(WAY_CLUSTER + limit)
+    late = (swf_line(5, 110, 0, 50, 1, 100, user=1), swf_line(6, 110, 0, 50, 1, 100, user=1))
+    log.write_text(log.read_text() + "".join(late))
+    assert starts(log, "later")[-2:] == [110, 160]
+    assert starts(log, "later", load=2)[-2:] == [55, 105], "the limit begins at second 50 then"
+
+
+def test_live_estimates_go_with_limits(log: Path) -> None:
+    for cluster, expected in (("one-job", [0, 50, 0, 50]), ("nights", [0, 3600, 0, 3600])):
+        assert starts(log, cluster, estimates="live") == expected
 
 
 def test_hours_need_a_calendar(log: Path) -> None:

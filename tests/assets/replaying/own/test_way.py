@@ -14,7 +14,7 @@ from assets.replay.runs import USUAL_RUNS, ReplayRunsConfig, RunConfig, wanted_r
 from assets.replaying.own.way import ORDERS_THAT_CHANGE, number_of_own_runs
 from assets.replaying.running.settings import REQUEST_LABELS
 from tests.assets.replaying.own.homes import BEHIND, CLUSTER, LARGE, MANY, PBS_CLUSTER, own_home
-from tests.pipelines.command_line import fail, succeed
+from tests.pipelines.command_line import succeed
 
 SCHEDULERS = [("slurm", "Slurm", CLUSTER, "slurm 22.05.8"), ("pbs", "PBS", PBS_CLUSTER, "pbs 23.06")]
 
@@ -39,8 +39,8 @@ def test_a_source_is_replayed_under_its_own_scheduler(
     assert f"replayed: {version} of the cluster two" in str(own) and f"{title} is not deterministic" in str(own)
     with pytest.raises(ValueError, match="leave --backfill out"):
         tracehouse.replay("mine", name, backfill="none")
-    with pytest.raises(ValueError, match="PBS has no live estimates" if name == "pbs" else "go with its own order"):
-        tracehouse.replay("mine", name if name == "pbs" else "slurm:SAF", estimates="live")
+    with pytest.raises(ValueError, match=f"live estimates under {title} go with its own order"):
+        tracehouse.replay("mine", f"{name}:SAF", estimates="live")
 
 
 @pytest.mark.parametrize(("name", "title", "cluster", "version"), SCHEDULERS)
@@ -72,14 +72,8 @@ def test_its_nodes_come_and_go_with_the_size(
     assert rows["order"]["policy"] == f"{name}:SAF" and rows["order"]["verdict"] is not None
     assert f"order: {name}:SAF, an order in the place of {title}'s own, on its nodes" in str(answer)
     assert str(answer).count("\n  + 1 node, +50 % of the CPUs: n3 as n2") == 3
-    if name == "slurm":
-        assert rows["live"]["estimates"] == "live:mean" and rows["live"]["average_wait_h"] > 0
-    else:
-        why = "PBS has no live estimates: give estimates predicted, or actual. Live ones go with an order over a row"
-        assert why in rows["live"]["failed_because"]
-        said = fail("what-if", "mine", "--set", "estimates=live")
-        assert "--set: " in said and "no live estimates: give estimates predicted" in said
-        assert 'add --cluster ""' in said and "scenario" not in said.partition("in a file of")[0]
+    assert rows["live"]["estimates"] == "live:mean" and rows["live"]["average_wait_h"] > 0
+    assert "live:mean times" in succeed("what-if", "mine", "--set", "estimates=live")
     assert "live:mean times" in succeed("what-if", "mine", "--set", "estimates=live", "--cluster", "")
 
 

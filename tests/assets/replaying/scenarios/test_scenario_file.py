@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from assets.replaying.running.run import replay_run
 from assets.replaying.running.scored_part import PartOptions
 from assets.replaying.scenarios.planning import ScenarioPlan, plan_scenarios
 from assets.replaying.scenarios.scenario_file import (
@@ -69,11 +70,12 @@ def test_scenarios_of_a_cluster_that_grew(busy: Path) -> None:
     plan = plan_scenarios(scenarios_of({"scenarios": asked}), "mine")
     lacks = {each.name: [(one.start, one.procs) for one in each.settings.outages] for each in plan.scenarios}
     assert lacks == {"more": [(0, 5)], "one size": [], "lost": [(0, 4), (90_000, 2)]}
-    for changes, option in (({"load": "+10%"}, "load"), ({"estimates": "live:mean"}, "outages")):
-        with pytest.raises(
-            ValueError, match=f"{option}.* The fitted cluster has them: give a number of procs for one size"
-        ):
-            plan_scenarios(scenarios_of({"scenarios": {"x": changes}}), "mine")
+    wrong = {"estimates": "live:mean", "partitions": {"1": 4}}
+    with pytest.raises(ValueError, match="cannot be combined with partitions"):
+        plan_scenarios(scenarios_of({"scenarios": {"x": wrong}}), "mine")
+    given = {"load": "+10%", "outages": str(outages)}
+    with pytest.raises(ValueError, match="which outages needs: leave one of them out"):
+        plan_scenarios(scenarios_of({"scenarios": {"x": given}}), "mine")
     with pytest.raises(ValueError, match="estimates") as fault:
         plan_scenarios(scenarios_of({"scenarios": {"x": {"estimates": "none"}}}), "mine")
     assert "fitted" not in str(fault.value), "it has nothing to do with it"
@@ -83,6 +85,23 @@ def test_scenarios_of_a_cluster_that_grew(busy: Path) -> None:
     assert [each.procs for each in half.settings.outages] == [2]
     of_one_size = scenarios_of({"base": {"procs": 16}, "scenarios": {"busier": {"load": "+10%"}}})
     assert plan_scenarios(of_one_size, "mine").base.settings.outages == []
+
+
+def test_what_a_cluster_lacked_is_squeezed_like_the_submissions(busy: Path) -> None:
+    write_grade("B", size_over_time="12 until 86400, then 16")
+    answer = results_of({"busier": {"load": "+20%"}, "live": {"estimates": "live"}, "same": {"load": 1.2}})
+    rows = {row["scenario"]: row for row in answer.rows.to_dicts()}
+    assert all(rows[name]["average_wait_h"] > 0 for name in ("base", "busier", "live", "same"))
+    assert rows["live"]["average_wait_h"] != rows["base"]["average_wait_h"]
+    said = "found in the log and squeezed like the submissions: the cluster's size over time"
+    assert f"busier: {said}" in answer.remarks and not any(text.startswith("live: found") for text in answer.remarks)
+    plan = plan_of({"busier": {"load": "+20%"}})
+    first, usual = int(plan.trace.rows["submit_s"][0]), plan.scenarios[0]
+    run = replay_run(plan.trace, usual.settings, usual.policy)
+    assert [(one.start, one.end) for one in run.settings.outages] == [(0, first + round((86_400 - first) / 1.2))]
+    again = replay_run(plan.trace, run.settings, usual.policy)
+    assert again.settings.outages == run.settings.outages, "they are squeezed once"
+    assert again.schedule.start.tolist() == run.schedule.start.tolist()
 
 
 def test_queues_that_own_processors(busy: Path) -> None:
