@@ -133,6 +133,7 @@ THOROUGH = {
     "whole_ways": (
         "whole pipelines, nights, Slurm's loop and real logs",
         "tests/journeys/test_journeys.py::test_the_whole*",
+        "tests/journeys/test_scenarios.py",
         "tests/assets/common/test_storage_key.py",
         "tests/assets/replay/test_fidelity.py::test_a_cluster_that_grew*",
         "tests/assets/replay/test_fidelity.py::test_archive_logs*",

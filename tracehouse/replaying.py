@@ -19,6 +19,7 @@ from assets.replaying.limits.way import named_cluster
 from assets.replaying.own.clusters import cluster_of_replay, own_cluster, policy_on
 from assets.replaying.own.unmodelled import own_remarks, rules_left_out
 from assets.replaying.own.way import machines_more, size_words
+from assets.replaying.running.at_load import load_remark
 from assets.replaying.running.loading import (
     catalogue_source,
     check_log_estimates,
@@ -202,6 +203,8 @@ def replay_sized(
     if size is not None:
         settings = settings.model_copy(update={"procs": _procs_of(trace, settings, size, node_procs)})
     check_partitions(trace, settings.partitions)
+    if remark := load_remark(trace, settings):
+        warn(remark)
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
         return replay_run(trace, settings, policy, asked.nodes)
 

@@ -18,7 +18,7 @@ from simulator.pbs.queueing import (
     sort_pbs_queue,
 )
 from simulator.pbs.settings import DELETED
-from simulator.pbs.starting import plan_to_limits, start_pbs_job
+from simulator.pbs.starting import expect_limits, start_pbs_job
 from simulator.pbs.state import BEGINS, ENDS, KEPT, OVER, UNSET
 
 STARTED, BLOCKED, LIMITED, CLOSED = range(4)
@@ -40,7 +40,7 @@ def run_pass(engine, now):
     for group in range(len(tops.left)):
         tops.left[group] = tops.depth[group]
     move_ends(engine.site.reservation_times, engine.site.reservation_first[0], now)
-    plan_to_limits(engine, now)
+    expect_limits(engine, now)
     has_shares, has_formula = settings.fair_share > 0, len(engine.formula.ops) > 0
     has_levels = len(engine.soft.bound) > 0
     looks_at_all = has_formula or len(engine.site.windows) > 0

@@ -57,7 +57,7 @@ def expect_end(running, job, end):
 
 
 @referring_apart
-def plan_to_limits(engine, now):
+def expect_limits(engine, now):
     """Running jobs that have outlived what they were planned for are expected to end at their walltimes, or with their reservations."""
     running, jobs, asks = engine.running, engine.jobs, engine.asks
     k = 0

@@ -63,9 +63,16 @@ def limited_replayer(
 ) -> LimitedReplayer:
     """The replayer of some rows of a trace under the limits of a cluster.
 
-    Hours and dates of rules that were found in the log are squeezed to a load as submissions are. Raises ValueError, with the remedy, where
-    there is no such cluster. Declared hours and reservations need a log with dates, at its own load. So do found reservations: what fits
-    between two of them would not fit any more."""
+    Hours and dates of rules that were found in the log are squeezed to a load as submissions are. Raises ValueError as `check_dates`."""
+    cluster = check_dates(trace, named, load)
+    return replayer_under(cluster, trace, rows, order, load=load)
+
+
+def check_dates(trace: Trace, named: str, load: float) -> ClusterDescription:
+    """The cluster of this name, whose limits can hold jobs of the trace at this load.
+
+    Raises ValueError, with the remedy, where there is no such cluster. Declared hours and reservations need a log with dates, at its own
+    load. So do reservations that were found: between two that are squeezed, what fits today would not fit."""
     cluster = named_cluster(named, trace.source)
     changing = [limit for limit in cluster.limits if limit.begin_s is not None or limit.end_s is not None]
     origins = {limit.origin for limit in changing} | {gate.origin for gate in cluster.gates}
@@ -75,12 +82,19 @@ def limited_replayer(
             f"{trace.source}: the log does not say when its second 0 was, which the gates and reservations of the cluster {named} need: "
             f"leave them out of a copy of clusters/{named}.toml"
         )
-    if load != 1 and (cluster.reservations or origins - {FOUND}):
+    if load == 1:
+        return cluster
+    if cluster.reservations and origins <= {FOUND}:
+        raise ValueError(
+            f"--load moves submissions away from the log's own times. No job runs past the reservations of the cluster {named}: between "
+            f"two that moved as well what fits today would not fit. Leave --load out, or leave them out of a copy of clusters/{named}.toml"
+        )
+    if origins - {FOUND}:
         raise ValueError(
             f"--load moves submissions away from the log's own times, which the gates and reservations of the cluster {named} need: leave "
             f"--load out, or leave them out of a copy of clusters/{named}.toml"
         )
-    return replayer_under(cluster, trace, rows, order, load=load)
+    return cluster
 
 
 def replayer_under(

@@ -164,8 +164,7 @@ def replay_run(
 
     Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
     """
-    settings = check_settings(settings, nodes)
-    settings = settings_at_load(trace, settings)
+    settings = settings_at_load(trace, check_settings(settings, nodes))
     rows = changed_rows(trace, settings)
     of_queues = rows.height
     if not settings.is_standard:

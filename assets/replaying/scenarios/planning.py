@@ -18,7 +18,7 @@ from assets.common.trace import Trace
 from assets.common.writing.options import options_of
 from assets.replaying.configuring.outages import outages_of, read_outages
 from assets.replaying.configuring.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
-from assets.replaying.limits.way import named_cluster
+from assets.replaying.limits.way import check_dates, named_cluster
 from assets.replaying.own.clusters import own_cluster, policy_on
 from assets.replaying.own.way import OwnRuns, machines_more, number_of_own_runs, size_words
 from assets.replaying.running.at_load import load_remark
@@ -303,6 +303,8 @@ def _ready(
     settings = _on_cluster(asked.settings, configuration.settings, procs, fitted_procs)
     if asked.settings.partitions != configuration.settings.partitions:
         check_partitions(trace, settings.partitions)
+    if settings.cluster is not None and not settings.is_on_cluster:
+        check_dates(trace, settings.cluster, settings.load)
     rows = changed_rows(trace, settings)
     rows = rows.filter(rows["procs"] <= partition_shares(rows, settings.partitions, procs))
     if not rows["job_index"].is_in(scored).any():

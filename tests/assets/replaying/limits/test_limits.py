@@ -370,7 +370,7 @@ def test_a_cluster_of_slurm_is_replayed_by_slurm(log: Path) -> None:
     ("settings", "message"),
     [
         ({"cluster": "nights", "load": 2}, "which the gates and reservations of the cluster nights need"),
-        ({"cluster": "found-closed", "load": 2}, "which the gates and reservations of the cluster found-closed need"),
+        ({"cluster": "found-closed", "load": 2}, "between two that moved as well what fits today would not fit"),
         ({"cluster": "one-job", "estimates": "live", "policy": "F1"}, "write it as formula:TEXT"),
         ({"cluster": "one-job", "warm_start": True}, "have no --warm-start: leave it, or --cluster, out"),
         ({"cluster": "one-job", "backfill": "conservative"}, "plan all waiting jobs"),

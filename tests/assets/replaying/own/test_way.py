@@ -12,7 +12,8 @@ from assets.common.trace import load_trace
 from assets.replay.fidelity import fidelity_of
 from assets.replay.runs import USUAL_RUNS, ReplayRunsConfig, RunConfig, wanted_runs
 from assets.replaying.own.way import ORDERS_THAT_CHANGE, number_of_own_runs
-from assets.replaying.running.settings import REQUEST_LABELS
+from assets.replaying.running.at_load import load_remark
+from assets.replaying.running.settings import REQUEST_LABELS, RunSettings
 from tests.assets.replaying.own.homes import BEHIND, CLUSTER, LARGE, MANY, PBS_CLUSTER, own_home
 from tests.pipelines.command_line import succeed
 
@@ -75,6 +76,18 @@ def test_its_nodes_come_and_go_with_the_size(
     assert rows["live"]["estimates"] == "live:mean" and rows["live"]["average_wait_h"] > 0
     assert "live:mean times" in succeed("what-if", "mine", "--set", "estimates=live")
     assert "live:mean times" in succeed("what-if", "mine", "--set", "estimates=live", "--cluster", "")
+
+
+@pytest.mark.parametrize(("name", "title", "cluster", "version"), SCHEDULERS)
+def test_another_load_says_what_stays_at_its_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, title: str, cluster: str, version: str
+) -> None:
+    closed = '[[reservations]]\nname = "maint"\nbegin_s = 1704160000\nend_s = 1704163600\n'
+    for text, said in ((cluster, ""), (cluster + closed, "not squeezed like the submissions: reservations")):
+        own_home(tmp_path / f"home{len(said)}", BEHIND, monkeypatch, text)
+        trace, busier = load_trace(open_warehouse(), "mine", labels=REQUEST_LABELS), RunSettings(policy=name, load=1.2)
+        assert load_remark(trace, busier) == said
+        assert load_remark(trace, busier.model_copy(update={"load": 1.0})) == ""
 
 
 def test_a_size_in_the_base_is_what_others_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Tests of assets/replaying/running: replayers, run, run_warm_start."""
+"""Tests of assets/replaying/running: at_load, replayers, run, run_warm_start."""
 
 from __future__ import annotations
 
