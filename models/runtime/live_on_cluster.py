@@ -181,7 +181,7 @@ def _is_later(finished, job, other):
 
 @lean
 def is_news(learner, job):
-    """Whether the job's estimate does not include all ended jobs of its user. It is told once."""
+    """Whether the job's estimate does not include all ended jobs of its user. That is so once for each news."""
     news = learner.news[learner.likeness.class_of[SAME_USER, job]]
     if learner.heard[job] == news:
         return False

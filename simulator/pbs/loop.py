@@ -22,8 +22,9 @@ IntArray = NDArray[np.int64]
 KEPT_S = 30
 """Seconds for which nodes stay with a reservation that ended with a job in it."""
 NEXT_SUBMIT, ENDING, LAST_PASS, HELD, NOW, STAGE, IS_QUIET, STOPS = range(8)
-"""Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, how many jobs are not eligible yet, the second
-of the last events, how much of it is over, whether no pass has come in it, and whether the loop stops before passes."""
+"""Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, and how many jobs are not eligible yet. NOW is
+the second of the last events, STAGE what comes next in it, IS_QUIET whether it has had no pass.
+STOPS: whether the loop stops before one."""
 _OVER, _EVENTS, _RELEASES, _IDLE = range(4)
 """Stages of a second: what comes next in it. _OVER is none."""
 ALL_DONE, WANT_PLANNED = range(2)
