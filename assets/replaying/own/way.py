@@ -20,7 +20,6 @@ from assets.replaying.running.policies import ChosenPolicy, order_policy
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
-from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
 from simulator.slurm.variants.orders import is_fixed_order
 from traces.cluster.description import ClusterDescription
@@ -75,12 +74,6 @@ def own_order(settings: RunSettings, warehouse: Warehouse | None, source: str) -
             f'{scheduler}:bounded-key; scores that change while a job waits go with --cluster "", over a row of processors'
         )
     return replace(chosen, text=f"{scheduler}:{chosen.text}")
-
-
-def check_own_order(policy: Policy | None, title: str) -> None:
-    """Raises ValueError for live estimates with another order than the scheduler's own, which would be that of the first estimates."""
-    if policy is not None:
-        raise ValueError(f"live estimates under {title} go with its own order: leave the policy out")
 
 
 def sized_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> ClusterDescription:

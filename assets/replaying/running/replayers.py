@@ -16,7 +16,14 @@ from assets.replaying.own.slurm.way import SlurmRuns, slurm_runs
 from assets.replaying.own.way import OwnRuns, own_order, sized_cluster
 from assets.replaying.running.on_nodes import Ground, NodeReplayer, tree_of
 from assets.replaying.running.policies import ChosenPolicy, order_policy
-from assets.replaying.running.settings import CHAMPION, OWN_SCHEDULERS, NodeSettings, RunSettings, parse_window
+from assets.replaying.running.settings import (
+    CHAMPION,
+    OWN_SCHEDULERS,
+    NodeSettings,
+    RunSettings,
+    own_policy_of,
+    parse_window,
+)
 from models.allocation.looking_ahead import PAPERS_VALUES, LookingAheadReplayer
 from models.judging.machine import partitions_of
 from models.runtime.estimates import Estimates
@@ -155,6 +162,16 @@ def usual_settings(settings: RunSettings) -> RunSettings:
 
 def _check_estimates(settings: RunSettings) -> None:
     """Raises ValueError where the estimates cannot be combined with the other settings."""
+    own = own_policy_of(settings.policy)
+    if own is not None and settings.believed.is_live:
+        if own[1]:  # it would be that of the first estimates
+            raise ValueError(
+                f"live estimates under {OWN_SCHEDULERS[own[0]]} go with its own order: leave the policy out"
+            )
+        if settings.warm_start:
+            raise ValueError(
+                f"live estimates under {OWN_SCHEDULERS[own[0]]} begin with an idle cluster: leave --warm-start out"
+            )
     plans = settings.backfill.partition(":")[0] in ("conservative", "selective")
     for option, word in (("reserve-by", settings.reserve_by), ("admit-by", settings.admit_by)):
         if plans and word != "estimate":

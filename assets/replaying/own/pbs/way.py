@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
-from assets.replaying.own.way import OwnRuns, check_own_order, number_of_own_runs
+from assets.replaying.own.way import OwnRuns, number_of_own_runs
 from models.runtime.estimates import REQUESTED, Estimates
 from models.runtime.live_on_cluster import LiveOnCluster
 from simulator.engine.queue_tree import order_of
@@ -87,7 +87,8 @@ def pbs_runs(
     estimates: Estimates = REQUESTED,
 ) -> PbsRuns:
     """The runs of some rows of a trace. zero_s: UTC second of the log's second 0. policy: as PbsRuns has it. requests: `pbs_jobs_of_rows`
-    of the rows, where the caller has them. estimates: what PBS plans by. A formula that a replay cannot follow is left out.
+    of the rows, where the caller has them. estimates: what PBS plans by. Live ones go with its own order. A formula that a replay cannot
+    follow is left out.
 
     Raises ValueError for jobs that the cluster cannot have had."""
     asked, left_out = requests or pbs_jobs_of_rows(rows, cluster)
@@ -95,7 +96,6 @@ def pbs_runs(
         cluster = with_settings(cluster, {"job_sort_formula": ""})
     replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s))
     if estimates.is_live:
-        check_own_order(policy, "PBS")
         replayer = replace(replayer, drive=LiveOnCluster(rows, estimates.detail))
     plans_by_estimate = estimates != REQUESTED and not estimates.is_live
     return PbsRuns(number_of_own_runs(rows.height), left_out, replayer, policy, plans_by_estimate)

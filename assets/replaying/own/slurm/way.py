@@ -11,7 +11,7 @@ import polars as pl
 from assets.common.trace import Trace
 from assets.replaying.own.slurm.ahead import jobs_ahead, warm_start_of
 from assets.replaying.own.slurm.requests import requests_of_rows
-from assets.replaying.own.way import OwnRuns, check_own_order, number_of_own_runs
+from assets.replaying.own.way import OwnRuns, number_of_own_runs
 from models.runtime.estimates import REQUESTED, Estimates
 from models.runtime.live_on_cluster import LiveOnCluster
 from simulator.cluster.arrays import cluster_arrays
@@ -60,7 +60,9 @@ def slurm_runs(
 ) -> SlurmRuns:
     """The runs of some rows of a trace. policy: in place of Slurm's priority, None for that. ahead: for a warm start the rows of the trace
     before the replay, and the second at which it begins. requests: `requests_of_rows` of the rows, where the caller has them.
-    estimates: what Slurm plans by. Raises ValueError for jobs that the cluster cannot have had."""
+    estimates: what Slurm plans by. Live ones go with its own order and an idle cluster.
+
+    Raises ValueError for jobs that the cluster cannot have had."""
     asked, left_out = requests or requests_of_rows(rows, cluster)
     before = None if ahead is None else jobs_ahead(trace, *ahead, cluster)
     # users have the same numbers in all requests that are made at once
@@ -72,8 +74,5 @@ def slurm_runs(
     warm = None if before is None else warm_start_of(trace, before, of_earlier, cluster)
     replayer = SlurmReplayer(cluster, arrays, own, policy=policy, warm=warm, plans_by_estimate=estimates != REQUESTED)
     if estimates.is_live:
-        check_own_order(policy, "Slurm")
-        if warm is not None:
-            raise ValueError("live estimates under Slurm begin with an idle cluster: leave --warm-start out")
         replayer = replace(replayer, plans_by_estimate=False, drive=LiveOnCluster(rows, estimates.detail))
     return SlurmRuns(number_of_own_runs(rows.height), left_out, replayer)

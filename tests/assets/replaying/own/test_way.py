@@ -42,6 +42,8 @@ def test_a_source_is_replayed_under_its_own_scheduler(
         tracehouse.replay("mine", name, backfill="none")
     with pytest.raises(ValueError, match=f"live estimates under {title} go with its own order"):
         tracehouse.replay("mine", f"{name}:SAF", estimates="live")
+    with pytest.raises(ValueError, match="leave --warm-start out"):
+        tracehouse.replay("mine", name, estimates="live", warm_start=True)
 
 
 @pytest.mark.parametrize(("name", "title", "cluster", "version"), SCHEDULERS)
