@@ -36,6 +36,7 @@ from assets.replaying.running.run import ReplayRun, check_partitions, replay_run
 from assets.replaying.running.scored_part import ScoredPart
 from assets.replaying.running.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
 from assets.replaying.running.tables import run_jobs, series_of, with_time
+from assets.replaying.scenarios.planning import with_order
 from assets.replaying.site import Site, site_of
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
@@ -87,15 +88,32 @@ class AskedSettings(NamedTuple):
 
 
 def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -> AskedSettings:
-    """The settings of a replay of a log (an existing path) or of a source: those of its site where nothing is asked for that a row of
-    processors has alone.
+    """The settings of a replay of a log (an existing path) or of a source: those of its site with what is given, which means the same there
+    as in a scenario, or of a row of processors where something is asked for that only such a replay has.
 
     given: by name, as people write them. on_nodes: whether jobs are placed, whatever is given.
     Raises ValueError with the remedy, and NoTree.
     """
-    given = dict(given)
-    site = _site_asked_for(given, log)
-    given |= _usual_on_named(given) if site is None else site.scheduler.settings
+    given = {name: value for name, value in given.items() if value is not None}
+    site = None if on_nodes else _site_asked_for(given, log)
+    if site is None:
+        return _asked(given, log, on_nodes, None)
+    try:
+        asked = _asked(given, log, on_nodes, site)
+        choose_policy(checked(asked), None if is_path(log) else open_warehouse(), log)
+    except ValueError as error:
+        if not _asked_of_orders(given) or not (site.is_described or site.scheduler.machine):
+            raise
+        asked = _asked(given, log, on_nodes, None)
+        checked(asked)  # a fault of what is given keeps its message
+        warn(f"replayed over a row of processors: {error}")
+    return asked
+
+
+def _asked(given: Mapping[str, Any], log: str, on_nodes: bool, site: Site | None) -> AskedSettings:
+    """site: None for a row of processors, or a cluster that is named."""
+    of_site = _usual_on_named(given) if site is None else site.scheduler.settings
+    given = of_site | (dict(given) if site is None else with_order(dict(given), site.settings))
     size = _take_size(given)
     options = options_of(NodeSettings)
     of_nodes = {name: options[name].read(given[name]) for name in options if given.get(name) is not None}
@@ -112,14 +130,14 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
 
 
 def _site_asked_for(given: Mapping[str, Any], log: str) -> Site | None:
-    """The site of a log, None where something is asked for that only an order over a row of processors has, or another cluster. A cluster's
-    own scheduler plans by any times. A machine that was fitted to the log has no other size."""
-    of_orders = _asked_of_orders(given)
-    if of_orders - {"estimates"} or given.get("cluster") is not None:
+    """The site of a log, None where something is asked for that only an order over a row of processors has, or another cluster. A machine
+    that was fitted to the log has no other size."""
+    of_orders = _asked_of_orders(given) - {"estimates", "policy"}
+    if str(given.get("backfill", "")).strip().lower() == "none":
+        of_orders -= {"backfill"}
+    if of_orders or given.get("cluster") is not None:
         return None
     site = site_of(log)
-    if of_orders and site.own_cluster is None:
-        return None
     sized = any(given.get(name) is not None for name in ("procs", "nodes", "procs_per_node"))
     if not site.is_described and (sized or given.get("edits")):
         return None

@@ -54,8 +54,8 @@ def kept_at(run: RecordedRun, moments: list[int]) -> np.ndarray:
 
 
 def compare_reasons(run: RecordedRun) -> tuple[Counter[str], Counter[tuple[str, str]]]:
-    """Of a recorded run, in seconds of waiting jobs: `all` reasons that PBS said, `same` those that we say too, `cores` those that an answer
-    of missing processors for all would have; and what did not agree."""
+    """Of a recorded run, in seconds of waiting jobs: `all` reasons that PBS said, `same` those that we say too, `cores` those that an
+    answer of missing processors for all would have; and what did not agree."""
     passes = last_of_each_second(run.passes)
     # starts have the stamp of the second in which the last pass ends
     after = [min(a.time + 1, max(b.time - 1, a.time)) for a, b in pairwise(passes)]

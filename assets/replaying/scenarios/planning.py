@@ -129,12 +129,12 @@ def plan_scenarios(
     declared = log_source(Path(source)) if is_log else catalogue_source(source)
     configuration = base_configuration(source)
     with file.naming(BASE):
-        of_base = _with_order(file.base, configuration.settings, is_scenario=False)
+        of_base = with_order(file.base, configuration.settings, is_scenario=False)
         asked_base = _asked((BASE,), of_base, configuration.settings, source, is_log, configuration.settings)
     usual, asked, failures = asked_base.settings, [], dict(file.faults)
     for name, changes in file.scenarios.items():
         with file.keeping_fault(name, failures):
-            changes = _with_order(changes, usual)
+            changes = with_order(changes, usual)
             asked.append(_asked(("scenarios", name), changes, usual, source, is_log, configuration.settings))
     part = file.part if part is None else part
     of_settings = (label for each in (asked_base, *asked) for label in each.settings.labels)
@@ -183,7 +183,7 @@ def _changed_lines(trace: Trace, base: PlannedReplay, scenarios: Sequence[Planne
     return lines
 
 
-def _with_order(changes: Changes, base: RunSettings, is_scenario: bool = True) -> Changes:
+def with_order(changes: Changes, base: RunSettings, is_scenario: bool = True) -> Changes:
     """Changes beside a base under its own scheduler: a scenario's order takes the place of the scheduler's own, on the same nodes. It is
     over a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is usual.
     Without backfilling the scheduler starts jobs in its order alone."""
