@@ -88,6 +88,89 @@ covered AS (
     max(wait_s) AS max_wait_s, -- longest wait, seconds
     avg(eligible_wait_s) AS average_eligible_wait_s, -- mean wait in which nothing but resources held jobs back, seconds
 
+-- [canonical_slurm]
+allocated AS (
+    SELECT
+        *,
+        nullif(array_to_string(regexp_extract_all(requested_tres, 'gres/gpu:([^=,]+=\d{1,9})', 1), ','), '') AS tracked_gpu_types,
+        nullif(array_to_string(regexp_extract_all(allocated_tres, 'gres/gpu:([^=,]+=\d{1,9})', 1), ','), '') AS allocated_gpu_types
+    FROM slurm
+),
+
+typed AS (
+    SELECT
+        *,
+        -- the log may name the type of what a job got that had asked for any
+        CASE
+            WHEN tracked_gpu_types IS NOT NULL THEN tracked_gpu_types
+            WHEN asked_gpus IS NOT NULL THEN nullif(array_to_string(regexp_extract_all(asked_gpus, '[^=,]+=\d+'), ','), '')
+            WHEN regexp_matches(requested_tres, '(^|,)gres/gpu=[1-9]') THEN NULL
+            ELSE allocated_gpu_types
+        END AS requested_gpu_types
+    FROM allocated
+),
+
+final AS (
+    SELECT
+        source,
+        $first_index + row_number() OVER () - 1 AS job_index,
+        job_id,
+        $clock_zero::TIMESTAMP + to_seconds(submit_s) AS submit_time,
+        $clock_zero::TIMESTAMP + to_seconds(coalesce(eligible_s, submit_s)) AS eligible_time,
+        $clock_zero::TIMESTAMP + to_seconds(start_s) AS start_time,
+        $clock_zero::TIMESTAMP + to_seconds(end_s) AS end_time,
+        coalesce(start_s, end_s) - submit_s AS wait_s,
+        greatest(coalesce(start_s, end_s) - coalesce(eligible_s, submit_s), 0) AS eligible_wait_s,
+        end_s - coalesce(start_s, end_s) - suspended_in_run_s AS runtime_s,
+        procs,
+        requested_procs,
+        CASE WHEN time_limit_s > 0 THEN time_limit_s END AS requested_walltime_s,
+        gpus,
+        nodes,
+        requested_memory_kb,
+        used_memory_kb,
+        -- what ran used some milliseconds: 0 stands where Slurm did not measure
+        CASE WHEN used_cpu_s > 0 OR start_s IS NULL THEN used_cpu_s END AS used_cpu_s,
+        user_name,
+        group_name,
+        account,
+        partition AS queue,
+        job_name AS executable,
+        CASE
+            WHEN state = 'COMPLETED' THEN 'completed'
+            WHEN state IN ('CANCELLED', 'REVOKED') THEN 'cancelled'
+            WHEN state IN ('FAILED', 'LAUNCH_FAILED', 'RECONFIG_FAIL') THEN 'failed'
+            WHEN state = 'TIMEOUT' THEN 'timeout'
+            WHEN state = 'OUT_OF_MEMORY' THEN 'out_of_memory'
+            WHEN state IN ('NODE_FAIL', 'BOOT_FAIL') THEN 'node_failure'
+            WHEN state = 'PREEMPTED' THEN 'preempted'
+            WHEN state = 'REQUEUED' THEN 'requeued'
+            WHEN state = 'DEADLINE' THEN 'deadline'
+            ELSE 'unknown'
+        END AS status,
+        CASE WHEN requeues > 0 THEN requeues + (start_s IS NOT NULL)::BIGINT END AS run_count,
+        coalesce(requeued_s, 0) AS requeued_s,
+        file,
+        line,
+        suspended_in_run_s AS suspended_s,
+        qos,
+        reservation,
+        nullif(regexp_extract(requested_tres, '(?:^|,)node=(\d{1,9})(?:,|$)', 1), '')::BIGINT AS requested_nodes,
+        coalesce(allocated_gpu_types, requested_gpu_types) AS gpu_types,
+        requested_gpu_types,
+        memory_per,
+        constraints AS features,
+        -- of the options before the script; with user and mcs other jobs may be on the nodes
+        regexp_matches(
+            regexp_replace(submit_line, '\s--wrap(\s|=).*', ''),
+            '^\S+(\s+-\S*(\s+[^-\s]\S*)?)*\s+--exclus(i|iv|ive)?(=(?i:exclusive|allocation|topo))?(\s|$)'
+        ) AS is_exclusive,
+        reason,
+        priority,
+        CASE WHEN start_s IS NOT NULL THEN node_list END AS held_nodes
+    FROM typed
+)
+
 -- [numbered_jobs]
 numbered AS NOT MATERIALIZED (
     SELECT

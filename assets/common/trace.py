@@ -49,7 +49,8 @@ class Trace:
     clock_zero: UTC time of the log's second 0, without zone. has_calendar: whether that is known. time_zone: of the cluster.
     procs_per_node: MaxProcs by MaxNodes of the log's header where it has both, else 1.
     node_procs: processors of a node by the header, or as core.clusters has it. None where neither has it.
-    log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading), see docs/reference/semantics.md.
+    log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading), and of jobs that never started and are
+    not in `rows`, jobs_left_before_start (among jobs_left_out) and jobs_still_waiting, see docs/reference/semantics.md.
     suspensions: job_index, from_s and to_s of each time in which a job of `rows` was suspended, in seconds of the log's clock.
     """
 
@@ -231,6 +232,8 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
             connection, source, _replayable_jobs(connection, source, cancelled, warehouse.staging), labels
         )
         faults = connection.sql(sql.load("core.log_faults"), params={"source": source}).pl().row(0, named=True)
+        faults["jobs_left_before_start"] -= rows["cancel_s"].count()
+        faults["jobs_still_waiting"] = waiting_jobs(connection, source).height
         split = first_row(
             connection, "SELECT test_job_index FROM predictions.training_splits WHERE source = ?", [source]
         )
@@ -280,6 +283,13 @@ def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancell
         if rows.height:
             columns.add(rows)
     return columns.frame() if columns.height else rows
+
+
+def waiting_jobs(connection: duckdb.DuckDBPyConnection, source: str) -> pl.DataFrame:
+    """Jobs of a source that had not started when its log was printed last, with the columns of core.jobs. Only a log of Slurm has any."""
+    clock = first_row(connection, "SELECT clock_zero FROM core.sources WHERE source = ? AND format = 'slurm'", [source])
+    params = {"source": source, "clock_zero": clock[0] if clock else datetime(1970, 1, 1), "first_index": 0}
+    return connection.sql(sql.load("core.waiting_slurm"), params=params).pl()
 
 
 def with_labels(

@@ -20,7 +20,7 @@ stored AS (
     WHERE source = $source
     GROUP BY file
     UNION ALL
-    SELECT file, count(*) AS jobs, 0 AS others FROM raw.slurm_jobs WHERE source = $source GROUP BY file
+    SELECT file, count(end_s) AS jobs, count(*) - count(end_s) AS others FROM raw.slurm_jobs WHERE source = $source GROUP BY file
 ),
 
 rejects AS (

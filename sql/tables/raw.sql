@@ -95,7 +95,8 @@ CREATE TABLE IF NOT EXISTS raw.rejects (
 );
 
 -- [slurm_jobs]
--- Finished jobs of Slurm accounting logs (sacct -P), and attempts of jobs that were requeued; job steps are folded into their job.
+-- Finished jobs of Slurm accounting logs (sacct -P), attempts of jobs that were requeued, and jobs that waited when the log was printed
+-- (without end_s); job steps are folded into their job.
 CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     file VARCHAR NOT NULL, -- name of the log file within the source
@@ -113,7 +114,7 @@ CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     submit_s BIGINT NOT NULL, -- Submit, Unix seconds
     eligible_s BIGINT, -- Eligible, Unix seconds
     start_s BIGINT, -- Start, Unix seconds; NULL for a job that never started, whatever its state
-    end_s BIGINT NOT NULL, -- End, Unix seconds
+    end_s BIGINT, -- End, Unix seconds; NULL for a job that waited when the log was printed
     local_times BOOLEAN, -- whether the log has local times, and no Unix seconds; NULL where the reader did not note it
     elapsed_s BIGINT, -- Elapsed, seconds, without time suspended
     suspended_s BIGINT, -- Suspended, seconds

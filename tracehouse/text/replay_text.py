@@ -42,6 +42,8 @@ GROUPS = {
 SHOWN_COUNTS = (
     "jobs",
     "jobs_left_out",
+    "jobs_left_before_start",
+    "jobs_still_waiting",
     "jobs_wider_than_cluster",
     "jobs_of_queues_left_out",
     "requests_below_runtime",

@@ -27,6 +27,8 @@ _NO_FILES = {
     stat.S_ISDIR: "a folder",
 }
 
+UNFINISHED = ("state", "unfinished job:")
+"""The column of events that says why they are no finished jobs, and the words before it, where they are no records of PBS."""
 REJECT_SCHEMA = {"line": pl.Int64, "reason": pl.Utf8, "text": pl.Utf8}
 
 
@@ -39,7 +41,8 @@ class ParsedLines:
     """Some lines of a log: `lines == accepted + kept + ignored + rejected`.
 
     records: one row per accepted line, a finished job, with its `line` number in the file (from 1). Columns depend on the format.
-    events: lines that are kept but are not finished jobs (PBS: requeues, starts, deletions ...), by their column `record_type`.
+    events: lines that are kept but are not finished jobs, by their column `record_type` (PBS: requeues, starts, deletions ...) or
+        `state` (Slurm: jobs that wait).
     rejects: line, reason, text of every line that should have held a record and does not. The text is unchanged
         (bytes that are not UTF-8 appear as \\xNN).
     ignored: lines without anything to keep, by reason (comments, blank lines, steps, jobs that are not over).
@@ -72,8 +75,9 @@ class ParsedLines:
         """Lines by (outcome, reason), outcome accepted, kept, ignored or rejected."""
         counts = Counter({("accepted", "job"): self.accepted})
         if self.kept:
-            for kind, lines in self.events["record_type"].value_counts().rows():
-                counts["kept", f"record type {kind}"] = lines
+            column, words = ("record_type", "record type") if "record_type" in self.events.columns else UNFINISHED
+            for kind, lines in self.events[column].value_counts().rows():
+                counts["kept", f"{words} {kind}"] = lines
         for reason, lines in self.ignored.items():
             counts["ignored", reason] = lines
         counts.update(("rejected", reason) for reason in self.rejects["reason"].to_list())

@@ -21,11 +21,13 @@ from traces.slurm.columns import SacctColumns, columns_of, first_lines, text_lin
 from traces.slurm.document import HEADER, document_lines, is_document
 from traces.slurm.records import READ_COLUMNS, SLURM_RECORD_SCHEMA, fault_of, is_attempt, records_of
 
-SLURM_READER_VERSION = 6
+SLURM_READER_VERSION = 7
 """Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
 
+WAITING_STATE = "PENDING"
+"""Of a job that waits when the log is printed."""
 UNFINISHED_STATES = (
-    "PENDING",
+    WAITING_STATE,
     "RUNNING",
     "REQUEUED",
     "RESIZING",
@@ -112,7 +114,7 @@ def slurm_parser(path: Path, head: bytes, time_zone: str = "UTC", columns: str =
     columns: their names in sacct, between commas or `|`, for a log without a header line. A header line counts more.
 
     Job steps (`123.batch`) become part of their job: `used_memory_kb` is the memory of the largest step. Jobs that are not
-    over are ignored, by state. An attempt in the state REQUEUED is a record if it has a start and an end.
+    over are ignored, by state, but those that wait are events, with the same columns and no end. An attempt in the state REQUEUED is a record if it has a start and an end.
     A line is rejected when it has another number of columns, or when one of its times, durations or
     counts cannot be read. A finished job is rejected when it has no submission, end or processors, or when its times are out
     of order. Raises LogError when the columns are unknown.
@@ -147,6 +149,9 @@ def _parse(content: bytes, first_line: int, columns: SacctColumns, closed: bool,
     words = words.with_columns(state=pl.col("in_state").str.extract(r"^\s*(\w+)", 1).str.to_uppercase())
     is_unfinished = pl.col("state").is_in(UNFINISHED_STATES).fill_null(False) & ~is_attempt()
     unfinished = words.filter(is_unfinished)
+    waiting = records_of(unfinished.filter(pl.col("state") == WAITING_STATE), steps.clear(), time_zone)
+    waiting = waiting.drop_nulls(["job_id", "submit_s", "procs"])
+    unfinished = unfinished.filter(~pl.col("line").is_in(waiting["line"].implode()))
     ignored |= {
         f"unfinished job: {state}": count for state, count in unfinished["state"].value_counts(sort=True).rows()
     }
@@ -162,6 +167,7 @@ def _parse(content: bytes, first_line: int, columns: SacctColumns, closed: bool,
         rejects=rejects.select(pl.col(name).cast(kind) for name, kind in REJECT_SCHEMA.items()).sort("line"),
         ignored=ignored,
         header=_notes(columns) if first_line == 1 else [],
+        events=waiting.select(pl.col(name).cast(kind) for name, kind in SLURM_RECORD_SCHEMA.items()),
     )
 
 

@@ -71,7 +71,11 @@ FROM names
 -- [log_faults]
 -- What a log of one source gets wrong, as `tracehouse replay` counts it (docs/reference/semantics.md); one row.
 WITH records AS (
-    SELECT job_id, submit_time, lag(submit_time) OVER (ORDER BY file, line) AS time_above
+    SELECT
+        job_id,
+        submit_time,
+        lag(submit_time) OVER (ORDER BY file, line) AS time_above,
+        coalesce(runtime_s, 0) <= 0 AND wait_s >= 0 AND (status = 'cancelled' OR start_time IS NULL) AS left_before_start
     FROM core.jobs
     WHERE source = $source
 )
@@ -80,6 +84,7 @@ SELECT
     count(*) AS records,
     count(*) FILTER (submit_time < time_above) AS jobs_out_of_order,
     count(*) - count(DISTINCT job_id) AS repeated_job_ids,
+    count(*) FILTER (left_before_start) AS jobs_left_before_start,
     (
         SELECT coalesce(sum(lines), 0)::BIGINT
         FROM raw.line_counts

@@ -7,7 +7,7 @@ WITH lines AS (
     SELECT jobs.* EXCLUDE (cluster), coalesce(jobs.cluster, '') AS cluster_name, jobs.submit_s AS job_submit_s
     FROM raw.slurm_jobs AS jobs
     ANTI JOIN requeued_lines ON jobs.file = requeued_lines.file AND jobs.line = requeued_lines.line
-    WHERE jobs.source = $source AND jobs.submit_s >= $from_s AND jobs.submit_s < $to_s
+    WHERE jobs.source = $source AND jobs.submit_s >= $from_s AND jobs.submit_s < $to_s AND jobs.end_s IS NOT NULL
     UNION ALL BY NAME
     SELECT * EXCLUDE (cluster) FROM requeued_lines WHERE job_submit_s >= $from_s AND job_submit_s < $to_s
 ),
@@ -50,87 +50,7 @@ slurm AS (
     ORDER BY jobs.job_submit_s, jobs.file, jobs.line
 ),
 
-allocated AS (
-    SELECT
-        *,
-        nullif(array_to_string(regexp_extract_all(requested_tres, 'gres/gpu:([^=,]+=\d{1,9})', 1), ','), '') AS tracked_gpu_types,
-        nullif(array_to_string(regexp_extract_all(allocated_tres, 'gres/gpu:([^=,]+=\d{1,9})', 1), ','), '') AS allocated_gpu_types
-    FROM slurm
-),
-
-typed AS (
-    SELECT
-        *,
-        -- the log may name the type of what a job got that had asked for any
-        CASE
-            WHEN tracked_gpu_types IS NOT NULL THEN tracked_gpu_types
-            WHEN asked_gpus IS NOT NULL THEN nullif(array_to_string(regexp_extract_all(asked_gpus, '[^=,]+=\d+'), ','), '')
-            WHEN regexp_matches(requested_tres, '(^|,)gres/gpu=[1-9]') THEN NULL
-            ELSE allocated_gpu_types
-        END AS requested_gpu_types
-    FROM allocated
-),
-
-final AS (
-    SELECT
-        source,
-        $first_index + row_number() OVER () - 1 AS job_index,
-        job_id,
-        $clock_zero::TIMESTAMP + to_seconds(submit_s) AS submit_time,
-        $clock_zero::TIMESTAMP + to_seconds(coalesce(eligible_s, submit_s)) AS eligible_time,
-        $clock_zero::TIMESTAMP + to_seconds(start_s) AS start_time,
-        $clock_zero::TIMESTAMP + to_seconds(end_s) AS end_time,
-        coalesce(start_s, end_s) - submit_s AS wait_s,
-        greatest(coalesce(start_s, end_s) - coalesce(eligible_s, submit_s), 0) AS eligible_wait_s,
-        end_s - coalesce(start_s, end_s) - suspended_in_run_s AS runtime_s,
-        procs,
-        requested_procs,
-        CASE WHEN time_limit_s > 0 THEN time_limit_s END AS requested_walltime_s,
-        gpus,
-        nodes,
-        requested_memory_kb,
-        used_memory_kb,
-        -- what ran used some milliseconds: 0 stands where Slurm did not measure
-        CASE WHEN used_cpu_s > 0 OR start_s IS NULL THEN used_cpu_s END AS used_cpu_s,
-        user_name,
-        group_name,
-        account,
-        partition AS queue,
-        job_name AS executable,
-        CASE
-            WHEN state = 'COMPLETED' THEN 'completed'
-            WHEN state IN ('CANCELLED', 'REVOKED') THEN 'cancelled'
-            WHEN state IN ('FAILED', 'LAUNCH_FAILED', 'RECONFIG_FAIL') THEN 'failed'
-            WHEN state = 'TIMEOUT' THEN 'timeout'
-            WHEN state = 'OUT_OF_MEMORY' THEN 'out_of_memory'
-            WHEN state IN ('NODE_FAIL', 'BOOT_FAIL') THEN 'node_failure'
-            WHEN state = 'PREEMPTED' THEN 'preempted'
-            WHEN state = 'REQUEUED' THEN 'requeued'
-            WHEN state = 'DEADLINE' THEN 'deadline'
-            ELSE 'unknown'
-        END AS status,
-        CASE WHEN requeues > 0 THEN requeues + (start_s IS NOT NULL)::BIGINT END AS run_count,
-        coalesce(requeued_s, 0) AS requeued_s,
-        file,
-        line,
-        suspended_in_run_s AS suspended_s,
-        qos,
-        reservation,
-        nullif(regexp_extract(requested_tres, '(?:^|,)node=(\d{1,9})(?:,|$)', 1), '')::BIGINT AS requested_nodes,
-        coalesce(allocated_gpu_types, requested_gpu_types) AS gpu_types,
-        requested_gpu_types,
-        memory_per,
-        constraints AS features,
-        -- of the options before the script; with user and mcs other jobs may be on the nodes
-        regexp_matches(
-            regexp_replace(submit_line, '\s--wrap(\s|=).*', ''),
-            '^\S+(\s+-\S*(\s+[^-\s]\S*)?)*\s+--exclus(i|iv|ive)?(=(?i:exclusive|allocation|topo))?(\s|$)'
-        ) AS is_exclusive,
-        reason,
-        priority,
-        CASE WHEN start_s IS NOT NULL THEN node_list END AS held_nodes
-    FROM typed
-)
+{{ canonical_slurm }}
 
 SELECT * FROM final
 
@@ -162,7 +82,7 @@ WITH ended AS (
     SELECT coalesce(cluster, '') AS cluster_name, job_id, submit_s, NULL AS state, start_s, end_s, file, line
     FROM raw.slurm_jobs AS jobs
     ANTI JOIN requeued_lines ON jobs.file = requeued_lines.file AND jobs.line = requeued_lines.line
-    WHERE source = $source AND submit_s >= $from_s AND submit_s < $to_s
+    WHERE source = $source AND submit_s >= $from_s AND submit_s < $to_s AND end_s IS NOT NULL
     UNION ALL
     SELECT cluster_name, job_id, job_submit_s, state, start_s, end_s, file, line
     FROM requeued_lines
@@ -199,7 +119,7 @@ lines AS (
     SELECT jobs.*, ids.cluster_name
     FROM raw.slurm_jobs AS jobs
     INNER JOIN ids ON jobs.job_id = ids.job_id AND coalesce(jobs.cluster, '') = ids.cluster_name
-    WHERE jobs.source = $source
+    WHERE jobs.source = $source AND jobs.end_s IS NOT NULL
 ),
 
 submissions AS (
@@ -292,3 +212,26 @@ LEFT JOIN jobs
         AND attempts.job_id = jobs.job_id
         AND attempts.submit_time = jobs.submit_time
 WHERE jobs.start_time IS DISTINCT FROM attempts.start_time
+
+-- [waiting_slurm]
+-- Jobs of one Slurm source that had not started when the log was printed last, with the columns of core.jobs, numbered from $first_index.
+-- A line is none of them where another tells that the job ended, or that it ran before and was requeued.
+WITH waiting AS (
+    SELECT *, coalesce(cluster, '') AS cluster_name FROM raw.slurm_jobs WHERE source = $source AND end_s IS NULL
+    QUALIFY row_number() OVER (PARTITION BY cluster_name, job_id, submit_s ORDER BY file DESC, line DESC) = 1
+),
+
+slurm AS (
+    SELECT waiting.*, NULL::BIGINT AS requeues, NULL::BIGINT AS requeued_s, 0 AS suspended_in_run_s
+    FROM waiting
+    ANTI JOIN (FROM raw.slurm_jobs WHERE source = $source) AS ended
+        ON
+            waiting.cluster_name = coalesce(ended.cluster, '')
+            AND waiting.job_id = ended.job_id
+            AND ended.end_s >= waiting.submit_s
+    ORDER BY waiting.submit_s, waiting.file, waiting.line
+),
+
+{{ canonical_slurm }}
+
+SELECT * EXCLUDE (held_nodes) FROM final

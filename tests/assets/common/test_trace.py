@@ -81,8 +81,12 @@ def test_cancelled_jobs_join_when_asked_for(faulty: tuple[Trace, Trace]) -> None
 
 
 def test_faults_are_counted(faulty: tuple[Trace, Trace]) -> None:
-    assert faulty[0].log_faults == {"jobs_out_of_order": 1, "repeated_job_ids": 1, "jobs_wider_than_cluster": 0}
+    assert faulty[0].log_faults == {
+        "jobs_out_of_order": 1, "repeated_job_ids": 1, "jobs_left_before_start": 4, "jobs_wider_than_cluster": 0,
+        "jobs_still_waiting": 0,
+    }  # fmt: skip
     assert (faulty[0].jobs_left_out, faulty[1].jobs_left_out) == (6, 4)
+    assert faulty[1].log_faults["jobs_left_before_start"] == 2  # the others are replayed
     assert faulty[0].procs_per_node == 4.0
 
 

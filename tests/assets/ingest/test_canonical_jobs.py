@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from assets.common.trace import waiting_jobs
 from tests.assets.ingest.incremental import (
     DAY,
     ZERO,
@@ -268,6 +269,26 @@ def test_sacct_dumps_that_overlap(warehouse: OpenWarehouse, tmp_path: Path) -> N
             ("15", "completed", 15 * 1024, "2.psv"),
         ]
         log.forget()
+
+
+def test_jobs_that_wait_at_the_end_of_sacct_dumps(warehouse: OpenWarehouse, tmp_path: Path) -> None:
+    """Those that a later dump tells the end of are over, and a job that was requeued has started before."""
+    waits = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "NodeList": "None assigned"}
+    log = Log(warehouse, tmp_path, "slurm")
+    requeued = slurm_jobs(14, State="REQUEUED", End="2024-01-14T10:30:00")
+    again = slurm_jobs(14, **waits, Submit="2024-01-14T10:30:00")
+    log.write("1.psv", document(*slurm_jobs(11), *slurm_jobs(12, 13, **waits), *requeued, *again))
+    log.write("2.psv", document(*slurm_jobs(12), *slurm_jobs(13, 15, **waits)))
+    log.ingest()
+    assert log.jobs("job_id") == [("11",), ("12",)]
+    with warehouse.read() as connection:
+        waiting = waiting_jobs(connection, log.source.name)
+        assert set(waiting.columns) == set(connection.table("core.jobs").columns)
+    assert waiting.select("job_id", "file", "start_time", "end_time", "requested_procs").rows() == [
+        ("13", "2.psv", None, None, 6), ("15", "2.psv", None, None, 6),
+    ]  # fmt: skip
+    log.assert_like_fresh()
+    log.forget()
 
 
 def test_a_sacct_dump_that_is_made_anew_under_its_name(warehouse: OpenWarehouse, tmp_path: Path) -> None:

@@ -279,13 +279,16 @@ def test_used_memory(tmp_path: Path, text: str, kilobytes: int | None) -> None:
 UNFINISHED = ("PENDING", "RUNNING", "SUSPENDED", "RESIZING", "REQUEUED", "COMPLETING", "CONFIGURING")
 
 
-def test_jobs_that_are_not_over_are_ignored_by_state(tmp_path: Path) -> None:
+def test_jobs_that_are_not_over_are_ignored_by_state_but_those_that_wait(tmp_path: Path) -> None:
     over = {state: job_line(State=state, Start="Unknown", End="Unknown") for state in UNFINISHED}
-    log = read(tmp_path, document(*over.values(), over["PENDING"], job_line()))
-    assert log.ignored == {"header": 1} | {f"unfinished job: {state}": 1 for state in UNFINISHED} | {
-        "unfinished job: PENDING": 2
-    }
-    assert (log.accepted, log.rejected) == (1, 0)
+    nameless = job_line(State="PENDING", Submit="Unknown", Start="Unknown", End="Unknown")
+    log = read(tmp_path, document(*over.values(), over["PENDING"], nameless, job_line()))
+    assert log.ignored == {"header": 1} | {f"unfinished job: {state}": 1 for state in UNFINISHED}
+    assert (log.accepted, log.rejected, log.kept) == (1, 0, 2)
+    assert log.line_counts()["kept", "unfinished job: PENDING"] == 2
+    waiting = log.events.row(0, named=True)
+    assert (waiting["job_id"], waiting["state"], waiting["start_s"], waiting["end_s"]) == ("12", "PENDING", None, None)
+    assert log.events.schema == SLURM_RECORD_SCHEMA
 
 
 @pytest.mark.parametrize("never", ["Unknown", "None", "N/A", ""])

@@ -151,8 +151,14 @@ def test_those_that_change_most_come_first() -> None:
 def test_jobs_that_are_left_out_are_counted_by_reason() -> None:
     assert left_out_text({"jobs": 5, "jobs_left_out": 0}) == ""
     assert left_out_text({"jobs_left_out": 1_031, "jobs_wider_than_cluster": 1}) == (
-        "left out: 1,031 jobs without a start, a run time or processors in the log, 1 job wider than the cluster"
+        "left out: 1,031 jobs without a run time or processors in the log, 1 job wider than the cluster"
     )
+    never = {"jobs_left_out": 12, "jobs_left_before_start": 11, "jobs_still_waiting": 16}
+    assert left_out_text(never) == (
+        "left out: 11 jobs that left the queue without a start, 16 jobs that had not started when the log ended, "
+        "1 job without a run time or processors in the log"
+    )
+    assert left_out_text(never | {"jobs_left_out": 11, "jobs_still_waiting": 0}).count("job") == 1
 
 
 # pairing: Pairs of jobs: who is in both replays, intervals and verdicts.
