@@ -285,6 +285,14 @@ def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancell
     return columns.frame() if columns.height else rows
 
 
+def cancelled_rows(connection: duckdb.DuckDBPyConnection, trace: Trace, folder: Path) -> pl.DataFrame:
+    """Rows, with the columns of the trace's, of jobs that were cancelled before they started and are not in the trace. folder: as for
+    `Columns`."""
+    rows = _replayable_jobs(connection, trace.source, True, folder).filter(pl.col("cancel_s").is_not_null())
+    rows = rows.filter(~pl.col("job_index").is_in(trace.rows["job_index"].implode()))
+    return with_labels(connection, trace.source, rows, trace.rows.columns)
+
+
 def waiting_jobs(connection: duckdb.DuckDBPyConnection, source: str) -> pl.DataFrame:
     """Jobs of a source that had not started when its log was printed last, with the columns of core.jobs. Only a log of Slurm has any."""
     clock = first_row(connection, "SELECT clock_zero FROM core.sources WHERE source = ? AND format = 'slurm'", [source])

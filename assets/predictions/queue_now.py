@@ -18,7 +18,7 @@ from assets.predictions.model_registry import has_champion, load_champion
 from models.runtime.named import make_predictor
 from models.runtime.past.histories import histories
 from models.runtime.past.similar import similar_job_features
-from models.runtime.predictor import FloatArray
+from models.runtime.predictor import FloatArray, Prediction, Predictor
 from models.runtime.prequential import FALLBACK
 from models.waits.clock import LogClock
 from models.waits.history import JobSet, State
@@ -111,7 +111,26 @@ def _predicted(
         version, predictor = None, make_predictor(FALLBACK)
     if not jobs:
         return version, np.zeros((0, 8))
-    both = pl.concat([_past_jobs(warehouse, source, now_s), _rows_of(jobs, now_s)], how="diagonal_relaxed")
+    return version, _predictions(warehouse, source, predictor, _rows_of(jobs, now_s), time_zone, now_s).quantiles
+
+
+def predicted_at_submission(warehouse: Warehouse, source: str, jobs: pl.DataFrame, time_zone: str) -> Prediction:
+    """Run times of jobs that are no jobs of core.jobs, in order of submission, as at their submission: the champion predicts them, else
+    similar jobs. jobs: submit_s in Unix seconds, procs, requested_procs, requested_walltime_s (null without a request) and names."""
+    names = ("procs", "requested_procs", "requested_walltime_s", "user_name", "group_name", "executable", "queue")
+    columns = [name for name in names if name in jobs.columns]
+    rows = jobs.select("submit_s", *columns).with_columns(
+        is_now=True, failed=False, start_s=pl.lit(None, pl.Int64), submit_time=pl.from_epoch("submit_s", time_unit="s")
+    )
+    predictor = load_champion(warehouse, source)[1] if has_champion(warehouse, source) else make_predictor(FALLBACK)
+    return _predictions(warehouse, source, predictor, rows, time_zone, ALL_JOBS)
+
+
+def _predictions(
+    warehouse: Warehouse, source: str, predictor: Predictor, jobs: pl.DataFrame, time_zone: str, now_s: int
+) -> Prediction:
+    """Of rows with the columns of `_rows_of`."""
+    both = pl.concat([_past_jobs(warehouse, source, now_s), jobs], how="diagonal_relaxed")
     both = both.sort("submit_s", maintain_order=True).with_columns(
         (pl.col(name).rank("dense") - 1).cast(pl.Int32).alias(f"{kind}_number")
         for kind, name in zip(_NAMES, ("user_name", "group_name", "executable"), strict=True)
@@ -120,7 +139,7 @@ def _predicted(
     rows = both.hstack(past).hstack(similar_job_features(both)).filter(pl.col("is_now"))
     local = pl.col("submit_time").dt.replace_time_zone("UTC").dt.convert_time_zone(time_zone)
     rows = rows.with_columns(hour_of_day=local.dt.hour().cast(pl.Int64), day_of_week=local.dt.weekday().cast(pl.Int64))
-    return version, predictor.predict(rows).quantiles
+    return predictor.predict(rows)
 
 
 def _past_jobs(warehouse: Warehouse, source: str, now_s: int) -> pl.DataFrame:

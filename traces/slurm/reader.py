@@ -114,7 +114,8 @@ def slurm_parser(path: Path, head: bytes, time_zone: str = "UTC", columns: str =
     columns: their names in sacct, between commas or `|`, for a log without a header line. A header line counts more.
 
     Job steps (`123.batch`) become part of their job: `used_memory_kb` is the memory of the largest step. Jobs that are not
-    over are ignored, by state, but those that wait are events, with the same columns and no end. An attempt in the state REQUEUED is a record if it has a start and an end.
+    over are ignored, by state, but those that wait are events, with the same columns and no end. An attempt in the state
+    REQUEUED is a record if it has a start and an end.
     A line is rejected when it has another number of columns, or when one of its times, durations or
     counts cannot be read. A finished job is rejected when it has no submission, end or processors, or when its times are out
     of order. Raises LogError when the columns are unknown.

@@ -46,7 +46,8 @@ MOST_NAMED = 20
 class ReplayRun:
     """settings: in their usual form. rows: of Trace.rows, the jobs to replay, in replay order. all_jobs, cluster: what the simulator
     took. all_starts: what it returned. The first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those
-    of `rows`. counts: jobs, faults of the log (docs/reference/semantics.md) and counts that the settings add.
+    of `rows`. Jobs with an index below 0 never started in the log (assets/replaying/scenarios/freed.py). counts: jobs, faults of the log
+    (docs/reference/semantics.md) and counts that the settings add.
     ground, placement: the nodes, and those of each of all_jobs, where jobs were placed. held: the nodes of all_jobs on a cluster under its
     own scheduler. others: further runs of a scheduler that is not
     deterministic, as all_starts."""
@@ -77,8 +78,9 @@ class ReplayRun:
     @property
     def mean_waits_s(self) -> list[float]:
         """Mean wait of the started jobs in each run of a scheduler that is not deterministic, the first run first."""
-        schedules = [self.all_starts, *self.others]
-        return [float((each.start - self.all_jobs.submit)[each.started].mean()) for each in schedules]
+        schedules, counted = [self.all_starts, *self.others], np.ones(len(self.all_jobs), dtype=np.bool_)
+        counted[self.cluster.waiting :] = (self.rows["job_index"] >= 0).to_numpy()
+        return [float((each.start - self.all_jobs.submit)[each.started & counted].mean()) for each in schedules]
 
     @property
     def logged_rows(self) -> pl.DataFrame:

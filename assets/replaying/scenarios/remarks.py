@@ -23,6 +23,12 @@ def scenario_remarks(row: dict[str, Any], has_figures: bool) -> list[str]:
         said.append(unchanged_words(row["unchanged_because"]))
     if row["verdict"] is not None and plain_word(row["verdict"]) in (TRADES, HARMS):
         said.append(f"who pays: {payers_text((row['who_pays'] or '').split('; '), MOST_PAYERS)}")
+    if row["freed_jobs"]:
+        count, waits = row["freed_jobs"], f" and wait {row['freed_wait_h']:,.2f} h on average" if has_figures else ""
+        said.append(
+            f"{_jobs(count)} that a limit kept in the log until {'it' if count == 1 else 'they'} left the queue or the log ended "
+            f"{'starts' if count == 1 else 'start'}{waits}. Their run times are predicted, and all other waits are of the other jobs"
+        )
     if row["jobs_wider_than_cluster"]:
         count = row["jobs_wider_than_cluster"]
         said.append(f"{_jobs(count)} wider than {row['procs']:,} processors {'is' if count == 1 else 'are'} left out")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from assets.common.progress import progress
 from assets.common.writing.outputs import output_beside
 from assets.replaying.running.run import ReplayRun, engine_version, replay_run
+from assets.replaying.scenarios.freed import freed_waits, held_jobs, replay_with_freed
 from assets.replaying.scenarios.left_out import left_out_text
 from assets.replaying.scenarios.pairing import (
     SECONDS_PER_HOUR,
@@ -63,6 +64,8 @@ ROW_SCHEMA = {
     "base_only_jobs": pl.Int64,
     "base_only_work_share": pl.Float64,
     "scenario_only_jobs": pl.Int64,
+    "freed_jobs": pl.Int64,
+    "freed_wait_h": pl.Float64,
     "paired_base_wait_h": pl.Float64,
     "paired_wait_h": pl.Float64,
     "change_h": pl.Float64,
@@ -207,10 +210,10 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
     planned = iter(progress([plan.base, *plan.scenarios], "scenarios"))
     base = _replayed(plan, next(planned))
     failures, compared = dict(plan.failures), {}
-    labels = labelled_jobs(base.logged_rows, base.cluster.procs)
+    labels, held = labelled_jobs(base.logged_rows, base.cluster.procs), held_jobs(plan)
     for scenario in planned:
         with plan.file.keeping_fault(scenario.name, failures):
-            compared[scenario.name] = _compared(plan, base, scenario, labels)
+            compared[scenario.name] = _compared(plan, base, replay_with_freed(plan, scenario, held), scenario.name, labels)
     if not compared:
         raise ValueError("\n".join(failures.values()))
     orders = {each.name for each in plan.scenarios if each.name in compared and _is_an_order(plan.base, each)}
@@ -273,17 +276,18 @@ class _Compared:
     is_live: bool
 
 
-def _compared(plan: ScenarioPlan, base: ReplayRun, scenario: PlannedReplay, labels: pl.DataFrame) -> _Compared:
-    run = replay_run(plan.trace, scenario.settings, scenario.policy)
+def _compared(plan: ScenarioPlan, base: ReplayRun, run: ReplayRun, scenario: str, labels: pl.DataFrame) -> _Compared:
     pairs = pair_jobs(base, run, plan.scored)
     waits, judgement = paired_waits(base, run, pairs), judge_pair(base, run, pairs)
-    row = _row(plan, scenario.name, run) | _paired_columns(plan, base, waits, pairs)
+    row = _row(plan, scenario, run) | _paired_columns(plan, base, waits, pairs)
     row["unchanged_because"] = why_unchanged(base, run, waits) or why_like_itself(base, run)
     if row["unchanged_because"] is not None:
         judgement = replace(judgement, verdict=_unchanged(judgement.verdict, row["unchanged_because"]))
     runs = waits_of_runs(base, pairs.base), waits_of_runs(run, pairs.other)
-    groups = fate_of_groups(scenario.name, waits, labels, runs)
-    is_live = any(each.believed.is_live for each in (plan.base.settings, scenario.settings))
+    groups = fate_of_groups(scenario, waits, labels, runs)
+    is_live = any(each.believed.is_live for each in (plan.base.settings, run.settings))
+    freed = freed_waits(run)
+    row |= {"freed_jobs": len(freed), "freed_wait_h": float(freed.mean()) / SECONDS_PER_HOUR if len(freed) else None}
     row["no_verdict_because"] = why_no_verdict(base, run)
     return _Compared(row, judgement, groups, waits, is_live)
 

@@ -1,0 +1,142 @@
+"""Jobs that a limit kept for their whole wait, so that they never started: in a scenario that lets them start, they take part.
+
+A job is one of them where two things hold. By the log's own starts a limit kept it all the time, from its submission, or from when it was
+eligible, until it left the queue or the log ended (`tracehouse why`). And it does not start in the base's replay. So a job that its user
+cancelled while it waited for nodes is none. They run for predicted times. Of those that a scenario would start only after they were
+cancelled, none takes part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assets.common.storage import open_warehouse
+from assets.common.trace import Trace, cancelled_rows, waiting_jobs
+from assets.predictions.queue_now import predicted_at_submission
+from assets.replaying.own.wait_causes import causes_of, jobs_and_nodes
+from assets.replaying.running.run import ReplayRun, replay_run
+from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
+from models.runtime.predictor import QUANTILE_COLUMNS
+from simulator.jobs.jobs import NEVER
+from warehouse import Warehouse
+
+NEVER_STARTED = ("jobs_left_before_start", "jobs_still_waiting")
+_NOT_ELIGIBLE = ("dependency", "begin_time", "held")
+"""Causes of `tracehouse why` that keep a job before any limit does."""
+_UNKNOWN_SHARES = ("memory_share", "user_place", "group_place", "executable_place")
+
+
+def held_jobs(plan: ScenarioPlan) -> pl.DataFrame:
+    """Rows of these jobs, with the columns of the trace's, by submission. Their job_index is below 0, since no replay of the log has them.
+    Empty where nothing of the base's cluster limits jobs."""
+    trace, settings, warehouse = plan.trace, plan.base.settings, open_warehouse()
+    none = trace.rows.clear()
+    has_limits = settings.is_on_cluster or settings.cluster is not None
+    if not has_limits or not any(trace.log_faults.get(name) for name in NEVER_STARTED):
+        return none
+    kept = _kept_by_limits(warehouse, trace)
+    queues = trace.rows["queue"].unique()
+    kept = kept.filter(pl.col("queue").is_in(queues.implode(), nulls_equal=True), pl.col("procs") <= plan.base.procs)
+    if kept.is_empty():
+        return none
+    rows = _with_run_times(warehouse, trace, kept)
+    return rows.filter(~_starts(rows, _replay(plan, plan.base, rows, own_runs=1)))
+
+
+def replay_with_freed(plan: ScenarioPlan, scenario: PlannedReplay, held: pl.DataFrame) -> ReplayRun:
+    """The replay of a scenario with those of the held jobs that start in it, which have a job_index below 0."""
+    freed = held.filter(pl.col("procs") <= scenario.procs)
+    if not (scenario.settings.is_on_cluster or scenario.settings.cluster is not None):
+        freed = held.clear()  # over a row of processors nothing holds any job
+    while freed.height:
+        starts = _starts(freed, _replay(plan, scenario, freed, own_runs=1))
+        if starts.all():
+            break
+        freed = freed.filter(starts)
+    return _replay(plan, scenario, freed)
+
+
+def freed_waits(run: ReplayRun) -> NDArray[np.int64]:
+    """Waits of the held jobs that take part in a replay, in seconds."""
+    freed = (run.rows["job_index"] < 0).to_numpy()
+    return (run.schedule.start - run.jobs.submit)[freed & run.schedule.started]
+
+
+def _replay(plan: ScenarioPlan, planned: PlannedReplay, more: pl.DataFrame, own_runs: int | None = None) -> ReplayRun:
+    trace = plan.trace
+    if more.height:
+        rows = pl.concat([trace.rows, more]).sort("submit_s", maintain_order=True)
+        trace = replace(trace, rows=rows)
+    return replay_run(trace, planned.settings, planned.policy, own_runs=own_runs)
+
+
+def _starts(held: pl.DataFrame, run: ReplayRun) -> pl.Series:
+    """Which of the held jobs start in a replay before they leave the queue, bool (held,)."""
+    is_held = (run.rows["job_index"] < 0).to_numpy()
+    in_time = run.schedule.started & (run.schedule.start < run.rows["cancel_s"].fill_null(NEVER).to_numpy())
+    return held["job_index"].is_in(run.rows["job_index"].to_numpy()[is_held & in_time])
+
+
+def _kept_by_limits(warehouse: Warehouse, trace: Trace) -> pl.DataFrame:
+    """Jobs that a limit kept all the time by the log, as far as the log has their rows."""
+    rows, nodes = jobs_and_nodes(warehouse, trace.source)
+    with warehouse.read() as connection:
+        left = cancelled_rows(connection, trace, warehouse.staging)
+        waiting = waiting_jobs(connection, trace.source)
+    first = -1 - left.height
+    waiting = waiting.with_columns(
+        job_index=first - pl.int_range(pl.len(), dtype=pl.Int64),
+        submit_s=pl.col("submit_time").dt.epoch("s"),
+        start_s=pl.lit(None, pl.Int64),
+        end_s=pl.lit(None, pl.Int64),
+        cancel_s=pl.lit(None, pl.Int64),
+    )
+    rows = pl.concat([rows, waiting.select(rows.columns).cast(dict(rows.schema))])
+    causes = causes_of(warehouse, trace.source, rows, nodes).jobs
+    kept = sum((pl.col(f"{name}_s") for name in _NOT_ELIGIBLE), pl.col("limit_s"))
+    index = causes.filter(pl.col("limit_s") > 0, kept == pl.col("wait_s"))["job_index"].implode()
+    waiting = waiting.with_columns(pl.col("submit_s") - _zero_s(trace))
+    both = [each.filter(pl.col("job_index").is_in(index)) for each in (left, waiting)]
+    found = pl.concat(both, how="diagonal_relaxed").sort("submit_s", maintain_order=True)
+    return found.with_columns(job_index=-1 - pl.int_range(pl.len(), dtype=pl.Int64))
+
+
+def _zero_s(trace: Trace) -> int:
+    return int(trace.clock_zero.replace(tzinfo=UTC).timestamp())
+
+
+def _with_run_times(warehouse: Warehouse, trace: Trace, held: pl.DataFrame) -> pl.DataFrame:
+    """The jobs as rows of the trace, with predicted run times. A user whom no replayed job has gets a number of its own."""
+    zero_s = _zero_s(trace)
+    asked = held.with_columns(pl.col("submit_s") + zero_s, requested_walltime_s=_request())
+    predicted = predicted_at_submission(warehouse, trace.source, asked, trace.time_zone)
+    longest = _request().fill_null(NEVER)
+    times = {name: pl.Series(predicted.quantiles[:, k]) for k, name in enumerate(QUANTILE_COLUMNS)}
+    numbers = dict(trace.rows.select("user_name", "user_number").unique().iter_rows())
+    for user in held["user_name"].unique(maintain_order=True):
+        numbers.setdefault(user, max(numbers.values()) + 1)
+    missing = [name for name in trace.rows.columns if name not in held.columns]
+    return (
+        held.with_columns(pl.lit(None).alias(name) for name in missing)
+        .with_columns(
+            runtime_s=pl.min_horizontal(pl.Series(predicted.point).round().clip(lower_bound=1), longest),
+            predicted_runtime_s=pl.Series(predicted.point),
+            requested_walltime_s=_request().fill_null(-1),
+            requested_procs=pl.col("requested_procs").fill_null(pl.col("procs")),
+            user_number=pl.Series([numbers[user] for user in held["user_name"]], dtype=pl.Int64),
+            longest_runtime_s=pl.lit(trace.rows["longest_runtime_s"].max()),
+            **times,
+            **{name: pl.col(name).fill_null(1.0) for name in _UNKNOWN_SHARES},
+        )
+        .select(trace.rows.columns)
+        .cast(dict(trace.rows.schema))
+    )
+
+
+def _request() -> pl.Expr:
+    return pl.when(pl.col("requested_walltime_s") >= 1).then("requested_walltime_s")
