@@ -103,7 +103,8 @@ class Reader:
 
     def _renamed(self, parsed: ParsedLines, kinds: tuple[str, ...], key: bytes | None) -> ParsedLines:
         if key and self.source.format == "slurm":
-            return replace(parsed, records=replace_names(parsed.records, kinds, key))
+            records, events = (replace_names(each, kinds, key) for each in (parsed.records, parsed.events))
+            return replace(parsed, records=records, events=events)
         return parsed
 
     def _checked(self, path: Path, parse: Parse, content: bytes, first_line: int) -> ParsedLines:

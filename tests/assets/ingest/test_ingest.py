@@ -143,13 +143,15 @@ def test_names_of_a_cluster_are_hidden_as_those_of_its_log(tmp_path: Path, monke
     (tmp_path / "clusters").mkdir()
     (tmp_path / "clusters" / "small.toml").write_text(cluster_toml(DescribedCluster(named, ())))
     log = tmp_path / "sacct.psv"
-    log.write_text(document(job_line(User="ann", Account="physics")))
+    waits = {"State": "PENDING", "Start": "Unknown", "End": "Unknown"}
+    names = {"User": "ann", "Account": "physics"}
+    log.write_text(document(job_line(**names), job_line(JobID="13", JobIDRaw="13", **names, **waits)))
     warehouse = Warehouse(tmp_path / "w.duckdb")
     update_raw_log(
         warehouse, Source("mine", "slurm", log, procs=64, cluster=("small",), pseudonyms=("user", "account", "project"))
     )
     with warehouse.read() as connection:
-        ((user, account),) = connection.sql("SELECT user_name, account FROM raw.slurm_jobs").fetchall()
+        ((user, account),) = connection.sql("SELECT DISTINCT user_name, account FROM raw.slurm_jobs").fetchall()
         limits = connection.sql("SELECT owner_name, who FROM core.limits").fetchall()
         rows = str([connection.sql(f"FROM {table}").fetchall() for table in CLUSTER_TABLES])
     assert limits == [(account, user), (f"{account}/{user}", None)]
