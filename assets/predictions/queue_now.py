@@ -111,32 +111,32 @@ def _predicted(
         version, predictor = None, make_predictor(FALLBACK)
     if not jobs:
         return version, np.zeros((0, 8))
-    return version, _predictions(warehouse, source, predictor, _rows_of(jobs, now_s), time_zone, now_s).quantiles
+    past, now = _past_jobs(warehouse, source, now_s), _rows_of(jobs, now_s)
+    return version, _predictions(predictor, past, now, time_zone).quantiles
 
 
-def predicted_at_submission(warehouse: Warehouse, source: str, jobs: pl.DataFrame, time_zone: str) -> Prediction:
-    """Run times of jobs that are no jobs of core.jobs, in order of submission, as at their submission: the champion predicts them, else
-    similar jobs. jobs: submit_s in Unix seconds, procs, requested_procs, requested_walltime_s (null without a request) and names."""
-    names = ("procs", "requested_procs", "requested_walltime_s", "user_name", "group_name", "executable", "queue")
-    columns = [name for name in names if name in jobs.columns]
-    rows = jobs.select("submit_s", *columns).with_columns(
-        is_now=True, failed=False, start_s=pl.lit(None, pl.Int64), submit_time=pl.from_epoch("submit_s", time_unit="s")
-    )
+def predicted_at_end(warehouse: Warehouse, source: str, jobs: pl.DataFrame, time_zone: str) -> Prediction:
+    """Run times of jobs that never started, as if they were submitted when the log of their source ended: the champion predicts them, else
+    similar jobs. jobs: procs, requested_procs, requested_walltime_s (null without a request) and names."""
     predictor = load_champion(warehouse, source)[1] if has_champion(warehouse, source) else make_predictor(FALLBACK)
-    return _predictions(warehouse, source, predictor, rows, time_zone, ALL_JOBS)
+    past = _past_jobs(warehouse, source, ALL_JOBS)
+    end_s = pl.lit(1 + max(past["end_s"].max() or 0, past["submit_s"].max() or 0), pl.Int64)  # type: ignore[type-var]
+    names = ("procs", "requested_procs", "requested_walltime_s", "user_name", "group_name", "executable", "queue")
+    now = jobs.select(name for name in names if name in jobs.columns).with_columns(
+        is_now=True, failed=False, submit_s=end_s, start_s=pl.lit(None, pl.Int64), submit_time=pl.from_epoch(end_s)
+    )
+    return _predictions(predictor, past, now, time_zone)
 
 
-def _predictions(
-    warehouse: Warehouse, source: str, predictor: Predictor, jobs: pl.DataFrame, time_zone: str, now_s: int
-) -> Prediction:
-    """Of rows with the columns of `_rows_of`."""
-    both = pl.concat([_past_jobs(warehouse, source, now_s), jobs], how="diagonal_relaxed")
+def _predictions(predictor: Predictor, past: pl.DataFrame, jobs: pl.DataFrame, time_zone: str) -> Prediction:
+    """Run times of jobs by those of the past: rows of `_past_jobs` and, in order of submission, of `_rows_of`."""
+    both = pl.concat([past, jobs], how="diagonal_relaxed")
     both = both.sort("submit_s", maintain_order=True).with_columns(
         (pl.col(name).rank("dense") - 1).cast(pl.Int32).alias(f"{kind}_number")
         for kind, name in zip(_NAMES, ("user_name", "group_name", "executable"), strict=True)
     )
-    (past,) = histories([both], both.height)
-    rows = both.hstack(past).hstack(similar_job_features(both)).filter(pl.col("is_now"))
+    (history,) = histories([both], both.height)
+    rows = both.hstack(history).hstack(similar_job_features(both)).filter(pl.col("is_now"))
     local = pl.col("submit_time").dt.replace_time_zone("UTC").dt.convert_time_zone(time_zone)
     rows = rows.with_columns(hour_of_day=local.dt.hour().cast(pl.Int64), day_of_week=local.dt.weekday().cast(pl.Int64))
     return predictor.predict(rows)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, cancelled_rows, waiting_jobs
-from assets.predictions.queue_now import predicted_at_submission
+from assets.predictions.queue_now import predicted_at_end
 from assets.replaying.own.wait_causes import causes_of, jobs_and_nodes
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
@@ -112,9 +112,8 @@ def _zero_s(trace: Trace) -> int:
 
 def _with_run_times(warehouse: Warehouse, trace: Trace, held: pl.DataFrame) -> pl.DataFrame:
     """The jobs as rows of the trace, with predicted run times. A user whom no replayed job has gets a number of its own."""
-    zero_s = _zero_s(trace)
-    asked = held.with_columns(pl.col("submit_s") + zero_s, requested_walltime_s=_request())
-    predicted = predicted_at_submission(warehouse, trace.source, asked, trace.time_zone)
+    asked = held.with_columns(requested_walltime_s=_request())
+    predicted = predicted_at_end(warehouse, trace.source, asked, trace.time_zone)
     longest = _request().fill_null(NEVER)
     times = {name: pl.Series(predicted.quantiles[:, k]) for k, name in enumerate(QUANTILE_COLUMNS)}
     numbers = dict(trace.rows.select("user_name", "user_number").unique().iter_rows())
