@@ -136,7 +136,9 @@ def _predictions(predictor: Predictor, past: pl.DataFrame, jobs: pl.DataFrame, t
         for kind, name in zip(_NAMES, ("user_name", "group_name", "executable"), strict=True)
     )
     (history,) = histories([both], both.height)
-    rows = both.hstack(history).hstack(similar_job_features(both)).filter(pl.col("is_now"))
+    # the features that predictors learn from leave out run times of 0, such as those of jobs that were cancelled while they waited
+    ran = both.with_columns(pl.when(pl.col("runtime_s") > 0).then("runtime_s").alias("runtime_s"))
+    rows = both.hstack(history).hstack(similar_job_features(ran)).filter(pl.col("is_now"))
     local = pl.col("submit_time").dt.replace_time_zone("UTC").dt.convert_time_zone(time_zone)
     rows = rows.with_columns(hour_of_day=local.dt.hour().cast(pl.Int64), day_of_week=local.dt.weekday().cast(pl.Int64))
     return predictor.predict(rows)

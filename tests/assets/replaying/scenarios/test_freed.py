@@ -1,0 +1,143 @@
+"""Tests of assets/replaying/scenarios/freed: who comes into a scenario, and that no figure of the base changes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import polars as pl
+import pytest
+
+import tracehouse
+from assets.common.storage import open_warehouse
+from assets.common.trace import waiting_jobs
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from assets.replaying.running.settings import REQUEST_LABELS
+from assets.replaying.scenarios.freed import held_jobs
+from tests.pipelines.command_line import use_home
+from tests.traces.slurm.slurm_lines import document, job_line
+from traces.catalogue.catalogue import load_catalogue
+
+CLUSTER = """
+name = "two"
+[scheduler]
+name = "slurm"
+version = "24.05.1"
+[scheduler.values]
+schedulertype = "sched/backfill"
+prioritytype = "priority/basic"
+selecttype = "select/cons_tres"
+accountingstorageenforce = "associations,limits,qos"
+[[nodes]]
+names = "n[1-4]"
+cores = 4
+[[partitions]]
+name = "short"
+is_default = true
+[[qualities]]
+name = "normal"
+[[qualities]]
+name = "free"
+[[limits]]
+owner = "qos"
+owner_name = "normal"
+counts = "running"
+each = "user"
+resource = "cpu"
+bound = 4
+"""
+ZERO = datetime(2024, 1, 15, 10)
+RAISED = "qos.normal.MaxTRESPU=cpu=16"
+
+
+def line(number: int, user: str, cpus: int, submitted: float, start: float | None, end: float | None, **more: str) -> str:
+    """A job of whole minutes on nodes of four cores. start: None for one that left the queue at `end`, or that waits where this is None."""
+    submit, begun, over = (
+        "Unknown" if minute is None else (ZERO + timedelta(minutes=minute)).isoformat() for minute in (submitted, start, end)
+    )
+    ran_min = 0 if start is None or end is None else end - start
+    state = "PENDING" if end is None else "CANCELLED by 7" if start is None else "COMPLETED"
+    nodes = -(-cpus // 4)
+    words = {
+        "JobID": f"{number}", "JobIDRaw": f"{number}", "User": user, "Submit": submit, "Eligible": submit,
+        "Start": over if start is None and end is not None else begun, "End": over, "State": state, "NNodes": f"{nodes}",
+        "Elapsed": f"{int(ran_min // 60):02}:{int(ran_min % 60):02}:00", "NCPUS": f"{0 if start is None else cpus}",
+        "ReqCPUS": f"{cpus}", "ReqMem": "", "ReqTRES": f"billing={cpus},cpu={cpus},node={nodes}",
+        "AllocTRES": "" if start is None else f"billing={cpus},cpu={cpus},node={nodes}",
+        "NodeList": "None assigned" if start is None else "", "TotalCPU": "", "Timelimit": "01:00:00",
+    }  # fmt: skip
+    return job_line(**words | more)
+
+
+LOG = [
+    *(line(k, "ann" if k % 2 else "bob", 2, 10 * k, 10 * k, 10 * k + 30) for k in range(1, 31)),
+    line(40, "cat", 12, 120, 120, 175, QOS="free"),
+    line(41, "cat", 16, 125, None, 145, QOS="free"),  # cancelled while it waits for nodes
+    line(42, "bob", 8, 60, None, 240),  # above the limit, until it is cancelled
+    line(43, "bob", 8, 250, None, None),  # and for good
+    line(44, "bob", 8, 130, None, 131),  # cancelled before the raised limit would let it start
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """In use: with the source `mine`."""
+    folder, patch = tmp_path_factory.mktemp("freed"), pytest.MonkeyPatch()
+    log = folder / "sacct.psv"
+    log.write_text(document(*LOG))
+    catalogue = use_home(patch, folder / "home")
+    catalogue.write_text(
+        f'[sources.mine]\nformat = "slurm"\npath = "{log}"\ntime_zone = "UTC"\ncluster = "two"\npseudonyms = []\n'
+    )
+    (folder / "home" / "clusters").mkdir()
+    (folder / "home" / "clusters" / "two.toml").write_text(CLUSTER)
+    update_raw_log(open_warehouse(), load_catalogue().source("mine"))
+    write_jobs(open_warehouse(), "mine")
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def answer(home: None) -> tracehouse.WhatIf:
+    return tracehouse.what_if({"raised": {"edits": [RAISED]}, "more": {"nodes": "+4"}}, "mine")
+
+
+def test_jobs_that_a_limit_kept_come_into_the_scenario_that_lets_them_start(answer: tracehouse.WhatIf) -> None:
+    rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
+    assert (rows["raised"]["freed_jobs"], rows["more"]["freed_jobs"], rows["base"]["freed_jobs"]) == (2, 0, None)
+    assert 0 <= rows["raised"]["freed_wait_h"] < 1 and rows["more"]["freed_wait_h"] is None
+    said = [text for text in answer.results.remarks if "limit kept" in text]
+    assert len(said) == 1 and said[0].startswith("raised: 2 jobs that a limit kept") and "predicted" in said[0]
+    assert rows["raised"]["utilisation"] > rows["base"]["utilisation"]
+
+
+def test_figures_are_of_the_jobs_of_the_log(answer: tracehouse.WhatIf) -> None:
+    rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
+    run = tracehouse.replay("mine").replayed
+    assert (run.rows["job_index"] >= 0).all() and len(run.jobs) == rows["base"]["jobs"] == rows["raised"]["jobs"] == 31
+    assert rows["base"]["average_wait_h"] * 3600 == pytest.approx((run.schedule.start - run.jobs.submit).mean())
+    assert rows["raised"]["paired_jobs"] == 31 and not rows["raised"]["scenario_only_jobs"]
+
+
+def test_held_jobs_are_those_of_a_limit_and_run_for_predicted_times(answer: tracehouse.WhatIf) -> None:
+    """Not job 41, which waited for nodes. Jobs of this user and request ran for half an hour."""
+    held = held_jobs(answer.results.plan)
+    assert held.select("job_id", "cancel_s").rows() == [
+        ("42", held["submit_s"][0] + 180 * 60), ("44", held["submit_s"][1] + 60), ("43", None),
+    ]  # fmt: skip
+    assert held["job_index"].to_list() == [-1, -2, -3] and held.columns == answer.results.plan.trace.rows.columns
+    assert held["runtime_s"].to_list() == [1800] * 3
+
+
+def test_all_that_never_started_are_counted(answer: tracehouse.WhatIf) -> None:
+    words = (
+        "left out: 3 jobs that left the queue without a start, 1 job that had not started when the log ended"
+    )
+    assert answer.results.left_out_words == answer.summary["left_out"] == words
+    told = tracehouse.replay("mine")
+    assert words in str(told)
+    assert (told.summary["jobs_left_before_start"], told.summary["jobs_still_waiting"]) == (3, 1)
+    with open_warehouse().read() as connection:
+        assert waiting_jobs(connection, "mine").select(pl.col("queue", "qos")).rows() == [("short", "normal")]
+    assert set(REQUEST_LABELS) <= set(answer.results.plan.trace.rows.columns)
