@@ -120,7 +120,9 @@ def predicted_at_end(warehouse: Warehouse, source: str, jobs: pl.DataFrame, time
     similar jobs. jobs: procs, requested_procs, requested_walltime_s (null without a request) and names."""
     predictor = load_champion(warehouse, source)[1] if has_champion(warehouse, source) else make_predictor(FALLBACK)
     past = _past_jobs(warehouse, source, ALL_JOBS)
-    end_s = pl.lit(1 + max(past["end_s"].max() or 0, past["submit_s"].max() or 0), pl.Int64)  # type: ignore[type-var]
+    end_s = pl.lit(
+        1 + int(max(past["end_s"].fill_null(0).to_numpy().max(), past["submit_s"].to_numpy().max())), pl.Int64
+    )
     names = ("procs", "requested_procs", "requested_walltime_s", "user_name", "group_name", "executable", "queue")
     now = jobs.select(name for name in names if name in jobs.columns).with_columns(
         is_now=True, failed=False, submit_s=end_s, start_s=pl.lit(None, pl.Int64), submit_time=pl.from_epoch(end_s)

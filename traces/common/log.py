@@ -27,7 +27,7 @@ _NO_FILES = {
     stat.S_ISDIR: "a folder",
 }
 
-UNFINISHED = ("state", "unfinished job:")
+WAITING_EVENTS = ("state", "unfinished job:")
 """The column of events that says why they are no finished jobs, and the words before it, where they are no records of PBS."""
 REJECT_SCHEMA = {"line": pl.Int64, "reason": pl.Utf8, "text": pl.Utf8}
 
@@ -75,7 +75,7 @@ class ParsedLines:
         """Lines by (outcome, reason), outcome accepted, kept, ignored or rejected."""
         counts = Counter({("accepted", "job"): self.accepted})
         if self.kept:
-            column, words = ("record_type", "record type") if "record_type" in self.events.columns else UNFINISHED
+            column, words = ("record_type", "record type") if "record_type" in self.events.columns else WAITING_EVENTS
             for kind, lines in self.events[column].value_counts().rows():
                 counts["kept", f"{words} {kind}"] = lines
         for reason, lines in self.ignored.items():

@@ -9,7 +9,6 @@ cancelled, none takes part.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC
 
 import numpy as np
 import polars as pl
@@ -18,14 +17,16 @@ from numpy.typing import NDArray
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, cancelled_rows, waiting_jobs
 from assets.predictions.queue_now import predicted_at_end
-from assets.replaying.own.wait_causes import causes_of, jobs_and_nodes
+from assets.replaying.limits.way import clock_zero_s
+from assets.replaying.own.wait_causes import causes_of, jobs_and_nodes, stored_causes
+from assets.replaying.running.loading import is_loaded, is_path
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
 from models.runtime.predictor import QUANTILE_COLUMNS
 from simulator.jobs.jobs import NEVER
 from warehouse import Warehouse
 
-NEVER_STARTED = ("jobs_left_before_start", "jobs_still_waiting")
+COUNTS_UNSTARTED = ("jobs_left_before_start", "jobs_still_waiting")
 _NOT_ELIGIBLE = ("dependency", "begin_time", "held")
 """Causes of `tracehouse why` that keep a job before any limit does."""
 _UNKNOWN_SHARES = ("memory_share", "user_place", "group_place", "executable_place")
@@ -34,10 +35,10 @@ _UNKNOWN_SHARES = ("memory_share", "user_place", "group_place", "executable_plac
 def held_jobs(plan: ScenarioPlan) -> pl.DataFrame:
     """Rows of these jobs, with the columns of the trace's, by submission. Their job_index is below 0, since no replay of the log has them.
     Empty where nothing of the base's cluster limits jobs."""
-    trace, settings, warehouse = plan.trace, plan.base.settings, open_warehouse()
+    trace, warehouse = plan.trace, open_warehouse()
     none = trace.rows.clear()
-    has_limits = settings.is_on_cluster or settings.cluster is not None
-    if not has_limits or not any(trace.log_faults.get(name) for name in NEVER_STARTED):
+    is_any = any(trace.log_faults[name] for name in COUNTS_UNSTARTED)
+    if not is_any or not _has_limits(plan.base) or is_path(plan.source) or not is_loaded(trace.source, warehouse):
         return none
     kept = _kept_by_limits(warehouse, trace)
     queues = trace.rows["queue"].unique()
@@ -50,9 +51,7 @@ def held_jobs(plan: ScenarioPlan) -> pl.DataFrame:
 
 def replay_with_freed(plan: ScenarioPlan, scenario: PlannedReplay, held: pl.DataFrame) -> ReplayRun:
     """The replay of a scenario with those of the held jobs that start in it, which have a job_index below 0."""
-    freed = held.filter(pl.col("procs") <= scenario.procs)
-    if not (scenario.settings.is_on_cluster or scenario.settings.cluster is not None):
-        freed = held.clear()  # over a row of processors nothing holds any job
+    freed = held.filter(pl.col("procs") <= scenario.procs) if _has_limits(scenario) else held.clear()
     while freed.height:
         starts = _starts(freed, _replay(plan, scenario, freed, own_runs=1))
         if starts.all():
@@ -65,6 +64,11 @@ def freed_waits(run: ReplayRun) -> NDArray[np.int64]:
     """Waits of the held jobs that take part in a replay, in seconds."""
     freed = (run.rows["job_index"] < 0).to_numpy()
     return (run.schedule.start - run.jobs.submit)[freed & run.schedule.started]
+
+
+def _has_limits(planned: PlannedReplay) -> bool:
+    """Whether a replay is under limits of a cluster, and not over a row of processors, where nothing holds any job."""
+    return planned.settings.is_on_cluster or planned.settings.cluster is not None
 
 
 def _replay(plan: ScenarioPlan, planned: PlannedReplay, more: pl.DataFrame, own_runs: int | None = None) -> ReplayRun:
@@ -83,7 +87,7 @@ def _starts(held: pl.DataFrame, run: ReplayRun) -> pl.Series:
 
 
 def _kept_by_limits(warehouse: Warehouse, trace: Trace) -> pl.DataFrame:
-    """Jobs that a limit kept all the time by the log, as far as the log has their rows."""
+    """Jobs that a limit kept all the time by the log, as far as they have a request. The table of causes has those of core.jobs alone."""
     rows, nodes = jobs_and_nodes(warehouse, trace.source)
     with warehouse.read() as connection:
         left = cancelled_rows(connection, trace, warehouse.staging)
@@ -96,18 +100,15 @@ def _kept_by_limits(warehouse: Warehouse, trace: Trace) -> pl.DataFrame:
         end_s=pl.lit(None, pl.Int64),
         cancel_s=pl.lit(None, pl.Int64),
     )
-    rows = pl.concat([rows, waiting.select(rows.columns).cast(dict(rows.schema))])
-    causes = causes_of(warehouse, trace.source, rows, nodes).jobs
+    rows = pl.concat([rows, waiting.select(rows.columns).cast(rows.schema)])
+    stored = stored_causes(warehouse, trace.source) if waiting.is_empty() else None
+    causes = (stored or causes_of(warehouse, trace.source, rows, nodes)).jobs
     kept = sum((pl.col(f"{name}_s") for name in _NOT_ELIGIBLE), pl.col("limit_s"))
     index = causes.filter(pl.col("limit_s") > 0, kept == pl.col("wait_s"))["job_index"].implode()
-    waiting = waiting.with_columns(pl.col("submit_s") - _zero_s(trace))
+    waiting = waiting.with_columns(pl.col("submit_s") - clock_zero_s(trace))
     both = [each.filter(pl.col("job_index").is_in(index)) for each in (left, waiting)]
-    found = pl.concat(both, how="diagonal_relaxed").sort("submit_s", maintain_order=True)
-    return found.with_columns(job_index=-1 - pl.int_range(pl.len(), dtype=pl.Int64))
-
-
-def _zero_s(trace: Trace) -> int:
-    return int(trace.clock_zero.replace(tzinfo=UTC).timestamp())
+    jobs = pl.concat(both, how="diagonal_relaxed").sort("submit_s", maintain_order=True)
+    return jobs.with_columns(job_index=-1 - pl.int_range(pl.len(), dtype=pl.Int64))
 
 
 def _with_run_times(warehouse: Warehouse, trace: Trace, held: pl.DataFrame) -> pl.DataFrame:
@@ -133,7 +134,7 @@ def _with_run_times(warehouse: Warehouse, trace: Trace, held: pl.DataFrame) -> p
             **{name: pl.col(name).fill_null(1.0) for name in _UNKNOWN_SHARES},
         )
         .select(trace.rows.columns)
-        .cast(dict(trace.rows.schema))
+        .cast(trace.rows.schema)
     )
 
 

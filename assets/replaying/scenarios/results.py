@@ -63,8 +63,7 @@ ROW_SCHEMA = {
     "paired_jobs": pl.Int64,
     "base_only_jobs": pl.Int64,
     "base_only_work_share": pl.Float64,
-    "scenario_only_jobs": pl.Int64,
-    "freed_jobs": pl.Int64,
+    **dict.fromkeys(("scenario_only_jobs", "freed_jobs"), pl.Int64),
     "freed_wait_h": pl.Float64,
     "paired_base_wait_h": pl.Float64,
     "paired_wait_h": pl.Float64,
@@ -213,7 +212,9 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
     labels, held = labelled_jobs(base.logged_rows, base.cluster.procs), held_jobs(plan)
     for scenario in planned:
         with plan.file.keeping_fault(scenario.name, failures):
-            compared[scenario.name] = _compared(plan, base, replay_with_freed(plan, scenario, held), scenario.name, labels)
+            compared[scenario.name] = _compared(
+                plan, base, replay_with_freed(plan, scenario, held), scenario.name, labels
+            )
     if not compared:
         raise ValueError("\n".join(failures.values()))
     orders = {each.name for each in plan.scenarios if each.name in compared and _is_an_order(plan.base, each)}

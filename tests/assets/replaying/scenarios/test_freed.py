@@ -51,10 +51,13 @@ ZERO = datetime(2024, 1, 15, 10)
 RAISED = "qos.normal.MaxTRESPU=cpu=16"
 
 
-def line(number: int, user: str, cpus: int, submitted: float, start: float | None, end: float | None, **more: str) -> str:
+def line(
+    number: int, user: str, cpus: int, submitted: float, start: float | None, end: float | None, **more: str
+) -> str:
     """A job of whole minutes on nodes of four cores. start: None for one that left the queue at `end`, or that waits where this is None."""
     submit, begun, over = (
-        "Unknown" if minute is None else (ZERO + timedelta(minutes=minute)).isoformat() for minute in (submitted, start, end)
+        "Unknown" if minute is None else (ZERO + timedelta(minutes=minute)).isoformat()
+        for minute in (submitted, start, end)
     )
     ran_min = 0 if start is None or end is None else end - start
     state = "PENDING" if end is None else "CANCELLED by 7" if start is None else "COMPLETED"
@@ -131,9 +134,7 @@ def test_held_jobs_are_those_of_a_limit_and_run_for_predicted_times(answer: trac
 
 
 def test_all_that_never_started_are_counted(answer: tracehouse.WhatIf) -> None:
-    words = (
-        "left out: 3 jobs that left the queue without a start, 1 job that had not started when the log ended"
-    )
+    words = "left out: 3 jobs that left the queue without a start, 1 job that had not started when the log ended"
     assert answer.results.left_out_words == answer.summary["left_out"] == words
     told = tracehouse.replay("mine")
     assert words in str(told)
