@@ -22,10 +22,10 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (2, "93d385a81ade"),
-    "slurm": (6, "9f07b86dd716"),
-    "pbs": (6, "70a7ca9605a9"),
-    "vasp": ("4", "f26ac22d01b4"),
+    "swf": (2, "4b2c07061b88"),
+    "slurm": (7, "6556a49e0cbc"),
+    "pbs": (6, "2d3c70be532c"),
+    "vasp": ("4", "433e46eec787"),
 }
 """Version of each reader, and the hash of its code."""
 VERSIONS = {

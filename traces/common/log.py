@@ -41,8 +41,8 @@ class ParsedLines:
     """Some lines of a log: `lines == accepted + kept + ignored + rejected`.
 
     records: one row per accepted line, a finished job, with its `line` number in the file (from 1). Columns depend on the format.
-    events: lines that are kept but are not finished jobs, by their column `record_type` (PBS: requeues, starts, deletions ...) or
-        `state` (Slurm: jobs that wait).
+    events: lines that are kept but are not finished jobs. Those of PBS are requeues, starts, deletions and more by their column
+        `record_type`, and those of Slurm are jobs that wait, with `state`.
     rejects: line, reason, text of every line that should have held a record and does not. The text is unchanged
         (bytes that are not UTF-8 appear as \\xNN).
     ignored: lines without anything to keep, by reason (comments, blank lines, steps, jobs that are not over).
