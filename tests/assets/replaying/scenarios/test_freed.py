@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -16,6 +17,7 @@ from assets.ingest.update import update_raw_log
 from assets.replaying.running.settings import REQUEST_LABELS
 from assets.replaying.scenarios.freed import held_jobs
 from tests.pipelines.command_line import use_home
+from tests.tiny import swf_line
 from tests.traces.slurm.slurm_lines import document, job_line
 from traces.catalogue.catalogue import load_catalogue
 
@@ -142,3 +144,51 @@ def test_all_that_never_started_are_counted(answer: tracehouse.WhatIf) -> None:
     with open_warehouse().read() as connection:
         assert waiting_jobs(connection, "mine").select(pl.col("queue", "qos")).rows() == [("short", "normal")]
     assert set(REQUEST_LABELS) <= set(answer.results.plan.trace.rows.columns)
+
+
+LIMITED = """
+name = "NAME"
+SCHEDULER[[nodes]]
+names = "n[1-4]"
+cores = 4
+[[partitions]]
+name = "1"
+is_default = true
+[[limits]]
+owner = "cluster"
+owner_name = ""
+counts = "running"
+each = "user"
+resource = "jobs"
+bound = BOUND
+"""
+
+
+PBS = '[scheduler]\nname = "pbs"\nversion = "23.06"\n'
+
+
+@pytest.mark.parametrize("scheduler", ["", PBS], ids=["an order under limits", "PBS"])
+def test_other_schedulers_let_them_start_too(scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """User 1 cancels a job that waits for his other one to end, and one that waits for processors."""
+    jobs = [
+        swf_line(1, 0, 0, 36_000, 1, 40_000, user=1),
+        swf_line(2, 100, 5_000, 0, 1, 600, status=5, user=1),
+        *(swf_line(k, 1_000 * k, 0, 600, 2, 900, user=2) for k in range(3, 12)),
+        swf_line(12, 40_000, 0, 3_600, 16, 3_600, user=3),
+        swf_line(13, 40_100, 600, 0, 1, 600, status=5, user=1),
+    ]
+    log = tmp_path / "mine.swf"
+    log.write_text("; MaxProcs: 16\n; UnixStartTime: 1767225600\n" + "".join(jobs))
+    catalogue = use_home(monkeypatch, tmp_path / "home")
+    catalogue.write_text(f'[sources.mine]\nformat = "swf"\npath = "{log}"\ncluster = "two"\n')
+    (tmp_path / "home" / "clusters").mkdir()
+    for name, bound in (("two", 1), ("wide", 4)):
+        text = LIMITED.replace("NAME", name).replace("BOUND", str(bound)).replace("SCHEDULER", scheduler)
+        (tmp_path / "home" / "clusters" / f"{name}.toml").write_text(text)
+    update_raw_log(open_warehouse(), load_catalogue().source("mine"))
+    write_jobs(open_warehouse(), "mine")
+    answer = tracehouse.what_if({"raised": {"cluster": "wide"}, "load": {"load": 1.1}}, "mine")
+    rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
+    assert held_jobs(answer.results.plan)["job_id"].to_list() == ["2"]
+    assert (rows["raised"]["freed_jobs"], rows["raised"]["freed_wait_h"], rows["load"]["freed_jobs"]) == (1, 0, 0)
+    assert rows["base"]["jobs"] == rows["raised"]["jobs"] == rows["raised"]["paired_jobs"] == 11
