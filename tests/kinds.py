@@ -145,6 +145,7 @@ THOROUGH = {
         "tests/assets/sharing/test_sharing.py::test_pbs_and_slurm*",
         "tests/assets/sharing/test_sharing.py::test_slurm_as_swf*",
         "tests/assets/raw/test_raw.py::test_what_runs*",
+        "tests/assets/replaying/scenarios/test_freed.py::test_twelve*",
         "tests/assets/replaying/scenarios/test_results.py::test_six_scenarios_of*",
         "tests/assets/replaying/scenarios/test_scenario_file.py::test_a_wrong_scenario*",
         "tests/assets/replaying/test_compare.py",

@@ -18,7 +18,7 @@ from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, cancelled_rows, waiting_jobs
 from assets.predictions.queue_now import predicted_at_end
 from assets.replaying.limits.way import clock_zero_s
-from assets.replaying.own.wait_causes import causes_of, jobs_and_nodes, stored_causes
+from assets.replaying.own.wait_causes import MOST_EXPLAINED_JOBS, causes_of, jobs_and_nodes, stored_causes
 from assets.replaying.running.loading import is_loaded, is_path
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
@@ -34,10 +34,10 @@ _UNKNOWN_SHARES = ("memory_share", "user_place", "group_place", "executable_plac
 
 def held_jobs(plan: ScenarioPlan) -> pl.DataFrame:
     """Rows of these jobs, with the columns of the trace's, by submission. Their job_index is below 0, since no replay of the log has them.
-    Empty where nothing of the base's cluster limits jobs."""
+    Empty where nothing of the base's cluster limits jobs, and for a log that is too long to say what kept each job."""
     trace, warehouse = plan.trace, open_warehouse()
     none = trace.rows.clear()
-    is_any = any(trace.log_faults[name] for name in COUNTS_UNSTARTED)
+    is_any = any(trace.log_faults[name] for name in COUNTS_UNSTARTED) and trace.rows.height <= MOST_EXPLAINED_JOBS
     if not is_any or not _has_limits(plan.base) or is_path(plan.source) or not is_loaded(trace.source, warehouse):
         return none
     kept = _kept_by_limits(warehouse, trace)

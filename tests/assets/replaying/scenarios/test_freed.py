@@ -16,7 +16,8 @@ from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.replaying.running.settings import REQUEST_LABELS
 from assets.replaying.scenarios.freed import held_jobs
-from tests.pipelines.command_line import use_home
+from tests.pipelines.command_line import call, use_home
+from tests.shared import shared_file
 from tests.tiny import swf_line
 from tests.traces.slurm.slurm_lines import document, job_line
 from traces.catalogue.catalogue import load_catalogue
@@ -192,3 +193,32 @@ def test_other_schedulers_let_them_start_too(scheduler: str, tmp_path: Path, mon
     assert held_jobs(answer.results.plan)["job_id"].to_list() == ["2"]
     assert (rows["raised"]["freed_jobs"], rows["raised"]["freed_wait_h"], rows["load"]["freed_jobs"]) == (1, 0, 0)
     assert rows["base"]["jobs"] == rows["raised"]["jobs"] == rows["raised"]["paired_jobs"] == 11
+
+
+def test_twelve_jobs_of_a_recorded_run_come_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """T1 of 24.11: twelve ask for eight GPUs where a user may have six, and four for more CPUs than a QOS or an account may have. So said
+    Slurm of all sixteen when the run ended."""
+    run = shared_file("golden", "slurm24", "T1", "run1")
+    use_home(monkeypatch, tmp_path / "home")
+    call("cluster", "import", f"{run}", "--name", "t1")
+    call(
+        "ingest",
+        f"{run / 'sacct.txt.gz'}",
+        "--format",
+        "slurm",
+        "--name",
+        "t1",
+        "--cluster",
+        "t1",
+        "--time-zone",
+        "UTC",
+    )
+    answer = tracehouse.what_if(
+        {"gpus": {"edits": ["qos.normal.MaxTRESPU=gres/gpu=16"]}, "more": {"nodes": "+3"}}, "t1"
+    )
+    rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
+    held = held_jobs(answer.results.plan)
+    assert len(held) == 16 and int((held["gpus"] == 8).sum()) == 12
+    assert (rows["gpus"]["freed_jobs"], rows["more"]["freed_jobs"]) == (12, 0)
+    assert rows["base"]["jobs"] == rows["gpus"]["paired_jobs"] == 339
+    assert "16 jobs that had not started when the log ended" in answer.results.left_out_words
