@@ -99,9 +99,13 @@ def columns_hash(connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def _adopt_definition(connection: duckdb.DuckDBPyConnection, name: str, statement: str) -> None:
-    """Gives a table the columns of its definition, in that order, and keeps its rows."""
+    """Gives a table the columns of its definition, in that order, and keeps its rows. Columns that may be NULL by then become so."""
     wanted, stored = table_columns(statement), stored_columns(connection, name)
-    if stored == wanted:
+    strict = set(re.findall(r"^    (\w+) [A-Z]+ NOT NULL", statement, re.MULTILINE))
+    is_stricter = any(
+        row[2] == "NO" and row[0] not in strict for row in connection.execute(f"DESCRIBE {name}").fetchall()
+    )
+    if stored == wanted and not is_stricter:
         return
     lost = {column for column, _ in stored} - {column for column, _ in wanted}
     if lost:
