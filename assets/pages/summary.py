@@ -75,7 +75,7 @@ def summarise(logged: LoggedSystem, comparison: Comparison, alternatives: Altern
     elif comparison.baseline is not None:
         sentences.insert(0, f"Baseline: {base_words(comparison)}.")
     if comparison.left_out:
-        sentences.insert(1, f"{_upper(comparison.left_out)}; no replay has them.")
+        sentences.insert(1, f"{_upper(comparison.left_out)}; no replay of the log has them.")
     return Summary(headline, advice, tuple(sentences), _trust(comparison))
 
 
