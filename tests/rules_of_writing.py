@@ -45,7 +45,6 @@ OWN = {
     "assets.marts.report": "a report, in the data folder",
     "assets.policies.workers": "the folder of a training with workers, in the data folder",
     "models.scheduling.learning.checkpoint": "checkpoints beside a policy, whose name the command has checked",
-    "models.scheduling.search.evolution": "the folder of a study",
     "models.scheduling.workers.launching": "the folder of a training with workers",
     "models.scheduling.workers.task_folder": "the folder of a training with workers",
     "models.scheduling.workers.worker": "the folder of a training with workers",

@@ -26,10 +26,8 @@ from models.judging.judge import judge
 from models.judging.verdict import Ratios
 from models.scheduling.learning.evolution import CostOf, evolve_by
 from models.scheduling.learning.recipes import SHARPNESS, program_network
-from models.scheduling.learning.several_logs import GuardedLogs
 from models.scheduling.learning.training import EpochReport, TrainedPolicy
 from models.scheduling.options import EvolutionOptions
-from models.scheduling.search.learning_logs import LearningLog, perturbed_copies
 from papers.markdown import print_cells, print_heading
 from simulator.policies.network import CAP_S, KernelWeights
 from simulator.policies.observation import LAYOUTS
@@ -37,6 +35,8 @@ from studies.judging.learned_program import PROGRAM, RIVALS, rival_rows, rows_of
 from studies.judging.search_policies import LIMITS
 from studies.judging.searched import ORDERS, UNSEEN, gain_of
 from studies.judging.searched_logs import COPIES_SEED, LEARNED_FROM
+from studies.searching.learning_logs import LearningLog, perturbed_copies
+from studies.searching.several_logs import GuardedLogs
 
 SEEDS = (1, 2, 3)
 OPTIONS = EvolutionOptions(generations=27, pairs=8, validate_every=3)

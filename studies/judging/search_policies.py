@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from models.scheduling.search.evolution import Kept, Search, SearchOptions
-from models.scheduling.search.learning_logs import ProgramOutcome
-from models.scheduling.search.programs import POWER, STATIC, Program
 from papers.markdown import markdown
 from studies.judging.searched_logs import LEARNED_FROM, learning_rungs
+from studies.searching.evolution import Kept, Search, SearchOptions
+from studies.searching.learning_logs import ProgramOutcome
+from studies.searching.programs import POWER, STATIC, Program
 
 LIMITS = {"cautious": 1.05, "balanced": 1.10, "fast": 1.25}
 STARTS = (

@@ -20,9 +20,6 @@ from models.judging.chance import ChanceCloud, RandomOrder, cloud_around
 from models.judging.judge import Judgement, beside_cloud, block_intervals, corrected_for_many
 from models.judging.panel import Replayed, scored_after
 from models.judging.verdict import Ratios
-from models.scheduling.search.evolution import Kept, Search, SearchOptions
-from models.scheduling.search.learning_logs import JITTER_S, LearningLog, with_submissions
-from models.scheduling.search.programs import pbs_formula
 from papers.archive import LOGS
 from papers.markdown import markdown
 from simulator.engine.replay import replay
@@ -30,6 +27,9 @@ from simulator.policies.registry import SEARCHED
 from studies.judging.search_policies import LIMITS, STARTS
 from studies.judging.searched_logs import LEARNED_FROM, requested_jobs, whole_trace
 from studies.judging.verdicts import SEARCHED_ELSEWHERE, shown
+from studies.searching.evolution import Kept, Search, SearchOptions
+from studies.searching.learning_logs import JITTER_S, LearningLog, with_submissions
+from studies.searching.programs import pbs_formula
 
 UNSEEN = ("HPC2N", "Lublin-1", "Lublin-2")
 FIRST_FORMULA = JudgedRule(

@@ -6,9 +6,9 @@ from functools import cache
 
 from assets.common.trace import Trace
 from models.runtime.estimates import Estimates
-from models.scheduling.search.learning_logs import LearningLog, perturbed_copies
 from papers.archive import LOGS, trace_of_log
 from simulator.jobs.jobs import Jobs, jobs_from_log
+from studies.searching.learning_logs import LearningLog, perturbed_copies
 from traces.synthetic.workload import WorkloadOptions, generate_workload
 
 LEARNED_FROM = ("KTH-SP2", "SDSC-SP2", "CTC-SP2")

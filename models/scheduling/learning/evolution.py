@@ -2,7 +2,7 @@
 
 Salimans et al. 2017, algorithm 1: Gaussian perturbations in antithetic pairs, fitness by rank, steps by Adam. Every candidate
 replays the same jobs and takes its best choice every time, so what is judged is what will be used. It needs no more than what a
-candidate costs, on windows of one log or on several logs at once (several_logs.py).
+candidate costs, on windows of one log or on several logs at once.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Programs that order a queue, searched on whole replays."""
+"""A key that orders a queue, searched on whole replays."""

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from models.judging.verdict import MOST_LOST, Ratios, ratios_of
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.options import KeySearchOptions
-from models.scheduling.search.evolution import tuned_constants
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
 from simulator.policies.scoring import FIXED
@@ -157,6 +156,28 @@ def _search(
     tuned_constants(value, start, 0.2, (high - low) / 2, seed, options.steps)
     best = min(tried, key=lambda row: row[-1])
     return KeySearch(_key(np.array(best[:-1])), best[-1], np.array(tried))
+
+
+def tuned_constants(
+    value_of: Callable[[FloatArray], float],
+    start: FloatArray,
+    spread: float,
+    scales: FloatArray,
+    seed: int,
+    steps: int,
+) -> None:
+    """Asks `value_of` for the value of about `steps` points, which CMA-ES (Hansen and Ostermeier 2001) makes small. start, scales:
+    (constants,). Callers keep the points themselves."""
+    import cma
+
+    if not steps:
+        return
+    search = cma.CMAEvolutionStrategy(
+        start, spread, {"CMA_stds": scales, "seed": seed + 1, "maxfevals": steps, "verbose": -9}
+    )
+    while not search.stop():
+        points = search.ask()
+        search.tell(points, [value_of(point) for point in points])
 
 
 def _searched(ratios: Ratios) -> list[float]:

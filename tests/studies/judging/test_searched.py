@@ -22,8 +22,6 @@ from models.judging.intervals import cut_into_blocks
 from models.judging.verdict import Ratios
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
-from models.scheduling.search.evolution import Kept, Search, SearchOptions
-from models.scheduling.search.learning_logs import LearningLog
 from simulator.jobs.jobs import jobs_from_log
 from simulator.policies.registry import SEARCHED
 from studies.judging import searched, searched_logs
@@ -58,6 +56,8 @@ from studies.judging.searched import (
     together,
 )
 from studies.judging.searched_logs import GENERATED, generated_jobs, learning_rungs
+from studies.searching.evolution import Kept, Search, SearchOptions
+from studies.searching.learning_logs import LearningLog
 from tests.shared import shared_file
 from tests.studies.judging.conftest import PROCS
 

@@ -20,6 +20,7 @@ from models.scheduling.search.priority_key import (
     search_guarded_key,
     search_key,
     searched_jobs,
+    tuned_constants,
 )
 from simulator.jobs.jobs import Jobs
 
@@ -81,3 +82,17 @@ def test_the_search_under_guards_finds_a_key_that_keeps_them(arena: Arena) -> No
     )
     unguarded = judge([arena.replayed(free.best.policy, scored)], [arena.replayed("FCFS", scored)]).verdict
     assert found.ratios[0].bounded_slowdown < 1 and unguarded.ratios != found.ratios
+
+
+def test_constants_are_tuned() -> None:
+    tried: list[np.ndarray] = []
+
+    def value(point: np.ndarray) -> float:
+        tried.append(point)
+        return float(((point - np.array([1.0, -2.0])) ** 2).sum())
+
+    tuned_constants(value, np.zeros(2), 0.5, np.ones(2), 1, 200)
+    assert min(value(point) for point in list(tried)) < 1e-3
+    nothing: list[float] = []
+    tuned_constants(lambda point: nothing.append(1.0) or 0.0, np.zeros(2), 0.5, np.ones(2), 1, 0)
+    assert not nothing

@@ -1,6 +1,6 @@
 """Training on several logs at once, for gains that others do not pay for.
 
-A network is compared by what a search of programs makes small (models/scheduling/search/evolution.py): the gain over FCFS with EASY, and
+A network is compared by what a search of programs makes small (studies/searching/evolution.py): the gain over FCFS with EASY, and
 LIMIT_PENALTY times whatever guards exceed. The worst log counts half. A generation replays one copy of every log, so that no network learns
 the accidents of one month.
 """
@@ -14,12 +14,12 @@ import numpy as np
 
 from models.scheduling.learning.checkpoint import training_hash, visible_columns
 from models.scheduling.learning.evolution import CostOf
-from models.scheduling.search.evolution import CLASS_LIMIT, LIMIT_MARGIN, LIMIT_PENALTY, value_of_logs
-from models.scheduling.search.learning_logs import LearningLog
 from simulator.metrics.metrics import SEMANTICS
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import ALL_SIGNALS, FACTS, facts_of
 from simulator.policies.registry import network_policy
+from studies.searching.evolution import CLASS_LIMIT, LIMIT_MARGIN, LIMIT_PENALTY, value_of_logs
+from studies.searching.learning_logs import LearningLog
 
 
 @dataclass(frozen=True)

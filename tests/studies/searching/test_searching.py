@@ -1,4 +1,4 @@
-"""Tests of models/scheduling/search: evolution, learning_logs, programs."""
+"""Tests of studies/searching: evolution, learning_logs, programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import pytest
 
 from models.judging.panel import Replayed, payers_between
 from models.judging.verdict import ratios_of
-from models.scheduling.search.evolution import (
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
+from simulator.policies.registry import SEARCHED
+from studies.searching.evolution import (
     CLASS_LIMIT,
     FAILED_OUTCOME,
     LIMIT_MARGIN,
@@ -21,10 +24,9 @@ from models.scheduling.search.evolution import (
     Search,
     SearchOptions,
     log_value,
-    tuned_constants,
 )
-from models.scheduling.search.learning_logs import LearningLog, ProgramOutcome, perturbed_copies, with_submissions
-from models.scheduling.search.programs import (
+from studies.searching.learning_logs import LearningLog, ProgramOutcome, perturbed_copies, with_submissions
+from studies.searching.programs import (
     ATTRIBUTES,
     CONSTANT,
     MOST_PARTS,
@@ -40,9 +42,6 @@ from models.scheduling.search.programs import (
     shorter_terms,
     term_text,
 )
-from simulator.engine.replay import replay
-from simulator.jobs.jobs import Jobs
-from simulator.policies.registry import SEARCHED
 from tests.models.scheduling.conftest import PROCS
 
 SIZE = Program(("*", (POWER, ("request",), 0.5), (POWER, ("width",), -0.25)), 40_000.0, 43_200.0)
@@ -300,23 +299,6 @@ def test_a_formula_that_overflows_is_the_worst(jobs: Jobs) -> None:
         Kept([log]).outcome(Program(("*", (POWER, (CONSTANT, 1e4), 4.0), ("/", (CONSTANT, 1e4), term)), 3e6, 4e5), log)
         == FAILED_OUTCOME
     )
-
-
-# constants
-
-
-def test_constants_are_tuned() -> None:
-    tried: list[np.ndarray] = []
-
-    def value(point: np.ndarray) -> float:
-        tried.append(point)
-        return float(((point - np.array([1.0, -2.0])) ** 2).sum())
-
-    tuned_constants(value, np.zeros(2), 0.5, np.ones(2), 1, 200)
-    assert min(value(point) for point in list(tried)) < 1e-3
-    nothing: list[float] = []
-    tuned_constants(lambda point: nothing.append(1.0) or 0.0, np.zeros(2), 0.5, np.ones(2), 1, 0)
-    assert not nothing
 
 
 def test_static_attributes_are_attributes() -> None:

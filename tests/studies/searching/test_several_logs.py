@@ -1,4 +1,4 @@
-"""Tests of models/scheduling/learning: several_logs."""
+"""Tests of studies/searching: several_logs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.scheduling.learning import several_logs
 from models.scheduling.learning.evolution import evolve_by, flatten, unflatten
 from models.scheduling.learning.recipes import program_network
-from models.scheduling.learning.several_logs import GuardedLogs
 from models.scheduling.learning.training import EpochReport, TrainedPolicy
 from models.scheduling.options import EvolutionOptions
-from models.scheduling.search.evolution import LIMIT_MARGIN, LIMIT_PENALTY, value_of_logs
-from models.scheduling.search.learning_logs import LearningLog, ProgramOutcome, perturbed_copies
 from simulator.jobs.jobs import Jobs
 from simulator.policies.network import CAP_S, KernelWeights
 from simulator.policies.observation import LAYOUTS
 from simulator.policies.registry import SEARCHED
+from studies.searching import several_logs
+from studies.searching.evolution import LIMIT_MARGIN, LIMIT_PENALTY, value_of_logs
+from studies.searching.learning_logs import LearningLog, ProgramOutcome, perturbed_copies
+from studies.searching.several_logs import GuardedLogs
 from tests.models.scheduling.conftest import PROCS
 from tests.simulator.busy import PROCS as BUSY_PROCS
 from tests.simulator.busy import busy_jobs

@@ -1,10 +1,8 @@
-"""Evolution of programs (models/scheduling/search/programs.py) under a limit on what anybody pays, on several logs at once.
+"""Evolution of programs (studies/searching/programs.py) under a limit on what anybody pays, on several logs at once.
 
 Children of the best programs are tried on few logs first, and the best third of them on more (successive halving). CMA-ES tunes the
 constants of the best program now and then. Generations take turns with the limits, and all share one archive, which holds the frontier of
 gain against guards. Whatever was replayed is kept in a file, so that the same search goes on where it stopped.
-
-CMA-ES (Hansen and Ostermeier 2001) for the constants of an order, which the searches of keys and of programs share.
 """
 
 from __future__ import annotations
@@ -17,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from models.scheduling.search.learning_logs import LearningLog, ProgramOutcome
-from models.scheduling.search.programs import (
+from models.scheduling.search.priority_key import tuned_constants
+from simulator.formula.text import FormulaError
+from studies.searching.learning_logs import LearningLog, ProgramOutcome
+from studies.searching.programs import (
     ATTRIBUTES,
     STATIC,
     Program,
@@ -31,35 +30,6 @@ from models.scheduling.search.programs import (
     random_program,
     shorter_terms,
 )
-from simulator.formula.text import FormulaError
-
-FloatArray = NDArray[np.float64]
-
-
-def tuned_constants(
-    value_of: Callable[[FloatArray], float],
-    start: FloatArray,
-    spread: float,
-    scales: FloatArray,
-    seed: int,
-    steps: int,
-) -> None:
-    """Asks `value_of` for the value of about `steps` points, which it makes small. start, scales: (constants,). Callers keep
-    the points themselves."""
-    import cma
-
-    if not steps:
-        return
-    search = cma.CMAEvolutionStrategy(
-        start, spread, {"CMA_stds": scales, "seed": seed + 1, "maxfevals": steps, "verbose": -9}
-    )
-    while not search.stop():
-        points = search.ask()
-        search.tell(points, [value_of(point) for point in points])
-
-
-# --- evolution
-
 
 LIMIT_PENALTY = 5.0
 """What exceeding a limit by its e-fold adds to the value of a program."""

@@ -1,0 +1,3 @@
+from tests.models.scheduling.conftest import jobs
+
+__all__ = ["jobs"]
