@@ -50,11 +50,6 @@ placement = _job(
     "replay/placement",
     "Replays of a source on nodes below switches, saved by name",
 )
-prediction_search = _job(
-    "prediction_search",
-    "replay/prediction_search",
-    "Which use of predicted run times shortens waits; takes a while",
-)
 experiments = _job(
     "experiments",
     EXPERIMENTS,
@@ -120,7 +115,6 @@ JOBS = [
     ddppo,
     ddppo_transfer,
     placement,
-    prediction_search,
     experiments,
     report,
 ]

@@ -156,20 +156,17 @@ def _has_thorough_tests(session: pytest.Session) -> bool:
     return any(item.get_closest_marker("thorough") for item in session.items)
 
 
-def make_finished(folder: Path, searched: bool) -> None:
+def make_finished(folder: Path, arranged: bool) -> None:
     """Runs the whole pipeline in `folder`/home, copies that home to `folder`/copy, and writes down what was printed. In this process, which
-    has imported everything. searched: with what only thorough tests look at, the search for uses of predictions and arranged pictures."""
+    has imported everything. arranged: with pictures arranged, which only thorough tests look at."""
     from tests.pipelines.command_line import call, use_home  # seconds of imports, which not every session needs
 
     shutil.rmtree(folder, ignore_errors=True)  # an attempt that failed
     home = Home(folder / "home")
     with pytest.MonkeyPatch.context() as patch:
         use_home(patch, home.folder)
-        done = call("run", SOURCE, "--config", home.folder / "config.yaml", arrange_pictures=searched)
+        done = call("run", SOURCE, "--config", home.folder / "config.yaml", arrange_pictures=arranged)
         assert done.exit_code == 0, done.stderr
-        if searched:
-            search = call("run", SOURCE, "--job", "prediction_search", "--config", home.folder / "search.yaml")
-            assert search.exit_code == 0, search.stderr
     shutil.copytree(home.folder, folder / "copy")
     (folder / "printed").write_text(done.stdout)
 

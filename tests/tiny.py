@@ -46,13 +46,6 @@ ops:
 """
 
 
-SEARCH_CONFIG = """
-ops:
-  replay__prediction_search: {config: {shakes: 0}}
-"""
-"""Of the job prediction_search."""
-
-
 _loaded: dict[tuple[bytes, str], tuple[bytes, int]] = {}
 """Of `load_once`, by the text of a log and its source: the file of the warehouse, and when the log was written."""
 
@@ -63,7 +56,7 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in (("sources.toml", CATALOGUE), ("config.yaml", CONFIG), ("search.yaml", SEARCH_CONFIG)):
+        for name, text in (("sources.toml", CATALOGUE), ("config.yaml", CONFIG)):
             if not (folder / name).exists():  # others may be reading it
                 (folder / name).write_text(text)
         self.printed = ""  # what the run that made it has printed

@@ -291,7 +291,7 @@ class Warehouse:
         if older:
             connection.execute("COMMIT")
             connection.execute("BEGIN")
-            kept = "all rows are kept but those of rankings and of prediction searches, which the next evaluation computes again"
+            kept = "all rows are kept but those of rankings, which the next evaluation computes again, and of prediction searches"
             print(f"warehouse: upgraded to version {CURRENT_VERSION} of its tables: {kept}", file=sys.stderr)
 
     @contextmanager

@@ -7,40 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, POLICY_COLOURS, figure, log_axis
+from assets.common.plots import BLUE, GREY, INK, POLICY_COLOURS, figure, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-def slowdown_and_wait(searched: pl.DataFrame) -> Figure:
-    """What each configuration gives over FCFS with EASY, with the part that chose nothing in colour. searched: rows of
-    replay.prediction_search."""
-    canvas, (ax,) = figure(height=4.2)
-    tried = searched.filter(pl.col("part") == "choosing")
-    for dominates, marker, label in ((False, ".", "does not dominate"), (True, "+", "dominates")):
-        rows = tried.filter(pl.col("dominates_in_search") == dominates)
-        ax.plot(*_gains(rows), marker, color=GREY, label=f"tried, choosing part: {label}")
-    tested = searched.filter(pl.col("part") == "testing")
-    for family, colour in (("rival", ORANGE), ("backfilling", GREEN), ("ordering", BLUE)):
-        rows = tested.filter(pl.col("family") == family)
-        ax.plot(*_gains(rows), "o", color=colour, label=f"{family}, unseen jobs")
-        for row, at in zip(rows.iter_rows(named=True), zip(*_gains(rows), strict=True), strict=True):
-            label = row["name"] if family == "rival" else "chosen"
-            text = f"{label}: {row['verdict']}"
-            ax.annotate(text, at, fontsize=7, xytext=(4, 3), textcoords="offset points")
-    for axis, line in ((ax.xaxis, ax.axvline), (ax.yaxis, ax.axhline)):
-        line(1.0, color=GREY, linewidth=1.0)
-        log_axis(axis)
-    ax.set_xlabel("mean wait over that of FCFS with EASY (log scale)", fontsize=9)
-    ax.set_ylabel("bounded slowdown over FCFS's", fontsize=9)
-    ax.legend(frameon=False, fontsize=8)
-    return canvas
-
-
-def _gains(rows: pl.DataFrame) -> tuple[list[float], list[float]]:
-    """Both ratios, wait first. Those of 0, which no axis of logarithms has, are drawn at a thousandth."""
-    return rows["wait_ratio"].clip(1e-3).to_list(), rows["bounded_slowdown_ratio"].clip(1e-3).to_list()
 
 
 def usage_over_time(

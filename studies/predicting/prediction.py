@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,6 @@ from assets.features.tables import runtime_rows, write_job_features, write_simil
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.predictions.waits import load_wait_source
-from models.runtime import search
 from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS, SERVING
 from models.runtime.predictor import runtimes
@@ -99,7 +99,7 @@ def predictors(rows: dict[str, pl.DataFrame]) -> None:
     merits = {
         name: [float(np.log(of[c] / min(of[b] for b in FIRST_FIVE))) for c in candidates] for name, of in errors.items()
     }
-    chosen = {name: candidates[search.choose(merits, leave_out=name)] for name in rows}
+    chosen = {name: candidates[choose(merits, leave_out=name)] for name in rows}
     for name in rows:
         print(f"\n{name}, gains of {chosen[name]} in mean error, 95 %, users resampled")
         users = rows[name]["user_name"].fill_null("").to_numpy()
@@ -107,6 +107,12 @@ def predictors(rows: dict[str, pl.DataFrame]) -> None:
             gain, low, high = gain_interval(by_job[name][chosen[name]], by_job[name][b], users, seed=1)
             print(f"  over {b}: {gain:,.0f} s, {low:,.0f} to {high:,.0f}")
     print(f"\nmean absolute error, s\n\n{predictors_table(scores, chosen)}")
+
+
+def choose(merits: Mapping[str, Sequence[float]], leave_out: str) -> int:
+    """The index of the predictor with the least mean merit over all logs but one. merits: by log, one for each predictor."""
+    kept = [values for name, values in merits.items() if name != leave_out]
+    return int(np.argmin(np.mean(kept, axis=0)))
 
 
 def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> pl.DataFrame:

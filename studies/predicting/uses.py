@@ -10,11 +10,11 @@ import tracehouse
 from assets.common.trace import JOB_COLUMNS, Trace
 from assets.policies.verdicts import LIVE_SHIFTS
 from models.judging.judge import Judgement, corrected_for_many
-from models.runtime import search
-from models.runtime.search import ChoosingPart, Configuration, HeldOutPart, SearchLog, TriedUse
 from papers.archive import ARCHIVE_LOGS, SHARED
 from papers.markdown import markdown
 from studies.judging.verdicts import heading, line
+from studies.predicting import search
+from studies.predicting.search import ChoosingPart, Configuration, HeldOutPart, SearchLog, TriedUse
 
 FAMILIES = {
     "FCFS order, predictions": search.backfilling_configurations,
@@ -52,7 +52,7 @@ def search_log(file: str, procs: int) -> SearchLog:
 
 def tried_on(log: SearchLog, configurations: list[Configuration]) -> list[TriedUse]:
     """All of them on the first half of a log."""
-    choosing = ChoosingPart.of(log.part(slice(0, len(log.submit) // 2)), 0, 1)
+    choosing = ChoosingPart.of(log.part(slice(0, len(log.submit) // 2)))
     return [choosing.tried(each) for each in configurations]
 
 

@@ -15,18 +15,6 @@ from studies.predicting.vasp_tables import vasp_tables
 from studies.publishing.experiment_tables import VERDICTS, ddppo_tables, experiment_tables
 from warehouse import Warehouse
 
-RATIOS = {
-    "bounded_slowdown_ratio": "bounded slowdown",
-    "wait_ratio": "mean wait",
-    "p99_wait_ratio": "p99 wait",
-    "area_wait_ratio": "wait by work",
-    "wide_wait_ratio": "wait of wide jobs",
-    "lost_capacity_change": "capacity lost, difference",
-    "verdict": "verdict",
-    "slowdown": "typical block: bounded slowdown",
-    "wait": "and mean wait",
-}
-"""Columns and their headings. The last two are intervals about the typical block."""
 FIGURES = {
     "average_bounded_slowdown": "bounded slowdown",
     "wait_h": "mean wait, h",
@@ -34,7 +22,12 @@ FIGURES = {
     "max_wait_d": "longest wait, days",
     "area_wait_ratio": "wait by work, ratio",
     "wide_wait_ratio": "wait of wide jobs, ratio",
-} | {name: RATIOS[name] for name in list(RATIOS)[-4:]}
+    "lost_capacity_change": "capacity lost, difference",
+    "verdict": "verdict",
+    "slowdown": "typical block: bounded slowdown",
+    "wait": "and mean wait",
+}
+"""Columns and their headings. The last two are intervals about the typical block."""
 BUNDLED = ("birch", "larch")
 PREDICTED = {
     "requested": "requested",
@@ -62,10 +55,6 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
             "SELECT * FROM experiments.comparisons WHERE experiment = 'inspector' AND rules = 'rlscheduler' AND goal = 'bsld' "
             "AND rival LIKE '%unfit%' ORDER BY source, backfill DESC, rival, cost"
         ).pl()
-        uses = connection.sql(
-            "SELECT * FROM replay.prediction_search WHERE part = 'testing' AND name != 'EASY' "
-            "ORDER BY source, family = 'rival', family, name"
-        ).pl()
         trained = connection.sql(
             "SELECT source, policy, seed, file, sha256 FROM experiments.policies WHERE experiment = 'inspector' AND rules = 'rlscheduler' "
             "AND goal = 'bsld' ORDER BY ALL"
@@ -81,8 +70,6 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
     for (source,), part in own.group_by("source", maintain_order=True):
         command = f"tracehouse run {source} --job experiments{own_settings(trained.filter(source=source))}"
         tables[f"inspector by its own rules, {source}"] = (command, own_rules_table(part))
-    for (source,), part in uses.group_by("source", maintain_order=True):
-        tables[f"prediction_search, {source}"] = (f"tracehouse run {source}", uses_table(part))
     if set(BUNDLED) <= set(runtimes["source"]):
         tables["run times, bundled sources"] = ("tracehouse run", runtimes_table(runtimes))
     return tables
@@ -155,16 +142,6 @@ def own_rules_table(rows: pl.DataFrame) -> str:
             difference += f" [{row['difference_low']:+.1f}, {row['difference_high']:+.1f}]"
         lines.append([row["backfill"], f"`{row['policy']}`", str(row["seeds"]), f"{row['cost']:.1f}", difference])
     return markdown(["backfilling", "policy", "seeds", "bounded slowdown", "minus the rule's"], lines)
-
-
-def uses_table(rows: pl.DataFrame) -> str:
-    """The chosen uses of predictions, and their rivals."""
-    families = {"backfilling": "chosen, FCFS order: ", "ordering": "chosen, any order: "}
-    lines = [
-        [families.get(row["family"], "") + row["name"], *(cell(row, name) for name in RATIOS)]
-        for row in rows.iter_rows(named=True)
-    ]
-    return markdown(["use", *RATIOS.values()], lines)
 
 
 def runtimes_table(scores: pl.DataFrame) -> str:

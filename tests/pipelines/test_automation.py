@@ -262,7 +262,6 @@ LINEAGE = {
     "replay/placement": {"core/jobs"},
     "marts/prediction_error": {"predictions/runtime_evaluation"},
     "predictions/wait_times": {"predictions/runtime_predictions"},
-    "replay/prediction_search": {"predictions/runtime_predictions", "core/jobs"},
     "marts/leaderboard": {"replay/evaluation"},
     "experiments/backfilling": {"predictions/runtime_predictions", "core/jobs"},
     "experiments/inspector": {"predictions/runtime_predictions", "core/jobs"},

@@ -213,6 +213,4 @@ def test_killed_again_and_again_then_rerun_equals_an_undisturbed_run(
     complete(home, "train")
     kill_after(home, "marts/prediction_error", 0.2, "evaluate")  # during replay
     complete(home, "evaluate")
-    searched = call("run", SOURCE, "--job", "prediction_search", "--config", home.folder / "search.yaml")
-    assert searched.exit_code == 0, searched.stderr
     assert_same_tables(finished.tables(), home.tables())

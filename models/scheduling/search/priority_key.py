@@ -115,11 +115,6 @@ def searched_jobs(open_jobs: int) -> range:
     return range(open_jobs // 5, open_jobs)
 
 
-def dominates_in_search(ratios: Ratios) -> bool:
-    """Whether it dominates FCFS, and keeps the stricter limits of a search, too."""
-    return ratios.dominates and max(_searched(ratios)) <= SEARCH_GUARD
-
-
 def guarded_value(ratios: Ratios) -> float:
     """What a search minimizes: the logarithms of bounded slowdown and wait over FCFS's, plus PENALTY for what others pay.
 

@@ -29,15 +29,12 @@ from assets.replay.evaluation import (
     period_replays,
     with_threshold,
 )
-from assets.replay.prediction_search import searched_uses, tried_uses
 from assets.replay.random_orders import is_random_order, stored_cloud, with_share_as_good
 from assets.replaying.compare import compare_runs
 from models.judging.chance import random_orders
 from models.judging.judge import takes_over
 from models.judging.panel import scored_after
-from models.judging.verdict import DOMINATES, LIKE_CHANCE, MOST_AS_GOOD, NO_DIFFERENCE, NO_VERDICT, plain_word
-from models.runtime import search
-from models.runtime.search import Configuration
+from models.judging.verdict import DOMINATES, LIKE_CHANCE, MOST_AS_GOOD, NO_VERDICT
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import metrics
 from simulator.policies.registry import RIVAL_HEURISTICS, register_policy
@@ -68,16 +65,6 @@ def test_every_rank_has_a_line(warehouse: Warehouse) -> None:
     best = board.row(0, named=True)
     assert len(labels) == board.height and labels[-1] == f"{best['policy']}, {best['estimates']}: {best['verdict']}"
     assert len(ax.lines) >= 2 * board.height, "slowdown and wait of each"
-
-
-def test_the_tested_configurations_are_named(warehouse: Warehouse) -> None:
-    searched = rows_of(warehouse, "FROM replay.prediction_search")
-    (ax,) = policy_plots.slowdown_and_wait(searched).axes
-    texts = [text.get_text() for text in ax.texts]
-    tested = searched.filter(part="testing")
-    assert len(texts) == tested.height and f"EASY: {NO_DIFFERENCE}" in texts
-    chosen = tested.filter("chosen")["verdict"].to_list()
-    assert sorted(text for text in texts if text.startswith("chosen")) == sorted(f"chosen: {word}" for word in chosen)
 
 
 def test_usage_has_a_panel_per_policy(warehouse: Warehouse) -> None:
@@ -197,18 +184,6 @@ def test_in_the_program_of_verdicts(trace: Trace, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(verdicts, "RULES", (JudgedRule(PLANTED, PLANTED),))
     judged = verdicts.judged(trace, "KTH-SP2", chance_cloud(trace, trace.rows.height // 2))
     assert LIKE_CHANCE in verdicts.line(PLANTED, judged[PLANTED])
-
-
-def test_in_the_search_for_uses_of_predictions(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    planted = Configuration(PLANTED, "easy", "requested")
-    monkeypatch.setattr(search, "use_families", lambda: {"ordering": [planted]})
-    monkeypatch.setattr(search, "PREDICTION_RIVALS", {"EASY": search.EASY})
-    first = trace.rows.height // 2
-    rows = searched_uses(trace, first, tried_uses(trace, first, 0, 1, slice(None)))
-    words = rows.filter(policy=PLANTED).select("part", "verdict", "dominates_in_search").sort("part").rows()
-    assert [row[0] for row in words] == ["choosing", "testing"]
-    assert {plain_word(row[1]) for row in words} & {DOMINATES} == set() and not any(row[2] for row in words)
-    assert rows.filter(pl.col("name").str.starts_with("random order"))["verdict"].unique().to_list() == [LIKE_CHANCE]
 
 
 def test_in_a_comparison_of_saved_runs(warehouse_of_random_orders: Warehouse) -> None:

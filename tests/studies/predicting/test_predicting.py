@@ -1,4 +1,4 @@
-"""Tests of studies/predicting: prediction_tables, queue_snapshot, repositories, uses, vasp_tables, walltimes."""
+"""Tests of studies/predicting: prediction, prediction_tables, queue_snapshot, repositories, uses, vasp_tables, walltimes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 
 from models.remaining.evaluation import finished, try_elsewhere
 from models.remaining.runs import Runs
-from models.runtime.search import Configuration, TriedUse
 from models.waits.history import history_of, state_at
 from models.waits.walltime_advice import AdviceTrial
 from studies.predicting import walltimes
+from studies.predicting.prediction import choose
 from studies.predicting.prediction_tables import (
     FIRST_FIVE,
     comparisons,
@@ -37,6 +37,7 @@ from studies.predicting.repositories import (
     tenths_table,
     without_set_up,
 )
+from studies.predicting.search import Configuration, TriedUse
 from studies.predicting.uses import chosen_elsewhere
 from studies.predicting.vasp_tables import remaining_table, seen_table
 from studies.publishing.results import stored
@@ -61,6 +62,12 @@ def test_predictors_are_compared_with_the_best_of_the_first_five() -> None:
         "| its error against the best of the first five | -16.9 % |",
         "| its coverage at 50 / 80 / 90 % | 49.8 / 79.8 / 89.6 |",
     ]
+
+
+def test_a_choice_does_not_see_the_log_it_is_for() -> None:
+    merits = {"a": [0.0, -9.0, -1.0], "b": [-1.0, 0.0, -2.0], "c": [-1.0, 0.0, -2.0]}
+    assert choose(merits, leave_out="a") == 2
+    assert choose(merits, leave_out="b") == 1
 
 
 # queue_snapshot: The benchmark's snapshots: moments at which somebody waits, and numbers as squeue writes them.

@@ -25,7 +25,6 @@ JOBS_OF_SOURCES = (
         "predict",
         "evaluate",
         "replay_runs",
-        "prediction_search",
         "population",
         "ddppo",
         "ddppo_transfer",

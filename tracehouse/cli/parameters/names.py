@@ -43,7 +43,7 @@ ASSET_NAMES = (
         "predictions/wait_times",
     ),
     *("raw/log", "raw/vasp_runs"),
-    *("replay/evaluation", "replay/fidelity", "replay/placement", "replay/prediction_search"),
+    *("replay/evaluation", "replay/fidelity", "replay/placement"),
     *("replay/runs", "replay/usual_changes"),
 )
 """All assets of the definitions, which a shell cannot wait for."""

@@ -15,7 +15,6 @@ from models.scheduling.search.priority_key import (
     PENALTY,
     SEARCH_GUARD,
     PriorityKey,
-    dominates_in_search,
     guarded_value,
     search_guarded_key,
     search_key,
@@ -60,13 +59,6 @@ def test_a_key_pays_for_what_others_pay() -> None:
     assert math.isfinite(guarded_value(ratios(wait=0.0, guard=math.inf))), "nobody waits under one of the two"
 
 
-def test_a_search_has_stricter_limits_than_a_verdict() -> None:
-    assert dominates_in_search(ratios()) and dominates_in_search(ratios(guard=SEARCH_GUARD))
-    assert ratios(guard=1.09).dominates and not dominates_in_search(ratios(guard=1.09))
-    assert not dominates_in_search(ratios(wait=1.0))
-    assert not dominates_in_search(ratios(lost=0.03))
-
-
 def test_the_search_under_guards_finds_a_key_that_keeps_them(arena: Arena) -> None:
     scored = searched_jobs(500)
     assert (scored.start, scored.stop) == (100, 500)
@@ -75,7 +67,7 @@ def test_the_search_under_guards_finds_a_key_that_keeps_them(arena: Arena) -> No
     )
     assert searched.best == again.best and searched.tried.shape[1] == 5
     found = judge([arena.replayed(searched.best.policy, scored)], [arena.replayed("FCFS", scored)]).verdict
-    assert dominates_in_search(found.ratios[0])
+    assert found.ratios[0].dominates
     assert guarded_value(found.ratios[0]) == pytest.approx(searched.value)
     free = search_key(
         arena, Windows(np.array([100]), 400, continuous=True), KeySearchOptions(random_keys=60, steps=60), 2

@@ -6,26 +6,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.chance import ChanceCloud, OnRandomOrder, cloud_around, random_orders
+from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.judge import Judgement, judge
 from models.judging.panel import Panel, Replayed, scored_after
-from models.judging.verdict import PolicyVerdict, verdict_of
+from models.judging.verdict import PolicyVerdict, Ratios, verdict_of
 from models.runtime.estimates import Estimates
 from models.runtime.live import LiveReplay, LiveSettings, replay_live
-from models.scheduling.search.priority_key import dominates_in_search, guarded_value, searched_jobs
+from models.scheduling.search.priority_key import SEARCH_GUARD, SEARCHED_GUARDS, guarded_value, searched_jobs
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.metrics.metrics import bounded_slowdown
-
-_DAY_S = 86_400
 
 
 @dataclass(frozen=True)
@@ -98,37 +96,6 @@ def ordering_configurations() -> list[Configuration]:
     ]
 
 
-def predicted_configurations() -> dict[str, list[Configuration]]:
-    """By family, the possible uses of predictions made at submission by any predictor (the one in use). They are no worse for
-    conservative backfilling than for EASY, and need a correction once they have expired."""
-    backfilling = [
-        Configuration(backfill=backfill, estimates=estimates, reserve_by=reserve_by, correction=correction)
-        for estimates in ("predicted", "predicted:p75", "predicted:p90")
-        for backfill, reserve_by, correction in (
-            ("easy-sjbf", "requested", "requested"),
-            ("easy-sjbf", "estimate", "increments"),
-            ("easy-sjbf", "estimate", "doubling"),
-            ("conservative", "estimate", "increments"),
-            ("conservative", "estimate", "doubling"),
-        )
-    ]
-    ordering = [
-        Configuration(f"formula:-(submit + {body})", "easy", estimates)
-        for estimates in ("predicted", "predicted:p75")
-        for body in ("10*estimate", "5*estimate*sqrt(sqrt(procs))", "3*estimate*sqrt(procs)", "10*estimate*sqrt(procs)")
-    ]
-    return {"backfilling": backfilling, "ordering": ordering}
-
-
-def use_families() -> dict[str, list[Configuration]]:
-    """All that is tried on a log with the predictions in use, by family. One configuration of each family is chosen."""
-    predicted = predicted_configurations()
-    return {
-        "backfilling": backfilling_configurations() + predicted["backfilling"],
-        "ordering": ordering_configurations() + predicted["ordering"],
-    }
-
-
 class SearchLog(NamedTuple):
     """A trace to try configurations on. Arrays are by job in submit order, int64 (jobs,), seconds. rows: the columns by which `similar`
     finds classes of jobs, in the same order."""
@@ -145,11 +112,6 @@ class SearchLog(NamedTuple):
         columns = (column[jobs] for column in (self.submit, self.runtime, self.procs, self.requested))
         submit, runtime, procs, requested = columns
         return SearchLog(submit, runtime, procs, requested, self.rows[jobs], self.cluster_procs)
-
-    @property
-    def users(self) -> NDArray[np.int64]:
-        """Number of each job's user, int64 (jobs,). All unknown users have one number."""
-        return self.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
 
     def jobs(self, estimates: Estimates | str, reserve_by: str = "estimate", admit_by: str = "estimate") -> Jobs:
         """The simulator's jobs. Live estimates begin with the requests. Predicted ones come from the columns of `rows` that
@@ -214,75 +176,53 @@ def replay_configuration(log: SearchLog, configuration: Configuration, first_sco
 
 @dataclass(frozen=True)
 class TriedUse:
-    """A configuration on the choosing part. outcome, panel: of the log as it is. verdict: compared with EASY, with ratios of each trial."""
+    """A configuration on the choosing part. verdict: compared with EASY."""
 
     configuration: Configuration
-    outcome: ReplayOutcome
-    panel: Panel
     verdict: PolicyVerdict
 
     @property
     def dominates(self) -> bool:
-        """Whether it dominates EASY in every trial, by the limits of a search."""
+        """Whether it dominates EASY by the limits of a search."""
         return all(dominates_in_search(ratios) for ratios in self.verdict.ratios)
 
     @property
     def value(self) -> float:
-        """What the search minimizes, on average over the trials. Where no guard is broken, it is the value by which policies are ranked."""
+        """What the search minimizes. Where no guard is broken, it is the value by which policies are ranked."""
         return float(np.mean([guarded_value(ratios) for ratios in self.verdict.ratios]))
+
+
+def dominates_in_search(ratios: Ratios) -> bool:
+    """Whether it dominates FCFS, and keeps the stricter limits of a search, too."""
+    guards = [ratios.guards[name] for name in SEARCHED_GUARDS if name in ratios.guards]
+    return ratios.dominates and max(guards) <= SEARCH_GUARD
 
 
 @dataclass(frozen=True)
 class ChoosingPart:
-    """The first part of a log, as it is and in perturbed copies, which are trials. The jobs from `first_scored` on are scored in each.
+    """The first part of a log, of which the jobs from `first_scored` on are scored. easy: the panel of EASY."""
 
-    easy: panels of EASY, one for each trial.
-    """
-
-    trials: tuple[SearchLog, ...]
-    easy: tuple[Panel, ...]
+    log: SearchLog
+    easy: Panel
     first_scored: int
 
     @classmethod
-    def of(cls, log: SearchLog, shakes: int, seed: int) -> ChoosingPart:
-        """With `shakes` perturbed copies. The jobs at the beginning let queues form, as in the search for a priority key."""
-        trials = (log, *(shaken(log, seed + k) for k in range(shakes)))
+    def of(cls, log: SearchLog) -> ChoosingPart:
+        """The jobs at the beginning let queues form, as in the search for a priority key."""
         first = searched_jobs(len(log.submit)).start
-        return cls(trials, tuple(replay_configuration(each, EASY, first).replayed.panel() for each in trials), first)
+        return cls(log, replay_configuration(log, EASY, first).replayed.panel(), first)
 
     def tried(self, configuration: Configuration) -> TriedUse:
-        """Replays every trial under the configuration."""
-        replays = [replay_configuration(trial, configuration, self.first_scored) for trial in self.trials]
-        panels = [each.replayed.panel() for each in replays]
-        return TriedUse(configuration, replays[0].outcome, panels[0], verdict_of(panels, self.easy))
+        """Replays the part under the configuration."""
+        panel = replay_configuration(self.log, configuration, self.first_scored).replayed.panel()
+        return TriedUse(configuration, verdict_of([panel], [self.easy]))
 
 
-class SearchedUse(Protocol):
-    """What a choice is made by, as in TriedUse."""
-
-    @property
-    def dominates(self) -> bool:
-        """Whether it dominates EASY in every trial."""
-
-    @property
-    def value(self) -> float:
-        """What the search makes small."""
-
-
-def best_use(tried: Sequence[SearchedUse]) -> int:
-    """The index of the configuration that dominates EASY in every trial and has the least value. Where none dominates, that of the
-    least value, in which every payer costs."""
-    return min(range(len(tried)), key=lambda k: (not tried[k].dominates, tried[k].value))
-
-
-def cloud_beside_easy(log: SearchLog, first_scored: int, on_replayed: OnRandomOrder = lambda *_: None) -> ChanceCloud:
-    """What random orders reach beside EASY, over the jobs from position `first_scored` on. on_replayed: as in
-    models.judging.chance.cloud_around."""
+def cloud_beside_easy(log: SearchLog, first_scored: int) -> ChanceCloud:
+    """What random orders reach beside EASY, over the jobs from position `first_scored` on."""
     easy = replay_configuration(log, EASY, first_scored).replayed
     orders = random_orders(len(easy.jobs))
-    return cloud_around(
-        easy, lambda order: replay(easy.jobs, log.cluster_procs, order, EASY.backfill), orders, on_replayed=on_replayed
-    )
+    return cloud_around(easy, lambda order: replay(easy.jobs, log.cluster_procs, order, EASY.backfill), orders)
 
 
 class HeldOutPart:
@@ -307,31 +247,3 @@ class HeldOutPart:
 
     def _from(self, shift: int, configuration: Configuration) -> TriedReplay:
         return replay_configuration(self._log.part(slice(shift, None)), configuration, self._first_scored - shift)
-
-
-def choose(merits: Mapping[str, Sequence[float]], leave_out: str | None = None) -> int:
-    """The index of the configuration with the least mean merit over all traces but one. merits: by trace, one per
-    configuration."""
-    kept = [values for name, values in merits.items() if name != leave_out]
-    return int(np.argmin(np.mean(kept, axis=0)))
-
-
-def shaken(log: SearchLog, seed: int, most_s: int = 1800) -> SearchLog:
-    """The log with its jobs a little later or earlier (input shaking: Tsafrir, Ouaknine and Feitelson 2007). The jobs that a user submits
-    on one day move together, by up to `most_s` either way. One replay of one trace is one draw of a chaotic system, and this gives
-    more."""
-    return _moved(log, _by_group(log.users * 1_000_000 + log.submit // _DAY_S, seed, -most_s, most_s + 1))
-
-
-def _by_group(group: NDArray[np.int64], seed: int, low: int, high: int) -> NDArray[np.int64]:
-    """One draw per group, uniform in [low, high), for each job."""
-    _, number = np.unique(group, return_inverse=True)
-    return np.random.default_rng(seed).integers(low, high, number.max() + 1)[number]
-
-
-def _moved(log: SearchLog, shift: NDArray[np.int64]) -> SearchLog:
-    submit = np.maximum(log.submit + shift, 0)
-    order = np.argsort(submit, kind="stable")
-    return SearchLog(
-        submit[order], log.runtime[order], log.procs[order], log.requested[order], log.rows[order], log.cluster_procs
-    )

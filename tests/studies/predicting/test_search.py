@@ -1,4 +1,6 @@
-"""The search over uses of predictions: replays as they should be, choices that never look at what they are judged on."""
+"""Tests of studies/predicting: search.
+
+Replays as they should be, choices that never look at what they are judged on."""
 
 from __future__ import annotations
 
@@ -11,11 +13,11 @@ import pytest
 from models.judging.judge import judge
 from models.judging.panel import Replayed, scored_after
 from models.judging.verdict import DOMINATES, TRADES, PolicyVerdict, Ratios, ratios_of
-from models.runtime import search
 from models.runtime.live import LiveSettings, replay_live
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import jobs_from_log
 from simulator.metrics.metrics import bounded_slowdown
+from studies.predicting import search
 
 
 @pytest.fixture(scope="module")
@@ -95,36 +97,6 @@ def test_predictions_made_at_submission(log: search.SearchLog) -> None:
     jobs = jobs_from_log(log.submit, log.runtime, log.procs, log.requested, "actual")
     wait = replay(jobs, 16, "FCFS", "conservative").start - log.submit
     assert outcome_of(known, planned).wait_s == pytest.approx(wait.mean())
-    families = search.predicted_configurations()
-    every = families["backfilling"] + families["ordering"]
-    assert len({str(c) for c in every}) == len(every)
-    for configuration in every:
-        assert outcome_of(known, configuration).underestimated_share == 0.0
-
-
-def test_a_choice_does_not_see_the_trace_it_is_for() -> None:
-    merits = {"a": [0.0, -9.0, -1.0], "b": [-1.0, 0.0, -2.0], "c": [-1.0, 0.0, -2.0]}
-    assert search.choose(merits, leave_out="a") == 2
-    assert search.choose(merits) == 1
-
-
-def test_shaking_moves_a_users_day_together_and_a_little(log: search.SearchLog) -> None:
-    moved = search.shaken(log, 5)
-    assert (np.diff(moved.submit) >= 0).all()
-    assert sorted(moved.runtime) == sorted(log.runtime) and moved.rows.height == log.rows.height
-    key = ["user_name", "requested_walltime_s", "requested_procs"]
-    before = log.rows.with_columns(submit=pl.Series(log.submit), runtime=pl.Series(log.runtime)).sort(
-        *key, "runtime", "submit"
-    )
-    after = moved.rows.with_columns(submit=pl.Series(moved.submit), runtime=pl.Series(moved.runtime)).sort(
-        *key, "runtime", "submit"
-    )
-    shift = (after["submit"] - before["submit"]).to_numpy()
-    assert 0 < np.abs(shift).max() <= 1800
-    days = before.with_columns(day=pl.col("submit") // 86_400, shift=pl.Series(shift)).filter(pl.col("submit") > 1800)
-    assert (days.group_by("user_name", "day").agg(pl.col("shift").n_unique())["shift"] == 1).all()
-    assert search.shaken(log, 5).submit.tolist() == moved.submit.tolist()
-    assert search.shaken(log, 6).submit.tolist() != moved.submit.tolist()
 
 
 STARVING = search.Configuration("formula:-(submit + 1000*estimate*procs)", "easy")
@@ -148,43 +120,32 @@ def with_wide_jobs() -> search.SearchLog:
 
 
 def test_the_least_slowdown_is_not_chosen_where_wide_jobs_pay(with_wide_jobs: search.SearchLog) -> None:
-    part = search.ChoosingPart.of(with_wide_jobs, 1, 1)
+    part = search.ChoosingPart.of(with_wide_jobs)
     tried = [part.tried(each) for each in (search.EASY, STARVING, SHORT_FIRST)]
     easy, starving, short = tried
-    assert starving.panel.bounded_slowdown == min(use.panel.bounded_slowdown for use in tried)
+    slowdowns = [use.verdict.ratios[0].bounded_slowdown for use in tried]
+    assert slowdowns[1] == min(slowdowns)
     assert starving.verdict.ratios[0].guards["wide_wait"] > 2 and not starving.dominates
-    assert short.dominates and tried[search.best_use(tried)] is short
+    assert short.dominates
     assert short.value == pytest.approx(short.verdict.rank_value), "no guard is broken"
     assert (easy.value, easy.dominates) == (0.0, False)
-    assert search.best_use([easy, starving]) == 0
-
-
-def test_trying_again_gives_the_same(with_wide_jobs: search.SearchLog) -> None:
-    parts = [search.ChoosingPart.of(with_wide_jobs, 2, 7) for _ in range(2)]
-    first, again = (part.tried(search.Configuration()) for part in parts)
-    assert first == again and len(first.verdict.ratios) == 3
-    assert len({each.bounded_slowdown for each in first.verdict.ratios}) == 3, "shaken copies differ"
 
 
 def test_the_choosing_part_scores_after_a_fifth_of_its_jobs(with_wide_jobs: search.SearchLog) -> None:
-    """Each trial is one replay from its first job on, beside EASY on the same trial."""
-    part = search.ChoosingPart.of(with_wide_jobs, 1, 4)
-    use = part.tried(STARVING)
-    for trial, ratios in zip((with_wide_jobs, search.shaken(with_wide_jobs, 4)), use.verdict.ratios, strict=True):
-        panels = [search.replay_configuration(trial, each, 80).replayed.panel() for each in (STARVING, search.EASY)]
-        assert ratios == ratios_of(*panels)
-    whole = search.replay_configuration(with_wide_jobs, STARVING).replayed
-    wait = (whole.schedule.start - whole.jobs.submit)[80:]
-    assert use.outcome.wait_s == pytest.approx(wait.mean()) == pytest.approx(use.panel.wait_s)
+    """In one replay from its first job on, beside EASY."""
+    use = search.ChoosingPart.of(with_wide_jobs).tried(STARVING)
+    panels = [
+        search.replay_configuration(with_wide_jobs, each, 80).replayed.panel() for each in (STARVING, search.EASY)
+    ]
+    assert use.verdict.ratios == (ratios_of(*panels),)
 
 
 def use_of(*ratios: Ratios) -> search.TriedUse:
     """A configuration of which only the ratios matter."""
-    outcome = search.ReplayOutcome(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-    return search.TriedUse(search.EASY, outcome, None, PolicyVerdict(TRADES, False, ratios, ()))  # type: ignore[arg-type]
+    return search.TriedUse(search.EASY, PolicyVerdict(TRADES, False, ratios, ()))
 
 
-def test_a_choice_dominates_in_every_trial_by_the_limits_of_the_search() -> None:
+def test_a_use_dominates_by_the_limits_of_the_search() -> None:
     good = Ratios(0.5, 0.8, 1.0, 1.05, 0.9, None, 3.0, 0.0)
     assert use_of(good, good).dominates
     for worse in (
@@ -197,12 +158,6 @@ def test_a_choice_dominates_in_every_trial_by_the_limits_of_the_search() -> None
         assert not use_of(good, worse).dominates
     much = replace(good, bounded_slowdown=0.01, wide_wait=1.2)
     assert use_of(much).value < use_of(good).value
-    assert search.best_use([use_of(much), use_of(good)]) == 1, "what dominates goes first"
-    better = replace(good, wait=0.7)
-    assert search.best_use([use_of(good, good), use_of(good, better), use_of(much, good)]) == 1
-    assert search.best_use([use_of(replace(much, wide_wait=3.0)), use_of(much)]) == 1, (
-        "where none does, the least value"
-    )
 
 
 def test_held_out_jobs_are_judged_inside_one_replay_of_the_whole_log(with_wide_jobs: search.SearchLog) -> None:
@@ -232,11 +187,3 @@ def test_live_estimates_are_judged_from_every_start(with_wide_jobs: search.Searc
     assert held_out.judged(configuration)[1] == judge(ours, easy)
     assert len(held_out.judged(search.EASY)[1].panels) == 1
     assert held_out.judged(SHORT_FIRST)[1].verdict.word == DOMINATES
-
-
-def test_every_family_is_tried() -> None:
-    families = search.use_families()
-    assert {name: len(configurations) for name, configurations in families.items()} == {
-        "backfilling": 35,
-        "ordering": 80,
-    }
