@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import re
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -23,7 +24,6 @@ from pydantic import BaseModel
 import tracehouse
 from pipelines.definitions import build_definitions
 from tracehouse.cli.main import COMMANDS, load_command, main
-from tracehouse.text.json_keys import ANSWERS, SHARED_KEYS
 from traces.catalogue.catalogue import Readers, VaspSource
 from traces.catalogue.sources import Source
 from traces.synthetic.centre import CentreOptions
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 PAGES = Path(__file__).parent / "reference"
 BLOCK = re.compile(r"^<!-- generated: (\w+) -->\n(?:.*?^<!-- end of \1 -->\n)?", re.MULTILINE | re.DOTALL)
+JSON_KEYS = tomllib.loads(Path(__file__).with_name("json_keys.toml").read_text())
+"""What answers have: `shared`, the meaning of each key that they share, and `answers`, the keys of each command."""
 HELP_WIDTH = 100
 """Letters of a line of a command's help."""
 ABOUT_SCHEMAS = {
@@ -193,12 +195,12 @@ def command_list() -> list[str]:
 
 def shared_key_pages() -> list[str]:
     """The keys that answers of all commands share."""
-    return table(("key", "meaning"), [(code(key), text_of(meaning)) for key, meaning in SHARED_KEYS.items()])
+    return table(("key", "meaning"), [(code(key), text_of(meaning)) for key, meaning in JSON_KEYS["shared"].items()])
 
 
 def answer_pages() -> list[str]:
     """The commands that print JSON, with their keys."""
-    rows = [(code(name), ", ".join(code(key) for key in keys)) for name, keys in sorted(ANSWERS.items())]
+    rows = [(code(name), ", ".join(code(key) for key in keys)) for name, keys in sorted(JSON_KEYS["answers"].items())]
     return table(("command", "keys"), rows)
 
 

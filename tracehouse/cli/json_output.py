@@ -11,7 +11,10 @@ from typing import Any
 
 import click
 
-from tracehouse.text.json_keys import SHARED, SHARED_OF_HOURS
+OTHER_NAMES = {"average_wait_s": "mean_wait_s", "trace": "source"}
+"""Keys that have another name in tables and in earlier answers: an answer has both."""
+NAMES_OF_HOURS = {"average_wait_h": "mean_wait_s", "median_wait_h": "median_wait_s", "p95_wait_h": "p95_wait_s"}
+"""The same of waits that are hours in the tables of `what-if`."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 """Of a command that takes `as_json`."""
@@ -30,9 +33,9 @@ def print_json(values: Any) -> None:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         plain = {str(key): _plain(each) for key, each in value.items()}
-        hours = {SHARED_OF_HOURS[key]: each for key, each in plain.items() if key in SHARED_OF_HOURS}
+        hours = {NAMES_OF_HOURS[key]: each for key, each in plain.items() if key in NAMES_OF_HOURS}
         seconds = {key: None if each is None else 3600 * each for key, each in hours.items()}
-        return plain | seconds | {SHARED[key]: each for key, each in plain.items() if key in SHARED}
+        return plain | seconds | {OTHER_NAMES[key]: each for key, each in plain.items() if key in OTHER_NAMES}
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(each) for each in value]
     if isinstance(value, float):

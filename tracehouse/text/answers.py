@@ -1,5 +1,5 @@
 """What reading commands print with --json, as plain values. Times are seconds, waits of many jobs are in hours, shares are of 1, and what
-is not known is None. Keys are those of tracehouse/text/json_keys.py."""
+is not known is None. Keys are those of docs/json_keys.toml."""
 
 from __future__ import annotations
 

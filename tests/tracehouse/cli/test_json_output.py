@@ -13,12 +13,48 @@ import click
 import numpy as np
 import pytest
 
+from docs.reference_pages import JSON_KEYS
 from tests.pipelines.command_line import succeed, use_home
 from tests.tiny import SOURCE, Home
-from tracehouse.cli.json_output import json_text
+from tracehouse.cli.json_output import OTHER_NAMES, json_text
 from tracehouse.cli.main import COMMANDS, load_command
-from tracehouse.text.json_keys import ANSWERS, FORMER_KEYS, NUMBER_KEYS, SHARED_KEYS, TEXT_KEYS
 
+SHARED_KEYS, ANSWERS = JSON_KEYS["shared"], JSON_KEYS["answers"]
+TEXT_KEYS = frozenset(
+    (
+        "account",
+        "backfill",
+        "basis",
+        "cause",
+        "gpu",
+        "limit",
+        "period",
+        "policy",
+        "qos",
+        "queue",
+        "source",
+        "time_zone",
+        "user",
+    )
+)
+"""Those of SHARED_KEYS that are text or null. Of the others, `cluster` and `job` may be lists, and the rest are numbers or null."""
+NUMBER_KEYS = frozenset(
+    (
+        "core_hours",
+        "gpu_hours",
+        "hours",
+        "known_waits",
+        "max_wait_s",
+        "mean_wait_s",
+        "median_wait_s",
+        "p95_wait_s",
+        "share",
+        "wait_s",
+    )
+)
+"""Those that are numbers or null."""
+FORMER_KEYS = frozenset(("account_name", "max_wait_h", "mean_wait_h", "source_name", "user_name", "waited_h"))
+"""Names of the same things elsewhere, which no answer may have."""
 READ_NOTHING = {
     "remove": "changes the home",
     "collect": "prints a script",
@@ -130,6 +166,12 @@ def test_a_key_means_the_same_in_every_answer(answers: dict[str, Any]) -> None:
                 is_pair = name == "compare" and isinstance(each[key], dict)  # of two runs, or the ratio of both
                 assert is_pair or isinstance(each[key], int | float | None), (name, key, each[key])
     assert SHARED_KEYS.keys() >= TEXT_KEYS | NUMBER_KEYS and not SHARED_KEYS.keys() & FORMER_KEYS
+
+
+def test_no_key_is_two_things() -> None:
+    assert not TEXT_KEYS & NUMBER_KEYS and not FORMER_KEYS & SHARED_KEYS.keys()
+    assert set(OTHER_NAMES.values()) <= SHARED_KEYS.keys()
+    assert not any(FORMER_KEYS & set(keys) for keys in ANSWERS.values())
 
 
 def test_commands_agree_on_the_same_figures(answers: dict[str, Any]) -> None:

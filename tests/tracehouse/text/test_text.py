@@ -1,4 +1,4 @@
-"""Tests of tracehouse/text: answers, cluster_text, json_keys, replay_text, rules_text, tables, training_text, tuning_text, what_if_text."""
+"""Tests of tracehouse/text: answers, cluster_text, replay_text, rules_text, tables, training_text, tuning_text, what_if_text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ from tests.simulator.busy import PROCS, busy_jobs
 from tests.traces.cluster.clusters import CLUSTER, DESCRIBED, REMARKS
 from tracehouse.text.answers import grouped, in_seconds
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
-from tracehouse.text.json_keys import ANSWERS, FORMER_KEYS, NUMBER_KEYS, SHARED, SHARED_KEYS, TEXT_KEYS
 from tracehouse.text.replay_text import compare_text
 from tracehouse.text.rules_text import identification_text, identification_values, is_worse
 from tracehouse.text.tables import TableColumn, cut, fitted_table, folded, terminal_width
@@ -357,7 +356,7 @@ def test_the_first_line_of_a_search_is_its_verdict() -> None:
     )
 
 
-# answers, json_keys: What --json prints; tests/tracehouse/cli/test_json_output.py asks all commands.
+# answers: What --json prints; tests/tracehouse/cli/test_json_output.py asks all commands.
 
 
 def test_waits_in_hours_become_seconds() -> None:
@@ -374,12 +373,6 @@ def test_waits_in_hours_become_seconds() -> None:
 def test_groups_have_their_kind_as_a_key() -> None:
     rows = {"user": [{"kind": "user", "value": "anna", "jobs": 2}], "queue": []}
     assert grouped(rows) == {"user": [{"user": "anna", "jobs": 2}], "queue": []}
-
-
-def test_no_key_is_two_things() -> None:
-    assert not TEXT_KEYS & NUMBER_KEYS and not FORMER_KEYS & SHARED_KEYS.keys()
-    assert set(SHARED.values()) <= SHARED_KEYS.keys()
-    assert not any(FORMER_KEYS & set(keys) for keys in ANSWERS.values())
 
 
 def test_training_on_a_row_of_processors_says_so(
