@@ -2,7 +2,7 @@
 
 The annealer and its networks are `models/allocation/neural/`, since `tracehouse place` has them. Here are the asset `topology.py` with
 `protocol.py`, `training.py`, `exact_training.py`, and the studies: `study.py`, `annealing_steps.py`, `best_repair.py`,
-`integer_program.py`, `periods.py`, `closed_loop.py` and `single_windows.py`.
+`integer_program.py` and `periods.py`.
 """
 
 from papers.paper_tables import CHECKPOINTS, printed_table

@@ -6,7 +6,7 @@ public code: a node has at most one job, a job has exactly its number of nodes, 
 
 The paper gave it to SCIP for 30 s. Here HiGHS has it, with the same limit and without one. Ours are a flow around the ring of idle
 nodes, which HiGHS solves too, and a dynamic program. All solve the same windows, which are spread over those of
-`papers.neural_annealing.single_windows`. Times are those of a clock, in one thread.
+`python -m studies allocation`. Times are those of a clock, in one thread.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from models.allocation.exact import flow_allocation
 from models.allocation.scas import ring_costs, ring_nodes, scas_allocation
 from models.allocation.window import TOLERANCE, Allocation, IntArray, Window, sequential_allocation
 from papers.markdown import markdown
-from papers.neural_annealing.protocol import HOP_COST
-from papers.neural_annealing.single_windows import EPOCHS, WINDOW_CLUSTERS, WINDOWS, windows_of
+from papers.neural_annealing.protocol import HOP_COST, PUBLISHED_CLUSTERS, PublishedCluster, published_windows
 
+EPOCHS, WINDOWS, MOST_JOBS = 10, 100, 5
+"""Epochs, windows of each, and jobs of a window."""
+WINDOW_CLUSTERS = {"public code's": PUBLISHED_CLUSTERS["code"], "paper's": PUBLISHED_CLUSTERS["paper"]}
 EVERY = 47
 """One window of so many is solved: no divisor of 100, so that all parts of an epoch have some."""
 LIMIT_S, LONG_S = 30.0, 3600.0
@@ -69,6 +71,12 @@ def program_table(epochs: int, windows: int, every: int, limit_s: float) -> str:
         lines += [[f"{name}, {len(chosen)} windows", *cells] for cells in _rows_of(chosen, limit_s)]
     titles = ["tree", "solver", "cost of a window", "to sequential", "jobs left out", "proven", "mean gap", "mean s"]
     return markdown([*titles, "longest s"], lines)
+
+
+def windows_of(cluster: PublishedCluster, epochs: int = EPOCHS, windows: int = WINDOWS) -> Iterator[Window]:
+    """Windows of all epochs, at most five jobs in each."""
+    for epoch in range(epochs):
+        yield from published_windows(cluster, windows, MOST_JOBS, 0, epoch)
 
 
 def _rows_of(windows: list[Window], limit_s: float) -> Iterator[list[str]]:

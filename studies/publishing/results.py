@@ -55,11 +55,9 @@ PRINTED = (
 """Those whose printed tables are published, the fault campaign and the speed of replays. A second word is a part of a study."""
 OF_PAPERS = {
     "as_published": "rlscheduler.as_published",
-    "allocation": "neural_annealing.single_windows",
     "annealing_steps": "neural_annealing.annealing_steps",
     "annealing_steps exact": "neural_annealing.annealing_steps --networks FCN-3 --recipe exact --updates 300",
     "best_repair": "neural_annealing.best_repair",
-    "closed_loop": "neural_annealing.closed_loop",
     "dbf_as_published": "deep_back_filling.as_published",
     "deep_back_filling": "deep_back_filling.study",
     "inspector": "schedinspector.study",
@@ -68,7 +66,6 @@ OF_PAPERS = {
     "neural_annealing exact": "neural_annealing.study --networks FCN-3 --variants paper --recipe exact --updates 300",
     "periods": "neural_annealing.periods",
     "published": "rlscheduler.study",
-    "steady_state": "steady_state",
     "split_windows": "deep_back_filling.split_windows",
     "vasp completion": "rlschert.study completion",
     "vasp table_3": "rlschert.study table_3",

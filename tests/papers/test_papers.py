@@ -1,4 +1,4 @@
-"""Tests of papers: archive, compiled, definitions, kept_files, markdown, steady_state."""
+"""Tests of papers: archive, compiled, definitions, kept_files, markdown."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ import compilation
 import papers
 import simulator
 from compilation import source_hash
-from models.judging.judge import Judgement
-from papers import archive, steady_state
-from papers.archive import LOGS, jobs_of_file, log_file, trace_of_log
+from papers import archive
+from papers.archive import jobs_of_file, log_file, trace_of_log
 from papers.compiled import RULES_HASH
 from papers.definitions import ASSETS_OF_PAPERS
 from papers.kept_files import kept_archive, members_of, short_floats, write_members
 from papers.markdown import markdown, print_cells, print_heading
-from studies.publishing.results import stored
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log
 
@@ -126,54 +124,3 @@ def test_rows_one_by_one_are_the_whole_table(capsys: pytest.CaptureFixture[str])
     print_cells("KTH", "12")
     printed = capsys.readouterr().out
     assert printed.replace("---", " --- ").splitlines() == markdown(["log", "wait"], [["KTH", "12"]]).splitlines()
-
-
-# steady_state: Kept networks judged in one continuous replay.
-
-
-def test_groups_are_the_trainings_that_were_kept() -> None:
-    groups = steady_state.learned_groups()
-    assert [group.trained_on for group in groups if group.name == "RLScheduler"] == [
-        "Lublin-1", "SDSC-SP2", "HPC2N", "Lublin-2",
-    ]  # fmt: skip
-    assert all(len(group.rules) == 4 for group in groups if group.name == "RLScheduler")
-    names = {group.name for group in groups}
-    assert names >= {"DD-PPO", "our PPO", "our population, wait", "without FT"}
-    assert names >= {f"RLScheduler, {goal}" for goal in ("utilisation", "slowdown", "wait")}
-    assert all(rule.weights is not None for group in groups for rule in group.rules)
-
-
-def test_every_log_has_its_table_and_no_row_of_a_paper_dominates_where_nothing_can() -> None:
-    tables = {
-        name.removeprefix("steady_state, "): table
-        for name, table in stored().items()
-        if name.startswith("steady_state, ")
-    }
-    assert set(tables) == set(LOGS)
-    groups = steady_state.learned_groups()
-    for log, table in tables.items():
-        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.lines[2:]]
-        assert rows[0][0].startswith("random orders") and rows[0][6].endswith("dominate")
-        judged = {(row[0], row[1]) for row in rows}
-        assert judged >= {(group.name, group.trained_on) for group in groups} | {("SAF", ""), ("searched-key", "")}, log
-        assert all(row[7].endswith("%") for row in rows[1:])
-
-
-def test_several_trainings_share_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Ratios:
-        bounded_slowdown = wait = p99_wait = max_wait = 0.5
-
-    class Verdict:
-        def __init__(self, word: str, share: float) -> None:
-            self.word, self.share_as_good, self.ratios = word, share, (Ratios(),)
-
-        def __str__(self) -> str:
-            return self.word
-
-    class Judged:
-        def __init__(self, word: str, share: float) -> None:
-            self.verdict = Verdict(word, share)
-
-    both: list[Judgement] = [Judged("harms", 0.5), Judged("harms", 0.25)]  # type: ignore[list-item]
-    assert steady_state.cells_of(both) == ["0.50"] * 4 + ["2 harms", "25% to 50%"]
-    assert steady_state.cells_of(both[:1])[4:] == ["harms", "50%"]

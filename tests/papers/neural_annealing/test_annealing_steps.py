@@ -1,5 +1,5 @@
-"""Tests of papers/neural_annealing: annealing_steps, best_repair, closed_loop, exact_training, periods, single_windows,
-study, topology, training.
+"""Tests of papers/neural_annealing: annealing_steps, best_repair, exact_training, periods, study, topology,
+training.
 
 A repair step that learns from the exact cost of every choice.
 
@@ -9,7 +9,6 @@ Cost and wait by the length of the period, at a small scale.
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,36 +32,13 @@ from papers.neural_annealing.annealing_steps import (
     steps_picture,
     steps_table,
 )
-from papers.neural_annealing.closed_loop import (
-    CLASSES,
-    FREE,
-    LOOPS,
-    Watched,
-    ideal_cost,
-    joint_table,
-    jointly,
-    panel_table,
-    reproduction_table,
-)
 from papers.neural_annealing.exact_training import ExactPass, train_on_values
 from papers.neural_annealing.periods import PERIODS_S, by_periods, exact_or_flow, one_by_one, period_table
-from papers.neural_annealing.protocol import allocated, live, solving
-from papers.neural_annealing.single_windows import (
-    BIG_IDLE,
-    BIG_JOBS,
-    REFERENCE_COSTS,
-    WINDOW_CLUSTERS,
-    WINDOW_METHODS,
-    big_windows,
-    relative_cost,
-    windows_of,
-)
 from papers.neural_annealing.topology import PRINTED_SHARES, allocation_costs
 from papers.neural_annealing.training import TEST_STREAM, RepairOptions, epoch_seed, epoch_windows
 from simulator.topology.closed_loop import published_jobs
-from simulator.topology.tree import fat_tree, hop_cost, regular_tree
+from simulator.topology.tree import fat_tree, regular_tree
 from studies.publishing.results import stored, tables_of
-from tests.models.allocation.windows import check_allocation
 
 # annealing_steps: Cost by moves with two small networks, its table, and the picture of the stored tables.
 
@@ -157,48 +133,6 @@ def test_both_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert single[0][4:] == ["", ""] and single[2][5].count("to") == 1
 
 
-# closed_loop: The closed loop with few jobs.
-
-
-@pytest.mark.parametrize("name", LOOPS)
-def test_ideals_are_those_of_the_reference(name: str) -> None:
-    loop = LOOPS[name]
-    assert ideal_cost(loop) == pytest.approx(loop.ideal, rel=1e-3)
-    assert ideal_cost(loop, 2, 10) < ideal_cost(loop) < ideal_cost(loop, by_node=True)
-
-
-def test_the_ideal_is_the_cost_of_first_nodes() -> None:
-    tree = regular_tree((10, 10, 10))
-    costs = [1000 * hop_cost(tree, np.arange(size)) for size in (2, 3)]
-    assert ideal_cost(LOOPS["paper's"], 2, 3) == np.mean(costs)
-    assert ideal_cost(LOOPS["paper's"], 2, 3, by_node=True) == (2 * costs[0] + 3 * costs[1]) / 5
-
-
-def test_jobs_and_nodes_together_cost_less_and_do_not_make_jobs_wait() -> None:
-    loop = LOOPS["public code's"]
-    lived = {FREE: live(loop, solving(loop.tree, "free", None, 300), range(100, 102), 200)}
-    watches = {name: Watched(loop.tree, replace(values, tries=60)) for name, values in jointly(loop).items()}
-    lived |= {name: live(loop, watched.of_epoch, range(100, 102), 200) for name, watched in watches.items()}
-    own = lived["looking ahead"]
-    assert own.cost.mean() < lived[FREE].cost.mean() and own.wait.mean() < lived[FREE].wait.mean()
-    alone = loop.pair_cost / 2 * np.array(watches["looking ahead"].alone)
-    assert len(alone) == len(own.cost) and ideal_cost(loop, 2, 2) < alone.mean() <= own.cost.mean()
-    lines = joint_table(loop, lived, watches).splitlines()
-    assert (
-        len(lines) == 2 + 4 and f"| {own.cost.mean():,.0f} |" in lines[3] and lines[3].startswith("| looking ahead |")
-    )
-
-
-def test_tables_have_all_methods_and_sizes() -> None:
-    loop = LOOPS["paper's"]
-    lived = {name: live(loop, solving(loop.tree, name, 5, 60), range(1), 60) for name in ("sequential", "free")}
-    lines = reproduction_table(loop, lived, lived).splitlines()
-    assert len(lines) == 2 + 3 and lines[2].startswith("| sequential |") and "| 84,657 | 1.000 |" in lines[2]
-    panel = panel_table(loop, lived).splitlines()
-    assert len(panel) == 2 + 3 * (1 + len(CLASSES))
-    assert panel[4].startswith("| 2 to 40 | ideal | 65,00")
-
-
 # options: Options of the repair operator's training: the paper's numbers, and what each variant means.
 
 
@@ -228,24 +162,6 @@ def test_a_variant_decides_what_is_seen_and_what_a_window_is() -> None:
 def test_wrong_options_are_refused(wrong: dict) -> None:
     with pytest.raises(ValidationError):
         RepairOptions(**wrong)
-
-
-# single_windows: The order of the methods on the windows of the closed loop.
-
-
-@pytest.mark.parametrize("name", list(WINDOW_CLUSTERS))
-def test_methods_are_ordered_as_in_the_reference(name: str) -> None:
-    windows = list(windows_of(WINDOW_CLUSTERS[name], epochs=2, windows=60))
-    for seed, window in enumerate(windows[::10]):
-        for method in WINDOW_METHODS.values():
-            check_allocation(window, allocated(window, method, seed))
-    costs = [relative_cost(windows, method) for method in REFERENCE_COSTS]
-    assert costs == sorted(costs, reverse=True) and costs[0] < -0.03 and costs[-1] < -0.08
-
-
-def test_big_windows_have_room_for_all_jobs() -> None:
-    for window in big_windows().values():
-        assert len(window.sizes) == BIG_JOBS and window.sizes.sum() <= BIG_IDLE <= len(window.idle)
 
 
 # study: The benchmark of Neural Simulated Annealing on one small epoch.

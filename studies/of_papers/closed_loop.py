@@ -1,4 +1,4 @@
-"""Allocation methods that live with their own fragmentation: `python -m papers.neural_annealing.closed_loop`.
+"""Allocation methods that live with their own fragmentation: `python -m studies closed_loop`.
 
 Each epoch has 300 jobs of 2 to 40 nodes, starts on an empty cluster and ends with the queue drained. A method that gets its jobs by
 the paper's selection starts them when all others do, so that only the nodes differ. The rows *ideal* have every job alone on an
@@ -20,6 +20,7 @@ from models.allocation.leaves import idle_leaves
 from models.allocation.looking_ahead import CODES_VALUES, PAPERS_VALUES, StartValues, looking_ahead
 from models.allocation.window import Window
 from papers.markdown import markdown
+from papers.neural_annealing.integer_program import MOST_JOBS
 from papers.neural_annealing.protocol import (
     LOOP_SIZES,
     PUBLISHED_CLUSTERS,
@@ -29,7 +30,6 @@ from papers.neural_annealing.protocol import (
     live,
     solving,
 )
-from papers.neural_annealing.single_windows import MOST_JOBS
 from simulator.topology.closed_loop import PeriodScheduler, PeriodState
 from simulator.topology.tree import IntArray, SwitchTree
 
@@ -207,7 +207,3 @@ def panel_table(loop: Loop, methods: dict[str, Lived]) -> str:
         lines.append([sizes, "ideal", *(f"{cost:,.0f}" for cost in ideals), "", "", ""])
     waits_of = [f"{which} wait, s" for which in ("mean", "99 %", "longest")]
     return markdown(["nodes", "method", "cost of a job", "cost per node", *waits_of], lines)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Nodes for the jobs of one window, by annealing and by exact programs: `python -m papers.neural_annealing.single_windows`.
+"""Nodes for the jobs of one window, by annealing and by exact programs: `python -m studies allocation`.
 
 Each tree has ten epochs of 100 windows, from an empty cluster, with at most five jobs a window. The cluster follows the first method,
 so all solve the same windows: the paper's follow its own method, too. The figures of the reference are ours, from running the
@@ -19,11 +19,10 @@ from models.allocation.exact import flow_allocation
 from models.allocation.free import free_allocation
 from models.allocation.scas import scas_allocation
 from models.allocation.window import Allocation, Window, sequential_allocation
-from papers.neural_annealing.protocol import PUBLISHED_CLUSTERS, PublishedCluster, allocated, published_windows
+from papers.neural_annealing.integer_program import WINDOW_CLUSTERS, windows_of
+from papers.neural_annealing.protocol import allocated
 from simulator.topology.tree import regular_tree
 
-EPOCHS, WINDOWS, MOST_JOBS = 10, 100, 5
-WINDOW_CLUSTERS = {"public code's": PUBLISHED_CLUSTERS["code"], "paper's": PUBLISHED_CLUSTERS["paper"]}
 BIG_TREE = regular_tree((10, 25, 40))
 BIG_JOBS, BIG_IDLE = 130, 2915
 WINDOW_METHODS = {
@@ -61,12 +60,6 @@ def main() -> None:
     print("\nspeed\n\n| what | jobs | idle nodes | CPU time | gap |\n|---|---:|---:|---:|---:|")
     for line in speeds(windows["paper's"]):
         print(line, flush=True)
-
-
-def windows_of(cluster: PublishedCluster, epochs: int = EPOCHS, windows: int = WINDOWS) -> Iterator[Window]:
-    """Windows of all epochs, at most five jobs in each."""
-    for epoch in range(epochs):
-        yield from published_windows(cluster, windows, MOST_JOBS, 0, epoch)
 
 
 def relative_cost(windows: list[Window], method: str) -> float:
@@ -122,7 +115,3 @@ def _least_seconds(solve: Callable[[], Allocation]) -> float:
         solve()
         seconds.append(time.process_time() - started)
     return min(seconds)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""What kept networks of the papers are worth in one continuous replay of each log: `python -m papers.steady_state [LOG]...`.
+"""What kept networks of the papers are worth in one continuous replay of each log: `python -m studies steady_state [LOG]...`.
 
 Every log is replayed once from its first job, and the second half of the jobs judges, as in `python -m studies verdicts`: beside FCFS with
 EASY, and beside random orders. The networks are those of RLScheduler at their last epoch, of DD-PPO's page, and of Deep Back-Filling.
@@ -27,7 +27,6 @@ from models.judging.verdict import plain_word
 from models.runtime.estimates import Estimates
 from models.scheduling.policy_file import policy_from_bytes
 from papers.archive import LOGS, trace_of_log
-from papers.ddppo.policies import KEPT_POLICIES, POLICIES
 from papers.deep_back_filling.as_published import KEPT_AGENTS, TRAINED_WINDOWS
 from papers.deep_back_filling.placing_file import placing_from_bytes
 from papers.kept_files import members_of
@@ -35,6 +34,7 @@ from papers.markdown import print_cells, print_heading
 from papers.rlscheduler.as_published import KEPT_TRAININGS, PUBLISHED_TRAININGS
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster
+from studies.of_papers.ddppo_policies import KEPT_POLICIES, POLICIES
 
 SHOWN_RATIOS = {
     "bounded_slowdown": "bounded slowdown",
@@ -145,7 +145,3 @@ def main() -> None:
         print_cells(f"random orders, {len(cloud.ratios)}", "", *shares, f"{dominating:.0%} dominate", "")
         for name, trained_on, judgements in judged_log(trace, groups, cloud):
             print_cells(name, trained_on, *cells_of(judgements))
-
-
-if __name__ == "__main__":
-    main()

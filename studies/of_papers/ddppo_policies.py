@@ -1,7 +1,7 @@
 """The policies of docs/results/ddppo.md in one file, docs/results/ddppo-policies.tar.xz. Learning them takes hours.
 
-    python -m papers.ddppo.policies store    stores them in the warehouse, as experiments/ddppo does
-    python -m papers.ddppo.policies keep     writes those of the warehouse into the file
+    python -m studies ddppo_policies store    stores them in the warehouse, as experiments/ddppo does
+    python -m studies ddppo_policies keep     writes those of the warehouse into the file
 
 After `store`, `tracehouse run LOG --job ddppo_transfer` judges them on a log of yours.
 """
@@ -56,13 +56,11 @@ def store(warehouse: Warehouse, kept: Path = KEPT_POLICIES) -> int:
 
 def main() -> None:
     """Prints how many policies were written or stored."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        "python -m studies ddppo_policies", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("store", "keep"))
     parser.add_argument("--file", type=Path, default=KEPT_POLICIES, help="default: %(default)s")
     given = parser.parse_args()
     work = keep if given.what == "keep" else store
     print(f"{work(open_warehouse(), given.file)} policies")
-
-
-if __name__ == "__main__":
-    main()
