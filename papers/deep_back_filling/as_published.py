@@ -3,34 +3,27 @@
 Prints what the agents of docs/results/backfilling-policies.tar.xz are worth in the 100 test episodes beside rules, what a split of the
 window is worth to each, and their learning curves (Figure 3). One agent sees the first 20 jobs of the queue, one the first and the last
 10. Tests begin on later jobs of the log than those that were learned from.
-
-    python -m papers.deep_back_filling.as_published --keep FOLDER
-
-writes the archive from what `python -m papers.deep_back_filling.study --train` left in FOLDER.
+`python -m studies dbf_agents FOLDER` writes the archive.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from papers.archive import jobs_of_file, log_file
 from papers.deep_back_filling.episodes import PlacingBatch
 from papers.deep_back_filling.networks import play_episodes
 from papers.deep_back_filling.options import DeepBackFillingOptions
-from papers.deep_back_filling.placing_file import PlacingAgent, placing_from_bytes, placing_to_bytes
+from papers.deep_back_filling.placing_file import PlacingAgent, placing_from_bytes
 from papers.deep_back_filling.protocol import RIVALS, ProtocolMetrics, protocol_metrics, try_rival, window_rival
 from papers.deep_back_filling.study import DIGITS, HOURS, PROCS, SHOWN_METRICS, print_row
 from papers.deep_back_filling.trials import DRAW_SEED, trial_starts
-from papers.kept_files import kept_archive, members_of, short_floats, write_members
+from papers.kept_files import kept_archive, members_of
 from papers.markdown import print_cells, print_heading
 from simulator.jobs.jobs import Jobs
 
@@ -40,7 +33,6 @@ CURVES, TESTS = "curves.csv", "tests.csv"
 TRAINED_WINDOWS = ("20-0", "10-10")
 BLOCK, SHOWN_EPISODES = 100, 400
 """Episodes of a row of the curve, and of a row that is shown."""
-CURVE_COLUMNS = ("reward", "wait_placed", "wait_arrived", "queue", "use", "decisions")
 WHOLE_QUEUE_RULES = ("FCFS+EASY", "EASY-SJBF", "LCFS+EASY", "SAF+EASY")
 SPLIT_COLUMNS = {"wait placed": "wait_placed", "wait arrived": "wait_arrived", "queue": "queue"}
 
@@ -50,28 +42,6 @@ class TestedAgent(NamedTuple):
 
     name: str
     metrics: ProtocolMetrics
-
-
-def keep_agents(folder: Path, target: Path = KEPT_AGENTS) -> None:
-    """Writes the last tested agent of each window, its curve and its tests, from what a training left."""
-    members, curves, tests = {}, io.StringIO(), io.StringIO()
-    for window in TRAINED_WINDOWS:
-        state = torch.load(folder / f"dbf-{window}-1.pt", weights_only=True)["state"]
-        last = max(test["episodes"] for test in state["tests"])
-        agent = placing_from_bytes((folder / f"{window}-1-{last}-agent.json").read_bytes())
-        card = agent.card | {"seed": 1, "trained_now": len(state["curve"])}
-        layers = tuple((short_floats(weights), short_floats(biases)) for weights, biases in agent.layers)
-        members[f"{window}.json"] = placing_to_bytes(replace(agent, layers=layers, card=card))
-        rows = state["curve"]
-        for end in range(BLOCK, len(rows) + 1, BLOCK):
-            means = [np.mean([row[name] for row in rows[end - BLOCK : end]]) for name in CURVE_COLUMNS]
-            csv.writer(curves, lineterminator="\n").writerow([window, end, *(f"{mean:.6g}" for mean in means)])
-        for test in state["tests"]:
-            for how in ("likeliest", "drawn"):
-                metrics = ProtocolMetrics(*(column.numpy() for column in test[how]))
-                cells = [f"{np.mean(getattr(metrics, name)):.6g}" for name in SHOWN_METRICS.values()]
-                csv.writer(tests, lineterminator="\n").writerow([window, test["episodes"], how, *cells])
-    write_members(target, members | {CURVES: curves.getvalue().encode(), TESTS: tests.getvalue().encode()})
 
 
 def played(
@@ -135,13 +105,7 @@ def curve_lines(text: str) -> list[list[str]]:
 
 
 def main() -> None:
-    """Prints the tables, or writes the archive."""
-    parser = argparse.ArgumentParser(prog="python -m papers.deep_back_filling.as_published")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write what was trained there into the archive")
-    given = parser.parse_args()
-    if given.keep:
-        keep_agents(given.keep)
-        return
+    """Prints the tables."""
     jobs, members, options = jobs_of_file(log_file("Lublin-1")), members_of(KEPT_AGENTS), DeepBackFillingOptions()
     first = trial_starts(len(jobs), options)
     rows = tested(jobs, members, first, options)

@@ -10,8 +10,8 @@ by its own rules. It is tested online, as agents are, and in closed windows of 1
 
     python -m papers.deep_back_filling.split_windows --folder FOLDER
 
-keeps what every training gave in FOLDER, and an interrupted run goes on from there. `--pictures` also draws the figures of
-the page, and with `--paper FOLDER` figure 3, from the checkpoints of `python -m papers.deep_back_filling.study --train`.
+keeps what every training gave in FOLDER, and an interrupted run goes on from there. `python -m studies split_pictures FOLDER` draws the
+figures of the page.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ import numpy as np
 from models.judging.judge import judge
 from models.judging.panel import Replayed, scored_after
 from papers.deep_back_filling.protocol import window_splits
-from papers.deep_back_filling.split_pictures import write_split_pictures
 from papers.deep_back_filling.split_trial import Episodes, SplitTrial
 from papers.deep_back_filling.study import DIGITS, HOURS, PROCS, SHOWN_METRICS
-from papers.markdown import IMAGES, markdown
+from papers.markdown import markdown
 from papers.schedinspector.study import jobs_of_window_tables
 from simulator.engine.replay import replay
 from simulator.jobs.schedule import Schedule
@@ -38,9 +37,6 @@ def main() -> None:
     """Trains what the folder lacks, and prints all tables."""
     parser = argparse.ArgumentParser(prog="python -m papers.deep_back_filling.split_windows")
     parser.add_argument("--folder", type=Path, help="keeps results here, and goes on from those that it has")
-    parser.add_argument("--pictures", action="store_true", help="draw the figures, too")
-    parser.add_argument("--paper", type=Path, help="checkpoints of the paper's agents, for the picture of figure 3")
-    parser.add_argument("--to", type=Path, default=IMAGES, help="where pictures go")
     arguments = parser.parse_args()
     trial = SplitTrial(jobs_of_window_tables("Lublin-1")[0], arguments.folder)
     print("rivals\n")
@@ -51,9 +47,6 @@ def main() -> None:
     print(continuous_table(trial), flush=True)
     print("\nwho is placed, 10 slots\n")
     print(trial.classes_table(), flush=True)
-    if arguments.pictures:
-        for path in write_split_pictures(trial, arguments.to, arguments.paper):
-            print(path)
 
 
 def table_of(rows: dict[str, list[Episodes]]) -> str:

@@ -1,8 +1,7 @@
 """RLScheduler (Zhang et al., SC 2020): the rules of its code, its tables and figures.
 
 `rules.py` replays by them, with `loop.py`, `scores.py`, `windows.py` and `inspecting.py`; `way.py` is `--rules rlscheduler`. The assets are
-`published.py`, `transfer.py` and `curves.py`, on `ten_windows.py`. The studies are `study.py` and `as_published.py`,
-which trains on a GPU by `on_device.py`.
+`published.py`, `transfer.py` and `curves.py`, on `ten_windows.py`. The studies are `study.py` and `as_published.py`.
 """
 
 from __future__ import annotations

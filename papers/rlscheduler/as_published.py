@@ -4,25 +4,17 @@ Prints the column RL of Tables V, VI, VII, X and XI, and Figures 8 to 13, from t
 docs/results/rlscheduler-policies.tar.xz. The first 22 were trained on an NVIDIA H100, in 73 minutes of CPU time. Each policy is replayed
 again. The windows that judge are among those that policies have learned from, as in the paper. So this shows what the paper's training
 does, and not what a policy is worth on later jobs.
-
-    python -m papers.rlscheduler.as_published --train FOLDER [--device cuda] [--only lublin-1] [--epochs 10]
-    python -m papers.rlscheduler.as_published --keep FOLDER
-
-train what FOLDER lacks, one after the other, from where it was interrupted, and put it into the archive. A training of 100 epochs takes
-half an hour on a processor, 19 seconds an epoch. Curves end where a training was stopped.
+`python -m studies rlscheduler_train` trains them. Curves end where a training was stopped.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -30,13 +22,9 @@ import numpy as np
 from assets.policies.held_out import RANDOM, random_costs
 from assets.policies.training import PolicyTask, arena_of_task
 from models.scheduling.arena import Arena
-from models.scheduling.learning.checkpoint import TrainingProgress, read_checkpoint
-from models.scheduling.learning.ppo import Learner, train_by_ppo
-from models.scheduling.learning.training import EpochReport
-from models.scheduling.options import PAPER_PPO
-from models.scheduling.policy_file import policy_from_bytes, policy_to_bytes
+from models.scheduling.policy_file import policy_from_bytes
 from papers.archive import trace_of_log
-from papers.kept_files import kept_archive, members_of, write_members
+from papers.kept_files import kept_archive, members_of
 from papers.markdown import print_cells, print_heading
 from papers.rlscheduler.study import GOALS, PAPER_LOGS, PAPER_RL, PAPER_TRANSFER
 from papers.rlscheduler.ten_windows import BACKFILLINGS, PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
@@ -46,8 +34,6 @@ KEPT_TRAININGS = kept_archive("rlscheduler")
 CURVE_FILE, NETWORK_FILE = "curves.csv", "networks.csv"
 """Members of KEPT_TRAININGS: training, epoch, cost of the sampled windows and of those that choose. networks.csv has those of Figure 8.
 All others are policy files."""
-FILTERED_EPOCHS = 50
-"""Of a training with the trajectory filter: the first half."""
 TRAINED_SEEDS = {"bsld": [1, 2], "utilisation_as_coded": [1, 2], "slowdown": [1], "wait": [1]}
 """By goal."""
 SHOWN_EPOCHS = (1, 2, 5, 10, 20, 40, 60, 80, 100)
@@ -78,67 +64,11 @@ PUBLISHED_TRAININGS = tuple(
 )
 
 
-class _Paused(Exception):
-    """A training has as many epochs as were asked for."""
-
-
 @cache
 def arena_of(log: str, goal: str, backfill: str) -> Arena:
     """The first 10,000 jobs of a log, by the rules of that code."""
     arena = arena_of_task(trace_of_log(log), PolicyTask(goal, backfill, "requested", "rlscheduler", 256))
     return replace(arena, jobs=arena.jobs.window(0, PUBLISHED_JOBS))
-
-
-def train_as_published(training: PublishedTraining, folder: Path, device: str, epochs: int) -> None:
-    """Trains one policy up to so many epochs and writes it twice, as it was after the last one and after the best one, and the curve."""
-    from papers.rlscheduler.on_device import DeviceLearner
-
-    arena = replace(arena_of(training.log, training.goal, "none"), threads=1)
-    lessons = published_split(PUBLISHED_JOBS, 256, seen=True).lessons(arena)
-    options = PAPER_PPO.model_copy(update={"filtered_epochs": FILTERED_EPOCHS if training.filtered else 0})
-    seed, state = training.seed, folder / f"{training.name}.pt"
-    learner = Learner(arena, options, seed, None) if device == "cpu" else DeviceLearner(arena, options, seed, device)
-
-    def on_epoch(report: EpochReport) -> None:
-        print(f"{training.name}, epoch {report.epoch}: {report.validation_cost:.4g}", flush=True)
-        if report.epoch >= epochs:
-            raise _Paused
-
-    with suppress(_Paused):
-        train_by_ppo(arena, lessons, options, seed, on_epoch, state, learner=learner)
-    kept = read_checkpoint(state)
-    assert kept is not None
-    progress = TrainingProgress.from_state(kept["state"]["progress"])
-    curve = progress.curve
-    for which, weights, epoch in (("last", learner.weights(), len(curve)), ("best", progress.weights, progress.epoch)):
-        card = published_card(training, epoch)
-        (folder / f"{training.name}-{which}.json").write_bytes(policy_to_bytes(weights, card))
-    with (folder / f"{training.name}.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([training.name, r.epoch, r.sampled_cost, r.validation_cost] for r in curve)
-
-
-def keep_trainings(folder: Path, target: Path = KEPT_TRAININGS) -> None:
-    """Puts what was trained in the folder into the archive, in place of what it has of the same trainings: the curve, and the policies of
-    a training that has all its epochs."""
-    members = members_of(target)
-    lines = members[CURVE_FILE].decode().splitlines()
-    for training in PUBLISHED_TRAININGS:
-        file = folder / f"{training.name}.csv"
-        curve = file.read_text().splitlines() if file.exists() else []
-        if curve:
-            lines = [line for line in lines if not line.startswith(f"{training.name},")] + curve
-        if len(curve) == PAPER_PPO.epochs:
-            for name in (f"{training.name}-{which}.json" for which in ("last", "best")):
-                members[name] = (folder / name).read_bytes()
-    members[CURVE_FILE] = "".join(f"{line}\r\n" for line in lines).encode()
-    write_members(target, members)
-
-
-def published_card(training: PublishedTraining, epoch: int) -> dict[str, object]:
-    """What a policy file says of itself. epoch: after which it was as it is."""
-    task = {"goal": training.goal, "backfill": "none", "estimates": "requested", "rules": "rlscheduler", "agent": None}
-    learned = {"seed": training.seed, "epochs": PAPER_PPO.epochs, "epoch": epoch}
-    return {"source": training.log, "trained_jobs": PUBLISHED_JOBS, **task, "filtered": training.filtered, **learned}
 
 
 def judged_cost(members: dict[str, bytes], training: PublishedTraining, which: str, backfill: str) -> float:
@@ -261,23 +191,7 @@ def print_figures(members: dict[str, bytes]) -> None:
 
 
 def main() -> None:
-    """Prints the tables, or trains."""
-    parser = argparse.ArgumentParser(prog="python -m papers.rlscheduler.as_published")
-    parser.add_argument("--train", type=Path, metavar="FOLDER", help="train what this folder lacks")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--only", default="", help="trainings whose name begins so")
-    parser.add_argument("--epochs", type=int, default=PAPER_PPO.epochs, help="stop each training after so many")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="put what was trained there into the archive")
-    given = parser.parse_args()
-    if given.train:
-        given.train.mkdir(parents=True, exist_ok=True)
-        for training in PUBLISHED_TRAININGS:
-            if training.name.startswith(given.only):
-                train_as_published(training, given.train, given.device, given.epochs)
-    if given.keep:
-        keep_trainings(given.keep)
-    if given.train or given.keep:
-        return
+    """Prints the tables."""
     members = members_of(KEPT_TRAININGS)
     for goal, seeds in TRAINED_SEEDS.items():
         print(f"\n{PAPER_TITLES[goal]}\n")

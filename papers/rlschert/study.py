@@ -1,13 +1,9 @@
 """What training RLSchert's networks takes and gives: `python -m papers.rlschert.study PART ...`.
 
-training: until learned killing has converged, a quarter of an hour. completion: the curve of RLSchert without killing for completion
+completion: the curve of RLSchert without killing for completion
 time. table_3: what an iteration of the paper's networks on state images takes. networks: Table 3 itself, with the paper's settings and
 one seed, DeepRM, and the network that kills, from docs/results/rlschert-policies.tar.xz. All on synthetic jobs, in CPU time of one process.
-
-    python -m papers.rlschert.study --train FOLDER
-    python -m papers.rlschert.study --keep FOLDER
-
-train these networks, where an interrupted training goes on from its file, and write them into the archive.
+`python -m studies rlschert_networks` trains these networks, and writes them into the archive.
 """
 
 from __future__ import annotations
@@ -21,8 +17,6 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from itertools import groupby
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +24,7 @@ import torch
 
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
-from papers.kept_files import kept_archive, members_of, short_floats, write_members
+from papers.kept_files import kept_archive, members_of
 from papers.markdown import markdown
 from papers.rlschert.cluster import Setting, run_heuristic_on
 from papers.rlschert.networks import new_rlschert_network
@@ -44,26 +38,6 @@ ALGORITHMS = {"pg": "policy gradient", "ppo": "PPO"}
 LAYERS = {"image_mlp": "dense", "image_cnn": "convolutions"}
 SHOWN_ITERATIONS = (5, 10, 15, 20, 30, 50, 70, 90, 110, 130, 150)
 """Of the curve of completion time."""
-
-
-def training() -> None:
-    """RLSchert with learned killing and its teacher, with the asset's own settings, one seed on one core."""
-    options, teacher = RLSchertOptions(), None
-    pool, validation = draw_sequences(Workload(), options.pool, 1), draw_sequences(Workload(), 32, 2)
-    print(
-        f"\n{'RLSchert, training':<20}{'iterations':>12}{'CPU-s':>8}{'validated slowdown':>20}{'within 5 % after, CPU-s':>26}"
-    )
-    for name in ("without killing", "learned killing"):
-        begin, validated = time.process_time(), list[tuple[float, float]]()
-
-        def keep(report: IterationReport, begin: float = begin, kept: list[tuple[float, float]] = validated) -> None:
-            if report.validation is not None:
-                kept.append((time.process_time() - begin, report.validation))
-
-        teacher, _ = train_rlschert(pool, validation, Setting(), options, 1, teacher, keep)
-        best = min(cost for _, cost in validated)
-        soon = next(seconds for seconds, cost in validated if cost <= 1.05 * best)
-        print(f"{name:<20}{options.iterations:>12}{validated[-1][0]:>8.0f}{best:>20.2f}{soon:>26.0f}")
 
 
 def completion_curve() -> None:
@@ -146,50 +120,6 @@ CURVES = "curves.csv"
 """Of the archive: file, iteration, mean slowdown of the sampled sequences, and on the validation sequences where it was measured."""
 
 
-def train_networks(folder: Path, iterations: int = PAPER_OPTIONS.iterations, only: str = "") -> None:
-    """Trains what the folder lacks, one after the other: Table 3, a network that sees first predictions alone, as DeepRM does, and one that
-    kills. Its teacher is the kept one. An interrupted training goes on from its file. only: how names of files begin."""
-    pool, validation = (draw_sequences(Workload(), count, draw) for draw, count in ((1, PAPER_OPTIONS.pool), (2, 32)))
-    for image in (each for each in IMAGES_TRAINED if each.file.startswith(only)):
-        changed = {"network": image.network, "algorithm": image.algorithm, "iterations": iterations}
-        options, begin = PAPER_OPTIONS.model_copy(update=changed), time.process_time()
-        teacher = network_from_bytes(members_of(KEPT_NETWORKS)[f"{TEACHER.file}.json"])[0] if image.kills else None
-
-        def show(report: IterationReport, name: str = image.name, begin: float = begin) -> None:
-            if report.validation is not None:
-                spent = time.process_time() - begin
-                print(f"{name}, iteration {report.iteration}: {report.validation:.2f}, {spent:.0f} CPU-s", flush=True)
-
-        file = folder / f"{image.file}.pt"
-        train_rlschert(pool, validation, image.setting, options, 1, teacher, show, file)
-
-
-def keep_networks(folder: Path, target: Path = KEPT_NETWORKS) -> None:
-    """Writes the policies and curves of the folder into the archive, which keeps those that the folder lacks. A training that has not
-    ended is kept as it is."""
-    members = members_of(target)
-    curves = {
-        name: list(of)
-        for name, of in groupby(members.pop(CURVES, b"").decode().splitlines(), lambda line: line.partition(",")[0])
-    }
-    for image in IMAGES_TRAINED:
-        if not (folder / f"{image.file}.pt").exists():
-            continue
-        state = torch.load(folder / f"{image.file}.pt", weights_only=True)["state"]
-        network = new_rlschert_network(image.network, Setting().procs, image.kills)
-        network.load_state_dict(state["networks"]["kept"])
-        curve = [IterationReport(**report) for report in state["curve"]]
-        card = {"name": image.name, "seed": 1, "iterations": len(curve), "of": PAPER_OPTIONS.iterations}
-        policy = RLSchertPolicy(network, image.network, image.kills)
-        members[f"{image.file}.json"] = network_to_bytes(policy, Setting().procs, card)
-        curves[image.file] = [
-            f"{image.file},{report.iteration},{report.sampled:.3f},{'' if report.validation is None else f'{report.validation:.3f}'}"
-            for report in curve
-        ]
-    rows = "".join(f"{line}\n" for of in curves.values() for line in of)
-    write_members(target, members | {CURVES: rows.encode()})
-
-
 def networks() -> None:
     """Slowdowns of the kept networks on the 16 test sequences, beside the rules, and the curves on the validation sequences."""
     members, test = members_of(KEPT_NETWORKS), draw_sequences(Workload(), 16, TEST_SEED)
@@ -237,29 +167,13 @@ def print_image_curves(text: str) -> None:
     )
 
 
-def network_to_bytes(policy: RLSchertPolicy, procs: int, card: dict[str, Any]) -> bytes:
-    """The content of the file, with weights of eight significant bits. The same network gives the same bytes. procs: of the cluster."""
-    weights = {
-        name: [list(part.shape), base64.b64encode(short_floats(part.numpy()).astype("<f4").tobytes()).decode()]
-        for name, part in policy.network.state_dict().items()
-    }
-    document = {
-        "format": NETWORK_FORMAT,
-        "kind": policy.kind,
-        "kills": policy.kills,
-        "procs": procs,
-        "weights": weights,
-    }
-    return json.dumps(document | {"card": card, "sha256": _digest(document)}, indent=1).encode()
-
-
 def network_from_bytes(content: bytes) -> tuple[RLSchertPolicy, dict[str, Any]]:
     """The policy and its card. Raises ValueError for what is no such file, or a damaged one."""
     try:
         document = json.loads(content)
         if document["format"] != NETWORK_FORMAT:
             raise ValueError(f"of format {document['format']!r}, expected {NETWORK_FORMAT!r}")
-        if document["sha256"] != _digest(document):
+        if document["sha256"] != weights_digest(document):
             raise ValueError("the weights are not those that were written, their hash differs")
         network = new_rlschert_network(document["kind"], document["procs"], document["kills"])
         weights = {
@@ -274,7 +188,8 @@ def network_from_bytes(content: bytes) -> tuple[RLSchertPolicy, dict[str, Any]]:
     return RLSchertPolicy(network, document["kind"], document["kills"]), document["card"]
 
 
-def _digest(document: dict[str, Any]) -> str:
+def weights_digest(document: dict[str, Any]) -> str:
+    """SHA-256 of what a file holds of a network, in hexadecimal."""
     hashed = json.dumps([document[name] for name in ("kind", "kills", "procs", "weights")], sort_keys=True)
     return hashlib.sha256(hashed.encode()).hexdigest()
 
@@ -283,17 +198,8 @@ def main() -> None:
     """Runs the parts that are named."""
     parser = argparse.ArgumentParser(prog="python -m papers.rlschert.study")
     parser.add_argument("parts", nargs="*")
-    parser.add_argument("--train", type=Path, metavar="FOLDER", help="train the networks of Table 3 that it lacks")
-    parser.add_argument("--only", default="", help="of them those whose files begin so: rlschert, deeprm or kills")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write what was trained there into the archive")
     arguments = parser.parse_args()
-    if arguments.train:
-        train_networks(arguments.train, only=arguments.only)
-    if arguments.keep:
-        keep_networks(arguments.keep)
-    if arguments.train or arguments.keep:
-        return
-    parts: dict[str, Callable[[], None]] = {"training": training, "completion": completion_curve, "table_3": table_3}
+    parts: dict[str, Callable[[], None]] = {"completion": completion_curve, "table_3": table_3}
     parts["networks"] = networks
     if not arguments.parts or set(arguments.parts) - set(parts):
         sys.exit(f"expected parts to run, of {', '.join(parts)}")

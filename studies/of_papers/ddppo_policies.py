@@ -15,7 +15,8 @@ import polars as pl
 
 from assets.common.storage import open_warehouse, read_model, store_model
 from papers.experiment_tables import store_curves, store_trained
-from papers.kept_files import kept_archive, members_of, write_members
+from papers.kept_files import kept_archive, members_of
+from studies.of_papers.kept import write_members
 from warehouse import Warehouse
 
 KEPT_POLICIES = kept_archive("ddppo")

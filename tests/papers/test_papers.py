@@ -18,8 +18,9 @@ from papers import archive
 from papers.archive import jobs_of_file, log_file, trace_of_log
 from papers.compiled import RULES_HASH
 from papers.definitions import ASSETS_OF_PAPERS
-from papers.kept_files import kept_archive, members_of, short_floats, write_members
+from papers.kept_files import kept_archive, members_of
 from papers.markdown import markdown, print_cells, print_heading
+from studies.of_papers.kept import short_floats, write_members
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log
 

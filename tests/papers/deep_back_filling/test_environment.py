@@ -1,5 +1,5 @@
-"""Tests of papers/deep_back_filling: as_published, backfilling, environment, networks, options, split_pictures, split_trial,
-split_windows, study.
+"""Tests of papers/deep_back_filling: as_published, backfilling, environment, networks, options, split_trial, split_windows,
+study.
 
 Deep Back-Filling's episodes behind the Gymnasium face, by its own checker and beside the episodes that training plays.
 """
@@ -21,7 +21,7 @@ import papers.deep_back_filling.study as study
 from assets.common.storage import data_folder
 from assets.common.trace import Trace, load_trace
 from models.scheduling.policy_file import load_agent
-from papers.deep_back_filling import as_published, split_pictures, split_trial
+from papers.deep_back_filling import as_published, split_trial
 from papers.deep_back_filling.backfilling import backfilling, queue_over_time, wait_by_tail, who_waits
 from papers.deep_back_filling.networks import ActorCritic, actor_of, layers_of
 from papers.deep_back_filling.options import DeepBackFillingOptions
@@ -34,6 +34,7 @@ from papers.deep_back_filling.training import train_deep_back_filling
 from papers.kept_files import members_of
 from simulator.jobs.schedule import CANCELLED
 from simulator.policies.agents import agent_text
+from studies.of_papers import dbf_agents, split_pictures
 from tests.papers.deep_back_filling.small import JOBS, small_options
 from tests.papers.experiment_runs import QUICK, materialize, rows
 from tests.pipelines.command_line import use_home
@@ -110,13 +111,14 @@ def test_usual_episodes_are_those_that_training_plays() -> None:
 def test_a_training_is_kept_and_tested_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (study, as_published):
         monkeypatch.setattr(module, "PROCS", PROCS)
-    monkeypatch.setattr(as_published, "BLOCK", 2)
+    for module in (as_published, dbf_agents):
+        monkeypatch.setattr(module, "BLOCK", 2)
+        monkeypatch.setattr(module, "TRAINED_WINDOWS", ("6-0", "4-2"))
     monkeypatch.setattr(as_published, "SHOWN_EPISODES", 4)
     monkeypatch.setattr(as_published, "WHOLE_QUEUE_RULES", ())
-    monkeypatch.setattr(as_published, "TRAINED_WINDOWS", ("6-0", "4-2"))
     for front, back in ((6, 0), (4, 2)):
         study.print_training(JOBS, small_options(front=front, back=back), tmp_path)
-    as_published.keep_agents(tmp_path, tmp_path / "kept.tar.xz")
+    dbf_agents.keep_agents(tmp_path, tmp_path / "kept.tar.xz")
     members = members_of(tmp_path / "kept.tar.xz")
     options = small_options()
     first = as_published.trial_starts(len(JOBS), options)

@@ -2,71 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 
-from models.scheduling.options import PAPER_PPO
-from models.scheduling.policy_file import policy_from_bytes
-from papers.kept_files import members_of, write_members
-from papers.rlscheduler import as_published
+from papers.kept_files import members_of
 from papers.rlscheduler.as_published import (
-    CURVE_FILE,
     KEPT_TRAININGS,
-    NETWORK_FILE,
     PUBLISHED_TRAININGS,
     SHOWN_EPOCHS,
     beside_paper,
     costs_beside,
     epoch_rows,
     judged_cost,
-    keep_trainings,
     kept_weights,
     mean_cost,
-    published_card,
-    train_as_published,
 )
 from papers.rlscheduler.study import PAPER_LOGS, PAPER_TRANSFER
 from studies.publishing.results import stored
 from tests.shared import shared_file
-
-
-def test_every_training_is_kept_whole_with_its_policies() -> None:
-    members = members_of(KEPT_TRAININGS)
-    curves = [line.split(",") for line in members[CURVE_FILE].decode().splitlines()]
-    kept = {CURVE_FILE, NETWORK_FILE}
-    assert {line[0] for line in curves} == {each.name for each in PUBLISHED_TRAININGS}
-    for training in PUBLISHED_TRAININGS:
-        lines = [line for line in curves if line[0] == training.name]
-        assert [int(line[1]) for line in lines] == list(range(1, PAPER_PPO.epochs + 1))
-        best = 1 + int(np.argmin([float(line[3]) for line in lines]))
-        for which in ("last", "best"):
-            kept.add(f"{training.name}-{which}.json")
-            weights, card = policy_from_bytes(members[f"{training.name}-{which}.json"])
-            epoch = PAPER_PPO.epochs if which == "last" else best
-            assert card == published_card(training, epoch) and len(weights.facts) + len(weights.signals) == 8
-    assert members.keys() == kept
-
-
-def test_a_training_stops_and_goes_on_as_if_it_had_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shared_file("traces", "swf", "lublin_256.swf.gz")
-    small = PAPER_PPO.model_copy(update={"epochs": 3, "trajectories": 2, "passes": 2})
-    monkeypatch.setattr(as_published, "PAPER_PPO", small)
-    (training,) = [each for each in PUBLISHED_TRAININGS if (each.log, each.goal) == ("Lublin-1", "wait")]
-    whole, stopped, kept = tmp_path / "whole", tmp_path / "stopped", tmp_path / "kept.tar.xz"
-    write_members(kept, {CURVE_FILE: b"a,1,2,3\r\n"})
-    for folder, epochs in ((whole, 3), (stopped, 1), (stopped, 3)):
-        folder.mkdir(exist_ok=True)
-        train_as_published(training, folder, "cpu", epochs)
-        keep_trainings(folder, kept)
-        lines = members_of(kept)[CURVE_FILE].decode().splitlines()
-        assert lines[0] == "a,1,2,3" and [line.split(",")[1] for line in lines[1:]] == [
-            str(k + 1) for k in range(epochs)
-        ]
-    for name in ("last.json", "best.json"):
-        file = f"{training.name}-{name}"
-        assert (whole / file).read_bytes() == (stopped / file).read_bytes() == members_of(kept)[file]
 
 
 def test_curves_are_means_over_seeds() -> None:

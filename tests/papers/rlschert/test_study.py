@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import torch
 
-from papers.kept_files import kept_archive, members_of, short_floats
+from papers.kept_files import kept_archive, members_of
 from papers.rlschert import study
 from papers.rlschert.cluster import Setting, SlotCluster, take_sequences
 from papers.rlschert.measured import errors_of, errors_of_scores, jobs_of_runs, observed_jobs
@@ -23,6 +23,9 @@ from papers.rlschert.tables import RLSchertTables, make_tables
 from papers.rlschert.training import RLSchertPolicy
 from papers.rlschert.trials import TrainedScheduler, Trials
 from papers.rlschert.workload import PAPER_ERRORS, Workload, draw_sequences
+from studies.of_papers import rlschert_networks
+from studies.of_papers.kept import short_floats
+from studies.of_papers.rlschert_networks import network_to_bytes
 from tests.papers.rlschert.examples import PLAN, tiny_plan
 from warehouse import Warehouse
 
@@ -292,7 +295,7 @@ def test_only_killed_jobs_are_shown() -> None:
 @pytest.mark.parametrize("arguments", [[], ["table_4"]])
 def test_parts_are_named(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["-", *arguments])
-    with pytest.raises(SystemExit, match="training, completion, table_3"):
+    with pytest.raises(SystemExit, match="completion, table_3"):
         study.main()
 
 
@@ -312,17 +315,19 @@ def test_networks_that_are_trained_as_published_stand_beside_the_rules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changed = {"pool": 1, "sequences": 1, "iterations": 1, "validate_every": 1, "passes": 1}
-    monkeypatch.setattr(study, "PAPER_OPTIONS", PAPER_OPTIONS.model_copy(update=changed))
-    monkeypatch.setattr(study, "Workload", lambda: Workload(jobs=6))
-    monkeypatch.setattr(study, "IMAGES_TRAINED", study.IMAGES_TRAINED[1:4])
-    monkeypatch.setattr(study, "KEPT_NETWORKS", tmp_path / "kept.tar.xz")
+    trained = study.IMAGES_TRAINED[1:4]
+    for module in (study, rlschert_networks):
+        monkeypatch.setattr(module, "PAPER_OPTIONS", PAPER_OPTIONS.model_copy(update=changed))
+        monkeypatch.setattr(module, "Workload", lambda: Workload(jobs=6))
+        monkeypatch.setattr(module, "IMAGES_TRAINED", trained)
+        monkeypatch.setattr(module, "KEPT_NETWORKS", tmp_path / "kept.tar.xz")
     for folder, only in (
         ("first", "rlschert"),
         ("second", "kills"),
         ("third", "deeprm"),
     ):  # the archive keeps what a folder lacks
-        study.train_networks(tmp_path / folder, 1, only)
-        study.keep_networks(tmp_path / folder, study.KEPT_NETWORKS)
+        rlschert_networks.train_networks(tmp_path / folder, 1, only)
+        rlschert_networks.keep_networks(tmp_path / folder, study.KEPT_NETWORKS)
     capsys.readouterr()
     study.networks()
     printed, curves = capsys.readouterr().out.split("by iteration")
@@ -347,16 +352,16 @@ def policy() -> RLSchertPolicy:
 
 
 def test_a_network_comes_back_with_short_weights(policy: RLSchertPolicy) -> None:
-    content = study.network_to_bytes(policy, 16, {"seed": 1})
+    content = network_to_bytes(policy, 16, {"seed": 1})
     other, card = study.network_from_bytes(content)
-    assert card == {"seed": 1} and study.network_to_bytes(other, 16, card) == content
+    assert card == {"seed": 1} and network_to_bytes(other, 16, card) == content
     for name, part in policy.network.state_dict().items():
         assert np.array_equal(short_floats(part.numpy()), other.network.state_dict()[name].numpy())
 
 
 @pytest.mark.parametrize("wrong", [b"[]", b"no JSON", b"{}"])
 def test_what_is_no_network_is_refused(wrong: bytes, policy: RLSchertPolicy) -> None:
-    content = study.network_to_bytes(policy, 16, {})
+    content = network_to_bytes(policy, 16, {})
     for damaged in (wrong, content.replace(b'"procs": 16', b'"procs": 18'), content[:-900]):
         with pytest.raises(ValueError, match="no network of RLSchert, or a damaged one"):
             study.network_from_bytes(damaged)

@@ -1,7 +1,12 @@
-"""Pictures like figures 3 to 7 of Wang, Harwood and Rodriguez 2022. docs/results/backfilling.md has that of the splits."""
+"""Pictures like figures 3 to 7 of Wang, Harwood and Rodriguez 2022: `python -m studies split_pictures FOLDER`.
+
+FOLDER is that of `python -m papers.deep_back_filling.split_windows`. docs/results/backfilling.md has the picture of the splits. With
+`--paper FOLDER` figure 3 is drawn, from the checkpoints of `python -m papers.deep_back_filling.study --train`.
+"""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +17,25 @@ from models.scheduling.learning.checkpoint import read_checkpoint
 from papers.deep_back_filling.protocol import window_splits
 from papers.deep_back_filling.split_trial import JOB_SLOTS, SplitTrial
 from papers.markdown import IMAGES
+from papers.schedinspector.study import jobs_of_window_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SMOOTHED = 50
 """Episodes of training that a point of figure 3 is the mean of."""
+
+
+def main() -> None:
+    """Draws the pictures, and prints their paths."""
+    parser = argparse.ArgumentParser(prog="python -m studies split_pictures")
+    parser.add_argument("folder", type=Path, help="has what every training gave")
+    parser.add_argument("--paper", type=Path, help="checkpoints of the paper's agents, for the picture of figure 3")
+    parser.add_argument("--to", type=Path, default=IMAGES, help="where pictures go")
+    arguments = parser.parse_args()
+    trial = SplitTrial(jobs_of_window_tables("Lublin-1")[0], arguments.folder)
+    for path in write_split_pictures(trial, arguments.to, arguments.paper):
+        print(path)
 
 
 def write_split_pictures(trial: SplitTrial, folder: Path = IMAGES, paper: Path | None = None) -> list[Path]:
