@@ -1,24 +1,13 @@
-"""The pictures of experiments/ddppo and experiments/ddppo_transfer, like figures 3 and 5 to 9 of Sgambati et al. 2025.
-
-`python -m papers.ddppo.plots` draws those of docs/results/ddppo.md from the warehouse, after the experiments were made.
-"""
+"""The pictures of experiments/ddppo and experiments/ddppo_transfer, like figures 3 and 5 to 9 of Sgambati et al. 2025."""
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-import sql
 from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure, log_axis
-from assets.common.storage import open_warehouse
-from assets.usage.plots import submissions
-from papers.markdown import IMAGES
-from traces.synthetic.centre import CENTRES
-from warehouse import Warehouse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,37 +94,3 @@ def boxes(costs: pl.DataFrame) -> Figure:
 def _sign(metric: str) -> float:
     """What a cost is multiplied by: that of utilisation is minus it."""
     return -1.0 if metric == "utilisation" else 1.0
-
-
-def write_ddppo_pictures(warehouse: Warehouse, folder: Path) -> list[Path]:
-    """Writes ddppo-rewards-LOG.png of each log that was learned from, ddppo-submissions-LOG.png of these and of falcon and lemhi, and
-    ddppo-windows-LOG.png of each that judged. Returns their paths."""
-    with warehouse.read() as connection:
-        curves = connection.sql("FROM experiments.curves WHERE experiment LIKE 'ddppo, %' ORDER BY ALL").pl()
-        costs = connection.sql("FROM experiments.window_costs WHERE experiment = 'ddppo' ORDER BY ALL").pl()
-        learned_from = curves["source"].unique().sort().to_list()
-        there = connection.sql("SELECT DISTINCT source FROM core.jobs").pl()["source"]
-        shown = sorted({*learned_from, *(set(CENTRES) & set(there))})
-        query = sql.load("marts.submissions")
-        submitted = {source: connection.sql(query, params={"source": source}).pl() for source in shown}
-    pictures = {f"submissions-{source}": submissions(jobs) for source, jobs in submitted.items()}
-    pictures |= {f"rewards-{source}": reward_curves(curves.filter(source=source)) for source in learned_from}
-    for (source,), part in costs.group_by("source", maintain_order=True):
-        pictures[f"windows-{source}"] = boxes(part.with_columns(pl.col("cost").cast(pl.Float64)))
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"ddppo-{name}.png" for name in pictures]
-    for path, picture in zip(paths, pictures.values(), strict=True):
-        picture.savefig(path, format="png", dpi=80)
-    return paths
-
-
-def main() -> None:
-    """Prints what was written."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=IMAGES, help="where the pictures go")
-    for path in write_ddppo_pictures(open_warehouse(), parser.parse_args().folder):
-        print(path)
-
-
-if __name__ == "__main__":
-    main()

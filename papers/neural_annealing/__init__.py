@@ -1,7 +1,7 @@
 """Neural Simulated Annealing (Lan et al. 2023): its protocol, the training of its networks, its tables and figures.
 
 The annealer and its networks are `models/allocation/neural/`, since `tracehouse place` has them. Here are the asset `topology.py` with
-`protocol.py`, `training.py`, `exact_training.py`, and the studies: `study.py`, `annealing_steps.py`, `best_repair.py`,
+`protocol.py`, `training.py`, and the studies: `study.py`, `annealing_steps.py`, `best_repair.py`,
 `integer_program.py` and `periods.py`.
 """
 

@@ -8,8 +8,7 @@ never undoes a rejected move. "softer" draws by logits times a factor, "random" 
     python -m papers.neural_annealing.study --tree code --checkpoints FOLDER
     python -m papers.neural_annealing.study --tree paper --variants paper --networks CNN-3 --recipe siblings --epochs 2
 
-The recipe `exact` learns from the exact cost of every choice, for as many passes as `--updates` says. What was trained is kept in FOLDER,
-and an interrupted run goes on from there. Each policy is written beside its checkpoint.
+What was trained is kept in FOLDER, and an interrupted run goes on from there. Each policy is written beside its checkpoint.
 """
 
 from __future__ import annotations
@@ -30,14 +29,12 @@ from models.allocation.neural.repair_policy import RepairPolicy, repair_to_bytes
 from models.allocation.neural.repairing import LARGEST_JOB
 from models.allocation.scas import scas_allocation
 from models.allocation.window import Allocation, Window, sequential_allocation
-from papers.neural_annealing.exact_training import ExactLearner, ExactPass, train_on_values
 from papers.neural_annealing.protocol import HOP_COST
 from papers.neural_annealing.training import (
     EPOCH_JOBS,
     TEST_STREAM,
     RepairOptions,
     RepairUpdate,
-    TrainedRepair,
     epoch_seed,
     train_repair,
 )
@@ -64,20 +61,32 @@ TRAINED_CLUSTERS = {
     "code": TrainedCluster(regular_tree((10, 4, 25), (1, 3, 5)), True, 5),
     "paper": TrainedCluster(regular_tree((10, 10, 10)), False, None),
 }
-RECIPES: dict[str, dict[str, Any]] = {
-    "published": {},
-    "exact": {},
-    "siblings": {
-        "update_windows": 4,
-        "window_episodes": 8,
-        "siblings": 16,
-        "passes": 20,
-        "entropy_weight": 0.03,
-    },
+
+
+class RepairRecipe(NamedTuple):
+    """settings: of RepairOptions. train: as `train_repair`. share: as `curve_share`."""
+
+    settings: dict[str, Any]
+    train: Callable[..., Any]
+    share: Callable[[list[Any]], float]
+
+
+def curve_share(part: list[RepairUpdate]) -> float:
+    """Cost over that of random first nodes, in a part of a training."""
+    return sum(report.cost for report in part) / sum(report.random_cost for report in part)
+
+
+RECIPES = {
+    "published": RepairRecipe({}, train_repair, curve_share),
+    "siblings": RepairRecipe(
+        {"update_windows": 4, "window_episodes": 8, "siblings": 16, "passes": 20, "entropy_weight": 0.03},
+        train_repair,
+        curve_share,
+    ),
 }
+"""By name. `python -m studies exact_repairs` has another one."""
 
 Solver = Callable[[Window, list[int]], Allocation]
-RepairCurve = list[RepairUpdate] | list[ExactPass]
 
 
 def main() -> None:
@@ -91,7 +100,7 @@ def main() -> None:
         networks = arguments.networks.split(",")
         curves = {network: trained_network(arguments, variant, network) for network in networks}
         policies |= {f"{network}, {variant}": policy for network, (policy, _) in curves.items()}
-        print_curves(variant, {network: curve for network, (_, curve) in curves.items()})
+        print_curves(variant, {network: curve for network, (_, curve) in curves.items()}, RECIPES[arguments.recipe])
     cluster = TRAINED_CLUSTERS[arguments.tree]
     judged = [name for name, policy in policies.items() if policy.network == "CNN-3"] or list(policies)[-1:]
     for name, policy in policies.items():
@@ -112,20 +121,16 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoints", type=Path, help="folder of what was trained")
 
 
-def trained_network(arguments: argparse.Namespace, variant: str, network: str) -> tuple[RepairPolicy, RepairCurve]:
+def trained_network(arguments: argparse.Namespace, variant: str, network: str) -> tuple[RepairPolicy, list[Any]]:
     """The policy and its curve, from the checkpoint where there is one. The policy becomes a file."""
-    cluster = TRAINED_CLUSTERS[arguments.tree]
+    cluster, recipe = TRAINED_CLUSTERS[arguments.tree], RECIPES[arguments.recipe]
     settings = {"variant": variant, "network": network, "integer": cluster.integer, "updates": arguments.updates}
-    options = RepairOptions(**settings, **RECIPES[arguments.recipe])
+    options = RepairOptions(**settings, **recipe.settings)
     name = f"repair-{arguments.tree}-{variant}-{network}-{arguments.recipe}-{arguments.seed}"
     folder = arguments.checkpoints
     file = folder / f"{name}.pt" if folder else None
     began = time.process_time()
-    trained: TrainedRepair | ExactLearner
-    if arguments.recipe == "exact":
-        trained = train_on_values(cluster.tree, options, arguments.seed, file, arguments.updates)
-    else:
-        trained = train_repair(cluster.tree, options, arguments.seed, file)
+    trained = recipe.train(cluster.tree, options, arguments.seed, file)
     print(f"{name}: {len(trained.curve):,} updates, {time.process_time() - began:.0f} CPU-s now", flush=True)
     policy = RepairPolicy.of_actor(
         trained.network.actor, options.network, options.variant, options.seen_nodes, options.largest
@@ -136,7 +141,7 @@ def trained_network(arguments: argparse.Namespace, variant: str, network: str) -
     return policy, trained.curve
 
 
-def print_curves(variant: str, curves: dict[Any, RepairCurve]) -> None:
+def print_curves(variant: str, curves: dict[Any, list[Any]], recipe: RepairRecipe) -> None:
     """Figure 4: what an episode costs, as a share of what random first nodes cost in the same episodes."""
     features = 5 if variant == "code" else 4
     print(f"\ncost of an episode over that of random repairs, variant of the {variant}, by parts of the training\n")
@@ -144,17 +149,9 @@ def print_curves(variant: str, curves: dict[Any, RepairCurve]) -> None:
     print(f"|---|---|---|{'---|' * CURVE_POINTS}")
     for network, curve in curves.items():
         parts = [part for part in np.array_split(np.arange(len(curve)), CURVE_POINTS) if len(part)]
-        shares = [curve_share([curve[k] for k in part]) for part in parts]
+        shares = [recipe.share([curve[k] for k in part]) for part in parts]
         counts = f"{counted_weights(network, features):,} | {PRINTED_WEIGHTS[network]:,}"
         print(f"| {network} | {counts} | {' | '.join(f'{share:.3f}' for share in shares)} |", flush=True)
-
-
-def curve_share(part: list[RepairUpdate | ExactPass]) -> float:
-    """Cost over that of random first nodes, in a part of a training."""
-    if isinstance(part[-1], ExactPass):
-        return float(np.mean([report.share for report in part if isinstance(report, ExactPass)]))
-    updates = [report for report in part if isinstance(report, RepairUpdate)]
-    return sum(report.cost for report in updates) / sum(report.random_cost for report in updates)
 
 
 def print_table_3(title: str, cluster: TrainedCluster, policy: RepairPolicy, epochs: int) -> None:

@@ -56,14 +56,12 @@ PRINTED = (
 OF_PAPERS = {
     "as_published": "rlscheduler.as_published",
     "annealing_steps": "neural_annealing.annealing_steps",
-    "annealing_steps exact": "neural_annealing.annealing_steps --networks FCN-3 --recipe exact --updates 300",
     "best_repair": "neural_annealing.best_repair",
     "dbf_as_published": "deep_back_filling.as_published",
     "deep_back_filling": "deep_back_filling.study",
     "inspector": "schedinspector.study",
     "integer_program": "neural_annealing.integer_program",
     "neural_annealing": "neural_annealing.study",
-    "neural_annealing exact": "neural_annealing.study --networks FCN-3 --variants paper --recipe exact --updates 300",
     "periods": "neural_annealing.periods",
     "published": "rlscheduler.study",
     "split_windows": "deep_back_filling.split_windows",
@@ -72,6 +70,11 @@ OF_PAPERS = {
     "vasp networks": "rlschert.study networks",
 }
 """Of these, the modules below papers that print them instead."""
+OF_STUDIES = {
+    "annealing_steps exact": "exact_repairs steps --networks FCN-3 --updates 300",
+    "neural_annealing exact": "exact_repairs table_3 --networks FCN-3 --variants paper --updates 300",
+}
+"""Of these, the studies that have another name."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
 MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n*<!-- end -->", re.S)
 TABLES_MARK = re.compile(r"<!-- tables:(?P<names>[^>]+?)-->")
@@ -120,7 +123,7 @@ def module_of(name: str) -> str:
     """The module, with its arguments, of one of PRINTED."""
     if name in OF_PAPERS:
         return f"papers.{OF_PAPERS[name]}"
-    return f"benchmarks.{name}" if name in ("faults", "engine") else f"studies {name}"
+    return f"benchmarks.{name}" if name in ("faults", "engine") else f"studies {OF_STUDIES.get(name, name)}"
 
 
 def run_study(name: str) -> dict[str, PublishedTable]:

@@ -1,4 +1,4 @@
-"""Tests of papers/ddppo: ddppo, ddppo_transfer, plots, plots_pictures."""
+"""Tests of papers/ddppo: ddppo, ddppo_transfer, plots."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from assets.policies.training import PolicyTask
 from papers.ddppo import ddppo as training
 from papers.ddppo import ddppo_transfer as judging
 from papers.ddppo.ddppo import setup_of
-from papers.ddppo.plots import boxes, reward_curves, write_ddppo_pictures
+from papers.ddppo.plots import boxes, reward_curves
 from tests.papers.ddppo.ddppo_runs import CONFIG
 from tests.papers.experiment_runs import rows
-from tests.tiny import busy_log, warehouse_of
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse
 
 # ddppo: Policies of a large log: every variant learns from as many decisions, and all are judged on a log that none
 # has seen.
@@ -141,39 +140,3 @@ def test_boxes_show_each_window_once_and_utilisation_upwards() -> None:
     assert [label.get_text() for label in labels] == ["SAF", "our\nPPO\nlarge", "our\nPPO\nlarger"]
     means = [line for line in figure.axes[3].lines if line.get_marker() == "o"]
     assert list(means[0].get_ydata()) == pytest.approx([0.3])
-
-
-# plots_pictures: Pictures of decentralised PPO, from rows of the warehouse.
-
-
-def test_every_log_that_was_learned_from_or_judged_has_its_pictures(tmp_path: Path) -> None:
-    warehouse = warehouse_of(tmp_path, busy_log(60))
-    warehouse_of(tmp_path, busy_log(60, seed=1), "lemhi")  # nothing was learned from it
-    curve = {
-        "experiment": "ddppo, bsld",
-        "variant": "ppo",
-        "seed": 1,
-        "phase": "all",
-        "decisions": 9,
-        "sampled_cost": 2.0,
-    }
-    cost = {
-        "experiment": "ddppo", "rules": "standard", "backfill": "easy", "estimates": "requested", "trained_on": None, "seed": None,
-        "window_jobs": 10, "cost": 2.0, "policy": "SAF",
-    }  # fmt: skip
-    rows = [
-        cost | {"goal": goal, "window_number": k, "first_position": k} for goal in ("bsld", "wait") for k in range(4)
-    ]
-    with warehouse.write() as connection:
-        curves = pl.DataFrame([curve | {"epoch": epoch, "validation_cost": 1.0} for epoch in (1, 2)])
-        replace_partition(connection, "experiments.curves", "mine", curves)
-        columns = {"trained_on": pl.Utf8, "seed": pl.Int64}
-        replace_partition(connection, "experiments.window_costs", "other", pl.DataFrame(rows, schema_overrides=columns))
-    paths = write_ddppo_pictures(warehouse, tmp_path / "images")
-    assert [path.name for path in paths] == [
-        "ddppo-submissions-lemhi.png",
-        "ddppo-submissions-mine.png",
-        "ddppo-rewards-mine.png",
-        "ddppo-windows-other.png",
-    ]
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)

@@ -1,7 +1,4 @@
-"""Tests of papers/neural_annealing: annealing_steps, best_repair, exact_training, periods, study, topology,
-training.
-
-A repair step that learns from the exact cost of every choice.
+"""Tests of papers/neural_annealing: annealing_steps, best_repair, periods, study, topology, training.
 
 Cost and wait by the length of the period, at a small scale.
 """
@@ -21,28 +18,28 @@ from models.allocation.neural.repair_networks import repair_layers
 from models.allocation.neural.repair_policy import RepairPolicy, load_repair_policy, repair_to_bytes
 from models.allocation.window import sequential_allocation
 from papers.neural_annealing import annealing_steps as benchmark
-from papers.neural_annealing import best_repair, exact_training, study
+from papers.neural_annealing import best_repair, study
 from papers.neural_annealing import study as benchmark_of_study
 from papers.neural_annealing.annealing_steps import (
-    COSTS_OF_FIGURE_5,
     EQUAL_TIME,
     SEARCHES,
     TWICE,
-    costs_in_lines,
-    steps_picture,
-    steps_table,
 )
-from papers.neural_annealing.exact_training import ExactPass, train_on_values
 from papers.neural_annealing.periods import PERIODS_S, by_periods, exact_or_flow, one_by_one, period_table
 from papers.neural_annealing.topology import PRINTED_SHARES, allocation_costs
 from papers.neural_annealing.training import TEST_STREAM, RepairOptions, epoch_seed, epoch_windows
 from simulator.topology.closed_loop import published_jobs
 from simulator.topology.tree import fat_tree, regular_tree
-from studies.publishing.results import stored, tables_of
+from studies.of_papers.annealing_picture import costs_in_lines
+from studies.publishing.results import tables_of
 
-# annealing_steps: Cost by moves with two small networks, its table, and the picture of the stored tables.
 
-COSTS = {"sequential": [200.0] * 6, "learned CNN-3": [90.0, 80, 80, 80, 80, 80], TWICE: [100.0, 100, 80, 80, 80, 80]}
+def short_recipe() -> study.RepairRecipe:
+    """The published one, with as little of everything as a test needs."""
+    return study.RECIPES["published"]._replace(settings={"update_windows": 2, "window_episodes": 2, "passes": 2})
+
+
+# annealing_steps: Cost by moves with two small networks, and its table.
 
 
 def test_a_small_run_prints_both_searches(
@@ -50,7 +47,7 @@ def test_a_small_run_prints_both_searches(
 ) -> None:
     monkeypatch.setattr(study, "WINDOWS", 4)
     monkeypatch.setattr(study, "CALIBRATION_WINDOWS", 2)
-    monkeypatch.setitem(study.RECIPES, "published", {"update_windows": 2, "window_episodes": 2, "passes": 2})
+    monkeypatch.setitem(study.RECIPES, "published", short_recipe())
     command = ["-", "--networks", "FCN-1,CNN-3", "--updates", "2", "--epochs", "2", "--checkpoints", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", command)
     benchmark.main()
@@ -63,34 +60,6 @@ def test_a_small_run_prints_both_searches(
         assert min(costs["SCAS, exact"]) <= min(costs["sequential"])
     assert np.mean(corrected[TWICE]) <= np.mean(published[TWICE])  # what the undo is worth
     assert (tmp_path / "repair-code-paper-FCN-1-published-1.json").exists()
-
-
-def test_a_table_has_costs_and_gains_and_is_read_again() -> None:
-    lines = steps_table(COSTS).splitlines()
-    assert lines[0].startswith("| solver | 500 moves |") and lines[3].startswith(
-        "| learned CNN-3 | 90 (+10.0%) | 80 (+20.0%) |"
-    )
-    assert costs_in_lines(lines) == COSTS
-
-
-def test_the_picture_has_the_paper_beside_both_searches() -> None:
-    canvas = steps_picture(COSTS, COSTS | {"SCAS, exact": [60.0] * 6})
-    paper, rebuilt, ours = canvas.axes
-    (cnn,) = (line for line in paper.lines if line.get_label() == "learned CNN-3")
-    assert cnn.get_ydata() == pytest.approx([100 * 89_588.7 / 105_023.5]) and cnn.get_xdata() == [500]
-    assert len(paper.lines) == len(COSTS_OF_FIGURE_5) - 1
-    assert {line.get_label(): line.get_ydata()[1] for line in rebuilt.lines} == {"learned CNN-3": 40.0, TWICE: 50.0}
-    assert [line.get_label() for line in ours.lines] == ["learned CNN-3", TWICE, "SCAS, exact"]
-    (legend,) = canvas.legends
-    assert [text.get_text() for text in legend.get_texts()][-1] == "SCAS, exact"
-
-
-def test_the_stored_tables_can_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "steps.png"
-    monkeypatch.setattr(sys, "argv", ["-", "--picture", str(file)])
-    benchmark.main()
-    assert file.read_bytes().startswith(b"\x89PNG") and file.stat().st_size > 10_000
-    assert {f"annealing_steps, {search}" for search in SEARCHES} <= set(stored())
 
 
 # best_repair: The tables of what any repair could gain, on a few windows.
@@ -172,9 +141,7 @@ def test_a_small_run_prints_curves_and_table_and_keeps_what_was_trained(
 ) -> None:
     monkeypatch.setattr(benchmark_of_study, "WINDOWS", 4)
     monkeypatch.setattr(benchmark_of_study, "CALIBRATION_WINDOWS", 2)
-    monkeypatch.setitem(
-        benchmark_of_study.RECIPES, "published", {"update_windows": 2, "window_episodes": 2, "passes": 2}
-    )
+    monkeypatch.setitem(benchmark_of_study.RECIPES, "published", short_recipe())
     command = ["-", "--networks", "CNN-3", "--updates", "2", "--epochs", "1", "--checkpoints", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", [*command, "--variants", "paper"])
     benchmark_of_study.main()
@@ -215,48 +182,6 @@ def test_a_panel_has_epochs_means_and_printed_numbers() -> None:
 def test_one_protocol_is_one_panel() -> None:
     (only,) = allocation_costs(ROWS.filter(protocol="closed_loop", tree="paper")).axes
     assert only.get_title() == "each method in a cluster of its own"
-
-
-# --- exact training
-
-
-TREE = regular_tree((4, 3, 5))
-OPTIONS = RepairOptions(network="FCN-1", seen_nodes=20, largest=10, window_jobs=3)
-
-
-@pytest.fixture(autouse=True)
-def few_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One epoch tries, and each window has one repair."""
-    monkeypatch.setattr(exact_training, "TRIED_EPOCHS", 1)
-    monkeypatch.setattr(exact_training, "STATES_OF_A_WINDOW", 1)
-    monkeypatch.setattr(exact_training, "EXACT_BATCH", 32)
-
-
-def test_choices_get_cheaper_than_random_ones() -> None:
-    learner = train_on_values(TREE, OPTIONS, 1, None, 12, 4)
-    learned, tried = learner.decisions
-    shares = [report.share for report in learner.curve]
-    assert shares[-1] < min(0.99, shares[0])
-    assert tried.least < shares[-1] and learned.least < 1
-    even = torch.where(learned.legal, learned.above, 0).sum(dim=1)
-    assert even.abs().max() < 1e-3 * learned.mean.max()  # over all choices the gain is none
-
-
-def test_an_interrupted_training_goes_on(tmp_path: Path) -> None:
-    file = tmp_path / "exact.pt"
-    whole = train_on_values(TREE, OPTIONS, 3, None, 7, 1)
-
-    def stop(report: ExactPass) -> None:
-        if report.number == 6:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_on_values(TREE, OPTIONS, 3, file, 7, 1, stop)
-    passes: list[int] = []
-    again = train_on_values(TREE, OPTIONS, 3, file, 7, 1, lambda report: passes.append(report.number))
-    assert again.curve == whole.curve and passes == list(range(1, 8))
-    states = [learner.network.actor.state_dict() for learner in (whole, again)]
-    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
 
 
 # --- periods
