@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from models.runtime.predictor import LEVELS, Predictor
 from models.runtime.predictors.columns import ColumnPredictor, SimilarJobs
-from models.runtime.predictors.online import OnlineRegression
 from models.runtime.predictors.stack import Stack
 from models.runtime.predictors.trees import SklearnTrees, UserBehaviour, XgboostAsymmetric, XgboostQuantiles
 
@@ -19,8 +18,6 @@ PREDICTORS: dict[str, Callable[[], Predictor]] = {
     "requested": lambda: ColumnPredictor("requested", "requested_walltime_s"),
     "last_two": lambda: ColumnPredictor("last_two", "last_two_runtime_s"),
     "user_mean": lambda: ColumnPredictor("user_mean", "user_mean_runtime_s"),
-    "online_regression": lambda: OnlineRegression("online_regression", asymmetric=True),
-    "online_squared": lambda: OnlineRegression("online_squared", asymmetric=False),
     "similar_jobs": SimilarJobs,
     "user_behaviour": UserBehaviour,
     "sklearn": SklearnTrees,

@@ -42,8 +42,7 @@ class Prediction:
 class Predictor(ABC):
     """Learns from rows and predicts rows: frames with the columns of the query features.runtime_rows, in order of submission.
 
-    `predict` may read a row's own run time only where it learns from the rows that it predicts (`OnlineRegression`), and then only for
-    rows submitted after that job had ended.
+    `predict` reads no run time of the rows that it predicts.
     """
 
     name: str

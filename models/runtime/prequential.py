@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from models.runtime.named import make_predictor
 from models.runtime.predictor import LEVELS, QUANTILE_COLUMNS, FloatArray, Prediction
-from models.runtime.predictors.online import OnlineRegression
 from models.runtime.scores import USER_CLASSES, gain_interval, score, user_classes
 
 LEAST_FITTED = 200
@@ -77,11 +76,6 @@ def prequential(
     """
     periods = periods_of(rows, days)
     after_each = done or (lambda: None)
-    if isinstance(make_predictor(name), OnlineRegression):
-        whole = make_predictor(name).predict(rows)  # it learns from every job when it ends, and needs no periods
-        for _ in periods:
-            after_each()
-        return whole
     point, quantiles = np.empty(rows.height), np.empty((rows.height, len(LEVELS)))
 
     def predict(period: Period) -> None:

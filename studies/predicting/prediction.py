@@ -2,10 +2,10 @@
 
     python -m studies prediction [predictors] [starts]
 
-predictors: every predictor as in operation (fitted monthly on what had ended), and the one chosen for each log on the other logs. starts:
-predicted waits of single jobs in the second half of each log whose waits are real, beside every rival. The neighbours were chosen on the
-first half of HPC2N, the mean and the moved intervals on the first halves of all three. What predictions are worth to a scheduler is in
-`python -m studies uses`.
+predictors: every predictor as in operation (fitted monthly on what had ended), online regressions next to them, and the one chosen for
+each log on the other logs. starts: predicted waits of single jobs in the second half of each log whose waits are real, beside every rival.
+The neighbours were chosen on the first half of HPC2N, the mean and the moved intervals on the first halves of all three. What predictions
+are worth to a scheduler is in `python -m studies uses`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from models.runtime.prequential import fallback_jobs, periods_of, prediction_row
 from models.runtime.scores import gain_interval, score
 from models.waits.scoring import predict_history
 from studies.judging.agreement import SHARED
+from studies.predicting.online import ONLINE
 from studies.predicting.prediction_tables import (
     FIRST_FIVE,
     every_wait_table,
@@ -79,11 +80,14 @@ def predictors(rows: dict[str, pl.DataFrame]) -> None:
           f"{'pinball':>8} {'50 %':>6} {'80 %':>6} {'90 %':>6} {'fallback':>8} {'CPU-s':>7} {'wall':>7}")  # fmt: skip
     for name, frame in rows.items():
         true = runtimes(frame)
-        for predictor in PREDICTORS:
+        for predictor in (*FIRST_FIVE, *(name for name in PREDICTORS if name not in FIRST_FIVE)):
             wall, cpu = time.perf_counter(), time.process_time()
-            predicted = calibrated(prequential(frame, predictor), frame)
+            if predictor in ONLINE:  # they learn from every job when it ends, and need no periods
+                predicted, fallback = calibrated(ONLINE[predictor]().predict(frame), frame), 0
+            else:
+                predicted = calibrated(prequential(frame, predictor), frame)
+                fallback = fallback_jobs(predictor, periods_of(frame)).sum()
             found = score(predicted, true)
-            fallback = fallback_jobs(predictor, periods_of(frame)).sum()
             by_job[name][predictor] = np.abs(predicted.point - true)
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             scores[name][predictor] = found

@@ -150,7 +150,6 @@ def quantile(sample: list[tuple[float, float]], level: float) -> float:
 # --- trials
 
 
-ONLINE = ("online_regression", "online_squared")
 FITTED = 250
 
 every_predictor = pytest.mark.parametrize("name", PREDICTORS)

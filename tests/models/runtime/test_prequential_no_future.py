@@ -70,7 +70,7 @@ def test_predictors_as_in_operation(cuts: list[Cut], name: str) -> None:
         assert_same(calibrated(found, cut.changed), head(streamed, cut.known))
 
 
-@pytest.mark.parametrize("name", ["last_two", "online_regression", "xgboost_asymmetric"])
+@pytest.mark.parametrize("name", ["last_two", "xgboost_asymmetric"])
 def test_ends_that_are_not_known(cuts: list[Cut], name: str) -> None:
     """The same where a log that was cut at the moment tells nothing of later ends."""
     whole = prequential(cuts[0].rows, name, DAYS, threads=1)

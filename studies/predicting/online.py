@@ -139,6 +139,13 @@ class OnlineRegression(Predictor):
         self.asymmetric, self.rate = bool(state["asymmetric"]), float(state["rate"])
 
 
+ONLINE = {
+    "online_regression": lambda: OnlineRegression("online_regression", asymmetric=True),
+    "online_squared": lambda: OnlineRegression("online_squared", asymmetric=False),
+}
+"""Rivals by name."""
+
+
 def _features(rows: pl.DataFrame) -> FloatArray:
     """(rows, features): times in hours, counts, and the hour of day and day of week as points on circles."""
     columns = [pl.col(name).cast(pl.Float64).fill_null(0.0) / HOUR_S for name in TIME_FEATURES]
