@@ -17,8 +17,7 @@ import dagster as dg
 import polars as pl
 from upath import UPath
 
-from assets.common.asset import deps_of, passed_over, plain_failures, what_all_have
-from assets.common.learnable import nothing_to_learn
+from assets.common.asset import deps_of, plain_failures, what_all_have
 from assets.common.progress import progress_logged_by
 from assets.common.storage import KEPT_UNUSED_S, artefacts_folder, file_time, write_whole
 from warehouse import Warehouse
@@ -33,7 +32,6 @@ def asset_of_parts(
     *,
     count: Callable[..., int],
     part: Callable[..., pl.DataFrame],
-    least_jobs: int = 0,
     table: str | None = "",
     **options: Any,
 ) -> Callable[[Callable[..., dg.MaterializeResult]], dg.AssetsDefinition]:
@@ -41,7 +39,6 @@ def asset_of_parts(
 
     count: (config, warehouse, source) -> how many parts there are. part: (context, config, warehouse, number) -> its rows; it may write
     to the warehouse what no other part writes. parts: the rows of all parts, by their numbers. All three are given the same configuration.
-    A source of fewer than `least_jobs` jobs, or with nothing to learn from, has no parts, and says why.
     """
 
     def made(function: Callable[..., dg.MaterializeResult]) -> dg.AssetsDefinition:
@@ -49,9 +46,9 @@ def asset_of_parts(
         inputs = {"__".join(dep.key.path): dep.key for dep in deps_of(function, options)}
         options.pop("deps", None)
         name = key.replace(".", "__")
-        first = _count_step(f"{name}__count", list(inputs), config, count, least_jobs).alias("count")
+        first = _count_step(f"{name}__count", list(inputs), config, count).alias("count")
         each = _part_step(f"{name}__part", config, part).alias("part")
-        last = _whole_step(f"{name}__whole", config, function, least_jobs).alias("whole")
+        last = _whole_step(f"{name}__whole", config, function).alias("whole")
 
         def graph(**upstream: Any) -> Any:
             return last(first(**upstream).map(lambda number: each(number)).collect())
@@ -101,9 +98,7 @@ def _same_for_all_steps(config: Any) -> dict[str, Any]:
     return {step: {"config": config} for step in ("count", "part", "whole")}
 
 
-def _count_step(
-    name: str, upstream: list[str], config_class: Any, count: Callable[..., int], least_jobs: int
-) -> dg.OpDefinition:
+def _count_step(name: str, upstream: list[str], config_class: Any, count: Callable[..., int]) -> dg.OpDefinition:
     @dg.op(name=name, ins=dict.fromkeys(upstream, dg.In(dg.Nothing)), out=dg.DynamicOut(dg.Nothing))
     def count_step(
         context: dg.OpExecutionContext,
@@ -112,8 +107,7 @@ def _count_step(
     ) -> Iterator[dg.DynamicOutput]:
         _remove_old_files()
         with plain_failures(context):
-            why_not = nothing_to_learn(warehouse, context.partition_key, least_jobs) if least_jobs else None
-            numbers = range(0 if why_not else count(config, warehouse, context.partition_key))
+            numbers = range(count(config, warehouse, context.partition_key))
         yield from (dg.DynamicOutput(None, mapping_key=str(number)) for number in numbers)
 
     return count_step
@@ -137,9 +131,7 @@ def _part_step(name: str, config_class: Any, part: Callable[..., pl.DataFrame]) 
     return part_step
 
 
-def _whole_step(
-    name: str, config_class: Any, whole: Callable[..., dg.MaterializeResult], least_jobs: int
-) -> dg.OpDefinition:
+def _whole_step(name: str, config_class: Any, whole: Callable[..., dg.MaterializeResult]) -> dg.OpDefinition:
     @dg.op(name=name, out=dg.Out(dg.Nothing))
     def whole_step(
         context: dg.OpExecutionContext,
@@ -148,12 +140,7 @@ def _whole_step(
         parts: list[pl.DataFrame],
     ) -> None:
         with plain_failures(context), progress_logged_by(context.log.info):
-            why_not = nothing_to_learn(warehouse, context.partition_key, least_jobs) if least_jobs else None
-            if why_not:
-                context.log.info(why_not)
-                metadata = passed_over(why_not)
-            else:
-                metadata = dict(whole(context, config, warehouse, parts).metadata or {})
+            metadata = dict(whole(context, config, warehouse, parts).metadata or {})
         context.add_output_metadata(metadata)
 
     return whole_step

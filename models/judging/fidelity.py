@@ -24,8 +24,6 @@ NO_FIGURES = GRADES[-1]
 """The grade with which only ranks and directions are said."""
 OFFSET_S = 60.0
 """Added to waits before they are divided, or their logarithm is taken. For a person who waits, a second and a minute are the same."""
-KEPT_SHARE = 0.9
-"""Each letter keeps its promise in so many cases."""
 
 
 WITHIN: dict[str, float | None] = {"A": 1.1, "B": 1.3, "C": 2.0, "D": None}
@@ -54,13 +52,6 @@ FOLLOWS_WITHIN_S = 20 * 60
 MOST_FOLLOWING = {"A": 0.2, "B": 0.4}
 """The share of jobs that follow, from which on a log has this letter no more. Replays submit at the log's times, whatever happens. Users
 who wait for their jobs do not, and then a change has another effect."""
-
-
-def figure_of(figure: str, waits: NDArray[np.int64]) -> float:
-    """One of WAIT_FIGURES, seconds. waits: int64 (jobs,), seconds, at least one."""
-    if figure == "mean":
-        return float(waits.mean())
-    return float(np.quantile(waits, 0.5 if figure == "median" else 0.95))
 
 
 def times_off(logged_s: float, replayed_s: float) -> float:

@@ -151,24 +151,7 @@ def try_out(
             predictor.fit(runs, learned, seed)
             parts.append(trial_of(predictor, runs, learned, judged))
         on_fold()
-    return _joined(name, parts)
-
-
-def try_elsewhere(
-    runs: Runs, name: str, place: IntArray, seed: int, on_place: Callable[[], None] = lambda: None
-) -> HeldOutTrial:
-    """A predictor or rival judged on the runs of every place, learned from those of all other places.
-
-    place: number of each run's place, such as the repository or the centre that it comes from, (runs,). A run is seen if another place
-    has its system."""
-    which, parts = finished(runs), []
-    for each in np.unique(place[which]):
-        judged, learned = which[place[which] == each], which[place[which] != each]
-        predictor = (REMAINING_PREDICTORS | REMAINING_RIVALS)[name]()
-        predictor.fit(runs, learned, seed)
-        parts.append(trial_of(predictor, runs, learned, judged))
-        on_place()
-    return _joined(name, parts)
+    return joined_trials(name, parts)
 
 
 def trial_of(predictor: RemainingPredictor, runs: Runs, learned: IntArray, which: IntArray) -> HeldOutTrial:
@@ -184,7 +167,7 @@ def trial_of(predictor: RemainingPredictor, runs: Runs, learned: IntArray, which
     )
 
 
-def _joined(name: str, parts: list[HeldOutTrial]) -> HeldOutTrial:
+def joined_trials(name: str, parts: list[HeldOutTrial]) -> HeldOutTrial:
     """All parts of a trial, ordered by run."""
     shares, levels = len(PROGRESS_SHARES), len(REMAINING_LEVELS)
     no_run = np.zeros(0, dtype=np.int64)

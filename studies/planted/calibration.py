@@ -9,9 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.fidelity import KEPT_SHARE, OFFSET_S, WITHIN, LetterRule, letter_of, times_off
+from models.judging.fidelity import OFFSET_S, WITHIN, LetterRule, letter_of, times_off
 from studies.planted.keeping import PlantedResult
 
+KEPT_SHARE = 0.9
+"""Each letter keeps its promise in so many cases."""
 OFFS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
 RANKS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
 DISTANCES = (0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 1.0)

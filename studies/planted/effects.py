@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, WAIT_FIGURES, agreement_of, figure_of
+from models.judging.fidelity import ALIKE_S, FEWEST_WAITING, WAIT_FIGURES, agreement_of
 from models.runtime.scores import USER_CLASSES, user_classes
 from simulator.metrics.metrics import SIZE_CLASSES, size_classes
 from studies.planted.clusters import CORES, ORDERS, PBS, SLURM, PlantedCluster, Workload, starts_on
@@ -109,6 +109,13 @@ SCHEMA: dict[str, Any] = {
     "true_s": pl.Float64,
     "predicted_s": pl.Float64,
 }
+
+
+def figure_of(figure: str, waits: NDArray[np.int64]) -> float:
+    """One of WAIT_FIGURES, seconds. waits: int64 (jobs,), seconds, at least one."""
+    if figure == "mean":
+        return float(waits.mean())
+    return float(np.quantile(waits, 0.5 if figure == "median" else 0.95))
 
 
 def parts_of(workload: Workload) -> Iterator[tuple[str, str, BoolArray]]:

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.judging.fidelity import WAIT_FIGURES, agreement_of, figure_of
+from models.judging.fidelity import WAIT_FIGURES, agreement_of
 from studies.pbs.free_replays import replay_recorded
 from studies.pbs.recorded_runs import read_recorded_run
-from studies.planted.effects import SCHEMA
+from studies.planted.effects import SCHEMA, figure_of
 from studies.slurm.decisions import SHARED
 from studies.slurm.free_runs import phases_of, replay_golden
 from studies.slurm.golden_runs import read_golden_run

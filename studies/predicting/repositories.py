@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.remaining.evaluation import finished, try_elsewhere, try_out
+from models.remaining.evaluation import (
+    REMAINING_PREDICTORS,
+    REMAINING_RIVALS,
+    HeldOutTrial,
+    finished,
+    joined_trials,
+    trial_of,
+    try_out,
+)
 from models.remaining.runs import FloatArray, IntArray, Runs, runs_of
 from models.remaining.snapshots import PROGRESS_SHARES
 from papers.archive import SHARED
@@ -65,6 +73,23 @@ def main() -> None:
     print(f"\nevery predictor\n\n{every_repository_table(judged)}")
     print(f"\nby tenth\n\n{tenths_table(judged)}")
     print(f"\nbefore the first step\n\n{before_table(judged, outside)}")
+
+
+def try_elsewhere(
+    runs: Runs, name: str, place: IntArray, seed: int, on_place: Callable[[], None] = lambda: None
+) -> HeldOutTrial:
+    """A predictor or rival judged on the runs of every place, learned from those of all other places.
+
+    place: number of each run's place, such as the repository or the centre that it comes from, (runs,). A run is seen if another place
+    has its system."""
+    which, parts = finished(runs), []
+    for each in np.unique(place[which]):
+        judged, learned = which[place[which] == each], which[place[which] != each]
+        predictor = (REMAINING_PREDICTORS | REMAINING_RIVALS)[name]()
+        predictor.fit(runs, learned, seed)
+        parts.append(trial_of(predictor, runs, learned, judged))
+        on_place()
+    return joined_trials(name, parts)
 
 
 def judge(runs: Runs, repository: NDArray[np.str_]) -> Judged:

@@ -12,7 +12,6 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from assets.common.asset import PASSED_OVER
 from assets.common.learnable import LEAST_JOBS
 from assets.common.partitions import SOURCES
 from assets.common.parts import asset_of_parts
@@ -44,7 +43,7 @@ def square(context: dg.OpExecutionContext, config: SweepConfig, warehouse: Wareh
     return pl.DataFrame({"number": [number], "square": [number**2]})
 
 
-@asset_of_parts("replay.squares", table=None, deps=[jobs], count=number_of_parts, part=square, least_jobs=LEAST_JOBS)
+@asset_of_parts("replay.squares", table=None, deps=[jobs], count=number_of_parts, part=square)
 def squares(
     context: dg.OpExecutionContext, config: SweepConfig, warehouse: Warehouse, parts: list[pl.DataFrame]
 ) -> dg.MaterializeResult:
@@ -133,17 +132,6 @@ def test_a_run_that_is_repeated_takes_up_what_was_done(home: Path) -> None:
         )
         assert again.success and squares_of(again) == "[0, 1, 4]"
         assert attempts() == [0, 1, 2, 1]
-
-
-def test_a_small_source_has_no_parts(home: Path) -> None:
-    with dg.instance_for_test() as instance:
-        result = run_squares(instance, "in_process", LEAST_JOBS - 1)
-        (event,) = (
-            event for event in result.all_events if event.event_type == dg.DagsterEventType.ASSET_MATERIALIZATION
-        )
-        metadata = event.step_materialization_data.materialization.metadata
-        assert "too few to learn from" in str(metadata[PASSED_OVER].value) and "squares" not in metadata
-        assert not (data_folder() / "attempts").exists()
 
 
 def test_files_of_old_runs_are_removed(home: Path) -> None:

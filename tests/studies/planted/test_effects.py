@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.judging.fidelity import LETTER_RULES
+from models.judging.fidelity import LETTER_RULES, WAIT_FIGURES
 from models.judging.machine import SizeOverTime
 from studies.planted import keeping
 from studies.planted import what_if_changes as study
@@ -38,6 +38,7 @@ from studies.planted.effects import (
     ClusterChange,
     changes_of,
     effect_rows,
+    figure_of,
     parts_of,
     predictor_of,
 )
@@ -283,3 +284,8 @@ def test_what_backfilling_is_worth_is_predicted_from_either_side(monkeypatch: py
     assert judged.height >= 18 and {"all", "user", "account", "size"} <= set(judged["kind"])
     assert judged["has_sign"].all()
     assert judged["is_close"].mean() > 0.9  # type: ignore[operator]
+
+
+def test_figures_of_waits() -> None:
+    waits = np.arange(101) * 60
+    assert [figure_of(figure, waits) for figure in WAIT_FIGURES] == [3000, 3000, 5700]

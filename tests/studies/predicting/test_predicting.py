@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.remaining.evaluation import finished, try_elsewhere
+from models.remaining.evaluation import finished
 from models.remaining.runs import Runs
 from models.waits.history import history_of, state_at
 from models.waits.walltime_advice import AdviceTrial
@@ -35,6 +35,7 @@ from studies.predicting.repositories import (
     repositories_table,
     set_up_s,
     tenths_table,
+    try_elsewhere,
     without_set_up,
 )
 from studies.predicting.search import Configuration, TriedUse
