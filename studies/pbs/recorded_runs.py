@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from assets.replaying.own.pbs.requests import job_of_request
 from simulator.pbs.requests import PbsJob
+from studies.pbs.recorded_requests import job_of_request, pbs_request_of
 from studies.slurm.decisions import SHARED
 from traces.cluster.accounts import Limit
 from traces.cluster.description import ClusterDescription
 from traces.pbs.configuration.folder import read_pbs_cluster
-from traces.pbs.requests import pbs_request_of, placed_chunks
+from traces.pbs.requests import placed_chunks
 from traces.pbs.reservations import ReservationRecord, reservations_of_records
 
 LEFT_OUT = ("P8",)

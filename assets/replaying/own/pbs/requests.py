@@ -13,30 +13,13 @@ import polars as pl
 from assets.replaying.running.settings import REQUEST_LABELS
 from simulator.pbs.requests import PbsJob, Piece
 from traces.cluster.description import ClusterDescription
-from traces.pbs.requests import Chunk, JobPlacement, PbsRequest, chunks_of_select, place_of
+from traces.pbs.requests import Chunk, JobPlacement, chunks_of_select, place_of
 
 _TASK = re.compile(r"(\d+)\[(\d+)\]")
 
 
-def job_of_request(request: PbsRequest, submit_s: int) -> PbsJob:
-    """A job of the simulator with what a record of PBS asks for. Dependencies, arrays and holds are for the caller to add."""
-    return PbsJob(
-        submit_s=submit_s,
-        pieces=tuple(_piece(chunk) for chunk in request.chunks),
-        walltime_s=request.walltime_s,
-        arrangement=request.placement.arrangement,
-        sharing=request.placement.sharing,
-        queue="" if request.reservation else request.queue,
-        user=request.user,
-        group=request.group,
-        project=request.project,
-        account=request.account,
-        reservation=request.reservation,
-        priority=request.priority,
-    )
-
-
-def _piece(chunk: Chunk) -> Piece:
+def piece_of(chunk: Chunk) -> Piece:
+    """A chunk as the simulator takes it."""
     amounts = {"ncpus": chunk.ncpus, "mem": chunk.memory_kb or 0, "ngpus": chunk.ngpus, **chunk.amounts}
     return Piece(chunk.count, {name: amount for name, amount in amounts.items() if amount}, chunk.words)
 
@@ -116,7 +99,7 @@ def _selected_pieces(text: str, counted: set[str], keys: set[str]) -> tuple[Piec
         chunks = chunks_of_select(text)
     except ValueError:
         return None
-    pieces = (_piece(chunk) for chunk in chunks)
+    pieces = (piece_of(chunk) for chunk in chunks)
     return tuple(
         Piece(
             each.count,

@@ -15,7 +15,7 @@ import tracehouse
 from assets.common.storage import open_warehouse
 from assets.common.trace import load_trace
 from assets.replaying.own.clusters import own_cluster_of
-from assets.replaying.own.pbs.requests import job_of_request, pbs_jobs_of_rows
+from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
 from assets.replaying.own.pbs.unmodelled import places_of_held_jobs, unmodelled_by_pbs, unread_by_pbs
 from assets.replaying.own.pbs.way import pbs_runs
 from assets.replaying.running.settings import REQUEST_LABELS
@@ -29,24 +29,8 @@ from tracehouse.clusters import import_cluster
 from traces.catalogue.catalogue import load_catalogue
 from traces.cluster.accounts import Limit
 from traces.pbs.configuration.folder import read_pbs_cluster
-from traces.pbs.requests import pbs_request_of
 
 # requests: Requests of PBS as the simulator takes them.
-
-
-def test_chunks_and_placement_of_a_record() -> None:
-    attributes = {
-        "user": "ann",
-        "queue": "R7",
-        "resvID": "R7.head",
-        "Resource_List.select": "2:ncpus=8:mem=12gb+1:ncpus=2:ngpus=2",
-        "Resource_List.place": "scatter:excl",
-        "Resource_List.walltime": "00:01:30",
-    }
-    job = job_of_request(pbs_request_of(attributes), 5)
-    assert job.pieces == (Piece(2, {"ncpus": 8, "mem": 12 * 1024 * 1024}), Piece(1, {"ncpus": 2, "ngpus": 2}))
-    assert (job.submit_s, job.walltime_s, job.arrangement, job.sharing) == (5, 90, "scatter", "excl")
-    assert (job.queue, job.reservation, job.user) == ("", "R7.head", "ann")
 
 
 def test_chunks_of_a_log_have_what_the_nodes_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
