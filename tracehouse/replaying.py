@@ -88,8 +88,8 @@ class AskedSettings(NamedTuple):
 
 
 def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -> AskedSettings:
-    """The settings of a replay of a log (an existing path) or of a source: those of its site with what is given, which means the same there
-    as in a scenario, or of a row of processors where something is asked for that only such a replay has.
+    """The settings of a replay of a log (an existing path) or of a source: those of its site with what is given, as in a scenario. They are
+    of a row of processors where something is asked for that only such a replay has.
 
     given: by name, as people write them. on_nodes: whether jobs are placed, whatever is given.
     Raises ValueError with the remedy, and NoTree.
