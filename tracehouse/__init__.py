@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tracehouse.queries import leaderboard, query, saved_runs, who, why
     from tracehouse.replays import ReplaySettings, Run, replay
     from tracehouse.scenarios import WhatIf, what_if
+    from tracehouse.sites import Site, site
     from traces.catalogue.sources import CatalogueError
     from traces.common.log import LogError
     from warehouse import WarehouseError
@@ -40,6 +41,7 @@ __all__ = [
     "PolicyFile",
     "ReplaySettings",
     "Run",
+    "Site",
     "TrainSettings",
     "Tuned",
     "WarehouseError",
@@ -58,6 +60,7 @@ __all__ = [
     "query",
     "replay",
     "saved_runs",
+    "site",
     "sources",
     "train",
     "tune",
@@ -78,6 +81,7 @@ _MODULE_OF = {
         "tracehouse.queries": ("leaderboard", "query", "saved_runs", "who", "why"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
         "tracehouse.scenarios": ("WhatIf", "what_if"),
+        "tracehouse.sites": ("Site", "site"),
         "tracehouse.learning.tuning": ("Tuned", "tune"),
         "tracehouse.learning.training": ("TrainSettings", "train"),
         "traces.catalogue.sources": ("CatalogueError",),

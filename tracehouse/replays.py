@@ -68,8 +68,9 @@ class Run:
 
     def __repr__(self) -> str:
         wait_h = self.metrics["average_wait_s"] / 3600
-        jobs, backfill = len(self.replayed.jobs), self.replayed.settings.backfill
-        return f"Run({self.log}: {self.policy}, {backfill}, {jobs:,} jobs, mean wait {wait_h:,.1f} h)"
+        jobs, settings = len(self.replayed.jobs), self.replayed.settings
+        rules = self.policy if settings.is_on_cluster else f"{self.policy}, {settings.backfill}"
+        return f"Run({self.log}: {rules}, {jobs:,} jobs, mean wait {wait_h:,.1f} h)"
 
     def __str__(self) -> str:
         return replay_text(self.summary)
@@ -191,8 +192,8 @@ def replay(
     policy
         Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained for the source),
         a Python function (docs/guides/plug-ins.md), or a trained policy (its file, or what `load_policy` or `train` returns). By default
-        "slurm" or "pbs" where the source's cluster is one of these, and else "FCFS"; "slurm:SAF" and "pbs:SAF" put an order in place of
-        the scheduler's own.
+        that of the source's `site`. Another one takes its place on the same nodes and under the same limits. `cluster=""` gives a row of
+        processors.
     backfill
         Who may pass a job that does not fit: "none", "easy" (by default), "easy-sjbf", "conservative", ..., "learned", or an agent's file.
     **settings

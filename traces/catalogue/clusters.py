@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -69,6 +69,13 @@ def load_cluster(name: str) -> DescribedCluster:
         raise ValueError(
             f"unknown cluster {name!r}, the home has {names}. Add it with `tracehouse cluster import DIR --name {name}`"
         )
+    kept = path.stat()
+    return _read_once(path, kept.st_mtime_ns, kept.st_size, kept.st_ino)
+
+
+@lru_cache(maxsize=32)
+def _read_once(path: Path, *_of_content: int) -> DescribedCluster:
+    """One answer asks for the same cluster many times."""
     return read_cluster_file(path)
 
 

@@ -136,6 +136,30 @@ def test_every_answer_names_what_it_lacks(site: str) -> None:
     assert all(f"not in the replay: {rule}" in said for rules in lacks for rule in rules)
 
 
+CHANGES = {"an order": {"policy": "SJF"}, "true run times": {"estimates": "actual"}, "more jobs": {"load": 1.2}}
+
+
+def test_a_change_means_the_same_in_a_replay_and_in_a_scenario(site: str) -> None:
+    """An order was replayed over a row of processors, and in a scenario on the nodes and under the limits of the base."""
+    changes: dict[str, dict[str, object]] = dict(CHANGES)
+    if site_of("mine").is_described:
+        changes["more nodes"] = {"procs": "+25%"}
+    asked = {row["scenario"]: row for row in tracehouse.what_if(changes, "mine").scenarios.to_dicts()}
+    here = tracehouse.site("mine")
+    for name, change in changes.items():
+        run = here.replay(**change)
+        assert run.metrics["average_wait_s"] == pytest.approx(asked[name]["average_wait_h"] * 3600), name
+        assert (run.policy, run.summary["procs"]) == (asked[name]["policy"], asked[name]["procs"])
+
+
+def test_the_face_of_python_is_of_the_site(site: str) -> None:
+    here, face = site_of("mine"), tracehouse.site("mine")
+    assert (face.scheduler, face.why_this, face.trust) == (here.scheduler.policy, here.scheduler.why, here.trust)
+    assert face.grade in "ABCD" and face.cluster == ("two" if here.is_described else None)
+    assert f"grade {face.grade}" in repr(face)
+    assert face.causes()["wait_s"].sum() == tracehouse.why("mine")["wait_s"].sum()
+
+
 def test_the_site_says_who_replays(site: str) -> None:
     scheduler, row = site_of("mine").scheduler, site_of("mine").row
     expected = {
