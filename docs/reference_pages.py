@@ -55,6 +55,7 @@ PYTHON_MODULES = {
     "logs": "Logs",
     "ingesting": "Adding sources",
     "replays": "Replays",
+    "sites": "Sites",
     "comparisons": "Comparisons",
     "scenarios": "What-if questions",
     "predictions": "Predictions",
