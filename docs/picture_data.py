@@ -117,7 +117,7 @@ def gantt() -> JSON:
     log = tracehouse.load_log(GANTT_SOURCE)
     schedules: dict[str, list[JSON]] = {}
     for backfill in ("none", "easy"):
-        jobs = tracehouse.replay(log, "FCFS", backfill, window=GANTT_WINDOW, procs=GANTT_PROCS).jobs.join(
+        jobs = tracehouse.replay(log, "FCFS", backfill, window=GANTT_WINDOW, procs=GANTT_PROCS, cluster="").jobs.join(
             log.jobs.select("job_index", "submit_time"), on="job_index"
         )
         first = jobs["submit_time"].min()
@@ -175,7 +175,7 @@ def _walk(log: tracehouse.Log, rows: dict[str, dict[str, Any]]) -> JSON:
         for table in WALK_COLUMNS.keys() - rows.keys() - {RUN_JOBS}:
             rows[table] = _row(connection, table, where.get(table, f"job_index = {WALK_JOB}"))
     name, policy, backfill = WALK_RUN
-    replayed = tracehouse.replay(log, policy, backfill).jobs.row(
+    replayed = tracehouse.replay(log, policy, backfill, cluster="").jobs.row(
         by_predicate=pl.col("job_index") == WALK_JOB, named=True
     )
     rows[RUN_JOBS] = replayed | {"run": name}

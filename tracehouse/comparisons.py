@@ -150,7 +150,7 @@ def compare(run_a: Run | str, run_b: Run | str, source: str | None = None) -> Co
     >>> sjf = tracehouse.replay(log, "SJF")
     >>> comparison = tracehouse.compare(fcfs, sjf)
     >>> comparison.settings
-    {'policy': ('FCFS', 'SJF')}
+    {'policy': ('pbs:FCFS', 'pbs:SJF')}
     >>> comparison.metrics.row(0, named=True)["metric"]
     'average_wait_s'
     """

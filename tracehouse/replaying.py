@@ -62,6 +62,8 @@ NAMED_APART = {
 """Settings that a summary does not have as they are given."""
 
 
+OF_ORDERS = {"policy", "backfill", "estimates"}
+"""Settings that an order has on any machine."""
 OF_MACHINE = ("outages", "partitions")
 """Settings that the machine has on which an order fits a log."""
 
@@ -130,16 +132,14 @@ def _asked(given: Mapping[str, Any], log: str, on_nodes: bool, site: Site | None
 
 
 def _site_asked_for(given: Mapping[str, Any], log: str) -> Site | None:
-    """The site of a log, None where something is asked for that only an order over a row of processors has, or another cluster. A machine
-    that was fitted to the log has no other size."""
-    of_orders = _asked_of_orders(given) - {"estimates", "policy"}
-    if str(given.get("backfill", "")).strip().lower() == "none":
-        of_orders -= {"backfill"}
-    if of_orders or given.get("cluster") is not None:
+    """The site of a log, None where another cluster is asked for, or what no site has. A machine that was fitted to the log has a size and
+    outages of its own."""
+    asked = _asked_of_orders(given)
+    if asked & {"rules", *NodeSettings.model_fields} or given.get("cluster") is not None:
         return None
     site = site_of(log)
     sized = any(given.get(name) is not None for name in ("procs", "nodes", "procs_per_node"))
-    if not site.is_described and (sized or given.get("edits")):
+    if not site.is_described and (sized or given.get("edits") or asked - OF_ORDERS):
         return None
     begins_warm = "warm-start" in way_of(site.settings).replayer.honours
     return site if begins_warm or not given.get("warm_start") else None

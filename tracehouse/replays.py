@@ -111,7 +111,7 @@ class Run:
         >>> import tracehouse
         >>> run = tracehouse.replay("birch", "SAF")
         >>> run.jobs.select("job_id", "wait_s", "backfilled").top_k(1, by="wait_s").row(0)
-        ('4114.birch', 337980, False)
+        ('2762.birch', 336049, False)
         """
         facts = self.replayed.rows.select(JOB_FACTS)
         return pl.concat([facts, run_jobs("", self.replayed).drop("run")], how="horizontal")
@@ -226,7 +226,7 @@ def replay(
     >>> import tracehouse
     >>> log = tracehouse.load_log("birch")
     >>> tracehouse.replay(log, "SAF")
-    Run(birch: SAF, easy, 9,857 jobs, mean wait 1.6 h)
+    Run(birch: pbs:SAF, 9,857 jobs, mean wait 2.6 h)
     >>> run = tracehouse.replay(log, "formula:-estimate * procs", "conservative", window=(500, 512), procs=300)
     >>> print(f"{run.metrics['average_bounded_slowdown']:.2f}")
     40.38
