@@ -281,6 +281,9 @@ def _orders_on_a_row(comparison: Comparison, baseline: Scheduler) -> dict[str, A
     chance = comparison.chance
     rows = [[duration_text(baseline.mean_s), "", "baseline", baseline.name]]
     best = sorted(comparison.tried, key=lambda row: row.mean_s)[:MOST_SCHEDULERS]
+    advised = comparison.best
+    if advised is not None and advised not in best:
+        best[-1] = advised
     ranked = [
         (row.mean_s, [duration_text(row.mean_s), change_text(row.mean_s, baseline.mean_s), row.verdict, row.name])
         for row in best
