@@ -55,7 +55,6 @@ PYTHON_MODULES = {
     "logs": "Logs",
     "ingesting": "Adding sources",
     "replays": "Replays",
-    "sites": "Sites",
     "comparisons": "Comparisons",
     "scenarios": "What-if questions",
     "predictions": "Predictions",

@@ -18,7 +18,7 @@ from tests.rules import PROJECT
 from tracehouse.cli.main import load_command
 
 READERS = {
-    *("load_any_trace", "catalogue_source", "open_warehouse", "is_loaded", "jobs_from_log", "Split.lessons"),
+    *("site_of", "load_any_trace", "catalogue_source", "open_warehouse", "is_loaded", "jobs_from_log", "Split.lessons"),
     "check_file",
 }
 IMPORTS = {"<module>", "_WhenGymnasiumIsLoaded.find_spec"}
@@ -36,7 +36,7 @@ class Way(NamedTuple):
 
 
 WAYS = {
-    "replay": Way(("--policy", "SJF"), "tracehouse/cli/commands/replay.py:replay", "OrderReplayer.replay", 90, 20),
+    "replay": Way(("--policy", "SJF"), "tracehouse/cli/commands/replay.py:replay", "OrderReplayer.replay", 90, 21),
     "train": Way((), "tracehouse/cli/commands/train.py:train", "train_by_ppo", 60, 18),
 }
 

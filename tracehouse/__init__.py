@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
     from tracehouse.queries import leaderboard, query, saved_runs, who, why
     from tracehouse.replays import ReplaySettings, Run, replay
-    from tracehouse.scenarios import WhatIf, what_if
-    from tracehouse.sites import Site, site
+    from tracehouse.scenarios import Site, WhatIf, site, what_if
     from traces.catalogue.sources import CatalogueError
     from traces.common.log import LogError
     from warehouse import WarehouseError
@@ -80,8 +79,7 @@ _MODULE_OF = {
         "tracehouse.predictions": ("advise_walltime", "predict_queued_wait", "predict_wait", "predicted_runtimes"),
         "tracehouse.queries": ("leaderboard", "query", "saved_runs", "who", "why"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
-        "tracehouse.scenarios": ("WhatIf", "what_if"),
-        "tracehouse.sites": ("Site", "site"),
+        "tracehouse.scenarios": ("Site", "WhatIf", "site", "what_if"),
         "tracehouse.learning.tuning": ("Tuned", "tune"),
         "tracehouse.learning.training": ("TrainSettings", "train"),
         "traces.catalogue.sources": ("CatalogueError",),

@@ -36,8 +36,7 @@ from assets.replaying.running.run import ReplayRun, check_partitions, replay_run
 from assets.replaying.running.scored_part import ScoredPart
 from assets.replaying.running.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
 from assets.replaying.running.tables import run_jobs, series_of, with_time
-from assets.replaying.scenarios.planning import with_order
-from assets.replaying.site import Site, site_of
+from assets.replaying.site import Site, site_of, with_order
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
@@ -102,7 +101,9 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
         return _asked(given, log, on_nodes, None)
     try:
         asked = _asked(given, log, on_nodes, site)
-        choose_policy(checked(asked), None if is_path(log) else open_warehouse(), log)
+        settings = checked(asked)
+        if settings.is_on_cluster:
+            choose_policy(settings, None if is_path(log) else open_warehouse(), log)
     except ValueError as error:
         if not _asked_of_orders(given) or not (site.is_described or site.scheduler.machine):
             raise

@@ -20,9 +20,10 @@ from assets.replaying.configuring.outages import Outage
 from assets.replaying.limits.holds import follows_shares
 from assets.replaying.limits.unhonoured import honoured_rules
 from assets.replaying.own.clusters import described_cluster_of
+from assets.replaying.own.way import OwnRuns
 from assets.replaying.running.grade import SourceGrade, grade_of
 from assets.replaying.running.loading import is_loaded, is_path
-from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings
+from assets.replaying.running.settings import OWN_SCHEDULERS, REFUSABLE, RunSettings, own_policy_of
 from models.judging.fidelity import NO_FIGURES
 from models.judging.machine import Machine
 from simulator.limits.replaying import BACKFILLS_UNDER_LIMITS
@@ -37,6 +38,11 @@ from traces.common.log import log_files
 from warehouse import Warehouse
 
 USUAL_ORDER = {"policy": "FCFS", "backfill": "easy"}
+WITHOUT_BACKFILLING = {
+    "slurm": ("SchedulerType=sched/builtin",),
+    "pbs": ("strict_ordering=True", "server.backfill_depth=0"),
+}
+"""Lines of the configuration under which a scheduler starts jobs in its order alone."""
 EASY_IN_HEADER = re.compile(r"\bEASY\b")
 CONSERVATIVE_IN_HEADER = re.compile(r"\bconservative (?:back-?fill|scheduler)", re.IGNORECASE)
 
@@ -281,3 +287,25 @@ def _remedy(source: str, is_declared: bool, is_stored: bool, is_stale: bool) -> 
     if is_declared:
         return f"the source is not in the warehouse; `tracehouse run {source}` loads and grades it"
     return f"`tracehouse ingest {source} --name NAME` and `tracehouse run NAME` give it one"
+
+
+def with_order(changes: dict[str, Any], base: RunSettings, is_scenario: bool = True) -> dict[str, Any]:
+    """Changes beside a base under its own scheduler: an order takes the place of the scheduler's own, on the same nodes. It is
+    over a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is usual.
+    Without backfilling the scheduler starts jobs in its order alone."""
+    scheduler = base.own_scheduler
+    if scheduler is None or changes.get("cluster"):
+        return changes
+    if "cluster" in changes:
+        return {"policy": "FCFS"} | changes
+    if str(changes.get("backfill", "")).strip().lower() == "none":
+        lines = [*changes.get("edits", []), *WITHOUT_BACKFILLING[scheduler]]
+        changes = {key: value for key, value in changes.items() if key != "backfill"} | {"edits": lines}
+    order = changes.get("policy")
+    if order is None or own_policy_of(order) is not None or not is_scenario:
+        return changes
+    given = {key: changes[key] for key in REFUSABLE if key in changes and key not in OwnRuns.honours}
+    usual = RunSettings()
+    if any(value != getattr(usual, key) for key, value in given.items()):
+        return changes
+    return changes | {"policy": f"{scheduler}:{order}"}

@@ -20,7 +20,7 @@ from assets.replaying.configuring.outages import outages_of, read_outages
 from assets.replaying.configuring.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.replaying.limits.way import check_dates, named_cluster
 from assets.replaying.own.clusters import own_cluster, policy_on
-from assets.replaying.own.way import OwnRuns, machines_more, number_of_own_runs, size_words
+from assets.replaying.own.way import machines_more, number_of_own_runs, size_words
 from assets.replaying.running.at_load import load_remark
 from assets.replaying.running.loading import (
     catalogue_source,
@@ -37,6 +37,7 @@ from assets.replaying.running.scored_part import PartOptions, graded_part, part_
 from assets.replaying.running.settings import OWN_SCHEDULERS, REFUSABLE, RunSettings, own_policy_of
 from assets.replaying.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replaying.scenarios.scenario_file import BASE, Changes, ScenarioFile
+from assets.replaying.site import with_order
 from models.runtime.estimates import REQUESTED
 from simulator.jobs.words import partitions_text
 from traces.catalogue.clusters import load_cluster
@@ -45,11 +46,6 @@ from traces.cluster.resizing import ClusterSizes
 
 GROUP_LABELS = ("queue", "account", "qos")
 """Columns of core.jobs that results are grouped by, besides the user."""
-WITHOUT_BACKFILLING = {
-    "slurm": ("SchedulerType=sched/builtin",),
-    "pbs": ("strict_ordering=True", "server.backfill_depth=0"),
-}
-"""Lines of the configuration under which a scheduler starts jobs in its order alone."""
 
 
 @dataclass(frozen=True)
@@ -181,28 +177,6 @@ def _changed_lines(trace: Trace, base: PlannedReplay, scenarios: Sequence[Planne
         if changes or of_size:
             lines[each.name] = (*changes, *([of_size] if of_size else []))
     return lines
-
-
-def with_order(changes: Changes, base: RunSettings, is_scenario: bool = True) -> Changes:
-    """Changes beside a base under its own scheduler: a scenario's order takes the place of the scheduler's own, on the same nodes. It is
-    over a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is usual.
-    Without backfilling the scheduler starts jobs in its order alone."""
-    scheduler = base.own_scheduler
-    if scheduler is None or changes.get("cluster"):
-        return changes
-    if "cluster" in changes:
-        return {"policy": "FCFS"} | changes
-    if str(changes.get("backfill", "")).strip().lower() == "none":
-        lines = [*changes.get("edits", []), *WITHOUT_BACKFILLING[scheduler]]
-        changes = {key: value for key, value in changes.items() if key != "backfill"} | {"edits": lines}
-    order = changes.get("policy")
-    if order is None or own_policy_of(order) is not None or not is_scenario:
-        return changes
-    given = {key: changes[key] for key in REFUSABLE if key in changes and key not in OwnRuns.honours}
-    usual = RunSettings()
-    if any(value != getattr(usual, key) for key, value in given.items()):
-        return changes
-    return changes | {"policy": f"{scheduler}:{order}"}
 
 
 def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple[RunSettings, AskedProcs | None]:

@@ -9,6 +9,7 @@ import pytest
 
 import tracehouse
 from assets.common.storage import open_warehouse
+from assets.replaying import site as deciding
 from assets.replaying.own.clusters import in_clock, own_cluster_of, policy_on
 from assets.replaying.own.unmodelled import unmodelled_rules
 from assets.replaying.scenarios.base_configuration import BaseConfiguration, base_configuration
@@ -66,7 +67,7 @@ def test_limits_of_a_source_without_such_a_scheduler_hold(tmp_path: Path, monkey
     usual = site_of("mine").scheduler
     assert usual.settings == {"policy": "FCFS", "backfill": "easy", "cluster": "two"}
 
-    held, free = tracehouse.replay("mine"), tracehouse.replay("mine", "FCFS", procs=8)
+    held, free = tracehouse.replay("mine"), tracehouse.replay("mine", "FCFS", procs=8, cluster="")
 
     assert held.policy == "FCFS" and held.summary["limits"]["honoured"] == ["1 limit (running jobs by user)"]
     start = held.replayed.schedule.start - held.replayed.jobs.submit[0]
@@ -93,6 +94,7 @@ def test_the_pipeline_goes_on_without_a_cluster_that_is_not_the_logs(
 ) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, CLUSTER)
     assert site_of("mine").own_cluster is not None
+    deciding._warn_once.cache_clear()
     (tmp_path / "home" / "clusters" / "two.toml").write_text(CLUSTER.replace(part, other))
     with open_warehouse().write() as connection:
         connection.execute("UPDATE core.jobs SET procs = 5")
