@@ -36,7 +36,7 @@ from assets.replaying.running.run import ReplayRun, check_partitions, replay_run
 from assets.replaying.running.scored_part import ScoredPart
 from assets.replaying.running.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
 from assets.replaying.running.tables import run_jobs, series_of, with_time
-from assets.replaying.site import Site, site_of, with_order
+from assets.replaying.site import Site, on_machine, site_of, with_order
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
@@ -61,12 +61,6 @@ NAMED_APART = {
 """Settings that a summary does not have as they are given."""
 
 
-OF_ORDERS = {"policy", "backfill", "estimates"}
-"""Settings that an order has on any machine."""
-OF_MACHINE = ("outages", "partitions")
-"""Settings that the machine has on which an order fits a log."""
-
-
 class NoTree(ValueError):
     """Jobs are to be placed on nodes, and nothing says which there are. setting: that asks for it."""
 
@@ -80,12 +74,12 @@ class NoTree(ValueError):
 
 class AskedSettings(NamedTuple):
     """size: of the cluster, where it is not a number of processors, which `settings` has. nodes: where jobs are placed, if they are.
-    site_procs: processors of the machine of the log's site, where nothing else is asked for, None for those of the log."""
+    fitted: the log's site, whose machine was fitted to the log, None for another one."""
 
     settings: RunSettings
     size: AskedProcs | None
     nodes: NodeSettings | None
-    site_procs: int | None = None
+    fitted: Site | None = None
 
 
 def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -> AskedSettings:
@@ -102,13 +96,14 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
     try:
         asked = _asked(given, log, on_nodes, site)
         settings = checked(asked)
-        if settings.is_on_cluster:
+        if site.is_described:
             choose_policy(settings, None if is_path(log) else open_warehouse(), log)
     except ValueError as error:
         if not _asked_of_orders(given) or not (site.is_described or site.scheduler.machine):
             raise
         asked = _asked(given, log, on_nodes, None)
-        checked(asked)  # a fault of what is given keeps its message
+        # a fault of what is given keeps its message
+        choose_policy(checked(asked), None if is_path(log) else open_warehouse(), log)
         warn(f"replayed over a row of processors: {error}")
     return asked
 
@@ -128,19 +123,21 @@ def _asked(given: Mapping[str, Any], log: str, on_nodes: bool, site: Site | None
     settings = written_settings(RunSettings, given)
     if site is None or site.is_described:
         return AskedSettings(settings, size, nodes)
-    settings = settings.model_copy(update={name: getattr(site.settings, name) for name in OF_MACHINE})
-    return AskedSettings(settings, size, nodes, site.procs)
+    missing = [] if settings.procs or (size is not None and size.procs) else site.settings.outages
+    of_machine = {
+        "outages": [*missing, *settings.outages],
+        "partitions": settings.partitions or site.settings.partitions,
+    }
+    return AskedSettings(settings.model_copy(update=of_machine), size, nodes, site)
 
 
 def _site_asked_for(given: Mapping[str, Any], log: str) -> Site | None:
-    """The site of a log, None where another cluster is asked for, or what no site has. A machine that was fitted to the log has a size and
-    outages of its own."""
+    """The site of a log, None where another cluster is asked for, or what no site has."""
     asked = _asked_of_orders(given)
     if asked & {"rules", *NodeSettings.model_fields} or given.get("cluster") is not None:
         return None
     site = site_of(log)
-    sized = any(given.get(name) is not None for name in ("procs", "nodes", "procs_per_node"))
-    if not site.is_described and (sized or given.get("edits") or asked - OF_ORDERS):
+    if not site.is_described and given.get("edits"):
         return None
     begins_warm = "warm-start" in way_of(site.settings).replayer.honours
     return site if begins_warm or not given.get("warm_start") else None
@@ -216,11 +213,16 @@ def replay_sized(
 ) -> ReplayRun:
     """Replays a trace on a cluster of the size that is asked for. settings: as `checked` returns them. node_procs: processors of a node of
     the source, where it says so."""
-    if asked.site_procs not in (None, trace.cluster_procs):
-        settings = settings.model_copy(update={"procs": asked.site_procs})
+    fitted_procs = None if asked.fitted is None else asked.fitted.procs
+    if fitted_procs not in (None, trace.cluster_procs) and not settings.procs and asked.size is None:
+        settings = settings.model_copy(update={"procs": fitted_procs})
     size = parse_procs(str(settings.procs)) if asked.size is None and settings.procs else asked.size
     if size is not None:
-        settings = settings.model_copy(update={"procs": _procs_of(trace, settings, size, node_procs)})
+        of_site = fitted_procs or trace.cluster_procs
+        procs = _procs_of(trace, settings, size, of_site, node_procs)
+        settings = settings.model_copy(update={"procs": procs})
+        if asked.fitted is not None:
+            settings = on_machine(settings, asked.fitted.settings, procs, of_site)
     check_partitions(trace, settings.partitions)
     if remark := load_remark(trace, settings):
         warn(remark)
@@ -228,7 +230,7 @@ def replay_sized(
         return replay_run(trace, settings, policy, asked.nodes)
 
 
-def _procs_of(trace: Trace, settings: RunSettings, size: AskedProcs, node_procs: int | None) -> int:
+def _procs_of(trace: Trace, settings: RunSettings, size: AskedProcs, cluster_procs: int, node_procs: int | None) -> int:
     """The processors of a size that is asked for. Warns of a number that is taken for the whole cluster and is less than was in use."""
     settings = settings.model_copy(update={"procs": None})
     if settings.is_on_cluster:
@@ -239,7 +241,7 @@ def _procs_of(trace: Trace, settings: RunSettings, size: AskedProcs, node_procs:
         )
     else:
         named = settings.cluster
-        of_cluster = trace.cluster_procs if named is None else named_cluster(named, trace.source).num_cpus
+        of_cluster = cluster_procs if named is None else named_cluster(named, trace.source).num_cpus
         procs = size.of(of_cluster, node_procs or trace.node_procs)
         of_node = size.node_procs or node_procs or trace.node_procs or 1
         today = of_cluster // of_node if size.in_nodes else of_cluster

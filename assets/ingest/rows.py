@@ -252,9 +252,7 @@ def _first_s(parsed: ParsedLines, log_format: str) -> int:
     times = [parsed.records[SUBMITTED[log_format]].min()]
     if log_format == "pbs" and isinstance(times[0], int):
         times[0] -= QUEUED_BEFORE_S
-    if parsed.kept and log_format == "slurm":
-        times.append(parsed.events["submit_s"].min())
-    elif parsed.kept:
+    if parsed.kept and log_format == "pbs":  # no job of Slurm changes with those that wait
         times.append(parsed.events["ctime_s"].min())
         stamp = parsed.events["logged_s"].min()
         times.append(stamp - CLOCKS_DIFFER_S if isinstance(stamp, int) else None)

@@ -5,6 +5,7 @@ When the jobs of a queue start, by trees on the queues of the source's past: whe
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, NamedTuple
@@ -118,7 +119,10 @@ def _predicted(
 def predicted_at_end(warehouse: Warehouse, source: str, jobs: pl.DataFrame, time_zone: str) -> Prediction:
     """Run times of jobs that never started, as if they were submitted when the log of their source ended: the champion predicts them, else
     similar jobs. jobs: procs, requested_procs, requested_walltime_s (null without a request) and names."""
-    predictor = load_champion(warehouse, source)[1] if has_champion(warehouse, source) else make_predictor(FALLBACK)
+    predictor = make_predictor(FALLBACK)
+    if has_champion(warehouse, source):
+        with suppress(ValueError):  # its file is lost, or of a kind that is no more
+            predictor = load_champion(warehouse, source)[1]
     past = _past_jobs(warehouse, source, ALL_JOBS)
     end_s = pl.lit(
         1 + int(max(past["end_s"].fill_null(0).to_numpy().max(), past["submit_s"].to_numpy().max())), pl.Int64

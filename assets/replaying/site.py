@@ -20,9 +20,9 @@ from assets.replaying.configuring.outages import Outage
 from assets.replaying.limits.holds import follows_shares
 from assets.replaying.limits.unhonoured import honoured_rules
 from assets.replaying.own.clusters import described_cluster_of
-from assets.replaying.own.way import OwnRuns
 from assets.replaying.running.grade import SourceGrade, grade_of
 from assets.replaying.running.loading import is_loaded, is_path
+from assets.replaying.running.replayers import check_settings, way_of
 from assets.replaying.running.settings import OWN_SCHEDULERS, REFUSABLE, RunSettings, own_policy_of
 from models.judging.fidelity import NO_FIGURES
 from models.judging.machine import Machine
@@ -304,8 +304,30 @@ def with_order(changes: dict[str, Any], base: RunSettings, is_scenario: bool = T
     order = changes.get("policy")
     if order is None or own_policy_of(order) is not None or not is_scenario:
         return changes
-    given = {key: changes[key] for key in REFUSABLE if key in changes and key not in OwnRuns.honours}
+    honours = way_of(base).replayer.honours
+    given = {key: changes[key] for key in REFUSABLE if key in changes and key.replace("_", "-") not in honours}
     usual = RunSettings()
     if any(value != getattr(usual, key) for key, value in given.items()):
         return changes
     return changes | {"policy": f"{scheduler}:{order}"}
+
+
+def own_partitions(settings: RunSettings, fitted: RunSettings) -> dict[str, int]:
+    """Those that the file gives. What the queues of the fitted cluster own comes from the log."""
+    return {} if settings.partitions == fitted.partitions else settings.partitions
+
+
+def on_machine(settings: RunSettings, fitted: RunSettings, procs: int, fitted_procs: int) -> RunSettings:
+    """The settings with these processors. What the fitted cluster's queues own, and what it lacks for a while, grow and shrink with it."""
+    share = procs / fitted_procs
+    values: dict[str, Any] = {"procs": procs}
+    if share != 1 and settings.partitions and not own_partitions(settings, fitted):
+        values["partitions"] = {queue: max(1, int(owned * share)) for queue, owned in settings.partitions.items()}
+    if share != 1 and any(each in fitted.outages for each in settings.outages):
+        values["outages"] = [
+            each.model_copy(update={"procs": max(1, min(round(each.procs * share), procs - 1))})
+            if each in fitted.outages
+            else each
+            for each in settings.outages
+        ]
+    return check_settings(settings.model_copy(update=values))

@@ -77,7 +77,7 @@ class LimitedReplayer:
         jobs = seen_jobs(jobs, self.cycle_s)
         tasks = tasks_of(jobs, cluster)
         rules = rules_of(self.order.backfill, self.order.correction, cluster.procs, len(tasks.announced) > 0)
-        check_limited(policy, rules, self.shares)
+        check_limited(policy, rules, self.shares is not None)
         if cluster.waiting or len(cluster.running):
             raise ValueError("a replay with limits begins on an empty cluster: leave the warm start out")
         if not len(jobs):
@@ -111,14 +111,14 @@ def seen_jobs(jobs: Jobs, cycle_s: int) -> Jobs:
     return replace(jobs, submit=submit, runtime=runtime, limit=limit, estimate=estimate)
 
 
-def check_limited(policy: Policy, rules: Rules, shares: ShareTree | None) -> None:
+def check_limited(policy: Policy, rules: Rules, has_shares: bool) -> None:
     """Raises ValueError, with the remedy, for an order or a backfilling rule that has no limits."""
     is_fixed = policy.kind == FIXED and policy.half_life_s == 0.0 and policy.fixed is not None
-    follows_shares = policy.kind == FAIRSHARE and shares is not None
+    follows_shares = policy.kind == FAIRSHARE and has_shares
     if not (is_fixed or follows_shares) or policy.agent is not None or rules.picking.by != NO_ONE:
         raise ValueError(
             f"{policy.name}: under limits an order must be known at submission, such as FCFS, SAF or bounded-key, or be fairshare: other "
-            "scores that change while a job waits, and agents, go without --cluster"
+            'scores that change while a job waits, and agents, go with --cluster "", over a row of processors'
         )
     if rules.backfill == RESERVE:
         raise ValueError(

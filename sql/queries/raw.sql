@@ -29,7 +29,7 @@ FROM (
 -- be in another file.
 SELECT min(submit_s)
 FROM (
-    SELECT min(submit_s) AS submit_s FROM raw.slurm_jobs WHERE source = $source AND file = $file
+    SELECT min(submit_s) AS submit_s FROM raw.slurm_jobs WHERE source = $source AND file = $file AND end_s IS NOT NULL
     UNION ALL
     SELECT epoch(min(submit_time))::BIGINT AS submit_s FROM core.jobs WHERE source = $source AND file = $file
     UNION ALL

@@ -18,7 +18,7 @@ def rows_at_load(rows: pl.DataFrame, load: float) -> pl.DataFrame:
     """The jobs, submitted `load` times as densely from the first submission on. Jobs that were cancelled waited as long as before."""
     if load == 1 or rows.is_empty():
         return rows
-    first = rows["submit_s"].min()
+    first = rows.filter(pl.col("job_index") >= 0)["submit_s"].min()  # not of a job that the log has no start of
     submit = first + ((pl.col("submit_s") - first) / load).round().cast(pl.Int64)
     return rows.with_columns(submit_s=submit, cancel_s=submit + pl.col("cancel_s") - pl.col("submit_s"))
 

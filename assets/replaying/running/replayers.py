@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from assets.common.trace import Trace
+from assets.replaying.limits.holds import follows_shares
 from assets.replaying.limits.way import clock_zero_s, limited_replayer
 from assets.replaying.own.pbs.way import PbsRuns, pbs_runs
 from assets.replaying.own.slurm.way import SlurmRuns, slurm_runs
@@ -33,7 +34,7 @@ from models.scheduling.policy_file import is_placing_file
 from simulator.engine.replay import SELECTIVE_OPTIONS, OrderReplayer, rules_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER, one_of
-from simulator.limits.replaying import LimitedReplayer
+from simulator.limits.replaying import LimitedReplayer, check_limited
 from simulator.partitions import PartitionReplayer, shares_of
 from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
 from simulator.policies.registry import parse_options
@@ -268,6 +269,15 @@ def _live_with_outages(asked: Asked) -> LimitedReplayer:
     return LimitedReplayer(_order(asked), drive=live)
 
 
+def _limited_order(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
+    """The policy that orders the queue under limits. Arguments and errors as those of `choose_policy`."""
+    chosen = order_policy(settings, warehouse, source)
+    assert chosen.policy is not None
+    rules = rules_of(settings.backfill_rule, settings.correction, 1)
+    check_limited(chosen.policy, rules, follows_shares(chosen.policy.name))
+    return chosen
+
+
 def _order_or_watched(asked: Asked) -> Replayer:
     """Estimates that are predictions are watched: which reservations do underestimates delay? That is so under EASY rules, on an empty
     cluster without outages and without a queue."""
@@ -364,6 +374,7 @@ WAYS: tuple[tuple[Callable[[RunSettings, NodeSettings | None], bool], Way | str]
             LimitedReplayer,
             _limited,
             {"": "replays under the limits of a cluster have no --{part}: leave it, or --cluster, out"},
+            _limited_order,
         ),
     ),
     (

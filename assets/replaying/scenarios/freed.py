@@ -14,11 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assets.common.progress import warn
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, cancelled_rows, waiting_jobs
 from assets.predictions.queue_now import predicted_at_end
 from assets.replaying.limits.way import clock_zero_s
-from assets.replaying.own.wait_causes import MOST_EXPLAINED_JOBS, causes_of, jobs_and_nodes, stored_causes
+from assets.replaying.own.clusters import cluster_of_replay
+from assets.replaying.own.wait_causes import MOST_EXPLAINED_JOBS, causes_of, jobs_and_nodes
 from assets.replaying.running.loading import is_loaded, is_path
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
@@ -26,6 +28,8 @@ from models.runtime.predictor import QUANTILE_COLUMNS
 from simulator.jobs.jobs import NEVER
 from warehouse import Warehouse
 
+MOST_ROUNDS = 10
+"""Each leaves out jobs that would start too late, until the others do not."""
 COUNTS_UNSTARTED = ("jobs_left_before_start", "jobs_still_waiting")
 _NOT_ELIGIBLE = ("dependency", "begin_time", "held")
 """Causes of `tracehouse why` that keep a job before any limit does."""
@@ -34,30 +38,43 @@ _UNKNOWN_SHARES = ("memory_share", "user_place", "group_place", "executable_plac
 
 def held_jobs(plan: ScenarioPlan) -> pl.DataFrame:
     """Rows of these jobs, with the columns of the trace's, by submission. Their job_index is below 0, since no replay of the log has them.
-    Empty where nothing of the base's cluster limits jobs, and for a log that is too long to say what kept each job."""
+    Empty where nothing of the base's cluster limits jobs, or no scenario is of another cluster, and for a log that is too long to say what
+    kept each job."""
     trace, warehouse = plan.trace, open_warehouse()
     none = trace.rows.clear()
     is_any = any(trace.log_faults[name] for name in COUNTS_UNSTARTED) and trace.rows.height <= MOST_EXPLAINED_JOBS
-    if not is_any or not _has_limits(plan.base) or is_path(plan.source) or not is_loaded(trace.source, warehouse):
+    if not is_any or is_path(plan.source) or not is_loaded(trace.source, warehouse) or not _may_free(plan):
         return none
-    kept = _kept_by_limits(warehouse, trace)
-    queues = trace.rows["queue"].unique()
-    kept = kept.filter(pl.col("queue").is_in(queues.implode(), nulls_equal=True), pl.col("procs") <= plan.base.procs)
+    try:
+        kept = _kept_by_limits(warehouse, trace)
+    except ValueError as error:
+        warn(f"jobs that never started come into no scenario, since nobody knows what kept them: {error}")
+        return none
+    kept = kept.filter(pl.col("procs") <= plan.base.procs)
     if kept.is_empty():
         return none
     rows = _with_run_times(warehouse, trace, kept)
     return rows.filter(~_starts(rows, _replay(plan, plan.base, rows, own_runs=1)))
 
 
+def _may_free(plan: ScenarioPlan) -> bool:
+    """Whether a limit of the base's cluster may keep jobs that a scenario of another cluster lets start."""
+    base = plan.base.settings
+    cluster = cluster_of_replay(plan.trace, plan.trace.rows, base) if _has_limits(plan.base) else None
+    others = [each.settings for each in plan.scenarios if _has_limits(each)]
+    same = [(each.cluster, each.edits, each.procs) == (base.cluster, base.edits, base.procs) for each in others]
+    return cluster is not None and bool(cluster.limits) and not all(same)
+
+
 def replay_with_freed(plan: ScenarioPlan, scenario: PlannedReplay, held: pl.DataFrame) -> ReplayRun:
     """The replay of a scenario with those of the held jobs that start in it, which have a job_index below 0."""
     freed = held.filter(pl.col("procs") <= scenario.procs) if _has_limits(scenario) else held.clear()
-    while freed.height:
+    for _ in range(MOST_ROUNDS if freed.height else 0):
         starts = _starts(freed, _replay(plan, scenario, freed, own_runs=1))
         if starts.all():
-            break
+            return _replay(plan, scenario, freed)
         freed = freed.filter(starts)
-    return _replay(plan, scenario, freed)
+    return _replay(plan, scenario, freed.clear())
 
 
 def freed_waits(run: ReplayRun) -> NDArray[np.int64]:
@@ -87,7 +104,8 @@ def _starts(held: pl.DataFrame, run: ReplayRun) -> pl.Series:
 
 
 def _kept_by_limits(warehouse: Warehouse, trace: Trace) -> pl.DataFrame:
-    """Jobs that a limit kept all the time by the log, as far as they have a request. The table of causes has those of core.jobs alone."""
+    """Jobs that a limit kept all the time by the log, as far as they have a request. Those of a queue of no replayed job, such as a list of
+    partitions, are left out. Raises ValueError as `causes_of`."""
     rows, nodes = jobs_and_nodes(warehouse, trace.source)
     with warehouse.read() as connection:
         left = cancelled_rows(connection, trace, warehouse.staging)
@@ -101,8 +119,9 @@ def _kept_by_limits(warehouse: Warehouse, trace: Trace) -> pl.DataFrame:
         cancel_s=pl.lit(None, pl.Int64),
     )
     rows = pl.concat([rows, waiting.select(rows.columns).cast(rows.schema)])
-    stored = stored_causes(warehouse, trace.source) if waiting.is_empty() else None
-    causes = (stored or causes_of(warehouse, trace.source, rows, nodes)).jobs
+    queues = trace.rows["queue"].unique().implode()
+    rows = rows.filter(pl.col("start_s").is_not_null() | pl.col("queue").is_in(queues, nulls_equal=True))
+    causes = causes_of(warehouse, trace.source, rows, nodes).jobs
     kept = sum((pl.col(f"{name}_s") for name in _NOT_ELIGIBLE), pl.col("limit_s"))
     index = causes.filter(pl.col("limit_s") > 0, kept == pl.col("wait_s"))["job_index"].implode()
     waiting = waiting.with_columns(pl.col("submit_s") - clock_zero_s(trace))

@@ -37,7 +37,7 @@ from assets.replaying.running.scored_part import PartOptions, graded_part, part_
 from assets.replaying.running.settings import OWN_SCHEDULERS, REFUSABLE, RunSettings, own_policy_of
 from assets.replaying.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.replaying.scenarios.scenario_file import BASE, Changes, ScenarioFile
-from assets.replaying.site import with_order
+from assets.replaying.site import on_machine, own_partitions, with_order
 from models.runtime.estimates import REQUESTED
 from simulator.jobs.words import partitions_text
 from traces.catalogue.clusters import load_cluster
@@ -209,7 +209,7 @@ def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple
     try:
         return check_settings(settings), size
     except ValueError as error:
-        own = settings.model_copy(update={"outages": outages, "partitions": _own_partitions(settings, fitted)})
+        own = settings.model_copy(update={"outages": outages, "partitions": own_partitions(settings, fitted)})
         check_settings(own)  # a fault of the scenario itself keeps its message
         raise ValueError(
             f"{error}. The fitted cluster has them: give a number of procs for one size, and partitions = {{}} where all queues share it"
@@ -224,27 +224,6 @@ def _on_named_cluster(name: str, base: RunSettings, fitted: RunSettings) -> dict
     of_cluster = REFUSABLE if usual.is_on_cluster else ("partitions",)
     gone = [each for each in of_cluster if getattr(base, each) == getattr(fitted, each)]
     return {each: getattr(usual, each) for each in gone if each not in ("policy", "outages")} | {"policy": policy}
-
-
-def _own_partitions(settings: RunSettings, fitted: RunSettings) -> dict[str, int]:
-    """Those that the file gives. What the queues of the fitted cluster own comes from the log."""
-    return {} if settings.partitions == fitted.partitions else settings.partitions
-
-
-def _on_cluster(settings: RunSettings, fitted: RunSettings, procs: int, fitted_procs: int) -> RunSettings:
-    """The settings with these processors. What the fitted cluster's queues own, and what it lacks for a while, grow and shrink with it."""
-    share = procs / fitted_procs
-    values: dict[str, Any] = {"procs": procs}
-    if share != 1 and settings.partitions and not _own_partitions(settings, fitted):
-        values["partitions"] = {queue: max(1, int(owned * share)) for queue, owned in settings.partitions.items()}
-    if share != 1 and any(each in fitted.outages for each in settings.outages):
-        values["outages"] = [
-            each.model_copy(update={"procs": max(1, min(round(each.procs * share), procs - 1))})
-            if each in fitted.outages
-            else each
-            for each in settings.outages
-        ]
-    return check_settings(settings.model_copy(update=values))
 
 
 def _asked(
@@ -274,7 +253,7 @@ def _ready(
     left, for a queue that is none, and where there are no predictions."""
     size, fitted_procs = asked.size, configuration.procs or trace.cluster_procs
     procs, today = _procs_of(trace, asked, base, fitted_procs, node_procs)
-    settings = _on_cluster(asked.settings, configuration.settings, procs, fitted_procs)
+    settings = on_machine(asked.settings, configuration.settings, procs, fitted_procs)
     if asked.settings.partitions != configuration.settings.partitions:
         check_partitions(trace, settings.partitions)
     if settings.cluster is not None and not settings.is_on_cluster:

@@ -51,6 +51,10 @@ def tunable_source(
 
     cluster: a cluster of the home, in place of the source's. policy: an order with a formula, whose constants are searched in place of
     settings. listed: what is searched, None for what the cluster has. Raises LogError, CatalogueError and ValueError, with the remedy."""
+    if not is_path(source):
+        catalogue_source(source)  # a fault of its name comes first
+    if policy is None and listed is not None and all(knob.template.startswith("formula:") for knob in listed):
+        policy = next(iter(SEARCHED))
     if policy is None and listed is None and cluster is None and not site_of(source).is_described:
         policy = _order_instead(f"{source}: no cluster is described, whose settings could be searched")
     replays = source_replays(source, cluster, policy)

@@ -215,9 +215,17 @@ WHERE jobs.start_time IS DISTINCT FROM attempts.start_time
 
 -- [waiting_slurm]
 -- Jobs of one Slurm source that had not started when the log was printed last, with the columns of core.jobs, numbered from $first_index.
--- A line is none of them where another tells that the job ended, or that it ran before and was requeued.
-WITH waiting AS (
-    SELECT *, coalesce(cluster, '') AS cluster_name FROM raw.slurm_jobs WHERE source = $source AND end_s IS NULL
+-- A line is none of them where another tells that the job ended, or that it ran before and was requeued. Lines are those of the newest file,
+-- since a job that waits in an earlier one may run in it, which no row tells.
+WITH newest AS (
+    SELECT file FROM raw.slurm_jobs WHERE source = $source
+    GROUP BY file ORDER BY max(greatest(submit_s, coalesce(end_s, submit_s))) DESC, file DESC LIMIT 1
+),
+
+waiting AS (
+    SELECT *, coalesce(cluster, '') AS cluster_name
+    FROM raw.slurm_jobs SEMI JOIN newest USING (file)
+    WHERE source = $source AND end_s IS NULL
     QUALIFY row_number() OVER (PARTITION BY cluster_name, job_id, submit_s ORDER BY file DESC, line DESC) = 1
 ),
 

@@ -136,20 +136,36 @@ def test_every_answer_names_what_it_lacks(site: str) -> None:
     assert all(f"not in the replay: {rule}" in said for rules in lacks for rule in rules)
 
 
-CHANGES = {"an order": {"policy": "SJF"}, "true run times": {"estimates": "actual"}, "more jobs": {"load": 1.2}}
+CHANGES = {
+    "an order": {"policy": "SJF"},
+    "true run times": {"estimates": "actual"},
+    "more jobs": {"load": 1.2},
+    "more processors": {"procs": "+25%"},
+}
 
 
 def test_a_change_means_the_same_in_a_replay_and_in_a_scenario(site: str) -> None:
     """An order was replayed over a row of processors, and in a scenario on the nodes and under the limits of the base."""
     changes: dict[str, dict[str, object]] = dict(CHANGES)
-    if site_of("mine").is_described:
-        changes["more nodes"] = {"procs": "+25%"}
+    if site_of("mine").own_cluster is None:
+        changes["reservations by requests"] = {"reserve_by": "requested", "estimates": "actual"}
     asked = {row["scenario"]: row for row in tracehouse.what_if(changes, "mine").scenarios.to_dicts()}
     here = tracehouse.site("mine")
     for name, change in changes.items():
         run = here.replay(**change)
         assert run.metrics["average_wait_s"] == pytest.approx(asked[name]["average_wait_h"] * 3600), name
         assert (run.policy, run.summary["procs"]) == (asked[name]["policy"], asked[name]["procs"])
+
+
+def test_what_no_limit_takes_is_replayed_over_a_row(site: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was refused once the jobs were read, since limits take no order that changes while jobs wait."""
+    if site != "found rules":
+        return
+    run = tracehouse.site("mine").replay(policy="WFP3")
+    assert run.replayed.settings.cluster is None
+    assert "replayed over a row of processors: WFP3: under limits an order must be known" in capsys.readouterr().err
+    with pytest.raises(ValueError, match='go with cluster ""'):
+        tracehouse.what_if({"WFP3": {"policy": "WFP3"}}, "mine")
 
 
 def test_the_face_of_python_is_of_the_site(site: str) -> None:

@@ -27,7 +27,8 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.policies.registry import SEARCHED, parse_policy
 from tests.assets.replaying.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
-from tests.pipelines.command_line import fail, succeed
+from tests.pipelines.command_line import fail, succeed, use_home
+from tests.tiny import busy_log
 from traces.cluster.accounts import Account, Limit, ServiceQuality
 from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
 
@@ -309,6 +310,17 @@ def test_settings_of_accounts_are_searched_under_the_names_of_the_log(
     assert tunable.changes(edits[0]) == tunable.changes(edits[1]) != ()
     first, second = (tunable.replay(each, 0, 60).start.tolist() for each in edits)
     assert first == second != tunable.replay((), 0, 60).start.tolist()
+
+
+def test_a_listed_order_is_searched_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list that `tune --list` prints there was refused when it was given back."""
+    use_home(monkeypatch, tmp_path / "home")
+    log = tmp_path / "log.swf"
+    log.write_text(busy_log(400))
+    settings = tmp_path / "settings.toml"
+    settings.write_text(succeed("tune", log, "--list"))
+    tuned = tracehouse.tune(log, settings, trials=3)
+    assert tuned.settings.tried == 3 and tuned.settings.knobs[0].template.startswith("formula:")
 
 
 def test_a_planted_limit_of_slurm_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
