@@ -26,7 +26,7 @@ def test_a_source_is_replayed_under_its_own_scheduler(
 ) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, cluster)
 
-    own, on_processors = tracehouse.replay("mine"), tracehouse.replay("mine", "FCFS", procs=8)
+    own, on_processors = tracehouse.replay("mine"), tracehouse.replay("mine", "FCFS", procs=8, cluster="")
     named = tracehouse.replay("mine", cluster="two")
 
     assert own.policy == named.policy == name and on_processors.policy == "FCFS"
