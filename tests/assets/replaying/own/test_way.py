@@ -39,7 +39,7 @@ def test_a_source_is_replayed_under_its_own_scheduler(
     assert len(set(about["mean_waits_s"])) > 1
     assert f"replayed: {version} of the cluster two" in str(own) and f"{title} is not deterministic" in str(own)
     with pytest.raises(ValueError, match="leave --backfill out"):
-        tracehouse.replay("mine", name, backfill="none")
+        tracehouse.replay("mine", name, backfill="conservative")
     with pytest.raises(ValueError, match=f"live estimates under {title} go with its own order"):
         tracehouse.replay("mine", f"{name}:SAF", estimates="live")
     with pytest.raises(ValueError, match="leave --warm-start out"):
