@@ -118,7 +118,7 @@ def test_headings_that_the_readme_links_to_exist(site: Path) -> None:
 
 
 def test_broken_links_and_headings_fail(tmp_path: Path) -> None:
-    for name in ("conf.py", "reference_pages.py"):
+    for name in ("conf.py", "json_keys.toml", "reference_pages.py"):
         (tmp_path / name).write_text((PROJECT / "docs" / name).read_text())
     (tmp_path / "_static").mkdir()
     (tmp_path / "_static" / "tables.css").write_text("")
