@@ -53,7 +53,7 @@ def tunable_source(
     settings. listed: what is searched, None for what the cluster has. Raises LogError, CatalogueError and ValueError, with the remedy."""
     if not is_path(source):
         catalogue_source(source)  # a fault of its name comes first
-    if policy is None and listed is not None and all(knob.template.startswith("formula:") for knob in listed):
+    if policy is None and listed and all(knob.template.startswith("formula:") for knob in listed):
         policy = next(iter(SEARCHED))
     if policy is None and listed is None and cluster is None and not site_of(source).is_described:
         policy = _order_instead(f"{source}: no cluster is described, whose settings could be searched")

@@ -272,13 +272,15 @@ def test_sacct_dumps_that_overlap(warehouse: OpenWarehouse, tmp_path: Path) -> N
 
 
 def test_jobs_that_wait_at_the_end_of_sacct_dumps(warehouse: OpenWarehouse, tmp_path: Path) -> None:
-    """Those that a later dump tells the end of are over, and a job that was requeued has started before."""
+    """Those that a later dump tells the end of are over, and a job that was requeued has started before. One that runs in a later dump has
+    no row there, and was counted as if it still waited."""
     waits = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "NodeList": "None assigned"}
     log = Log(warehouse, tmp_path, "slurm")
     requeued = slurm_jobs(14, State="REQUEUED", End="2024-01-14T10:30:00")
     again = slurm_jobs(14, **waits, Submit="2024-01-14T10:30:00")
-    log.write("1.psv", document(*slurm_jobs(11), *slurm_jobs(12, 13, **waits), *requeued, *again))
-    log.write("2.psv", document(*slurm_jobs(12), *slurm_jobs(13, 15, **waits)))
+    log.write("1.psv", document(*slurm_jobs(11), *slurm_jobs(10, 12, 13, **waits), *requeued))
+    runs = slurm_jobs(10, State="RUNNING", End="Unknown")
+    log.write("2.psv", document(*slurm_jobs(12), *slurm_jobs(13, 15, **waits), *runs, *again))
     log.ingest()
     assert log.jobs("job_id") == [("11",), ("12",)]
     with warehouse.read() as connection:

@@ -17,7 +17,6 @@ from assets.pages.happened import happened_section
 from assets.pages.logged import LoggedSystem, read_logged
 from assets.pages.nodes import nodes_section
 from assets.pages.page import Block, Bullets, Chart, Table, TermList
-from assets.pages.render import schedulers_data
 from assets.pages.summary import Summary, _use, as_data, summarise
 from assets.pages.words import share
 from assets.replay.evaluation import EXPERT_RIVALS, Contestant, period_rules
@@ -316,15 +315,6 @@ def test_the_advice_follows_verdict_and_grade(
 ) -> None:
     summary = of(logged, letter, verdict)
     assert summary.headline == headline and says in summary.advice
-
-
-def test_the_advised_order_is_among_the_orders_shown() -> None:
-    """It is not among those with the least waits where these harm somebody."""
-    shorter = [replace(EASY, name=f"order {k}", mean_s=(3 + k / 10) * HOUR, verdict="harms") for k in range(6)]
-    grade = Grade("B", None, 2 * HOUR, HOUR)
-    compared = Comparison(grade, None, 200, None, BASELINE, (EASY, *shorter), 256, 256)
-    shown = schedulers_data(compared, None)
-    assert shown is not None and [row[-1] for row in shown["rows"]][-1] == EASY.name
 
 
 def test_a_grade_of_the_own_scheduler_recommends_no_order(logged: LoggedSystem) -> None:

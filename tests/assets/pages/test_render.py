@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.pages.comparison import read_comparison
+from assets.pages.comparison import Comparison, Grade, Scheduler, read_comparison
 from assets.pages.logged import read_logged
 from assets.pages.page import Chart, Table
-from assets.pages.render import answer, first_answer, found_words, happened_lines, rule_lines, rule_words
+from assets.pages.render import (
+    answer,
+    first_answer,
+    found_words,
+    happened_lines,
+    rule_lines,
+    rule_words,
+    schedulers_data,
+)
 from assets.pages.summary import summarise, waits_sentences
 from assets.pages.waiting import causes_of_log, requests_section, waiting_section
 from assets.replaying.own.wait_causes import CAUSE_COLUMNS, WaitCauses
@@ -98,6 +107,16 @@ def test_bounds_of_one_rule_are_one_in_words() -> None:
     words = found_words(ClusterDescription("mine", (Node("n1", 4),), limits=tuple(limits)))
     bounds = "with 4 bounds from 3,600 to 14,400, by user and time"
     assert words == f"a limit on outstanding cpu seconds of each user, {bounds}"
+
+
+def test_the_advised_order_is_among_the_orders_shown() -> None:
+    """It is not among those with the least waits where these harm somebody."""
+    fit = Scheduler("Best fit", "fitted", 200, 2e4, 60.0, 4e4, 0.4, 0.9, 1e5, 9.0, {})
+    advised = replace(fit, name="EASY", kind="tried", mean_s=1.5e4, verdict="dominates, certain", rank=1)
+    shorter = [replace(advised, name=f"order {k}", mean_s=1e4 + k, verdict="harms", rank=k + 2) for k in range(6)]
+    compared = Comparison(Grade("B", None, 7200.0, 3600.0), None, 200, None, fit, (advised, *shorter), 256, 256)
+    shown = schedulers_data(compared, None)
+    assert shown is not None and shown["rows"][-1][-1] == "EASY"
 
 
 def test_rules_in_words() -> None:

@@ -83,6 +83,7 @@ LOG = [
     line(42, "bob", 8, 60, None, 240),  # above the limit, until it is cancelled
     line(43, "bob", 8, 250, None, None),  # and for good
     line(44, "bob", 8, 130, None, 131),  # cancelled before the raised limit would let it start
+    line(45, "bob", 8, 255, None, 256, Partition="short,long"),  # for whichever comes first, which is no partition
 ]
 
 
@@ -137,11 +138,11 @@ def test_held_jobs_are_those_of_a_limit_and_run_for_predicted_times(answer: trac
 
 
 def test_all_that_never_started_are_counted(answer: tracehouse.WhatIf) -> None:
-    words = "left out: 3 jobs that left the queue without a start, 1 job that had not started when the log ended"
+    words = "left out: 4 jobs that left the queue without a start, 1 job that had not started when the log ended"
     assert answer.results.left_out_words == answer.summary["left_out"] == words
     told = tracehouse.replay("mine")
     assert words in str(told)
-    assert (told.summary["jobs_left_before_start"], told.summary["jobs_still_waiting"]) == (3, 1)
+    assert (told.summary["jobs_left_before_start"], told.summary["jobs_still_waiting"]) == (4, 1)
     with open_warehouse().read() as connection:
         assert waiting_jobs(connection, "mine").select(pl.col("queue", "qos")).rows() == [("short", "normal")]
     assert set(REQUEST_LABELS) <= set(answer.results.plan.trace.rows.columns)
