@@ -126,7 +126,7 @@ class StoppableReplay:
         engine = _FastEngine if fixed and plain and not decided else _GeneralEngine
         self._engine = engine(jobs, tasks, rules, policy) if len(jobs) else None
         if cluster.waiting:
-            begin = int(jobs.submit[cluster.waiting])
+            begin = cluster.begins(jobs.submit)
             self.take_up(waiting_state(begin, tasks, cluster.procs, _users_of(tasks, policy)))
 
     def run(self, until: int | None = None) -> bool:

@@ -80,8 +80,9 @@ class RunningJobs:
 
 @dataclass(frozen=True)
 class Cluster:
-    """procs: processors when nothing is missing. waiting: how many of the first jobs of the replay already wait when it begins. The
-    replay begins with the first submission behind them, and only the jobs behind them are measured.
+    """procs: processors when nothing is missing. waiting: how many of the first jobs of the replay already wait when it begins. Only the
+    jobs behind them are measured. begin: the second at which the replay begins, not after the first submission behind them, and None for
+    that one.
 
     Raises ValueError when the running jobs or an outage exceed the processors.
     """
@@ -90,6 +91,7 @@ class Cluster:
     running: RunningJobs = field(default_factory=RunningJobs)
     outages: Outages = field(default_factory=Outages)
     waiting: int = 0
+    begin: int | None = None
 
     def __post_init__(self) -> None:
         if self.procs < 1:
@@ -101,6 +103,10 @@ class Cluster:
                 f"the running jobs hold {self.running.procs.sum()} processors, the cluster has {self.procs}"
             )
         _require(self.outages.procs <= self.procs, f"an outage takes more than the cluster's {self.procs} processors")
+
+    def begins(self, submit: IntArray) -> int:
+        """The second at which a replay of jobs begins that are submitted then, int64 (jobs,), at least one of them."""
+        return int(submit[self.waiting]) if self.begin is None else self.begin
 
     @staticmethod
     def of(cluster: int | Cluster) -> Cluster:

@@ -41,7 +41,7 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
 
     Raises ValueError where a running job or a job to schedule does not fit this replay.
     """
-    _check_waiting(jobs, cluster.waiting)
+    _check_waiting(jobs, cluster)
     if len(jobs) and jobs.procs.max() > cluster.procs:
         index = int(jobs.procs.argmax())
         raise ValueError(
@@ -68,7 +68,7 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
     if not len(jobs) or not (len(running) or len(outages)):
         return Tasks(*columns, 0, len(jobs), none, none, cancel_order)
 
-    begin = int(jobs.submit[cluster.waiting])
+    begin = cluster.begins(jobs.submit)
     _check_running(running, begin)
     outages = _during(outages, begin)
     length = outages.end - outages.start
@@ -96,14 +96,15 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
     )
 
 
-def _check_waiting(jobs: Jobs, waiting: int) -> None:
+def _check_waiting(jobs: Jobs, cluster: Cluster) -> None:
+    waiting = cluster.waiting
     if waiting == 0:
         return
-    if waiting >= len(jobs):
+    if waiting >= len(jobs) and cluster.begin is None:
         raise ValueError(
             f"{waiting} of {len(jobs)} jobs wait when the replay begins: at least one must be submitted then"
         )
-    begin = jobs.submit[waiting]
+    begin = cluster.begins(jobs.submit)
     gone = jobs.cancel[:waiting] < begin
     if gone.any():
         index = int(np.argmax(gone))

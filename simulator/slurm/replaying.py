@@ -132,7 +132,7 @@ class SlurmReplayer:
         if self.warm is not None:
             requests = joined_requests(self.warm.requests, requests)
             runtime = np.concatenate([cluster.running.runtime, runtime])
-        begin_s = int(jobs.submit[cluster.waiting]) if len(jobs) else 0
+        begin_s = cluster.begins(jobs.submit) if len(jobs) else 0
         replay = new_replay(self.description, self.arrays, requests, runtime, self.phases, (running, begin_s))
         if self.warm is None:
             return replay, 0

@@ -114,7 +114,7 @@ def ordered_queue(
         orders.began[:running] = replay.engine.running.start[:running]
         np.add.at(orders.rate, tasks.user[:running], tasks.procs[:running])
         orders.rate[-1] = tasks.procs[:running].sum()
-        orders.since[:] = int(jobs.submit[cluster.waiting])
+        orders.since[:] = cluster.begins(jobs.submit)
     return orders
 
 

@@ -156,6 +156,15 @@ def test_fair_share_counts_what_the_running_jobs_use_from_the_beginning_on() -> 
     assert replay(jobs, Cluster(4, running, waiting=2), "FCFS", "easy").start.tolist() == [100, 150, 200]
 
 
+def test_begin_of_a_replay_in_which_nobody_comes_later() -> None:
+    running = RunningJobs(n([0]), n([100]), n([4]), n([100]), n([100]), n([0]))
+    length = n([50, 50])
+    jobs = Jobs(n([10, 60]), length, n([4, 2]), length, length)
+    assert replay(jobs, Cluster(4, running, waiting=2, begin=60), "FCFS", "easy").start.tolist() == [100, 150]
+    with pytest.raises(ValueError, match="at least one must be submitted then"):
+        replay(jobs, Cluster(4, running, waiting=2), "FCFS", "easy")
+
+
 def test_a_waiting_job_that_is_cancelled_leaves_and_one_that_can_never_start_is_named() -> None:
     """4 processors, all held until 100. The first waiting job is cancelled at 90, so that the second starts at 100."""
     running = RunningJobs(n([0]), n([100]), n([4]), n([100]), n([100]), n([0]))
