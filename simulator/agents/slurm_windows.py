@@ -18,7 +18,7 @@ from simulator.agents.episodes import Backlogs, Threads, check_windows
 from simulator.agents.trajectories import DECISIONS_PER_JOB, ROWS_PER_JOB, Trajectories, join_trajectories, window_seeds
 from simulator.cluster.requests import Requests, some_requests
 from simulator.engine.replay import inputs_of
-from simulator.jobs.cluster import Cluster, RunningJobs
+from simulator.jobs.cluster import Cluster, HeldNodes, RunningJobs
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
 from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, Recorder, new_recorder, seed_draws
@@ -27,7 +27,7 @@ from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import SlurmReplayer
 from simulator.slurm.variants.ordering import AWAITED_FROM, AWAITED_TO, ROOM_IS_FULL, run_ordered
 from simulator.slurm.variants.orders import is_fixed_order, ordered_queue, run_in_order
-from simulator.slurm.variants.warm import HeldNodes, RanBefore, WarmStart
+from simulator.slurm.variants.warm import RanBefore, WarmStart
 
 IntArray = NDArray[np.int64]
 

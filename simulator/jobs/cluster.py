@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,19 @@ class RunningJobs:
 
     def __len__(self) -> int:
         return len(self.start)
+
+
+class HeldNodes(NamedTuple):
+    """The nodes that running jobs hold: of job j the rows first[j] to first[j + 1], none where nobody knows them."""
+
+    first: IntArray  # (jobs + 1,)
+    node: IntArray  # (rows,), places in the description of the cluster, ascending for each job
+    cpus: IntArray  # (rows,)
+
+
+def no_nodes(jobs: int) -> HeldNodes:
+    """Where the nodes of so many jobs are not in the log: the scheduler chooses."""
+    return HeldNodes(np.zeros(jobs + 1, dtype=np.int64), _none(), _none())
 
 
 @dataclass(frozen=True)

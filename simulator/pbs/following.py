@@ -24,13 +24,12 @@ from simulator.pbs.looking import (
 )
 from simulator.pbs.loop import ENDING, KEPT_S, LAST_PASS, NEXT_SUBMIT, note_pbs_end
 from simulator.pbs.occurrences import leave_windows, next_opening
-from simulator.pbs.placing import copy_load, find_nodes
 from simulator.pbs.queueing import join_pbs_queue
 from simulator.pbs.replaying import new_pbs_replay
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.settings import PbsPhases
-from simulator.pbs.starting import end_pbs_job, start_pbs_job
-from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET, WHOLE_VNODE
+from simulator.pbs.starting import end_pbs_job, find_known_nodes, start_pbs_job
+from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -227,18 +226,9 @@ def _leave(replay, waits, given, job, now):
     if given.start[job] < 0:
         return
     engine = replay.engine
-    site, asks, tops, scratch = engine.site, engine.asks, engine.tops, engine.scratch
+    asks, scratch = engine.asks, engine.scratch
     ask, first, last = engine.jobs.ask[job], given.first[job], given.first[job + 1]
-    copy_load(engine.load, scratch.trial)
-    if last > first:
-        for node in range(len(scratch.trial.jobs)):
-            scratch.trial.jobs[node] += WHOLE_VNODE
-        for row in range(first, last):
-            node = given.node[row]
-            scratch.trial.jobs[node] -= WHOLE_VNODE
-            if given.cpus[row] >= 0:
-                scratch.trial.free[node, 0] = min(scratch.trial.free[node, 0], given.cpus[row])
-    rows = find_nodes(site, asks, tops, scratch, scratch.trial, ask, (now, now + 1))
+    rows = find_known_nodes(engine, given, job, now)
     if rows == 0:
         waits.counts[0] += 1
         for row in range(asks.first[ask], asks.first[ask + 1]):

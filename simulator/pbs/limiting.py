@@ -83,9 +83,14 @@ def _is_ours(limit: Limit) -> bool:
 
 
 def refused_jobs(
-    cluster: ClusterDescription, asked: Sequence[PbsJob], submit: NDArray[np.int64], end: NDArray[np.int64]
+    cluster: ClusterDescription,
+    asked: Sequence[PbsJob],
+    submit: NDArray[np.int64],
+    end: NDArray[np.int64],
+    first: int = 0,
 ) -> int:
     """How many jobs came while a limit on queued jobs was reached, and would have been refused. end: when each left, negative for never.
+    first: those before it were not refused.
 
     They count as being in the queue themselves, since a log has no jobs that were refused."""
     limits = run_limits(cluster, asked, is_queue_limit)
@@ -101,7 +106,7 @@ def refused_jobs(
             slot, amount = int(limits.slot[entry]), int(limits.amount[entry])
             used[slot] += amount if event < count else -amount
             is_over = is_over or used[slot] > limits.bound[slot]
-        over += event < count and is_over
+        over += first <= event < count and is_over
     return over
 
 

@@ -25,7 +25,7 @@ NEXT_SUBMIT, ENDING, LAST_PASS, HELD, NOW, STAGE, IS_QUIET, STOPS = range(8)
 """Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, and how many jobs are not eligible yet. NOW is
 the second of the last events, STAGE what comes next in it, IS_QUIET whether it has had no pass.
 STOPS: whether the loop stops before one."""
-_OVER, _EVENTS, _RELEASES, _IDLE = range(4)
+_OVER, EVENTS, _RELEASES, _IDLE = range(4)
 """Stages of a second: what comes next in it. _OVER is none."""
 ALL_DONE, WANT_PLANNED = range(2)
 """Why the loop stops."""
@@ -66,7 +66,7 @@ def run_pbs(replay):
     Where the clock STOPS, it also stops before a pass over a queue, and returns WANT_PLANNED. Then the caller may change what waiting jobs
     are planned for, and calls again."""
     clock, queue = replay.clock, replay.engine.waiting
-    if clock[STOPS] > 0 and clock[STAGE] != _OVER:
+    if clock[STOPS] > 0 and clock[STAGE] != _OVER and clock[IS_QUIET] == 0:  # it has stopped before this pass
         _pass(replay, clock[NOW])
     while _reach_pass(replay):
         if clock[STOPS] > 0 and queue.length[0] > 0:
@@ -84,9 +84,9 @@ def _reach_pass(replay):
             clock[NOW] = _next_time(replay)
             if clock[NOW] >= FOREVER:
                 return False
-            clock[STAGE], clock[IS_QUIET] = _EVENTS, 1
+            clock[STAGE], clock[IS_QUIET] = EVENTS, 1
         now = clock[NOW]
-        if clock[STAGE] == _EVENTS:
+        if clock[STAGE] == EVENTS:
             if _take_turn(replay, now):
                 clock[IS_QUIET] = 0
                 return True
@@ -111,7 +111,7 @@ def _take_turn(replay, now):
         if _is_end_next(replay, now):
             _end_next(replay)
             _release(replay, now)
-        elif _change_reservation(replay, now):
+        elif change_reservation(replay, now):
             turn = UNSET
         else:
             joined = _submit_next(replay, now)
@@ -203,7 +203,7 @@ def _submit_next(replay, now):
         array = jobs.array[job]
         count += 1
         clock[NEXT_SUBMIT] += 1
-        if _is_eligible(replay, job):
+        if is_eligible(replay, job):
             _join(replay, job, now)
             joined += 1
         else:
@@ -220,7 +220,7 @@ def _join(replay, job, now):
 
 
 @referring
-def _is_eligible(replay, job):
+def is_eligible(replay, job):
     """Whether neither a hold nor another job keeps the job."""
     jobs = replay.engine.jobs
     if jobs.held[job]:
@@ -241,7 +241,7 @@ def _release(replay, now):
     clock, kept, released = replay.clock, 0, 0
     for k in range(clock[HELD]):
         job = replay.held[k]
-        if _is_eligible(replay, job):
+        if is_eligible(replay, job):
             _join(replay, job, now)
             released += 1
         else:
@@ -252,7 +252,7 @@ def _release(replay, now):
 
 
 @referring
-def _change_reservation(replay, now):
+def change_reservation(replay, now):
     """The next reservation that is announced, begins or ends in this second is. Its jobs end with it, and its nodes are free some time
     later.
 
@@ -324,11 +324,11 @@ def _pass(replay, now):
     if run_pass(engine, now) > 0:
         if engine.victims.length[0] > 0:
             _stop_victims(replay)
-        _note_ends(replay)
+        note_starts(replay)
 
 
 @referring
-def _note_ends(replay):
+def note_starts(replay):
     """Jobs that have started in this pass join the list of ends."""
     running = replay.engine.running
     k = 0

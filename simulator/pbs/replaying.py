@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.formula.machine import NUM_SLOTS, STACK_SIZE, USER_SHARE
-from simulator.jobs.cluster import Cluster
+from simulator.jobs.cluster import Cluster, no_nodes
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.pbs.limiting import is_soft_limit, refused_jobs, run_limits
@@ -46,6 +46,7 @@ from simulator.pbs.state import (
     TopJobs,
     Victims,
 )
+from simulator.pbs.variants.warm import PbsWarmStart, begin_pbs_warm
 from simulator.replayer import Outcome, nodes_of_jobs, watched
 from traces.cluster.description import ClusterDescription
 
@@ -63,7 +64,8 @@ class PbsReplayer:
     turns: (jobs,) for submissions and for ends, which of those of the same second come first; those of the same turn have one pass. None
     for ends before submissions, both in the order of submissions. late: (jobs,), seconds between the pass that starts a job and the stamp
     of its start, from which PBS expects its end in later passes. None for zero. drive: runs a replay, such as one that changes what jobs
-    are planned for on the way."""
+    are planned for on the way. warm: what runs when the replay begins, which it does with `Cluster.running` and the waiting jobs. Then
+    turns and late are of the running jobs and then of the others, and places of other jobs are among all of these."""
 
     description: ClusterDescription
     asked: Sequence[PbsJob]
@@ -71,46 +73,58 @@ class PbsReplayer:
     turns: tuple[IntArray, IntArray] | None = None
     late: IntArray | None = None
     drive: Callable[[PbsReplay], object] = run_pbs
+    warm: PbsWarmStart | None = None
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many.
+        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. Running jobs are not in the outcome.
 
-        Raises ValueError if the requests are of other jobs, or if jobs already run."""
+        Raises ValueError if the requests are of other jobs, or if jobs run that no warm start knows."""
         if len(jobs.submit) != len(self.asked):
             raise ValueError(f"{len(jobs.submit)} jobs, but requests of {len(self.asked)}")
-        if len(cluster.running) or len(cluster.outages):
-            raise ValueError("PBS's replay begins on an idle cluster without outages: leave them out")
-        replay = new_pbs_replay(self.description, self.asked, (jobs.submit, jobs.runtime), self.phases)
+        warm = self.warm or PbsWarmStart((), no_nodes(0))
+        if len(cluster.outages) or len(cluster.running) != len(warm.asked):
+            raise ValueError("PBS's replay begins without outages, and with running jobs of a warm start alone")
+        asked = [*warm.asked, *self.asked]
+        submit = np.concatenate([np.array([one.submit_s for one in warm.asked], dtype=np.int64), jobs.submit])
+        runtime = np.concatenate([cluster.running.runtime, jobs.runtime])
+        replay = new_pbs_replay(self.description, asked, (submit, runtime), self.phases)
         if self.turns is not None:
             replay.submit_turn[:], replay.end_turn[:] = self.turns
         if self.late is not None:
             replay.late[:] = self.late
+        homeless = 0
+        if self.warm is not None and len(jobs):
+            begins = cluster, cluster.begins(jobs.submit)
+            replay, homeless = begin_pbs_warm(replay, self.description, asked, warm, begins)
         with watched("jobs of the replay under PBS", replay.first_start):
             self.drive(replay)
-        start = replay.first_start.copy()
+        own = slice(len(warm.asked), None)
+        start = replay.first_start[own].copy()
         never = start == UNSET
         start[never] = CANCELLED
         counts = {"never started": int(never.sum())}
-        if replay.preempted.any():
+        if replay.preempted[own].any():
             is_gone = replay.engine.settings.preempt_way == DELETED
-            counts["deleted for others" if is_gone else "preempted"] = int((replay.preempted > 0).sum())
-        if refused := refused_jobs(self.description, self.asked, jobs.submit, replay.finished):
+            counts["deleted for others" if is_gone else "preempted"] = int((replay.preempted[own] > 0).sum())
+        if refused := refused_jobs(self.description, asked, submit, replay.finished, len(warm.asked) + cluster.waiting):
             counts["over a limit on queued jobs"] = refused
+        if homeless:
+            counts["running without room"] = homeless
         running = replay.engine.running
         order = np.argsort([node.weight for node in self.description.nodes], kind="stable")  # places in PBS's order
         return Outcome(
-            Schedule(start, np.zeros(len(start), dtype=np.bool_), suspensions(replay, jobs.runtime)),
+            Schedule(start, np.zeros(len(start), dtype=np.bool_), suspensions(replay, runtime, own)),
             counts=counts,
-            held=nodes_of_jobs(running.first[:-1], np.where(never, 0, running.count), order[running.node]),
+            held=nodes_of_jobs(running.first[:-1][own], np.where(never, 0, running.count[own]), order[running.node]),
         )
 
 
-def suspensions(replay: PbsReplay, runtime: IntArray) -> tuple[IntArray, IntArray] | None:
+def suspensions(replay: PbsReplay, runtime: IntArray, own: slice = slice(None)) -> tuple[IntArray, IntArray] | None:
     """When each job of a replay that has ended was suspended and for how many seconds, as a Schedule has it. None where none was. runtime:
-    of the jobs, int64 (jobs,)."""
-    seconds = np.where(replay.preempted > 0, replay.finished - replay.first_start - runtime, 0)
-    return (replay.engine.running.start - seconds, seconds) if seconds.any() else None
+    of all jobs, int64 (jobs,). own: those that are asked for."""
+    seconds = np.where(replay.preempted > 0, replay.finished - replay.first_start - runtime, 0)[own]
+    return (replay.engine.running.start[own] - seconds, seconds) if seconds.any() else None
 
 
 def new_pbs_replay(

@@ -1,12 +1,12 @@
-"""Starts and ends of jobs, and what they change."""
+"""Starts and ends of jobs, and what they change, and the layout of jobs whose nodes are known."""
 
 from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.pbs.limiting import count_limits
 from simulator.pbs.occurrences import end_of_held
-from simulator.pbs.placing import add_rows, add_to_plan
-from simulator.pbs.state import UNSET
+from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes
+from simulator.pbs.state import UNSET, WHOLE_VNODE
 
 
 @referring_apart
@@ -92,3 +92,24 @@ def end_pbs_job(engine, job):
     if jobs.array[job] >= 0:
         running.of_array[jobs.array[job]] -= 1
     running.end[job] = UNSET
+
+
+@referring_apart
+def find_known_nodes(engine, held, job, now):
+    """Looks for room on the nodes that a job is known to hold, as PBS would lay it out there, and on all where nobody knows them. Returns
+    rows as `find_nodes` does.
+
+    held: the nodes of job j are the rows first[j] to first[j + 1] of node and of cpus, processors that it holds there, UNSET where that is
+    not known."""
+    site, asks, scratch = engine.site, engine.asks, engine.scratch
+    first, last = held.first[job], held.first[job + 1]
+    copy_load(engine.load, scratch.trial)
+    if last > first:
+        for node in range(len(scratch.trial.jobs)):
+            scratch.trial.jobs[node] += WHOLE_VNODE
+        for row in range(first, last):
+            node = held.node[row]
+            scratch.trial.jobs[node] -= WHOLE_VNODE
+            if held.cpus[row] >= 0:
+                scratch.trial.free[node, 0] = min(scratch.trial.free[node, 0], held.cpus[row])
+    return find_nodes(site, asks, engine.tops, scratch, scratch.trial, engine.jobs.ask[job], (now, now + 1))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simulator.cluster.requests import Requests, joined_requests
 from simulator.compiled import referring
+from simulator.jobs.cluster import HeldNodes
 from simulator.slurm.clockwork import BEGIN, PERIOD_DUE, Replay
 from simulator.slurm.limits import CPUS, GPUS, JOBS, MEMORY, NODES, TIME, USED, count_submitted, limits_of
 from simulator.slurm.loop import note_end
@@ -24,14 +25,6 @@ FloatArray = NDArray[np.float64]
 _PER_CPU, _PER_GPU = 1, 2
 _OF_JOB, _OF_TASK = 1, 2
 """Places in MEMORY_PER and in GPUS_PER."""
-
-
-class HeldNodes(NamedTuple):
-    """The nodes that running jobs hold: of job j the rows first[j] to first[j + 1], none where nobody knows them."""
-
-    first: IntArray  # (jobs + 1,)
-    node: IntArray  # (rows,), places in `ClusterArrays`, ascending for each job
-    cpus: IntArray  # (rows,)
 
 
 class RanBefore(NamedTuple):
@@ -52,12 +45,6 @@ class WarmStart:
     requests: Requests
     nodes: HeldNodes
     past: RanBefore | None = None
-
-
-def no_nodes(jobs: int) -> HeldNodes:
-    """Where the nodes of so many jobs are not in the log: the scheduler chooses."""
-    none = np.zeros(0, dtype=np.int64)
-    return HeldNodes(np.zeros(jobs + 1, dtype=np.int64), none, none)
 
 
 def begin_warm(

@@ -12,9 +12,10 @@ from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.replaying.running.loading import is_loaded
 from simulator.cluster.requests import Requests, some_requests
+from simulator.jobs.cluster import HeldNodes, no_nodes
 from simulator.slurm.priority import priority_rules
 from simulator.slurm.settings import slurm_settings
-from simulator.slurm.variants.warm import HeldNodes, RanBefore, WarmStart, no_nodes
+from simulator.slurm.variants.warm import RanBefore, WarmStart
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -63,19 +64,21 @@ def warm_start_of(trace: Trace, jobs: Ahead, requests: Requests, cluster: Cluste
     past = RanBefore(
         requests, start, start + jobs.started["runtime_s"].to_numpy(), jobs.started["procs"].to_numpy().astype(np.int64)
     )
-    return WarmStart(
-        some_requests(requests, np.arange(jobs.running)), nodes_held(trace.source, of_running, cluster), past
-    )
+    return WarmStart(some_requests(requests, np.arange(jobs.running)), nodes_held(trace, of_running, cluster), past)
 
 
-def nodes_held(source: str, running: pl.DataFrame, cluster: ClusterDescription) -> HeldNodes:
-    """The nodes of running jobs by the log. A job of which the log does not have all nodes, or has some that the cluster has not, has
+def nodes_held(trace: Trace, running: pl.DataFrame, cluster: ClusterDescription) -> HeldNodes:
+    """The nodes of running jobs of a trace by the log. A job of which the log does not have all nodes, or has some that the cluster has not, has
     none here. Where it has only the CPUs of all nodes together, they lie evenly."""
-    if not is_loaded(source) or running.is_empty():
+    if running.is_empty() or (trace.nodes is None and not is_loaded(trace.source)):
         return no_nodes(running.height)
-    query = "SELECT job_index, node_name, procs FROM core.job_nodes WHERE source = $source AND list_contains($jobs, job_index)"
-    with open_warehouse().read() as connection:
-        held = connection.sql(query, params={"source": source, "jobs": running["job_index"].to_list()}).pl()
+    jobs = running["job_index"].to_list()
+    if trace.nodes is not None:
+        held = trace.nodes.filter(pl.col("job_index").is_in(jobs))
+    else:
+        query = "SELECT job_index, node_name, procs FROM core.job_nodes WHERE source = $source AND list_contains($jobs, job_index)"
+        with open_warehouse().read() as connection:
+            held = connection.sql(query, params={"source": trace.source, "jobs": jobs}).pl()
     place = {node.name: k for k, node in enumerate(cluster.nodes)}
     by_job: dict[int, list[tuple[int, int | None]]] = {}
     for job, name, cpus in held.iter_rows():

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request, request_arrays, some_requests
-from simulator.jobs.cluster import Cluster, RunningJobs
+from simulator.jobs.cluster import Cluster, HeldNodes, RunningJobs
 from simulator.jobs.jobs import Jobs
 from simulator.slurm.replaying import SlurmReplayer
-from simulator.slurm.variants.warm import HeldNodes, RanBefore, WarmStart
+from simulator.slurm.variants.warm import RanBefore, WarmStart
 from studies.slurm.free_runs import phases_of
 from studies.slurm.golden_runs import GoldenJob, GoldenRun
 

@@ -10,7 +10,7 @@ import pytest
 from models.scheduling.learning.recipes import smallest_area_first
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
-from simulator.jobs.cluster import Cluster, RunningJobs
+from simulator.jobs.cluster import Cluster, HeldNodes, RunningJobs, no_nodes
 from simulator.jobs.jobs import Jobs
 from simulator.policies.agents import parse_agent
 from simulator.policies.observation import LAYOUTS
@@ -30,7 +30,7 @@ from simulator.slurm.variants.ordering import (
     take_scores,
 )
 from simulator.slurm.variants.orders import by_order, ordered_queue
-from simulator.slurm.variants.warm import HeldNodes, RanBefore, WarmStart, decayed_seconds, decayed_share, no_nodes
+from simulator.slurm.variants.warm import RanBefore, WarmStart, decayed_seconds, decayed_share
 from studies.slurm.golden_runs import read_golden_run
 from tests.shared import shared_file
 from tests.simulator.busy import SITE, columns_of

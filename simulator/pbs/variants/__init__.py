@@ -1,0 +1,1 @@
+"""PBS that begins with what ran and waited."""
