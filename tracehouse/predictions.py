@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypedDict, Unpack
 
-import numpy as np
 import polars as pl
 
 import sql
 from assets.common.learnable import LEAST_JOBS, what_learning_lacks
 from assets.common.progress import progress, say_if_slow
 from assets.common.storage import open_warehouse
-from assets.predictions.queue_now import NEW_JOB, NewJob, five_quantiles, logged_tree_starts, new_job_tree_starts
-from assets.predictions.waits import load_wait_scores, load_wait_source, load_walltime_jobs
-from assets.replaying.running.replayers import usual_backfill
-from assets.usage.cluster_check import described_cluster
-from models.waits.answers import QueueReplays, WaitAnswer, new_job_wait, queued_job_wait
-from models.waits.neighbours import POINTS
+from assets.predictions.waits import NewJob, load_site_waits, load_wait_scores, load_walltime_jobs, with_new_job
+from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
 from models.waits.walltime_advice import MARGIN, advise, longest_of, try_on_history
 from simulator.jobs.words import parse_duration
 from traces.catalogue.catalogue import load_catalogue
-from warehouse import first_row
 
 
 class QueueSettings(TypedDict, total=False):
-    """How the queue is replayed to predict a wait: samples (200), seed (1), policy ("FCFS") and backfill ("easy")."""
+    """How the queue is replayed to predict a wait: samples (200), seed (1), and policy and backfill in place of the site's own."""
 
     samples: int
     seed: int
@@ -87,6 +80,8 @@ def predict_wait(
     at: str | int | None = None,
     queue: str | None = None,
     gpus: int | None = None,
+    account: str | None = None,
+    qos: str | None = None,
     **replays: Unpack[QueueSettings],
 ) -> dict[str, Any]:
     """How long would a new job wait? The distribution of its start, at a moment of the log.
@@ -107,10 +102,10 @@ def predict_wait(
         Local time of the cluster such as `"2004-03-01 08:00"`, or a second of the log's own clock. By default the
         last submission of a log that still grows (the last one is at most two days old), else a busy moment of its
         second half, drawn with the seed. `moment` says which.
-    queue, gpus
-        Its queue and its GPUs, where the log has priorities and the source a cluster of Slurm.
+    queue, gpus, account, qos
+        What else it asks for, where the source has a cluster with a scheduler of its own. By default as the user's last job.
     **replays
-        samples (200), seed (1), policy ("FCFS") and backfill ("easy") of the replays of the queue.
+        samples (200) and seed (1) of the replays of the queue, and policy and backfill in place of the site's own.
 
     Returns
     -------
@@ -135,7 +130,8 @@ def predict_wait(
     _check_range("procs", procs, 1)
     requested_s = parse_duration(str(walltime), "walltime")
     _check_range("walltime", requested_s, 1)
-    return _answer(source, WaitQuestion(None, procs, requested_s, user, _text(at), queue, gpus), replays)
+    asked = NewJob(procs, requested_s, user, queue, gpus, account, qos)
+    return _answer(source, WaitQuestion(_text(at), new=asked), replays)
 
 
 def predict_queued_wait(
@@ -173,7 +169,7 @@ def predict_queued_wait(
     >>> tracehouse.predict_queued_wait("birch", job_id, at, samples=50)["waited_s"]
     60
     """
-    return _answer(source, WaitQuestion(job_id, None, -1, None, _text(at)), replays)
+    return _answer(source, WaitQuestion(_text(at), job_id), replays)
 
 
 def advise_walltime(
@@ -220,13 +216,12 @@ def advise_walltime(
 
 
 def _answer(source: str, question: WaitQuestion, settings: QueueSettings) -> dict[str, Any]:
-    usual: QueueSettings = {"samples": 200, "seed": 1, "policy": "FCFS", "backfill": "easy"}
-    unknown = [name for name in settings if name not in usual]
+    unknown = [name for name in settings if name not in QueueSettings.__annotations__]
     if unknown:
-        raise ValueError(f"unknown setting {unknown[0]!r}: expected one of {', '.join(usual)}")
-    chosen = QueueReplays(**(usual | settings))
-    _check_range("samples", chosen.samples, *SAMPLES)
-    chosen = chosen._replace(backfill=usual_backfill(chosen.backfill))
+        raise ValueError(f"unknown setting {unknown[0]!r}: expected one of {', '.join(QueueSettings.__annotations__)}")
+    usual: QueueSettings = {"samples": 200, "seed": 1}
+    chosen = usual | settings
+    _check_range("samples", chosen["samples"], *SAMPLES)
     return answer_wait(load_catalogue().source(source).name, question, chosen)
 
 
@@ -245,50 +240,46 @@ def _check_range(name: str, value: float, least: float, most: float = float("inf
 
 
 class WaitQuestion(NamedTuple):
-    """What the question is about: a job that waits, or a new one with processors, requested time in s (-1 for none), user, queue and GPUs.
-    And when."""
+    """at: when, None for the usual moment. What the question is about is a job that waits, or a new one."""
 
-    job_id: str | None
-    procs: int | None
-    request: int
-    user: str | None
     at: str | None
-    queue: str | None = None
-    gpus: int | None = None
+    job_id: str | None = None
+    new: NewJob | None = None
 
 
 def _with_bar(jobs: list[int]) -> Iterator[int]:
     return progress(jobs, "jobs of the past")
 
 
-def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> dict[str, Any]:
-    """What `tracehouse wait --json` prints."""
-    job_id, procs, request, user, at, *_ = question
+def answer_wait(source: str, question: WaitQuestion, settings: QueueSettings) -> dict[str, Any]:
+    """What `tracehouse wait --json` prints. settings: with samples and seed."""
+    at, job_id, new = question
+    samples, seed = settings["samples"], settings["seed"]
+    order = {name: str(settings[name]) for name in ("policy", "backfill") if settings.get(name) is not None}
     with say_if_slow(f"reading {source}"):
-        log, scores = load_wait_source(open_warehouse(), source), load_wait_scores(open_warehouse(), source)
+        waits = load_site_waits(open_warehouse(), source, order)
+        log, scores = waits.log, load_wait_scores(open_warehouse(), source)
     if at is not None:
         moment, chosen = log.moment(at), None
     elif job_id is not None:
         moment, chosen = log.moment_of_job(job_id)
     else:
-        moment, chosen = log.usual_moment(datetime.now(UTC), replays.seed)
+        moment, chosen = log.usual_moment(datetime.now(UTC), seed)
     with say_if_slow("replaying the queue and jobs of the past"):
         if job_id is not None:
             number = log.job_number(job_id, moment)
             procs, request = int(log.history.procs[number]), int(log.history.request[number])
-            answer = queued_job_wait(log.history, moment, number, replays)
-            trees = logged_tree_starts(
-                open_warehouse(), source, described_cluster(open_warehouse(), source), moment, replays.seed
-            )
-            if trees is not None and job_id in trees.starts:
-                answer = _of_trees(answer, answer.waited_s + five_quantiles(trees.starts[job_id]), trees.jobs)
+            answer = queued_job_wait(log.history, moment, number, QueueReplays(samples, seed, waits.starts))
         else:
-            assert procs is not None
-            user_number = log.user_number(user) if user is not None else -1
-            plain = new_job_wait(log.history, moment, procs, request, user_number, replays, _with_bar)
-            answer = _by_trees(plain, source, question, moment, replays.seed)
+            assert new is not None
+            procs, request = new.procs, new.request
+            user_number = log.user_number(new.user) if new.user is not None else -1
+            starts, number = with_new_job(waits, new, moment)
+            replays = QueueReplays(samples, seed, starts)
+            answer = new_job_wait(log.history, moment, procs, request, user_number, replays, _with_bar, number)
+    asked = new or NewJob(procs, request)
     state, submitted = answer.state, moment - answer.waited_s
-    waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
+    wait_at = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
     replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
     return {
         "source": source,
@@ -297,9 +288,9 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "time_zone": log.clock.zone,
         "moment": chosen,
         "job": job_id,
-        "user": user,
+        "user": asked.user,
         "procs": procs,
-        **{"queue": question.queue, "gpus": question.gpus},
+        **{name: getattr(asked, name) for name in ("queue", "gpus", "account", "qos")},
         "requested_walltime_s": request if request >= 1 else None,
         "cluster_procs": state.cluster_procs,
         "busy_procs": state.busy_procs,
@@ -309,63 +300,17 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "told_by": answer.told_by,
         "basis": log.basis,
         "neighbours": answer.neighbours,
-        **replays._asdict(),
-        **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
+        **{"samples": samples, "seed": seed, "policy": waits.replays.settings.policy},
+        "backfill": waits.replays.backfill,
+        "replayed": waits.replays.words,
+        **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in wait_at.items()},
         "wait_mean_s": answer.mean_s,
-        **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in waits.items()},
+        **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in wait_at.items()},
         **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},
         "similar_mean_s": answer.similar_mean_s,
         "similar_p50_s": answer.similar_median_s,
         "scores": scores,
     }
-
-
-def _by_trees(answer: WaitAnswer, source: str, question: WaitQuestion, moment: int, seed: int) -> WaitAnswer:
-    """The wait of a new job by the trees, where it has a queue or GPUs, which they know. Raises ValueError where the log has no such queue
-    or no GPUs, and where there are no trees."""
-    if question.queue is None and question.gpus is None:
-        return answer
-    warehouse = open_warehouse()
-    queue, account, has_gpus = _names_of(source, question)
-    if question.gpus and not has_gpus:
-        raise ValueError(f"the log of {source} has no GPUs: leave --gpus out")
-    assert question.procs is not None
-    job = NewJob(question.procs, question.request, question.gpus, queue, account)
-    trees = new_job_tree_starts(warehouse, source, described_cluster(warehouse, source), moment, job, seed)
-    if trees is None:
-        raise ValueError(
-            f"the waits of {source} cannot take a queue or GPUs into account: that needs a log of Slurm with the column Priority, some "
-            "months of it, and its cluster (`tracehouse cluster import`). Leave --queue and --gpus out for a wait by processors and time"
-        )
-    return _of_trees(answer, five_quantiles(trees.starts[NEW_JOB]), trees.jobs)
-
-
-def _of_trees(answer: WaitAnswer, quantiles: np.ndarray, jobs: int) -> WaitAnswer:
-    """The answer with the quantiles that trees give, seconds at POINTS, and their mean. jobs: that the trees learned from."""
-    mean_s = float(np.interp(np.arange(0.05, 1, 0.1), POINTS, quantiles).mean())
-    return replace(answer, quantiles=quantiles, mean_s=mean_s, told_by="trees", neighbours=jobs)
-
-
-def _names_of(source: str, question: WaitQuestion) -> tuple[str | None, str | None, bool]:
-    """(the queue, the account of the user's last job, whether any job had GPUs). Raises ValueError for a queue that the log does not
-    have."""
-    with open_warehouse().read() as connection:
-        rows = connection.execute(
-            "SELECT queue FROM core.jobs WHERE source = ? AND queue IS NOT NULL GROUP BY queue ORDER BY count(*) DESC",
-            [source],
-        ).fetchall()
-        about = first_row(
-            connection,
-            "SELECT arg_max(account, submit_time) FILTER (user_name = $user), coalesce(max(gpus), 0) > 0 FROM core.jobs "
-            "WHERE source = $source",
-            {"source": source, "user": question.user},
-        )
-    names = [name for (name,) in rows]
-    if question.queue is not None and question.queue not in names:
-        listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-        raise ValueError(f"the log of {source} has no queue {question.queue!r}: it has {listed or 'none'}")
-    account, has_gpus = about or (None, False)
-    return question.queue, account, bool(has_gpus)
 
 
 def answer_walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:

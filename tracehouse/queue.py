@@ -17,20 +17,13 @@ from assets.ingest.zones import zone_of_source
 from assets.predictions.queue_now import (
     QueueMoment,
     QueueNow,
-    TreeStarts,
     load_queue_now,
     snapshot_moment,
-    tree_starts,
 )
-from assets.predictions.waits import BY_JOBS_ALIKE, load_wait_source
+from assets.predictions.waits import BY_JOBS_ALIKE
 from assets.replaying.own.slurm.moment import SlurmMoment, compared_moment, queue_file, read_moment
-from assets.replaying.running.replayers import usual_backfill
-from assets.replaying.running.settings import OWN_SCHEDULERS
-from assets.replaying.site import site_of
-from assets.usage.cluster_check import described_cluster
-from models.waits.answers import Correction, QueueReplays, correction_of, queue_quantiles
-from models.waits.replays import queue_start_times
-from simulator.jobs.words import partitions_text
+from assets.replaying.starts import OnSite, on_site
+from models.waits.answers import Correction, correction_of, interval_of
 from tracehouse.text.tables import duration
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
@@ -40,8 +33,6 @@ from traces.common.queue import HELD, QueueSnapshot
 from traces.queues import parse_queue, run_queue_command
 from warehouse import Warehouse
 
-LEAST_FULLER = 0.05
-"""Of the past queues must have as much work waiting as the present one, so that no warning is needed."""
 LONGEST_USEFUL_S = 7 * 86_400
 """Of an interval of starts."""
 
@@ -138,12 +129,8 @@ def answer_queue(
     """What `tracehouse queue` says. moment: when the queue was so. rival: policy and backfilling to compare with, None
     each for that of the source. drawn: samples and seed."""
     warehouse, (samples, seed) = open_warehouse(), drawn
-    site = site_of(source, warehouse)
-    scheduler = site.row
-    base = QueueReplays(samples, seed, scheduler.policy, scheduler.backfill)
-    other = None
-    if rival != (None, None):
-        other = base._replace(policy=rival[0] or base.policy, backfill=usual_backfill(rival[1] or base.backfill))
+    order = {name: word for name, word in zip(("policy", "backfill"), rival, strict=True) if word is not None}
+    other = on_site(warehouse, source, order) if order else None
     lines = [f"{source}: {snapshot.counts()}", *(fault for fault, _ in snapshot.faults)]
     with say_if_slow("predicting run times"):
         now = load_queue_now(warehouse, source, snapshot, moment.second)
@@ -151,48 +138,27 @@ def answer_queue(
     if not now.entries:
         return QueueAnswer(_rows(now, snapshot, None, None), [*lines, "no job waits for processors"])
     with say_if_slow("replaying the queue and queues of the past"):
-        starts = queue_start_times(now.state, samples, seed, base.policy, base.backfill)
-        trees = tree_starts(warehouse, source, described_cluster(warehouse, source), snapshot, moment.second, seed)
-        correction = None if trees is not None else _correction(warehouse, source, now, base)
-        rivals = None if other is None else queue_start_times(now.state, samples, seed, other.policy, other.backfill)
-    quantiles = queue_quantiles(starts, correction)[now.first]
-    if trees is not None:
-        quantiles = np.array([trees.starts[job.job_id][:3] for job in now.entries])
-    if site.own_cluster is not None:
-        own = OWN_SCHEDULERS[site.scheduler.policy]
-        left_out = f"without the limits, partitions and shares of its own {own}, which --why knows"
-        lines.append(_scheduler_line(base, f"{left_out}; these replays have no grade"))
-    elif site.is_described:
-        lines.append(_scheduler_line(base, f"{scheduler.why}; these replays have no grade"))
-    else:
-        lines.append(_scheduler_line(base, f"{scheduler.why}; {site.trust}"))
-    if scheduler.machine is not None and scheduler.machine.partitions:
-        owned = partitions_text(dict(scheduler.machine.partitions))
-        lines.append(f"by the log, queues own processors ({owned}): these replays let all jobs share all of them")
-    lines += [_interval_line(correction, trees), *_fuller_line(trees), *_limit_line(snapshot), *_long_line(quantiles)]
+        starts, correction = now.starts(now.state, samples, seed), None
+        if now.history is not None:
+            correction = correction_of(now.history, now.state.now, seed, now.starts)
+        rivals = None if other is None else other.starts(now.trace, now.place)(now.state, samples, seed)
+    starts = starts[:, now.first]
+    quantiles = interval_of(starts, correction)
+    lines.append(f"replayed {samples} times under {now.replays.words}")
+    lines += [_interval_line(correction), *_limit_line(snapshot, now), *_long_line(quantiles)]
     lines.append(f"nobody comes later; {_runtime_words(warehouse, source, now.version)}")
+    of_rival = None
     if other is not None and rivals is not None:
-        lines += _rival_lines(other, now, starts, rivals)
-    return QueueAnswer(_rows(now, snapshot, quantiles, rivals), lines)
+        of_rival = interval_of(rivals[:, now.first], correction)[:, 1]
+        means = [float(each[np.isfinite(each)].mean()) for each in (rivals, starts)]
+        lines += _rival_lines(other, now, means, of_rival - quantiles[:, 1])
+    return QueueAnswer(_rows(now, snapshot, quantiles, of_rival), lines)
 
 
-def _correction(warehouse: Warehouse, source: str, now: QueueNow, base: QueueReplays) -> Correction | None:
-    try:
-        history = load_wait_source(warehouse, source).history
-        return correction_of(history, now.state.now, base.seed, base.policy, base.backfill)
-    except ValueError:  # no job of the log has a start, or none has a predicted run time
-        return None
-
-
-def _interval_line(correction: Correction | None, trees: TreeStarts | None) -> str:
-    if trees is not None:
-        return (
-            f"starts and 80 % intervals are by trees on the work ahead of each job in priority order, from {trees.jobs:,} jobs of "
-            f"{trees.queues} past queues"
-        )
+def _interval_line(correction: Correction | None) -> str:
     if correction is None:
         return "80 % intervals are of the model only: the log has too few queues to correct them by"
-    return f"80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
+    return f"starts and 80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
 
 
 def _runtime_words(warehouse: Warehouse, source: str, version: int | None) -> str:
@@ -201,25 +167,10 @@ def _runtime_words(warehouse: Warehouse, source: str, version: int | None) -> st
     return f"run times {BY_JOBS_ALIKE}. {source} has no run-time model: {why_no_model(warehouse, source)}"
 
 
-def _fuller_line(trees: TreeStarts | None) -> list[str]:
-    """A warning where the trees have hardly seen a queue that was as full."""
-    if trees is None or trees.fuller >= LEAST_FULLER * trees.queues:
-        return []
-    seen = (
-        f"{trees.fuller} of the {trees.queues} past queues"
-        if trees.fuller
-        else f"none of the {trees.queues} past queues"
-    )
-    return [
-        f"warning: {seen} had as much work waiting as this one, and trees cannot go beyond what they have learned from: starts may be much "
-        "later than these, and outside of the intervals"
-    ]
-
-
-def _limit_line(snapshot: QueueSnapshot) -> list[str]:
-    """What is said of jobs that limits keep."""
+def _limit_line(snapshot: QueueSnapshot, now: QueueNow) -> list[str]:
+    """What is said of jobs that limits keep, where the replays know no limits."""
     kept = snapshot.limits()
-    if not kept:
+    if not kept or now.replays.site.is_described:
         return []
     reasons = ", ".join(f"{limit} {number:,}" for limit, number in kept.most_common())
     return [f"kept by a limit, which these starts do not know, so that they may be later: {reasons}"]
@@ -233,18 +184,11 @@ def _long_line(quantiles: np.ndarray) -> list[str]:
     return [f"{long} of {len(quantiles)} intervals are longer than a week, which is too long to tell a user"]
 
 
-def _scheduler_line(base: QueueReplays, grade: str) -> str:
-    return f"replayed {base.samples} times under {base.policy} with backfilling {base.backfill}; {grade}"
-
-
-def _rival_lines(other: QueueReplays, now: QueueNow, starts: np.ndarray, rivals: np.ndarray) -> list[str]:
-    """One line: the mean over the waiting jobs, who gains most and who pays most, by the medians of the table. starts, rivals: seconds,
-    (samples, jobs)."""
-    change = (np.median(rivals, axis=0) - np.median(starts, axis=0))[now.first]
-    line = (
-        f"under {other.policy} with backfilling {other.backfill} jobs start after {duration(rivals.mean())} from now on average "
-        f"instead of {duration(starts.mean())}"
-    )
+def _rival_lines(other: OnSite, now: QueueNow, means: list[float], change: np.ndarray) -> list[str]:
+    """One line: the mean over the waiting jobs under the other order and under the site's own, seconds, who gains most and who pays most.
+    change: of each entry, seconds."""
+    change = np.where(np.isfinite(change), change, 0.0)
+    line = f"under {other.order_words} jobs start after {duration(means[0])} from now on average instead of {duration(means[1])}"
     for place, word in ((int(change.argmin()), "gains"), (int(change.argmax()), "pays")):
         if (change[place] < -0.5) if word == "gains" else (change[place] > 0.5):
             line += f"; job {now.entries[place].job_id} {word} most, {duration(abs(change[place]))}"
@@ -273,11 +217,12 @@ def _rows(
         return frame
     predicted = {f"start_{name}_s": quantiles[:, k] for k, name in enumerate(("p10", "p50", "p90"))}
     if rivals is not None:
-        predicted["rival_start_p50_s"] = np.median(rivals, axis=0)[now.first]
-        predicted["change_s"] = np.rint(predicted["rival_start_p50_s"]) - np.rint(predicted["start_p50_s"])
+        predicted["rival_start_p50_s"] = rivals
+        predicted["change_s"] = np.rint(rivals) - np.rint(predicted["start_p50_s"])
     missing = frame.height - len(now.entries)
     columns = {
-        name: [round(float(second)) for second in values] + [None] * missing for name, values in predicted.items()
+        name: [round(float(second)) if np.isfinite(second) else None for second in values] + [None] * missing
+        for name, values in predicted.items()
     }
     texts = {
         name.removesuffix("_s"): [None if second is None else now.clock.text(present + second) for second in seconds]

@@ -52,6 +52,7 @@ class Trace:
     log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading), and of jobs that never started and are
     not in `rows`, jobs_left_before_start (among jobs_left_out) and jobs_still_waiting, see docs/reference/semantics.md.
     suspensions: job_index, from_s and to_s of each time in which a job of `rows` was suspended, in seconds of the log's clock.
+    nodes: job_index, node_name and procs of the nodes that jobs of `rows` held, None for those of core.job_nodes.
     """
 
     source: str
@@ -68,6 +69,7 @@ class Trace:
     log_faults: dict[str, int]
     node_procs: int | None = None
     suspensions: pl.DataFrame = field(default_factory=NO_SUSPENSIONS.clone)
+    nodes: pl.DataFrame | None = None
 
     @property
     def clock(self) -> LogClock:

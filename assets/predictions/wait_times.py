@@ -11,7 +11,7 @@ from assets.common.learnable import LEAST_JOBS
 from assets.common.progress import progress
 from assets.predictions.plots import calibration_plot
 from assets.predictions.runtime_predictions import runtime_predictions
-from assets.predictions.waits import load_wait_source
+from assets.predictions.waits import load_site_waits
 from models.waits.scoring import LEAST_SCORED, UNSTORED, WaitsUnknown, predict_history, wait_scores
 from warehouse import Warehouse, replace_partitions
 
@@ -22,10 +22,6 @@ class WaitTimesConfig(dg.Config):
         default=1000, ge=LEAST_SCORED, description="Jobs of the last part of the log to predict and score"
     )
     last_share: float = Field(default=0.4, gt=0, lt=1, description="Last share of the log, from which they are drawn")
-    policy: str = Field(
-        default="FCFS", description="Order of the queue in the replays, as `tracehouse replay --policy`"
-    )
-    backfill: str = Field(default="easy", description="Backfilling in the replays, as `tracehouse replay --backfill`")
 
 
 @asset(
@@ -43,10 +39,9 @@ def wait_times(
     the waits of jobs that were alike."""
     source = context.partition_key
     try:
-        log = load_wait_source(warehouse, source)
-        rows = predict_history(
-            log.history, config.last_share, config.jobs, config.seed, config.policy, config.backfill, progress
-        )
+        waits = load_site_waits(warehouse, source)
+        log, starts = waits.log, waits.starts
+        rows = predict_history(log.history, config.last_share, config.jobs, config.seed, starts, progress)
     except WaitsUnknown as error:  # a log of submissions alone is no fault: there is nothing to score
         names = ("predictions.wait_predictions", "predictions.wait_scores")
         replace_partitions(warehouse, source, {name: pl.DataFrame() for name in names})

@@ -1,28 +1,77 @@
 """What questions about waits and wall times need of a source, read from the warehouse."""
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assets.common.learnable import LEAST_JOBS, what_learning_lacks
-from assets.common.trace import load_trace
+from assets.common.trace import Trace, load_trace
 from assets.features.tables import similar_features_in_parts
+from assets.replaying.own.wait_causes import logged_nodes
+from assets.replaying.running.settings import RunSettings
+from assets.replaying.starts import NO_ORDER, OnSite, on_site
 from models.runtime.predictor import QUANTILE_COLUMNS, SIMILAR_COLUMNS, WITHOUT_HISTORY_S
 from models.waits.history import WaitSource, history_of, user_number_in
+from models.waits.replays import QueueStarts
 from models.waits.scoring import WaitsUnknown
 from models.waits.walltime_advice import EndedJobs, ended_jobs_of, executable_number
+from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse
 
 BY_JOBS_ALIKE = "by jobs of the same user and others alike that have ended, or by what jobs request"
 """Where run times come from without a model."""
 
 
-def load_wait_source(warehouse: Warehouse, source: str) -> WaitSource:
-    """A source with predicted run times. One of which nothing can be learned has them from jobs alike, and `basis` says so.
+class SiteWaits(NamedTuple):
+    """log: of the source. replays: of its queues, by its site or an order there. trace, place: what these read, as SiteStarts has it."""
 
-    Raises ValueError, with the remedy, where the source is not loaded, and where training would predict its run times and has not."""
-    trace = load_trace(warehouse, source, cancelled=True)
-    rows, basis = trace.rows, None
+    log: WaitSource
+    replays: OnSite
+    trace: Trace
+    place: NDArray[np.int64]
+
+    @property
+    def starts(self) -> QueueStarts:
+        """Replays of the queues of the log."""
+        return self.replays.starts(self.trace, self.place)
+
+
+class NewJob(NamedTuple):
+    """A job that is submitted at a moment. request: seconds, below 1 for none. What is None is as in the user's last job."""
+
+    procs: int
+    request: int
+    user: str | None = None
+    queue: str | None = None
+    gpus: int | None = None
+    account: str | None = None
+    qos: str | None = None
+
+
+def load_site_waits(warehouse: Warehouse, source: str, order: Mapping[str, str] = NO_ORDER) -> SiteWaits:
+    """A source with predicted run times, and the replays of its queues. order: as `on_site` takes it. One of which nothing can be learned
+    has its run times from jobs alike, and `basis` says so.
+
+    Raises ValueError, with the remedy, where the source is not loaded, where training would predict its run times and has not, and for an
+    order that the site does not take."""
+    replays = on_site(warehouse, source, order)
+    return site_waits(warehouse, load_trace_with_nodes(warehouse, source, replays.settings), replays)
+
+
+def load_trace_with_nodes(warehouse: Warehouse, source: str, settings: RunSettings) -> Trace:
+    """The trace of a source for replays from any moment on, with what these settings read. Raises ValueError as `load_trace`."""
+    trace = load_trace(warehouse, source, cancelled=True, labels=settings.labels)
+    return replace(trace, nodes=logged_nodes(warehouse, source)) if settings.is_on_cluster else trace
+
+
+def site_waits(warehouse: Warehouse, trace: Trace, replays: OnSite) -> SiteWaits:
+    """As `load_site_waits`. trace: of the source, of `load_trace_with_nodes`."""
+    source, rows, basis = trace.source, trace.rows, None
     unpredicted = rows[QUANTILE_COLUMNS[0]].null_count()
     if unpredicted:
         lacking = what_learning_lacks(warehouse, source, LEAST_JOBS)
@@ -35,8 +84,57 @@ def load_wait_source(warehouse: Warehouse, source: str) -> WaitSource:
         rows = _with_jobs_alike(warehouse, source, rows)
     if rows["start_s"].null_count() == rows.height:
         raise WaitsUnknown(f"source {source!r}: the log does not say when jobs started, so that waits cannot be told")
-    history = history_of(rows, trace.cluster_procs)
-    return WaitSource(source, rows, history, trace.clock, basis)
+    trace = replace(trace, rows=rows)
+    history = history_of(rows, replays.procs or trace.cluster_procs)
+    place = np.searchsorted(rows["job_index"].to_numpy(), history.job_index)
+    return SiteWaits(WaitSource(source, rows, history, trace.clock, basis), replays, trace, place)
+
+
+def with_new_job(waits: SiteWaits, job: NewJob, moment: int) -> tuple[QueueStarts, int]:
+    """(replays that know one more job, its number). Raises ValueError for what the cluster does not have, or a row of processors."""
+    replays, rows = waits.replays, waits.trace.rows
+    cluster = replays.site.own_cluster if replays.settings.is_on_cluster else None
+    asked = {name: value for name in ("queue", "gpus", "account", "qos") if (value := getattr(job, name)) is not None}
+    if cluster is None and asked:
+        raise ValueError(
+            f"{waits.log.name} is replayed under {replays.order_words}, which knows processors and time alone: leave "
+            f"--{next(iter(asked))} out, or describe its cluster (`tracehouse cluster import`)"
+        )
+    if cluster is not None:
+        _check_names(cluster, asked)
+    last = rows.filter(pl.col("user_name") == job.user, pl.col("submit_s") <= moment)[-1:]
+    of_user = {
+        name: last[name][0] for name in ("user_name", "account", "qos", "queue") if name in rows.columns and last.height
+    }
+    row = dict.fromkeys(rows.columns) | of_user | asked
+    row |= {"procs": job.procs, "requested_procs": job.procs, "requested_walltime_s": job.request, "submit_s": moment}
+    at = waits.trace.clock.zero + timedelta(seconds=moment)
+    row |= {name: at for name in ("submit_time", "eligible_time") if name in rows.columns}
+    row |= {
+        "job_index": 1 + max(rows["job_index"].to_list()),
+        "runtime_s": 0,
+        "user_number": last["user_number"][0] if last.height else 0,
+    }
+    row |= {name: rows[name][0] for name in ("longest_runtime_s",)}
+    row |= dict.fromkeys(("memory_share", "user_place", "group_place", "executable_place"), 1.0)
+    trace = replace(waits.trace, rows=pl.concat([rows, pl.DataFrame([row], schema=rows.schema)]))
+    place = np.append(waits.place, rows.height)
+    return replays.starts(trace, place), len(place) - 1
+
+
+def _check_names(cluster: ClusterDescription, asked: Mapping[str, Any]) -> None:
+    """Raises ValueError for a queue, an account, a QOS or GPUs that the cluster does not have."""
+    there = {
+        "queue": [each.name for each in cluster.queues],
+        "account": [each.name for each in cluster.accounts],
+        "qos": [each.name for each in cluster.qualities],
+    }
+    for name, names in there.items():
+        if name in asked and asked[name] not in names:
+            listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+            raise ValueError(f"the cluster {cluster.name} has no {name} {asked[name]!r}: it has {listed or 'none'}")
+    if asked.get("gpus") and not any(node.num_gpus for node in cluster.nodes):
+        raise ValueError(f"the cluster {cluster.name} has no GPUs: leave --gpus out")
 
 
 def _with_jobs_alike(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.DataFrame:

@@ -8,8 +8,8 @@ When the jobs that wait now will start, with an interval that is corrected by th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,17 +28,15 @@ from models.waits.neighbours import (
     waits_of_neighbours,
     waits_of_survivors,
 )
-from models.waits.replays import queue_start_times, start_times
-from simulator.policies.registry import Policy, parse_policy
+from models.waits.replays import ROW, QueueStarts, RowStarts
 
 
 class QueueReplays(NamedTuple):
-    """How the queue is replayed: so many times, with this seed, order and backfilling."""
+    """How the queue is replayed: so many times, with this seed."""
 
     samples: int
     seed: int
-    policy: str
-    backfill: str
+    starts: QueueStarts = ROW
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,8 @@ class WaitAnswer:
     """A predicted wait.
 
     quantiles: of the whole wait at POINTS, seconds, (5,). mean_s: of the same distribution, and not below its interval. told_by:
-    calibrated, trees, or replay where too few past jobs are comparable. replayed: the quantiles by replays alone. similar_mean_s,
+    calibrated by jobs in like circumstances, corrected by past queues, or replay where too few past jobs are comparable. replayed: the
+    quantiles by replays alone. similar_mean_s,
     similar_median_s: mean and median wait of similar recent jobs, None where none has started. waited_s: what of the wait is over, of a
     job that waits."""
 
@@ -69,19 +68,23 @@ def new_job_wait(
     user: int,
     replays: QueueReplays,
     watch: Callable[[list[int]], Iterable[int]] = iter,
+    number: int = -1,
 ) -> WaitAnswer:
     """The wait of a job submitted at a moment. user: its number, -1 for nobody in particular. request: seconds, below 1 for none. watch:
-    as in `pool_of`.
+    as in `pool_of`. number: by which the replays know the job.
 
-    Raises ValueError for a job that never fits, and as `start_times` does."""
+    Neighbours take thousands of replays, for which only those over a row of processors are quick enough. Others are corrected as those
+    of a queue are. Raises ValueError for a job that never fits, and as the replays do."""
     if procs > history.cluster_procs:
         raise ValueError(
             f"a job of {procs} processors can never start on a cluster of {history.cluster_procs}: ask for fewer"
         )
-    state = state_at(history, moment).with_job(procs, request, user)
-    samples, seed, policy, backfill = replays
-    replayed = start_times(state, -1, samples, seed, policy, backfill)
-    pool = pool_of(history, pool_numbers(history, moment), seed, policy, backfill, watch)
+    state = state_at(history, moment).with_job(procs, request, user, number)
+    samples, seed, starts = replays
+    replayed = starts(state, samples, seed)[:, -1]
+    if not isinstance(starts, RowStarts):
+        return _corrected(history, state, replayed, (procs, request), replays, 0)
+    pool = pool_of(history, pool_numbers(history, moment), seed, starts, watch)
     past = waits_of_neighbours(pool, features_of(history, state, -1, replayed), user, moment)
     similar = similar_waits(history, procs, request, moment)
     if past.quantiles is not None:
@@ -92,15 +95,42 @@ def new_job_wait(
 def queued_job_wait(history: History, moment: int, number: int, replays: QueueReplays) -> WaitAnswer:
     """The wait, from its submission, of a job of the log that waits at a moment: that of jobs which had waited as long.
 
-    Raises ValueError as `start_times` does."""
+    Raises ValueError as the replays do."""
     state = state_at(history, moment)
     position = int(np.flatnonzero(state.waiting.number == number)[0])
     waited = moment - int(history.submit[number])
-    samples, seed, policy, backfill = replays
-    replayed = start_times(state, position, samples, seed, policy, backfill) + waited
-    similar = similar_waits(history, int(history.procs[number]), int(history.request[number]), moment)
+    samples, seed, starts = replays
+    replayed = starts(state, samples, seed)[:, position]
+    asked = int(history.procs[number]), int(history.request[number])
+    if not isinstance(starts, RowStarts):
+        return _corrected(history, state, replayed, asked, replays, waited)
+    replayed += waited
+    similar = similar_waits(history, *asked, moment)
     survivors = waits_of_survivors(history, moment, waited)
     return _answer(state, replayed, survivors, similar, waited)
+
+
+def _corrected(
+    history: History, state: State, replayed: FloatArray, asked: tuple[int, int], replays: QueueReplays, waited: int
+) -> WaitAnswer:
+    """The answer by replays of one job, corrected by queues of the past. replayed: seconds from now to its starts. asked: its processors
+    and its request."""
+    if not np.isfinite(replayed).any():
+        raise ValueError(
+            "the job starts in none of the replays: a limit or a lack of nodes keeps it for ever (`tracehouse why`)"
+        )
+    replayed = np.minimum(replayed, LONGEST_S)
+    correction = correction_of(history, state.now, replays.seed, replays.starts)
+    similar = similar_waits(history, *asked, state.now)
+    past = PastWaits(None, None, 0) if correction is None else corrected_wait(replayed, correction, waited)
+    answer = _answer(state, replayed + waited, past, similar, waited)
+    return answer if correction is None else replace(answer, told_by="corrected")
+
+
+def corrected_wait(replayed: FloatArray, correction: Correction, waited: int = 0) -> PastWaits:
+    """The distribution of the wait of a job by its replays. replayed: seconds from now to its starts. waited: seconds before."""
+    quantiles = waited + np.minimum(interval_of(replayed[:, None], correction, POINTS)[0], LONGEST_S)
+    return PastWaits(quantiles, float(np.interp(np.arange(0.05, 1, 0.1), POINTS, quantiles).mean()), correction.jobs)
 
 
 def _answer(state: State, replayed: FloatArray, past: PastWaits, similar: IntArray, waited: int) -> WaitAnswer:
@@ -119,58 +149,88 @@ INTERVAL = (0.1, 0.5, 0.9)
 PAST_QUEUES, PAST_SAMPLES, PAST_JOBS = 60, 20, 50
 """Queues of the past that an interval is corrected by, how often each is replayed, and how many jobs of each count."""
 LEAST_PAST_QUEUES = 10
+LONGEST_S = 366.0 * 86_400
+"""In place of the end of a wait that some replays never end."""
 _SHORT_S = 60.0
 """Added to waits before logarithms are taken: nobody minds a minute."""
 
 
 @dataclass(frozen=True)
 class Correction:
-    """How much further intervals have to reach than those of replays alone, as logarithms of (wait + 1 min). They may be below 0.
+    """How much later than those of replays alone the ends of intervals are, as logarithms of (wait + 1 min). They may be below 0.
 
     queues, jobs: of the past, that it comes from."""
 
-    below: float
-    above: float
+    low: float
+    high: float
     queues: int
     jobs: int
 
 
-def queue_quantiles(starts: FloatArray, correction: Correction | None) -> FloatArray:
-    """Seconds from now to the start at INTERVAL, float64 (waiting jobs, 3). starts: of `queue_start_times`. correction: None for the
-    replays alone. The median stays that of the replays, and lies inside the interval."""
-    low, median, high = np.quantile(starts, INTERVAL, axis=0)
-    if correction is not None:
-        low = np.exp(np.log(low + _SHORT_S) - correction.below) - _SHORT_S
-        high = np.exp(np.log(high + _SHORT_S) + correction.above) - _SHORT_S
-    return np.stack([np.clip(low, 0.0, median), median, np.maximum(high, median)], axis=1)
+def interval_of(starts: FloatArray, correction: Correction | None, points: Sequence[float] = INTERVAL) -> FloatArray:
+    """Seconds from now to the start at levels around the median, float64 (waiting jobs, levels). starts: of QueueStarts. correction: None
+    for the replays alone. The median stays that of the replays. Levels between it and an end move by their share of the way."""
+    quantiles = np.quantile(starts, points, axis=0, method="higher").T
+    if correction is None:
+        return quantiles
+    median = np.quantile(starts, 0.5, axis=0, method="higher")[:, None]
+    later = np.interp(points, INTERVAL, (correction.low, 0.0, correction.high))
+    moved = np.maximum(np.exp(np.log(quantiles + _SHORT_S) + later) - _SHORT_S, 0.0)
+    is_low = np.array(points) < INTERVAL[1]
+    return np.where(is_low, np.minimum(moved, median), np.maximum(moved, median))
 
 
-def correction_of(
-    history: History, moment: int, seed: int, policy: str | Policy = "FCFS", backfill: str = "easy"
-) -> Correction | None:
+def correction_of(history: History, moment: int, seed: int, starts: QueueStarts = ROW) -> Correction | None:
     """The correction that makes 8 of 10 intervals of past queues hold, with a tenth on either side (conformalized quantiles, Romano,
     Patterson and Candès 2019).
 
     The queues are those that the last part of the log's jobs met at their submission, before `moment`. Each queue counts the same. Of a job
-    that had not started by then, the wait counts as far as it is over. None where fewer than LEAST_PAST_QUEUES had jobs that started.
-    Raises ValueError as `queue_start_times` does.
+    that had not started by then, it is known that it waits longer. None where fewer than LEAST_PAST_QUEUES had jobs that started.
+    Raises ValueError as the replays do.
     """
-    policy = parse_policy(policy) if isinstance(policy, str) else policy
-    below, above, weights = [], [], []
-    for past in _past_moments(history, moment):
-        scores = _scores(history, past, moment, [seed, past], policy, backfill)
-        if scores is not None:
-            below.append(scores[0])
-            above.append(scores[1])
-            weights.append(np.full(len(scores[0]), 1 / len(scores[0])))
-    if len(weights) < LEAST_PAST_QUEUES:
+    past = [past_queue(history, second, [seed, second], starts) for second in past_moments(history, moment)]
+    return correction_by(history, moment, [each for each in past if each is not None])
+
+
+class PastQueue(NamedTuple):
+    """Jobs that waited at a second of the past, and what replays said of them then. ends: seconds to their starts at INTERVAL, float64
+    (jobs, 3)."""
+
+    second: int
+    numbers: IntArray
+    ends: FloatArray
+
+
+def past_queue(history: History, second: int, seed: list[int], starts: QueueStarts) -> PastQueue | None:
+    """The queue at a second. None where nobody waits, or nobody starts in the replays. Raises ValueError as these do."""
+    state = state_at(history, second)
+    fits = np.flatnonzero(state.waiting.procs <= history.cluster_procs)
+    if not len(fits):
         return None
-    weight = np.concatenate(weights)
-    ends = [_upper_quantile(np.concatenate(scores), weight, INTERVAL[-1]) for scores in (below, above)]
-    return Correction(ends[0], ends[1], len(weights), len(weight))
+    numbers = state.waiting.number[fits]
+    state = State(second, history.cluster_procs, state.running, history.job_set(numbers, state.waiting.since[fits]))
+    return queue_said(state, starts(state, PAST_SAMPLES, seed))
 
 
-def _past_moments(history: History, moment: int) -> list[int]:
+def queue_said(state: State, starts: FloatArray) -> PastQueue | None:
+    """A queue with what replays of it say, as `past_queue` has it. starts: of QueueStarts."""
+    ends = interval_of(starts, None)
+    start = np.isfinite(ends).all(axis=1)
+    return PastQueue(state.now, state.waiting.number[start], ends[start]) if start.any() else None
+
+
+def correction_by(history: History, moment: int, queues: Sequence[PastQueue]) -> Correction | None:
+    """The correction by these queues of the past, as it is known at a moment."""
+    errors = [each for queue in queues if len(each := _errors(history, queue, moment))]
+    if len(errors) < LEAST_PAST_QUEUES:
+        return None
+    weight = np.concatenate([np.full(len(each), 1 / len(each)) for each in errors])
+    low, high, started = np.concatenate(errors).T
+    low_end = _quantile(low, started > 0, weight, INTERVAL[0])
+    return Correction(low_end, _quantile(high, started > 0, weight, INTERVAL[-1]), len(errors), len(weight))
+
+
+def past_moments(history: History, moment: int) -> list[int]:
     """Submissions of the last third of the jobs before a moment, PAST_QUEUES of them at most, evenly over the jobs."""
     last = int(np.searchsorted(history.submit, moment, side="left"))
     first = last - last // 3
@@ -181,23 +241,15 @@ def _past_moments(history: History, moment: int) -> list[int]:
     )
 
 
-def _scores(
-    history: History, past: int, moment: int, seed: list[int], policy: Policy, backfill: str
-) -> tuple[FloatArray, FloatArray] | None:
-    """How far below and above their interval the jobs of a past queue started, as logarithms. None for a queue without such jobs."""
-    state = state_at(history, past)
-    fits = np.flatnonzero(state.waiting.procs <= history.cluster_procs)
-    if not len(fits):
-        return None
-    numbers = state.waiting.number[fits]
-    state = State(past, history.cluster_procs, state.running, history.job_set(numbers, state.waiting.since[fits]))
-    low, _, high = np.quantile(queue_start_times(state, PAST_SAMPLES, seed, policy, backfill), INTERVAL, axis=0)
-    seen = np.flatnonzero(_is_seen(history, numbers, moment))
+def _errors(history: History, queue: PastQueue, moment: int) -> FloatArray:
+    """Of the jobs of a past queue that were not cancelled by a moment how much later than the low and the high end they started, as
+    logarithms, and whether they had by then, float64 (jobs, 3). Those that still wait start at least as much later."""
+    seen = np.flatnonzero(_is_seen(history, queue.numbers, moment))
     seen = seen[np.linspace(0, len(seen) - 1, min(PAST_JOBS, len(seen))).astype(int)] if len(seen) else seen
-    if not len(seen):
-        return None
-    true = np.log(np.minimum(history.start[numbers[seen]], moment) - past + _SHORT_S)
-    return np.log(low[seen] + _SHORT_S) - true, true - np.log(high[seen] + _SHORT_S)
+    start, ends = history.start[queue.numbers[seen]], queue.ends[seen]
+    true = np.log(np.minimum(start, moment) - queue.second + _SHORT_S)
+    late = (true - np.log(end + _SHORT_S) for end in (ends[:, 0], ends[:, -1]))
+    return np.column_stack([*late, start <= moment])
 
 
 def _is_seen(history: History, numbers: IntArray, moment: int) -> NDArray[np.bool_]:
@@ -205,8 +257,11 @@ def _is_seen(history: History, numbers: IntArray, moment: int) -> NDArray[np.boo
     return (history.start[numbers] < NEVER_STARTED) | (history.leaves[numbers] > moment)
 
 
-def _upper_quantile(values: FloatArray, weight: FloatArray, level: float) -> float:
-    """The least value up to which at least a share `level` of the weight lies."""
-    order = np.argsort(values, kind="stable")
-    share = np.cumsum(weight[order]) / weight.sum()
-    return float(values[order][min(int(np.searchsorted(share, level - 1e-9)), len(values) - 1)])
+def _quantile(values: FloatArray, is_whole: NDArray[np.bool_], weight: FloatArray, level: float) -> float:
+    """The quantile of values of which some are not whole yet (Kaplan and Meier 1958, with weights). The largest where it lies beyond all
+    that are."""
+    order = np.lexsort((~is_whole, values))
+    values, weight = values[order], weight[order]
+    at_risk = np.cumsum(weight[::-1])[::-1]
+    still = np.cumprod(np.where(is_whole[order], 1 - weight / at_risk, 1.0))
+    return float(values[min(int(np.searchsorted(1 - still, level - 1e-9)), len(values) - 1)])

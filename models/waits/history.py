@@ -66,10 +66,10 @@ class State:
         """Processors in use."""
         return int(self.running.procs.sum())
 
-    def with_job(self, procs: int, request: int, user: int) -> State:
+    def with_job(self, procs: int, request: int, user: int, number: int = -1) -> State:
         """The state with a hypothetical job submitted now, the last to wait. Its own run time delays no job before it."""
         quantiles = np.full(len(LEVELS), float(max(request, 1)))
-        waiting = self.waiting.with_job(self.now, procs, request, user, -1, quantiles)
+        waiting = self.waiting.with_job(self.now, procs, request, user, number, quantiles)
         return State(self.now, self.cluster_procs, self.running, waiting)
 
 

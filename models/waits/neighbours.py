@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from models.runtime.predictor import FloatArray
 from models.waits.history import History, IntArray, State, submission_state
-from models.waits.replays import start_times
-from simulator.policies.registry import Policy
+from models.waits.replays import ROW, QueueStarts
 
 POINTS = (0.10, 0.25, 0.50, 0.75, 0.90)
 """Levels of the quantiles of a predicted wait; the first and the last bound the 80 % interval."""
@@ -140,17 +139,16 @@ def pool_of(
     history: History,
     numbers: IntArray,
     seed: int,
-    policy: str | Policy = "FCFS",
-    backfill: str = "easy",
+    starts: QueueStarts = ROW,
     watch: Callable[[list[int]], Iterable[int]] = iter,
 ) -> Pool:
     """Replays each of these jobs from the state in which it was submitted. watch: shows the progress, as it hands on the jobs. Raises
-    ValueError as `start_times` does."""
+    ValueError as these replays do."""
     features, replayed = np.empty((len(numbers), len(FEATURES))), np.empty((len(numbers), len(POINTS)))
     mean = np.empty(len(numbers))
     for k, number in enumerate(watch(numbers.tolist())):
         state = submission_state(history, number)
-        waits = start_times(state, -1, POOL_SAMPLES, [seed, number], policy, backfill)
+        waits = starts(state, POOL_SAMPLES, [seed, number])[:, -1]
         features[k] = features_of(history, state, -1, waits)
         replayed[k], mean[k] = np.quantile(waits, POINTS), waits.mean()
     submit, leaves = history.submit[numbers], history.leaves[numbers]

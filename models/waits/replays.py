@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
 import numpy as np
 
 from models.runtime.predictor import LEVELS, FloatArray
@@ -13,6 +17,32 @@ from simulator.policies.registry import Policy, parse_policy
 
 TIMELESS = ("FCFS", "LCFS", "SJF", "LJF", "smallest", "largest", "SAF", "SEXP", "LEXP", "WFP3", "UNICEP")
 """Policies whose order depends neither on when the replay takes place nor on earlier usage."""
+
+
+class QueueStarts(Protocol):
+    """Replays of a queue."""
+
+    def __call__(self, state: State, samples: int, seed: int | Sequence[int]) -> FloatArray:
+        """Seconds from now until each waiting job starts, in `samples` replays, float64 (samples, waiting jobs). Infinite for a job that
+        never starts. The same seed draws the same run times."""
+
+
+@dataclass(frozen=True)
+class RowStarts:
+    """Replays over a row of processors."""
+
+    policy: Policy = field(default_factory=lambda: parse_policy("FCFS"))
+    backfill: str = "easy"
+
+    def __call__(self, state: State, samples: int, seed: int | Sequence[int]) -> FloatArray:
+        """As QueueStarts. Raises ValueError as `simulator.engine.replay.replay` does.
+
+        The estimate is the request, or the run time where there is none. The jobs run as long as is drawn, and no other job comes. All
+        waiting jobs count as submitted now, in their order. So policies that look at the wait see only the wait from now on."""
+        return _row_starts(state, samples, seed, self.policy, self.backfill)
+
+
+ROW = RowStarts()
 
 
 def draw_runtimes(jobs: JobSet, elapsed: IntArray, samples: int, rng: np.random.Generator) -> IntArray:
@@ -46,31 +76,7 @@ def draw_runtimes(jobs: JobSet, elapsed: IntArray, samples: int, rng: np.random.
     return np.maximum(np.rint(drawn).astype(np.int64), elapsed + 1)
 
 
-def start_times(
-    state: State,
-    position: int,
-    samples: int,
-    seed: int | list[int],
-    policy: str | Policy = "FCFS",
-    backfill: str = "easy",
-) -> FloatArray:
-    """Seconds from now until the waiting job at `position` (-1: the last) starts, in `samples` replays, float64 (samples,).
-
-    As `queue_start_times`, of one job. Raises ValueError as it does."""
-    return queue_start_times(state, samples, seed, policy, backfill)[:, position % len(state.waiting)]
-
-
-def queue_start_times(
-    state: State, samples: int, seed: int | list[int], policy: str | Policy = "FCFS", backfill: str = "easy"
-) -> FloatArray:
-    """Seconds from now until each waiting job starts, in `samples` replays, float64 (samples, waiting jobs).
-
-    The estimate is the request, or the run time where there is none. The jobs run as long as is drawn, and no other job
-    comes. The same seed draws the same run times for every policy. All waiting jobs count as submitted now, in their order. So policies
-    that look at the wait see only the wait from now on. Raises ValueError as `simulator.engine.replay.replay` does.
-    """
-    if isinstance(policy, str):
-        policy = parse_policy(policy)
+def _row_starts(state: State, samples: int, seed: int | Sequence[int], policy: Policy, backfill: str) -> FloatArray:
     running, waiting = state.running, state.waiting
     rng = np.random.default_rng(seed)
     elapsed = state.now - running.since

@@ -20,12 +20,23 @@ import numpy as np
 import polars as pl
 
 from models.runtime.predictor import FloatArray
-from models.waits.history import NEVER_STARTED, History, IntArray
+from models.waits.answers import (
+    LONGEST_S,
+    PAST_QUEUES,
+    PAST_SAMPLES,
+    corrected_wait,
+    correction_by,
+    past_moments,
+    past_queue,
+    queue_said,
+)
+from models.waits.history import NEVER_STARTED, History, IntArray, submission_state
 from models.waits.neighbours import (
     FOLLOWED_JOBS,
     LEAST_NEIGHBOURS,
     POINTS,
     IntervalEnds,
+    PastWaits,
     Pool,
     expected_wait,
     pool_of,
@@ -33,7 +44,7 @@ from models.waits.neighbours import (
     stride_of,
     waits_of_neighbours,
 )
-from simulator.policies.registry import Policy
+from models.waits.replays import ROW, QueueStarts, RowStarts
 
 CONFIDENCE = 0.95
 MISSES_IN_A_ROW = 3
@@ -104,6 +115,8 @@ def binomial_bounds(history: History) -> FloatArray:
 
 
 LEAST_SCORED = 20
+MOST_ON_SITE = 300
+"""Jobs that are scored where a cluster's own scheduler or limits replay, which takes longer than a row of processors."""
 
 ZERO = "zero"
 """The rival that predicts for every job that it starts at once. Its interval is from 0 s to 0 s."""
@@ -138,8 +151,7 @@ def predict_history(
     last_share: float,
     jobs: int,
     seed: int,
-    policy: str | Policy = "FCFS",
-    backfill: str = "easy",
+    starts: QueueStarts = ROW,
     watch: Watch = _unwatched,
 ) -> pl.DataFrame:
     """Rows of predictions.wait_predictions but `predicted_at`, and UNSTORED columns, of jobs drawn from the last share of the log.
@@ -148,10 +160,12 @@ def predict_history(
     long. Raises WaitsUnknown with too few jobs.
     """
     drawn, grid = _drawn_and_grid(history, last_share, jobs, seed)
+    if not isinstance(starts, RowStarts):
+        return _predicted_on_site(history, drawn, seed, starts, watch)
 
     def replayed(numbers: IntArray, parts: int, name: str) -> Pool:
         chunks = watch(np.array_split(numbers, parts), name)
-        return _joined([pool_of(history, chunk, seed, policy, backfill) for chunk in chunks])
+        return _joined([pool_of(history, chunk, seed, starts) for chunk in chunks])
 
     pool = replayed(grid, max(1, len(grid) // 100), "past jobs")
     asked = replayed(drawn, 10, "jobs")
@@ -168,9 +182,38 @@ def predict_history(
         means = {"wait_mean_s": expected_wait(past, similar, replayed_mean), "replay_mean_s": replayed_mean}
         row = _row(history, number, quantiles, asked.replayed[k], similar)
         rows.append(row | means | _bounds_row(bounds[number], similar))
+    return _enough(rows)
+
+
+def _enough(rows: list[dict[str, Any]]) -> pl.DataFrame:
     if len(rows) < LEAST_SCORED:
         raise WaitsUnknown("too few jobs had started before those to score: score a smaller last share of the log")
     return pl.DataFrame(rows)
+
+
+def _predicted_on_site(history: History, drawn: IntArray, seed: int, starts: QueueStarts, watch: Watch) -> pl.DataFrame:
+    """As `predict_history`, by replays that are corrected by the queues of the jobs before. drawn: jobs, of which MOST_ON_SITE count."""
+    drawn = drawn[np.unique(np.linspace(0, len(drawn) - 1, MOST_ON_SITE).astype(int))]
+    before = past_moments(history, int(history.submit[drawn[0]]))
+    queues = [past_queue(history, second, [seed, second], starts) for second in before]
+    past, bounds, rows = [each for each in queues if each is not None], binomial_bounds(history), []
+    for number in (number for part in watch(np.array_split(drawn, 10), "jobs") for number in part.tolist()):
+        state, now = submission_state(history, number), int(history.submit[number])
+        replayed = starts(state, PAST_SAMPLES, [seed, number])
+        correction = correction_by(history, now, past[-PAST_QUEUES:])
+        queue = queue_said(state, replayed)
+        past += [] if queue is None else [queue]
+        similar = similar_waits(history, int(history.procs[number]), int(history.request[number]), now)
+        own = np.minimum(replayed[:, -1], LONGEST_S)
+        if len(similar) < LEAST_NEIGHBOURS:
+            continue
+        by_replay = np.quantile(own, POINTS)
+        said = PastWaits(None, None, 0) if correction is None else corrected_wait(own, correction)
+        quantiles = by_replay if said.quantiles is None else said.quantiles
+        means = {"wait_mean_s": expected_wait(said, similar, float(own.mean())), "replay_mean_s": float(own.mean())}
+        row = _row(history, number, quantiles, by_replay, similar)
+        rows.append(row | means | _bounds_row(bounds[number], similar))
+    return _enough(rows)
 
 
 def _drawn_and_grid(history: History, last_share: float, jobs: int, seed: int) -> tuple[IntArray, IntArray]:

@@ -22,7 +22,7 @@ import polars as pl
 from assets.features.tables import runtime_rows, write_job_features, write_similar_jobs
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from assets.predictions.waits import load_wait_source
+from assets.predictions.waits import load_site_waits
 from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS, SERVING
 from models.runtime.predictor import runtimes
@@ -125,6 +125,6 @@ def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> pl.DataFra
     found = calibrated(prequential(frame, SERVING), frame)
     rows = prediction_rows(frame["job_index"], found, SERVING).with_columns(version=pl.lit(None, dtype=pl.Int64))
     replace_partitions(warehouse, source, {"predictions.runtime_predictions": rows})
-    told = predict_history(load_wait_source(warehouse, source).history, 0.5, WAITS, seed=1)
+    told = predict_history(load_site_waits(warehouse, source).log.history, 0.5, WAITS, seed=1)
     print(f"{told.height:,} waits of the second half of {source}: {time.process_time() - begin:.0f} CPU-s", flush=True)
     return told

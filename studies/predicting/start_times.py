@@ -15,7 +15,9 @@ import polars as pl
 
 from models.runtime.predictor import FloatArray
 from models.waits.scoring import upper_ranks
-from models.waits.start_trees import (
+from papers.markdown import markdown
+from studies.judging.agreement import SHARED
+from studies.predicting.start_trees import (
     DAY_S,
     HOURS_S,
     OWN_FEATURES,
@@ -29,8 +31,6 @@ from models.waits.start_trees import (
     PastQueue,
     StartTrees,
 )
-from papers.markdown import markdown
-from studies.judging.agreement import SHARED
 
 FOLDER = SHARED / "traces" / "waits"
 CHOOSING, JUDGING = 24, 42

@@ -35,7 +35,7 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
     # of a job of the queue that is an attempt before it was requeued
     past = rows.filter(pl.col("end_s") <= now_s, pl.col("end_s") > now_s - REMEMBERED_S).drop_nulls("submit_s")
     first = 1 + max(rows["job_index"].to_list(), default=-1)
-    live = [_row(job, first + k, now_s) for k, job in enumerate(listed)]
+    live = [queue_job_row(job, first + k, now_s) for k, job in enumerate(listed)]
     both = pl.concat([past, pl.DataFrame(live, schema=rows.schema)]) if live else past
     held = [
         {"job_index": first + k, "node_name": name, "procs": None}
@@ -56,8 +56,8 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
     return WaitCauses(jobs, causes.basis, causes.odd_layouts, causes.left_out, causes.state)
 
 
-def _row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:
-    """A job of the queue as a row of `jobs_and_nodes`. Of several partitions the first counts."""
+def queue_job_row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:
+    """A job of the queue as a row of `jobs_and_nodes`, with this job_index. Of several partitions the first counts."""
     submit_s, eligible_s = min(job.submit_s, now_s), job.asked.eligible_s
     runs = job.state == RUNNING
     return {

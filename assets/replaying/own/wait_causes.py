@@ -142,7 +142,13 @@ def jobs_and_nodes(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.
     time that the log does not say."""
     with warehouse.read() as connection:
         rows = connection.sql(_JOBS, params={"source": source}).pl()
-        return rows, connection.sql(_NODES, params={"source": source}).pl()
+    return rows, logged_nodes(warehouse, source)
+
+
+def logged_nodes(warehouse: Warehouse, source: str) -> pl.DataFrame:
+    """The nodes that each job of a source held: job_index, node_name and procs, null where the log does not say."""
+    with warehouse.read() as connection:
+        return connection.sql(_NODES, params={"source": source}).pl()
 
 
 def causes_of(

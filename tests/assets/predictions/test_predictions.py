@@ -25,7 +25,7 @@ from assets.predictions.runtime_model import runtime_model
 from assets.predictions.runtime_predictions import runtime_predictions, write_predictions
 from assets.predictions.stored_runs import load_open_runs, load_runs
 from assets.predictions.wait_times import wait_times
-from assets.predictions.waits import load_wait_source, load_walltime_jobs
+from assets.predictions.waits import load_site_waits, load_walltime_jobs
 from models.remaining.score_tables import used_seconds
 from models.runtime.predictor import LEVELS
 from models.waits.neighbours import POINTS
@@ -286,10 +286,10 @@ def test_a_source_with_predictions(evaluated: Warehouse) -> None:
     with pytest.raises(
         ValueError, match=f"{JOBS} of its {JOBS} jobs have no predicted run time: make them with `tracehouse run"
     ):
-        load_wait_source(evaluated, "mine")
+        load_site_waits(evaluated, "mine").log
     night(evaluated, "user_mean")
     write_predictions(evaluated, "mine", runtime_rows(evaluated, "mine"))
-    source = load_wait_source(evaluated, "mine")
+    source = load_site_waits(evaluated, "mine").log
     assert source.name == "mine" and len(source.history) == JOBS and source.clock.name == "UTC"
     assert (source.history.quantiles >= 1).all() and (np.diff(source.history.quantiles, axis=1) >= 0).all()
     assert (source.history.wait(np.arange(JOBS)) == 5).all()

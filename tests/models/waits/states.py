@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from models.runtime.predictor import LEVELS, QUANTILE_COLUMNS
-from models.waits.history import JobSet
+from models.runtime.predictor import LEVELS, QUANTILE_COLUMNS, FloatArray
+from models.waits.history import JobSet, State
+from models.waits.replays import RowStarts
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
+from simulator.policies.registry import parse_policy
 
 
 def job_set(*jobs: tuple[int, int, int, float]) -> JobSet:
@@ -38,3 +40,10 @@ def rows_of(jobs: int = 300, seed: int = 3, procs: int = 16) -> pl.DataFrame:
     return rows.with_columns(
         cancel_s=pl.when(gone).then(pl.col("submit_s") + 100), start_s=pl.when(~gone).then(pl.col("start_s"))
     )
+
+
+def start_times(
+    state: State, position: int, samples: int, seed: int | list[int], policy: str = "FCFS", backfill: str = "easy"
+) -> FloatArray:
+    """Seconds from now until one waiting job starts, in replays over a row of processors, float64 (samples,)."""
+    return RowStarts(parse_policy(policy), backfill)(state, samples, seed)[:, position]

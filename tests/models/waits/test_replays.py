@@ -28,8 +28,8 @@ from models.waits.neighbours import (
     waits_of_neighbours,
     waits_of_survivors,
 )
-from models.waits.replays import TIMELESS, draw_runtimes, start_times
-from tests.models.waits.states import job_set, rows_of
+from models.waits.replays import TIMELESS, draw_runtimes
+from tests.models.waits.states import job_set, rows_of, start_times
 
 # neighbours: Waits of the past: what may be known of them, and whom a job is compared with.
 

@@ -9,7 +9,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.waits.answers import Correction, QueueReplays, correction_of, new_job_wait, queue_quantiles, queued_job_wait
+from models.waits.answers import (
+    Correction,
+    PastQueue,
+    QueueReplays,
+    correction_by,
+    correction_of,
+    interval_of,
+    new_job_wait,
+    queued_job_wait,
+)
 from models.waits.clock import DAY_S, LogClock, period_span, second_in_log, span_before
 from models.waits.history import NEVER_STARTED, History, State, history_of, state_at
 from models.waits.neighbours import (
@@ -24,14 +33,14 @@ from models.waits.neighbours import (
     pool_of,
     waits_of_neighbours,
 )
-from models.waits.replays import queue_start_times, start_times
+from models.waits.replays import ROW
 from models.waits.scoring import BOUNDED, ClassBound, binomial_bounds, upper_ranks
 from models.waits.walltime_advice import MARGIN, EndedJobs, advise, bound, try_on_history
-from tests.models.waits.states import job_set, rows_of
+from tests.models.waits.states import job_set, rows_of, start_times
 
 # answers: The predicted wait of one job: new ones, and ones that wait already.
 
-REPLAYS = QueueReplays(samples=20, seed=1, policy="FCFS", backfill="easy")
+REPLAYS = QueueReplays(samples=20, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +72,8 @@ def test_the_mean_is_of_the_distribution_that_the_quantiles_are_of(
     moment = busy_moment(history)
     state = state_at(history, moment).with_job(4, 7200, 2)
     pool = pool_of(history, pool_numbers(history, moment), 1)
-    monkeypatch.setattr("models.waits.answers.start_times", lambda *_: np.zeros(20))
+    monkeypatch.setattr("models.waits.answers.pool_of", lambda *_: pool)
+    monkeypatch.setattr("models.waits.replays._row_starts", lambda state, *_: np.zeros((20, len(state.waiting))))
     nearest = waits_of_neighbours(pool, features_of(history, state, -1, np.zeros(20)), 2, moment)
     answer = new_job_wait(history, moment, 4, 7200, 2, REPLAYS)
     assert nearest.mean_s is not None and answer.mean_s == max(nearest.mean_s, answer.quantiles[0])
@@ -271,19 +281,18 @@ def test_without_dates_seconds_say_it() -> None:
 
 def test_starts_of_a_queue_by_hand() -> None:
     state = State(100, 4, job_set((0, 4, 300, 300.0)), job_set((50, 4, 200, 200.0), (60, 2, 50, 50.0)))
-    starts = queue_start_times(state, 20, 1)
+    starts = ROW(state, 20, 1)
     assert np.abs(starts.mean(axis=0) - [200, 400]).max() < 5
-    assert (starts[:, 1] == start_times(state, 1, 20, 1)).all()
-    assert queue_start_times(state, 20, 1, "SJF").mean(axis=0)[1] < 210
+    assert start_times(state, 1, 20, 1, "SJF").mean() < 210
 
 
 def test_quantiles_reach_further_by_the_correction() -> None:
     starts = np.linspace(0, 1000, 101)[:, None] * np.array([1.0, 2.0])
-    plain = queue_quantiles(starts, None)
+    plain = interval_of(starts, None)
     assert np.allclose(plain, [[100, 500, 900], [200, 1000, 1800]])
-    wide = queue_quantiles(starts, Correction(np.log(2), np.log(3), 10, 10))
+    wide = interval_of(starts, Correction(-np.log(2), np.log(3), 10, 10))
     assert np.allclose(wide[0], [20, 500, 3 * 960 - 60])
-    narrow = queue_quantiles(starts, Correction(-9.0, -9.0, 10, 10))
+    narrow = interval_of(starts, Correction(9.0, -9.0, 10, 10))
     assert np.allclose(narrow[0], 500)
 
 
@@ -297,7 +306,7 @@ def test_the_correction_makes_intervals_hold_on_later_queues() -> None:
         state = state_at(history, int(history.submit[number]))
         if not len(state.waiting):
             continue
-        low, _, high = queue_quantiles(queue_start_times(state, 40, 2), correction).T
+        low, _, high = interval_of(ROW(state, 40, 2), correction).T
         true = history.start[state.waiting.number] - state.now
         held.append(((low <= true) & (true <= high))[true < 1 << 50].mean())
     assert 0.6 < np.nanmean(held) <= 1.0
@@ -312,6 +321,22 @@ def test_nothing_of_the_future_is_used() -> None:
     earlier = (history.start <= moment) & (history.submit > moment - 5 * 86_400)
     moved = {name: getattr(history, name) + 5000 * earlier for name in ("start", "leaves", "end")}
     assert correction_of(replace(history, **moved), moment, 1) != correction_of(history, moment, 1)
+
+
+def test_jobs_that_still_wait_count_as_later_not_as_started() -> None:
+    """Half of the queue has started when the replays said. The other half still waits, four times as long as they said: it counted as if it
+    had started then."""
+    submit = np.arange(20) * 1000
+    said = np.full((10, 3), 600.0)
+    numbers = np.arange(10)
+    history = history_of(rows_of(900), 16)
+    start = np.where(numbers % 2, 600, 10_000)
+    history = replace(history, submit=submit, start=np.concatenate([start, start]))
+    queues = [PastQueue(0, numbers, said) for _ in range(10)]
+    known, later = (correction_by(history, moment, queues) for moment in (2400, 20_000))
+    assert known is not None and later is not None
+    assert known.low == later.low == 0.0
+    assert known.high == pytest.approx(np.log(2460 / 660)) and later.high == pytest.approx(np.log(10_060 / 660))
 
 
 def test_too_few_queues_give_no_correction() -> None:

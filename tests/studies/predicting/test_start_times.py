@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.waits.start_trees import OWN_FEATURES, STATE_FEATURES
+from studies.predicting.start_trees import OWN_FEATURES, STATE_FEATURES
 from studies.predicting.start_times import FOLDER, against, cedar_table, predicted_by_rivals, read_noons, score_row
 from tests.shared import shared_file
 

@@ -25,8 +25,10 @@ from traces.catalogue.catalogue import load_catalogue
     help="Requested time of the new job: 4h, 4:00:00, or seconds.",
 )
 @click.option("--user", "-u", help="User who submits it. The same user's waiting and past jobs say much about it.")
-@click.option("--queue", "--partition", help="Queue of the new job, of a log of Slurm with priorities.")
-@click.option("--gpus", type=click.IntRange(min=0), help="GPUs of the new job, of such a log.")
+@click.option("--queue", "--partition", help="Queue of the new job, where the cluster's own scheduler is described.")
+@click.option("--gpus", type=click.IntRange(min=0), help="GPUs of the new job, there.")
+@click.option("--account", help="Account of the new job, there. Default: that of the user's last job.")
+@click.option("--qos", help="QOS of the new job, there. Default: that of the user's last job.")
 @click.option("--job", "job_id", metavar="ID", help="A job that waits at that time, instead of a new one.")
 @click.option(
     "--at",
@@ -44,18 +46,14 @@ from traces.catalogue.catalogue import load_catalogue
 @click.option(
     "--policy",
     "-p",
-    default="FCFS",
-    show_default=True,
     shell_complete=complete_policies,
-    help="Order of the queue in the replays, as in `tracehouse replay`.",
+    help="Order of the queue in place of the site's own, as in `tracehouse replay`.",
 )
 @click.option(
     "--backfill",
     "-b",
-    default="easy",
-    show_default=True,
     shell_complete=complete_backfilling,
-    help="Backfilling in the replays, as there.",
+    help="Backfilling in place of the site's own, as there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
 @plain_errors
@@ -66,12 +64,14 @@ def wait(
     user: str | None,
     queue: str | None,
     gpus: int | None,
+    account: str | None,
+    qos: str | None,
     job_id: str | None,
     at: str | None,
     samples: int,
     seed: int,
-    policy: str,
-    backfill: str,
+    policy: str | None,
+    backfill: str | None,
     as_json: bool,
 ) -> None:
     """How long would a job wait? The distribution of its start, at a moment of the log.
@@ -86,17 +86,27 @@ def wait(
     tracehouse wait hpc2n --procs 16 --walltime 4h --user 17
     tracehouse wait hpc2n --job 230511 --at "2004-03-01 08:00"
     """
-    from assets.replaying.running.replayers import usual_backfill
-    from models.waits.answers import QueueReplays
-    from tracehouse.predictions import WaitQuestion, answer_wait
+    from assets.predictions.waits import NewJob
+    from tracehouse.predictions import QueueSettings, WaitQuestion, answer_wait
 
-    if job_id is not None and any(each is not None for each in (procs, walltime, user, queue, gpus)):
-        raise ValueError("--job is about a job of the log: leave --procs, --walltime, --user, --queue and --gpus out")
+    of_new = {
+        "procs": procs,
+        "walltime": walltime,
+        "user": user,
+        "queue": queue,
+        "gpus": gpus,
+        "account": account,
+        "qos": qos,
+    }
+    given = [name for name, value in of_new.items() if value is not None]
+    if job_id is not None and given:
+        raise ValueError(f"--job is about a job of the log: leave --{given[0]} out")
     if job_id is None and (procs is None or walltime is None):
         raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
-    question = WaitQuestion(job_id, procs, -1 if walltime is None else walltime, user, at, queue, gpus)
-    name = load_catalogue().source(source).name
-    result = answer_wait(name, question, QueueReplays(samples, seed, policy, usual_backfill(backfill)))
+    new = None if procs is None or walltime is None else NewJob(procs, walltime, user, queue, gpus, account, qos)
+    settings: QueueSettings = {"samples": samples, "seed": seed}
+    settings |= {name: word for name, word in (("policy", policy), ("backfill", backfill)) if word is not None}  # type: ignore[typeddict-item]
+    result = answer_wait(load_catalogue().source(source).name, WaitQuestion(at, job_id, new), settings)
     click.echo(json_text(result) if as_json else wait_text(result))
 
 
@@ -132,8 +142,8 @@ def wait_text(answer: dict[str, Any]) -> str:
         how = (
             "from the replays alone, which know nothing of the site's priorities: too few jobs like it have started yet"
         )
-    elif answer["told_by"] == "trees":
-        how = f"from {answer['neighbours']:,} jobs of past queues, by the work ahead in the order of priority; {alone}"
+    elif answer["told_by"] == "corrected":
+        how = f"corrected by {answer['neighbours']:,} jobs of past queues; {alone}"
     elif answer["job"] is not None:
         waited = " that had waited as long" if answer["waited_s"] else ""
         how = f"from {answer['neighbours']:,} past jobs{waited}; {alone}"
@@ -144,6 +154,7 @@ def wait_text(answer: dict[str, Any]) -> str:
         f"  8 in 10 such jobs wait {duration(answer['wait_p10_s'])} to {duration(answer['wait_p90_s'])}; {how}.",
         f"  The predicted mean wait is {duration(answer['wait_mean_s'])}, and half of them wait {duration(answer['wait_p50_s'])} at most.",
     ]
+    lines.append(f"  Replayed under {answer['replayed']}.")
     if answer["basis"] is not None:
         lines.append(f"  {answer['basis'][0].upper()}{answer['basis'][1:]}.")
     if answer["similar_mean_s"] is not None:
@@ -157,7 +168,8 @@ def wait_text(answer: dict[str, Any]) -> str:
 def _score_lines(answer: dict[str, Any]) -> list[str]:
     """How good such answers were on jobs of the past, beside the rivals. Empty where they are not scored."""
     scores = {row["predictor"]: row for row in answer["scores"]}
-    shown = {answer["told_by"]: "this answer", "similar_median": "median of similar jobs", "zero": "starts at once"}
+    told_by = "replay" if answer["told_by"] == "replay" else "calibrated"
+    shown = {told_by: "this answer", "similar_median": "median of similar jobs", "zero": "starts at once"}
     if not scores.keys() >= shown.keys():
         return []
     jobs = scores["zero"]["jobs"]

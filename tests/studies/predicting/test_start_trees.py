@@ -1,4 +1,4 @@
-"""Tests of models/waits: start_trees."""
+"""Tests of studies/predicting: start_trees."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from models.waits.clock import LogClock
-from models.waits.start_trees import (
+from studies.predicting.start_trees import (
     OWN_FEATURES,
     QUEUE_COLUMNS,
     SHORT_S,

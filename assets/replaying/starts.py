@@ -1,0 +1,197 @@
+"""When the jobs that wait at a moment start, in replays of the source's site from that moment on.
+
+The site is the one that answers everything else of the source. Who runs holds its nodes, what accounts have used counts, and run times
+are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assets.common.trace import Trace
+from assets.replaying.configuring.outages import outages_of
+from assets.replaying.own.way import OwnRuns
+from assets.replaying.running.policies import ChosenPolicy
+from assets.replaying.running.replayers import Asked, check_settings, choose_policy, replayer_of
+from assets.replaying.running.settings import OWN_BACKFILL, OWN_SCHEDULERS, RunSettings, own_policy_of
+from assets.replaying.site import Site, site_of, with_order
+from models.runtime.predictor import QUANTILE_COLUMNS, FloatArray
+from models.waits.history import State
+from models.waits.replays import QueueStarts, RowStarts, draw_runtimes
+from simulator.jobs.cluster import Cluster, RunningJobs
+from simulator.jobs.jobs import Jobs
+from simulator.replayer import Replayer
+from warehouse import Warehouse
+
+IntArray = NDArray[np.int64]
+NO_ORDER: Mapping[str, str] = MappingProxyType({})
+DAY_S, WEEK_S = 86_400, 7 * 86_400
+LATER_DRAWN = 4
+"""How often jobs that come later are drawn: the replays of one draw differ in run times alone."""
+LEAST_LATER, LATER_EACH, LONGEST_LATER_S = 200, 2, 4 * WEEK_S
+"""Jobs that come later: at least so many, so many for each that waits, within this time at most."""
+PERIODS_BACK = 8
+"""From how many past weeks or days they are drawn."""
+
+
+@dataclass(frozen=True)
+class OnSite:
+    """settings, policy: of replays of the site, by its own order or by another one there."""
+
+    site: Site
+    settings: RunSettings
+    policy: ChosenPolicy
+
+    @property
+    def procs(self) -> int | None:
+        """Processors of the machine, None for those that the source has."""
+        return self.settings.procs or self.site.procs
+
+    @property
+    def order_words(self) -> str:
+        """Who decides, in words."""
+        own = own_policy_of(self.settings.policy)
+        if own is None:
+            return f"{self.policy.text} with backfilling {self.settings.backfill}"
+        return f"{own[1]} in {OWN_SCHEDULERS[own[0]]}" if own[1] else OWN_SCHEDULERS[own[0]]
+
+    @property
+    def backfill(self) -> str:
+        """As rows have it."""
+        return OWN_BACKFILL if self.settings.is_on_cluster else self.settings.backfill
+
+    @property
+    def words(self) -> str:
+        """Who decides, why that one, and how far replays by it can be trusted."""
+        return f"{self.order_words}; {self.site.scheduler.why}; {self.site.trust}"
+
+    def starts(self, trace: Trace, place: IntArray) -> QueueStarts:
+        """Replays of queues. trace, place: as SiteStarts has them."""
+        settings, order = self.settings, self.policy.policy
+        of_machine = settings.is_on_cluster or settings.cluster is not None or settings.partitions or settings.outages
+        if order is not None and not of_machine:
+            return RowStarts(order, settings.backfill)
+        return SiteStarts(settings, self.policy, trace, place, self.procs or trace.cluster_procs)
+
+
+def on_site(warehouse: Warehouse, source: str, order: Mapping[str, str] = NO_ORDER) -> OnSite:
+    """The replays of a source's site. order: policy and backfill in place of its own, as in a scenario. Raises ValueError, with the remedy,
+    for one that the site does not take."""
+    site = site_of(source, warehouse)
+    settings = site.settings
+    if order:
+        settings = check_settings(settings.model_copy(update=with_order(dict(order), settings)))
+    return OnSite(site, settings, choose_policy(settings, warehouse, source))
+
+
+@dataclass(frozen=True)
+class SiteStarts:
+    """settings, policy: of the site's replays, or of those under another order there. trace: rows of all jobs that a state may have, with
+    the labels of the settings. place: the row of each number of a job in a state, int64 (numbers,). procs: of the machine. has_later:
+    whether jobs come later, as they came in the past."""
+
+    settings: RunSettings
+    policy: ChosenPolicy
+    trace: Trace
+    place: IntArray
+    procs: int
+    has_later: bool = True
+
+    def __call__(self, state: State, samples: int, seed: int | Sequence[int]) -> FloatArray:
+        """Seconds from now until each waiting job starts, in `samples` replays, float64 (samples, waiting jobs). Infinite for a job
+        that never starts.
+
+        The scheduler plans with requests, or with run times where there are none. The jobs run as long as is drawn. Raises ValueError
+        where the site cannot have had such jobs."""
+        running, waiting = state.running, state.waiting
+        rng = np.random.default_rng(seed)
+        elapsed = state.now - running.since
+        held = draw_runtimes(running, elapsed, samples, rng)
+        queued = draw_runtimes(waiting, np.zeros(len(waiting), dtype=np.int64), samples, rng)
+        starts = np.empty((samples, len(waiting)))
+        for group in np.array_split(np.arange(samples), min(samples, LATER_DRAWN) if self.has_later else 1):
+            rows = self._waiting_rows(state)
+            if self.has_later:
+                rows = pl.concat([rows, self._later(state, rng)])
+            jobs, replayer = self.trace.jobs_of(rows), self._replayer(state, rows)
+            for k in group.tolist():
+                runtime = np.concatenate([queued[k], jobs.runtime[len(waiting) :]])
+                limit = np.maximum(runtime, rows["requested_walltime_s"].to_numpy())
+                drawn = replace(jobs, runtime=runtime, limit=limit, estimate=limit, hold=limit, admit=limit)
+                start = _replayed(replayer, drawn, self._cluster(state, np.maximum(held[k], elapsed + 1)), k)[: len(waiting)]
+                starts[k] = np.where(start >= 0, start - state.now, np.inf)
+        return starts
+
+    def _waiting_rows(self, state: State) -> pl.DataFrame:
+        """What waits, as it was submitted. The last one comes at the moment itself, so that a row of processors looks at the queue then."""
+        submit = np.minimum(state.waiting.since, state.now)
+        submit[-1:] = state.now
+        rows = self.trace.rows[self.place[state.waiting.number]]
+        return rows.with_columns(submit_s=pl.Series(submit), cancel_s=pl.lit(None, pl.Int64))
+
+    def _later(self, state: State, rng: np.random.Generator) -> pl.DataFrame:
+        """Jobs that come from now on, as they came at the same hours of past weeks, or days, or at any time of a shorter log. What nobody
+        knew by now, such as how long a job ran that still runs, is as predicted."""
+        rows, now = self.trace.rows, state.now
+        past = rows.filter(pl.col("submit_s") < now, pl.col("cancel_s").is_null(), pl.col("procs") <= self.procs)
+        submit = past["submit_s"].to_numpy()
+        span = now - int(submit[0]) if len(submit) else 0
+        most = max(LEAST_LATER, LATER_EACH * len(state.waiting))
+        period = next((length for length in (WEEK_S, DAY_S) if span >= 2 * length), span // 2)
+        chosen, moved, count = [], [], 0
+        for piece in range(LONGEST_LATER_S // period if period else 0):
+            begin = now + piece * period
+            if period in (WEEK_S, DAY_S):
+                back = period * int(rng.integers(piece + 1, max(piece + 1, min(span // period, piece + PERIODS_BACK)) + 1))
+                first = begin - back
+            else:
+                first = int(rng.integers(submit[0], now - period + 1))
+            places = np.arange(*np.searchsorted(submit, [first, first + period]))
+            chosen.append(places)
+            moved.append(submit[places] + begin - first)
+            count += len(places)
+            if count >= most:
+                break
+        places = np.concatenate(chosen)[:most] if chosen else np.zeros(0, dtype=np.int64)
+        seconds = np.concatenate(moved)[:most] if moved else np.zeros(0, dtype=np.int64)
+        later = past[places]
+        asked = pl.when(pl.col("requested_walltime_s") >= 1).then("requested_walltime_s").otherwise(1)
+        predicted = pl.coalesce(pl.col(QUANTILE_COLUMNS[len(QUANTILE_COLUMNS) // 2]), asked.cast(pl.Float64)).cast(pl.Int64)
+        is_over = pl.col("start_s") + pl.col("runtime_s") <= now
+        return later.with_columns(
+            runtime_s=pl.when(is_over).then("runtime_s").otherwise(predicted), submit_s=pl.Series(seconds, dtype=pl.Int64)
+        )
+
+    def _replayer(self, state: State, rows: pl.DataFrame) -> Replayer:
+        running, now = state.running, state.now
+        ran = self.trace.rows[self.place[running.number]].with_columns(
+            start_s=pl.Series(np.minimum(running.since, now - 1)),
+            runtime_s=pl.Series(now + 1 - np.minimum(running.since, now - 1)),
+            cancel_s=pl.lit(None, pl.Int64),
+        )
+        ended = self.trace.rows.filter(
+            pl.col("cancel_s").is_null(), pl.col("runtime_s") > 0, pl.col("start_s") + pl.col("runtime_s") <= now
+        )
+        cluster = self._cluster(state, now + 1 - running.since)
+        before = pl.concat([ran, ended]), now
+        return replayer_of(Asked(self.trace, self.settings, self.policy, rows, cluster, ahead=before, own_runs=1))
+
+    def _cluster(self, state: State, runtime: IntArray) -> Cluster:
+        """The machine, on which the running jobs run for so many seconds in all."""
+        running = state.running
+        limit = np.maximum(runtime, running.request)
+        runs = RunningJobs(running.since, runtime, running.procs, limit, limit, np.maximum(running.user, 0))
+        procs = max(self.procs, state.busy_procs)  # a log may use more for a few seconds
+        outages = outages_of(self.settings.outages, procs)
+        return Cluster(procs, runs, outages, waiting=len(state.waiting), begin=state.now)
+
+
+def _replayed(replayer: Replayer, jobs: Jobs, cluster: Cluster, number: int) -> IntArray:
+    """Starts in a replay. number: of the run, by which those of a cluster's own scheduler differ."""
+    outcome = replayer.run(jobs, cluster, number) if isinstance(replayer, OwnRuns) else replayer.replay(jobs, cluster)
+    return outcome.schedule.start
