@@ -1,9 +1,9 @@
 """When the jobs that wait now start: `python -m studies queue_starts [--runs S7,T1] [--sources larch] [--moments N] [--samples N]`.
 
-Recorded runs of real schedulers are stopped at moments at which somebody waits. The warehouse has the log up to then, and `tracehouse queue`
-answers for the queue of then. The true starts are those of the whole log. Rivals answer for the same jobs: Slurm's own plan at that moment,
-zero, similar jobs of the past, QBETS, and replays over a row of processors. Times of the runs of PBS are multiplied by 60, because a second
-of theirs stands for a minute.
+Recorded runs of real schedulers are stopped at moments at which somebody waits. The warehouse has the log up to then, and
+`tracehouse queue` answers for the queue of then. The true starts are those of the whole log. Rivals answer for the same jobs: Slurm's own
+plan at that moment, zero, similar jobs of the past, QBETS, and replays over a row of processors. Times of the runs of PBS are multiplied
+by 60, because a second of theirs stands for a minute. Jobs that never start in the log cannot be scored. They are counted.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _together(every: list[Scored]) -> Scored:
     rows, first = [], 0
     for scored in every:
         rows.append(scored.rows.with_columns(pl.col("moment") + first))
-        first += BLOCK * (1 + int(scored.rows["moment"].max() or 0) // BLOCK)  # type: ignore[arg-type, call-overload]
+        first += BLOCK * (1 + int(scored.rows["moment"].to_numpy().max(initial=0)) // BLOCK)
     counts = sum((scored.counts for scored in every), Counter[str]())
     return Scored(pl.concat(rows), counts, [second for scored in every for second in scored.answer_s])
 
@@ -251,6 +251,8 @@ def main() -> None:
     parser.add_argument("--moments", type=int, default=MOMENTS)
     parser.add_argument("--samples", type=int, default=SAMPLES)
     asked = parser.parse_args()
+    if min(asked.moments, asked.samples) < 1:
+        parser.error("--moments and --samples: expected at least 1")
     sources = [name for name in asked.sources.split(",") if name]
     runs = [name for name in ("" if sources else ",".join(RUNS)).split(",") if name]
     runs = [name for name in asked.runs.split(",") if name] if asked.runs is not None else runs

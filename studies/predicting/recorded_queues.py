@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -138,9 +137,7 @@ class Recording:
         whole = f"{log.name}_whole"
         with local_catalogue_path().open("a", encoding="utf-8") as file:
             for name, path in ((self.source, self._place), (whole, whole_place)):
-                file.write(
-                    _CATALOGUE.format(name=name, format=log.format, path=path, cluster=log.name, zone=log.zone)
-                )
+                file.write(_CATALOGUE.format(name=name, format=log.format, path=path, cluster=log.name, zone=log.zone))
         self._known_s = known_from(log)
         whole_place.write_text("\n".join(with_ends(log)) + "\n", encoding="utf-8")
         warehouse = open_warehouse()
@@ -170,9 +167,9 @@ class Recording:
         if self.log.listed:
             every = sorted(self.log.listed)
         else:
-            first, last = int(self.jobs["submit_s"].min()), int(self.jobs["start_s"].max())  # type: ignore[arg-type]
+            first, last = int(self.jobs["submit_s"].to_numpy().min()), int(np.nanmax(self.jobs["start_s"].to_numpy()))
             every = sorted({*np.linspace(first, last, LOG_MOMENTS).astype(int).tolist()})
-        ended = int(self.jobs["end_s"].min())  # type: ignore[arg-type]
+        ended = int(np.nanmin(self.jobs["end_s"].to_numpy()))
         every = [moment for moment in every[len(every) // 10 :] if moment >= ended]
         waited = [moment for moment in every if self.snapshot(moment).count(WAITING)]
         chosen = np.linspace(0, len(waited) - 1, min(count, len(waited))).astype(int)
@@ -213,11 +210,11 @@ class Recording:
             node_names=self._nodes.get(row["job_index"], ()) if runs else (),
         )
         procs = row["procs"] if runs else row["requested_procs"] or row["procs"]
-        names = (row[name] for name in ("user_name", "group_name", "account", "queue", "executable"))
         requested_s = -1 if row["requested_walltime_s"] is None else row["requested_walltime_s"]
         start = min(start_s or moment, moment) if runs else None
         return QueueJob(
-            row["job_id"], state, because, 1, procs, requested_s, row["submit_s"], start, *names, asked=asked, limit=limit
+            row["job_id"], state, because, 1, procs, requested_s, row["submit_s"], start, row["user_name"], row["group_name"],
+            row["account"], row["queue"], row["executable"], asked, limit,
         )  # fmt: skip
 
     def planned(self, moment: int) -> dict[str, float]:
