@@ -35,6 +35,7 @@ from traces.catalogue.clusters import write_site_files
 from traces.catalogue.places import home, local_catalogue_path
 from traces.common.queue import HELD, RUNNING, WAITING, QueueJob, QueueRequest, QueueSnapshot
 from traces.slurm.queue import read_slurm_queue
+from traces.synthetic.sites import SITES
 
 RUNS = {
     **{name: f"slurm/{name}/run1" for name in ("S2", "S5", "S6", "S7", "S11")},
@@ -100,7 +101,9 @@ def read_run(name: str) -> RecordedLog:
 
 
 def read_bundled(name: str) -> RecordedLog:
-    """A bundled example; its cluster is imported into the home."""
+    """A bundled example; its cluster is imported into the home. Raises ValueError for another name."""
+    if name not in SITES:
+        raise ValueError(f"no bundled source {name!r}: expected one of {', '.join(SITES)}")
     source = load_catalogue().source(name)
     folder = home() / "configurations" / name
     folder.mkdir(parents=True)

@@ -26,7 +26,16 @@ from studies.predicting.queue_starts import (
     score_recording,
     score_table,
 )
-from studies.predicting.recorded_queues import Listed, RecordedLog, Recording, _snapshots, known_from, with_ends
+from studies.predicting.recorded_queues import (
+    Listed,
+    RecordedLog,
+    Recording,
+    _snapshots,
+    known_from,
+    read_bundled,
+    read_run,
+    with_ends,
+)
 from tests.assets.replaying.own.homes import CLUSTER, LARGE, SUBMITTED, log_of
 from tests.models.waits.states import rows_of
 from traces.common.queue import HELD, RUNNING, WAITING
@@ -158,3 +167,10 @@ def test_when_a_line_was_known() -> None:
     log = RecordedLog("s", "slurm", ["JobID|End|State", f"1|{SUBMITTED}|COMPLETED", "2|Unknown|PENDING"], "UTC", {})
     assert known_from(log)[:2] == [0, SUBMITTED] and known_from(log)[2] > SUBMITTED
     assert with_ends(log)[2] == "2|2024-01-01T00:00:01|CANCELLED"
+
+
+def test_unknown_runs_and_sources_are_refused() -> None:
+    with pytest.raises(ValueError, match="no run 'X9': expected one of S2, .*P5"):
+        read_run("X9")
+    with pytest.raises(ValueError, match="no bundled source 'oak': expected one of birch, larch"):
+        read_bundled("oak")
