@@ -19,11 +19,12 @@ from assets.replaying.starts import OnSite, on_site
 from models.runtime.named import make_predictor
 from models.runtime.past.histories import histories
 from models.runtime.past.similar import similar_job_features
-from models.runtime.predictor import FloatArray, Prediction, Predictor
+from models.runtime.predictor import QUANTILE_COLUMNS, FloatArray, Prediction, Predictor
 from models.runtime.prequential import FALLBACK
 from models.waits.clock import LogClock
-from models.waits.history import History, JobSet, State
+from models.waits.history import History, JobSet, State, history_of, joined_histories
 from models.waits.replays import QueueStarts
+from models.waits.scoring import WaitsUnknown
 from traces.common.queue import RUNNING, WAITING, QueueJob, QueueSnapshot
 from warehouse import Warehouse
 
@@ -67,37 +68,31 @@ def load_queue_now(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, n
     trace = load_trace_with_nodes(warehouse, source, replays.settings)
     zero = clock_zero_s(trace)
     history, place = None, np.zeros(0, dtype=np.int64)
-    try:
+    with suppress(WaitsUnknown):  # no job of the log has a start
         of_log = site_waits(warehouse, trace, replays)
-        history, trace = of_log.log.history, of_log.trace
-        place = np.searchsorted(trace.rows["job_index"].to_numpy(), history.job_index)
-    except ValueError:  # no job of the log has a start, or none has a predicted run time
-        pass
+        history, trace, place = of_log.log.history, of_log.trace, of_log.place
     jobs = sorted((job for job in snapshot.jobs if job.state in (RUNNING, WAITING)), key=lambda job: job.submit_s)
     version, quantiles = _predicted(warehouse, source, jobs, trace.time_zone, now_s)
-    live = _live_rows(trace, jobs, now_s)
-    place = np.concatenate([place, trace.rows.height + np.arange(len(jobs))])
-    first_number = len(place) - len(jobs)
+    live = _live_rows(trace, jobs, quantiles, now_s)
+    trace = replace(trace, rows=pl.concat([trace.rows, live]), nodes=_with_live_nodes(trace, live, jobs))
     procs = replays.procs or trace.cluster_procs
+    now = history_of(live, procs, whole=False)
+    number = np.arange(len(jobs))
+    place = np.concatenate([place, trace.rows.height - len(jobs) + number])
+    if history is not None:
+        history, order = joined_histories(history, now)
+        place, number = place[order], np.argsort(order)[len(order) - len(jobs) :]
     runs = [k for k, job in enumerate(jobs) if job.state == RUNNING]
     waits = [k for k, job in enumerate(jobs) if job.state == WAITING and job.procs <= procs]
     tasks = [jobs[k].tasks for k in waits]
     each = [k for k, count in zip(waits, tasks, strict=True) for _ in range(count)]
 
-    def job_set(places: list[int], since: list[int]) -> JobSet:
-        chosen = [jobs[k] for k in places]
-        columns = ([job.procs for job in chosen], [job.requested_walltime_s for job in chosen])
-        since_s, procs, request = (np.array(column, dtype=np.int64) for column in (since, *columns))
-        users = live["user_number"].to_numpy()[places].astype(np.int64)
-        numbers = first_number + np.array(places, dtype=np.int64)
-        return JobSet(since_s, procs, request, users, numbers, quantiles[places])
+    def job_set(chosen: list[int], since: np.ndarray) -> JobSet:
+        return replace(now.job_set(np.array(chosen, dtype=np.int64), since[chosen]), number=number[chosen])
 
-    running = job_set(runs, [min(jobs[k].start_s or now_s, now_s) - zero for k in runs])
-    waiting = job_set(each, [min(jobs[k].submit_s, now_s) - zero for k in each])
-    trace = replace(trace, rows=pl.concat([trace.rows, live]), nodes=_with_live_nodes(trace, live, jobs))
     return QueueNow(
         trace.clock,
-        State(now_s - zero, procs, running, waiting),
+        State(now_s - zero, procs, job_set(runs, now.start), job_set(each, now.submit)),
         tuple(jobs[k] for k in waits),
         np.concatenate([[0], np.cumsum(tasks, dtype=np.int64)[:-1]]).astype(np.int64)
         if waits
@@ -111,14 +106,14 @@ def load_queue_now(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, n
     )
 
 
-def _live_rows(trace: Trace, jobs: list[QueueJob], now_s: int) -> pl.DataFrame:
-    """The jobs of a queue as rows of the trace of their log, behind its own."""
+def _live_rows(trace: Trace, jobs: list[QueueJob], quantiles: FloatArray, now_s: int) -> pl.DataFrame:
+    """The jobs of a queue as rows of the trace of their log, behind its own. quantiles: of their run times, seconds (jobs, levels)."""
     rows, zero = trace.rows, clock_zero_s(trace)
     first = 1 + max(rows["job_index"].to_list(), default=-1)
     number = dict(rows.select("user_name", "user_number").unique().iter_rows())
     new = 1 + max(number.values(), default=-1)
     made = []
-    for k, job in enumerate(jobs):
+    for k, (job, runtimes) in enumerate(zip(jobs, quantiles.tolist(), strict=True)):
         row = queue_job_row(job, first + k, now_s)
         user = number.setdefault(job.user_name, new)
         new = max(new, user + 1)
@@ -126,7 +121,9 @@ def _live_rows(trace: Trace, jobs: list[QueueJob], now_s: int) -> pl.DataFrame:
             "submit_s": row["submit_s"] - zero,
             "start_s": None if row["start_s"] is None else row["start_s"] - zero,
             "requested_walltime_s": row["requested_walltime_s"] or -1,
-            "runtime_s": 0,
+            # it is not over
+            "runtime_s": 1 + now_s - (row["start_s"] or now_s),
+            **dict(zip(QUANTILE_COLUMNS, runtimes, strict=True)),
             "user_number": user,
             "longest_runtime_s": rows["longest_runtime_s"][0],
             **dict.fromkeys(("memory_share", "user_place", "group_place", "executable_place"), 1.0),

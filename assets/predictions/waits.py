@@ -54,11 +54,10 @@ class NewJob(NamedTuple):
 
 
 def load_site_waits(warehouse: Warehouse, source: str, order: Mapping[str, str] = NO_ORDER) -> SiteWaits:
-    """A source with predicted run times, and the replays of its queues. order: as `on_site` takes it. One of which nothing can be learned
-    has its run times from jobs alike, and `basis` says so.
+    """A source with predicted run times, and the replays of its queues. order: as `on_site` takes it. One without a model has its run times
+    from jobs alike, and `basis` says so.
 
-    Raises ValueError, with the remedy, where the source is not loaded, where training would predict its run times and has not, and for an
-    order that the site does not take."""
+    Raises ValueError, with the remedy, where the source is not loaded, and for an order that the site does not take."""
     replays = on_site(warehouse, source, order)
     return site_waits(warehouse, load_trace_with_nodes(warehouse, source, replays.settings), replays)
 
@@ -75,12 +74,7 @@ def site_waits(warehouse: Warehouse, trace: Trace, replays: OnSite) -> SiteWaits
     unpredicted = rows[QUANTILE_COLUMNS[0]].null_count()
     if unpredicted:
         lacking = what_learning_lacks(warehouse, source, LEAST_JOBS)
-        if lacking is None:
-            raise ValueError(
-                f"source {source!r}: {unpredicted:,} of its {rows.height:,} jobs have no predicted run time: make them with "
-                f"`tracehouse run {source} --job train`"
-            )
-        basis = f"run times are {BY_JOBS_ALIKE}: {lacking}"
+        basis = f"run times are {BY_JOBS_ALIKE}: {lacking or f'a model is trained by `tracehouse run {source} --job train`'}"
         rows = _with_jobs_alike(warehouse, source, rows)
     if rows["start_s"].null_count() == rows.height:
         raise WaitsUnknown(f"source {source!r}: the log does not say when jobs started, so that waits cannot be told")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 
 from assets.common.trace import Trace
 from assets.replaying.configuring.outages import outages_of
-from assets.replaying.own.way import OwnRuns
+from assets.replaying.limits.way import named_cluster
+from assets.replaying.own.way import OwnRuns, sized_cluster
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.replayers import Asked, check_settings, choose_policy, replayer_of
 from assets.replaying.running.settings import OWN_BACKFILL, OWN_SCHEDULERS, RunSettings, own_policy_of
@@ -26,6 +28,7 @@ from models.waits.replays import QueueStarts, RowStarts, draw_runtimes
 from simulator.jobs.cluster import Cluster, RunningJobs
 from simulator.jobs.jobs import Jobs
 from simulator.replayer import Replayer
+from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse
 
 IntArray = NDArray[np.int64]
@@ -113,17 +116,22 @@ class SiteStarts:
         elapsed = state.now - running.since
         held = draw_runtimes(running, elapsed, samples, rng)
         queued = draw_runtimes(waiting, np.zeros(len(waiting), dtype=np.int64), samples, rng)
-        starts = np.empty((samples, len(waiting)))
+        starts, own = np.empty((samples, len(waiting))), self._waiting_rows(state)
+        ahead = self._ahead(state)
         for group in np.array_split(np.arange(samples), min(samples, LATER_DRAWN) if self.has_later else 1):
-            rows = self._waiting_rows(state)
-            if self.has_later:
-                rows = pl.concat([rows, self._later(state, rng)])
-            jobs, replayer = self.trace.jobs_of(rows), self._replayer(state, rows)
+            rows = pl.concat([own, self._later(state, rng)]) if self.has_later else own
+            cluster = self._cluster(state, elapsed + 1)
+            asked = Asked(
+                self.trace, self.settings, self.policy, rows, cluster, None, (ahead, state.now), 1, self._described
+            )
+            jobs, replayer = self.trace.jobs_of(rows), replayer_of(asked)
             for k in group.tolist():
                 runtime = np.concatenate([queued[k], jobs.runtime[len(waiting) :]])
                 limit = np.maximum(runtime, rows["requested_walltime_s"].to_numpy())
                 drawn = replace(jobs, runtime=runtime, limit=limit, estimate=limit, hold=limit, admit=limit)
-                start = _replayed(replayer, drawn, self._cluster(state, np.maximum(held[k], elapsed + 1)), k)[: len(waiting)]
+                start = _replayed(replayer, drawn, self._cluster(state, np.maximum(held[k], elapsed + 1)), k)[
+                    : len(waiting)
+                ]
                 starts[k] = np.where(start >= 0, start - state.now, np.inf)
         return starts
 
@@ -139,6 +147,7 @@ class SiteStarts:
         knew by now, such as how long a job ran that still runs, is as predicted."""
         rows, now = self.trace.rows, state.now
         past = rows.filter(pl.col("submit_s") < now, pl.col("cancel_s").is_null(), pl.col("procs") <= self.procs)
+        past = past.sort("submit_s", maintain_order=True)
         submit = past["submit_s"].to_numpy()
         span = now - int(submit[0]) if len(submit) else 0
         most = max(LEAST_LATER, LATER_EACH * len(state.waiting))
@@ -147,7 +156,9 @@ class SiteStarts:
         for piece in range(LONGEST_LATER_S // period if period else 0):
             begin = now + piece * period
             if period in (WEEK_S, DAY_S):
-                back = period * int(rng.integers(piece + 1, max(piece + 1, min(span // period, piece + PERIODS_BACK)) + 1))
+                back = period * int(
+                    rng.integers(piece + 1, max(piece + 1, min(span // period, piece + PERIODS_BACK)) + 1)
+                )
                 first = begin - back
             else:
                 first = int(rng.integers(submit[0], now - period + 1))
@@ -161,25 +172,30 @@ class SiteStarts:
         seconds = np.concatenate(moved)[:most] if moved else np.zeros(0, dtype=np.int64)
         later = past[places]
         asked = pl.when(pl.col("requested_walltime_s") >= 1).then("requested_walltime_s").otherwise(1)
-        predicted = pl.coalesce(pl.col(QUANTILE_COLUMNS[len(QUANTILE_COLUMNS) // 2]), asked.cast(pl.Float64)).cast(pl.Int64)
+        predicted = pl.coalesce(pl.col(QUANTILE_COLUMNS[len(QUANTILE_COLUMNS) // 2]), asked.cast(pl.Float64)).cast(
+            pl.Int64
+        )
         is_over = pl.col("start_s") + pl.col("runtime_s") <= now
         return later.with_columns(
-            runtime_s=pl.when(is_over).then("runtime_s").otherwise(predicted), submit_s=pl.Series(seconds, dtype=pl.Int64)
+            runtime_s=pl.when(is_over).then("runtime_s").otherwise(predicted),
+            submit_s=pl.Series(seconds, dtype=pl.Int64),
         )
 
-    def _replayer(self, state: State, rows: pl.DataFrame) -> Replayer:
+    @cached_property
+    def _described(self) -> ClusterDescription | None:
+        """The cluster of the settings, as it is described at the end of the log."""
+        if self.settings.is_on_cluster:
+            return sized_cluster(self.trace, self.trace.rows[-1:], self.settings)
+        return None if self.settings.cluster is None else named_cluster(self.settings.cluster, self.trace.source)
+
+    def _ahead(self, state: State) -> pl.DataFrame:
+        """Rows of what runs, and behind them of what has ended, whose use may count."""
         running, now = state.running, state.now
-        ran = self.trace.rows[self.place[running.number]].with_columns(
-            start_s=pl.Series(np.minimum(running.since, now - 1)),
-            runtime_s=pl.Series(now + 1 - np.minimum(running.since, now - 1)),
-            cancel_s=pl.lit(None, pl.Int64),
-        )
-        ended = self.trace.rows.filter(
-            pl.col("cancel_s").is_null(), pl.col("runtime_s") > 0, pl.col("start_s") + pl.col("runtime_s") <= now
-        )
-        cluster = self._cluster(state, now + 1 - running.since)
-        before = pl.concat([ran, ended]), now
-        return replayer_of(Asked(self.trace, self.settings, self.policy, rows, cluster, ahead=before, own_runs=1))
+        since = pl.Series(np.minimum(running.since, now - 1))
+        rows = self.trace.rows[self.place[running.number]]
+        runs = rows.with_columns(start_s=since, runtime_s=now + 1 - since, cancel_s=pl.lit(None, pl.Int64))
+        ended = self.trace.rows.filter(pl.col("cancel_s").is_null(), pl.col("start_s") + pl.col("runtime_s") <= now)
+        return pl.concat([runs, ended])
 
     def _cluster(self, state: State, runtime: IntArray) -> Cluster:
         """The machine, on which the running jobs run for so many seconds in all."""

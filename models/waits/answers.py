@@ -146,7 +146,7 @@ def _answer(state: State, replayed: FloatArray, past: PastWaits, similar: IntArr
 
 INTERVAL = (0.1, 0.5, 0.9)
 """Levels of what is said of each job; the first and the last bound the 80 % interval."""
-PAST_QUEUES, PAST_SAMPLES, PAST_JOBS = 60, 20, 50
+PAST_QUEUES, PAST_SAMPLES, PAST_JOBS = 40, 10, 50
 """Queues of the past that an interval is corrected by, how often each is replayed, and how many jobs of each count."""
 LEAST_PAST_QUEUES = 10
 LONGEST_S = 366.0 * 86_400

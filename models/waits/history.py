@@ -5,7 +5,7 @@ A source in the form that questions about waits need: its history, its users and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
@@ -144,16 +144,22 @@ class History:
         )
 
 
-def history_of(rows: pl.DataFrame, cluster_procs: int) -> History:
-    """The history of these jobs. A job whose start the log does not have is left out, because its wait is unknown.
+def history_of(rows: pl.DataFrame, cluster_procs: int, whole: bool = True) -> History:
+    """The history of these jobs. A job whose start the log does not have is left out, because its wait is unknown, unless the rows are not
+    whole, but of jobs that run or wait still.
 
     rows: in order of submission, job_index, submit_s, start_s, cancel_s, runtime_s, procs, requested_walltime_s, user_number and
     QUANTILE_COLUMNS."""
-    rows = rows.filter(pl.col("start_s").is_not_null() | pl.col("cancel_s").is_not_null())
+    if whole:
+        rows = rows.filter(pl.col("start_s").is_not_null() | pl.col("cancel_s").is_not_null())
     start = rows["start_s"].fill_null(NEVER_STARTED).to_numpy()
     cancel = rows["cancel_s"].fill_null(NEVER_STARTED).to_numpy()
     leaves = np.minimum(start, cancel)
-    end = np.where(start < NEVER_STARTED, start + rows["runtime_s"].to_numpy(), leaves)
+    end = (
+        np.where(start < NEVER_STARTED, start + rows["runtime_s"].to_numpy(), leaves)
+        if whole
+        else np.full(len(start), NEVER_STARTED)
+    )
     return History(
         cluster_procs,
         rows["job_index"].to_numpy(),
@@ -166,6 +172,17 @@ def history_of(rows: pl.DataFrame, cluster_procs: int) -> History:
         rows["user_number"].to_numpy(),
         rows.select(QUANTILE_COLUMNS).to_numpy().astype(np.float64),
     )
+
+
+def joined_histories(first: History, second: History) -> tuple[History, IntArray]:
+    """The jobs of both in order of submission, and of each its place among those of the first and then of the second."""
+    columns = [
+        np.concatenate([getattr(first, each.name), getattr(second, each.name)])
+        for each in fields(History)
+        if each.name != "cluster_procs"
+    ]
+    order = np.argsort(columns[1], kind="stable")
+    return History(first.cluster_procs, *(column[order] for column in columns)), order
 
 
 def state_at(history: History, moment: int, before: int | None = None) -> State:

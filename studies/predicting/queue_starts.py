@@ -22,13 +22,11 @@ import polars as pl
 
 from assets.common.storage import open_warehouse
 from assets.predictions.queue_now import QueueMoment, load_queue_now
-from assets.predictions.waits import load_wait_source
-from assets.replaying.site import site_of
 from models.runtime.predictor import FloatArray
-from models.waits.answers import INTERVAL, correction_of, queue_quantiles
+from models.waits.answers import INTERVAL, correction_of, interval_of
 from models.waits.history import History, IntArray
 from models.waits.neighbours import FEWEST_SIMILAR, similar_waits
-from models.waits.replays import queue_start_times
+from models.waits.replays import ROW as ROW_REPLAYS
 from models.waits.scoring import BOUNDED, ClassBound, binomial_bounds, upper_ranks
 from papers.markdown import markdown
 from studies.predicting.recorded_queues import RUNS, Recording, read_bundled, read_run
@@ -96,19 +94,13 @@ def remaining_of_similar(history: History, job: QueueJob, waited: int, now: int)
 
 
 def over_a_row(source: str, snapshot: QueueSnapshot, moment: int, samples: int) -> dict[str, list[float]]:
-    """Starts by replays in which processors have neither nodes nor partitions, with the source's order and backfilling, and intervals that
-    past queues correct."""
-    warehouse = open_warehouse()
-    site, now = site_of(source, warehouse).row, load_queue_now(warehouse, source, snapshot, moment)
+    """Starts by replays in which processors have neither nodes nor partitions, in the order of submission with EASY, and intervals that past
+    queues correct."""
+    now = load_queue_now(open_warehouse(), source, snapshot, moment)
     if not now.entries:
         return {}
-    starts = queue_start_times(now.state, samples, SEED, site.policy, site.backfill)
-    try:
-        history = load_wait_source(warehouse, source).history
-        correction = correction_of(history, now.state.now, SEED, site.policy, site.backfill)
-    except ValueError:  # the log has too little yet, or a model would have to be trained first
-        correction = None
-    quantiles = queue_quantiles(starts, correction)[now.first]
+    correction = None if now.history is None else correction_of(now.history, now.state.now, SEED, ROW_REPLAYS)
+    quantiles = interval_of(ROW_REPLAYS(now.state, samples, SEED), correction)[now.first]
     return {job.job_id: row.tolist() for job, row in zip(now.entries, quantiles, strict=True)}
 
 

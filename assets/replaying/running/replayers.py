@@ -42,6 +42,7 @@ from simulator.published import DEEP_BACK_FILLING, RLSCHEDULER, paper_part
 from simulator.replayer import Replayer
 from simulator.topology.switches import SwitchReplayer, parse_switches
 from traces.catalogue.sources import LARGEST_CLUSTER
+from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse
 
 LEAST_LOAD, MOST_LOAD = 0.01, 100.0
@@ -50,7 +51,7 @@ LEAST_LOAD, MOST_LOAD = 0.01, 100.0
 class Asked(NamedTuple):
     """One replay. rows: of Trace.rows, those of its jobs in their order. ground: its nodes, None where jobs are not placed. ahead: for a
     warm start the rows before it, and the second of the log's clock at which it begins. own_runs: of a scheduler that is not
-    deterministic, None for as many as are usual."""
+    deterministic, None for as many as are usual. described: the cluster of the settings where the caller has it."""
 
     trace: Trace
     settings: RunSettings
@@ -60,6 +61,12 @@ class Asked(NamedTuple):
     ground: Ground | None = None
     ahead: tuple[pl.DataFrame, int] | None = None
     own_runs: int | None = None
+    described: ClusterDescription | None = None
+
+    @property
+    def own_cluster(self) -> ClusterDescription:
+        """The cluster of the settings, with the processors that they ask for. Raises ValueError as `sized_cluster`."""
+        return self.described or sized_cluster(self.trace, self.rows, self.settings)
 
 
 class Way(NamedTuple):
@@ -240,14 +247,14 @@ def _live_settings(settings: RunSettings) -> LiveSettings:
 
 
 def _pbs(asked: Asked) -> PbsRuns:
-    cluster = sized_cluster(asked.trace, asked.rows, asked.settings)
+    cluster = asked.own_cluster
     estimates = asked.settings.believed
     runs = pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy, estimates=estimates)
     return replace(runs, runs=asked.own_runs or runs.runs)
 
 
 def _slurm(asked: Asked) -> SlurmRuns:
-    cluster = sized_cluster(asked.trace, asked.rows, asked.settings)
+    cluster = asked.own_cluster
     estimates = asked.settings.believed
     runs = slurm_runs(cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead, estimates=estimates)
     return replace(runs, runs=asked.own_runs or runs.runs)
