@@ -33,6 +33,7 @@ from traces.common.queue import HELD, QueueSnapshot
 from traces.queues import parse_queue, run_queue_command
 from warehouse import Warehouse
 
+NEVER_STARTS = "starts in none of the replays: --why says what keeps it"
 LONGEST_USEFUL_S = 7 * 86_400
 """Of an interval of starts."""
 
@@ -178,7 +179,8 @@ def _limit_line(snapshot: QueueSnapshot, now: QueueNow) -> list[str]:
 
 def _long_line(quantiles: np.ndarray) -> list[str]:
     """A warning where intervals are too long to tell a user. quantiles: of the starts, seconds, (jobs, 3)."""
-    long = int((quantiles[:, 2] - quantiles[:, 0] > LONGEST_USEFUL_S).sum())
+    ends = quantiles[np.isfinite(quantiles[:, 1])]
+    long = int((ends[:, 2] - ends[:, 0] > LONGEST_USEFUL_S).sum())
     if not long:
         return []
     return [f"{long} of {len(quantiles)} intervals are longer than a week, which is too long to tell a user"]
@@ -198,13 +200,18 @@ def _rival_lines(other: OnSite, now: QueueNow, means: list[float], change: np.nd
 def _rows(
     now: QueueNow, snapshot: QueueSnapshot, quantiles: np.ndarray | None, rivals: np.ndarray | None
 ) -> pl.DataFrame:
-    """One row for each entry that waits, in order of submission, then those that cannot be predicted, with the reason."""
+    """One row for each entry that waits, in order of submission, then those that cannot be predicted, with the reason. One that starts in
+    none of the replays has no start. quantiles: seconds from now, (entries, 3). rivals: medians under another order, (entries,)."""
+    never = [quantiles is not None and not np.isfinite(quantiles[k, 1]) for k in range(len(now.entries))]
     zero = now.clock.zero
     present = now.state.now
     rows: list[dict[str, Any]] = []
     unpredicted = [(job, f"wider than the cluster of {now.state.cluster_procs:,}") for job in now.too_wide]
     unpredicted += [(job, job.because) for job in snapshot.jobs if job.state == HELD]
-    for job, because in [*((job, "") for job in now.entries), *unpredicted]:
+    for job, because in [
+        *((job, NEVER_STARTS if is_never else "") for job, is_never in zip(now.entries, never, strict=True)),
+        *unpredicted,
+    ]:
         submitted = job.submit_s - round((zero - zero.__class__(1970, 1, 1)).total_seconds())
         rows.append({
             "job": job.job_id, "user": job.user_name, "queue": job.queue, "procs": job.procs, "tasks": job.tasks,

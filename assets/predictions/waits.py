@@ -27,6 +27,9 @@ BY_JOBS_ALIKE = "by jobs of the same user and others alike that have ended, or b
 """Where run times come from without a model."""
 
 
+NEW_JOB = "a new job"
+
+
 class SiteWaits(NamedTuple):
     """log: of the source. replays: of its queues, by its site or an order there. trace, place: what these read, as SiteStarts has it."""
 
@@ -96,7 +99,7 @@ def with_new_job(waits: SiteWaits, job: NewJob, moment: int) -> tuple[QueueStart
         )
     if cluster is not None:
         _check_names(cluster, asked)
-    last = rows.filter(pl.col("user_name") == job.user, pl.col("submit_s") <= moment)[-1:]
+    last = rows.filter(pl.col("user_name").eq(pl.lit(job.user, pl.Utf8)), pl.col("submit_s") <= moment)[-1:]
     of_user = {
         name: last[name][0] for name in ("user_name", "account", "qos", "queue") if name in rows.columns and last.height
     }
@@ -105,11 +108,12 @@ def with_new_job(waits: SiteWaits, job: NewJob, moment: int) -> tuple[QueueStart
     at = waits.trace.clock.zero + timedelta(seconds=moment)
     row |= {name: at for name in ("submit_time", "eligible_time") if name in rows.columns}
     row |= {
+        "job_id": NEW_JOB,
         "job_index": 1 + max(rows["job_index"].to_list()),
         "runtime_s": 0,
         "user_number": last["user_number"][0] if last.height else 0,
     }
-    row |= {name: rows[name][0] for name in ("longest_runtime_s",)}
+    row |= {"longest_runtime_s": rows["longest_runtime_s"][0]}
     row |= dict.fromkeys(("memory_share", "user_place", "group_place", "executable_place"), 1.0)
     trace = replace(waits.trace, rows=pl.concat([rows, pl.DataFrame([row], schema=rows.schema)]))
     place = np.append(waits.place, rows.height)

@@ -22,7 +22,7 @@ from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.replayers import Asked, check_settings, choose_policy, replayer_of
 from assets.replaying.running.settings import OWN_BACKFILL, OWN_SCHEDULERS, RunSettings, own_policy_of
 from assets.replaying.site import Site, site_of, with_order
-from models.runtime.predictor import QUANTILE_COLUMNS, FloatArray
+from models.runtime.predictor import FloatArray
 from models.waits.history import State
 from models.waits.replays import QueueStarts, RowStarts, draw_runtimes
 from simulator.jobs.cluster import Cluster, RunningJobs
@@ -36,8 +36,8 @@ NO_ORDER: Mapping[str, str] = MappingProxyType({})
 DAY_S, WEEK_S = 86_400, 7 * 86_400
 LATER_DRAWN = 4
 """How often jobs that come later are drawn: the replays of one draw differ in run times alone."""
-LEAST_LATER, LATER_EACH, LONGEST_LATER_S = 200, 2, 4 * WEEK_S
-"""Jobs that come later: at least so many, so many for each that waits, within this time at most."""
+LEAST_LATER, LATER_EACH, MOST_LATER, LONGEST_LATER_S = 200, 2, 4_000, 4 * WEEK_S
+"""Jobs that come later: so many for each that waits, between the least and the most, within this time."""
 PERIODS_BACK = 8
 """From how many past weeks or days they are drawn."""
 
@@ -150,7 +150,7 @@ class SiteStarts:
         past = past.sort("submit_s", maintain_order=True)
         submit = past["submit_s"].to_numpy()
         span = now - int(submit[0]) if len(submit) else 0
-        most = max(LEAST_LATER, LATER_EACH * len(state.waiting))
+        most = min(max(LEAST_LATER, LATER_EACH * len(state.waiting)), MOST_LATER)
         period = next((length for length in (WEEK_S, DAY_S) if span >= 2 * length), span // 2)
         chosen, moved, count = [], [], 0
         for piece in range(LONGEST_LATER_S // period if period else 0):
@@ -172,9 +172,7 @@ class SiteStarts:
         seconds = np.concatenate(moved)[:most] if moved else np.zeros(0, dtype=np.int64)
         later = past[places]
         asked = pl.when(pl.col("requested_walltime_s") >= 1).then("requested_walltime_s").otherwise(1)
-        predicted = pl.coalesce(pl.col(QUANTILE_COLUMNS[len(QUANTILE_COLUMNS) // 2]), asked.cast(pl.Float64)).cast(
-            pl.Int64
-        )
+        predicted = pl.coalesce(pl.col("runtime_p50_s"), asked.cast(pl.Float64)).cast(pl.Int64)
         is_over = pl.col("start_s") + pl.col("runtime_s") <= now
         return later.with_columns(
             runtime_s=pl.when(is_over).then("runtime_s").otherwise(predicted),

@@ -1,4 +1,4 @@
-"""Tests of studies/predicting: prediction, prediction_tables, queue_snapshot, repositories, uses, vasp_tables, walltimes."""
+"""Tests of studies/predicting: prediction, prediction_tables, repositories, uses, vasp_tables, walltimes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 
 from models.remaining.evaluation import finished
 from models.remaining.runs import Runs
-from models.waits.history import history_of, state_at
 from models.waits.walltime_advice import AdviceTrial
 from studies.predicting import walltimes
 from studies.predicting.prediction import choose
@@ -24,7 +23,6 @@ from studies.predicting.prediction_tables import (
     share_interval,
     waits_table,
 )
-from studies.predicting.queue_snapshot import _number, queue_moments
 from studies.predicting.repositories import (
     PREDICTORS,
     Judged,
@@ -44,8 +42,6 @@ from studies.predicting.vasp_tables import remaining_table, seen_table
 from studies.publishing.results import stored
 from studies.publishing.warehouse_tables import warehouse_tables
 from tests.models.remaining.synthetic import runs_in
-from tests.models.waits.states import rows_of
-from traces.slurm.numbers import slurm_number
 from traces.vasp.synthetic import SyntheticOptions, write_runs
 from warehouse import Warehouse, replace_partition
 
@@ -69,20 +65,6 @@ def test_a_choice_does_not_see_the_log_it_is_for() -> None:
     merits = {"a": [0.0, -9.0, -1.0], "b": [-1.0, 0.0, -2.0], "c": [-1.0, 0.0, -2.0]}
     assert choose(merits, leave_out="a") == 2
     assert choose(merits, leave_out="b") == 1
-
-
-# queue_snapshot: The benchmark's snapshots: moments at which somebody waits, and numbers as squeue writes them.
-
-
-def test_moments_have_a_queue() -> None:
-    history = history_of(rows_of(900), 16)
-    moments = queue_moments(history, 5)
-    assert 0 < len(moments) <= 5 and moments[0] >= history.submit[len(history) // 2]
-    assert all(len(state_at(history, moment).waiting) for moment in moments)
-
-
-def test_numbers_read_back() -> None:
-    assert slurm_number(_number(90)) == 90
 
 
 # repositories: Remaining times at a repository that was not learned from: the tables, by hand, and what is learned

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from studies.predicting.start_trees import OWN_FEATURES, STATE_FEATURES
 from studies.predicting.start_times import FOLDER, against, cedar_table, predicted_by_rivals, read_noons, score_row
+from studies.predicting.start_trees import OWN_FEATURES, STATE_FEATURES
 from tests.shared import shared_file
 
 

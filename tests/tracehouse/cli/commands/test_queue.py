@@ -15,17 +15,12 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from assets.common.storage import open_warehouse
-from assets.predictions.queue_now import TreeStarts
-from assets.predictions.waits import load_wait_source
-from assets.replaying.site import Site, SiteScheduler
-from models.judging.machine import Machine
 from tests.conftest import Home
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import SOURCE, busy_log
 from tracehouse.cli.commands.queue import _shortener
 from tracehouse.cli.main import main
-from tracehouse.queue import _fuller_line, _long_line
+from tracehouse.queue import _long_line
 
 NOW = 1_781_450_000
 
@@ -200,24 +195,8 @@ def test_jobs_that_limits_keep_have_a_start_and_a_word(tmp_path: Path) -> None:
     assert "kept by a limit, which these starts do not know" in " ".join(text.split())
 
 
-def test_a_queue_that_is_fuller_than_those_of_the_past_is_warned_of() -> None:
-    trees = TreeStarts({}, queues=100, jobs=500, fuller=5)
-    assert _fuller_line(None) == _fuller_line(trees) == []
-    (rare,), (none,) = (_fuller_line(trees._replace(fuller=fuller)) for fuller in (4, 0))
-    assert rare.startswith("warning: 4 of the 100 past queues had as much work waiting")
-    assert none.startswith("warning: none of the 100 past queues")
-
-
 def test_nobody_waits(tmp_path: Path) -> None:
     assert "no job waits for processors" in succeed("queue", SOURCE, write(tmp_path, job(1, hold=True)))
-
-
-def test_a_past_queue_reads_back_as_it_was(finished: Home) -> None:
-    from studies.predicting.queue_snapshot import queue_moments, scored
-
-    log = load_wait_source(open_warehouse(), SOURCE)
-    moments = queue_moments(log.history, 2)
-    assert moments and all(0 <= row[0] <= 1 and row[4] >= 0 for row in scored(log, moments[0], "FCFS", "easy"))
 
 
 def test_times_of_different_years_have_their_year() -> None:
@@ -227,10 +206,3 @@ def test_times_of_different_years_have_their_year() -> None:
     assert _shortener(later)(later["start_p90"]) == ["2027-01-01 06:00"]
     seconds = pl.DataFrame({"start_p50": ["second 5", None]})
     assert _shortener(seconds)(seconds["start_p50"]) == ["second 5", ""]
-
-
-def test_queues_that_own_processors_are_named(queue_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fitted = SiteScheduler("SAF", "easy", "it fits", Machine(64, partitions=(("batch", 8),)))
-    monkeypatch.setattr("tracehouse.queue.site_of", lambda *_: Site(SOURCE, fitted, fitted, None))
-    said = succeed("queue", SOURCE, queue_file, "--samples", "10")
-    assert "by the log, queues own processors (batch=8): these replays let all jobs share all of them" in said

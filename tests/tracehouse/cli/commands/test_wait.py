@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,9 +59,11 @@ def test_a_view_of_somebody_else_reads_no_file(
 NEW = ("--procs", "4", "--walltime", "2:00:00")
 
 
-def trace_with_quantiles(warehouse: Warehouse, source: str, cancelled: bool = False) -> Trace:
+def trace_with_quantiles(
+    warehouse: Warehouse, source: str, cancelled: bool = False, labels: Sequence[str] = ()
+) -> Trace:
     """The trace with a stand-in for predictions.runtime_predictions: shares of the request."""
-    trace = load_trace(warehouse, source, cancelled)
+    trace = load_trace(warehouse, source, cancelled, labels)
     rows = trace.rows.with_columns(
         (pl.col("requested_walltime_s") * share).cast(pl.Float64).alias(name)
         for name, share in zip(QUANTILE_COLUMNS, np.linspace(0.25, 1.0, 8), strict=True)
@@ -169,10 +171,9 @@ def test_what_cannot_be_asked(busy: Path) -> None:
     assert "is outside the log" in fail("wait", "mine", *NEW, "--at", "99999999999")
     assert "expected local time of the cluster" in fail("wait", "mine", *NEW, "--at", "noon")
     assert "expected a length of time such as 4h" in fail("wait", "mine", "-n", "4", "-t", "an hour")
-    assert "has no queue 'gpu': it has 1\n" in fail("wait", "mine", *NEW, "--queue", "gpu")
-    assert "the log of mine has no GPUs: leave --gpus out" in fail("wait", "mine", *NEW, "--gpus", "2")
-    message = fail("wait", "mine", *NEW, "--queue", "1")
-    assert "cannot take a queue or GPUs into account" in message and "Leave --queue and --gpus out" in message
+    for option in ("--queue", "--gpus", "--account", "--qos"):
+        message = fail("wait", "mine", *NEW, option, "1")
+        assert "which knows processors and time alone" in message and f"leave {option} out" in message
     assert "give --procs and --walltime" in fail("wait", "mine", "-n", "4")
     assert "leave --procs" in fail("wait", "mine", "-n", "4", "--job", "7")
     assert "unknown policy 'LIFO'" in fail("wait", "mine", *NEW, "--policy", "LIFO")
@@ -183,9 +184,10 @@ def test_predictions_that_are_missing(busy: Path, monkeypatch: pytest.MonkeyPatc
     import assets.predictions.waits
 
     monkeypatch.setattr(assets.predictions.waits, "load_trace", load_trace)
-    message = fail("wait", "mine", *NEW)
-    assert "1,200 of its 1,200 jobs have no predicted run time" in message
-    assert "`tracehouse run mine --job train`" in message
+    answer = json.loads(succeed("wait", "mine", *NEW, "--samples", "20", "--json"))
+    assert "by jobs of the same user and others alike" in answer["basis"]
+    assert answer["basis"].endswith("a model is trained by `tracehouse run mine --job train`")
+    assert answer["replayed"].startswith("FCFS with backfilling easy; what most centres run")
 
 
 def test_a_log_that_knows_no_waits(busy: Path, tmp_path: Path) -> None:

@@ -44,9 +44,9 @@ def test_usage_is_that_of_all_jobs_that_still_count(tmp_path: Path, monkeypatch:
     ahead = jobs_ahead(trace, trace.rows[:3], begin, main)
     assert not counts_use(main) and ahead.running == ahead.started.height == 1
 
-    held = nodes_held("mine", ahead.started, main)
+    held = nodes_held(trace, ahead.started, main)
     assert (held.node.tolist(), held.cpus.tolist()) == ([0], [1])
-    elsewhere = nodes_held("mine", ahead.started, replace(main, nodes=(Node("other", 4),)))
+    elsewhere = nodes_held(trace, ahead.started, replace(main, nodes=(Node("other", 4),)))
     assert elsewhere.first.tolist() == [0, 0]
 
     of_limits = replace(main, limits=(Limit("account", "x", "used", "all", "cpu", 100),))
