@@ -76,6 +76,27 @@ def run_limited(tasks, rules, slots, orders, sharing, episode, wakes):
     return DONE
 
 
+@lean
+def begin_limited(tasks, slots, orders, episode, by_start, begin):
+    """Puts an episode at second `begin`: the running tasks run, in the order `by_start`, what limits and gates have become holds, and the
+    jobs that were submitted before wait. The first pass is then, also without an event."""
+    counters = episode.counters
+    counters[at.BEGUN] = 1
+    counters[at.LAST], counters[at.OUTAGE] = tasks.last, tasks.last
+    for job in by_start:
+        start = tasks.submit[job]
+        episode.start[job] = start
+        enter_running(tasks, episode, job, start, start + tasks.hold[job])
+        count_start(tasks, slots, episode.running, episode.level, job, start)
+    take_changes(slots, episode, begin - 1)
+    counters[at.ARRIVED] = tasks.first
+    while counters[at.ARRIVED] < tasks.last and tasks.submit[counters[at.ARRIVED]] < begin:
+        join_line(tasks, slots, orders, episode, counters[at.ARRIVED])
+        counters[at.ARRIVED] += 1
+    if counters[at.QUEUED] > 0:
+        counters[at.WAKE] = begin
+
+
 @inlined
 def next_change(slots, episode):
     """When a gate opens or closes next, or a bound changes."""
@@ -105,13 +126,7 @@ def take_limited_events(tasks, rules, slots, orders, sharing, episode):
             change_use(sharing, slots.group[job], now, -tasks.procs[job])
     announce_outages(tasks, rules, episode)
     start_outages(tasks, rules, episode)
-    while counters[CHANGE] < len(slots.change_time) and slots.change_time[counters[CHANGE]] <= now:
-        slot, becomes = slots.change_slot[counters[CHANGE]], slots.becomes[counters[CHANGE]]
-        if slots.kind[slot] == GATE:
-            episode.running[slot] = becomes
-        else:
-            slots.bound[slot] = becomes
-        counters[CHANGE] += 1
+    take_changes(slots, episode, now)
     while counters[at.ARRIVED] < tasks.last and tasks.submit[counters[at.ARRIVED]] == now:
         join_line(tasks, slots, orders, episode, counters[at.ARRIVED])
         counters[at.ARRIVED] += 1
@@ -126,6 +141,19 @@ def take_limited_events(tasks, rules, slots, orders, sharing, episode):
                 index += 1
             leave_line(slots, episode, group, index, job)
     counters[at.CANCELLATION] = cancelled
+
+
+@inlined
+def take_changes(slots, episode, now):
+    """Gates that have closed or opened by now, and bounds that have changed, are so."""
+    counters = episode.counters
+    while counters[CHANGE] < len(slots.change_time) and slots.change_time[counters[CHANGE]] <= now:
+        slot, becomes = slots.change_slot[counters[CHANGE]], slots.becomes[counters[CHANGE]]
+        if slots.kind[slot] == GATE:
+            episode.running[slot] = becomes
+        else:
+            slots.bound[slot] = becomes
+        counters[CHANGE] += 1
 
 
 @inlined

@@ -7,31 +7,36 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from simulator.engine import episode as at
 from simulator.engine.episode import EASY_SJBF, RESERVE, Rules
 from simulator.engine.queue_tree import order_of
 from simulator.engine.replay import OrderReplayer, rules_of
-from simulator.jobs.cluster import Cluster
-from simulator.jobs.jobs import NEVER, Jobs
+from simulator.jobs.cluster import Cluster, Outages
+from simulator.jobs.jobs import NEVER, Jobs, column_of
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.limits.lines import LimitedEpisode, Orders, new_limited_episode
-from simulator.limits.loop import run_limited
+from simulator.limits.loop import begin_limited, run_limited
 from simulator.limits.rules import (
     LONGEST_REQUEST_S,
     NO_KEY,
     OUTSTANDING,
     RUNNING_PROCS,
+    USED,
     JobLimit,
     LimitSlots,
     StartGate,
-    slots_of_limits,
+    grouped_slots,
 )
-from simulator.limits.shares import ShareTree, Sharing, sharing_of
+from simulator.limits.shares import ShareTree, Sharing, change_uses, sharing_of
 from simulator.policies.agents import NO_ONE
 from simulator.policies.registry import Policy, parse_policy
 from simulator.policies.scoring import FAIRSHARE, FIXED
 from simulator.replayer import BY_ORDER, Outcome, watched
+
+IntArray = NDArray[np.int64]
 
 BACKFILLS_UNDER_LIMITS = ("none", "any", "easy", "easy-sjbf")
 NEVER_STARTED, OVER_ALONE = "jobs_never_started", "jobs_over_a_limit_alone"
@@ -49,10 +54,20 @@ class LimitedReplay(NamedTuple):
     wakes: bool
 
 
+class EndedJobs(NamedTuple):
+    """Jobs that had ended before a replay begins. start, end: seconds. All int64 (jobs,)."""
+
+    start: IntArray
+    end: IntArray
+    procs: IntArray
+
+
 @dataclass(frozen=True)
 class LimitedReplayer:
     """An order under limits and gates, each with a value for every job. Rules: docs/reference/limits.md.
 
+    In a warm start these are the jobs that had ended, then the running ones of the cluster, then those of the replay, also for the shares.
+    ended: of the first of them, what limits on used time and shares count. None for none.
     shares: of the jobs' accounts and users, which the policy fairshare follows.
     wakes: whether a job starts as soon as outstanding time has shrunk enough for it, or with the next job that comes or goes. cycle_s: the
     scheduler looks once in so many seconds, 0 for at once. drive: runs a replay, such as one that changes estimates on the way."""
@@ -64,41 +79,95 @@ class LimitedReplayer:
     wakes: bool = True
     cycle_s: int = 0
     drive: Callable[[LimitedReplay], object] | None = None
-    honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster", "estimates live"}
+    ended: EndedJobs | None = None
+    honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster", "estimates live", "warm-start"}
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """Replays all jobs. Those that a limit never lets start are counted as `jobs_never_started`, and have no start.
 
         Raises ValueError as the order does, and with the remedy for an order that changes while jobs wait, for conservative and selective
-        backfilling, and for a warm start."""
+        backfilling, and for a warm start of a replay that somebody drives."""
         policy = self.order.policy
         if not isinstance(policy, Policy):
             policy = parse_policy(policy)
-        jobs = seen_jobs(jobs, self.cycle_s)
-        tasks = tasks_of(jobs, cluster)
+        is_warm = cluster.waiting > 0 or len(cluster.running) > 0 or self.ended is not None
+        begin = cluster.begins(jobs.submit) if len(jobs) else 0
+        if is_warm and self.cycle_s:
+            begin = -(-begin // self.cycle_s) * self.cycle_s
+            tasks = tasks_of(jobs, replace(cluster, outages=_seen_outages(cluster.outages, begin)))
+            jobs = seen_jobs(jobs, self.cycle_s)
+            tasks = _seen_tasks(tasks, jobs, self.cycle_s)
+        else:
+            jobs = seen_jobs(jobs, self.cycle_s)
+            tasks = tasks_of(jobs, cluster)
         rules = rules_of(self.order.backfill, self.order.correction, cluster.procs, len(tasks.announced) > 0)
         check_limited(policy, rules, self.shares is not None)
-        if cluster.waiting or len(cluster.running):
-            raise ValueError("a replay with limits begins on an empty cluster: leave the warm start out")
+        if is_warm and self.drive is not None:
+            raise ValueError("live estimates under limits begin on an empty cluster: leave the warm start out")
         if not len(jobs):
             return Outcome(Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)))
         tree = self.shares if policy.kind == FAIRSHARE else None
-        slots = slots_of_limits(self.limits, self.gates, tasks, () if tree is None else tuple(tree.path.T))
-        group = slots.group[tasks.first : tasks.last]
-        sharing = sharing_of(tree, group, len(slots.begin), int(jobs.submit[0]), policy.half_life_s)
+        ended = self.ended or EndedJobs(*np.zeros((3, 0), dtype=np.int64))
+        apart = () if tree is None else tuple(tree.path.T)
+        slots, group = grouped_slots(self.limits, self.gates, tasks, apart, len(ended.start))
+        since = min(
+            int(jobs.submit[0]),
+            int(tasks.submit[: tasks.first].min(initial=begin)),
+            int(ended.start.min(initial=begin)),
+        )
+        sharing = sharing_of(tree, group, len(slots.begin), since, policy.half_life_s)
         score = jobs.submit if policy.fixed is None else policy.fixed(jobs, cluster.procs)
-        rank, job_at = _ranks(score, len(tasks.submit))
+        rank, job_at = _ranks(score, tasks)
         shortest_first = rules.backfill == EASY_SJBF
-        fill = _ranks(jobs.estimate, len(tasks.submit))[0] if shortest_first else rank
+        fill = _ranks(jobs.estimate, tasks)[0] if shortest_first else rank
         episode = new_limited_episode(tasks, slots, cluster.procs)
         orders = Orders(rank, job_at, fill, shortest_first)
-        with watched("jobs of the replay under the rules", episode.start):
+        own = slice(tasks.first, tasks.last)
+        with watched("jobs of the replay under the rules", episode.start[own]):
             replay = LimitedReplay(tasks, rules, slots, orders, sharing, episode, self.wakes)
+            if is_warm:
+                _begin_warm(replay, group, ended, begin, self.cycle_s)
             run_limited(*replay) if self.drive is None else self.drive(replay)
-        start = episode.start[: len(jobs)]
+        start = episode.start[own]
         left = int(((start == CANCELLED) & (jobs.cancel == NEVER)).sum())
         counts = {NEVER_STARTED: left, OVER_ALONE: _over_alone(self.limits, jobs)}
-        return Outcome(Schedule(start, episode.backfilled[: len(jobs)]), counts=counts)
+        return Outcome(Schedule(start, episode.backfilled[own]), counts=counts)
+
+
+def _begin_warm(replay: LimitedReplay, group: IntArray, ended: EndedJobs, begin: int, cycle_s: int) -> None:
+    """Puts a replay at the second at which it begins. group: of the jobs that had ended, and of all others."""
+    tasks, slots, episode = replay.tasks, replay.slots, replay.episode
+    end = ended.end if not cycle_s else -(-ended.end // cycle_s) * cycle_s
+    used = np.bincount(group[: len(end)], ended.procs * (end - ended.start), minlength=len(slots.begin))
+    for each in np.flatnonzero(used):
+        for slot in slots.slot[slots.first[each] : slots.first[each + 1]]:
+            if slots.kind[slot] == USED:
+                episode.level[slot] += int(used[each])
+    start = tasks.submit[: tasks.first]
+    episode.counters[at.FREE] = replay.rules.cluster_procs
+    begin_limited(tasks, slots, replay.orders, episode, np.argsort(start, kind="stable"), begin)
+    running = group[len(end) : len(end) + tasks.first]
+    second = np.concatenate([end, ended.start, start])
+    procs = np.concatenate([-ended.procs, ended.procs, tasks.procs[: tasks.first]])
+    in_time = np.argsort(second, kind="stable")  # in a second, jobs end before others start
+    changing = np.concatenate([group[: len(end)], group[: len(end)], running])
+    change_uses(replay.sharing, changing[in_time], second[in_time], procs[in_time])
+
+
+def _seen_tasks(tasks: Tasks, jobs: Jobs, cycle_s: int) -> Tasks:
+    """The tasks as a scheduler sees them that looks once a cycle. jobs: as it sees them."""
+    own, running = slice(tasks.first, tasks.last), slice(tasks.first)
+
+    def seen(name: str) -> IntArray:
+        column, since = getattr(tasks, name).copy(), tasks.submit[running]
+        column[own] = getattr(jobs, name)
+        if name != "submit":
+            column[running] = -(-(since + column[running]) // cycle_s) * cycle_s - since
+        return column_of(column)
+
+    return tasks._replace(
+        submit=seen("submit"), runtime=seen("runtime"), limit=seen("limit"), estimate=seen("estimate")
+    )
 
 
 def seen_jobs(jobs: Jobs, cycle_s: int) -> Jobs:
@@ -109,6 +178,13 @@ def seen_jobs(jobs: Jobs, cycle_s: int) -> Jobs:
         -(-column // cycle_s) * cycle_s for column in (jobs.submit, jobs.runtime, jobs.limit, jobs.estimate)
     )
     return replace(jobs, submit=submit, runtime=runtime, limit=limit, estimate=estimate)
+
+
+def _seen_outages(outages: Outages, begin: int) -> Outages:
+    """The outages that last or come when a replay begins, as they look from then on."""
+    kept = outages.end > begin
+    start, announced = (np.maximum(column[kept], begin) for column in (outages.start, outages.announced))
+    return Outages(start, outages.end[kept], outages.procs[kept], announced)
 
 
 def check_limited(policy: Policy, rules: Rules, has_shares: bool) -> None:
@@ -132,8 +208,9 @@ def _over_alone(limits: Sequence[JobLimit], jobs: Jobs) -> int:
     over = np.zeros(len(jobs), dtype=np.bool_)
     for limit in limits:
         if limit.counts in (RUNNING_PROCS, OUTSTANDING):
-            has_key = limit.key != NO_KEY
-            bound = limit.bound_of(limit.key)
+            key = limit.key[len(limit.key) - len(jobs) :]
+            has_key = key != NO_KEY
+            bound = limit.bound_of(key)
             amount = (
                 jobs.procs if limit.counts == RUNNING_PROCS else jobs.procs * np.minimum(jobs.limit, LONGEST_REQUEST_S)
             )
@@ -141,9 +218,9 @@ def _over_alone(limits: Sequence[JobLimit], jobs: Jobs) -> int:
     return int(over.sum())
 
 
-def _ranks(score: np.ndarray, tasks: int) -> tuple[np.ndarray, np.ndarray]:
+def _ranks(score: IntArray | NDArray[np.float64], tasks: Tasks) -> tuple[IntArray, IntArray]:
     """The rank of each task, and the job of each rank."""
-    job_at = order_of(score)
-    rank = np.full(tasks, tasks, dtype=np.int64)
+    job_at = tasks.first + order_of(score)
+    rank = np.full(len(tasks.submit), len(tasks.submit), dtype=np.int64)
     rank[job_at] = np.arange(len(job_at))
     return rank, np.ascontiguousarray(job_at)

@@ -92,8 +92,16 @@ def slots_of_limits(
 ) -> LimitSlots:
     """The slots of all limits and gates. apart: int64 (jobs,) each, at least NO_KEY; jobs with other values are in other groups.
 
-    Raises ValueError where one has another number of jobs."""
-    jobs = tasks.last - tasks.first
+    Raises ValueError where one has another number of jobs than run and are to be scheduled."""
+    return grouped_slots(limits, gates, tasks, apart)[0]
+
+
+def grouped_slots(
+    limits: Sequence[JobLimit], gates: Sequence[StartGate], tasks: Tasks, apart: Sequence[IntArray] = (), ended: int = 0
+) -> tuple[LimitSlots, IntArray]:
+    """As `slots_of_limits`, and the group of every job, int64 (ended + running + jobs,). ended: how many of the first have
+    ended already."""
+    jobs = ended + tasks.last
     kinds: list[IntArray] = []
     bounds: list[IntArray] = []
     columns: list[IntArray] = []
@@ -119,9 +127,9 @@ def slots_of_limits(
         _require_length(column, jobs)
     group, members = _groups([*columns, *apart], jobs)
     entries = [[int(column[member]) for column in columns if column[member] != NO_KEY] for member in members]
-    sizes = np.bincount(group, minlength=len(members))
+    sizes = np.bincount(group[ended + tasks.first :], minlength=len(members))
     of_tasks = np.zeros(len(tasks.submit), dtype=np.int64)
-    of_tasks[tasks.first : tasks.last] = group
+    of_tasks[: tasks.last] = group[ended:]
     first_gate = count - len(gates)
     changes += [
         (second, first_gate + number, 1 - place % 2)
@@ -129,7 +137,7 @@ def slots_of_limits(
         for place, second in enumerate(gate.changes.tolist())
     ]
     time, slot, becomes = np.array(sorted(changes), dtype=np.int64).reshape(-1, 3).T
-    return LimitSlots(
+    slots = LimitSlots(
         kind=column_of(np.concatenate(kinds) if kinds else []),
         bound=np.array(np.concatenate(bounds) if bounds else [], dtype=np.int64),
         first=column_of(np.concatenate([[0], np.cumsum([len(entry) for entry in entries])])),
@@ -141,6 +149,7 @@ def slots_of_limits(
         change_slot=column_of(slot),
         becomes=column_of(becomes),
     )
+    return slots, group
 
 
 def _groups(columns: list[IntArray], jobs: int) -> tuple[IntArray, IntArray]:

@@ -72,6 +72,13 @@ def change_use(sharing, group, now, procs):
 
 
 @lean
+def change_uses(sharing, group, second, procs):
+    """Jobs of these groups hold so many processors more from these seconds on. All int64 (changes,), in the order of time."""
+    for k in range(len(group)):
+        change_use(sharing, group[k], second[k], procs[k])
+
+
+@lean
 def take_standing(sharing, group, now):
     """Usage by shares of everybody above the group's jobs. Nobody's is 0."""
     for floor in range(sharing.path.shape[1]):

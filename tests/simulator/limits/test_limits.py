@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from simulator.engine import episode as at
 from simulator.engine.replay import OrderReplayer, replay
-from simulator.jobs.cluster import FOREVER, Cluster, RunningJobs
+from simulator.jobs.cluster import FOREVER, Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import tasks_of
@@ -305,7 +305,6 @@ def test_time_alone_may_be_no_event() -> None:
         (OrderReplayer("fairshare"), Cluster(4), "must be known at submission"),
         (OrderReplayer(backfill="conservative"), Cluster(4), "plan all waiting jobs"),
         (OrderReplayer(backfill="pick:by=shortest"), Cluster(4), "agents"),
-        (OrderReplayer(), Cluster(4, RunningJobs(*(n([x]) for x in (0, 9, 1, 9, 9, 0)))), "leave the warm start out"),
     ],
 )
 def test_what_has_no_limits_is_refused(order: OrderReplayer, cluster: Cluster, message: str) -> None:
