@@ -54,7 +54,7 @@ class LimitedReplay(NamedTuple):
     wakes: bool
 
 
-class EndedJobs(NamedTuple):
+class UsedBefore(NamedTuple):
     """Jobs that had ended before a replay begins. start, end: seconds. All int64 (jobs,)."""
 
     start: IntArray
@@ -79,7 +79,7 @@ class LimitedReplayer:
     wakes: bool = True
     cycle_s: int = 0
     drive: Callable[[LimitedReplay], object] | None = None
-    ended: EndedJobs | None = None
+    ended: UsedBefore | None = None
     honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster", "estimates live", "warm-start"}
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
@@ -107,7 +107,7 @@ class LimitedReplayer:
         if not len(jobs):
             return Outcome(Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)))
         tree = self.shares if policy.kind == FAIRSHARE else None
-        ended = self.ended or EndedJobs(*np.zeros((3, 0), dtype=np.int64))
+        ended = self.ended or UsedBefore(*np.zeros((3, 0), dtype=np.int64))
         apart = () if tree is None else tuple(tree.path.T)
         slots, group = grouped_slots(self.limits, self.gates, tasks, apart, len(ended.start))
         since = min(
@@ -134,7 +134,7 @@ class LimitedReplayer:
         return Outcome(Schedule(start, episode.backfilled[own]), counts=counts)
 
 
-def _begin_warm(replay: LimitedReplay, group: IntArray, ended: EndedJobs, begin: int, cycle_s: int) -> None:
+def _begin_warm(replay: LimitedReplay, group: IntArray, ended: UsedBefore, begin: int, cycle_s: int) -> None:
     """Puts a replay at the second at which it begins. group: of the jobs that had ended, and of all others."""
     tasks, slots, episode = replay.tasks, replay.slots, replay.episode
     end = ended.end if not cycle_s else -(-ended.end // cycle_s) * cycle_s

@@ -1,4 +1,4 @@
-"""Tests of simulator/limits: replays that begin with what runs and waits."""
+"""Tests of simulator/limits: replaying."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster, Outages, RunningJobs
 from simulator.jobs.jobs import Jobs
-from simulator.limits.replaying import EndedJobs, LimitedReplayer
+from simulator.limits.replaying import UsedBefore, LimitedReplayer
 from simulator.limits.rules import OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
 from simulator.limits.shares import ShareTree
 from tests.simulator.busy import PROCS, busy_jobs
@@ -73,7 +73,7 @@ def starts_from(
         *(JOBS.user[running], JOBS.hold[running]),
     )
     replayer = make(
-        np.concatenate([ended, running, later]), ended=EndedJobs(start[ended], end[ended], JOBS.procs[ended])
+        np.concatenate([ended, running, later]), ended=UsedBefore(start[ended], end[ended], JOBS.procs[ended])
     )
     waiting = int((JOBS.submit[later] < second).sum())
     cluster = Cluster(PROCS, before, outages, waiting=waiting, begin=second)
@@ -135,7 +135,7 @@ def test_closed_gates_stop_no_job_that_runs() -> None:
 def test_what_has_ended_counts_for_shares_and_used_time() -> None:
     """Owners 0 and 1 have equal shares, and the first has used something."""
     jobs = Jobs(n([5, 6]), n([20, 20]), n([4, 4]), n([40, 40]), n([40, 40]))
-    ended, cluster = EndedJobs(n([0]), n([4]), n([4])), Cluster(4, waiting=2, begin=20)
+    ended, cluster = UsedBefore(n([0]), n([4]), n([4])), Cluster(4, waiting=2, begin=20)
     tree = ShareTree(n([[0], [0], [1]]), n([1.0, 1.0]))
     by_shares = LimitedReplayer(OrderReplayer("fairshare"), shares=tree, ended=ended)
     assert by_shares.replay(jobs, cluster).schedule.start.tolist() == [40, 20]
