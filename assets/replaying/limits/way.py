@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.trace import Trace
 from assets.replaying.configuring.configuration import edited_cluster
-from assets.replaying.limits.holds import follows_shares, job_limits, share_tree, start_gates
+from assets.replaying.limits.holds import follows_shares, is_honoured, job_limits, share_tree, start_gates
+from assets.replaying.own.ahead import Ahead, jobs_ahead
 from assets.usage.cluster_check import named_as_in_log
 from simulator.engine.replay import OrderReplayer
-from simulator.limits.replaying import LimitedReplayer
+from simulator.limits.replaying import LimitedReplayer, UsedBefore
+from simulator.policies.registry import parse_policy
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
 from traces.catalogue.sources import Source
@@ -59,13 +61,18 @@ def clock_zero_s(trace: Trace) -> int:
 
 
 def limited_replayer(
-    trace: Trace, rows: pl.DataFrame, named: str, load: float, order: OrderReplayer
+    trace: Trace,
+    rows: pl.DataFrame,
+    named: str,
+    load: float,
+    order: OrderReplayer,
+    ahead: tuple[pl.DataFrame, int] | None = None,
 ) -> LimitedReplayer:
-    """The replayer of some rows of a trace under the limits of a cluster.
+    """The replayer of some rows of a trace under the limits of a cluster. ahead: as `replayer_under` takes it.
 
     Hours and dates of rules that were found in the log are squeezed to a load as submissions are. Raises ValueError as `check_dates`."""
     cluster = check_dates(trace, named, load)
-    return replayer_under(cluster, trace, rows, order, load=load)
+    return replayer_under(cluster, trace, rows, order, load=load, ahead=ahead)
 
 
 def check_dates(trace: Trace, named: str, load: float) -> ClusterDescription:
@@ -104,11 +111,15 @@ def replayer_under(
     order: OrderReplayer,
     wakes: bool = True,
     load: float = 1.0,
+    ahead: tuple[pl.DataFrame, int] | None = None,
 ) -> LimitedReplayer:
     """The replayer of some rows of a trace under the limits and gates of a description. wakes: as LimitedReplayer has it. load: of the
-    rows, to which hours and dates are squeezed."""
+    rows, to which hours and dates are squeezed. ahead: for a warm start the rows of the trace before, and the second at which the replay
+    begins."""
     gates, zero_s = [], clock_zero_s(trace)
-    limits = job_limits(cluster, rows, zero_s)
+    before = None if ahead is None else _jobs_before(trace, ahead, cluster, order)
+    every = rows if before is None else pl.concat([before.started[before.running :], before.running_rows, rows])
+    limits = job_limits(cluster, every, zero_s)
     first_s = int(trace.rows["submit_s"][0]) if load != 1 else 0
     if cluster.gates:
         span = (int(rows["submit_s"][0]), int(rows["submit_s"][-1]))
@@ -126,9 +137,28 @@ def replayer_under(
             for limit in limits
         ]
     policy = order.policy if isinstance(order.policy, str) else order.policy.name
-    shares = share_tree(cluster, rows) if follows_shares(policy) else None
+    shares = share_tree(cluster, every) if follows_shares(policy) else None
     cycle_s = int(str(cluster.scheduler.order.get("cycle_s", 0)))
-    return LimitedReplayer(order, limits, gates, shares, wakes, cycle_s)
+    replayer = LimitedReplayer(order, limits, gates, shares, wakes, cycle_s)
+    if before is None:
+        return replayer
+    no_gate = np.zeros(before.started.height, dtype=np.bool_)
+    return replace(
+        replayer,
+        gates=[replace(gate, stops=np.concatenate([no_gate, gate.stops])) for gate in gates],
+        ended=UsedBefore(*before.past, before.started["procs"][before.running :].to_numpy().astype(np.int64)),
+    )
+
+
+def _jobs_before(
+    trace: Trace, ahead: tuple[pl.DataFrame, int], cluster: ClusterDescription, order: OrderReplayer
+) -> Ahead:
+    """The jobs that run when a replay begins, and those that had ended and still count for limits or shares."""
+    policy = parse_policy(order.policy) if isinstance(order.policy, str) else order.policy
+    half_life_s = policy.half_life_s if follows_shares(policy.name) else None
+    if any(limit.counts == "used" and is_honoured(limit) for limit in cluster.limits):
+        half_life_s = 0.0
+    return jobs_ahead(trace, ahead, half_life_s)
 
 
 def _squeezed(seconds: NDArray[np.int64], first_s: int, load: float) -> NDArray[np.int64]:

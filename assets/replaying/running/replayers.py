@@ -12,6 +12,7 @@ import polars as pl
 from assets.common.trace import Trace
 from assets.replaying.limits.holds import follows_shares
 from assets.replaying.limits.way import clock_zero_s, limited_replayer
+from assets.replaying.own.pbs.ahead import pbs_jobs_ahead
 from assets.replaying.own.pbs.way import PbsRuns, pbs_runs
 from assets.replaying.own.slurm.way import SlurmRuns, slurm_runs
 from assets.replaying.own.way import OwnRuns, own_order, sized_cluster
@@ -180,6 +181,8 @@ def _check_estimates(settings: RunSettings) -> None:
             raise ValueError(
                 f"live estimates under {OWN_SCHEDULERS[own[0]]} begin with an idle cluster: leave --warm-start out"
             )
+    if settings.warm_start and settings.believed.is_live:
+        raise ValueError("live estimates have no --warm-start: leave it out, or replay with --estimates predicted")
     plans = settings.backfill.partition(":")[0] in ("conservative", "selective")
     for option, word in (("reserve-by", settings.reserve_by), ("admit-by", settings.admit_by)):
         if plans and word != "estimate":
@@ -249,7 +252,9 @@ def _live_settings(settings: RunSettings) -> LiveSettings:
 def _pbs(asked: Asked) -> PbsRuns:
     cluster = asked.own_cluster
     estimates = asked.settings.believed
-    runs = pbs_runs(cluster, asked.rows, clock_zero_s(asked.trace), asked.policy.policy, estimates=estimates)
+    before = None if asked.ahead is None else pbs_jobs_ahead(asked.trace, asked.ahead, cluster)
+    zero_s = clock_zero_s(asked.trace)
+    runs = pbs_runs(cluster, asked.rows, zero_s, asked.policy.policy, estimates=estimates, ahead=before)
     return replace(runs, runs=asked.own_runs or runs.runs)
 
 
@@ -263,7 +268,7 @@ def _slurm(asked: Asked) -> SlurmRuns:
 def _limited(asked: Asked) -> LimitedReplayer:
     settings, policy = asked.settings, asked.policy.policy
     assert settings.cluster is not None and policy is not None
-    replayer = limited_replayer(asked.trace, asked.rows, settings.cluster, settings.load, _order(asked))
+    replayer = limited_replayer(asked.trace, asked.rows, settings.cluster, settings.load, _order(asked), asked.ahead)
     if not settings.believed.is_live:
         return replayer
     live = _live_settings(settings)

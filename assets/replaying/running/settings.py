@@ -129,7 +129,7 @@ class RunSettings(BaseModel):
     )
     warm_start: Annotated[bool, Option(refusable=True)] = Field(
         default=False,
-        description="Begin with the jobs that were running or waiting by the log's own times, under Slurm on their nodes.",
+        description="Begin with the jobs that were running or waiting by the log's own times, under Slurm and PBS on their nodes.",
     )
     outages: Annotated[
         list[Outage], Option(metavar="FILE", form="file", convert=_outages, key=TEXT, refusable=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster, Outages, RunningJobs
 from simulator.jobs.jobs import Jobs
-from simulator.limits.replaying import UsedBefore, LimitedReplayer
+from simulator.limits.replaying import LimitedReplayer, UsedBefore
 from simulator.limits.rules import OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, JobLimit, StartGate
 from simulator.limits.shares import ShareTree
 from tests.simulator.busy import PROCS, busy_jobs

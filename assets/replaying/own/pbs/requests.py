@@ -34,7 +34,7 @@ def pbs_jobs_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
 
     Raises ValueError where a job is of a queue that the cluster does not have.
     """
-    reservations = _reservations(cluster)
+    reservations = reserved_names(cluster)
     of_reservation = rows["queue"].is_in(sorted(reservations)) | rows["reservation"].is_not_null()
     names = rows.filter(~of_reservation)["queue"].drop_nulls().unique()
     strange = sorted({queue for queue in names if not cluster.has_queue(queue)})
@@ -55,10 +55,11 @@ def pbs_jobs_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
 
 def without_reservation(rows: pl.DataFrame, cluster: ClusterDescription) -> int:
     """How many jobs are of reservations that the cluster does not have. rows: with REQUEST_LABELS."""
-    return int((rows["reservation"].is_not_null() & ~rows["reservation"].is_in(sorted(_reservations(cluster)))).sum())
+    return int((rows["reservation"].is_not_null() & ~rows["reservation"].is_in(sorted(reserved_names(cluster)))).sum())
 
 
-def _reservations(cluster: ClusterDescription) -> set[str]:
+def reserved_names(cluster: ClusterDescription) -> set[str]:
+    """The names of reservations, and of their queues."""
     return {name for each in cluster.reservations for name in (each.name, each.queue) if name}
 
 

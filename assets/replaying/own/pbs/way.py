@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assets.replaying.own.ahead import Ahead
+from assets.replaying.own.pbs.ahead import pbs_warm_start_of
 from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
 from assets.replaying.own.way import OwnRuns, number_of_own_runs
 from models.runtime.estimates import REQUESTED, Estimates
@@ -36,30 +38,41 @@ class PbsRuns(OwnRuns):
     replayer: PbsReplayer
     policy: Policy | None
     plans_by_estimate: bool = False
-    honours: ClassVar[frozenset[str]] = OwnRuns.honours | {"estimates live"}
+    honours: ClassVar[frozenset[str]] = OwnRuns.honours | {"warm-start", "estimates live"}
 
     def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:
         """One of the runs. Raises as PbsReplayer.replay."""
         replayer = self.replayer
         if self.plans_by_estimate:
-            planned = zip(replayer.asked, jobs.estimate.tolist(), strict=True)
-            replayer = replace(replayer, asked=[replace(one, soft_walltime_s=soft) for one, soft in planned])
+            replayer = replace(replayer, asked=_planned_by(replayer.asked, jobs.estimate))
+            if replayer.warm is not None:
+                of_running = _planned_by(replayer.warm.asked, cluster.running.estimate)
+                replayer = replace(replayer, warm=replace(replayer.warm, asked=of_running))
         if self.policy is not None:
             assert self.policy.fixed is not None
             replayer = _by_order(replayer, self.policy.fixed(jobs, cluster.procs))
         if number == 0:
             return replayer.replay(jobs, cluster)
         drawn = np.random.default_rng(number)
-        count, settings = len(jobs.submit), cycle_settings(replayer.description.scheduler)
+        count, every, settings = (
+            len(jobs.submit),
+            len(jobs.submit) + len(cluster.running),
+            cycle_settings(replayer.description.scheduler),
+        )
         phases = replace(
             replayer.phases,
             poll_s=int(drawn.integers(NODE_POLL_S)),
             decay_s=int(drawn.integers(settings.decay_time)) + 1,
         )
-        turns = drawn.permutation(2 * count)
+        turns = drawn.permutation(2 * every)
         runtime = np.maximum(jobs.runtime + drawn.integers(-1, 2, count), np.minimum(jobs.runtime, 1))
         jobs = replace(jobs, runtime=runtime, limit=np.maximum(jobs.limit, runtime))
-        return replace(replayer, phases=phases, turns=(turns[:count], turns[count:])).replay(jobs, cluster)
+        return replace(replayer, phases=phases, turns=(turns[:every], turns[every:])).replay(jobs, cluster)
+
+
+def _planned_by(asked: Sequence[PbsJob], seconds: NDArray[np.int64]) -> list[PbsJob]:
+    """The jobs with other soft walltimes."""
+    return [replace(one, soft_walltime_s=soft) for one, soft in zip(asked, seconds.tolist(), strict=True)]
 
 
 def _by_order(replayer: PbsReplayer, score: NDArray[np.int64] | NDArray[np.float64]) -> PbsReplayer:
@@ -85,16 +98,22 @@ def pbs_runs(
     policy: Policy | None,
     requests: tuple[list[PbsJob], dict[str, int]] | None = None,
     estimates: Estimates = REQUESTED,
+    ahead: Ahead | None = None,
 ) -> PbsRuns:
     """The runs of some rows of a trace. zero_s: UTC second of the log's second 0. policy: as PbsRuns has it. requests: `pbs_jobs_of_rows`
-    of the rows, where the caller has them. estimates: what PBS plans by. Live ones go with its own order. A formula that a replay cannot
-    follow is left out.
+    of the rows, where the caller has them. estimates: what PBS plans by. Live ones go with its own order and an idle cluster. A formula
+    that a replay cannot follow is left out. ahead: for a warm start the jobs before the rows.
 
     Raises ValueError for jobs that the cluster cannot have had."""
     asked, left_out = requests or pbs_jobs_of_rows(rows, cluster)
     if unmodelled_formula(cluster.scheduler):
         cluster = with_settings(cluster, {"job_sort_formula": ""})
-    replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s))
+    warm = None
+    if ahead is not None:
+        earlier = ahead.started.height
+        together, _ = pbs_jobs_of_rows(pl.concat([ahead.started, rows]), cluster)  # tasks of an array may wait and run
+        warm, asked = pbs_warm_start_of(ahead, together[:earlier], cluster), together[earlier:]
+    replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s), warm=warm)
     if estimates.is_live:
         replayer = replace(replayer, drive=LiveOnCluster(rows, estimates.detail))
     plans_by_estimate = estimates != REQUESTED and not estimates.is_live

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from assets.common.trace import Trace
-from assets.replaying.own.slurm.ahead import jobs_ahead, warm_start_of
+from assets.replaying.own.slurm.ahead import slurm_jobs_ahead, warm_start_of
 from assets.replaying.own.slurm.requests import requests_of_rows
 from assets.replaying.own.way import OwnRuns, number_of_own_runs
 from models.runtime.estimates import REQUESTED, Estimates
@@ -64,14 +64,14 @@ def slurm_runs(
 
     Raises ValueError for jobs that the cluster cannot have had."""
     asked, left_out = requests or requests_of_rows(rows, cluster)
-    before = None if ahead is None else jobs_ahead(trace, *ahead, cluster)
+    before = None if ahead is None else slurm_jobs_ahead(trace, ahead, cluster)
     # users have the same numbers in all requests that are made at once
     earlier = [] if before is None else requests_of_rows(before.started, cluster)[0]
     arrays = cluster_arrays(cluster, {one.features for one in (*earlier, *asked)})
     columns = request_arrays([*earlier, *asked], cluster, arrays)
     split = np.arange(len(earlier)), np.arange(len(earlier), len(columns.submit))
     of_earlier, own = (some_requests(columns, part) for part in split)
-    warm = None if before is None else warm_start_of(trace, before, of_earlier, cluster)
+    warm = None if before is None else warm_start_of(before, of_earlier, cluster)
     replayer = SlurmReplayer(cluster, arrays, own, policy=policy, warm=warm, plans_by_estimate=estimates != REQUESTED)
     if estimates.is_live:
         replayer = replace(replayer, plans_by_estimate=False, drive=LiveOnCluster(rows, estimates.detail))

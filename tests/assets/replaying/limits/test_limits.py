@@ -372,7 +372,7 @@ def test_a_cluster_of_slurm_is_replayed_by_slurm(log: Path) -> None:
         ({"cluster": "nights", "load": 2}, "which the gates and reservations of the cluster nights need"),
         ({"cluster": "found-closed", "load": 2}, "between two that moved as well what fits today would not fit"),
         ({"cluster": "one-job", "estimates": "live", "policy": "F1"}, "write it as formula:TEXT"),
-        ({"cluster": "one-job", "warm_start": True}, "have no --warm-start: leave it, or --cluster, out"),
+        ({"cluster": "one-job", "warm_start": True, "estimates": "live"}, "live estimates have no --warm-start"),
         ({"cluster": "one-job", "backfill": "conservative"}, "plan all waiting jobs"),
         ({"cluster": "theirs"}, "unknown cluster 'theirs'"),
     ],
@@ -380,6 +380,28 @@ def test_a_cluster_of_slurm_is_replayed_by_slurm(log: Path) -> None:
 def test_what_limits_do_not_go_with_is_refused(log: Path, settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tracehouse.replay(log, **({"policy": "FCFS"} | settings))  # type: ignore[arg-type]
+
+
+def test_a_warm_start_has_the_running_and_the_waiting_jobs_of_the_log(log: Path) -> None:
+    """When the third job of user 1 comes, the first one runs and the second one waits. A job of user 2 has ended."""
+    lines = [swf_line(k, at, wait, 50, 1, 100, user=1) for k, at, wait in ((2, 60, 0), (3, 61, 49), (4, 80, 80))]
+    log.write_text(HEAD + swf_line(1, 0, 0, 50, 1, 100, user=2) + "".join(lines))
+    assert starts(log, "one-job", window=(3, 1)) == [80]
+    assert starts(log, "one-job", window=(3, 1), warm_start=True) == starts(log, "one-job")[3:] == [160]
+    used = ONE_JOB.replace('"running"', '"used"').replace('"jobs"', '"cpu"')
+    for bound, start in ((150, -1), (151, 160)):
+        rules = used.replace('each = "user"', 'each = "all"').replace("bound = 1", f"bound = {bound}")
+        (log.parent / "clusters" / "used.toml").write_text(WAY_CLUSTER + ONE_JOB + rules)
+        assert starts(log, "used", window=(3, 1), warm_start=True) == [start]
+
+
+def test_shares_count_what_was_used_before_a_warm_start(log: Path) -> None:
+    """User 2 has used something, and comes behind user 1, though its job came first."""
+    jobs = ((1, 0, 0, 50, 2), (2, 60, 0, 60, 3), (3, 70, 100, 50, 2), (4, 80, 100, 50, 1))
+    log.write_text(HEAD + "".join(swf_line(k, at, wait, ran, 8, 100, user=who) for k, at, wait, ran, who in jobs))
+    given = {"cluster": "small", "window": (3, 1), "warm_start": True}
+    assert starts(log, **given) == [170]  # type: ignore[arg-type]
+    assert tracehouse.replay(log, "fairshare", **given).replayed.schedule.start.tolist() == [120]  # type: ignore[arg-type]
 
 
 def test_hours_that_were_found_are_squeezed_like_the_submissions(log: Path) -> None:

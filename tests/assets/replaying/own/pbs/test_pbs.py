@@ -175,6 +175,22 @@ def test_a_recorded_run_is_replayed_as_near_as_pbs_to_itself(
     assert bool(own.summary["pbs"]["remarks"]) == (name == "P5")  # it has limits
 
 
+def test_the_second_half_of_a_recorded_run_is_nearer_than_from_an_idle_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path / "home"))
+    folder = shared_file("golden/pbs/P5/run1/sched_config").parent
+    log = tmp_path / "P5.log"
+    log.write_bytes(gzip.decompress((folder / "accounting.gz").read_bytes()))
+    files = ("qmgr.txt", "qmgr_sched.txt", "sched_config", "resource_group", "pbsnodes.txt.gz")
+    import_cluster([*(folder / file for file in files), log], "recorded")
+    away = {}
+    for warm in (True, False):
+        run = tracehouse.replay(str(log), cluster="recorded", window=(44, 45), warm_start=warm).replayed
+        away[warm] = np.abs(run.schedule.start - run.rows["start_s"].to_numpy()).mean()
+    assert away[True] < 0.5 * away[False]
+
+
 def test_runs_differ_by_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", BEHIND, monkeypatch, PBS_CLUSTER)
     trace, cluster = (

@@ -10,9 +10,9 @@ import pytest
 import tracehouse
 from assets.common.storage import open_warehouse
 from assets.common.trace import load_trace
-from assets.replaying.own.slurm.ahead import counts_use, jobs_ahead, nodes_held
+from assets.replaying.own.slurm.ahead import counts_use, slurm_jobs_ahead
 from assets.replaying.running.settings import REQUEST_LABELS
-from tests.assets.replaying.own.homes import CLUSTER, LARGE, SMALL, own_home
+from tests.assets.replaying.own.homes import LARGE, SMALL, own_home
 from tests.simulator.busy import SITE
 from traces.cluster.accounts import Limit
 from traces.cluster.description import Node
@@ -41,22 +41,9 @@ def test_usage_is_that_of_all_jobs_that_still_count(tmp_path: Path, monkeypatch:
     trace = load_trace(open_warehouse(), "mine", labels=REQUEST_LABELS)
     begin = int(trace.rows["submit_s"][3])
     main = replace(SITE, partitions=(replace(SITE.partitions[0], name="main"),), nodes=(Node("n1", 4), Node("n2", 4)))
-    ahead = jobs_ahead(trace, trace.rows[:3], begin, main)
+    ahead = slurm_jobs_ahead(trace, (trace.rows[:3], begin), main)
     assert not counts_use(main) and ahead.running == ahead.started.height == 1
-
-    held = nodes_held(trace, ahead.started, main)
-    assert (held.node.tolist(), held.cpus.tolist()) == ([0], [1])
-    elsewhere = nodes_held(trace, ahead.started, replace(main, nodes=(Node("other", 4),)))
-    assert elsewhere.first.tolist() == [0, 0]
 
     of_limits = replace(main, limits=(Limit("account", "x", "used", "all", "cpu", 100),))
     assert counts_use(of_limits)
-    assert jobs_ahead(trace, trace.rows[:3], begin, of_limits).started["job_index"].to_list() == [0, 1]
-
-
-def test_pbs_begins_on_an_idle_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own_home(
-        tmp_path / "home", LOG, monkeypatch, CLUSTER.replace('name = "slurm"\nversion = "22.05.8"', 'name = "pbs"')
-    )
-    with pytest.raises(ValueError, match="leave --warm-start out"):
-        tracehouse.replay("mine", "pbs", window=(3, 1), warm_start=True)
+    assert slurm_jobs_ahead(trace, (trace.rows[:3], begin), of_limits).started["job_index"].to_list() == [0, 1]
