@@ -23,7 +23,8 @@ from assets.predictions.queue_now import (
 from assets.predictions.waits import BY_JOBS_ALIKE
 from assets.replaying.own.slurm.moment import SlurmMoment, compared_moment, queue_file, read_moment
 from assets.replaying.starts import OnSite, on_site
-from models.waits.answers import Correction, correction_of, interval_of
+from models.waits.answers import Correction, correction_of, interval_of, samples_of
+from models.waits.replays import RowStarts
 from tracehouse.text.tables import duration
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
@@ -139,6 +140,8 @@ def answer_queue(
     if not now.entries:
         return QueueAnswer(_rows(now, snapshot, None, None), [*lines, "no job waits for processors"])
     with say_if_slow("replaying the queue and queues of the past"):
+        if not isinstance(now.starts, RowStarts):
+            samples = samples_of(samples, len(now.state.waiting))
         starts, correction = now.starts(now.state, samples, seed), None
         if now.history is not None:
             correction = correction_of(now.history, now.state.now, seed, now.starts)

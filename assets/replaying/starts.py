@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from assets.common.trace import Trace
 from assets.replaying.configuring.outages import outages_of
-from assets.replaying.limits.way import named_cluster
+from assets.replaying.limits.holds import missing_processors
+from assets.replaying.limits.way import clock_zero_s, named_cluster
 from assets.replaying.own.way import OwnRuns, sized_cluster
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.replayers import Asked, check_settings, choose_policy, replayer_of
@@ -25,8 +26,9 @@ from assets.replaying.site import Site, site_of, with_order
 from models.runtime.predictor import FloatArray
 from models.waits.history import State
 from models.waits.replays import QueueStarts, RowStarts, draw_runtimes
-from simulator.jobs.cluster import Cluster, RunningJobs
+from simulator.jobs.cluster import Cluster, Outages, RunningJobs, joined_outages
 from simulator.jobs.jobs import Jobs
+from simulator.limits.rules import KNOWN_AFTER_S
 from simulator.replayer import Replayer
 from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse
@@ -36,7 +38,7 @@ NO_ORDER: Mapping[str, str] = MappingProxyType({})
 DAY_S, WEEK_S = 86_400, 7 * 86_400
 LATER_DRAWN = 4
 """How often jobs that come later are drawn: the replays of one draw differ in run times alone."""
-LEAST_LATER, LATER_EACH, MOST_LATER, LONGEST_LATER_S = 200, 2, 4_000, 4 * WEEK_S
+LEAST_LATER, LATER_EACH, MOST_LATER, LONGEST_LATER_S = 50, 2, 4_000, 4 * WEEK_S
 """Jobs that come later: so many for each that waits, between the least and the most, within this time."""
 PERIODS_BACK = 8
 """From how many past weeks or days they are drawn."""
@@ -117,10 +119,10 @@ class SiteStarts:
         held = draw_runtimes(running, elapsed, samples, rng)
         queued = draw_runtimes(waiting, np.zeros(len(waiting), dtype=np.int64), samples, rng)
         starts, own = np.empty((samples, len(waiting))), self._waiting_rows(state)
-        ahead = self._ahead(state)
+        ahead, outages = self._ahead(state), self._outages(state)
         for group in np.array_split(np.arange(samples), min(samples, LATER_DRAWN) if self.has_later else 1):
             rows = pl.concat([own, self._later(state, rng)]) if self.has_later else own
-            cluster = self._cluster(state, elapsed + 1)
+            cluster = self._cluster(state, elapsed + 1, outages)
             asked = Asked(
                 self.trace, self.settings, self.policy, rows, cluster, None, (ahead, state.now), 1, self._described
             )
@@ -129,7 +131,7 @@ class SiteStarts:
                 runtime = np.concatenate([queued[k], jobs.runtime[len(waiting) :]])
                 limit = np.maximum(runtime, rows["requested_walltime_s"].to_numpy())
                 drawn = replace(jobs, runtime=runtime, limit=limit, estimate=limit, hold=limit, admit=limit)
-                start = _replayed(replayer, drawn, self._cluster(state, np.maximum(held[k], elapsed + 1)), k)[
+                start = _replayed(replayer, drawn, self._cluster(state, np.maximum(held[k], elapsed + 1), outages), k)[
                     : len(waiting)
                 ]
                 starts[k] = np.where(start >= 0, start - state.now, np.inf)
@@ -195,13 +197,23 @@ class SiteStarts:
         ended = self.trace.rows.filter(pl.col("cancel_s").is_null(), pl.col("start_s") + pl.col("runtime_s") <= now)
         return pl.concat([runs, ended])
 
-    def _cluster(self, state: State, runtime: IntArray) -> Cluster:
+    def _outages(self, state: State) -> Outages:
+        """Processors that are missing: of the settings, and those of which limits are described."""
+        outages, described = outages_of(self.settings.outages, self.procs), self._described
+        if described is None or self.settings.is_on_cluster:
+            return outages
+        longest_s = int(max(state.running.request.max(initial=0), state.waiting.request.max(initial=0)))
+        span = (state.now, state.now + KNOWN_AFTER_S)
+        return joined_outages(
+            outages, missing_processors(described, self.procs, longest_s, clock_zero_s(self.trace), span)
+        )
+
+    def _cluster(self, state: State, runtime: IntArray, outages: Outages) -> Cluster:
         """The machine, on which the running jobs run for so many seconds in all."""
         running = state.running
         limit = np.maximum(runtime, running.request)
         runs = RunningJobs(running.since, runtime, running.procs, limit, limit, np.maximum(running.user, 0))
         procs = max(self.procs, state.busy_procs)  # a log may use more for a few seconds
-        outages = outages_of(self.settings.outages, procs)
         return Cluster(procs, runs, outages, waiting=len(state.waiting), begin=state.now)
 
 

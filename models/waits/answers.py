@@ -148,6 +148,10 @@ INTERVAL = (0.1, 0.5, 0.9)
 """Levels of what is said of each job; the first and the last bound the 80 % interval."""
 PAST_QUEUES, PAST_SAMPLES, PAST_JOBS = 40, 10, 50
 """Queues of the past that an interval is corrected by, how often each is replayed, and how many jobs of each count."""
+MOST_PAST_REPLAYED, LEAST_PAST_SAMPLES = 1000, 4
+"""Waiting jobs of all replays of a past queue, and how often a longer one is replayed."""
+MOST_REPLAYED, LEAST_SAMPLES = 10_000, 20
+"""Waiting jobs of all replays of the queue of now. Of one that is longer fewer replays are made, and at least so many."""
 LEAST_PAST_QUEUES = 10
 LONGEST_S = 366.0 * 86_400
 """In place of the end of a wait that some replays never end."""
@@ -209,7 +213,13 @@ def past_queue(history: History, second: int, seed: list[int], starts: QueueStar
         return None
     numbers = state.waiting.number[fits]
     state = State(second, history.cluster_procs, state.running, history.job_set(numbers, state.waiting.since[fits]))
-    return queue_said(state, starts(state, PAST_SAMPLES, seed))
+    samples = PAST_SAMPLES if len(numbers) * PAST_SAMPLES <= MOST_PAST_REPLAYED else LEAST_PAST_SAMPLES
+    return queue_said(state, starts(state, samples, seed))
+
+
+def samples_of(samples: int, jobs: int) -> int:
+    """How many replays a queue of so many jobs gets, of those that are asked for."""
+    return max(min(samples, LEAST_SAMPLES), min(samples, MOST_REPLAYED // max(jobs, 1)))
 
 
 def queue_said(state: State, starts: FloatArray) -> PastQueue | None:

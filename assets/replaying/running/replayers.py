@@ -11,7 +11,7 @@ import polars as pl
 
 from assets.common.trace import Trace
 from assets.replaying.limits.holds import follows_shares
-from assets.replaying.limits.way import clock_zero_s, limited_replayer
+from assets.replaying.limits.way import clock_zero_s, limited_replayer, replayer_under
 from assets.replaying.own.pbs.ahead import pbs_jobs_ahead
 from assets.replaying.own.pbs.way import PbsRuns, pbs_runs
 from assets.replaying.own.slurm.way import SlurmRuns, slurm_runs
@@ -268,7 +268,10 @@ def _slurm(asked: Asked) -> SlurmRuns:
 def _limited(asked: Asked) -> LimitedReplayer:
     settings, policy = asked.settings, asked.policy.policy
     assert settings.cluster is not None and policy is not None
-    replayer = limited_replayer(asked.trace, asked.rows, settings.cluster, settings.load, _order(asked), asked.ahead)
+    order = _order(asked)
+    if asked.described is not None:
+        return replayer_under(asked.described, asked.trace, asked.rows, order, ahead=asked.ahead)
+    replayer = limited_replayer(asked.trace, asked.rows, settings.cluster, settings.load, order, asked.ahead)
     if not settings.believed.is_live:
         return replayer
     live = _live_settings(settings)

@@ -16,10 +16,10 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from assets.predictions.waits import SiteWaits, load_site_waits
-from assets.replaying.starts import DAY_S, WEEK_S, SiteStarts
+from assets.replaying.starts import DAY_S, LEAST_LATER, WEEK_S, SiteStarts
 from models.waits.history import JobSet, State, state_at
 from models.waits.replays import ROW
-from tests.assets.replaying.own.homes import MANY, SUBMITTED, log_of, own_home
+from tests.assets.replaying.own.homes import CLUSTER, MANY, PBS_CLUSTER, SUBMITTED, log_of, own_home
 from tests.pipelines.command_line import fail, succeed
 from tracehouse.queue import answer_queue, read_snapshot
 from traces.catalogue.catalogue import load_catalogue
@@ -58,6 +58,30 @@ def test_the_clusters_own_scheduler_knows_what_keeps_a_job(own_slurm: Path) -> N
     assert np.array_equal(starts, replace(waits.starts, has_later=False)(state, 5, 1))
 
 
+def test_the_clusters_own_pbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under Slurm."""
+    head, *lines = log_of(MANY).splitlines()
+    held = [f"{line.removesuffix('n1')}n{1 + k % 2}" for k, line in enumerate(lines)]
+    own_home(tmp_path / "home", [], monkeypatch, PBS_CLUSTER, log="\n".join([head, *held]) + "\n")
+    waits = load_site_waits(open_warehouse(), "mine")
+    assert waits.replays.order_words == "PBS"
+    starts = waits.starts(known_state(waits, SUBMITTED + 40, 600, 300), 3, 1)
+    assert (560 <= starts).all() and (starts <= 560 + 2 * MINUTE_S).all()
+
+
+def test_limits_of_a_cluster_keep_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user may run two jobs, and both run until 600. Processors are free."""
+    cluster = CLUSTER[: CLUSTER.index("[scheduler]")] + CLUSTER[CLUSTER.index("[[nodes]]") :]
+    limit = '[[limits]]\nowner = "cluster"\nowner_name = ""\ncounts = "running"\neach = "user"\nresource = "jobs"\nbound = 2\n'
+    own_home(tmp_path / "home", MANY, monkeypatch, cluster + limit)
+    waits = load_site_waits(open_warehouse(), "mine")
+    assert isinstance(waits.starts, SiteStarts) and waits.replays.site.scheduler.cluster == "two"
+    state = known_state(waits, SUBMITTED + 40, 600, 300)
+    starts = waits.starts(state, 3, 1)
+    assert np.abs(starts - 560).max() <= 10
+    assert (ROW(state, 3, 1) <= 1).all()
+
+
 def test_an_order_in_the_place_of_the_clusters_own(own_slurm: Path) -> None:
     waits = load_site_waits(open_warehouse(), "mine", {"policy": "SAF"})
     assert waits.replays.order_words == "SAF in Slurm" and waits.replays.settings.policy == "slurm:SAF"
@@ -83,7 +107,7 @@ def test_later_jobs_come_at_the_same_hours_of_past_weeks(own_slurm: Path) -> Non
     starts = replace(waits.starts, trace=replace(waits.trace, rows=many), place=np.arange(len(submit)))
     none = waits.log.history.job_set(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
     later = starts._later(State(now, 8, none, none), np.random.default_rng(1))
-    assert later.height >= 28 * 4 and (later["submit_s"] >= now).all() and later["submit_s"].is_sorted()
+    assert later.height == LEAST_LATER and (later["submit_s"] >= now).all() and later["submit_s"].is_sorted()
     origin = submit[later["job_index"].to_numpy()]
     assert (origin < now).all()
     assert ((later["submit_s"].to_numpy() - origin) % WEEK_S == 0).all()

@@ -33,4 +33,6 @@ def warm_start_of(jobs: Ahead, requests: Requests, cluster: ClusterDescription) 
     past = RanBefore(
         requests, start, start + jobs.started["runtime_s"].to_numpy(), jobs.started["procs"].to_numpy().astype(np.int64)
     )
-    return WarmStart(some_requests(requests, np.arange(jobs.running)), nodes_held(jobs.trace, of_running, cluster), past)
+    return WarmStart(
+        some_requests(requests, np.arange(jobs.running)), nodes_held(jobs.trace, of_running, cluster), past
+    )

@@ -34,8 +34,9 @@ def test_ended_jobs_count_for_some_half_lives_and_of_queues_that_are_there(
 
 def test_nodes_are_those_of_the_log_where_the_cluster_has_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", LOG, monkeypatch)
-    running = load_trace(open_warehouse(), "mine").rows[:1]
-    held = nodes_held("mine", running, ClusterDescription("two", (Node("n1", 4), Node("n2", 4))))
+    trace = load_trace(open_warehouse(), "mine")
+    running = trace.rows[:1]
+    held = nodes_held(trace, running, ClusterDescription("two", (Node("n1", 4), Node("n2", 4))))
     assert (held.node.tolist(), held.cpus.tolist()) == ([0], [1])
-    elsewhere = nodes_held("mine", running, ClusterDescription("one", (Node("other", 4),)))
+    elsewhere = nodes_held(trace, running, ClusterDescription("one", (Node("other", 4),)))
     assert elsewhere.first.tolist() == [0, 0]
