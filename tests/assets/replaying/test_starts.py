@@ -66,7 +66,7 @@ def test_the_clusters_own_pbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     waits = load_site_waits(open_warehouse(), "mine")
     assert waits.replays.order_words == "PBS"
     starts = waits.starts(known_state(waits, SUBMITTED + 40, 600, 300), 3, 1)
-    assert (560 <= starts).all() and (starts <= 560 + 2 * MINUTE_S).all()
+    assert (starts >= 560).all() and (starts <= 560 + 2 * MINUTE_S).all()
 
 
 def test_limits_of_a_cluster_keep_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_limits_of_a_cluster_keep_jobs(tmp_path: Path, monkeypatch: pytest.Monke
     assert isinstance(waits.starts, SiteStarts) and waits.replays.site.scheduler.cluster == "two"
     state = known_state(waits, SUBMITTED + 40, 600, 300)
     starts = waits.starts(state, 3, 1)
-    assert np.abs(starts - 560).max() <= 10
+    assert np.abs(starts - 560).max() <= 30
     assert (ROW(state, 3, 1) <= 1).all()
 
 
@@ -98,7 +98,7 @@ def test_later_jobs_come_at_the_same_hours_of_past_weeks(own_slurm: Path) -> Non
     many = pl.concat([first] * len(submit)).with_columns(
         submit_s=pl.Series(submit),
         start_s=pl.Series(submit),
-        runtime_s=pl.lit(DAY_S),
+        runtime_s=pl.lit(2 * WEEK_S),
         job_index=pl.Series(range(len(submit))),
     )
     many = many.with_columns(runtime_p50_s=pl.lit(777.0))
@@ -106,14 +106,16 @@ def test_later_jobs_come_at_the_same_hours_of_past_weeks(own_slurm: Path) -> Non
     assert isinstance(waits.starts, SiteStarts)
     starts = replace(waits.starts, trace=replace(waits.trace, rows=many), place=np.arange(len(submit)))
     none = waits.log.history.job_set(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
-    later = starts._later(State(now, 8, none, none), np.random.default_rng(1))
-    assert later.height == LEAST_LATER and (later["submit_s"] >= now).all() and later["submit_s"].is_sorted()
-    origin = submit[later["job_index"].to_numpy()]
-    assert (origin < now).all()
-    assert ((later["submit_s"].to_numpy() - origin) % WEEK_S == 0).all()
-    ended = origin + DAY_S <= now
-    assert not ended.all(), "some of them still run"
-    assert (later["runtime_s"].to_numpy() == np.where(ended, DAY_S, 777)).all()
+    are_over = []
+    for seed in range(8):
+        later = starts._later(State(now, 8, none, none), np.random.default_rng(seed))
+        assert later.height == LEAST_LATER and (later["submit_s"] >= now).all() and later["submit_s"].is_sorted()
+        origin = submit[later["job_index"].to_numpy()]
+        assert (origin < now).all() and ((later["submit_s"].to_numpy() - origin) % WEEK_S == 0).all()
+        is_over = origin + 2 * WEEK_S <= now
+        assert (later["runtime_s"].to_numpy() == np.where(is_over, 2 * WEEK_S, 777)).all()
+        are_over += is_over.tolist()
+    assert any(are_over) and not all(are_over)
 
 
 def squeue(now: int, *jobs: dict[str, Any]) -> str:
