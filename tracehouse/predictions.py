@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 import polars as pl
@@ -12,6 +13,7 @@ import sql
 from assets.common.learnable import LEAST_JOBS, what_learning_lacks
 from assets.common.progress import progress, say_if_slow
 from assets.common.storage import open_warehouse
+from assets.predictions.soonest import Variant, near_requests
 from assets.predictions.waits import NewJob, load_site_waits, load_wait_scores, load_walltime_jobs, with_new_job
 from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
 from models.waits.walltime_advice import MARGIN, advise, longest_of, try_on_history
@@ -82,6 +84,7 @@ def predict_wait(
     gpus: int | None = None,
     account: str | None = None,
     qos: str | None = None,
+    soonest: bool = False,
     **replays: Unpack[QueueSettings],
 ) -> dict[str, Any]:
     """How long would a new job wait? The distribution of its start, at a moment of the log.
@@ -104,6 +107,9 @@ def predict_wait(
         second half, drawn with the seed. `moment` says which.
     queue, gpus, account, qos
         What else it asks for, where the source has a cluster with a scheduler of its own. By default as the user's last job.
+    soonest
+        Whether `soonest` has requests near this one that would start earlier: less time, fewer processors for longer, another
+        queue or QOS that the user has had.
     **replays
         samples (200) and seed (1) of the replays of the queue, and policy and backfill in place of the site's own.
 
@@ -131,7 +137,7 @@ def predict_wait(
     requested_s = parse_duration(str(walltime), "walltime")
     _check_range("walltime", requested_s, 1)
     asked = NewJob(procs, requested_s, user, queue, gpus, account, qos)
-    return _answer(source, WaitQuestion(_text(at), new=asked), replays)
+    return _answer(source, WaitQuestion(_text(at), new=asked, near=soonest), replays)
 
 
 def predict_queued_wait(
@@ -240,11 +246,13 @@ def _check_range(name: str, value: float, least: float, most: float = float("inf
 
 
 class WaitQuestion(NamedTuple):
-    """at: when, None for the usual moment. What the question is about is a job that waits, or a new one."""
+    """at: when, None for the usual moment. What the question is about is a job that waits, or a new one. near: whether requests near that
+    of the new one are tried, too."""
 
     at: str | None
     job_id: str | None = None
     new: NewJob | None = None
+    near: bool = False
 
 
 def _with_bar(jobs: list[int]) -> Iterator[int]:
@@ -253,7 +261,7 @@ def _with_bar(jobs: list[int]) -> Iterator[int]:
 
 def answer_wait(source: str, question: WaitQuestion, settings: QueueSettings) -> dict[str, Any]:
     """What `tracehouse wait --json` prints. settings: with samples and seed."""
-    at, job_id, new = question
+    at, job_id, new, near = question
     samples, seed = settings["samples"], settings["seed"]
     order = {name: str(settings[name]) for name in ("policy", "backfill") if settings.get(name) is not None}
     with say_if_slow(f"reading {source}"):
@@ -265,6 +273,7 @@ def answer_wait(source: str, question: WaitQuestion, settings: QueueSettings) ->
         moment, chosen = log.moment_of_job(job_id)
     else:
         moment, chosen = log.usual_moment(datetime.now(UTC), seed)
+    variants: list[Variant] = []
     with say_if_slow("replaying the queue and jobs of the past"):
         if job_id is not None:
             number = log.job_number(job_id, moment)
@@ -277,6 +286,7 @@ def answer_wait(source: str, question: WaitQuestion, settings: QueueSettings) ->
             starts, number = with_new_job(waits, new, moment)
             replays = QueueReplays(samples, seed, starts)
             answer = new_job_wait(log.history, moment, procs, request, user_number, replays, _with_bar, number)
+            variants = near_requests(waits, new, user_number, moment, samples, seed) if near else []
     asked = new or NewJob(procs, request)
     state, submitted = answer.state, moment - answer.waited_s
     wait_at = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
@@ -310,7 +320,21 @@ def answer_wait(source: str, question: WaitQuestion, settings: QueueSettings) ->
         "similar_mean_s": answer.similar_mean_s,
         "similar_p50_s": answer.similar_median_s,
         "scores": scores,
+        "soonest": [_variant_row(each) for each in variants],
     }
+
+
+def _variant_row(variant: Variant) -> dict[str, Any]:
+    """A request with its starts, seconds from now; None for one that never starts."""
+    job, starts = variant.job, (round(second) if isfinite(second) else None for second in variant.start_s.tolist())
+    asked = {
+        "request": variant.words,
+        "procs": job.procs,
+        "requested_walltime_s": job.request,
+        "queue": job.queue,
+        "qos": job.qos,
+    }
+    return asked | dict(zip(("start_p10_s", "start_p50_s", "start_p90_s"), starts, strict=True))
 
 
 def answer_walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:

@@ -150,7 +150,8 @@ def answer_queue(
     quantiles = interval_of(starts, correction)
     lines.append(f"replayed {samples} times under {now.replays.words}")
     lines += [_interval_line(correction), *_limit_line(snapshot, now), *_long_line(quantiles)]
-    lines.append(f"nobody comes later; {_runtime_words(warehouse, source, now.version)}")
+    later = "nobody comes later" if isinstance(now.starts, RowStarts) else "later jobs are drawn from the past"
+    lines.append(f"{later}; {_runtime_words(warehouse, source, now.version)}")
     of_rival = None
     if other is not None and rivals is not None:
         of_rival = interval_of(rivals[:, now.first], correction)[:, 1]

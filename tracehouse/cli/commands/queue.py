@@ -29,10 +29,14 @@ _MOST_COMPARED = 10
 @click.command()
 @source_argument("A source that is in the warehouse.")
 @click.argument("file", required=False, metavar="[FILE]")
-@click.option("--policy", "-p", help="Compare with this order of the queue, as in `tracehouse replay`.")
+@click.option("--policy", "-p", help="Compare with this order on the same site, as in `tracehouse replay`.")
 @click.option("--backfill", "-b", help="Compare with this backfilling, as there.")
 @click.option(
-    "--samples", type=click.IntRange(10, 10_000), default=200, show_default=True, help="Replays of the queue."
+    "--samples",
+    type=click.IntRange(10, 10_000),
+    default=200,
+    show_default=True,
+    help="Replays of the queue; a long one has fewer.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the drawn run times.")
 @click.option(
@@ -63,9 +67,9 @@ def queue(
 
     FILE is what `squeue --json` (Slurm) or `qstat -f -F json` (PBS) printed, and - is standard input. Without FILE the source's
     queue_command of the catalogue is run. FILE may be a folder with the queue. With --why, what `sshare -a -l -P` and `sprio -l` printed
-    there is compared with the shares and priorities that are computed. The queue is replayed many times with run times that the
-    champion predicts. The scheduler is that of the catalogue, else the one that fits the log best, or that of the
-    log's header, or FCFS with EASY. Nobody comes later.
+    there is compared with the shares and priorities that are computed. The queue is replayed many times from its present state, with run
+    times that the champion predicts, under what replays the source in every answer: the cluster's own Slurm or PBS, an order under its
+    limits, or the order that fits the log best. Jobs that come later are drawn from the same hours of past weeks.
 
     \b
     squeue --json | tracehouse queue mycluster -

@@ -29,6 +29,7 @@ from traces.catalogue.catalogue import load_catalogue
 @click.option("--gpus", type=click.IntRange(min=0), help="GPUs of the new job, there.")
 @click.option("--account", help="Account of the new job, there. Default: that of the user's last job.")
 @click.option("--qos", help="QOS of the new job, there. Default: that of the user's last job.")
+@click.option("--soonest", is_flag=True, help="Also which requests near that of the new job would start earlier.")
 @click.option("--job", "job_id", metavar="ID", help="A job that waits at that time, instead of a new one.")
 @click.option(
     "--at",
@@ -66,6 +67,7 @@ def wait(
     gpus: int | None,
     account: str | None,
     qos: str | None,
+    soonest: bool,
     job_id: str | None,
     at: str | None,
     samples: int,
@@ -99,6 +101,7 @@ def wait(
         "qos": qos,
     }
     given = [name for name, value in of_new.items() if value is not None]
+    given += ["soonest"] if soonest else []
     if job_id is not None and given:
         raise ValueError(f"--job is about a job of the log: leave --{given[0]} out")
     if job_id is None and (procs is None or walltime is None):
@@ -106,7 +109,7 @@ def wait(
     new = None if procs is None or walltime is None else NewJob(procs, walltime, user, queue, gpus, account, qos)
     settings: QueueSettings = {"samples": samples, "seed": seed}
     settings |= {name: word for name, word in (("policy", policy), ("backfill", backfill)) if word is not None}  # type: ignore[typeddict-item]
-    result = answer_wait(load_catalogue().source(source).name, WaitQuestion(at, job_id, new), settings)
+    result = answer_wait(load_catalogue().source(source).name, WaitQuestion(at, job_id, new, soonest), settings)
     click.echo(json_text(result) if as_json else wait_text(result))
 
 
@@ -162,7 +165,25 @@ def wait_text(answer: dict[str, Any]) -> str:
             "  For comparison, recent jobs of its classes of size and request waited "
             f"{duration(answer['similar_p50_s'])} in the median, {duration(answer['similar_mean_s'])} on average."
         )
+    lines += _soonest_lines(answer["soonest"])
     return "\n".join(lines + ([] if answer["job"] is not None else _score_lines(answer)))
+
+
+def _soonest_lines(requests: list[dict[str, Any]]) -> list[str]:
+    """Requests near the one that is asked for, the soonest first. Empty where none was looked for."""
+    if not requests:
+        return []
+    rows = []
+    for row in requests:
+        where = ", ".join(f"{name} {row[name]}" for name in ("queue", "qos") if row[name])
+        size = f"{row['procs']:,} processors, {duration(row['requested_walltime_s'])}" + (f", {where}" if where else "")
+        ends = [None if row[f"start_{p}_s"] is None else duration(row[f"start_{p}_s"]) for p in ("p50", "p10", "p90")]
+        starts = "never" if ends[0] is None else f"{ends[0]} ({ends[1]} to {ends[2] or 'never'})"
+        rows.append((row["request"], size, starts))
+    wide = [max(len(row[k]) for row in rows) for k in range(2)]
+    found = [] if len(rows) > 1 else ["  No request near it starts earlier."]
+    said = [f"  {words:<{wide[0]}}  {size:<{wide[1]}}  {starts}" for words, size, starts in rows]
+    return ["", "  In the same replays, which are not corrected by the past, it starts after:", *said, *found]
 
 
 def _score_lines(answer: dict[str, Any]) -> list[str]:
