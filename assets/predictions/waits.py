@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.learnable import LEAST_JOBS, what_learning_lacks
-from assets.common.trace import Trace, load_trace
+from assets.common.trace import NO_SUSPENSIONS, Trace, load_trace
 from assets.features.tables import similar_features_in_parts
 from assets.replaying.own.wait_causes import logged_nodes
 from assets.replaying.running.settings import RunSettings
@@ -66,8 +66,10 @@ def load_site_waits(warehouse: Warehouse, source: str, order: Mapping[str, str] 
 
 
 def load_trace_with_nodes(warehouse: Warehouse, source: str, settings: RunSettings) -> Trace:
-    """The trace of a source for replays from any moment on, with what these settings read. Raises ValueError as `load_trace`."""
+    """The trace of a source for replays from any moment on, with what these settings read. A job that was suspended counts as one that ran.
+    Raises ValueError as `load_trace`."""
     trace = load_trace(warehouse, source, cancelled=True, labels=settings.labels)
+    trace = replace(trace, suspensions=NO_SUSPENSIONS.clone())
     return replace(trace, nodes=logged_nodes(warehouse, source)) if settings.is_on_cluster else trace
 
 

@@ -36,8 +36,8 @@ from warehouse import Warehouse
 IntArray = NDArray[np.int64]
 NO_ORDER: Mapping[str, str] = MappingProxyType({})
 DAY_S, WEEK_S = 86_400, 7 * 86_400
-LATER_DRAWN = 4
-"""How often jobs that come later are drawn: the replays of one draw differ in run times alone."""
+LATER_DRAWN, REPLAYS_EACH = 4, 5
+"""How often jobs that come later are drawn, at most and once for so many replays: those of one draw differ in run times alone."""
 LEAST_LATER, LATER_EACH, MOST_LATER, LONGEST_LATER_S = 50, 2, 4_000, 4 * WEEK_S
 """Jobs that come later: so many for each that waits, between the least and the most, within this time."""
 PERIODS_BACK = 8
@@ -120,7 +120,8 @@ class SiteStarts:
         queued = draw_runtimes(waiting, np.zeros(len(waiting), dtype=np.int64), samples, rng)
         starts, own = np.empty((samples, len(waiting))), self._waiting_rows(state)
         ahead, outages = self._ahead(state), self._outages(state)
-        for group in np.array_split(np.arange(samples), min(samples, LATER_DRAWN) if self.has_later else 1):
+        draws = min(LATER_DRAWN, -(-samples // REPLAYS_EACH)) if self.has_later else 1
+        for group in np.array_split(np.arange(samples), draws):
             rows = pl.concat([own, self._later(state, rng)]) if self.has_later else own
             cluster = self._cluster(state, elapsed + 1, outages)
             asked = Asked(

@@ -128,9 +128,10 @@ def _corrected(
 
 
 def corrected_wait(replayed: FloatArray, correction: Correction, waited: int = 0) -> PastWaits:
-    """The distribution of the wait of a job by its replays. replayed: seconds from now to its starts. waited: seconds before."""
+    """The distribution of the wait of a job by its replays, with the mean that these have. replayed: seconds from now to its starts, all of
+    them finite. waited: seconds before."""
     quantiles = waited + np.minimum(interval_of(replayed[:, None], correction, POINTS)[0], LONGEST_S)
-    return PastWaits(quantiles, float(np.interp(np.arange(0.05, 1, 0.1), POINTS, quantiles).mean()), correction.jobs)
+    return PastWaits(quantiles, waited + float(replayed.mean()), correction.jobs)
 
 
 def _answer(state: State, replayed: FloatArray, past: PastWaits, similar: IntArray, waited: int) -> WaitAnswer:
@@ -150,6 +151,8 @@ PAST_QUEUES, PAST_SAMPLES, PAST_JOBS = 40, 10, 50
 """Queues of the past that an interval is corrected by, how often each is replayed, and how many jobs of each count."""
 MOST_PAST_REPLAYED, LEAST_PAST_SAMPLES = 1000, 4
 """Waiting jobs of all replays of a past queue, and how often a longer one is replayed."""
+MOST_OF_PAST = 4000
+"""Waiting jobs of all past queues together, where a cluster's own scheduler or limits replay: fewer queues count where they are longer."""
 MOST_REPLAYED, LEAST_SAMPLES = 10_000, 20
 """Waiting jobs of all replays of the queue of now. Of one that is longer fewer replays are made, and at least so many."""
 LEAST_PAST_QUEUES = 10
@@ -192,7 +195,10 @@ def correction_of(history: History, moment: int, seed: int, starts: QueueStarts 
     that had not started by then, it is known that it waits longer. None where fewer than LEAST_PAST_QUEUES had jobs that started.
     Raises ValueError as the replays do.
     """
-    past = [past_queue(history, second, [seed, second], starts) for second in past_moments(history, moment)]
+    moments = past_moments(history, moment)
+    if not isinstance(starts, RowStarts):
+        moments = affordable(moments, [len(state_at(history, second).waiting) for second in moments], MOST_OF_PAST)
+    past = [past_queue(history, second, [seed, second], starts) for second in moments]
     return correction_by(history, moment, [each for each in past if each is not None])
 
 
@@ -215,6 +221,12 @@ def past_queue(history: History, second: int, seed: list[int], starts: QueueStar
     state = State(second, history.cluster_procs, state.running, history.job_set(numbers, state.waiting.since[fits]))
     samples = PAST_SAMPLES if len(numbers) * PAST_SAMPLES <= MOST_PAST_REPLAYED else LEAST_PAST_SAMPLES
     return queue_said(state, starts(state, samples, seed))
+
+
+def affordable(those: Sequence[int], jobs: Sequence[int], most: int) -> list[int]:
+    """As many of those, evenly, as have at most so many jobs together. jobs: of each."""
+    share = min(1.0, most / max(sum(jobs), 1))
+    return [those[k] for k in np.unique(np.linspace(0, len(those) - 1, int(share * len(those))).astype(int))]
 
 
 def samples_of(samples: int, jobs: int) -> int:

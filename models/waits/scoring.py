@@ -22,15 +22,17 @@ import polars as pl
 from models.runtime.predictor import FloatArray
 from models.waits.answers import (
     LONGEST_S,
+    MOST_OF_PAST,
     PAST_QUEUES,
     PAST_SAMPLES,
+    affordable,
     corrected_wait,
     correction_by,
     past_moments,
     past_queue,
     queue_said,
 )
-from models.waits.history import NEVER_STARTED, History, IntArray, submission_state
+from models.waits.history import NEVER_STARTED, History, IntArray, state_at, submission_state
 from models.waits.neighbours import (
     FOLLOWED_JOBS,
     LEAST_NEIGHBOURS,
@@ -115,7 +117,7 @@ def binomial_bounds(history: History) -> FloatArray:
 
 
 LEAST_SCORED = 20
-MOST_ON_SITE = 300
+MOST_ON_SITE = 80
 """Jobs that are scored where a cluster's own scheduler or limits replay, which takes longer than a row of processors."""
 
 ZERO = "zero"
@@ -194,8 +196,17 @@ def _enough(rows: list[dict[str, Any]]) -> pl.DataFrame:
 def _predicted_on_site(history: History, drawn: IntArray, seed: int, starts: QueueStarts, watch: Watch) -> pl.DataFrame:
     """As `predict_history`, by replays that are corrected by the queues of the jobs before. drawn: jobs, of which MOST_ON_SITE count."""
     drawn = drawn[np.unique(np.linspace(0, len(drawn) - 1, MOST_ON_SITE).astype(int))]
+    waiting = [len(submission_state(history, number).waiting) for number in drawn.tolist()]
+    drawn = np.array(affordable(drawn.tolist(), waiting, 2 * MOST_OF_PAST), dtype=np.int64)
+    if len(drawn) < LEAST_SCORED:
+        raise WaitsUnknown(
+            f"queues of {np.median(waiting):,.0f} jobs are too long to be replayed often enough for a score"
+        )
     before = past_moments(history, int(history.submit[drawn[0]]))
-    queues = [past_queue(history, second, [seed, second], starts) for second in before]
+    lengths = [len(state_at(history, second).waiting) for second in before]
+    queues = [
+        past_queue(history, second, [seed, second], starts) for second in affordable(before, lengths, MOST_OF_PAST)
+    ]
     past, bounds, rows = [each for each in queues if each is not None], binomial_bounds(history), []
     for number in (number for part in watch(np.array_split(drawn, 10), "jobs") for number in part.tolist()):
         state, now = submission_state(history, number), int(history.submit[number])

@@ -94,8 +94,8 @@ def remaining_of_similar(history: History, job: QueueJob, waited: int, now: int)
 
 
 def over_a_row(source: str, snapshot: QueueSnapshot, moment: int, samples: int) -> dict[str, list[float]]:
-    """Starts by replays in which processors have neither nodes nor partitions, in the order of submission with EASY, and intervals that past
-    queues correct."""
+    """Starts by replays in which processors have neither nodes nor partitions, in the order of submission with EASY. Past queues correct the
+    intervals."""
     now = load_queue_now(open_warehouse(), source, snapshot, moment)
     if not now.entries:
         return {}
