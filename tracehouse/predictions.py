@@ -13,8 +13,8 @@ import sql
 from assets.common.learnable import LEAST_JOBS, what_learning_lacks
 from assets.common.progress import progress, say_if_slow
 from assets.common.storage import open_warehouse
-from assets.predictions.soonest import Variant, near_requests
-from assets.predictions.waits import NewJob, load_site_waits, load_wait_scores, load_walltime_jobs, with_new_job
+from assets.waits.loading import NewJob, load_site_waits, load_wait_scores, load_walltime_jobs, with_new_job
+from assets.waits.soonest import Variant, near_requests
 from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
 from models.waits.walltime_advice import MARGIN, advise, longest_of, try_on_history
 from simulator.jobs.words import parse_duration

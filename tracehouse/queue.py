@@ -14,15 +14,15 @@ from assets.common.learnable import why_no_model
 from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.ingest.zones import zone_of_source
-from assets.predictions.queue_now import (
+from assets.replaying.own.slurm.moment import SlurmMoment, compared_moment, queue_file, read_moment
+from assets.replaying.starts import OnSite, on_site
+from assets.waits.loading import BY_JOBS_ALIKE
+from assets.waits.queue_now import (
     QueueMoment,
     QueueNow,
     load_queue_now,
     snapshot_moment,
 )
-from assets.predictions.waits import BY_JOBS_ALIKE
-from assets.replaying.own.slurm.moment import SlurmMoment, compared_moment, queue_file, read_moment
-from assets.replaying.starts import OnSite, on_site
 from models.waits.answers import Correction, correction_of, interval_of, samples_of
 from models.waits.replays import RowStarts
 from tracehouse.text.tables import duration

@@ -22,7 +22,7 @@ import polars as pl
 from assets.features.tables import runtime_rows, write_job_features, write_similar_jobs
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from assets.predictions.waits import load_site_waits
+from assets.waits.loading import load_site_waits
 from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS, SERVING
 from models.runtime.predictor import runtimes

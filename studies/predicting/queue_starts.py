@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from assets.common.storage import open_warehouse
-from assets.predictions.queue_now import QueueMoment, load_queue_now
+from assets.waits.queue_now import QueueMoment, load_queue_now
 from models.runtime.predictor import FloatArray
 from models.waits.answers import INTERVAL, correction_of, interval_of
 from models.waits.history import History, IntArray
@@ -94,8 +94,8 @@ def remaining_of_similar(history: History, job: QueueJob, waited: int, now: int)
 
 
 def over_a_row(source: str, snapshot: QueueSnapshot, moment: int, samples: int) -> dict[str, list[float]]:
-    """Starts by replays in which processors have neither nodes nor partitions, in the order of submission with EASY. Past queues correct the
-    intervals."""
+    """Starts by replays in which processors have neither nodes nor partitions, in the order of submission with EASY. Past queues
+    correct the intervals."""
     now = load_queue_now(open_warehouse(), source, snapshot, moment)
     if not now.entries:
         return {}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from assets.common.progress import warn
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, cancelled_rows, waiting_jobs
-from assets.predictions.queue_now import predicted_at_end
+from assets.predictions.runtimes_now import predicted_at_end
 from assets.replaying.limits.way import clock_zero_s
 from assets.replaying.own.clusters import cluster_of_replay
 from assets.replaying.own.wait_causes import MOST_EXPLAINED_JOBS, causes_of, jobs_and_nodes

@@ -19,13 +19,13 @@ from assets.ingest.vasp_folders import update_vasp_log
 from assets.predictions import plots
 from assets.predictions import runtime_predictions as module
 from assets.predictions.model_registry import roll_back
-from assets.predictions.queue_now import QueueMoment, snapshot_moment
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from assets.predictions.runtime_model import runtime_model
 from assets.predictions.runtime_predictions import runtime_predictions, write_predictions
 from assets.predictions.stored_runs import load_open_runs, load_runs
-from assets.predictions.wait_times import wait_times
-from assets.predictions.waits import load_site_waits, load_walltime_jobs
+from assets.waits.loading import load_site_waits, load_walltime_jobs
+from assets.waits.queue_now import QueueMoment, snapshot_moment
+from assets.waits.wait_times import wait_times
 from models.remaining.score_tables import used_seconds
 from models.runtime.predictor import LEVELS
 from models.waits.neighbours import POINTS

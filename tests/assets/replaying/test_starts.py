@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.predictions.waits import SiteWaits, load_site_waits
 from assets.replaying.starts import DAY_S, LEAST_LATER, WEEK_S, SiteStarts
+from assets.waits.loading import SiteWaits, load_site_waits
 from models.waits.history import JobSet, State, state_at
 from models.waits.replays import ROW
 from tests.assets.replaying.own.homes import CLUSTER, MANY, PBS_CLUSTER, SUBMITTED, log_of, own_home

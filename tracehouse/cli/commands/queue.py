@@ -68,7 +68,7 @@ def queue(
     FILE is what `squeue --json` (Slurm) or `qstat -f -F json` (PBS) printed, and - is standard input. Without FILE the source's
     queue_command of the catalogue is run. FILE may be a folder with the queue. With --why, what `sshare -a -l -P` and `sprio -l` printed
     there is compared with the shares and priorities that are computed. The queue is replayed many times from its present state, with run
-    times that the champion predicts, under what replays the source in every answer: the cluster's own Slurm or PBS, an order under its
+    times that the champion predicts. What replays the source in every answer decides: the cluster's own Slurm or PBS, an order under its
     limits, or the order that fits the log best. Jobs that come later are drawn from the same hours of past weeks.
 
     \b

@@ -88,7 +88,7 @@ def wait(
     tracehouse wait hpc2n --procs 16 --walltime 4h --user 17
     tracehouse wait hpc2n --job 230511 --at "2004-03-01 08:00"
     """
-    from assets.predictions.waits import NewJob
+    from assets.waits.loading import NewJob
     from tracehouse.predictions import QueueSettings, WaitQuestion, answer_wait
 
     of_new = {

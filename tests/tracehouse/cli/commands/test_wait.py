@@ -74,12 +74,12 @@ def trace_with_quantiles(
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home with the source `mine`, 1,200 jobs that queue, and predicted run times."""
-    import assets.predictions.waits
+    import assets.waits.loading
 
     folder = tmp_path_factory.mktemp("waits")
     with pytest.MonkeyPatch.context() as patch:
         use_home(patch, folder / "home")
-        patch.setattr(assets.predictions.waits, "load_trace", trace_with_quantiles)
+        patch.setattr(assets.waits.loading, "load_trace", trace_with_quantiles)
         (folder / "mine.swf").write_text(busy_log(1200, days=30))
         load_source(folder / "mine.swf")
         yield folder
@@ -181,9 +181,9 @@ def test_what_cannot_be_asked(busy: Path) -> None:
 
 
 def test_predictions_that_are_missing(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import assets.predictions.waits
+    import assets.waits.loading
 
-    monkeypatch.setattr(assets.predictions.waits, "load_trace", load_trace)
+    monkeypatch.setattr(assets.waits.loading, "load_trace", load_trace)
     answer = json.loads(succeed("wait", "mine", *NEW, "--samples", "20", "--json"))
     assert "by jobs of the same user and others alike" in answer["basis"]
     assert answer["basis"].endswith("a model is trained by `tracehouse run mine --job train`")
@@ -260,7 +260,7 @@ def test_advice_that_cannot_be_given(busy: Path, tmp_path: Path) -> None:
 
 def test_waits_are_scored(busy: Path) -> None:
     from assets.common.storage import open_warehouse
-    from assets.predictions.wait_times import wait_times
+    from assets.waits.wait_times import wait_times
 
     warehouse = open_warehouse()
     tables = {}

@@ -11,7 +11,7 @@ from assets.common.learnable import LEAST_JOBS
 from assets.common.progress import progress
 from assets.predictions.plots import calibration_plot
 from assets.predictions.runtime_predictions import runtime_predictions
-from assets.predictions.waits import load_site_waits
+from assets.waits.loading import load_site_waits
 from models.waits.scoring import LEAST_SCORED, UNSTORED, WaitsUnknown, predict_history, wait_scores
 from warehouse import Warehouse, replace_partitions
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from assets.predictions.waits import NewJob, SiteWaits, with_new_job
+from assets.waits.loading import NewJob, SiteWaits, with_new_job
 from models.runtime.predictor import FloatArray
 from models.waits.answers import INTERVAL, interval_of
 from models.waits.history import state_at
