@@ -23,9 +23,9 @@ from assets.predictions.runtime_evaluation import runtime_evaluation
 from assets.predictions.runtime_model import runtime_model
 from assets.predictions.runtime_predictions import runtime_predictions, write_predictions
 from assets.predictions.stored_runs import load_open_runs, load_runs
+from assets.predictions.wait_times import wait_times
 from assets.waits.loading import load_site_waits, load_walltime_jobs
 from assets.waits.queue_now import QueueMoment, snapshot_moment
-from assets.waits.wait_times import wait_times
 from models.remaining.score_tables import used_seconds
 from models.runtime.predictor import LEVELS
 from models.waits.neighbours import POINTS

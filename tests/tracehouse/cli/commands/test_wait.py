@@ -260,7 +260,7 @@ def test_advice_that_cannot_be_given(busy: Path, tmp_path: Path) -> None:
 
 def test_waits_are_scored(busy: Path) -> None:
     from assets.common.storage import open_warehouse
-    from assets.waits.wait_times import wait_times
+    from assets.predictions.wait_times import wait_times
 
     warehouse = open_warehouse()
     tables = {}
