@@ -13,9 +13,9 @@ import sql
 from assets.common.learnable import LEAST_JOBS, what_learning_lacks
 from assets.common.progress import progress, say_if_slow
 from assets.common.storage import open_warehouse
-from assets.waits.loading import NewJob, load_site_waits, load_wait_scores, load_walltime_jobs, with_new_job
-from assets.waits.soonest import Variant, near_requests
-from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
+from assets.waits.loading import NewJob, SiteWaits, load_site_waits, load_wait_scores, load_walltime_jobs, with_new_job
+from assets.waits.soonest import NearRequest, near_requests
+from models.waits.answers import QueueReplays, WaitAnswer, new_job_wait, queued_job_wait
 from models.waits.walltime_advice import MARGIN, advise, longest_of, try_on_history
 from simulator.jobs.words import parse_duration
 from traces.catalogue.catalogue import load_catalogue
@@ -30,6 +30,17 @@ class QueueSettings(TypedDict, total=False):
     backfill: str
 
 
+class WaitSettings(QueueSettings, total=False):
+    """These, and what a new job asks for besides: queue, gpus, account, qos. soonest: whether requests near it are tried, too."""
+
+    queue: str
+    gpus: int
+    account: str
+    qos: str
+    soonest: bool
+
+
+_OF_NEW_JOBS = ("queue", "gpus", "account", "qos")
 PERCENTS_SHOWN = (10, 25, 50, 75, 90)
 SAMPLES = (10, 10_000)
 RISKS = (0.005, 0.5)
@@ -80,12 +91,7 @@ def predict_wait(
     walltime: str | int,
     user: str | None = None,
     at: str | int | None = None,
-    queue: str | None = None,
-    gpus: int | None = None,
-    account: str | None = None,
-    qos: str | None = None,
-    soonest: bool = False,
-    **replays: Unpack[QueueSettings],
+    **settings: Unpack[WaitSettings],
 ) -> dict[str, Any]:
     """How long would a new job wait? The distribution of its start, at a moment of the log.
 
@@ -105,13 +111,10 @@ def predict_wait(
         Local time of the cluster such as `"2004-03-01 08:00"`, or a second of the log's own clock. By default the
         last submission of a log that still grows (the last one is at most two days old), else a busy moment of its
         second half, drawn with the seed. `moment` says which.
-    queue, gpus, account, qos
-        What else it asks for, where the source has a cluster with a scheduler of its own. By default as the user's last job.
-    soonest
-        Whether `soonest` has requests near this one that would start earlier: less time, fewer processors for longer, another
-        queue or QOS that the user has had.
-    **replays
-        samples (200) and seed (1) of the replays of the queue, and policy and backfill in place of the site's own.
+    **settings
+        samples (200) and seed (1) of the replays of the queue, and policy and backfill in place of the site's own. queue,
+        gpus, account and qos of the job, where the source's cluster has a scheduler of its own; by default as the user's
+        last job. With soonest=True the key `soonest` has requests near this one that would start earlier.
 
     Returns
     -------
@@ -136,8 +139,9 @@ def predict_wait(
     _check_range("procs", procs, 1)
     requested_s = parse_duration(str(walltime), "walltime")
     _check_range("walltime", requested_s, 1)
-    asked = NewJob(procs, requested_s, user, queue, gpus, account, qos)
-    return _answer(source, WaitQuestion(_text(at), new=asked, near=soonest), replays)
+    own = {name: settings.pop(name) for name in _OF_NEW_JOBS if name in settings}  # type: ignore[misc]
+    near = settings.pop("soonest", False)
+    return _answer(source, WaitQuestion(_text(at), new=NewJob(procs, requested_s, user, **own), near=near), settings)
 
 
 def predict_queued_wait(
@@ -273,7 +277,7 @@ def answer_wait(source: str, question: WaitQuestion, settings: QueueSettings) ->
         moment, chosen = log.moment_of_job(job_id)
     else:
         moment, chosen = log.usual_moment(datetime.now(UTC), seed)
-    variants: list[Variant] = []
+    variants: list[NearRequest] = []
     with say_if_slow("replaying the queue and jobs of the past"):
         if job_id is not None:
             number = log.job_number(job_id, moment)
@@ -288,43 +292,48 @@ def answer_wait(source: str, question: WaitQuestion, settings: QueueSettings) ->
             answer = new_job_wait(log.history, moment, procs, request, user_number, replays, _with_bar, number)
             variants = near_requests(waits, new, user_number, moment, samples, seed) if near else []
     asked = new or NewJob(procs, request)
-    state, submitted = answer.state, moment - answer.waited_s
+    requested_s = request if request >= 1 else None
+    about = {"source": source, "moment": chosen, "job": job_id, "procs": procs, "requested_walltime_s": requested_s}
+    return _answer_row(waits, answer, asked, moment, about) | {
+        **{"samples": samples, "seed": seed, "policy": waits.replays.settings.policy},
+        "backfill": waits.replays.backfill,
+        "replayed": waits.replays.words,
+        "scores": scores,
+        "soonest": [_near_row(each) for each in variants],
+    }
+
+
+def _answer_row(
+    waits: SiteWaits, answer: WaitAnswer, asked: NewJob, moment: int, about: dict[str, Any]
+) -> dict[str, Any]:
+    """The answer by its keys, without the settings of the replays. about: source, moment, job, procs and request of the question."""
+    log, state, submitted = waits.log, answer.state, moment - answer.waited_s
     wait_at = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
     replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
-    return {
-        "source": source,
+    return about | {
         "at_s": moment,
         "at": log.clock.text(moment),
         "time_zone": log.clock.zone,
-        "moment": chosen,
-        "job": job_id,
         "user": asked.user,
-        "procs": procs,
-        **{name: getattr(asked, name) for name in ("queue", "gpus", "account", "qos")},
-        "requested_walltime_s": request if request >= 1 else None,
+        **{name: getattr(asked, name) for name in _OF_NEW_JOBS},
         "cluster_procs": state.cluster_procs,
         "busy_procs": state.busy_procs,
         "running_jobs": len(state.running),
-        "waiting_jobs": len(state.waiting) - (job_id is None),
+        "waiting_jobs": len(state.waiting) - (about["job"] is None),
         "waited_s": answer.waited_s,
         "told_by": answer.told_by,
         "basis": log.basis,
         "neighbours": answer.neighbours,
-        **{"samples": samples, "seed": seed, "policy": waits.replays.settings.policy},
-        "backfill": waits.replays.backfill,
-        "replayed": waits.replays.words,
         **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in wait_at.items()},
         "wait_mean_s": answer.mean_s,
         **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in wait_at.items()},
         **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},
         "similar_mean_s": answer.similar_mean_s,
         "similar_p50_s": answer.similar_median_s,
-        "scores": scores,
-        "soonest": [_variant_row(each) for each in variants],
     }
 
 
-def _variant_row(variant: Variant) -> dict[str, Any]:
+def _near_row(variant: NearRequest) -> dict[str, Any]:
     """A request with its starts, seconds from now; None for one that never starts."""
     job, starts = variant.job, (round(second) if isfinite(second) else None for second in variant.start_s.tolist())
     asked = {

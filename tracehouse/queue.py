@@ -23,7 +23,7 @@ from assets.waits.queue_now import (
     load_queue_now,
     snapshot_moment,
 )
-from models.waits.answers import Correction, correction_of, interval_of, samples_of
+from models.waits.answers import Correction, correction_of, samples_of, start_interval
 from models.waits.replays import RowStarts
 from tracehouse.text.tables import duration
 from traces.catalogue.catalogue import load_catalogue
@@ -147,14 +147,14 @@ def answer_queue(
             correction = correction_of(now.history, now.state.now, seed, now.starts)
         rivals = None if other is None else other.starts(now.trace, now.place)(now.state, samples, seed)
     starts = starts[:, now.first]
-    quantiles = interval_of(starts, correction)
+    quantiles = start_interval(starts, correction)
     lines.append(f"replayed {samples} times under {now.replays.words}")
     lines += [_interval_line(correction), *_limit_line(snapshot, now), *_long_line(quantiles)]
     later = "nobody comes later" if isinstance(now.starts, RowStarts) else "later jobs are drawn from the past"
     lines.append(f"{later}; {_runtime_words(warehouse, source, now.version)}")
     of_rival = None
     if other is not None and rivals is not None:
-        of_rival = interval_of(rivals[:, now.first], correction)[:, 1]
+        of_rival = start_interval(rivals[:, now.first], correction)[:, 1]
         means = [float(each[np.isfinite(each)].mean()) for each in (rivals, starts)]
         lines += _rival_lines(other, now, means, of_rival - quantiles[:, 1])
     return QueueAnswer(_rows(now, snapshot, quantiles, of_rival), lines)

@@ -8,19 +8,19 @@ import polars as pl
 
 from assets.waits.loading import NewJob, SiteWaits, with_new_job
 from models.runtime.predictor import FloatArray
-from models.waits.answers import INTERVAL, interval_of
+from models.waits.answers import INTERVAL, start_interval
 from models.waits.history import state_at
 from traces.cluster.description import ClusterDescription
 
-SHARES = (2, 4, 8)
+DIVISORS = (2, 4, 8)
 """By how much requests are divided."""
 LEAST_REQUEST_S, STEP_S = 600, 300
 """No shorter request is looked at, and each is a whole number of steps."""
-MOST_NAMES = 4
+MOST_OTHERS = 4
 """Queues and QOS of each kind that are looked at, those with most jobs first."""
 
 
-class Variant(NamedTuple):
+class NearRequest(NamedTuple):
     """A request. words: how it differs from the one that is asked for. start_s: seconds from now at INTERVAL, infinite for never."""
 
     words: str
@@ -28,11 +28,12 @@ class Variant(NamedTuple):
     start_s: FloatArray
 
 
-def near_requests(waits: SiteWaits, job: NewJob, user: int, moment: int, samples: int, seed: int) -> list[Variant]:
+def near_requests(waits: SiteWaits, job: NewJob, user: int, moment: int, samples: int, seed: int) -> list[NearRequest]:
     """The request as it is asked for, then those near it that start earlier in the median, the soonest first. user: its number, -1 for
     nobody in particular. All are replayed with the same run times. Raises ValueError as `with_new_job`."""
     variants = [
-        Variant(words, each, _starts(waits, each, user, moment, (samples, seed))) for words, each in _near(waits, job)
+        NearRequest(words, each, _starts(waits, each, user, moment, (samples, seed)))
+        for words, each in _near(waits, job)
     ]
     asked, others = variants[0], variants[1:]
     earlier = [each for each in others if each.start_s[1] < asked.start_s[1] - 60]
@@ -42,17 +43,17 @@ def near_requests(waits: SiteWaits, job: NewJob, user: int, moment: int, samples
 def _starts(waits: SiteWaits, job: NewJob, user: int, moment: int, drawn: tuple[int, int]) -> FloatArray:
     starts, number = with_new_job(waits, job, moment)
     state = state_at(waits.log.history, moment).with_job(job.procs, job.request, user, number)
-    return interval_of(starts(state, *drawn)[:, -1:], None, INTERVAL)[0]
+    return start_interval(starts(state, *drawn)[:, -1:], None, INTERVAL)[0]
 
 
 def _near(waits: SiteWaits, job: NewJob) -> list[tuple[str, NewJob]]:
     """Shorter requests, fewer processors for as much longer, and other queues and QOS that the user has had."""
     near = [("as asked", job)]
-    for share in SHARES:
+    for share in DIVISORS:
         request = -(-job.request // share // STEP_S) * STEP_S
         if LEAST_REQUEST_S <= request < job.request:
             near.append(("less time", job._replace(request=request)))
-    for share in SHARES[:2]:
+    for share in DIVISORS[:2]:
         if job.procs % share == 0:
             near.append(
                 ("fewer processors for longer", job._replace(procs=job.procs // share, request=job.request * share))
@@ -69,7 +70,7 @@ def _near(waits: SiteWaits, job: NewJob) -> list[tuple[str, NewJob]]:
         ("qos", job.qos or _commonest(of_user, "qos")),
     ):
         names = of_user[name].drop_nulls().value_counts(sort=True)[name].to_list()
-        there = [each for each in names if each != here and _takes(cluster, name, each, job)][:MOST_NAMES]
+        there = [each for each in names if each != here and _takes(cluster, name, each, job)][:MOST_OTHERS]
         near += [(f"{name} {each}", job._replace(**{name: each})) for each in there]
     return near
 

@@ -130,7 +130,7 @@ def _corrected(
 def corrected_wait(replayed: FloatArray, correction: Correction, waited: int = 0) -> PastWaits:
     """The distribution of the wait of a job by its replays, with the mean that these have. replayed: seconds from now to its starts, all of
     them finite. waited: seconds before."""
-    quantiles = waited + np.minimum(interval_of(replayed[:, None], correction, POINTS)[0], LONGEST_S)
+    quantiles = waited + np.minimum(start_interval(replayed[:, None], correction, POINTS)[0], LONGEST_S)
     return PastWaits(quantiles, waited + float(replayed.mean()), correction.jobs)
 
 
@@ -174,7 +174,7 @@ class Correction:
     jobs: int
 
 
-def interval_of(starts: FloatArray, correction: Correction | None, points: Sequence[float] = INTERVAL) -> FloatArray:
+def start_interval(starts: FloatArray, correction: Correction | None, points: Sequence[float] = INTERVAL) -> FloatArray:
     """Seconds from now to the start at levels around the median, float64 (waiting jobs, levels). starts: of QueueStarts. correction: None
     for the replays alone. The median stays that of the replays. Levels between it and an end move by their share of the way."""
     quantiles = np.quantile(starts, points, axis=0, method="higher").T
@@ -236,7 +236,7 @@ def samples_of(samples: int, jobs: int) -> int:
 
 def queue_said(state: State, starts: FloatArray) -> PastQueue | None:
     """A queue with what replays of it say, as `past_queue` has it. starts: of QueueStarts."""
-    ends = interval_of(starts, None)
+    ends = start_interval(starts, None)
     start = np.isfinite(ends).all(axis=1)
     return PastQueue(state.now, state.waiting.number[start], ends[start]) if start.any() else None
 

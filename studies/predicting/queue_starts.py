@@ -23,7 +23,7 @@ import polars as pl
 from assets.common.storage import open_warehouse
 from assets.waits.queue_now import QueueMoment, load_queue_now
 from models.runtime.predictor import FloatArray
-from models.waits.answers import INTERVAL, correction_of, interval_of
+from models.waits.answers import INTERVAL, correction_of, start_interval
 from models.waits.history import History, IntArray
 from models.waits.neighbours import FEWEST_SIMILAR, similar_waits
 from models.waits.replays import ROW as ROW_REPLAYS
@@ -100,7 +100,7 @@ def over_a_row(source: str, snapshot: QueueSnapshot, moment: int, samples: int) 
     if not now.entries:
         return {}
     correction = None if now.history is None else correction_of(now.history, now.state.now, SEED, ROW_REPLAYS)
-    quantiles = interval_of(ROW_REPLAYS(now.state, samples, SEED), correction)[now.first]
+    quantiles = start_interval(ROW_REPLAYS(now.state, samples, SEED), correction)[now.first]
     return {job.job_id: row.tolist() for job, row in zip(now.entries, quantiles, strict=True)}
 
 

@@ -60,21 +60,6 @@ def clock_zero_s(trace: Trace) -> int:
 # --- way
 
 
-def limited_replayer(
-    trace: Trace,
-    rows: pl.DataFrame,
-    named: str,
-    load: float,
-    order: OrderReplayer,
-    ahead: tuple[pl.DataFrame, int] | None = None,
-) -> LimitedReplayer:
-    """The replayer of some rows of a trace under the limits of a cluster. ahead: as `replayer_under` takes it.
-
-    Hours and dates of rules that were found in the log are squeezed to a load as submissions are. Raises ValueError as `check_dates`."""
-    cluster = check_dates(trace, named, load)
-    return replayer_under(cluster, trace, rows, order, load=load, ahead=ahead)
-
-
 def check_dates(trace: Trace, named: str, load: float) -> ClusterDescription:
     """The cluster of this name, whose limits can hold jobs of the trace at this load.
 
@@ -114,8 +99,8 @@ def replayer_under(
     ahead: tuple[pl.DataFrame, int] | None = None,
 ) -> LimitedReplayer:
     """The replayer of some rows of a trace under the limits and gates of a description. wakes: as LimitedReplayer has it. load: of the
-    rows, to which hours and dates are squeezed. ahead: for a warm start the rows of the trace before, and the second at which the replay
-    begins."""
+    rows, to which hours and dates of rules that were found in the log are squeezed, as submissions are. ahead: for a warm start the rows
+    of the trace before, and the second at which the replay begins."""
     gates, zero_s = [], clock_zero_s(trace)
     before = None if ahead is None else _jobs_before(trace, ahead, cluster, order)
     every = rows if before is None else pl.concat([before.started[before.running :], before.running_rows, rows])

@@ -11,7 +11,7 @@ import polars as pl
 
 from assets.common.trace import Trace
 from assets.replaying.limits.holds import follows_shares
-from assets.replaying.limits.way import clock_zero_s, limited_replayer, replayer_under
+from assets.replaying.limits.way import check_dates, clock_zero_s, replayer_under
 from assets.replaying.own.pbs.ahead import pbs_jobs_ahead
 from assets.replaying.own.pbs.way import PbsRuns, pbs_runs
 from assets.replaying.own.slurm.way import SlurmRuns, slurm_runs
@@ -63,11 +63,6 @@ class Asked(NamedTuple):
     ahead: tuple[pl.DataFrame, int] | None = None
     own_runs: int | None = None
     described: ClusterDescription | None = None
-
-    @property
-    def own_cluster(self) -> ClusterDescription:
-        """The cluster of the settings, with the processors that they ask for. Raises ValueError as `sized_cluster`."""
-        return self.described or sized_cluster(self.trace, self.rows, self.settings)
 
 
 class Way(NamedTuple):
@@ -250,7 +245,7 @@ def _live_settings(settings: RunSettings) -> LiveSettings:
 
 
 def _pbs(asked: Asked) -> PbsRuns:
-    cluster = asked.own_cluster
+    cluster = asked.described or sized_cluster(asked.trace, asked.rows, asked.settings)
     estimates = asked.settings.believed
     before = None if asked.ahead is None else pbs_jobs_ahead(asked.trace, asked.ahead, cluster)
     zero_s = clock_zero_s(asked.trace)
@@ -259,7 +254,7 @@ def _pbs(asked: Asked) -> PbsRuns:
 
 
 def _slurm(asked: Asked) -> SlurmRuns:
-    cluster = asked.own_cluster
+    cluster = asked.described or sized_cluster(asked.trace, asked.rows, asked.settings)
     estimates = asked.settings.believed
     runs = slurm_runs(cluster, asked.trace, asked.rows, asked.policy.policy, asked.ahead, estimates=estimates)
     return replace(runs, runs=asked.own_runs or runs.runs)
@@ -268,10 +263,8 @@ def _slurm(asked: Asked) -> SlurmRuns:
 def _limited(asked: Asked) -> LimitedReplayer:
     settings, policy = asked.settings, asked.policy.policy
     assert settings.cluster is not None and policy is not None
-    order = _order(asked)
-    if asked.described is not None:
-        return replayer_under(asked.described, asked.trace, asked.rows, order, ahead=asked.ahead)
-    replayer = limited_replayer(asked.trace, asked.rows, settings.cluster, settings.load, order, asked.ahead)
+    cluster = asked.described or check_dates(asked.trace, settings.cluster, settings.load)
+    replayer = replayer_under(cluster, asked.trace, asked.rows, _order(asked), load=settings.load, ahead=asked.ahead)
     if not settings.believed.is_live:
         return replayer
     live = _live_settings(settings)

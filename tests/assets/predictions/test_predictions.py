@@ -1,5 +1,4 @@
-"""Tests of assets/predictions: plots, queue_now, runtime_evaluation, runtime_model, stored_runs,
-runtime_predictions, wait_times, waits."""
+"""Tests of assets/predictions: plots, runtime_evaluation, runtime_model, stored_runs, runtime_predictions, runtimes_now, wait_times."""
 
 from __future__ import annotations
 
@@ -24,16 +23,12 @@ from assets.predictions.runtime_model import runtime_model
 from assets.predictions.runtime_predictions import runtime_predictions, write_predictions
 from assets.predictions.stored_runs import load_open_runs, load_runs
 from assets.predictions.wait_times import wait_times
-from assets.waits.loading import load_site_waits, load_walltime_jobs
-from assets.waits.queue_now import QueueMoment, snapshot_moment
 from models.remaining.score_tables import used_seconds
 from models.runtime.predictor import LEVELS
 from models.waits.neighbours import POINTS
 from tests.assets.predictions.registry import JOBS, kinds, materialized, night, stored
 from tests.assets.predictions.remaining import OPEN, RUNS, SOURCE, restarted_run
-from tests.tiny import swf_line, warehouse_of
 from traces.catalogue.catalogue import VaspSource
-from traces.common.queue import RUNNING, QueueJob, snapshot_of
 from warehouse import Warehouse
 
 # plots: Figures of predictions show the numbers they are given.
@@ -74,22 +69,6 @@ def test_ties_count_half_in_the_calibration_of_waits() -> None:
     rows = pl.DataFrame({"wait_s": [0, 10]} | {name: [0.0, 0.0] for name in names})
     (axis,) = plots.calibration_plot(rows).axes
     assert axis.lines[1].get_ydata().tolist() == [0.25] * len(POINTS)
-
-
-# queue_now: When a snapshot was written; the state that comes of one is tested with the command.
-
-
-def test_the_moment_is_the_snapshots_own_and_never_before_its_jobs() -> None:
-    job = QueueJob("1", RUNNING, "", 1, 4, 60, 100, 150)
-    changed = QueueMoment(900, "when the file was changed last")
-    said = "as the queue says itself"
-    assert snapshot_moment(snapshot_of("q", 200, [job], 180), changed) == (200, said)
-    assert snapshot_moment(snapshot_of("q", 120, [job]), changed) == (150, said)
-    latest = snapshot_of("q", None, [job], 180)
-    assert snapshot_moment(latest, changed).second == 180, "a file that was copied is years younger than its queue"
-    assert "latest time in the queue" in snapshot_moment(latest, changed).words
-    assert snapshot_moment(latest, changed, is_live=True) == changed
-    assert snapshot_moment(snapshot_of("q", None, [job]), changed) == changed
 
 
 # runtime_evaluation: The asset predictions/runtime_evaluation and the mart of its errors, on a small warehouse.
@@ -277,40 +256,6 @@ def test_a_log_that_knows_no_starts_has_no_scores(predicted: Warehouse) -> None:
     assert metadata["dagster/row_count"] == 0 and "does not say when jobs started" in metadata[PASSED_OVER]
     with predicted.read() as connection:
         assert connection.sql("FROM predictions.wait_scores").pl().is_empty()
-
-
-# waits: What is read of a source for questions about waits and wall times.
-
-
-def test_a_source_with_predictions(evaluated: Warehouse) -> None:
-    basis = load_site_waits(evaluated, "mine").log.basis
-    assert basis is not None and basis.endswith("a model is trained by `tracehouse run mine --job train`")
-    night(evaluated, "user_mean")
-    write_predictions(evaluated, "mine", runtime_rows(evaluated, "mine"))
-    source = load_site_waits(evaluated, "mine").log
-    assert source.name == "mine" and len(source.history) == JOBS and source.clock.name == "UTC"
-    assert (source.history.quantiles >= 1).all() and (np.diff(source.history.quantiles, axis=1) >= 0).all()
-    assert (source.history.wait(np.arange(JOBS)) == 5).all()
-
-
-def test_jobs_of_a_user_for_advice(warehouse: Warehouse) -> None:
-    jobs, number, executable = load_walltime_jobs(warehouse, "mine", "3", None)
-    assert len(jobs) == JOBS and executable is None and (jobs.user == number).any()
-    assert (jobs.end - jobs.submit == jobs.runtime + 5).all()
-    with pytest.raises(ValueError, match="has no job of user 'nobody' that ran"):
-        load_walltime_jobs(warehouse, "mine", "nobody", None)
-    with pytest.raises(ValueError, match="user '3' has no job of executable 'x'"):
-        load_walltime_jobs(warehouse, "mine", "3", "x")
-
-
-def test_advice_from_a_log_that_knows_no_starts(tmp_path: Path) -> None:
-    """Submissions are taken for starts; a job without a start among others that have one is left out."""
-    for name, wait, count in (("none", -1, 3), ("some", 7, 2)):
-        lines = [swf_line(k, 1000 * k, -1 if k == 0 else wait, 100, 1, user=4) for k in range(3)]
-        warehouse = warehouse_of(tmp_path, "; MaxProcs: 4\n; UnixStartTime: 1767225600\n" + "".join(lines), name)
-        jobs, _, _ = load_walltime_jobs(warehouse, name, "4", None)
-        assert len(jobs) == count
-        assert (jobs.end - jobs.submit == 100 + max(wait, 0)).all()
 
 
 # stored_runs: VASP runs as the warehouse gives them to predictors.

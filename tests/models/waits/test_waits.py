@@ -15,9 +15,9 @@ from models.waits.answers import (
     QueueReplays,
     correction_by,
     correction_of,
-    interval_of,
     new_job_wait,
     queued_job_wait,
+    start_interval,
 )
 from models.waits.clock import DAY_S, LogClock, period_span, second_in_log, span_before
 from models.waits.history import NEVER_STARTED, History, State, history_of, state_at
@@ -288,11 +288,11 @@ def test_starts_of_a_queue_by_hand() -> None:
 
 def test_quantiles_reach_further_by_the_correction() -> None:
     starts = np.linspace(0, 1000, 101)[:, None] * np.array([1.0, 2.0])
-    plain = interval_of(starts, None)
+    plain = start_interval(starts, None)
     assert np.allclose(plain, [[100, 500, 900], [200, 1000, 1800]])
-    wide = interval_of(starts, Correction(-np.log(2), np.log(3), 10, 10))
+    wide = start_interval(starts, Correction(-np.log(2), np.log(3), 10, 10))
     assert np.allclose(wide[0], [20, 500, 3 * 960 - 60])
-    narrow = interval_of(starts, Correction(9.0, -9.0, 10, 10))
+    narrow = start_interval(starts, Correction(9.0, -9.0, 10, 10))
     assert np.allclose(narrow[0], 500)
 
 
@@ -306,7 +306,7 @@ def test_the_correction_makes_intervals_hold_on_later_queues() -> None:
         state = state_at(history, int(history.submit[number]))
         if not len(state.waiting):
             continue
-        low, _, high = interval_of(ROW(state, 40, 2), correction).T
+        low, _, high = start_interval(ROW(state, 40, 2), correction).T
         true = history.start[state.waiting.number] - state.now
         held.append(((low <= true) & (true <= high))[true < 1 << 50].mean())
     assert 0.6 < np.nanmean(held) <= 1.0

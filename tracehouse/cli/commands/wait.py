@@ -181,9 +181,9 @@ def _soonest_lines(requests: list[dict[str, Any]]) -> list[str]:
         starts = "never" if ends[0] is None else f"{ends[0]} ({ends[1]} to {ends[2] or 'never'})"
         rows.append((row["request"], size, starts))
     wide = [max(len(row[k]) for row in rows) for k in range(2)]
-    found = [] if len(rows) > 1 else ["  No request near it starts earlier."]
+    none = [] if len(rows) > 1 else ["  No request near it starts earlier."]
     said = [f"  {words:<{wide[0]}}  {size:<{wide[1]}}  {starts}" for words, size, starts in rows]
-    return ["", "  In the same replays, which are not corrected by the past, it starts after:", *said, *found]
+    return ["", "  In the same replays, which are not corrected by the past, it starts after:", *said, *none]
 
 
 def _score_lines(answer: dict[str, Any]) -> list[str]:
