@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.engine.replay import NeverStarts, OrderReplayer
-from simulator.jobs.cluster import Cluster
+from simulator.jobs.cluster import Cluster, some_running
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.replayer import BY_ORDER, Outcome
@@ -39,7 +39,8 @@ def shares_of(owned: Mapping[str, int], cluster_procs: int) -> list[int]:
 class PartitionReplayer:
     """Replays the jobs of each partition on its own processors, by an order. Usage that fair share counts is that in the partition alone.
 
-    partition: of each job, int64 (jobs,). shares: processors by partition.
+    partition: of each job, behind those of the running jobs of a cluster that it takes them from, int64 (running + jobs,). shares:
+    processors by partition.
     """
 
     order: OrderReplayer
@@ -48,18 +49,24 @@ class PartitionReplayer:
     honours: ClassVar = BY_ORDER | {"agent", "inspector", "cancelled", "partitions"}
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """The schedule alone. cluster: not read, as the shares are all of it. Raises as `order` does, with the index of the job among
-        all."""
+        """The schedule alone. cluster: of which the running jobs and the beginning are read, as the shares are its processors. Raises as
+        `order` does, with the index of the job among all."""
         start = np.full(len(jobs), CANCELLED, dtype=np.int64)
         backfilled = np.zeros(len(jobs), dtype=np.bool_)
+        of_running, of_jobs = np.split(self.partition, [len(self.partition) - len(jobs)])
         for number, procs in enumerate(self.shares):
-            index = np.flatnonzero(self.partition == number)
+            index = np.flatnonzero(of_jobs == number)
             if not len(index):
                 continue
             widest = int(jobs.procs[index].max())
             if widest > procs:
                 first = int(index[np.argmax(jobs.procs[index])])
                 raise NeverStarts(first, widest, procs)
-            schedule = self.order.replay(jobs.only(index), Cluster(procs)).schedule
+            part = Cluster(procs)
+            if len(of_running):
+                running = some_running(cluster.running, np.flatnonzero(of_running == number))
+                waiting = int((index < cluster.waiting).sum())
+                part = Cluster(max(procs, int(running.procs.sum())), running, waiting=waiting, begin=cluster.begin)
+            schedule = self.order.replay(jobs.only(index), part).schedule
             start[index], backfilled[index] = schedule.start, schedule.backfilled
         return Outcome(Schedule(start, backfilled))

@@ -210,7 +210,7 @@ def _rows(
     zero = now.clock.zero
     present = now.state.now
     rows: list[dict[str, Any]] = []
-    unpredicted = [(job, f"wider than the cluster of {now.state.cluster_procs:,}") for job in now.too_wide]
+    unpredicted = [*now.left_out]
     unpredicted += [(job, job.because) for job in snapshot.jobs if job.state == HELD]
     for job, because in [
         *((job, NEVER_STARTS if is_never else "") for job, is_never in zip(now.entries, never, strict=True)),

@@ -139,9 +139,10 @@ class SiteStarts:
         return starts
 
     def _waiting_rows(self, state: State) -> pl.DataFrame:
-        """What waits, as it was submitted. The last one comes at the moment itself, so that a row of processors looks at the queue then."""
+        """What waits, as it was submitted. Over processors alone it comes at the moment itself, so that an order looks at it then."""
         submit = np.minimum(state.waiting.since, state.now)
-        submit[-1:] = state.now
+        if self._described is None:
+            submit[:] = state.now
         rows = self.trace.rows[self.place[state.waiting.number]]
         return rows.with_columns(submit_s=pl.Series(submit), cancel_s=pl.lit(None, pl.Int64))
 

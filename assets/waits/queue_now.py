@@ -29,15 +29,15 @@ class QueueNow:
     """A queue that can be replayed.
 
     entries: of the snapshot that wait for processors, by submission, each once. first: the position in `state.waiting` of the first task of
-    each, int64 (entries,). too_wide: entries that never fit. version: of the champion that predicted the run times, None where the
-    source has none, so that similar jobs did. replays: of the site. trace, place: of the log and the queue,
-    as SiteStarts has them. history: of the log, None where it says nothing of waits."""
+    each, int64 (entries,). left_out: entries that wait and are not replayed, with the reason. version: of the champion that predicted
+    the run times, None where the source has none, so that similar jobs did. replays: of the site. trace, place: of the log and the
+    queue, as SiteStarts has them. history: of the log, None where it says nothing of waits."""
 
     clock: LogClock
     state: State
     entries: tuple[QueueJob, ...]
     first: np.ndarray
-    too_wide: tuple[QueueJob, ...]
+    left_out: tuple[tuple[QueueJob, str], ...]
     version: int | None
     replays: OnSite
     trace: Trace
@@ -65,7 +65,7 @@ def load_queue_now(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, n
         history, trace, place = of_log.log.history, of_log.trace, of_log.place
     jobs = sorted((job for job in snapshot.jobs if job.state in (RUNNING, WAITING)), key=lambda job: job.submit_s)
     version, quantiles = predicted_now(warehouse, source, jobs, trace.time_zone, now_s)
-    live = _live_rows(trace, jobs, quantiles, now_s)
+    live = _live_rows(trace, jobs, quantiles, replays, now_s)
     trace = replace(trace, rows=pl.concat([trace.rows, live]), nodes=_with_live_nodes(trace, live, jobs))
     procs = replays.procs or trace.cluster_procs
     now = history_of(live, procs, whole=False)
@@ -74,8 +74,9 @@ def load_queue_now(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, n
     if history is not None:
         history, order = joined_histories(history, now)
         place, number = place[order], np.argsort(order)[len(order) - len(jobs) :]
+    why_not = [_cannot_start(job, replays, procs) if job.state == WAITING else "" for job in jobs]
     runs = [k for k, job in enumerate(jobs) if job.state == RUNNING]
-    waits = [k for k, job in enumerate(jobs) if job.state == WAITING and job.procs <= procs]
+    waits = [k for k, job in enumerate(jobs) if job.state == WAITING and not why_not[k]]
     tasks = [jobs[k].tasks for k in waits]
     each = [k for k, count in zip(waits, tasks, strict=True) for _ in range(count)]
 
@@ -89,7 +90,7 @@ def load_queue_now(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, n
         np.concatenate([[0], np.cumsum(tasks, dtype=np.int64)[:-1]]).astype(np.int64)
         if waits
         else np.zeros(0, np.int64),
-        tuple(job for job in jobs if job.state == WAITING and job.procs > procs),
+        tuple((job, why) for job, why in zip(jobs, why_not, strict=True) if why),
         version,
         replays,
         trace,
@@ -98,7 +99,22 @@ def load_queue_now(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, n
     )
 
 
-def _live_rows(trace: Trace, jobs: list[QueueJob], quantiles: FloatArray, now_s: int) -> pl.DataFrame:
+def _cannot_start(job: QueueJob, replays: OnSite, procs: int) -> str:
+    """Why a job of the queue cannot be replayed, "" where it can."""
+    if job.procs > procs:
+        return f"wider than the cluster of {procs:,}"
+    strange = _strange_queue(job, replays)
+    return f"the cluster that is described has no queue {strange!r}" if strange else ""
+
+
+def _strange_queue(job: QueueJob, replays: OnSite) -> str:
+    """The queue of a job that the cluster whose own scheduler replays does not have, such as one that is new. "" where it has it."""
+    cluster, queue = replays.site.own_cluster, (job.queue or "").partition(",")[0]
+    reserved = () if cluster is None else {each.queue for each in cluster.reservations}
+    return queue if cluster is not None and queue and not (cluster.has_queue(queue) or queue in reserved) else ""
+
+
+def _live_rows(trace: Trace, jobs: list[QueueJob], quantiles: FloatArray, replays: OnSite, now_s: int) -> pl.DataFrame:
     """The jobs of a queue as rows of the trace of their log, behind its own. quantiles: of their run times, seconds (jobs, levels)."""
     rows, zero = trace.rows, clock_zero_s(trace)
     first = 1 + max(rows["job_index"].to_list(), default=-1)
@@ -110,6 +126,7 @@ def _live_rows(trace: Trace, jobs: list[QueueJob], quantiles: FloatArray, now_s:
         user = number.setdefault(job.user_name, new)
         new = max(new, user + 1)
         row |= {
+            "queue": None if _strange_queue(job, replays) else row["queue"],
             "submit_s": row["submit_s"] - zero,
             "start_s": None if row["start_s"] is None else row["start_s"] - zero,
             "requested_walltime_s": row["requested_walltime_s"] or -1,

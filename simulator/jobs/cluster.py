@@ -92,6 +92,12 @@ def no_nodes(jobs: int) -> HeldNodes:
     return HeldNodes(np.zeros(jobs + 1, dtype=np.int64), _none(), _none())
 
 
+def some_running(running: RunningJobs, which: IntArray) -> RunningJobs:
+    """Some of the running jobs, in the order of their places."""
+    names = ("start", "runtime", "procs", "estimate", "limit", "user", "hold")
+    return RunningJobs(*(getattr(running, name)[which] for name in names))
+
+
 @dataclass(frozen=True)
 class Cluster:
     """procs: processors when nothing is missing. waiting: how many of the first jobs of the replay already wait when it begins. Only the

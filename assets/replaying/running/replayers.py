@@ -297,10 +297,10 @@ def _order_or_watched(asked: Asked) -> Replayer:
 
 
 def _partitions(asked: Asked) -> PartitionReplayer:
-    owned = asked.settings.partitions
-    return PartitionReplayer(
-        _order(asked), partitions_of(asked.rows["queue"], owned), shares_of(owned, asked.cluster.procs)
-    )
+    owned, queues = asked.settings.partitions, asked.rows["queue"]
+    if asked.ahead is not None:
+        queues = pl.concat([asked.trace.running_rows(*asked.ahead)["queue"], queues])
+    return PartitionReplayer(_order(asked), partitions_of(queues, owned), shares_of(owned, asked.cluster.procs))
 
 
 def _looking_ahead(asked: Asked) -> LookingAheadReplayer:

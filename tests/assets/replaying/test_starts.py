@@ -19,6 +19,10 @@ from assets.replaying.starts import DAY_S, LEAST_LATER, WEEK_S, SiteStarts
 from assets.waits.loading import SiteWaits, load_site_waits
 from models.waits.history import JobSet, State, state_at
 from models.waits.replays import ROW
+from simulator.engine.replay import OrderReplayer
+from simulator.jobs.cluster import Cluster, RunningJobs
+from simulator.jobs.jobs import Jobs
+from simulator.partitions import PartitionReplayer
 from tests.assets.replaying.own.homes import CLUSTER, MANY, PBS_CLUSTER, SUBMITTED, log_of, own_home
 from tests.pipelines.command_line import fail, succeed
 from tracehouse.queue import answer_queue, read_snapshot
@@ -158,6 +162,35 @@ def test_a_job_that_never_starts_has_no_start(own_slurm: Path) -> None:
     assert rows["510"]["start_p50_s"] is None and rows["511"]["start_p50_s"] is not None
     assert "starts in none of the replays" in rows["510"]["not_predicted"]
     assert rows["511"]["not_predicted"] is None
+
+
+def test_a_queue_that_is_not_described_is_named(own_slurm: Path) -> None:
+    """The whole answer failed. Who runs there holds the nodes all the same."""
+    now = SUBMITTED + 60_000
+    running = {
+        "job_id": 500,
+        "job_state": ["RUNNING"],
+        "start_time": now - 300,
+        "nodes": "n1",
+        "cpus": 4,
+        "partition": "new",
+    }
+    (own_slurm / "q.json").write_text(
+        squeue(now, running, {"job_id": 510, "partition": "new"}, {"job_id": 511, "cpus": 8})
+    )
+    snapshot, moment = read_snapshot(load_catalogue().source("mine"), "q.json")
+    rows = {row["job"]: row for row in answer_queue("mine", snapshot, moment, (None, None), (20, 1)).rows.to_dicts()}
+    assert rows["510"]["not_predicted"] == "the cluster that is described has no queue 'new'"
+    assert rows["510"]["start_p50_s"] is None and rows["511"]["start_p50_s"] > 0
+
+
+def test_queues_that_own_processors_begin_with_their_own_jobs() -> None:
+    """Queue a owns four processors, which one job holds until 100. Jobs of both queues wait since 50; that of b starts at once."""
+    running = RunningJobs(*(np.array([value]) for value in (0, 100, 4, 100, 100, 0)))
+    length = np.array([10, 10])
+    jobs = Jobs(np.array([50, 50]), length, np.array([4, 4]), length, length)
+    replayer = PartitionReplayer(OrderReplayer("FCFS", "easy"), np.array([0, 0, 1]), [4, 4])
+    assert replayer.replay(jobs, Cluster(8, running, waiting=2, begin=50)).schedule.start.tolist() == [100, 50]
 
 
 def test_a_new_job_asks_what_the_cluster_has(own_slurm: Path) -> None:
