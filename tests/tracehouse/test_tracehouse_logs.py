@@ -115,7 +115,7 @@ def test_run_times_stand_beside_the_true_ones(trained: Path) -> None:
 
 def test_what_cannot_be_answered(bundled: Path) -> None:
     for question, command in (
-        (lambda: tracehouse.predict_wait(NAME, 8, "1:00:00"), ["wait", NAME, "-n", "8", "-t", "1:00:00"]),
+        (lambda: tracehouse.predict_wait(NAME, 9999, "1:00:00"), ["wait", NAME, "-n", "9999", "-t", "1:00:00"]),
         (lambda: tracehouse.predict_wait(NAME, 8, "soon"), ["wait", NAME, "-n", "8", "-t", "soon"]),
         (lambda: tracehouse.advise_walltime(NAME, "nobody"), ["walltime", NAME, "-u", "nobody"]),
     ):

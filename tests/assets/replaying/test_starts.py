@@ -176,12 +176,12 @@ def test_a_queue_that_is_not_described_is_named(own_slurm: Path) -> None:
         "partition": "new",
     }
     (own_slurm / "q.json").write_text(
-        squeue(now, running, {"job_id": 510, "partition": "new"}, {"job_id": 511, "cpus": 8})
+        squeue(now, running, {"job_id": 510, "partition": "new"}, *({"job_id": k, "cpus": 4} for k in (511, 512)))
     )
     snapshot, moment = read_snapshot(load_catalogue().source("mine"), "q.json")
     rows = {row["job"]: row for row in answer_queue("mine", snapshot, moment, (None, None), (20, 1)).rows.to_dicts()}
     assert rows["510"]["not_predicted"] == "the cluster that is described has no queue 'new'"
-    assert rows["510"]["start_p50_s"] is None and rows["511"]["start_p50_s"] > 0
+    assert rows["510"]["start_p50_s"] is None and rows["511"]["start_p50_s"] < MINUTE_S < rows["512"]["start_p50_s"]
 
 
 def test_queues_that_own_processors_begin_with_their_own_jobs() -> None:

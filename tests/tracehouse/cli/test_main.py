@@ -166,8 +166,8 @@ OPTIONS = {
     "app": ["SOURCE", "--port"],
     "ui": ["--host", "--port", "--allow-host", "--plug-ins"],
     "wait": [
-        "SOURCE", "--procs", "--walltime", "--user", "--queue", "--partition", "--gpus", "--job", "--at", "--samples", "--seed",
-        "--policy", "--backfill", "--json",
+        "SOURCE", "--procs", "--walltime", "--user", "--queue", "--partition", "--gpus", "--account", "--qos", "--soonest",
+        "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json",
     ],
     "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "--why", "squeue --json", "--json"],
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
