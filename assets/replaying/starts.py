@@ -72,8 +72,8 @@ class OnSite:
 
     @property
     def words(self) -> str:
-        """Who decides, why that one, and how far replays by it can be trusted."""
-        return f"{self.order_words}; {self.site.scheduler.why}; {self.site.trust}"
+        """Who decides, why that one, and how far replays by it can be trusted, without the figures of the grade."""
+        return f"{self.order_words}; {self.site.scheduler.why}; {self.site.trust.partition(' (')[0]}"
 
     def starts(self, trace: Trace, place: IntArray) -> QueueStarts:
         """Replays of queues. trace, place: as SiteStarts has them."""
