@@ -197,6 +197,31 @@ def score_table(rows: pl.DataFrame) -> str:
     return markdown(heads, lines)
 
 
+def summary_table(every: dict[str, Scored]) -> str:
+    """A row for each run: median errors on the jobs that have an answer, the ratio to Slurm's own on those that have its plan, and the interval
+    of `tracehouse queue`."""
+    lines = []
+    for name, scored in every.items():
+        rows = scored.rows
+        true, block = rows["true_s"].to_numpy(), rows["moment"].to_numpy() // BLOCK
+        errors = {each: np.abs(quantiles_of(rows, each)[:, 1] - true) for each in (OURS, OWN, ROW, SIMILAR, ZERO)}
+        ends = quantiles_of(rows, OURS)
+        held = (ends[:, 0] <= true) & (true <= ends[:, 2])
+        paired = ~np.isnan(errors[OWN])
+        of_pairs = ["", "", ""]
+        if paired.any():
+            ratio = _ratio(errors[OURS][paired], errors[OWN][paired], block[paired])
+            of_pairs = [_seconds(errors[OWN][paired]), _seconds(errors[OURS][paired]), ratio]
+        medians = [_seconds(errors[each][~np.isnan(errors[each])]) for each in (OURS, ROW, SIMILAR, ZERO)]
+        width = _seconds(ends[:, 2] - ends[:, 0])
+        lines.append([name, f"{rows.height:,}", *medians, *of_pairs, f"{held.mean():.1%}", width])
+    heads = [
+        "run", "jobs at moments", "queue", "row", "similar jobs", "zero", "Slurm's plan", "queue on these", "ratio", "inside 80 %",
+        "median width",
+    ]  # fmt: skip
+    return markdown(heads, lines)
+
+
 def _seconds(values: FloatArray) -> str:
     return f"{np.median(values):,.0f}"
 
@@ -251,16 +276,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ.update(TRACEHOUSE_HOME=folder, TRACEHOUSE_SOURCES="")
         Path(folder, "sources.local.toml").touch()
-        every = []
+        every: dict[str, Scored] = {}
         for name in [*runs, *sources]:
             try:
                 recording = Recording(read_run(name) if name in runs else read_bundled(name))
             except ValueError as error:
                 sys.exit(str(error))
-            every.append(score_recording(recording, asked.moments, asked.samples))
-            _print_scores(name, every[-1])
+            every[name] = score_recording(recording, asked.moments, asked.samples)
+            _print_scores(name, every[name])
     if len(every) > 1:
-        _print_scores("all", _together(every))
+        _print_scores("all", _together(list(every.values())))
+        print(f"\nmedian errors by run, s\n\n{summary_table(every)}\n")
 
 
 if __name__ == "__main__":

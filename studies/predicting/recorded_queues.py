@@ -93,11 +93,30 @@ def read_run(name: str) -> RecordedLog:
         import_cluster([folder / file for file in PBS_CONFIGURATION], name.lower())
         lines = gzip.decompress((folder / "accounting.gz").read_bytes()).decode().splitlines()
         return RecordedLog(name.lower(), "pbs", lines, "UTC", {}, PBS_SECOND_S)
-    files = [folder / f"{file}.gz" for file in (*SLURM_CONFIGURATION, "reservations.txt")]
-    import_cluster([file for file in files if file.exists()], name.lower())
     zero = int(json.loads(text_of(folder, "meta.json"))["T0"])
+    files = [folder / f"{file}.gz" for file in SLURM_CONFIGURATION]
+    reserved = home() / f"{name.lower()}.reservations.txt"
+    reserved.write_text(_reservations(json.loads(text_of(folder, "scenario.json")), zero), encoding="utf-8")
+    import_cluster([reserved, *(file for file in files if file.exists())], name.lower())
     listed = dict(_snapshots(text_of(folder, "snapshots.txt"), zero))
     return RecordedLog(name.lower(), "slurm", text_of(folder, "sacct.txt").splitlines(), "UTC", listed)
+
+
+def _reservations(scenario: dict[str, Any], zero: int) -> str:
+    """What `scontrol show reservation` said during a run: those of all nodes that its scenario made at the beginning. At its end they were
+    over."""
+    lines = ["No reservations in the system"]
+    nodes = ",".join(f"{each['prefix']}{k + 1:02}" for each in scenario["nodes"] for k in range(each["count"]))
+    for command in scenario.get("scontrol") or []:
+        words = dict(word.split("=", 1) for word in command.split() if "=" in word)
+        begin = zero + int(words["starttime"].removeprefix("{t:").removesuffix("}"))
+        times = (datetime.fromtimestamp(second, UTC) for second in (begin, begin + 60 * int(words["duration"])))
+        start, end = (f"{time:%Y-%m-%dT%H:%M:%S}" for time in times)
+        lines = [
+            f"ReservationName={words['reservationname']} StartTime={start} EndTime={end}",
+            f"   Nodes={nodes} Users={words['users']} Flags={words['flags'].upper()} State=INACTIVE",
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def read_bundled(name: str) -> RecordedLog:
