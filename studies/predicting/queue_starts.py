@@ -198,8 +198,8 @@ def score_table(rows: pl.DataFrame) -> str:
 
 
 def summary_table(every: dict[str, Scored]) -> str:
-    """A row for each run: median errors on the jobs that have an answer, the ratio to Slurm's own on those that have its plan, and the interval
-    of `tracehouse queue`."""
+    """A row for each run: median errors on the jobs that have an answer, the ratio to Slurm's own on those that have its plan, and the
+    interval of `tracehouse queue`."""
     lines = []
     for name, scored in every.items():
         rows = scored.rows
