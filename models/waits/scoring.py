@@ -117,7 +117,7 @@ def binomial_bounds(history: History) -> FloatArray:
 
 
 LEAST_SCORED = 20
-MOST_ON_SITE = 80
+MOST_ON_SITE = 40
 """Jobs that are scored where a cluster's own scheduler or limits replay, which takes longer than a row of processors."""
 
 ZERO = "zero"
@@ -202,7 +202,7 @@ def _predicted_on_site(history: History, drawn: IntArray, seed: int, starts: Que
         raise WaitsUnknown(
             f"queues of {np.median(waiting):,.0f} jobs are too long to be replayed often enough for a score"
         )
-    before = past_moments(history, int(history.submit[drawn[0]]))
+    before = past_moments(history, int(history.submit[drawn[0]]))[::2]
     lengths = [len(state_at(history, second).waiting) for second in before]
     queues = [
         past_queue(history, second, [seed, second], starts) for second in affordable(before, lengths, MOST_OF_PAST)
