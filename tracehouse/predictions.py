@@ -15,7 +15,9 @@ from assets.common.progress import progress, say_if_slow
 from assets.common.storage import open_warehouse
 from assets.waits.loading import NewJob, SiteWaits, load_site_waits, load_wait_scores, load_walltime_jobs, with_new_job
 from assets.waits.soonest import NearRequest, near_requests
-from models.waits.answers import QueueReplays, WaitAnswer, new_job_wait, queued_job_wait
+from models.waits.answers import QueueReplays, WaitAnswer, new_job_wait, queued_job_wait, samples_of
+from models.waits.history import state_at
+from models.waits.replays import RowStarts
 from models.waits.walltime_advice import MARGIN, advise, longest_of, try_on_history
 from simulator.jobs.words import parse_duration
 from traces.catalogue.catalogue import load_catalogue
@@ -43,6 +45,8 @@ class WaitSettings(QueueSettings, total=False):
 _OF_NEW_JOBS = ("queue", "gpus", "account", "qos")
 PERCENTS_SHOWN = (10, 25, 50, 75, 90)
 SAMPLES = (10, 10_000)
+NEAR_SAMPLES = 40
+"""Replays of each request near the one that is asked for."""
 RISKS = (0.005, 0.5)
 
 
@@ -100,7 +104,7 @@ def predict_wait(
     Parameters
     ----------
     source
-        Name of a source whose run times are predicted.
+        Name of a source in the warehouse.
     procs
         Processors of the job.
     walltime
@@ -125,7 +129,7 @@ def predict_wait(
     Raises
     ------
     ValueError
-        The source has no predictions, the moment is outside the log, or the job can never start.
+        The moment is outside the log, the cluster has no such queue, or the job can never start.
     CatalogueError, WarehouseError
         There is no such source, or no warehouse yet.
 
@@ -278,6 +282,8 @@ def answer_wait(source: str, question: WaitQuestion, settings: QueueSettings) ->
     else:
         moment, chosen = log.usual_moment(datetime.now(UTC), seed)
     variants: list[NearRequest] = []
+    if not isinstance(waits.starts, RowStarts):
+        samples = samples_of(samples, len(state_at(log.history, moment).waiting) + 1)
     with say_if_slow("replaying the queue and jobs of the past"):
         if job_id is not None:
             number = log.job_number(job_id, moment)
@@ -290,7 +296,7 @@ def answer_wait(source: str, question: WaitQuestion, settings: QueueSettings) ->
             starts, number = with_new_job(waits, new, moment)
             replays = QueueReplays(samples, seed, starts)
             answer = new_job_wait(log.history, moment, procs, request, user_number, replays, _with_bar, number)
-            variants = near_requests(waits, new, user_number, moment, samples, seed) if near else []
+            variants = near_requests(waits, new, user_number, moment, min(samples, NEAR_SAMPLES), seed) if near else []
     asked = new or NewJob(procs, request)
     requested_s = request if request >= 1 else None
     about = {"source": source, "moment": chosen, "job": job_id, "procs": procs, "requested_walltime_s": requested_s}

@@ -34,7 +34,7 @@ from traces.common.queue import HELD, QueueSnapshot
 from traces.queues import parse_queue, run_queue_command
 from warehouse import Warehouse
 
-NEVER_STARTS = "starts in none of the replays: --why says what keeps it"
+NEVER_STARTS = "does not start in most of the replays: --why says what keeps it"
 LONGEST_USEFUL_S = 7 * 86_400
 """Of an interval of starts."""
 
@@ -135,7 +135,7 @@ def answer_queue(
     other = on_site(warehouse, source, order) if order else None
     lines = [f"{source}: {snapshot.counts()}", *(fault for fault, _ in snapshot.faults)]
     with say_if_slow("predicting run times"):
-        now = load_queue_now(warehouse, source, snapshot, moment.second)
+        now = load_queue_now(warehouse, source, snapshot, moment.second, () if other is None else (other,))
     lines[0] += f", at {now.clock.full(now.state.now)}, {moment.words}"
     if not now.entries:
         return QueueAnswer(_rows(now, snapshot, None, None), [*lines, "no job waits for processors"])
@@ -148,6 +148,7 @@ def answer_queue(
         rivals = None if other is None else other.starts(now.trace, now.place)(now.state, samples, seed)
     starts = starts[:, now.first]
     quantiles = start_interval(starts, correction)
+    quantiles[np.isinf(quantiles[:, 1])] = np.inf
     lines.append(f"replayed {samples} times under {now.replays.words}")
     lines += [_interval_line(correction), *_limit_line(snapshot, now), *_long_line(quantiles)]
     later = "nobody comes later" if isinstance(now.starts, RowStarts) else "later jobs are drawn from the past"
@@ -155,15 +156,18 @@ def answer_queue(
     of_rival = None
     if other is not None and rivals is not None:
         of_rival = start_interval(rivals[:, now.first], correction)[:, 1]
-        means = [float(each[np.isfinite(each)].mean()) for each in (rivals, starts)]
-        lines += _rival_lines(other, now, means, of_rival - quantiles[:, 1])
+        both = np.isfinite(of_rival) & np.isfinite(quantiles[:, 1])
+        if both.any():
+            means = [float(each[both].mean()) for each in (of_rival, quantiles[:, 1])]
+            change = np.where(both, of_rival, 0.0) - np.where(both, quantiles[:, 1], 0.0)
+            lines += _rival_lines(other, now, means, change)
     return QueueAnswer(_rows(now, snapshot, quantiles, of_rival), lines)
 
 
 def _interval_line(correction: Correction | None) -> str:
     if correction is None:
         return "80 % intervals are of the model only: the log has too few queues to correct them by"
-    return f"starts and 80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
+    return f"80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
 
 
 def _runtime_words(warehouse: Warehouse, source: str, version: int | None) -> str:
@@ -191,9 +195,8 @@ def _long_line(quantiles: np.ndarray) -> list[str]:
 
 
 def _rival_lines(other: OnSite, now: QueueNow, means: list[float], change: np.ndarray) -> list[str]:
-    """One line: the mean over the waiting jobs under the other order and under the site's own, seconds, who gains most and who pays most.
-    change: of each entry, seconds."""
-    change = np.where(np.isfinite(change), change, 0.0)
+    """One line: the mean of the median starts under the other order and under the site's own, seconds, who gains most and who pays most.
+    change: of each entry, seconds, 0 for one that either never starts."""
     line = f"under {other.order_words} jobs start after {duration(means[0])} from now on average instead of {duration(means[1])}"
     for place, word in ((int(change.argmin()), "gains"), (int(change.argmax()), "pays")):
         if (change[place] < -0.5) if word == "gains" else (change[place] > 0.5):
@@ -229,7 +232,9 @@ def _rows(
     predicted = {f"start_{name}_s": quantiles[:, k] for k, name in enumerate(("p10", "p50", "p90"))}
     if rivals is not None:
         predicted["rival_start_p50_s"] = rivals
-        predicted["change_s"] = np.rint(rivals) - np.rint(predicted["start_p50_s"])
+        predicted["change_s"] = np.where(np.isfinite(rivals), np.rint(rivals), np.nan) - np.rint(
+            predicted["start_p50_s"]
+        )
     missing = frame.height - len(now.entries)
     columns = {
         name: [round(float(second)) if np.isfinite(second) else None for second in values] + [None] * missing

@@ -35,8 +35,8 @@ def wait_times(
     context: dg.AssetExecutionContext, config: WaitTimesConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
     """Waits predicted at submission for jobs drawn from the last part of the log, scored against the mean wait of similar
-    recent jobs. A prediction comes from replays of the queue with run times drawn from their predicted quantiles. It is corrected by
-    the waits of jobs that were alike."""
+    recent jobs. A prediction comes from replays of the queue by the site, with run times drawn from their predicted quantiles. It is
+    corrected by past queues, or over a row of processors by the waits of jobs that were alike."""
     source = context.partition_key
     try:
         waits = load_site_waits(warehouse, source)

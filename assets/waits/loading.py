@@ -65,12 +65,14 @@ def load_site_waits(warehouse: Warehouse, source: str, order: Mapping[str, str] 
     return site_waits(warehouse, load_trace_with_nodes(warehouse, source, replays.settings), replays)
 
 
-def load_trace_with_nodes(warehouse: Warehouse, source: str, settings: RunSettings) -> Trace:
+def load_trace_with_nodes(warehouse: Warehouse, source: str, *settings: RunSettings) -> Trace:
     """The trace of a source for replays from any moment on, with what these settings read. A job that was suspended counts as one that ran.
     Raises ValueError as `load_trace`."""
-    trace = load_trace(warehouse, source, cancelled=True, labels=settings.labels)
+    labels = [label for each in settings for label in each.labels]
+    trace = load_trace(warehouse, source, cancelled=True, labels=labels)
     trace = replace(trace, suspensions=NO_SUSPENSIONS.clone())
-    return replace(trace, nodes=logged_nodes(warehouse, source)) if settings.is_on_cluster else trace
+    has_nodes = any(each.is_on_cluster for each in settings)
+    return replace(trace, nodes=logged_nodes(warehouse, source)) if has_nodes else trace
 
 
 def site_waits(warehouse: Warehouse, trace: Trace, replays: OnSite) -> SiteWaits:
@@ -102,18 +104,17 @@ def with_new_job(waits: SiteWaits, job: NewJob, moment: int) -> tuple[QueueStart
     if cluster is not None:
         _check_names(cluster, asked)
     last = rows.filter(pl.col("user_name").eq(pl.lit(job.user, pl.Utf8)), pl.col("submit_s") <= moment)[-1:]
-    of_user = {
-        name: last[name][0] for name in ("user_name", "account", "qos", "queue") if name in rows.columns and last.height
-    }
+    of_user = {name: last[name][0] for name in ("account", "qos", "queue") if name in rows.columns and last.height}
     row = dict.fromkeys(rows.columns) | of_user | asked
     row |= {"procs": job.procs, "requested_procs": job.procs, "requested_walltime_s": job.request, "submit_s": moment}
     at = waits.trace.clock.zero + timedelta(seconds=moment)
     row |= {name: at for name in ("submit_time", "eligible_time") if name in rows.columns}
     row |= {
         "job_id": NEW_JOB,
+        "user_name": job.user,
         "job_index": 1 + max(rows["job_index"].to_list()),
         "runtime_s": 0,
-        "user_number": last["user_number"][0] if last.height else 0,
+        "user_number": last["user_number"][0] if last.height else 1 + max(rows["user_number"].to_list()),
     }
     row |= {"longest_runtime_s": rows["longest_runtime_s"][0]}
     row |= dict.fromkeys(("memory_share", "user_place", "group_place", "executable_place"), 1.0)

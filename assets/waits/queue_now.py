@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -50,15 +51,21 @@ class QueueNow:
         return self.replays.starts(self.trace, self.place)
 
 
-def load_queue_now(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now_s: int) -> QueueNow:
-    """The state of a source's machine by a snapshot of its queue. now_s: when the snapshot was written, Unix seconds.
+def load_queue_now(
+    warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now_s: int, others: Sequence[OnSite] = ()
+) -> QueueNow:
+    """The state of a source's machine by a snapshot of its queue. now_s: when the snapshot was written, Unix seconds. others: further
+    orders that are to replay it. Of a job of the queue what the log has is an attempt before, if that is over, and else left out.
 
     The champion predicts each run time from the jobs of the source that had ended by then, else similar ones of these do. Raises ValueError
     where the source is not in the warehouse, or the champion's file has changed.
     """
     replays = on_site(warehouse, source)
-    trace = load_trace_with_nodes(warehouse, source, replays.settings)
+    trace = load_trace_with_nodes(warehouse, source, replays.settings, *(each.settings for each in others))
     zero = clock_zero_s(trace)
+    is_over = (pl.col("start_s") + pl.col("runtime_s") <= now_s - zero).fill_null(False)
+    listed = pl.col("job_id").is_in([job.job_id for job in snapshot.jobs])
+    trace = replace(trace, rows=trace.rows.filter(~listed | is_over))
     history, place = None, np.zeros(0, dtype=np.int64)
     with suppress(WaitsUnknown):  # no job of the log has a start
         of_log = site_waits(warehouse, trace, replays)

@@ -33,7 +33,7 @@ def near_requests(waits: SiteWaits, job: NewJob, user: int, moment: int, samples
     nobody in particular. All are replayed with the same run times. Raises ValueError as `with_new_job`."""
     variants = [
         NearRequest(words, each, _starts(waits, each, user, moment, (samples, seed)))
-        for words, each in _near(waits, job)
+        for words, each in _near(waits, job, moment)
     ]
     asked, others = variants[0], variants[1:]
     earlier = [each for each in others if each.start_s[1] < asked.start_s[1] - 60]
@@ -46,7 +46,7 @@ def _starts(waits: SiteWaits, job: NewJob, user: int, moment: int, drawn: tuple[
     return start_interval(starts(state, *drawn)[:, -1:], None, INTERVAL)[0]
 
 
-def _near(waits: SiteWaits, job: NewJob) -> list[tuple[str, NewJob]]:
+def _near(waits: SiteWaits, job: NewJob, moment: int) -> list[tuple[str, NewJob]]:
     """Shorter requests, fewer processors for as much longer, and other queues and QOS that the user has had."""
     near = [("as asked", job)]
     for share in DIVISORS:
@@ -62,23 +62,17 @@ def _near(waits: SiteWaits, job: NewJob) -> list[tuple[str, NewJob]]:
     cluster = replays.site.own_cluster if replays.settings.is_on_cluster else None
     if cluster is None:
         return near
-    of_user = (
-        waits.trace.rows.filter(pl.col("user_name").eq(pl.lit(job.user, pl.Utf8))) if job.user else waits.trace.rows
-    )
-    for name, here in (
-        ("queue", job.queue or _commonest(of_user, "queue")),
-        ("qos", job.qos or _commonest(of_user, "qos")),
-    ):
-        names = of_user[name].drop_nulls().value_counts(sort=True)[name].to_list()
+    rows = waits.trace.rows.filter(pl.col("submit_s") <= moment)
+    of_user = rows.filter(pl.col("user_name").eq(pl.lit(job.user, pl.Utf8))) if job.user else rows
+    last = of_user[-1:] if job.user else of_user[:0]  # what `with_new_job` takes where nothing is asked for
+    for name in ("queue", "qos"):
+        here = getattr(job, name) or (last[name][0] if last.height else None)
+        if here is None and name == "queue":
+            here = next((each.name for each in cluster.queues if each.is_default), None)
+        names = of_user[name].drop_nulls().value_counts().sort("count", name, descending=[True, False])[name].to_list()
         there = [each for each in names if each != here and _takes(cluster, name, each, job)][:MOST_OTHERS]
         near += [(f"{name} {each}", job._replace(**{name: each})) for each in there]
     return near
-
-
-def _commonest(rows: pl.DataFrame, name: str) -> str | None:
-    """What a job gets that does not say: that of the last one."""
-    last = rows[name].drop_nulls()
-    return last[-1] if len(last) else None
 
 
 def _takes(cluster: ClusterDescription, name: str, value: str, job: NewJob) -> bool:

@@ -255,7 +255,7 @@ def correction_by(history: History, moment: int, queues: Sequence[PastQueue]) ->
 def past_moments(history: History, moment: int) -> list[int]:
     """Submissions of the last third of the jobs before a moment, PAST_QUEUES of them at most, evenly over the jobs."""
     last = int(np.searchsorted(history.submit, moment, side="left"))
-    first = last - last // 3
+    first = min(last - last // 3, last - 1)
     return (
         sorted({int(history.submit[number]) for number in np.linspace(first, last - 1, PAST_QUEUES).astype(int)})
         if last

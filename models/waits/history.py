@@ -40,6 +40,10 @@ class JobSet:
     def __len__(self) -> int:
         return len(self.since)
 
+    def only(self, which: IntArray | NDArray[np.bool_]) -> JobSet:
+        """Some of the jobs, in their order."""
+        return JobSet(*(getattr(self, each.name)[which] for each in fields(self)))
+
     def with_job(self, since: int, procs: int, request: int, user: int, number: int, quantiles: FloatArray) -> JobSet:
         """The set with one more job at the end."""
         return JobSet(

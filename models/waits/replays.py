@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.runtime.predictor import LEVELS, FloatArray
 from models.waits.history import IntArray, JobSet, State
@@ -39,7 +40,22 @@ class RowStarts:
 
         The estimate is the request, or the run time where there is none. The jobs run as long as is drawn, and no other job comes. All
         waiting jobs count as submitted now, in their order. So policies that look at the wait see only the wait from now on."""
-        return _row_starts(state, samples, seed, self.policy, self.backfill)
+        fits = state.waiting.procs <= state.cluster_procs
+        return starts_of_fitting(
+            state, fits, samples, lambda part: _row_starts(part, samples, seed, self.policy, self.backfill)
+        )
+
+
+def starts_of_fitting(
+    state: State, fits: NDArray[np.bool_], samples: int, starts: Callable[[State], FloatArray]
+) -> FloatArray:
+    """As QueueStarts, where some jobs can never start. fits: which can, bool (waiting jobs,). starts: of a queue of these alone."""
+    if fits.all():
+        return starts(state)
+    never = np.full((samples, len(fits)), np.inf)
+    if fits.any():
+        never[:, fits] = starts(replace(state, waiting=state.waiting.only(fits)))
+    return never
 
 
 ROW = RowStarts()

@@ -221,7 +221,7 @@ def _predicted_on_site(history: History, drawn: IntArray, seed: int, starts: Que
         by_replay = np.quantile(own, POINTS)
         said = PastWaits(None, None, 0) if correction is None else corrected_wait(own, correction)
         quantiles = by_replay if said.quantiles is None else said.quantiles
-        means = {"wait_mean_s": expected_wait(said, similar, float(own.mean())), "replay_mean_s": float(own.mean())}
+        means = {"wait_mean_s": max(float(own.mean()), float(quantiles[0])), "replay_mean_s": float(own.mean())}
         row = _row(history, number, quantiles, by_replay, similar)
         rows.append(row | means | _bounds_row(bounds[number], similar))
     return _enough(rows)

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
-from assets.replaying.starts import DAY_S, LEAST_LATER, WEEK_S, SiteStarts
+from assets.replaying.starts import DAY_S, LEAST_LATER, WEEK_S, SiteStarts, _drawn_later
 from assets.waits.loading import SiteWaits, load_site_waits
 from models.waits.history import JobSet, State, state_at
 from models.waits.replays import ROW
@@ -50,16 +50,17 @@ def own_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def test_the_clusters_own_scheduler_knows_what_keeps_a_job(own_slurm: Path) -> None:
+def test_the_clusters_own_scheduler_knows_what_keeps_a_job(own_slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory keeps two jobs until those that run have ended at 600, and processors keep none."""
     waits = load_site_waits(open_warehouse(), "mine")
     assert isinstance(waits.starts, SiteStarts)
     state = known_state(waits, SUBMITTED + 40, 600, 300)
     assert (len(state.running), len(state.waiting)) == (2, 2)
-    starts = replace(waits.starts, has_later=False)(state, 5, 1)
+    monkeypatch.setattr("assets.replaying.starts.MOST_LATER", 0)
+    starts = waits.starts(state, 5, 1)
     assert starts.shape == (5, 2) and (starts >= 560).all() and (starts <= 560 + 2 * MINUTE_S).all()
     assert (ROW(state, 5, 1) <= 1).all()
-    assert np.array_equal(starts, replace(waits.starts, has_later=False)(state, 5, 1))
+    assert np.array_equal(starts, waits.starts(state, 5, 1))
 
 
 def test_the_clusters_own_pbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +100,11 @@ def test_later_jobs_come_at_the_same_hours_of_past_weeks(own_slurm: Path) -> Non
     rows = waits.trace.rows
     first = rows.head(1)
     submit = np.arange(0, 5 * WEEK_S, DAY_S // 4)
+    ran = np.where(np.arange(len(submit)) % 2, 2 * WEEK_S, 3600)
     many = pl.concat([first] * len(submit)).with_columns(
         submit_s=pl.Series(submit),
         start_s=pl.Series(submit),
-        runtime_s=pl.lit(2 * WEEK_S),
+        runtime_s=pl.Series(ran),
         job_index=pl.Series(range(len(submit))),
     )
     many = many.with_columns(runtime_p50_s=pl.lit(777.0))
@@ -116,10 +118,48 @@ def test_later_jobs_come_at_the_same_hours_of_past_weeks(own_slurm: Path) -> Non
         assert later.height == LEAST_LATER and (later["submit_s"] >= now).all() and later["submit_s"].is_sorted()
         origin = submit[later["job_index"].to_numpy()]
         assert (origin < now).all() and ((later["submit_s"].to_numpy() - origin) % WEEK_S == 0).all()
-        is_over = origin + 2 * WEEK_S <= now
-        assert (later["runtime_s"].to_numpy() == np.where(is_over, 2 * WEEK_S, 777)).all()
+        mine = ran[later["job_index"].to_numpy()]
+        is_over = origin + mine <= now
+        assert (later["runtime_s"].to_numpy() == np.where(is_over, mine, 777)).all()
         are_over += is_over.tolist()
     assert any(are_over) and not all(are_over)
+
+
+def test_later_jobs_of_a_log_that_is_weeks_old() -> None:
+    """They went back from now, so that nobody came in a quarter of the draws, and in none where the log was eight weeks old."""
+    submit, rng = np.arange(0, 20 * WEEK_S, 3600), np.random.default_rng(1)
+    for weeks in (0, 4, 10):
+        now = 20 * WEEK_S + weeks * WEEK_S
+        for _ in range(20):
+            places, seconds = _drawn_later(submit, int(submit[-1]), now, 300, rng)
+            assert len(places) == 300 and (seconds >= now).all() and (np.diff(seconds) >= 0).all()
+            assert (submit[places] < now).all() and ((seconds - submit[places]) % WEEK_S == 0).all()
+    assert len(_drawn_later(submit, int(submit[-1]), 200 * WEEK_S, 300, rng)[0]) == 300
+
+
+def test_what_frees_a_job_later_is_not_known_yet(own_slurm: Path) -> None:
+    """A job behind a dependency is eligible five hours after the moment by the log. It was known at the moment when."""
+    waits = load_site_waits(open_warehouse(), "mine")
+    state = known_state(waits, SUBMITTED + 40, 600, 300)
+    starts = waits.starts(state, 2, 1)
+    freed = pl.col("eligible_time").fill_null(pl.col("submit_time")) + pl.duration(hours=5)
+    rows = waits.trace.rows.with_columns(eligible_time=freed)
+    later = waits._replace(trace=replace(waits.trace, rows=rows)).starts(state, 2, 1)
+    assert np.array_equal(later, starts)
+
+
+def test_a_job_that_is_too_wide_keeps_no_other_from_a_start(own_slurm: Path) -> None:
+    """One that was cancelled while it waited may be. The whole answer failed."""
+    waits = load_site_waits(open_warehouse(), "mine")
+    state = known_state(waits, SUBMITTED + 40, 600, 300)
+    wide = replace(state.waiting, procs=np.array([90, 1]))
+    rows = waits.trace.rows.with_columns(
+        procs=pl.when(pl.col("job_index") == 2).then(90).otherwise("procs"),
+        requested_procs=pl.when(pl.col("job_index") == 2).then(90).otherwise("requested_procs"),
+    )
+    for starts in (waits._replace(trace=replace(waits.trace, rows=rows)).starts, ROW):
+        times = starts(replace(state, waiting=wide), 2, 1)
+        assert np.isinf(times[:, 0]).all() and np.isfinite(times[:, 1]).all()
 
 
 def squeue(now: int, *jobs: dict[str, Any]) -> str:
@@ -160,8 +200,12 @@ def test_a_job_that_never_starts_has_no_start(own_slurm: Path) -> None:
     snapshot, moment = read_snapshot(load_catalogue().source("mine"), "q.json")
     rows = {row["job"]: row for row in answer_queue("mine", snapshot, moment, (None, None), (20, 1)).rows.to_dicts()}
     assert rows["510"]["start_p50_s"] is None and rows["511"]["start_p50_s"] is not None
-    assert "starts in none of the replays" in rows["510"]["not_predicted"]
+    assert "does not start in most of the replays" in rows["510"]["not_predicted"]
     assert rows["511"]["not_predicted"] is None
+    alone = replace(snapshot, jobs=snapshot.jobs[:1])  # the mean of nobody's starts could not be said
+    assert not any(
+        "jobs start after" in line for line in answer_queue("mine", alone, moment, ("SAF", None), (20, 1)).lines
+    )
 
 
 def test_a_queue_that_is_not_described_is_named(own_slurm: Path) -> None:

@@ -15,7 +15,7 @@ from traces.catalogue.catalogue import load_catalogue
 
 
 @click.command()
-@source_argument("A source that is in the warehouse, with predicted run times.")
+@source_argument("A source that is in the warehouse.")
 @click.option("--procs", "-n", type=click.IntRange(min=1), help="Processors of the new job.")
 @click.option(
     "--walltime",
@@ -78,11 +78,11 @@ def wait(
 ) -> None:
     """How long would a job wait? The distribution of its start, at a moment of the log.
 
-    The queue of that moment is replayed many times with run times drawn from what was predicted for each job. The answer is
-    corrected by how long past jobs waited that were submitted in like circumstances. Only what was known at that moment
-    is used, so a question can be about any moment of the past. Once the waits of the source are scored (`tracehouse run`), the
-    errors of such answers are printed below that for a new job. Beside them are those of the median of similar jobs and of "every
-    job starts at once".
+    The queue of that moment is replayed many times with run times drawn from what was predicted for each job, as `tracehouse queue`
+    does it. The answer is corrected by past queues, or over a row of processors by past jobs that were submitted in like
+    circumstances. Only what was known at that moment is used, so a question can be about any moment of the past. Once the waits of the
+    source are scored (`tracehouse run`), the errors of such answers are printed below that for a new job. Beside them are those of the
+    median of similar jobs and of "every job starts at once".
 
     \b
     tracehouse wait hpc2n --procs 16 --walltime 4h --user 17
@@ -142,9 +142,7 @@ def wait_text(answer: dict[str, Any]) -> str:
         f"({duration(answer['replay_p10_s'])} to {duration(answer['replay_p90_s'])})"
     )
     if answer["told_by"] == "replay":
-        how = (
-            "from the replays alone, which know nothing of the site's priorities: too few jobs like it have started yet"
-        )
+        how = "from the replays alone: too few past jobs or queues tell how far they are right"
     elif answer["told_by"] == "corrected":
         how = f"corrected by {answer['neighbours']:,} jobs of past queues; {alone}"
     elif answer["job"] is not None:
