@@ -183,8 +183,12 @@ def start_interval(starts: FloatArray, correction: Correction | None, points: Se
     median = np.quantile(starts, 0.5, axis=0, method="higher")[:, None]
     later = np.interp(points, INTERVAL, (correction.low, 0.0, correction.high))
     moved = np.maximum(np.exp(np.log(quantiles + _SHORT_S) + later) - _SHORT_S, 0.0)
-    is_low = np.array(points) < INTERVAL[1]
-    return np.where(is_low, np.minimum(moved, median), np.maximum(moved, median))
+    is_low, is_high = (sign * np.array(points) < sign * INTERVAL[1] for sign in (1, -1))
+    moved = np.where(is_low, np.minimum(moved, median), np.where(is_high, np.maximum(moved, median), median))
+    # what lies between an end and the median stays between them
+    moved[:, is_low] = np.maximum.accumulate(moved[:, is_low], axis=1)
+    moved[:, is_high] = np.minimum.accumulate(moved[:, is_high][:, ::-1], axis=1)[:, ::-1]
+    return moved
 
 
 def correction_of(history: History, moment: int, seed: int, starts: QueueStarts = ROW) -> Correction | None:

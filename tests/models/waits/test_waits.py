@@ -296,6 +296,16 @@ def test_quantiles_reach_further_by_the_correction() -> None:
     assert np.allclose(narrow[0], 500)
 
 
+@pytest.mark.parametrize(("low", "high"), [(3.0, -3.0), (-2.0, 2.0), (1.0, 1.0), (-1.0, -1.0), (9.0, -9.0)])
+def test_all_levels_stay_in_order(low: float, high: float) -> None:
+    """The quarter fell below the low end where that moved far: a check of the asset failed under adopted limits."""
+    starts = np.random.default_rng(1).lognormal(5, 1, (40, 30))
+    quantiles = start_interval(starts, Correction(low, high, 10, 10), POINTS)
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    ends = start_interval(starts, Correction(low, high, 10, 10))
+    assert np.array_equal(quantiles[:, [0, 2, 4]], ends)
+
+
 def test_the_correction_makes_intervals_hold_on_later_queues() -> None:
     history = history_of(rows_of(900), 16)
     moment = int(history.submit[600])
