@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +16,7 @@ from models.runtime.past.histories import histories
 from models.runtime.past.similar import similar_job_features
 from models.runtime.predictor import FloatArray, Prediction, Predictor
 from models.runtime.prequential import FALLBACK
-from traces.common.queue import QueueJob
+from traces.common.queue import RUNNING, QueueJob
 from warehouse import Warehouse
 
 ALL_JOBS = 1 << 40
@@ -31,7 +33,10 @@ def predicted_now(
         version, predictor = None, make_predictor(FALLBACK)
     if not jobs:
         return version, np.zeros((0, 8))
-    past, now = _past_jobs(warehouse, source, now_s), _rows_of(jobs, now_s)
+    past = _past_jobs(warehouse, source, now_s)
+    listed = pl.DataFrame([queue_job_row(job, k, now_s) for k, job in enumerate(jobs)], infer_schema_length=None)
+    names = ("submit_s", "start_s", "procs", "requested_procs", "requested_walltime_s", "queue", "submit_time")
+    now = listed.select(*names, "user_name", "group_name", "executable").with_columns(is_now=True, failed=False)
     return version, _predictions(predictor, past, now, time_zone).quantiles
 
 
@@ -54,7 +59,7 @@ def predicted_at_end(warehouse: Warehouse, source: str, jobs: pl.DataFrame, time
 
 
 def _predictions(predictor: Predictor, past: pl.DataFrame, jobs: pl.DataFrame, time_zone: str) -> Prediction:
-    """Run times of jobs by those of the past: rows of `_past_jobs` and, in order of submission, of `_rows_of`."""
+    """Run times of jobs by those of the past: rows of `_past_jobs` and, in order of submission, of `queue_job_row`."""
     both = pl.concat([past, jobs], how="diagonal_relaxed")
     both = both.sort("submit_s", maintain_order=True).with_columns(
         (pl.col(name).rank("dense") - 1).cast(pl.Int32).alias(f"{kind}_number")
@@ -89,22 +94,38 @@ def _past_jobs(warehouse: Warehouse, source: str, now_s: int) -> pl.DataFrame:
     )
 
 
-def _rows_of(jobs: list[QueueJob], now_s: int) -> pl.DataFrame:
-    """The jobs of the queue with the columns of `_past_jobs`; nobody knows yet when they end."""
-    asked = [job.requested_walltime_s if job.requested_walltime_s >= 1 else None for job in jobs]
-    rows = pl.DataFrame(
-        {
-            "submit_s": [min(job.submit_s, now_s) for job in jobs],
-            "start_s": [None if job.start_s is None else min(job.start_s, now_s) for job in jobs],
-            "procs": [job.procs for job in jobs],
-            "requested_procs": [job.procs for job in jobs],
-            "requested_walltime_s": asked,
-            "user_name": [job.user_name for job in jobs],
-            "group_name": [job.group_name for job in jobs],
-            "executable": [job.job_name for job in jobs],
-            "queue": [job.queue for job in jobs],
-        },
-        schema_overrides={"start_s": pl.Int64, "requested_walltime_s": pl.Int64}
-        | dict.fromkeys(("user_name", "group_name", "executable", "queue"), pl.Utf8),
-    )
-    return rows.with_columns(is_now=True, failed=False, submit_time=pl.from_epoch("submit_s", time_unit="s"))
+def queue_job_row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:
+    """A job of the queue as a row of core.jobs, with this job_index, and Unix seconds of its times. Of several partitions the first counts.
+    Nobody knows yet when it ends."""
+    submit_s, eligible_s = min(job.submit_s, now_s), job.asked.eligible_s
+    runs = job.state == RUNNING
+    return {
+        "job_index": number,
+        "job_id": job.job_id,
+        "status": None,
+        "user_name": job.user_name,
+        "submit_s": submit_s,
+        "start_s": min(job.start_s or now_s, now_s) if runs else None,
+        "end_s": None,
+        "procs": job.procs,
+        "requested_procs": job.procs,
+        "requested_walltime_s": job.requested_walltime_s if job.requested_walltime_s > 0 else None,
+        "group_name": job.group_name,
+        "executable": job.job_name,
+        "queue": None if job.queue is None else job.queue.partition(",")[0],
+        "account": job.account,
+        "qos": job.asked.qos,
+        "reservation": job.asked.reservation,
+        "nodes": job.asked.nodes,
+        "requested_nodes": job.asked.nodes,
+        "gpus": job.asked.gpus,
+        "requested_gpu_types": job.asked.gpu_types,
+        "requested_memory_kb": job.asked.memory_kb,
+        "memory_per": None,
+        "features": job.asked.features,
+        "is_exclusive": job.asked.is_exclusive,
+        "submit_time": datetime.fromtimestamp(submit_s, UTC).replace(tzinfo=None),
+        "eligible_time": None
+        if eligible_s is None
+        else datetime.fromtimestamp(min(max(eligible_s, submit_s), now_s), UTC).replace(tzinfo=None),
+    }

@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 
 from assets.common.trace import Trace
-from assets.predictions.runtimes_now import predicted_now
+from assets.predictions.runtimes_now import predicted_now, queue_job_row
 from assets.replaying.limits.way import clock_zero_s
-from assets.replaying.own.queue_causes import queue_job_row
 from assets.replaying.starts import OnSite, on_site
 from assets.waits.loading import load_trace_with_nodes, site_waits
 from models.runtime.predictor import QUANTILE_COLUMNS, FloatArray

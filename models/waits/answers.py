@@ -24,9 +24,10 @@ from models.waits.neighbours import (
     features_of,
     pool_numbers,
     pool_of,
+    quantiles_of,
+    shares_still,
     similar_waits,
     waits_of_neighbours,
-    waits_of_survivors,
 )
 from models.waits.replays import ROW, QueueStarts, RowStarts
 
@@ -93,21 +94,14 @@ def new_job_wait(
 
 
 def queued_job_wait(history: History, moment: int, number: int, replays: QueueReplays) -> WaitAnswer:
-    """The wait, from its submission, of a job of the log that waits at a moment: that of jobs which had waited as long.
+    """The wait, from its submission, of a job of the log that waits at a moment: as that of a queue, corrected by queues of the past.
 
     Raises ValueError as the replays do."""
     state = state_at(history, moment)
     position = int(np.flatnonzero(state.waiting.number == number)[0])
-    waited = moment - int(history.submit[number])
-    samples, seed, starts = replays
-    replayed = starts(state, samples, seed)[:, position]
+    replayed = replays.starts(state, replays.samples, replays.seed)[:, position]
     asked = int(history.procs[number]), int(history.request[number])
-    if not isinstance(starts, RowStarts):
-        return _corrected(history, state, replayed, asked, replays, waited)
-    replayed += waited
-    similar = similar_waits(history, *asked, moment)
-    survivors = waits_of_survivors(history, moment, waited)
-    return _answer(state, replayed, survivors, similar, waited)
+    return _corrected(history, state, replayed, asked, replays, moment - int(history.submit[number]))
 
 
 def _corrected(
@@ -158,18 +152,19 @@ MOST_REPLAYED, LEAST_SAMPLES = 10_000, 20
 LEAST_PAST_QUEUES = 10
 LONGEST_S = 366.0 * 86_400
 """In place of the end of a wait that some replays never end."""
-_SHORT_S = 60.0
-"""Added to waits before logarithms are taken: nobody minds a minute."""
+LEAST_SCALE_S = 60.0
+"""The least that is added to waits before logarithms are taken, in place of a usual wait: nobody minds a minute."""
 
 
 @dataclass(frozen=True)
 class Correction:
-    """How much later than those of replays alone the ends of intervals are, as logarithms of (wait + 1 min). They may be below 0.
+    """How much later than those of replays alone the ends of intervals are, as logarithms of (wait + scale). They may be below 0.
 
-    queues, jobs: of the past, that it comes from."""
+    scale_s: seconds. queues, jobs: of the past, that it comes from."""
 
     low: float
     high: float
+    scale_s: float
     queues: int
     jobs: int
 
@@ -182,7 +177,8 @@ def start_interval(starts: FloatArray, correction: Correction | None, points: Se
         return quantiles
     median = np.quantile(starts, 0.5, axis=0, method="higher")[:, None]
     later = np.interp(points, INTERVAL, (correction.low, 0.0, correction.high))
-    moved = np.maximum(np.exp(np.log(quantiles + _SHORT_S) + later) - _SHORT_S, 0.0)
+    scale_s = correction.scale_s
+    moved = np.maximum(np.exp(np.log(quantiles + scale_s) + later) - scale_s, 0.0)
     is_low, is_high = (sign * np.array(points) < sign * INTERVAL[1] for sign in (1, -1))
     moved = np.where(is_low, np.minimum(moved, median), np.where(is_high, np.maximum(moved, median), median))
     # what lies between an end and the median stays between them
@@ -246,14 +242,22 @@ def queue_said(state: State, starts: FloatArray) -> PastQueue | None:
 
 
 def correction_by(history: History, moment: int, queues: Sequence[PastQueue]) -> Correction | None:
-    """The correction by these queues of the past, as it is known at a moment."""
-    errors = [each for queue in queues if len(each := _errors(history, queue, moment))]
+    """The correction by these queues of the past, as it is known at a moment.
+
+    Errors grow with waits, but no further than to a usual wait down: where a replay says at once and the job waits for ten hours, another
+    one that is to wait for two does not wait for weeks."""
+    waits = [np.minimum(history.start[queue.numbers], moment) - queue.second for queue in queues]
+    scale_s = max(float(np.median(np.concatenate(waits))), LEAST_SCALE_S) if queues else LEAST_SCALE_S
+    errors = [each for queue in queues if len(each := _errors(history, queue, moment, scale_s))]
     if len(errors) < LEAST_PAST_QUEUES:
         return None
     weight = np.concatenate([np.full(len(each), 1 / len(each)) for each in errors])
     low, high, started = np.concatenate(errors).T
-    low_end = _quantile(low, started > 0, weight, INTERVAL[0])
-    return Correction(low_end, _quantile(high, started > 0, weight, INTERVAL[-1]), len(errors), len(weight))
+    ends = (
+        float(quantiles_of(*shares_still(late, started > 0, weight), (level,))[0])
+        for late, level in ((low, INTERVAL[0]), (high, INTERVAL[-1]))
+    )
+    return Correction(next(ends), next(ends), scale_s, len(errors), len(weight))
 
 
 def past_moments(history: History, moment: int) -> list[int]:
@@ -267,27 +271,17 @@ def past_moments(history: History, moment: int) -> list[int]:
     )
 
 
-def _errors(history: History, queue: PastQueue, moment: int) -> FloatArray:
+def _errors(history: History, queue: PastQueue, moment: int, scale_s: float) -> FloatArray:
     """Of the jobs of a past queue that were not cancelled by a moment how much later than the low and the high end they started, as
     logarithms, and whether they had by then, float64 (jobs, 3). Those that still wait start at least as much later."""
     seen = np.flatnonzero(_is_seen(history, queue.numbers, moment))
     seen = seen[np.linspace(0, len(seen) - 1, min(PAST_JOBS, len(seen))).astype(int)] if len(seen) else seen
     start, ends = history.start[queue.numbers[seen]], queue.ends[seen]
-    true = np.log(np.minimum(start, moment) - queue.second + _SHORT_S)
-    late = (true - np.log(end + _SHORT_S) for end in (ends[:, 0], ends[:, -1]))
+    true = np.log(np.minimum(start, moment) - queue.second + scale_s)
+    late = (true - np.log(end + scale_s) for end in (ends[:, 0], ends[:, -1]))
     return np.column_stack([*late, start <= moment])
 
 
 def _is_seen(history: History, numbers: IntArray, moment: int) -> NDArray[np.bool_]:
     """Jobs that were not cancelled by a moment."""
     return (history.start[numbers] < NEVER_STARTED) | (history.leaves[numbers] > moment)
-
-
-def _quantile(values: FloatArray, is_whole: NDArray[np.bool_], weight: FloatArray, level: float) -> float:
-    """The quantile of values of which some are not whole yet (Kaplan and Meier 1958, with weights). The largest where it lies beyond all
-    that are."""
-    order = np.lexsort((~is_whole, values))
-    values, weight = values[order], weight[order]
-    at_risk = np.cumsum(weight[::-1])[::-1]
-    still = np.cumprod(np.where(is_whole[order], 1 - weight / at_risk, 1.0))
-    return float(values[min(int(np.searchsorted(1 - still, level - 1e-9)), len(values) - 1)])

@@ -1,4 +1,4 @@
-"""Waits of the past: of jobs whose replays and circumstances looked alike, of jobs that had waited as long, of similar jobs.
+"""Waits of the past: of jobs whose replays and circumstances looked alike, of similar jobs.
 
 A replay knows the requests, the sizes and the order of the queue. It does not know what the site's scheduler thinks of users. So
 its answer is one feature among a few that can be seen at submission. The predicted distribution is that of the waits of the nearest
@@ -15,7 +15,7 @@ end held counts from the moment at which that was known, and not earlier.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -49,7 +49,6 @@ POOL_JOBS, POOL_STRIDE, POOL_SAMPLES = 400, 25, 20
 """Past jobs among which neighbours are looked for: the last so many of every 25th job, each replayed so often."""
 FOLLOWED_JOBS = 4 * POOL_JOBS
 """Past jobs whose predictions set the ends of an interval, see `models.waits.neighbours`."""
-REACH_S = 365 * 86_400
 SIMILAR_JOBS = 50
 FEWEST_SIMILAR = 10
 
@@ -177,35 +176,32 @@ def waits_of_neighbours(pool: Pool, features: FloatArray, user: int, moment: int
     return PastWaits(quantiles, mean_s, len(nearest))
 
 
-def waits_of_survivors(history: History, moment: int, waited: int) -> PastWaits:
-    """The distribution of the whole waits of jobs of the last REACH_S that waited longer than `waited` seconds. jobs: that started.
-
-    No replay shows the reasons why a job waits very long. Nothing where fewer than LEAST_NEIGHBOURS started.
-    """
-    first, last = np.searchsorted(history.submit, [moment - REACH_S, moment])
-    seen = np.minimum(history.leaves[first:last], moment) - history.submit[first:last]
-    started = history.start[first:last] <= moment
-    among = seen > waited
-    seen, started = seen[among], started[among]
-    if started.sum() < LEAST_NEIGHBOURS:
-        return PastWaits(None, None, int(started.sum()))
-    quantiles, mean_s = distribution(seen, started, np.ones(len(seen)))
-    return PastWaits(quantiles, mean_s, int(started.sum()))
-
-
 def distribution(seen: IntArray, started: NDArray[np.bool_], weight: FloatArray) -> tuple[FloatArray, float]:
     """Quantiles at POINTS and mean of waits of which some are not over, seconds.
 
     Jobs that still wait, or were cancelled, count for as long as they waited (Kaplan and Meier 1958, with weights). Without them the
     waits would look too short. What no job shows counts as the longest wait seen.
     """
-    order = np.lexsort((~started, seen))
-    waits, weights = seen[order].astype(np.float64), weight[order]
-    at_risk = np.cumsum(weights[::-1])[::-1]
-    still = np.cumprod(np.where(started[order], 1 - weights / at_risk, 1.0))
-    places = np.searchsorted(1 - still, np.array(POINTS) - 1e-9)
+    waits, still = shares_still(seen, started, weight)
     share = -np.diff(still, prepend=1.0)
-    return waits[np.minimum(places, len(waits) - 1)], float(share @ waits + still[-1] * waits[-1])
+    return quantiles_of(waits, still, POINTS), float(share @ waits + still[-1] * waits[-1])
+
+
+def shares_still(
+    values: IntArray | FloatArray, is_whole: NDArray[np.bool_], weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Values in order, and the share that is still above each, where some are not whole yet (Kaplan and Meier 1958, with weights)."""
+    order = np.lexsort((~is_whole, values))
+    weights = weight[order]
+    at_risk = np.cumsum(weights[::-1])[::-1]
+    left: FloatArray = np.where(is_whole[order], 1 - weights / at_risk, 1.0)
+    return values[order].astype(np.float64), left.cumprod()
+
+
+def quantiles_of(values: FloatArray, still: FloatArray, levels: Sequence[float]) -> FloatArray:
+    """Of `shares_still`, at levels. The largest value where one lies beyond all that are whole."""
+    places = np.searchsorted(1 - still, np.array(levels) - 1e-9)
+    return values[np.minimum(places, len(values) - 1)]
 
 
 def expected_wait(past: PastWaits, similar: IntArray, replayed_mean: float) -> float:

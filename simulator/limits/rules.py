@@ -87,20 +87,13 @@ class LimitSlots(NamedTuple):
     becomes: IntArray  # (changes,), the bound from then on. Of a gate 1 where it closes, 0 where it opens
 
 
-def slots_of_limits(
-    limits: Sequence[JobLimit], gates: Sequence[StartGate], tasks: Tasks, apart: Sequence[IntArray] = ()
-) -> LimitSlots:
-    """The slots of all limits and gates. apart: int64 (jobs,) each, at least NO_KEY; jobs with other values are in other groups.
-
-    Raises ValueError where one has another number of jobs than run and are to be scheduled."""
-    return grouped_slots(limits, gates, tasks, apart)[0]
-
-
 def grouped_slots(
     limits: Sequence[JobLimit], gates: Sequence[StartGate], tasks: Tasks, apart: Sequence[IntArray] = (), ended: int = 0
 ) -> tuple[LimitSlots, IntArray]:
-    """As `slots_of_limits`, and the group of every job, int64 (ended + running + jobs,). ended: how many of the first have
-    ended already."""
+    """The slots of all limits and gates, and the group of every job, int64 (ended + running + jobs,). apart: int64 (jobs,) each, at least
+    NO_KEY; jobs with other values are in other groups. ended: how many of the first have ended already.
+
+    Raises ValueError where one has another number of jobs."""
     jobs = ended + tasks.last
     kinds: list[IntArray] = []
     bounds: list[IntArray] = []

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any
-
 import polars as pl
 
+from assets.predictions.runtimes_now import queue_job_row
 from assets.replaying.own.wait_causes import WaitCauses, causes_of, jobs_and_nodes
 from assets.usage.cluster_check import described_cluster
 from simulator.slurm.waiting.words import CAUSES
-from traces.common.queue import HELD, RUNNING, WAITING, QueueJob, QueueSnapshot
+from traces.common.queue import HELD, WAITING, QueueSnapshot
 from warehouse import Warehouse
 
 REMEMBERED_S = 28 * 86_400
@@ -54,38 +52,3 @@ def queue_causes(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, now
         pl.when(is_limited).then("limit").alias("limit"),
     )
     return WaitCauses(jobs, causes.basis, causes.odd_layouts, causes.left_out, causes.state)
-
-
-def queue_job_row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:
-    """A job of the queue as a row of `jobs_and_nodes`, with this job_index. Of several partitions the first counts."""
-    submit_s, eligible_s = min(job.submit_s, now_s), job.asked.eligible_s
-    runs = job.state == RUNNING
-    return {
-        "job_index": number,
-        "job_id": job.job_id,
-        "status": None,
-        "user_name": job.user_name,
-        "submit_s": submit_s,
-        "start_s": min(job.start_s or now_s, now_s) if runs else None,
-        "end_s": None,
-        "procs": job.procs,
-        "requested_procs": job.procs,
-        "requested_walltime_s": job.requested_walltime_s if job.requested_walltime_s > 0 else None,
-        "group_name": None,
-        "queue": None if job.queue is None else job.queue.partition(",")[0],
-        "account": job.account,
-        "qos": job.asked.qos,
-        "reservation": job.asked.reservation,
-        "nodes": job.asked.nodes,
-        "requested_nodes": job.asked.nodes,
-        "gpus": job.asked.gpus,
-        "requested_gpu_types": job.asked.gpu_types,
-        "requested_memory_kb": job.asked.memory_kb,
-        "memory_per": None,
-        "features": job.asked.features,
-        "is_exclusive": job.asked.is_exclusive,
-        "submit_time": datetime.fromtimestamp(submit_s, UTC).replace(tzinfo=None),
-        "eligible_time": None
-        if eligible_s is None
-        else datetime.fromtimestamp(min(max(eligible_s, submit_s), now_s), UTC).replace(tzinfo=None),
-    }

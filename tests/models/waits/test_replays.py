@@ -26,7 +26,6 @@ from models.waits.neighbours import (
     pool_of,
     similar_waits,
     waits_of_neighbours,
-    waits_of_survivors,
 )
 from models.waits.replays import TIMELESS, draw_runtimes
 from tests.models.waits.states import job_set, rows_of, start_times
@@ -99,18 +98,18 @@ def test_nobody_in_particular_is_compared_without_what_is_known_of_users() -> No
     assert np.allclose(np.array(means, dtype=np.float64), [5.0, 900.0])
 
 
-def test_jobs_that_waited_as_long() -> None:
-    """Of 40 jobs 20 start after 5 s; of the others, 15 after 100, 200, ... s, and 5 still wait after 800 s and more."""
-    waits = np.concatenate([np.full(20, 5), np.arange(1, 16) * 100, np.full(5, 99_999)])
-    rows = rows_of(40).with_columns(submit_s=pl.lit(0), start_s=pl.Series(waits), cancel_s=pl.lit(None, dtype=pl.Int64))
-    history = history_of(rows, 16)
-    found, mean_s, started = waits_of_survivors(history, 1500, 50)
-    assert started == 15 and found is not None
-    assert found.tolist() == [200.0, 500.0, 1000.0, 1500.0, 1500.0]  # a share of 15 in 20 after 1500, the rest unknown
+def test_waits_that_are_not_over_count_for_as_long_as_they_lasted() -> None:
+    """Of 20 jobs 15 start after 100, 200, ... s, and 5 still wait after 1500 s."""
+    waits, started = np.concatenate([np.arange(1, 16) * 100, np.full(5, 1500)]), np.arange(20) < 15
+    quantiles, mean_s = distribution(waits, started, np.ones(20))
+    assert quantiles.tolist() == [
+        200.0,
+        500.0,
+        1000.0,
+        1500.0,
+        1500.0,
+    ]  # a share of 15 in 20 after 1500, the rest unknown
     assert mean_s == 975.0, "as if the rest had waited 1500 s"
-    assert waits_of_survivors(history, 900, 50) == PastWaits(None, None, 9)
-    found = waits_of_survivors(history, 1500, 0).quantiles
-    assert found is not None and found.tolist()[:3] == [5.0, 5.0, 5.0]
 
 
 def test_quantiles_are_in_order_and_weighted() -> None:

@@ -290,9 +290,9 @@ def test_quantiles_reach_further_by_the_correction() -> None:
     starts = np.linspace(0, 1000, 101)[:, None] * np.array([1.0, 2.0])
     plain = start_interval(starts, None)
     assert np.allclose(plain, [[100, 500, 900], [200, 1000, 1800]])
-    wide = start_interval(starts, Correction(-np.log(2), np.log(3), 10, 10))
+    wide = start_interval(starts, Correction(-np.log(2), np.log(3), 60.0, 10, 10))
     assert np.allclose(wide[0], [20, 500, 3 * 960 - 60])
-    narrow = start_interval(starts, Correction(9.0, -9.0, 10, 10))
+    narrow = start_interval(starts, Correction(9.0, -9.0, 60.0, 10, 10))
     assert np.allclose(narrow[0], 500)
 
 
@@ -300,9 +300,9 @@ def test_quantiles_reach_further_by_the_correction() -> None:
 def test_all_levels_stay_in_order(low: float, high: float) -> None:
     """The quarter fell below the low end where that moved far: a check of the asset failed under adopted limits."""
     starts = np.random.default_rng(1).lognormal(5, 1, (40, 30))
-    quantiles = start_interval(starts, Correction(low, high, 10, 10), POINTS)
+    quantiles = start_interval(starts, Correction(low, high, 60.0, 10, 10), POINTS)
     assert (np.diff(quantiles, axis=1) >= 0).all()
-    ends = start_interval(starts, Correction(low, high, 10, 10))
+    ends = start_interval(starts, Correction(low, high, 60.0, 10, 10))
     assert np.array_equal(quantiles[:, [0, 2, 4]], ends)
 
 
@@ -346,7 +346,17 @@ def test_jobs_that_still_wait_count_as_later_not_as_started() -> None:
     known, later = (correction_by(history, moment, queues) for moment in (2400, 20_000))
     assert known is not None and later is not None
     assert known.low == later.low == 0.0
-    assert known.high == pytest.approx(np.log(2460 / 660)) and later.high == pytest.approx(np.log(10_060 / 660))
+    assert (known.scale_s, later.scale_s) == (1500.0, 5300.0), "the median of what is known of their waits"
+    assert known.high == pytest.approx(np.log(3900 / 2100)) and later.high == pytest.approx(np.log(15_300 / 5900))
+
+
+def test_a_job_that_is_to_wait_is_not_said_to_wait_for_weeks() -> None:
+    """Replays said at once of jobs that waited for ten hours. Of a job that they let wait for two hours the interval was 50 days long."""
+    history, numbers = history_of(rows_of(900), 16), np.arange(10)
+    history = replace(history, submit=np.zeros(20, dtype=np.int64), start=np.full(20, 36_000), leaves=np.full(20, 36_000))
+    correction = correction_by(history, 40_000, [PastQueue(0, numbers, np.zeros((10, 3))) for _ in range(10)])
+    assert correction is not None and correction.scale_s == 36_000
+    assert start_interval(np.full((20, 1), 7200.0), correction)[0, 2] == pytest.approx(2 * 43_200 - 36_000)
 
 
 def test_too_few_queues_give_no_correction() -> None:

@@ -39,9 +39,9 @@ from simulator.limits.rules import (
     JobLimit,
     StartGate,
     gate_changes,
+    grouped_slots,
     occurrences,
     second_of_day,
-    slots_of_limits,
     wall_clock,
 )
 from simulator.limits.shares import ShareTree, change_use, sharing_of, stands_before, take_standing
@@ -86,7 +86,7 @@ ORDERS = Orders(n([0, 1, 2, 3]), n([0, 1, 2, 3]), n([0, 1, 2, 3]), False)
 
 
 def test_a_line_is_in_the_order_of_the_policy_and_empties() -> None:
-    slots = slots_of_limits([JobLimit(RUNNING_JOBS, 1, n([0, 0, 0, 0]))], [], TASKS)
+    slots, _ = grouped_slots([JobLimit(RUNNING_JOBS, 1, n([0, 0, 0, 0]))], [], TASKS)
     episode = new_limited_episode(TASKS, slots, 4)
     for job in (2, 0, 1):
         join_line.py_func(TASKS, slots, ORDERS, episode, job)
@@ -104,7 +104,7 @@ def test_rooms_shrink_and_come_back() -> None:
         JobLimit(USED, 25, n([0] * 4)),
         JobLimit(RUNNING_JOBS, 2, n([0] * 4)),
     ]
-    slots = slots_of_limits(limits, [], TASKS)
+    slots, _ = grouped_slots(limits, [], TASKS)
     episode = new_limited_episode(TASKS, slots, 4)
     state = (slots, episode.running, episode.level, 0)
     assert rooms(*state, 0) == (FOREVER, FOREVER)  # nothing runs: a job may be over the bound by itself
@@ -118,7 +118,7 @@ def test_rooms_shrink_and_come_back() -> None:
 
 
 def test_time_alone_frees_a_job() -> None:
-    slots = slots_of_limits([JobLimit(OUTSTANDING, 30, n([0] * 4))], [], TASKS)
+    slots, _ = grouped_slots([JobLimit(OUTSTANDING, 30, n([0] * 4))], [], TASKS)
     episode = new_limited_episode(TASKS, slots, 4)
     count_start(TASKS, slots, episode.running, episode.level, 2, 0)
     assert wake_of_group(slots, ORDERS, episode, 0, 0) == FOREVER  # nobody waits
@@ -320,7 +320,7 @@ RULES_TASKS = tasks_of(Jobs(n([0, 1, 2]), n([5, 5, 5]), n([1, 2, 1]), n([5, 5, 5
 def test_jobs_with_the_same_slots_are_a_group() -> None:
     changing = JobLimit(RUNNING_JOBS, n([3, 4]), n([1, 0, 1]), n([[15, 0, 9], [17, 1, BOUNDLESS]]))
     limits = [changing, JobLimit(RUNNING_PROCS, 8, n([0, NO_KEY, 0]))]
-    slots = slots_of_limits(limits, [StartGate(n([False, True, False]), n([10, 20]))], RULES_TASKS)
+    slots, _ = grouped_slots(limits, [StartGate(n([False, True, False]), n([10, 20]))], RULES_TASKS)
     assert slots.kind.tolist() == [RUNNING_JOBS, RUNNING_JOBS, RUNNING_PROCS, GATE]
     assert slots.bound.tolist() == [3, 4, 8, 0]
     groups = [slots.slot[slots.first[g] : slots.first[g + 1]].tolist() for g in slots.group]
@@ -334,7 +334,7 @@ def test_jobs_with_the_same_slots_are_a_group() -> None:
 
 
 def test_without_limits_all_jobs_are_one_group() -> None:
-    slots = slots_of_limits([], [], RULES_TASKS)
+    slots, _ = grouped_slots([], [], RULES_TASKS)
     assert slots.group.tolist() == [0, 0, 0] and slots.first.tolist() == [0, 0] and slots.begin.tolist() == [0]
 
 
@@ -345,7 +345,7 @@ def test_without_limits_all_jobs_are_one_group() -> None:
         (lambda: JobLimit(RUNNING_JOBS, -1, n([0])), "must not be negative"),
         (lambda: JobLimit(RUNNING_JOBS, 1, n([0]), n([[5, 0, -1]])), "must not be negative"),
         (lambda: StartGate(n([True]), n([5, 5])), "must ascend"),
-        (lambda: slots_of_limits([JobLimit(RUNNING_JOBS, 1, n([0]))], [], RULES_TASKS), "1 jobs, the replay has 3"),
+        (lambda: grouped_slots([JobLimit(RUNNING_JOBS, 1, n([0]))], [], RULES_TASKS), "1 jobs, the replay has 3"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, message: str) -> None:  # type: ignore[no-untyped-def]

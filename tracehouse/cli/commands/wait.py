@@ -145,9 +145,6 @@ def wait_text(answer: dict[str, Any]) -> str:
         how = "from the replays alone: too few past jobs or queues tell how far they are right"
     elif answer["told_by"] == "corrected":
         how = f"corrected by {answer['neighbours']:,} jobs of past queues; {alone}"
-    elif answer["job"] is not None:
-        waited = " that had waited as long" if answer["waited_s"] else ""
-        how = f"from {answer['neighbours']:,} past jobs{waited}; {alone}"
     else:
         how = f"from {answer['neighbours']} past jobs submitted in like circumstances; {alone}"
     lines += [
