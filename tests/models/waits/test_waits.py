@@ -353,7 +353,9 @@ def test_jobs_that_still_wait_count_as_later_not_as_started() -> None:
 def test_a_job_that_is_to_wait_is_not_said_to_wait_for_weeks() -> None:
     """Replays said at once of jobs that waited for ten hours. Of a job that they let wait for two hours the interval was 50 days long."""
     history, numbers = history_of(rows_of(900), 16), np.arange(10)
-    history = replace(history, submit=np.zeros(20, dtype=np.int64), start=np.full(20, 36_000), leaves=np.full(20, 36_000))
+    history = replace(
+        history, submit=np.zeros(20, dtype=np.int64), start=np.full(20, 36_000), leaves=np.full(20, 36_000)
+    )
     correction = correction_by(history, 40_000, [PastQueue(0, numbers, np.zeros((10, 3))) for _ in range(10)])
     assert correction is not None and correction.scale_s == 36_000
     assert start_interval(np.full((20, 1), 7200.0), correction)[0, 2] == pytest.approx(2 * 43_200 - 36_000)
