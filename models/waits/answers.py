@@ -214,12 +214,9 @@ class PastQueue(NamedTuple):
 def past_queue(history: History, second: int, seed: list[int], starts: QueueStarts) -> PastQueue | None:
     """The queue at a second. None where nobody waits, or nobody starts in the replays. Raises ValueError as these do."""
     state = state_at(history, second)
-    fits = np.flatnonzero(state.waiting.procs <= history.cluster_procs)
-    if not len(fits):
+    if not len(state.waiting):
         return None
-    numbers = state.waiting.number[fits]
-    state = State(second, history.cluster_procs, state.running, history.job_set(numbers, state.waiting.since[fits]))
-    samples = PAST_SAMPLES if len(numbers) * PAST_SAMPLES <= MOST_PAST_REPLAYED else LEAST_PAST_SAMPLES
+    samples = PAST_SAMPLES if len(state.waiting) * PAST_SAMPLES <= MOST_PAST_REPLAYED else LEAST_PAST_SAMPLES
     return queue_said(state, starts(state, samples, seed))
 
 
@@ -246,7 +243,7 @@ def correction_by(history: History, moment: int, queues: Sequence[PastQueue]) ->
 
     Errors grow with waits, but no further than to a usual wait down: where a replay says at once and the job waits for ten hours, another
     one that is to wait for two does not wait for weeks."""
-    waits = [np.minimum(history.start[queue.numbers], moment) - queue.second for queue in queues]
+    waits = [np.minimum(history.leaves[queue.numbers], moment) - queue.second for queue in queues]
     scale_s = max(float(np.median(np.concatenate(waits))), LEAST_SCALE_S) if queues else LEAST_SCALE_S
     errors = [each for queue in queues if len(each := _errors(history, queue, moment, scale_s))]
     if len(errors) < LEAST_PAST_QUEUES:

@@ -34,6 +34,8 @@ LARGE, SMALL = 900, 300
 BEHIND = [(0, 0, 600, LARGE), (10, 10, 600, LARGE), (20, 600, 900, LARGE), (30, 600, 700, SMALL)]
 """Memory holds the third job back, though six of eight CPUs are idle. The fourth one fits on no node either."""
 MANY = [(a + 4000 * n, b + 4000 * n, c + 4000 * n, memory) for n in range(12) for a, b, c, memory in BEHIND]
+RUNS_AND_WAITS = [(0, 0, 2000, LARGE), (50, 60, 400, SMALL), (100, 2000, 2300, LARGE), (500, 2300, 2600, LARGE)]
+"""At second 500 the first job runs on n1, the second has ended, and the third waits."""
 COLUMNS = (
     *(
         "JobID",
