@@ -341,7 +341,8 @@ def test_jobs_that_still_wait_count_as_later_not_as_started() -> None:
     numbers = np.arange(10)
     history = history_of(rows_of(900), 16)
     start = np.where(numbers % 2, 600, 10_000)
-    history = replace(history, submit=submit, start=np.concatenate([start, start]))
+    start = np.concatenate([start, start])
+    history = replace(history, submit=submit, start=start, leaves=start)
     queues = [PastQueue(0, numbers, said) for _ in range(10)]
     known, later = (correction_by(history, moment, queues) for moment in (2400, 20_000))
     assert known is not None and later is not None
