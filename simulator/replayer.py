@@ -49,13 +49,15 @@ def nodes_of_jobs(first: IntArray, count: IntArray, node: NDArray[np.integer]) -
 class Outcome:
     """schedule: of all jobs. placement: their nodes below a tree, where the replayer gives them any. counts: what else happened, by name,
     such as the fate of underestimated jobs. others: further runs of a scheduler that is not deterministic. held: the nodes of a described
-    cluster, None without one."""
+    cluster, None without one. submit: when each job was submitted, where some follow others; NEVER_SUBMITTED for one that follows a job
+    which never left. None where all came at their own times."""
 
     schedule: Schedule
     placement: Placement | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     others: tuple[Schedule, ...] = ()
     held: JobNodes | None = None
+    submit: IntArray | None = None
 
 
 class Replayer(Protocol):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB
 from simulator.jobs.words import ADMIT_BY, RESERVE_BY, one_of
 
 IntArray = NDArray[np.int64]
@@ -16,7 +17,7 @@ IntArray = NDArray[np.int64]
 NEVER = 1 << 61
 """`cancel` of a job that waits until it starts."""
 
-COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel", "hold", "admit")
+COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel", "hold", "admit", "after", "think")
 
 
 class LazyFacts(Mapping[str, NDArray[np.float32]]):
@@ -78,8 +79,11 @@ class Jobs:
     hold: the time that the job is expected to hold its processors once it runs, seconds, 1 <= hold <= limit. Default: the
     estimate.
     admit: the run time by which a job may go before a blocked head, seconds, 1 <= admit <= limit. Default: the estimate.
+    after, think: the job is submitted `think` seconds >= 0 after the job at the place `after`, an earlier one, has left: it has ended, or
+    was cancelled. `submit` is then of the log alone, and `cancel` moves with the submission. Default: NO_JOB and 0, at `submit`.
     facts: what else is known of the jobs at submission, float32 (num_jobs,) by name. See simulator/policies/observation.py. LazyFacts are
     computed when a policy reads them.
+    is_replayed: submissions are those of a closed replay that is over, in any order.
 
     Raises ValueError when a rule above is broken, naming the first job that breaks it.
     """
@@ -94,6 +98,9 @@ class Jobs:
     cancel: IntArray = field(default_factory=_unset)
     hold: IntArray = field(default_factory=_unset)
     admit: IntArray = field(default_factory=_unset)
+    after: IntArray = field(default_factory=_unset)
+    think: IntArray = field(default_factory=_unset)
+    is_replayed: bool = False
     facts: Mapping[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -102,6 +109,9 @@ class Jobs:
             object.__setattr__(self, "user", np.zeros(num_jobs, dtype=np.int64))
         if len(self.cancel) != num_jobs and len(self.cancel) == 0:
             object.__setattr__(self, "cancel", np.full(num_jobs, NEVER, dtype=np.int64))
+        for name, usual in (("after", NO_JOB), ("think", 0)):
+            if len(getattr(self, name)) != num_jobs and len(getattr(self, name)) == 0:
+                object.__setattr__(self, name, np.full(num_jobs, usual, dtype=np.int64))
         for name in ("hold", "admit"):
             if len(getattr(self, name)) != num_jobs and len(getattr(self, name)) == 0:
                 object.__setattr__(self, name, self.estimate)
@@ -111,7 +121,8 @@ class Jobs:
                 raise ValueError(f"Jobs.{name} must have one value per job, got shape {column.shape}")
             object.__setattr__(self, name, column)
         _require(self.submit >= 0, "submit times must not be negative")
-        _require(self.submit[1:] >= self.submit[:-1], "submit times must not decrease", offset=1)
+        if not self.is_replayed:
+            _require(self.submit[1:] >= self.submit[:-1], "submit times must not decrease", offset=1)
         _require(self.runtime >= 0, "run time must not be negative")
         _require(self.procs >= 1, "processors must be at least 1")
         _require(self.estimate >= 1, "estimate must be at least 1 s")
@@ -123,6 +134,8 @@ class Jobs:
         _require(self.limit >= self.admit, "limit must not be shorter than admit")
         _require(self.user >= 0, "the number of a user must not be negative")
         _require(self.cancel >= self.submit, "a job must not be cancelled before it is submitted")
+        _require(self.after < np.arange(num_jobs), "a job must follow an earlier one")
+        _require(self.think >= 0, "think times must not be negative")
         if isinstance(self.facts, LazyFacts):
             return  # they have as many values as the columns that they come from
         for name, values in self.facts.items():
@@ -137,17 +150,39 @@ class Jobs:
         return len(self.submit)
 
     def window(self, start: int, length: int) -> Jobs:
-        """The `length` consecutive jobs from index `start`. They keep the log's clock and origin."""
+        """The `length` consecutive jobs from index `start`. They keep the log's clock and origin. One that follows a job outside comes at
+        the log's time, here as in `only`."""
         return self._part(slice(start, start + length))
 
     def only(self, index: IntArray) -> Jobs:
         """The jobs at these positions, ascending. They keep the log's clock and origin."""
         return self._part(index)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether any job follows another, so that when it is submitted depends on the schedule."""
+        return bool((self.after != NO_JOB).any())
+
+    def submitted_at(self, submit: IntArray) -> Jobs:
+        """The jobs as a closed replay has had them. submit: (num_jobs,), when each was submitted; one that is NEVER_SUBMITTED keeps the
+        time of the log."""
+        submit = np.where(submit == NEVER_SUBMITTED, self.submit, submit)
+        cancel = np.where(self.cancel < NEVER, self.cancel + submit - self.submit, NEVER)
+        return replace(self, submit=submit, cancel=cancel, is_replayed=True)
+
+    def without_followers(self) -> Jobs:
+        """The jobs at the log's times."""
+        return replace(self, after=_unset(), think=_unset())
+
     def _part(self, part: slice | IntArray) -> Jobs:
         given = self.facts
         facts = given.part(part) if isinstance(given, LazyFacts) else {name: v[part] for name, v in given.items()}
-        return Jobs(**{name: getattr(self, name)[part] for name in COLUMNS}, origin=self.origin, facts=facts)
+        columns = {name: getattr(self, name)[part] for name in COLUMNS}
+        if self.is_closed:
+            place = np.full(len(self) + 1, NO_JOB, dtype=np.int64)  # the last one is that of NO_JOB
+            place[np.arange(len(self))[part]] = np.arange(len(columns["after"]))
+            columns["after"] = place[columns["after"]]
+        return Jobs(**columns, origin=self.origin, facts=facts, is_replayed=self.is_replayed)
 
 
 class OptionalColumns(TypedDict, total=False):

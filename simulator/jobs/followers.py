@@ -1,0 +1,95 @@
+"""Jobs that follow another: a user who keeps the pace submits them some time after the other one has left, whenever that is.
+
+A replay in which some jobs follow is closed, one in which all come at the log's times is open (Zakay and Feitelson, "Preserving user
+behavior characteristics in trace-based simulation of parallel job scheduling", MASCOTS 2014). docs/reference/semantics/followers.md.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.compiled import inlined
+
+IntArray = NDArray[np.int64]
+
+NO_JOB = -1
+"""Whom a job follows that comes at its own time."""
+NEVER_SUBMITTED = -1
+"""Submission of a job that follows one that never leaves."""
+WITHIN_S = 1200
+"""A job that comes later after the end of the user's last job does not follow it: 20 minutes, as Zakay and Feitelson bound think times."""
+
+
+class Chain(NamedTuple):
+    """Who follows whom, as compiled loops read it. Where none follows, `first` is empty."""
+
+    first: IntArray  # (jobs,), the job's first follower, NO_JOB for none
+    following: IntArray  # (jobs,), the next job that follows the same one, NO_JOB for none
+    think: IntArray  # (jobs,), seconds from the leaving to the submission
+
+
+def followers_of(
+    submit: IntArray, end: IntArray, user: IntArray, within_s: int = WITHIN_S
+) -> tuple[IntArray, IntArray]:
+    """Whom each job follows, and the seconds after that job's end at which it is submitted, both int64 (jobs,).
+
+    A job follows the job of its user that ended last before its submission or in the same second, if that is at most `within_s` ago; of
+    several that ended in one second the one that was submitted last. submit: ascending. end: second at which each job left, below 0 for one
+    that never did.
+    """
+    left = np.flatnonzero(end >= 0)
+    if not len(left):
+        return np.full(len(submit), NO_JOB), np.zeros(len(submit), dtype=np.int64)
+    span = int(max(submit.max(initial=0), end.max(initial=0))) + 1  # between the seconds of two users
+    left = left[np.lexsort((left, end[left], user[left]))]
+    place = np.searchsorted(user[left] * span + end[left], user * span + submit, side="right") - 1
+    own = np.arange(len(submit))
+    while (itself := (place >= 0) & (left[place] >= own) & (end[left[place]] == submit)).any():
+        place[itself] -= 1  # it ended in the second of its submission, as others after it
+    before = left[place]
+    follows = (place >= 0) & (user[before] == user) & (submit - end[before] <= within_s)
+    return np.where(follows, before, NO_JOB), np.where(follows, submit - end[before], 0)
+
+
+def chain_of(after: IntArray, think: IntArray, offset: int = 0) -> Chain:
+    """The chain of jobs that follow others. offset: of the jobs' places, behind jobs of which none follows."""
+    followers = np.flatnonzero(after != NO_JOB)
+    if not len(followers):
+        return Chain(*np.zeros((3, 0), dtype=np.int64))
+    first, following = np.full((2, len(after) + offset), NO_JOB, dtype=np.int64)
+    for job in followers[::-1]:
+        following[job + offset] = first[after[job] + offset]
+        first[after[job] + offset] = job + offset
+    return Chain(first, following, np.concatenate([np.zeros(offset, dtype=np.int64), think]))
+
+
+def order_of_coming(submit: IntArray, after: IntArray) -> tuple[IntArray, int]:
+    """The jobs that come at their own times in the order in which they do, behind room for those that follow, and the place of the first.
+    submit: any order; jobs of one second come in the order of their places."""
+    own = np.flatnonzero(after == NO_JOB)
+    room = len(after) - len(own)
+    return np.concatenate([np.full(room, NO_JOB), own[np.argsort(submit[own], kind="stable")]]), room
+
+
+@inlined
+def call_followers(chain, order, coming, submit, job, left):
+    """The followers of a job that leaves at second `left` are to come: each takes its place in the order. Returns the place of the next to
+    come. order: jobs by submission, from `coming` on those that are still to come, as `order_of_coming` has it. submit: (jobs,), in which
+    their submissions are noted."""
+    follower = chain.first[job] if len(chain.first) > 0 else np.int64(NO_JOB)
+    while follower != NO_JOB:
+        submit[follower] = left + chain.think[follower]
+        coming -= 1
+        place = coming
+        while place + 1 < len(order) and (
+            submit[order[place + 1]] < submit[follower]
+            or (submit[order[place + 1]] == submit[follower] and order[place + 1] < follower)
+        ):
+            order[place] = order[place + 1]
+            place += 1
+        order[place] = follower
+        follower = chain.following[follower]
+    return coming
