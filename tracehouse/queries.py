@@ -170,7 +170,7 @@ def why(source: str, user: str | None = None, period: str | None = None, replaye
 
 
 def leaderboard(source: str) -> pl.DataFrame:
-    """Policies ranked by their verdicts beside FCFS with EASY, over jobs of a source that no training has seen.
+    """Policies ranked by their verdicts beside the cluster's scheduler, over jobs of a source that no training has seen.
 
     Parameters
     ----------

@@ -10,7 +10,6 @@ from assets.common.learnable import LEAST_JOBS
 from assets.replay import policy_plots
 from assets.replay.evaluation import replay_evaluation
 from assets.replay.random_orders import cloud_rows, in_place, rank_policies, stored_cloud, with_share_as_good
-from assets.replaying.site import site_of
 from warehouse import Warehouse, replace_partitions
 
 BOARD_ROWS = 60
@@ -42,7 +41,7 @@ def readable(rows: pl.DataFrame) -> pl.DataFrame:
         "estimates",
         "verdict",
         pl.col("random_orders_as_good").alias("random orders as good"),
-        pl.col("bounded_slowdown_ratio").alias("slowdown over FCFS"),
+        pl.col("bounded_slowdown_ratio").alias("slowdown"),
         pl.col("wait_ratio").alias("mean wait"),
         pl.col("p99_wait_ratio").alias("p99 wait"),
         pl.col("area_wait_ratio").alias("wait by work"),
@@ -56,9 +55,9 @@ def readable(rows: pl.DataFrame) -> pl.DataFrame:
 
 @asset("marts.leaderboard", group_name="evaluation", deps=[replay_evaluation], kinds={"duckdb"}, least_jobs=LEAST_JOBS)
 def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
-    """Policies ranked by their verdicts beside what most centres run, FCFS with EASY and requested times: those that dominate
-    first. Each has the ratios of the whole log over a row of processors, and those of its typical block with intervals. Random orders
-    have rows, too, without a rank."""
+    """Policies ranked by their verdicts beside the scheduler of the cluster that is described, else beside what most centres run, FCFS with
+    EASY and requested times: those that dominate first. Each has the ratios of the whole log, and those of its typical block with
+    intervals. Random orders have rows, too, without a rank."""
 
     source = context.partition_key
     with warehouse.read() as connection:
@@ -77,7 +76,9 @@ def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[W
             "dagster/row_count": rows.height,
             "leaderboard": table(readable(with_share_as_good(rows, cloud)), BOARD_ROWS),
             "random_orders": "none: materialize replay/evaluation again" if cloud is None else str(cloud),
-            "replayed": site_of(source).row_words or "over a row of processors",
+            "replayed": "over a row of processors"
+            if rows["cluster"][0] is None
+            else f"on the cluster {rows['cluster'][0]}",
             "intervals": plot(policy_plots.ranked_intervals(rows.filter(pl.col("typical_wait_ratio").is_not_null()))),
         }
     )

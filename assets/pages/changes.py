@@ -20,7 +20,7 @@ from assets.pages.words import (
     size_names,
 )
 from assets.replay.random_orders import WaitsByLot
-from assets.replaying.running.grade import LIMITS, held_back_text, is_graded, of_own_text
+from assets.replaying.running.grade import LIMITS, held_back_text, is_graded
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.scenarios.columns import RANKS_ALONE
 from assets.replaying.scenarios.pairing import direction_of
@@ -100,23 +100,9 @@ def _graded_scheduler(grade: Grade) -> str:
     return f"the cluster's own {OWN_SCHEDULERS[grade.own_scheduler]}"
 
 
-def letter_under(grade: Grade, policy: str = "FCFS") -> str | None:
-    """The grade of replays under a policy, by default under an order: None where that of the source is of the cluster's own scheduler."""
+def letter_under(grade: Grade, policy: str) -> str | None:
+    """The grade of a saved run under a policy: None where that of the source is of the cluster's own scheduler."""
     return grade.letter if is_graded(policy, grade.own_scheduler) else None
-
-
-def graded_own(scheduler: str) -> str:
-    """What the grade of a source is of whose cluster's own scheduler replays, or its LIMITS."""
-    if scheduler == LIMITS:
-        return (
-            "This is of a replay under the limits that the cluster describes. The schedulers here are orders without them. Compare them "
-            "with each other, and ask `tracehouse what-if` for one under the limits."
-        )
-    return (
-        f"This is of a replay under the {OWN_SCHEDULERS[scheduler]} that the cluster's description is of. The schedulers here are orders "
-        "over a row of processors. Compare them with each other, and ask `tracehouse what-if` for "
-        f"{scheduler}:POLICY to have one on the cluster's nodes."
-    )
 
 
 def why_unranked(comparison: Comparison) -> str:
@@ -138,7 +124,7 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
         rows.append(["What really happened", *["not in the log"] + [""] * (len(SCHEDULER_COLUMNS) - 1)])
     else:
         rows.append([logged.name, *_cells(logged, baseline, "", "")])
-    letter = letter_under(comparison.grade) or "none"
+    letter = comparison.grade.letter or "none"
     rows.append([baseline.name, *_cells(baseline, baseline, letter, BASELINE_ROW)])
     ranked = [(row.mean_s, [full_name(row), *_cells(row, baseline, letter, row.verdict)]) for row in tried]
     chance = comparison.chance
@@ -215,7 +201,10 @@ def _how(comparison: Comparison) -> str:
     assert baseline is not None
     jobs = count(baseline.jobs, "job")
     which = "of this time" if comparison.is_of_period else "at its end"
-    text = f"Each scheduler replayed the whole log. The rows are about {jobs} {which}, which no training has seen. "
+    place = f", with {comparison.place}" if comparison.place else ""
+    text = (
+        f"Each scheduler replayed the whole log{place}. The rows are about {jobs} {which}, which no training has seen. "
+    )
     if comparison.is_of_period:
         text += "Verdicts are of all jobs that no training has seen, since a short time has too few of them. "
     if baseline.jobs < comparison.scored:
@@ -226,14 +215,7 @@ def _how(comparison: Comparison) -> str:
     text += f"{comparison.left_out[0].upper()}{comparison.left_out[1:]}. " if comparison.left_out else ""
     if comparison.cluster_procs != comparison.baseline_procs:
         text += f"That one fits best with {comparison.baseline_procs:,} processors, and the others had {comparison.cluster_procs:,}. "
-    return f"{text}{_whose_grade(comparison.grade)}"
-
-
-def _whose_grade(grade: Grade) -> str:
-    """What the column of grades has."""
-    if grade.letter is None or grade.own_scheduler is None:
-        return "The grade is that of the replays of this log."
-    return f"None of them has a grade: {of_own_text(grade.letter, grade.own_scheduler)}."
+    return f"{text}The grade is that of the replays of this log."
 
 
 def base_words(comparison: Comparison) -> str:
@@ -287,7 +269,7 @@ def _saved_runs(comparison: Comparison) -> list[Block]:
                 duration_text(beside),
                 "",
                 "",
-                letter_under(comparison.grade) or "none",
+                comparison.grade.letter or "none",
             ]
         )
     else:
@@ -323,8 +305,6 @@ def _run_row(run: dict[str, Any], beside: float | None, grade: Grade) -> list[st
 
 def _limits(grade: Grade) -> list[Block]:
     """What the log does not tell, where the grade is poor or missing."""
-    if grade.own_scheduler is not None:
-        return [graded_own(grade.own_scheduler)]
     if grade.letter in ("A", "B") or grade.is_described:
         return []
     return [

@@ -9,44 +9,40 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assets.common.learnable import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
+from assets.pages.baseline import (
+    IntArray,
+    Rule,
+    ScoredJobs,
+    baseline_configuration,
+    baseline_panel,
+    baseline_schedule,
+    beside_baseline,
+)
 from assets.pages.period import ReportPeriod
 from assets.pages.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
-from assets.replay.fidelity import fitted_replay, logged_waits
+from assets.replay.fidelity import logged_waits
 from assets.replay.random_orders import (
     WaitsByLot,
+    incumbent_of,
     is_random_order,
-    panel_of_scores,
     rank_policies,
     stored_cloud,
     waits_by_lot,
     with_share_as_good,
 )
 from assets.replaying.running.grade import LIMITS, machine_remark
+from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.scenarios.left_out import left_out_text
 from assets.replaying.site import SiteScheduler, site_of
-from models.judging.chance import ChanceCloud
-from models.judging.configurations import SchedulerConfiguration
 from models.judging.fidelity import NO_FIGURES
-from models.judging.intervals import BLOCKS, cut_into_blocks
-from models.judging.judge import Judgement, corrected_for_many
-from models.judging.machine import Machine
-from models.judging.panel import Panel, paid_by, panel_of
-from models.judging.verdict import DOMINATES, TRADES, plain_word, typical_block, verdict_of
+from models.judging.verdict import DOMINATES, TRADES, plain_word
 from models.scheduling.options import STARTED_FROM
-from simulator.engine.replay import NeverStarts
-from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SIZE_CLASSES, bounded_slowdown, size_classes
 from warehouse import Warehouse, first_row
 
-IntArray = NDArray[np.signedinteger]
-BoolArray = NDArray[np.bool_]
-
-USUAL_SCHEDULER = ("FCFS", "easy", "requested")
-"""What most centres run: everything is compared with it where the log does not tell what ran."""
 REALLY_HAPPENED, MADE_UP_LOG = "What really happened (the log)", "The log, whose waits no real cluster has seen"
 """Names of the logged row."""
 
@@ -104,13 +100,13 @@ class Scheduler:
 class Comparison:
     """What replays say of a source.
 
-    why_none: why there is nothing to compare, or None. logged: None where the log has no waits. tried: best first. scored: jobs after
-    the training part. cluster_procs, baseline_procs: processors of the tried schedulers and of the baseline. started_from: what the
-    learned policy is where training has not improved it. runs: saved what-if runs of the whole log. all_jobs_s: mean waits over the
-    whole log, as "logged" and "baseline". is_of_period: whether waits are of a period alone; verdicts never are. base_why: why the
-    baseline is that one. chance: of random orders, None where they were not replayed or are of other jobs. chance_words: what they
-    reach beside the baseline. carries_verdict: whether verdicts say anything, as in models.judging.chance. left_out: which jobs of the
-    log no replay has, empty where all are replayed.
+    why_none: why there is nothing to compare, or None. logged: None where the log has no waits. tried: best first. scored: jobs after the
+    training part. cluster_procs, baseline_procs: processors of the tried schedulers and of the baseline. started_from: what the learned
+    policy is where training has not improved it. runs: saved what-if runs of the whole log. all_jobs_s: mean waits over the whole log, as
+    "logged" and "baseline". is_of_period: whether waits are of a period alone; verdicts never are. base_why: why the baseline is that one.
+    chance: of random orders, None where they were not replayed or are of other jobs. chance_words: what they reach beside the baseline.
+    place: where orders were replayed, "" for a row of processors. carries_verdict: whether verdicts say anything, as in
+    models.judging.chance. left_out: which jobs of the log no replay has, empty where all are replayed.
     """
 
     grade: Grade
@@ -128,6 +124,7 @@ class Comparison:
     base_why: str = ""
     chance: WaitsByLot | None = None
     chance_words: str = ""
+    place: str = ""
     carries_verdict: bool = True
     left_out: str = ""
 
@@ -161,21 +158,6 @@ def word_of(row: Scheduler) -> str:
     return plain_word(row.verdict)
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """The jobs that are scored, in replay order. logged: waits of the log, -1 where it does not know. counted: which of them all rows
-    are about. Arrays (jobs,). of_period: jobs of the period that is asked for."""
-
-    index: IntArray
-    runtime: IntArray
-    logged: IntArray
-    size: IntArray
-    counted: BoolArray
-    of_period: int
-    procs: IntArray
-    user: IntArray
-
-
 def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | None = None) -> Comparison:
     """Every scheduler that was evaluated, beside the log and the scheduler that fits it best. period: waits are of its jobs alone, and
     verdicts of all jobs. Raises ValueError for a source that has no job which can be replayed."""
@@ -205,6 +187,10 @@ def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | No
         )
     if scores.is_empty():
         return Comparison(grade, f"No scheduler was evaluated on this log yet: {again} does that.")
+    described = scheduler.described
+    if scores["cluster"][0] != (None if described is None else described.name):
+        where = "a row of processors" if described is None else "the nodes and limits that are described now"
+        return Comparison(grade, f"No scheduler was evaluated on {where} yet: {again} does that.")
     trace = load_trace(warehouse, source, labels=["queue"])
     scored = _scored_jobs(trace, period)
     waits = dict(_waits_of(warehouse, source, scores, scored)) if scored else {}
@@ -212,6 +198,8 @@ def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | No
         return Comparison(
             grade, f"The log has changed since schedulers were evaluated on it: {again} evaluates them again."
         )
+    started = [each >= 0 for each in waits.values() if each is not None]
+    scored = replace(scored, counted=np.all([scored.counted, *started], axis=0))
     if not scored.counted.any():
         begin = trace.clock.text(int(trace.rows["submit_s"][trace.test_position or 0]))
         return Comparison(
@@ -242,12 +230,13 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SiteScheduler]
     site = site_of(source, warehouse)
     grade = site.grade
     if grade is None:
-        return Grade(None, f"replays of this log have none: {site.no_grade}", is_described=site.is_described), site.row
+        why_not = f"replays of this log have none: {site.no_grade}"
+        return Grade(None, why_not, is_described=site.is_described), site.scheduler
     own, has_real_waits = LIMITS if grade.is_of_limits else grade.own_scheduler, grade.logged_wait_s is not None
-    return Grade(*grade[:6], has_real_waits, own, grade.following_share, site.is_described), site.row
+    return Grade(*grade[:6], has_real_waits, own, grade.following_share, site.is_described), site.scheduler
 
 
-def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:
+def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> ScoredJobs | None:
     """None where nobody has trained on the log as it is. Of jobs outside of the period none is counted."""
     if trace.test_position is None:
         return None
@@ -258,7 +247,7 @@ def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:
     if period is not None:
         inside = rows["submit_s"].is_between(period.begin, period.end, closed="left").to_numpy()
     size = size_classes(rows["procs"].to_numpy(), trace.cluster_procs)
-    return _Scored(
+    return ScoredJobs(
         rows["job_index"].to_numpy(),
         rows["runtime_s"].to_numpy(),
         logged,
@@ -271,9 +260,10 @@ def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:
 
 
 def _waits_of(
-    warehouse: Warehouse, source: str, scores: pl.DataFrame, scored: _Scored
-) -> Iterator[tuple[tuple[str, str, str], IntArray | None]]:
-    """Policy, backfilling and estimates, and the replayed wait of each scored job; None where other jobs were replayed."""
+    warehouse: Warehouse, source: str, scores: pl.DataFrame, scored: ScoredJobs
+) -> Iterator[tuple[Rule, IntArray | None]]:
+    """Policy, backfilling and estimates, and the replayed wait of each scored job, -1 for one that never starts; None where other jobs were
+    replayed."""
     for rule in scores.select("policy", "backfill", "estimates").iter_rows():
         with warehouse.read() as connection:
             rows = connection.execute(
@@ -281,25 +271,32 @@ def _waits_of(
                 "ORDER BY job_index",
                 [source, *rule],
             ).fetchnumpy()
-        # half the memory: there is one for each scheduler
-        yield rule, rows["wait_s"].astype(np.int32) if np.array_equal(rows["job_index"], scored.index) else None
+        place = np.searchsorted(scored.index, rows["job_index"])
+        place[place == len(scored.index)] = 0
+        waits = np.full(len(scored.index), -1, dtype=np.int32)  # half the memory: there is one for each scheduler
+        waits[place] = rows["wait_s"]
+        is_same = (scores["jobs"] == len(scored.index)).all() and np.array_equal(scored.index[place], rows["job_index"])
+        yield rule, waits if is_same else None
 
 
 def _compared(
     trace: Trace,
-    scored: _Scored,
+    scored: ScoredJobs,
     both: tuple[pl.DataFrame, pl.DataFrame],
-    waits: dict[tuple[str, str, str], IntArray],
+    waits: dict[Rule, IntArray],
     scheduler: SiteScheduler,
 ) -> Comparison:
     """both: rows of replay.period_scores, those of policies and those of random orders."""
     scores, by_lot = both
+    present = incumbent_of(scores)
+    incumbent = (present["policy"], present["backfill"], present["estimates"])
     logged = _row(REALLY_HAPPENED, "logged", scored, scored.logged) if (scored.logged >= 0).any() else None
-    all_jobs, procs = {}, trace.cluster_procs
+    described = scheduler.described
+    all_jobs, procs = {}, trace.cluster_procs if described is None else described.num_cpus
     if (logged_waits(trace) >= 0).all():
         all_jobs["logged"] = float(logged_waits(trace).mean())
-    fitted = _configuration(trace, scheduler)
-    schedule = None if fitted is None else _of_fitted(trace, fitted)
+    fitted = baseline_configuration(trace, scheduler)
+    schedule = None if fitted is None else baseline_schedule(trace, fitted)
     if fitted is not None and schedule is not None:
         every = schedule.start - trace.rows["submit_s"].to_numpy()
         ours = every[trace.test_position :]
@@ -307,23 +304,24 @@ def _compared(
         what, kind = ("Best fit to the log: ", "fitted") if scheduler.machine is not None else ("", "named")
         name = f"{what}{configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
         baseline = _row(name, kind, scored, ours)
-        base = _fitted_panel(trace, fitted, schedule)
+        base = baseline_panel(trace, fitted, schedule)
         cloud = stored_cloud(by_lot, base, trace.cluster_procs)
-        scores = _beside(trace, scored, scores, waits, (base, ours), cloud)
+        scores = beside_baseline(trace, scored, scores, waits, (base, ours), cloud)
         procs = fitted.procs
     else:
-        baseline = _row(rule_name("FCFS", "requested"), "incumbent", scored, waits[USUAL_SCHEDULER])
+        name = rule_name("FCFS", "requested") if scheduler.described is None else configuration_name(*incumbent[:2])
+        baseline = _row(name, "incumbent", scored, waits[incumbent])
         cloud = stored_cloud(pl.concat([scores, by_lot]))
     ranked = with_share_as_good(rank_policies(scores), cloud)
     tried = []
     for each in ranked.iter_rows(named=True):
         rule = (each["policy"], each["backfill"], each["estimates"])
-        if baseline.kind != "incumbent" or rule != USUAL_SCHEDULER:
-            kind = "incumbent" if rule == USUAL_SCHEDULER else "tried"
+        if baseline.kind != "incumbent" or rule != incumbent:
+            kind = "incumbent" if rule == incumbent else "tried"
             row = _row(rule_name(each["policy"], each["estimates"]), kind, scored, waits[rule])
             words = {name: each[name] for name in ("verdict", "payers", "rank")}
             tried.append((replace(row, **words, as_good=each["random_orders_as_good"]), waits[rule]))
-    own = waits[USUAL_SCHEDULER] if baseline.kind == "incumbent" else None
+    own = waits[incumbent] if baseline.kind == "incumbent" else None
     return Comparison(
         Grade(None),
         None,
@@ -331,33 +329,25 @@ def _compared(
         logged,
         baseline,
         _merged(tried, own),
-        trace.cluster_procs,
+        trace.cluster_procs if described is None else described.num_cpus,
         procs,
         all_jobs_s=all_jobs,
         base_why=scheduler.why,
         chance=waits_by_lot(by_lot) if scored.counted.all() else None,
         chance_words="" if cloud is None else str(cloud),
+        place=_place(scheduler),
         carries_verdict=cloud is None or cloud.carries_verdict,
         left_out=left_out_text(trace.log_faults | {"jobs_left_out": trace.jobs_left_out}),
     )
 
 
-def _configuration(trace: Trace, scheduler: SiteScheduler) -> SchedulerConfiguration | None:
-    """The baseline to replay, None where it is the incumbent, which was replayed with the others."""
-    if scheduler.machine is None and (scheduler.policy, scheduler.backfill) == USUAL_SCHEDULER[:2]:
-        return None
-    machine = scheduler.machine or Machine(trace.cluster_procs)
-    return SchedulerConfiguration(0.0, scheduler.policy, scheduler.backfill, machine, 0)
-
-
-def _of_fitted(trace: Trace, fitted: SchedulerConfiguration) -> Schedule | None:
-    """None where a job of today is wider than its processors of then."""
-    if int(trace.rows["procs"].max()) > fitted.procs:  # type: ignore[arg-type]
-        return None
-    try:
-        return fitted_replay(trace, fitted)
-    except NeverStarts:
-        return None
+def _place(scheduler: SiteScheduler) -> str:
+    """Where orders were replayed, in words."""
+    if scheduler.described is None:
+        return ""
+    if not scheduler.is_own:
+        return f"orders under the limits of the cluster {scheduler.described.name}"
+    return f"orders in place of {OWN_SCHEDULERS[scheduler.policy]}'s own, on its nodes and under its limits"
 
 
 def _merged(rows: list[tuple[Scheduler, IntArray]], baseline: IntArray | None) -> tuple[Scheduler, ...]:
@@ -376,7 +366,7 @@ def _merged(rows: list[tuple[Scheduler, IntArray]], baseline: IntArray | None) -
     return tuple(row for row, _ in merged)
 
 
-def _row(name: str, kind: str, scored: _Scored, waits: IntArray) -> Scheduler:
+def _row(name: str, kind: str, scored: ScoredJobs, waits: IntArray) -> Scheduler:
     wait, size = waits[scored.counted], scored.size[scored.counted]
     slowdown = bounded_slowdown(wait, scored.runtime[scored.counted])
     return Scheduler(
@@ -384,36 +374,3 @@ def _row(name: str, kind: str, scored: _Scored, waits: IntArray) -> Scheduler:
         float((wait <= HOUR_S).mean()), float((wait <= DAY_S).mean()), float(wait.max()), float(slowdown.mean()),
         {label: float(wait[size == k].mean()) for k, label in enumerate(SIZE_CLASSES) if (size == k).any()},
     )  # fmt: skip
-
-
-def _fitted_panel(trace: Trace, fitted: SchedulerConfiguration, schedule: Schedule) -> Panel:
-    scored = np.arange(trace.rows.height) >= (trace.test_position or 0)
-    return panel_of(trace.jobs(), schedule, fitted.machine.cluster, scored, wide_of=trace.cluster_procs)
-
-
-def _beside(
-    trace: Trace,
-    scored: _Scored,
-    scores: pl.DataFrame,
-    waits: dict[tuple[str, str, str], IntArray],
-    baseline: tuple[Panel, IntArray],
-    cloud: ChanceCloud | None,
-) -> pl.DataFrame:
-    """The rows of replay.period_scores with verdicts and ratios beside the fitted scheduler instead of FCFS with EASY, by the same
-    rules: docs/reference/semantics.md, "Verdicts". Policies that learn from their own replay are judged by one start of the log."""
-    cut = cut_into_blocks(np.ones(len(scored.index), np.bool_), BLOCKS)
-    judgements = []
-    for row in scores.iter_rows(named=True):
-        ours = waits[row["policy"], row["backfill"], row["estimates"]]
-        pair = np.stack([ours, baseline[1]]).astype(np.float64)
-        typical = typical_block(cut, pair, scored.runtime, scored.procs)
-        panels = (panel_of_scores(row, trace.cluster_procs),), (baseline[0],)
-        paid = paid_by(pair.astype(np.int64), scored.user, scored.procs, scored.runtime, trace.cluster_procs)
-        judgements.append(Judgement(*panels, *typical.averages, verdict_of(*panels, typical), paid))
-    verdicts = [judgement.verdict for judgement in corrected_for_many(judgements, cloud)]
-    return scores.with_columns(
-        verdict=pl.Series([str(verdict) for verdict in verdicts]),
-        payers=pl.Series(["; ".join(verdict.payers) for verdict in verdicts]),
-        bounded_slowdown_ratio=pl.Series([verdict.ratios[0].bounded_slowdown for verdict in verdicts]),
-        wait_ratio=pl.Series([verdict.ratios[0].wait for verdict in verdicts]),
-    )

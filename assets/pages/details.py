@@ -16,8 +16,9 @@ from assets.pages.look import charts
 from assets.pages.page import Block, Bullets, Chart, Heading, Section, Table, TermList
 from assets.pages.words import NAMES_EXPLAINED, amount, count, duration_text, share, size_names
 from assets.policies.held_out import RANDOM, FloatArray, SeenLearning, read_seen
-from assets.replay.random_orders import stored_cloud, with_share_as_good
+from assets.replay.random_orders import incumbent_of, stored_cloud, with_share_as_good
 from assets.replaying.limits.unhonoured import origin_words
+from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.site import site_of
 from models.judging.fidelity import FEWEST_WAITING
 from models.judging.verdict import DOMINATES, NOBODY_PAYS_MORE, VERDICT_MEANING, plain_word
@@ -225,17 +226,22 @@ def steady_sentences(warehouse: Warehouse, source: str) -> str:
         newest = connection.execute(
             "SELECT newest FROM policies.learned_policies WHERE source = ? AND champion AND learns = 'order'", [source]
         ).fetchone()
-    learned = scores.filter(policy="learned")
+    learned = scores.filter(policy="learned", estimates="requested")
     if learned.is_empty():
         return ""
+    incumbent = incumbent_of(scores)["policy"]
+    present = OWN_SCHEDULERS.get(
+        incumbent, f"{incumbent} under the limits" if learned["cluster"][0] else "FCFS with EASY"
+    )
     cloud = stored_cloud(scores)
     row = with_share_as_good(learned, cloud).row(0, named=True)
     by_lot = row["random_orders_as_good"]
     chance = "" if by_lot is None else f" {_lots(by_lot, len(cloud.ratios) if cloud else 0)}"
     whose = "" if newest is None or newest[0] else ", of the champion, which an earlier training made"
+    beside = present.removesuffix(" with EASY")
     text = (
-        f"In a replay of the whole log{whose}, which decides: {row['verdict']} over FCFS with EASY. "
-        f"Bounded slowdown {row['bounded_slowdown_ratio']:.2f} and mean wait {row['wait_ratio']:.2f} of those of FCFS.{chance}"
+        f"In a replay of the whole log{whose}, which decides: {row['verdict']} over {present}. Bounded slowdown "
+        f"{row['bounded_slowdown_ratio']:.2f} and mean wait {row['wait_ratio']:.2f} of those of {beside}.{chance}"
     )
     if plain_word(row["verdict"]) == DOMINATES:
         return text

@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from assets.pages.changes import changes_section, lot_name, lot_range
-from assets.pages.comparison import Comparison, Scheduler, read_comparison
+from assets.pages.comparison import Comparison, read_comparison
 from assets.pages.details import details_section, learning_note, learning_section, read_details
 from assets.pages.happened import happened_section
 from assets.pages.logged import LoggedSystem, read_logged
@@ -22,8 +22,6 @@ from assets.pages.waiting import causes_of_log, requests_section, waiting_sectio
 from assets.pages.words import change_text, count, duration_text, share
 from assets.replaying.own.alternatives import (
     CANDIDATE,
-    ORDER,
-    RANDOM_ORDER,
     RANDOM_SETTING,
     SETTING,
     Alternative,
@@ -109,7 +107,7 @@ def answer(
     return {
         "happened": happened_lines(logged, waits_sentences(logged), causes),
         "changes": changes_lines(comparison, alternatives, f"{summary.headline} {summary.advice}"),
-        "best": schedulers_data(comparison, alternatives),
+        "best": schedulers_data(comparison),
     }
 
 
@@ -250,35 +248,11 @@ def _grade(comparison: Comparison, alternatives: Alternatives | None) -> str:
     )
 
 
-def schedulers_data(comparison: Comparison, alternatives: Alternatives | None) -> dict[str, Any] | None:
+def schedulers_data(comparison: Comparison) -> dict[str, Any] | None:
     """The best schedulers, the present one and random orders: `about`, `columns` and `rows` of a table. None where none was tried."""
-    if alternatives is not None:
-        present = OWN_SCHEDULERS[alternatives.scheduler]
-        about = (
-            f"Orders in place of {present}'s own, on its nodes and under its limits, over the later {count(alternatives.jobs, 'job')}. "
-            f"{f'{alternatives.part} ' if alternatives.part else ''}Trades: a mean falls, and some jobs wait clearly longer:"
-        )
-        best = alternatives.of(ORDER)[:MOST_SCHEDULERS]
-        rows = [[duration_text(alternatives.present_s), "", "baseline", f"{present} as it is configured"]]
-        ranked = [(each.wait_s, _row(each, alternatives, each.verdict, each.name)) for each in best]
-        lots = alternatives.of(RANDOM_ORDER)
-        middle = lots[len(lots) // 2]
-        ends = [duration_text(lots[k].wait_s) for k in (0, -1)]
-        spread = "" if ends[0] == ends[1] else " to ".join(ends)
-        ranked.append((middle.wait_s, _row(middle, alternatives, spread, f"Random order, {len(lots)} of them")))
-        return {
-            "about": about,
-            "columns": list(ALTERNATIVE_COLUMNS),
-            "rows": [*rows, *(row for _, row in sorted(ranked))],
-        }
-    if comparison.baseline is None or not comparison.ranks or not comparison.has_figures:
+    baseline, chance = comparison.baseline, comparison.chance
+    if baseline is None or not comparison.ranks or not comparison.has_figures:
         return None
-    return _orders_on_a_row(comparison, comparison.baseline)
-
-
-def _orders_on_a_row(comparison: Comparison, baseline: Scheduler) -> dict[str, Any]:
-    """The same of a source whose own scheduler does not replay."""
-    chance = comparison.chance
     rows = [[duration_text(baseline.mean_s), "", "baseline", baseline.name]]
     best = sorted(comparison.tried, key=lambda row: row.mean_s)[:MOST_SCHEDULERS]
     advised = comparison.best
@@ -291,7 +265,8 @@ def _orders_on_a_row(comparison: Comparison, baseline: Scheduler) -> dict[str, A
     if chance is not None:
         change = change_text(chance.mean_s, baseline.mean_s)
         ranked.append((chance.mean_s, [duration_text(chance.mean_s), change, lot_range(chance), lot_name(chance)]))
-    about = f"Over {count(baseline.jobs, 'job')} at the end of the log, which no training has seen:"
+    where = f"{comparison.place[0].upper()}{comparison.place[1:]}, over" if comparison.place else "Over"
+    about = f"{where} {count(baseline.jobs, 'job')} at the end of the log, which no training has seen:"
     return {"about": about, "columns": list(ALTERNATIVE_COLUMNS), "rows": [*rows, *(row for _, row in sorted(ranked))]}
 
 
@@ -318,7 +293,7 @@ def alternatives_section(alternatives: Alternatives) -> Section:
             *_row(each, alternatives, each.verdict, each.payers),
             " ".join(each.edits),
         ]
-        for kind in (SETTING, RANDOM_SETTING, ORDER, RANDOM_ORDER)
+        for kind in (SETTING, RANDOM_SETTING)
         for each in alternatives.of(kind)
     ]
     blocks: list[Block] = [

@@ -13,8 +13,6 @@ from assets.pages.changes import (
     direction,
     full_name,
     grade_sentences,
-    graded_own,
-    letter_under,
     note_on_learning,
     scheduler_table,
     who_pays,
@@ -26,7 +24,6 @@ from assets.pages.logged import LoggedSystem, left_sentence
 from assets.pages.page import Bullets, Callout, Section
 from assets.pages.words import FEW_JOBS, amount, count, duration_text, instead, jobs_of, sentence_list, share
 from assets.replaying.own.alternatives import CANDIDATE, RANDOM_SETTING, Alternatives
-from assets.replaying.running.grade import of_own_text
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from models.judging.verdict import DOMINATES, TRADES
 from traces.common.ends import FAULTS
@@ -85,10 +82,10 @@ def _trust(comparison: Comparison) -> str:
     if grade.letter is None and not grade.has_real_waits:
         limit = "Replays show how schedulers differ on such jobs, not what would happen on a cluster."
         return f"{grade_sentences(grade)} {limit}"
-    if grade.own_scheduler is not None:
-        return f"{grade_sentences(grade)} {graded_own(grade.own_scheduler)}"
     missing = "nodes that partitions share, reservations, holds, fair-share weights, limits of GPUs and memory, or users who react"
-    return grade_sentences(grade) + ("" if grade.letter in ("A", "B") else f" The log says nothing of {missing}.")
+    return grade_sentences(grade) + (
+        "" if grade.letter in ("A", "B") or grade.is_described else f" The log says nothing of {missing}."
+    )
 
 
 def as_data(logged: LoggedSystem, comparison: Comparison, summary: Summary, created: datetime) -> dict[str, Any]:
@@ -192,7 +189,7 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
         return "No recommendation yet.", comparison.why_none
     if not comparison.ranks:
         return "No recommendation.", why_unranked(comparison)
-    letter, best, baseline = letter_under(comparison.grade), comparison.best, comparison.baseline
+    letter, best, baseline = comparison.grade.letter, comparison.best, comparison.baseline
     assert baseline is not None
     if not comparison.carries_verdict:
         text = f"Most orders by lot dominate {_what(baseline)} on this log, so that no verdict on it says anything."
@@ -208,17 +205,16 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
         effect += " The verdict is of all evaluated jobs, not of this time alone."
     if letter in (None, "D"):
         why = "the replays cannot be trusted" if letter == "D" else "there is no grade"
-        over = "" if comparison.grade.own_scheduler is None else " over a row of processors"
         if not comparison.has_figures:
             way = direction(best.mean_s, baseline)
             return (
                 f"No recommendation: {why}.",
-                f"In the replays{over} {name} came out first, with {way}. {_grade_word(comparison)}",
+                f"In the replays {name} came out first, with {way}. {_grade_word(comparison)}",
             )
         change = _change(best, baseline, cluster_procs)
         return (
             f"No recommendation: {why}.",
-            f"In the replays{over} {name} has a {change}. {_grade_word(comparison)}",
+            f"In the replays {name} has a {change}. {_grade_word(comparison)}",
         )
     rough = " The figures are rough: try it for a month before you decide." if letter == "C" else ""
     if word_of(best) == TRADES:
@@ -289,8 +285,6 @@ def _grade_word(comparison: Comparison) -> str:
     grade = comparison.grade
     if grade.letter is None:
         return f"No grade: {grade.why}."
-    if grade.own_scheduler is not None:
-        return f"No grade: {of_own_text(grade.letter, grade.own_scheduler)}."
     return f"Grade {grade.letter}."
 
 

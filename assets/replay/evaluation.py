@@ -1,8 +1,9 @@
 """The asset replay/evaluation: every policy on held-out jobs, in a replay of the whole log."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dagster as dg
+import numpy as np
 import polars as pl
 
 import sql
@@ -10,7 +11,7 @@ from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table
 from assets.common.learnable import LEAST_JOBS
-from assets.common.trace import Trace, load_trained_trace
+from assets.common.trace import Trace, load_trace, load_trained_trace
 from assets.core.jobs import jobs
 from assets.policies.lessons import why_no_training
 from assets.policies.priority_key import priority_key
@@ -19,7 +20,9 @@ from assets.policies.scheduling_policy import scheduling_policy
 from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, chance_cloud, judged_replays, scores_of
 from assets.predictions.runtime_predictions import runtime_predictions
 from assets.replay import policy_plots
-from assets.replay.random_orders import random_order_rows
+from assets.replay.random_orders import incumbent_of, random_order_rows
+from assets.replaying.judged_orders import JudgedOrders
+from assets.replaying.starts import on_site
 from models.judging.chance import ChanceCloud
 from models.judging.judge import corrected_for_many
 from models.judging.panel import Replayed
@@ -56,6 +59,8 @@ EXPERT_RIVALS = (
 
 EVALUATED_ESTIMATES = ("requested", "predicted")
 BACKFILL = "easy"
+WITH_PREDICTIONS = ("SAF", "key", "learned")
+"""Contestants that a site is also replayed with under predicted times, beside its own scheduler."""
 
 
 @dataclass(frozen=True)
@@ -113,32 +118,61 @@ def period_rules(contestants: list[Contestant]) -> list[tuple[JudgedRule, int | 
     return [*rules, *shortest, (BOUNDED_KEY, None), *((rule, None) for rule in EXPERT_RIVALS)]
 
 
+def site_rules(contestants: list[Contestant], incumbent: JudgedRule) -> list[tuple[JudgedRule, int | None]]:
+    """The same on a site, in the place of its own order. incumbent: that."""
+    orders = [
+        (JudgedRule(entry.policy, entry.text, incumbent.backfill, weights=entry.weights), entry.seed)
+        for entry in contestants
+    ]
+    predicted = [each for each in orders if each[0].name in WITH_PREDICTIONS]
+    keys = [
+        replace(key, backfill=incumbent.backfill) for key in (JudgedRule("bounded-key", "bounded-key"), SEARCHED_KEY)
+    ]
+    return [
+        *orders,
+        *((key, None) for key in keys),
+        *((replace(rule, estimates="predicted"), seed) for rule, seed in [(incumbent, None), *predicted]),
+    ]
+
+
 def period_replays(
-    trace: Trace, contestants: list[Contestant], test_position: int
+    trace: Trace, contestants: list[Contestant], test_position: int, on_nodes: JudgedOrders | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame, ChanceCloud]:
     """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored.
-    Rows of random orders are among the scores. And what they reach."""
-    rules = period_rules(contestants)
-    judged = list(judged_replays(trace, [rule for rule, _ in rules], test_position))
-    by_lot, add = random_order_rows()
-    cloud = chance_cloud(trace, test_position, add)
-    judgements = corrected_for_many([judgement for _, judgement in judged], cloud)
+    Rows of random orders are among the scores. And what they reach. on_nodes: of a site that a cluster describes, None for a row of
+    processors."""
+    if on_nodes is None:
+        rules, cluster, replayed_rows = period_rules(contestants), None, trace.rows
+        replays = judged_replays(trace, [rule for rule, _ in rules], test_position)
+        judged = [(rule, *each) for (rule, _), each in zip(rules, replays, strict=True)]
+        by_lot, add = random_order_rows(BACKFILL)
+        cloud = chance_cloud(trace, test_position, add)
+    else:
+        rules, cluster, replayed_rows = site_rules(contestants, on_nodes.incumbent), on_nodes.cluster, on_nodes.rows
+        judged = list(on_nodes.judged([rule for rule, _ in rules]))
+        by_lot, add = random_order_rows(on_nodes.incumbent.backfill, cluster)
+        cloud = on_nodes.cloud([judgement for *_, judgement in judged], add)
+    seeds = {(rule.name, rule.estimates): seed for rule, seed in rules}
+    judgements = corrected_for_many([judgement for *_, judgement in judged], cloud)
     scores, schedules = [], []
-    for (rule, seed), (replayed, _), judgement in zip(rules, judged, judgements, strict=True):
+    for (rule, replayed, _), judgement in zip(judged, judgements, strict=True):
         facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
-        scores.append(facts | {"seed": seed} | scores_of(replayed, judgement))
-        schedules.append(_scored_schedule(trace, replayed, test_position).with_columns(**_literals(facts)))
+        seed = seeds.get((rule.name, rule.estimates))
+        scores.append(facts | {"cluster": cluster, "seed": seed} | scores_of(replayed, judgement))
+        schedules.append(_scored_schedule(trace, replayed_rows, replayed).with_columns(**_literals(facts)))
     rows = pl.DataFrame(scores + by_lot, infer_schema_length=None)
-    rows = rows.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*MAYBE_NULL).cast(pl.Float64))
+    rows = rows.with_columns(
+        pl.col("seed").cast(pl.Int64), pl.col("cluster").cast(pl.Utf8), pl.col(*MAYBE_NULL).cast(pl.Float64)
+    )
     return rows, pl.concat(schedules), cloud
 
 
-def _scored_schedule(trace: Trace, replayed: Replayed, test_position: int) -> pl.DataFrame:
-    """Rows of replay.schedules, besides what tells which policy it is."""
-    period = slice(test_position, None)
+def _scored_schedule(trace: Trace, rows: pl.DataFrame, replayed: Replayed) -> pl.DataFrame:
+    """Rows of replay.schedules, besides what tells which policy it is: of the scored jobs that have started. rows: of the replayed jobs."""
+    period = np.flatnonzero(replayed.scored & replayed.schedule.started)
     start = replayed.schedule.start[period]
     start_time = pl.lit(trace.clock_zero) + pl.duration(seconds=pl.lit(pl.Series(start)))
-    return trace.rows[test_position:].select(
+    return rows[period].select(
         "job_index",
         "procs",
         start_time=start_time,
@@ -165,13 +199,18 @@ def replay_evaluation(
 ) -> dg.MaterializeResult:
     """Every policy in a replay of the whole log, scored on the held-out jobs, with a verdict on who should adopt it.
 
-    Backfilling is EASY, once with requested and once with predicted run times. The learned policy is the champion."""
+    Where a cluster is described orders are in the place of its scheduler's own, and beside that. Else they are beside FCFS, with EASY
+    backfilling, once with requested and once with predicted run times. The learned policy is the champion."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
+    site, on_nodes = on_site(warehouse, source), None
+    if site.site.is_described:
+        trace = load_trace(warehouse, source, labels=site.settings.labels)
+        on_nodes = JudgedOrders(site, trace, test_position)
     is_trained = why_no_training(warehouse, trace) is None
     contestants = contestants_of(warehouse, source, test_position, is_trained)
-    periods, schedules, cloud = period_replays(trace, contestants, test_position)
+    periods, schedules, cloud = period_replays(trace, contestants, test_position, on_nodes)
     replace_partitions(
         warehouse,
         source,
@@ -182,6 +221,7 @@ def replay_evaluation(
     )
     with warehouse.read() as connection:
         usage = connection.sql(sql.load("replay.usage_over_time"), params={"source": source}).pl()
+    shown_in_time = (incumbent_of(periods)["policy"], "learned")
     shown = ["policy", "estimates", "average_bounded_slowdown", "average_wait_s", "wide_wait_s", "verdict", "payers"]
     return dg.MaterializeResult(
         metadata={
@@ -191,7 +231,7 @@ def replay_evaluation(
             "whole_period": table(
                 periods.filter(pl.col("verdict").is_not_null()).select(shown).sort("average_bounded_slowdown")
             ),
-            "usage": plot(policy_plots.usage_over_time(usage, trace.cluster_procs, trace.has_calendar)),
+            "usage": plot(policy_plots.usage_over_time(usage, trace.cluster_procs, trace.has_calendar, shown_in_time)),
         }
     )
 

@@ -33,7 +33,7 @@ def usage_over_time(
     waiting = axes[-1]
     for ax, policy in zip(axes, policies, strict=False):
         part = daily.filter(pl.col("policy") == policy)
-        colour = POLICY_COLOURS[policy]
+        colour = POLICY_COLOURS.get(policy, POLICY_COLOURS["FCFS"])
         ax.fill_between(part["hour"], 100 * part["procs_in_use"] / cluster_procs, step="mid", color=colour, alpha=0.7)
         ax.set_ylim(0, 100)
         ax.set_ylabel(f"{policy}:\n% in use", fontsize=9)
@@ -46,8 +46,8 @@ def usage_over_time(
 
 
 def ranked_intervals(rows: pl.DataFrame) -> Figure:
-    """Bounded slowdown (circles) and wait (diamonds) over FCFS in the typical block, with 95 % intervals. rows: of marts.leaderboard of
-    one source, best first."""
+    """Bounded slowdown (circles) and wait (diamonds) over the incumbent in the typical block, with 95 % intervals. rows: of
+    marts.leaderboard of one source, best first."""
     canvas, (ax,) = figure(height=0.36 * rows.height + 1.1)
     rows = rows.reverse()
     for y, row in enumerate(rows.iter_rows(named=True)):
@@ -64,7 +64,7 @@ def ranked_intervals(rows: pl.DataFrame) -> Figure:
     log_axis(ax.xaxis)
     ax.grid(axis="x", color="#e2e8f0", linewidth=0.6)
     ax.set_xlabel(
-        "over FCFS in the typical block (log scale), with 95 % intervals\n"
+        "over the incumbent in the typical block (log scale), with 95 % intervals\n"
         "circles: bounded slowdown, diamonds: wait; hollow: requested times",
         fontsize=9,
     )

@@ -11,24 +11,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from assets.replaying.running.settings import OWN_SCHEDULERS
 from models.judging.chance import CAPS_S, ChanceCloud, OnRandomOrder, RandomOrder
 from models.judging.panel import Panel, Replayed, panel_of_metrics
 from models.judging.verdict import BEST_FIRST, LIKE_CHANCE, NO_DIFFERENCE, NO_VERDICT, Ratios, ratios_of
 from simulator.metrics.metrics import SEMANTICS
 
-RULES = {"backfill": "easy", "estimates": "requested"}
-"""Under which random orders are replayed: those of the incumbent."""
 SUMMED = ("mean", "5 %", "95 %")
 """Of the cloud, a row of the leaderboard each."""
 
 
-def random_order_rows() -> tuple[list[dict[str, Any]], OnRandomOrder]:
-    """Rows of replay.period_scores, none yet, and what adds one for every replay of models.judging.chance.cloud_around."""
+def random_order_rows(backfill: str, cluster: str | None = None) -> tuple[list[dict[str, Any]], OnRandomOrder]:
+    """Rows of replay.period_scores, none yet, and what adds one for every replay of models.judging.chance.cloud_around. backfill: of the
+    incumbent, whose requested times random orders have, too. cluster: as the rows have it."""
+    same = {"backfill": backfill, "estimates": "requested", "cluster": cluster}
     rows: list[dict[str, Any]] = []
 
     def add(order: RandomOrder, replayed: Replayed, ratios: Ratios) -> None:
         rows.append(
-            {"policy": order.policy.name, "seed": order.seed, **RULES, "jobs": int(replayed.scored.sum())}
+            {"policy": order.policy.name, "seed": order.seed, **same, "jobs": int(replayed.scored.sum())}
             | replayed.metrics
             | {"wide_wait_s": replayed.panel().wide_wait_s, "semantics": SEMANTICS}
             | {"bounded_slowdown_ratio": ratios.bounded_slowdown, "wait_ratio": ratios.wait}
@@ -44,6 +45,15 @@ def is_random_order() -> pl.Expr:
     return pl.col("policy").is_in([RandomOrder(cap_s, 0).policy.name for cap_s in CAPS_S])
 
 
+def incumbent_of(scores: pl.DataFrame) -> dict[str, Any]:
+    """The row of replay.period_scores that the others of its source are compared with: the cluster's own scheduler where there is one, else
+    FCFS with EASY, or the order that the site has under its limits."""
+    judged = scores.filter(pl.col("verdict").is_not_null(), estimates="requested")
+    is_one = (pl.col("bounded_slowdown_ratio") == 1) & (pl.col("wait_ratio") == 1)
+    own, usual = pl.col("policy").is_in(list(OWN_SCHEDULERS)), pl.col("policy") == "FCFS"
+    return judged.sort(own, is_one, usual, "policy", descending=[True, True, True, False]).row(0, named=True)
+
+
 def panel_of_scores(row: dict[str, Any], procs: int | None = None) -> Panel:
     """The panel that a row of replay.period_scores is about. procs: of the source's cluster, where it is known."""
     return panel_of_metrics(row, row["wide_wait_s"], procs)
@@ -53,15 +63,13 @@ def stored_cloud(scores: pl.DataFrame, incumbent: Panel | None = None, procs: in
     """The cloud of the random orders among rows of replay.period_scores of one source. None where they have none, as those of older
     releases.
 
-    incumbent: what they are compared with, by default FCFS with EASY and requested times, which is among the rows. procs: as for
-    `panel_of_scores`.
+    incumbent: what they are compared with, by default `incumbent_of` the rows. procs: as for `panel_of_scores`.
     """
     rows = scores.filter(is_random_order()).sort("policy", "seed").to_dicts()
     if not rows:
         return None
     if incumbent is None:
-        usual = scores.filter(policy="FCFS", **RULES)
-        incumbent = panel_of_scores(usual.row(0, named=True))
+        incumbent = panel_of_scores(incumbent_of(scores))
     caps = {RandomOrder(cap_s, 0).policy.name: cap_s for cap_s in CAPS_S}
     orders = tuple(RandomOrder(caps[row["policy"]], row["seed"]) for row in rows)
     return ChanceCloud(orders, tuple(ratios_of(panel_of_scores(row, procs), incumbent) for row in rows))
@@ -121,7 +129,11 @@ def cloud_rows(scores: pl.DataFrame) -> pl.DataFrame:
     summed = pl.concat(
         random.select(kinds[shown]).with_columns(policy=pl.lit(f"random order, {shown}")) for shown in SUMMED
     )
-    words = {**RULES, "verdict": LIKE_CHANCE, "payers": ""}
+    words = {name: random[name][0] for name in ("backfill", "cluster")} | {
+        "estimates": "requested",
+        "verdict": LIKE_CHANCE,
+        "payers": "",
+    }
     same = {"seed": None, "jobs": random["jobs"][0], "semantics": random["semantics"][0]}
     rows = summed.with_columns(**{name: pl.lit(value) for name, value in (words | same).items()})
     return rows.select(pl.col(name).cast(kind) for name, kind in scores.schema.items() if name in rows.columns)

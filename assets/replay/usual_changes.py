@@ -1,4 +1,4 @@
-"""What usual changes of a cluster's settings, and other orders, would do: the replays that the report shows."""
+"""What usual changes of a cluster's settings would do: the replays that the report shows."""
 
 import dagster as dg
 
@@ -12,7 +12,7 @@ from warehouse import Warehouse
 @asset("replay.usual_changes", group_name="evaluation", deps=[jobs], table=None, kinds={"numba"})
 def usual_changes(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Replays under the cluster's own Slurm or PBS: a change of the settings that is chosen on the first half of the jobs and judged on the
-    later one, other orders, and random ones. Of a long log its last jobs are replayed. Kept as a file beside those of
+    later one, next to random ones. Of a long log its last jobs are replayed. Kept as a file beside those of
     `tracehouse tune` until the report reads it."""
     source = context.partition_key
     made = alternatives_of(warehouse, source)

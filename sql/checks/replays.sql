@@ -44,13 +44,14 @@ WHERE
     END
 
 -- [ranks_follow_verdicts]
--- Policies of the leaderboard that stand before one with a better verdict, and FCFS where its ratios to itself are not 1.
+-- Policies of the leaderboard that stand before one with a better verdict, and the incumbent where its ratios to itself are not 1.
 WITH ordered AS (
     SELECT
         policy, estimates, rank, verdict,
         list_position(
             ['dominates', 'no difference', 'no significant difference', 'no better than random orders', 'trades', 'harms', 'worse', 'no verdict'], split_part(verdict, ',', 1)
         ) AS place,
+        estimates = 'requested' AND (policy IN ('slurm', 'pbs') OR (policy = 'FCFS' AND cluster IS NULL)) AS is_incumbent,
         bounded_slowdown_ratio,
         wait_ratio
     FROM marts.leaderboard
@@ -62,7 +63,7 @@ FROM ordered
 WHERE
     place IS NULL
     OR place < (SELECT max(before.place) FROM ordered AS before WHERE before.rank < ordered.rank)
-    OR (policy = 'FCFS' AND estimates = 'requested' AND (bounded_slowdown_ratio <> 1 OR wait_ratio <> 1))
+    OR (is_incumbent AND (bounded_slowdown_ratio <> 1 OR wait_ratio <> 1))
 ORDER BY rank
 
 -- [runs_never_oversubscribe]

@@ -15,13 +15,14 @@ CREATE TABLE IF NOT EXISTS marts.job_wait_causes (
 );
 
 -- [leaderboard]
--- Policies ranked by their verdicts beside FCFS with EASY and requested times, over one replay of the whole log, on a row of
--- processors, of which the jobs after the training part are scored. Those that dominate come first. Intervals are about the
--- typical of 16 blocks.
+-- Policies ranked by their verdicts beside the incumbent, over one replay of the whole log of which the jobs after the training
+-- part are scored. The incumbent is the scheduler of the cluster that is described, else FCFS with EASY and requested times over a
+-- row of processors. Those that dominate come first. Intervals are about the typical of 16 blocks.
 CREATE TABLE IF NOT EXISTS marts.leaderboard (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     rank BIGINT, -- 1 is best; policies that make no difference to each other share it, NULL where nobody waits under any
     policy VARCHAR NOT NULL, -- as in replay.period_scores
+    cluster VARCHAR, -- whose nodes, or limits, the replays had; NULL for a row of processors
     backfill VARCHAR NOT NULL, -- backfilling rule
     estimates VARCHAR NOT NULL, -- requested, predicted or live
     verdict VARCHAR NOT NULL, -- a word of docs/reference/semantics.md, Verdicts, with a comma and certain behind it
@@ -30,16 +31,16 @@ CREATE TABLE IF NOT EXISTS marts.leaderboard (
     average_bounded_slowdown DOUBLE NOT NULL, -- mean over these jobs
     average_wait_s DOUBLE NOT NULL, -- mean over these jobs, seconds
     max_wait_s DOUBLE NOT NULL, -- the longest, seconds
-    bounded_slowdown_ratio DOUBLE NOT NULL, -- over FCFS, of the means; below 1 is better, as in all ratios below
-    wait_ratio DOUBLE NOT NULL, -- over FCFS, of the means
-    p99_wait_ratio DOUBLE NOT NULL, -- over FCFS, of the 99th percentiles of waits
-    area_wait_ratio DOUBLE NOT NULL, -- over FCFS, of the mean waits weighted by run time times processors
-    wide_wait_ratio DOUBLE, -- over FCFS, of the mean waits of jobs wider than a quarter of the cluster; NULL where there is none
-    lost_capacity_change DOUBLE NOT NULL, -- loss of capacity minus that of FCFS
-    typical_slowdown_ratio DOUBLE, -- bounded slowdown over FCFS in the typical block
+    bounded_slowdown_ratio DOUBLE NOT NULL, -- over the incumbent, of the means; below 1 is better, as in all ratios below
+    wait_ratio DOUBLE NOT NULL, -- over the incumbent, of the means
+    p99_wait_ratio DOUBLE NOT NULL, -- over the incumbent, of the 99th percentiles of waits
+    area_wait_ratio DOUBLE NOT NULL, -- over the incumbent, of the mean waits weighted by run time times processors
+    wide_wait_ratio DOUBLE, -- over the incumbent, of the mean waits of jobs wider than a quarter of the cluster; NULL where there is none
+    lost_capacity_change DOUBLE NOT NULL, -- loss of capacity minus that of the incumbent
+    typical_slowdown_ratio DOUBLE, -- bounded slowdown over the incumbent in the typical block
     typical_slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none, see docs/reference/semantics.md
     typical_slowdown_high DOUBLE, -- upper end
-    typical_wait_ratio DOUBLE, -- wait over FCFS in the typical block
+    typical_wait_ratio DOUBLE, -- wait over the incumbent in the typical block
     typical_wait_low DOUBLE, -- lower end of its 95 % interval
     typical_wait_high DOUBLE, -- upper end
     semantics BIGINT NOT NULL, -- version of docs/reference/semantics.md

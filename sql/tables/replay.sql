@@ -44,12 +44,14 @@ CREATE TABLE IF NOT EXISTS replay.fidelity (
 
 -- [period_scores]
 -- Scores of policies on the period after the training part. The log is replayed from its first job, and jobs of the period are
--- scored. Ratios are over FCFS with EASY and requested times, and less is better.
+-- scored. Ratios are over the incumbent, and less is better: the scheduler of the cluster that is described, else FCFS with EASY and
+-- requested times over a row of processors.
 CREATE TABLE IF NOT EXISTS replay.period_scores (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
-    policy VARCHAR NOT NULL, -- a policy of docs/reference/semantics.md, EASY-SJBF, key (the tuned priority key) or learned (the champion)
+    policy VARCHAR NOT NULL, -- a policy of docs/reference/semantics.md, slurm, pbs, EASY-SJBF, key (tuned) or learned (the champion)
+    cluster VARCHAR, -- whose nodes, or limits, the replays had: orders are in the place of its own; NULL for a row of processors
     seed BIGINT, -- training seed of the learned policy
-    backfill VARCHAR NOT NULL, -- backfilling rule
+    backfill VARCHAR NOT NULL, -- backfilling rule; own for that of the cluster
     estimates VARCHAR NOT NULL, -- estimates that the scheduler used: requested, predicted or live
     jobs BIGINT NOT NULL, -- jobs scored
 {{ replay_metrics }}
@@ -61,7 +63,7 @@ CREATE TABLE IF NOT EXISTS replay.period_scores (
     p99_wait_ratio DOUBLE, -- of the 99th percentiles of waits
     area_wait_ratio DOUBLE, -- of the mean waits weighted by run time times processors
     wide_wait_ratio DOUBLE, -- of the mean waits of wide jobs; NULL where there is none
-    lost_capacity_change DOUBLE, -- loss of capacity minus that of FCFS
+    lost_capacity_change DOUBLE, -- loss of capacity minus that of the incumbent
     typical_slowdown_ratio DOUBLE, -- of the bounded slowdowns in the typical block, see docs/reference/semantics.md
     typical_slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none
     typical_slowdown_high DOUBLE, -- upper end
@@ -197,7 +199,7 @@ CREATE TABLE IF NOT EXISTS replay.runs (
 );
 
 -- [schedules]
--- Start times of the period replays of replay.period_scores, one row per job.
+-- Start times of the period replays of replay.period_scores, one row per job that starts.
 CREATE TABLE IF NOT EXISTS replay.schedules (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     policy VARCHAR NOT NULL, -- as in replay.period_scores

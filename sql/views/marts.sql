@@ -27,7 +27,7 @@ GROUP BY ALL
 
 -- [graded_leaderboard]
 -- The leaderboard as reports read it: with the grade that its replays have earned, without verdicts where that is D, and with the reason
--- where `tracehouse run` recommends none of the policies. Grades of a cluster's own scheduler are not those of orders.
+-- where `tracehouse run` recommends none of the policies. A grade of replays on the cluster is not that of a row of processors.
 CREATE OR REPLACE VIEW marts.graded_leaderboard AS
 WITH graded AS (
     SELECT
@@ -44,16 +44,17 @@ SELECT
     leaderboard.source AS source, -- name of the source in the catalogue
     leaderboard.rank AS rank, -- as in marts.leaderboard, NULL for random orders
     leaderboard.policy AS policy, -- as in marts.leaderboard
+    leaderboard.cluster AS cluster, -- whose nodes, or limits, the replays had; NULL for a row of processors
     leaderboard.backfill AS backfill, -- backfilling rule
     leaderboard.estimates AS estimates, -- requested, predicted or live
-    CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.verdict END AS verdict, -- beside FCFS with EASY; NULL with grade D
+    CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.verdict END AS verdict, -- beside the incumbent; NULL with grade D
     CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.payers END AS payers, -- who waits longer; NULL with grade D
-    CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.wait_ratio END AS wait_ratio, -- over FCFS, of the means; NULL with grade D
-    CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.bounded_slowdown_ratio END AS bounded_slowdown_ratio, -- over FCFS, of the means; NULL with grade D
-    CASE WHEN NOT graded.is_own THEN graded.grade END AS grade, -- of these replays, A to D; NULL where they have none
+    CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.wait_ratio END AS wait_ratio, -- over the incumbent, of the means; NULL with grade D
+    CASE WHEN graded.grade IS DISTINCT FROM 'D' THEN leaderboard.bounded_slowdown_ratio END AS bounded_slowdown_ratio, -- over the incumbent, of the means; NULL with grade D
+    CASE WHEN NOT graded.is_own OR leaderboard.cluster IS NOT NULL THEN graded.grade END AS grade, -- of these replays, A to D; NULL where they have none
     CASE
         WHEN graded.source IS NULL THEN 'nobody has graded replays of this log'
-        WHEN graded.is_own THEN 'the grade is of the own scheduler of the cluster, and these are orders over a row of processors'
+        WHEN graded.is_own AND leaderboard.cluster IS NULL THEN 'these orders were replayed over a row of processors: `tracehouse run` replays them on the cluster'
         WHEN graded.grade = 'D' THEN 'grade D: the replays cannot be trusted'
         WHEN graded.grade IS NULL THEN coalesce(graded.no_grade_because, 'there is no grade')
         WHEN leaderboard.verdict = 'no verdict' THEN 'most random orders dominate, so that no verdict on this log says anything'

@@ -1,4 +1,4 @@
-"""What other settings, and other orders, would do on the nodes of a source's own scheduler, next to random ones.
+"""What other settings would do on the nodes of a source's own scheduler, next to random ones.
 
 A change of the settings is chosen on the first half of the jobs, and judged on the later half. These are the questions that everybody asks
 first. `tracehouse what-if` answers others, with several runs of each, and `tracehouse tune` searches.
@@ -24,11 +24,9 @@ from assets.replaying.site import site_of
 from assets.replaying.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
 from assets.replaying.tuning.source_replays import FEWEST_TUNED, SourceReplays, source_replays
 from assets.replaying.tuning.tuned import LIKE_RANDOM_SETTINGS
-from models.judging.chance import CAPS_S, FEW_ORDERS_OF_A_CAP, ChanceCloud, RandomOrder
 from models.judging.fidelity import change_error
-from models.judging.judge import Judgement, corrected_for_many, judge
-from models.judging.verdict import DOMINATES, TRADES, Ratios, payers_text, ratios_of
-from simulator.policies.registry import Policy, parse_policy
+from models.judging.judge import judge
+from models.judging.verdict import DOMINATES, TRADES, Ratios, payers_text
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
 from traces.cluster.description import ClusterDescription
@@ -42,14 +40,6 @@ MOST_RANDOM, RANDOM_TIMES = 19, 10.0
 """Random settings at most, so that the setting is 1 of 20, and the factor by which each of their weights is at most changed, up or down."""
 DEPTH_TIMES = 3.0
 """The same of PBS's backfilling depth, by which a replay takes longer."""
-FIXED_ORDERS = {
-    "FCFS": "First come, first served",
-    "SJF": "Shortest job first",
-    "SAF": "Smallest area first",
-    "F1": "F1",
-    "smallest": "Fewest processors first",
-}
-"""Orders that are fixed at submission, which both schedulers can have in place of their own."""
 SLURM_CHANGES = {
     "fair share counts for nothing": ("PriorityWeightFairshare=0",),
     "age counts ten times as much": ("PriorityWeightAge={PriorityWeightAge}",),
@@ -63,22 +53,16 @@ PBS_CHANGES = {
     "backfilling keeps the starts of 30 jobs": ("server.backfill_depth=30",),
     "small jobs first": ("job_sort_formula={formula} - ncpus",),
 }
-CANDIDATE, SETTING, ORDER, RANDOM_SETTING, RANDOM_ORDER = (
-    "candidate",
-    "setting",
-    "order",
-    "random setting",
-    "random order",
-)
+CANDIDATE, SETTING, RANDOM_SETTING = "candidate", "setting", "random setting"
 _NUMBER = re.compile(r"(?<![\w.])\d+\.?\d*(?![\w.])")
 LEAST_SLOWDOWN_GAIN = 0.002
 """A candidate whose slowdown falls by less is none."""
 
 
 class Alternative(NamedTuple):
-    """kind: CANDIDATE, over the first half of the jobs, or SETTING, ORDER, RANDOM_SETTING or RANDOM_ORDER, over the later half. edits: of
-    the configuration. wait_s: mean. slowdown: bounded slowdown over that of the present settings. verdict: against these. Of a candidate
-    and of random settings it is the guards that break, "" for none. payers: who pays."""
+    """kind: CANDIDATE, over the first half of the jobs, or SETTING or RANDOM_SETTING, over the later half. edits: of the configuration.
+    wait_s: mean. slowdown: bounded slowdown over that of the present settings. verdict: against these. Of a candidate and of random
+    settings it is the guards that break, "" for none. payers: who pays."""
 
     name: str
     kind: str
@@ -177,7 +161,6 @@ def alternatives_of(warehouse: Warehouse, source: str) -> Alternatives | None:
     kept = [each for each in tried if not each.verdict and each.slowdown < 1 - LEAST_SLOWDOWN_GAIN]
     if kept:
         made = _with_setting(made, halves, cluster, min(kept, key=lambda each: each.slowdown * each.wait_s))
-    made = replace(made, tried=(*made.tried, *halves.orders()))
     halves.bar.__exit__(None, None, None)
     declared = load_catalogue(may_be_missing=True).sources.get(source)
     if part or not made.is_advised or made.setting is None or declared is None or "site" not in declared.generator:
@@ -294,12 +277,12 @@ class _Halves:
     def __init__(self, replays: SourceReplays) -> None:
         self.replays, self.tunable, self.guards = replays, replays.tunable(), Guards()
         self.cut = len(self.tunable.jobs) // 2
-        self.bar = progress_bar("replays under other settings and orders", 2 + 4 + 1 + len(FIXED_ORDERS) + len(CAPS_S))
+        self.bar = progress_bar("replays under other settings", 2 + 4 + 1)
         self.base, self.present = self.runs((), count=self.cut), self.runs(())
 
-    def runs(self, edits: Sequence[str], policy: Policy | None = None, count: int = 0) -> ScoredRuns:
+    def runs(self, edits: Sequence[str], count: int = 0) -> ScoredRuns:
         """A replay. count: of so many first jobs, which are scored, in place of all, of which the later half is."""
-        schedule = self.replays.starts(count or len(self.tunable.jobs), tuple(edits), policy)
+        schedule = self.replays.starts(count or len(self.tunable.jobs), tuple(edits))
         self.bar.update()
         jobs = np.arange(count or len(self.tunable.jobs))
         scored = jobs < count - 1 if count else jobs >= self.cut
@@ -315,30 +298,3 @@ class _Halves:
                 continue
             runs = self.runs(edits, count=self.cut)
             yield _alternative(name, CANDIDATE, edits, runs, against_base(runs, self.base, self.guards))
-
-    def orders(self) -> Iterator[Alternative]:
-        """Orders in place of the scheduler's own, and random ones, until for each order that would dominate one of these does as well."""
-        runs = {words: self.runs((), parse_policy(order)) for order, words in FIXED_ORDERS.items()}
-        judged = [judge(each.replayed, self.present.replayed) for each in runs.values()]
-        lots: list[tuple[RandomOrder, ScoredRuns, Ratios]] = []
-        for seed in range(FEW_ORDERS_OF_A_CAP):
-            for order in (RandomOrder(cap_s, seed) for cap_s in CAPS_S):
-                drawn = self.runs((), order.policy)
-                panels = (each.replayed[0].panel() for each in (drawn, self.present))
-                lots.append((order, drawn, ratios_of(*panels)))
-            cloud = ChanceCloud(tuple(order for order, *_ in lots), tuple(ratios for *_, ratios in lots))
-            if not any(_is_beyond(each, cloud) for each in judged):
-                break
-        for (name, ours), each in zip(runs.items(), corrected_for_many(judged, cloud), strict=True):
-            verdict = each.verdict
-            slowdown, payers = verdict.ratios[0].bounded_slowdown, payers_text(verdict.payers, 2)
-            yield Alternative(name, ORDER, (), ours.mean_waits_s[0], slowdown, str(verdict), payers)
-        for order, drawn, ratios in lots:
-            name = f"within {order.cap_s // 3600} h, seed {order.seed}"
-            yield Alternative(name, RANDOM_ORDER, (), drawn.mean_waits_s[0], ratios.bounded_slowdown)
-
-
-def _is_beyond(judgement: Judgement, cloud: ChanceCloud) -> bool:
-    """Whether a policy would dominate, and none of the random orders does as well."""
-    verdict = judgement.verdict
-    return verdict.word == DOMINATES and cloud.share_as_good(verdict.ratios[0]) * (1 + len(cloud.ratios)) < 2

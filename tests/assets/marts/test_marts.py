@@ -127,8 +127,8 @@ def test_the_report_of_a_finished_run(finished: Home) -> None:
     ("letter", "fitted", "verdict", "read"),
     [
         ("A", "SAF", "dominates", ("dominates", "A", None)),
-        ("A", "slurm", "dominates", ("dominates", None, "the grade is of the own scheduler of the cluster")),
-        ("D", "pbs", "dominates", (None, None, "the grade is of the own scheduler of the cluster")),
+        ("A", "slurm", "dominates", ("dominates", None, "these orders were replayed over a row of processors")),
+        ("D", "pbs", "dominates", (None, None, "these orders were replayed over a row of processors")),
         ("D", "SAF", "dominates", (None, "D", "grade D: the replays cannot be trusted")),
         (None, "SAF", "trades", ("trades", None, "hardly anybody waited")),
         ("B", "SAF", "no verdict", ("no verdict", "B", "most random orders dominate")),
@@ -157,7 +157,9 @@ def test_a_grade_is_beside_the_orders_that_earned_it(
     with warehouse.write() as connection:
         columns = connection.execute("DESCRIBE marts.leaderboard").fetchall()
         row = {name: "" if kind == "VARCHAR" else 1 for name, kind, *_ in columns if name != "source"}
-        replace_partition(connection, "marts.leaderboard", "mine", pl.DataFrame([row | {"verdict": verdict}]))
+        replace_partition(
+            connection, "marts.leaderboard", "mine", pl.DataFrame([row | {"verdict": verdict, "cluster": None}])
+        )
         replace_partition(connection, "replay.fidelity", "mine", pl.DataFrame([grade], infer_schema_length=None))
         replace_partition(connection, "replay.configurations", "mine", pl.DataFrame([configuration]))
         found = connection.execute(

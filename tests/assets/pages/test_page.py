@@ -32,7 +32,7 @@ from assets.pages.period import period_of
 from assets.pages.render import render_report
 from assets.pages.scenario_page import scenario_page
 from assets.policies.held_out import read_seen
-from assets.replaying.own.alternatives import RANDOM_ORDER, Alternative, Alternatives, store_alternatives
+from assets.replaying.own.alternatives import CANDIDATE, Alternative, Alternatives, store_alternatives
 from assets.replaying.running.scored_part import PartOptions
 from tests.assets.pages.conftest import CREATED, SOURCE, idle_log
 from tests.assets.replaying.scenarios.examples import SIX, busy_home, results_of
@@ -320,7 +320,7 @@ def test_a_period_has_the_advice_of_the_clusters_own_scheduler(
     graded: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_home(monkeypatch, tmp_path)
-    lot = Alternative("within 1 h, seed 0", RANDOM_ORDER, (), 7200.0, 1.0)
+    lot = Alternative("small jobs first", CANDIDATE, (), 7200.0, 1.0)
     store_alternatives(SOURCE, Alternatives("slurm", 300, 3600.0, 3600.0, (lot,)))
     march = period_of(graded, SOURCE, PartOptions(period="2026-03"))
     page = render_report(graded, SOURCE, CREATED, march)

@@ -115,7 +115,7 @@ def test_the_advised_order_is_among_the_orders_shown() -> None:
     advised = replace(fit, name="EASY", kind="tried", mean_s=1.5e4, verdict="dominates, certain", rank=1)
     shorter = [replace(advised, name=f"order {k}", mean_s=1e4 + k, verdict="harms", rank=k + 2) for k in range(6)]
     compared = Comparison(Grade("B", None, 7200.0, 3600.0), None, 200, None, fit, (advised, *shorter), 256, 256)
-    shown = schedulers_data(compared, None)
+    shown = schedulers_data(compared)
     assert shown is not None and shown["rows"][-1][-1] == "EASY"
 
 

@@ -1,0 +1,115 @@
+"""Orders judged in the place of a site's own, in replays of its whole log: the same nodes, limits and rivals by lot for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from assets.common.progress import progress
+from assets.common.trace import Trace
+from assets.policies.verdicts import JudgedRule
+from assets.replaying.own.way import ORDERS_THAT_CHANGE
+from assets.replaying.running.run import ReplayRun, replay_run
+from assets.replaying.starts import OnSite
+from models.judging.chance import CAPS_S, FEW_ORDERS_OF_A_CAP, ChanceCloud, OnRandomOrder, RandomOrder, cloud_around
+from models.judging.judge import Judgement, judge
+from models.judging.panel import Replayed
+from models.judging.verdict import DOMINATES
+from simulator.jobs.schedule import Schedule
+from simulator.policies.registry import Policy, parse_policy
+from simulator.slurm.variants.orders import is_fixed_order
+
+
+@dataclass(frozen=True)
+class JudgedOrders:
+    """on_site: of a site that a cluster describes. trace: with the labels of its settings. first_scored: position of the first job that is
+    scored. One run each, of a scheduler that is not deterministic the first."""
+
+    on_site: OnSite
+    trace: Trace
+    first_scored: int
+
+    @property
+    def incumbent(self) -> JudgedRule:
+        """The site's own scheduler."""
+        settings = self.on_site.settings
+        return JudgedRule(settings.policy, settings.policy, self.on_site.backfill)
+
+    @property
+    def cluster(self) -> str:
+        """Whose nodes, or limits, the replays have."""
+        described = self.on_site.site.scheduler.described
+        assert described is not None
+        return described.name
+
+    def takes(self, rule: JudgedRule) -> bool:
+        """Whether the rule can be in the place of the site's order: it is one, of the site's backfilling, which may change while jobs wait
+        in Slurm alone."""
+        settings = self.on_site.settings
+        if rule.policy == settings.policy:
+            return True
+        policy = parse_policy(rule.policy, rule.weights)
+        changes = settings.own_scheduler in ORDERS_THAT_CHANGE and policy.plug_in is None
+        return rule.agent is None and (is_fixed_order(policy) or changes)
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        """Of the trace, the jobs that its replays have."""
+        return self._present.rows
+
+    @cached_property
+    def _present(self) -> ReplayRun:
+        return replay_run(self.trace, self.on_site.settings, self.on_site.policy, own_runs=1)
+
+    def replayed(self, rule: JudgedRule) -> Replayed:
+        """The whole log under a rule. Raises ValueError as replay_run does."""
+        run = self._present
+        if rule != self.incumbent:
+            chosen = self.on_site.policy
+            if rule.policy != self.on_site.settings.policy:
+                policy = parse_policy(rule.policy, rule.weights)
+                chosen = replace(chosen, text=policy.name, policy=policy)
+            settings = self.on_site.settings.model_copy(update={"estimates": rule.estimates})
+            run = replay_run(self.trace, settings, chosen, own_runs=1)
+        first = self.trace.rows["job_index"][self.first_scored]
+        return Replayed(run.jobs, run.cluster, run.schedule, (run.rows["job_index"] >= first).to_numpy())
+
+    def judged(self, rules: Sequence[JudgedRule]) -> Iterator[tuple[JudgedRule, Replayed, Judgement]]:
+        """Each rule that the site takes with its replay and the judgement beside the incumbent, which comes first. Jobs that one of both
+        never starts do not count."""
+        theirs = self.replayed(self.incumbent)
+        kept = [rule for rule in rules if self.takes(rule) and rule != self.incumbent]
+        for rule in progress([self.incumbent, *kept], "whole replays"):
+            ours = theirs if rule == self.incumbent else self.replayed(rule)
+            both = ours.scored & ours.schedule.started & theirs.schedule.started
+            yield rule, ours, judge([replace(ours, scored=both)], [replace(theirs, scored=both)])
+
+    def cloud(self, judgements: Sequence[Judgement], on_replayed: OnRandomOrder = lambda *_: None) -> ChanceCloud:
+        """What random orders reach in the place of the site's own: one of each cap, and more until for each rule that would dominate one of
+        them does as well. on_replayed: as in models.judging.chance.cloud_around."""
+        incumbent = self.replayed(self.incumbent)
+        incumbent = replace(incumbent, scored=incumbent.scored & incumbent.schedule.started)
+
+        def replay_order(policy: Policy) -> Schedule:
+            chosen = replace(self.on_site.policy, text=policy.name, policy=policy)
+            return replay_run(self.trace, self.on_site.settings, chosen, own_runs=1).schedule
+
+        cloud = ChanceCloud((), ())
+        for seed in progress(range(FEW_ORDERS_OF_A_CAP), "random orders"):
+            orders = [RandomOrder(cap_s, seed) for cap_s in CAPS_S]
+            more = cloud_around(incumbent, replay_order, orders, on_replayed=on_replayed)
+            cloud = ChanceCloud((*cloud.orders, *more.orders), (*cloud.ratios, *more.ratios))
+            if not any(_is_beyond(judgement, cloud) for judgement in judgements):
+                break
+        return cloud
+
+
+def _is_beyond(judgement: Judgement, cloud: ChanceCloud) -> bool:
+    """Whether a rule would dominate, and none of the random orders does as well."""
+    verdict = judgement.verdict
+    as_good = cloud.share_as_good(verdict.ratios[0]) * (1 + len(cloud.ratios))
+    return verdict.word == DOMINATES and bool(np.round(as_good) < 2)
