@@ -18,6 +18,7 @@ from assets.pages.words import NAMES_EXPLAINED, amount, count, duration_text, sh
 from assets.policies.held_out import RANDOM, FloatArray, SeenLearning, read_seen
 from assets.replay.random_orders import incumbent_of, stored_cloud, with_share_as_good
 from assets.replaying.limits.unhonoured import origin_words
+from assets.replaying.own.way import ORDERS_THAT_CHANGE
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.site import site_of
 from models.judging.fidelity import FEWEST_WAITING
@@ -197,7 +198,7 @@ def learning_note(warehouse: Warehouse, source: str) -> str | None:
     seen = read_seen(warehouse, source)
     if seen is None:
         return None
-    said = (learning_sentences(seen), steady_sentences(warehouse, source), site_of(source).row_words)
+    said = (learning_sentences(seen), site_of(source).row_words, steady_sentences(warehouse, source))
     return " ".join(filter(None, said))
 
 
@@ -251,9 +252,10 @@ def steady_sentences(warehouse: Warehouse, source: str) -> str:
         return f"{text} The gain is beyond chance{f', but this is worse: {paid}' if paid else ''}. Not to be adopted as it is."
     if low is not None and high is not None:
         text += f" Only a gain of {share(1 - math.sqrt(low / high))} or more in the typical block would have been confirmed."
-    return (
-        f"{text} Not to be adopted. To try: a longer log, or tracehouse train {source}, which learns in such replays."
-    )
+    cluster = learned["cluster"][0]
+    nodes = f" --cluster {cluster}" if incumbent in ORDERS_THAT_CHANGE else ""
+    train = f", or tracehouse train {source}{nodes}, which learns in such replays" if nodes or cluster is None else ""
+    return f"{text} Not to be adopted. To try: a longer log{train}."
 
 
 def _lots(share_as_good: float, orders: int) -> str:

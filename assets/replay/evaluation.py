@@ -172,11 +172,12 @@ def _scored_schedule(trace: Trace, rows: pl.DataFrame, replayed: Replayed) -> pl
     period = np.flatnonzero(replayed.scored & replayed.schedule.started)
     start = replayed.schedule.start[period]
     start_time = pl.lit(trace.clock_zero) + pl.duration(seconds=pl.lit(pl.Series(start)))
+    lasts = pl.col("runtime_s") + pl.Series(replayed.schedule.suspended_s[period])
     return rows[period].select(
         "job_index",
         "procs",
         start_time=start_time,
-        end_time=start_time + pl.duration(seconds=pl.col("runtime_s")),
+        end_time=start_time + pl.duration(seconds=lasts),
         wait_s=pl.Series(start - replayed.jobs.submit[period]),
         backfilled=pl.Series(replayed.schedule.backfilled[period]),
     )

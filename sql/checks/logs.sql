@@ -114,13 +114,19 @@ HAVING count(*) <> 1 OR count(jobs.job_index) <> 1
 ORDER BY ALL
 
 -- [never_oversubscribes]
--- Replayed schedules that use more processors than the cluster has at any time.
-WITH changes AS (
-    SELECT policy, backfill, estimates, start_time AS time, procs AS change
-    FROM replay.schedules WHERE source = $source
+-- Replayed schedules that use more processors than the cluster has at any time. A job that lasts longer than it runs was suspended
+-- meanwhile, nobody has stored when, and its processors do not count.
+WITH held AS (
+    SELECT schedules.policy, schedules.backfill, schedules.estimates, schedules.start_time, schedules.end_time, schedules.procs
+    FROM replay.schedules AS schedules
+    INNER JOIN core.jobs AS jobs ON schedules.source = jobs.source AND schedules.job_index = jobs.job_index
+    WHERE schedules.source = $source AND epoch(schedules.end_time - schedules.start_time) <= jobs.runtime_s
+),
+
+changes AS (
+    SELECT policy, backfill, estimates, start_time AS time, procs AS change FROM held
     UNION ALL
-    SELECT policy, backfill, estimates, end_time AS time, -procs AS change
-    FROM replay.schedules WHERE source = $source
+    SELECT policy, backfill, estimates, end_time AS time, -procs AS change FROM held
 ),
 
 -- all changes of one moment count together: a processor freed at a moment can be given away at that moment
