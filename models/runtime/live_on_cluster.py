@@ -31,7 +31,7 @@ from simulator.pbs import loop as pbs
 from simulator.pbs.loop import PbsReplay, run_pbs
 from simulator.policies.registry import Policy
 from simulator.policies.scoring import FORMULA
-from simulator.slurm.clockwork import NEXT_SUBMIT, NOW, PENDING, STOPS, STOPS_TO_LEARN, WANT_ORDER, Replay
+from simulator.slurm.clockwork import CAME, NOW, PENDING, STOPS, STOPS_TO_LEARN, WANT_ORDER, Replay
 from simulator.slurm.loop import run_replay
 
 refer: Any = typed_refer  # numba gives it its context
@@ -115,7 +115,7 @@ def _drive_slurm(replay, learner, open_jobs, ended, counts):
     jobs, clock = replay.engine.jobs, replay.clock
     none_before = np.zeros_like(replay.runtime)
     while run_replay(state) == WANT_ORDER:
-        submitted = replay.order[counts[SUBMITTED] : clock[NEXT_SUBMIT]]
+        submitted = replay.came[counts[SUBMITTED] : clock[CAME]]
         learn_ended(
             learner, submitted, replay.finished, replay.runtime, none_before, (open_jobs, ended, counts), clock[NOW]
         )

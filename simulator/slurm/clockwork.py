@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs.followers import Chain
 from simulator.slurm.backfill import Decisions
 from simulator.slurm.priority import FairShares, PriorityRules, StaticFactors
 from simulator.slurm.rows import WaitingRows
@@ -37,14 +38,17 @@ MILLION = 1_000_000
     ENDED,
     PURGED,
     NEXT_EDGE,
-) = range(22)
+    CAME,
+    UNSCORED,
+) = range(24)
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
 change. CYCLE_US: what is left of the time that cycles took, below a second. BEGIN: the first second; jobs that were submitted before wait
-already. NOW: the second of the last events. NODES_FREED: 1 where an epilog has ended then. STOPS: of the next four.
-LAST_CHANGE, ENDED, PURGED, NEXT_EDGE: see simulator/slurm/changes.py."""
-NEVER_STOPS, STOPS_TO_ORDER, STOPS_TO_LEARN, HAS_STOPPED = range(4)
-"""Whether the loop stops before schedulers run, so that somebody else orders the queue, or learns from the jobs that have ended.
-HAS_STOPPED is added to why."""
+already. NOW: the second of the last events. NODES_FREED: 1 where an epilog has ended then. STOPS: of the next five.
+LAST_CHANGE, ENDED, PURGED, NEXT_EDGE: see simulator/slurm/changes.py. CAME: how many jobs have been submitted. UNSCORED: those of them whose
+priority nobody has given, where the loop STOPS_TO_SCORE."""
+NEVER_STOPS, STOPS_TO_ORDER, STOPS_TO_LEARN, STOPS_TO_SCORE, HAS_STOPPED = range(5)
+"""Whether the loop stops before schedulers run, so that somebody else orders the queue, learns from the jobs that have ended, or gives jobs
+that have come their priorities. HAS_STOPPED is added to why."""
 ALL_DONE, WANT_ORDER = range(2)
 """Why the loop stops."""
 
@@ -58,12 +62,13 @@ class Replay(NamedTuple):
     rules: PriorityRules
     statics: StaticFactors
     fair: FairShares
-    order: IntArray  # (jobs,), by submission
-    position: IntArray  # (jobs,), of each job in it
+    chain: Chain  # who follows whom, empty in an open replay
+    order: IntArray  # (jobs,), by submission, from NEXT_SUBMIT on those that are to come
+    came: IntArray  # (jobs,), those that have come, by submission
     runtime: IntArray  # (jobs,)
     epilog: IntArray  # (jobs,), seconds until its nodes can be used again
     test_us: int  # microseconds that a cycle takes for each job
-    clock: IntArray  # (22,)
+    clock: IntArray  # (24,)
     pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
     room: IntArray  # (rows, 3), to sort the queue in
     eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it

@@ -49,15 +49,18 @@ from simulator.slurm.clockwork import (
     PERIOD_DUE,
     STOPS,
     STOPS_TO_ORDER,
+    STOPS_TO_SCORE,
+    UNSCORED,
     WANT_ORDER,
 )
-from simulator.slurm.limits import count_elapsed, count_past, count_submitted, may_be_submitted
+from simulator.slurm.limits import count_elapsed, count_past, count_submitted
 from simulator.slurm.main_pass import main_pass
 from simulator.slurm.nodes.suspended import CANCEL, REQUEUE, SUSPEND, may_resume
 from simulator.slurm.preemption import REQUEUE_DELAY, group_of
-from simulator.slurm.priority import FIRST_BASIC, count_job, count_usage, decay_of, job_priority
-from simulator.slurm.queue import eligible_from, enqueue, fill_waiting, sort_queue
+from simulator.slurm.priority import count_job, count_usage, decay_of
+from simulator.slurm.queue import fill_waiting, sort_queue
 from simulator.slurm.starting import end_earlier, end_job, leave_node, move_end
+from simulator.slurm.submission import leave_for_good, priority_in, queue_up, submit_jobs
 
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
@@ -69,7 +72,7 @@ def run_replay(replay):
 
     Where the clock STOPS_TO_ORDER, it also stops before schedulers run, and returns WANT_ORDER. Then the caller may change the
     priorities of `pending`, puts its rows in order, and calls again. Where it STOPS_TO_LEARN, it stops as well, and the caller may
-    change what jobs are planned for."""
+    change what jobs are planned for. Where it STOPS_TO_SCORE, it does so when jobs have come that have no priority."""
     clock = replay.clock
     while True:
         if clock[STOPS] < HAS_STOPPED:
@@ -77,12 +80,21 @@ def run_replay(replay):
             if now >= FOREVER:
                 return ALL_DONE
             _take_events(replay, now)
-            if clock[STOPS] != NEVER_STOPS and clock[PENDING] > 0 and runs_scheduler(clock, now):
+            if _stops(clock, now):
                 clock[STOPS] += HAS_STOPPED
                 return WANT_ORDER
         else:
             clock[STOPS] -= HAS_STOPPED
         _run_schedulers(replay, clock[NOW])
+
+
+@referring
+def _stops(clock, now):
+    if clock[STOPS] == NEVER_STOPS:
+        return False
+    if clock[STOPS] == STOPS_TO_SCORE:
+        return clock[UNSCORED] > 0
+    return clock[PENDING] > 0 and runs_scheduler(clock, now)
 
 
 @referring
@@ -95,7 +107,7 @@ def _take_events(replay, now):
     begin = pass_edges(replay, now)
     if clock[PERIOD_DUE] <= now:
         renew_priorities(replay, now)
-    _submit(replay, now)
+    submit_jobs(replay, now)
     epilogs = clock[EPILOGS]
     while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
         clock[EPILOGS] -= 1
@@ -166,6 +178,7 @@ def end_finished(replay, now):
         _end_one(replay, job, end)
         count_submitted(replay.engine, job, -1)
         replay.finished[job] = end
+        leave_for_good(replay, job, end)
         note_ended(replay, now)
         clock[LAST_EVENT] = now
         wake(replay, now)
@@ -201,52 +214,6 @@ def _end_one(replay, job, end):
 
 
 @referring
-def _submit(replay, now):
-    """Jobs of this second join the queue."""
-    clock, jobs = replay.clock, replay.engine.jobs
-    while clock[NEXT_SUBMIT] < len(replay.order):
-        job = replay.order[clock[NEXT_SUBMIT]]
-        if jobs.submit[job] > now:
-            return
-        clock[NEXT_SUBMIT] += 1
-        waits_already = jobs.submit[job] < clock[BEGIN]
-        if not waits_already and not may_be_submitted(replay.engine, job):
-            replay.refused[job] = True
-            continue
-        count_submitted(replay.engine, job, 1)
-        replay.eligible[job] = eligible_from(replay, job, now)
-        if waits_already and replay.eligible[job] >= 0:
-            replay.eligible[job] = max(jobs.submit[job], jobs.begin[job])
-        queue_up(replay, job, now)
-        clock[LAST_EVENT] = now
-        wake(replay, now)
-        due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
-        clock[BATCH_DUE] = min(clock[BATCH_DUE], due)
-
-
-@referring
-def _priority(replay, job, partition, now):
-    if replay.engine.jobs.priority[job] >= 0:
-        return replay.engine.jobs.priority[job]
-    if replay.engine.site.settings.basic > 0:
-        return FIRST_BASIC - replay.position[job]
-    since = replay.engine.jobs.submit[job] if replay.rules.accrues_always > 0 else replay.eligible[job]
-    seconds = now - since if since >= 0 else 0
-    return job_priority(replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds)
-
-
-@referring
-def queue_up(replay, job, now):
-    """The job takes its place in the queue for each of its partitions."""
-    partitions = replay.engine.jobs.partitions
-    for k in range(partitions.shape[1]):
-        if partitions[job, k] >= 0:
-            priority = _priority(replay, job, partitions[job, k], now)
-            enqueue(replay.engine, replay.pending, replay.clock[PENDING], job, partitions[job, k], priority)
-            replay.clock[PENDING] += 1
-
-
-@referring
 def renew_priorities(replay, now):
     """Once a period all priorities are recomputed, and the queue is sorted, unless somebody else orders it."""
     clock, pending = replay.clock, replay.pending
@@ -263,7 +230,7 @@ def renew_priorities(replay, now):
     for k in range(clock[PENDING]):
         job, partition = pending[k, 0], pending[k, 1]
         if replay.engine.site.settings.basic == 0:
-            priority = _priority(replay, job, partition, now)
+            priority = priority_in(replay, job, partition, now)
             if replay.rules.only_rises > 0:
                 priority = max(priority, pending[k, 2])
             if priority != pending[k, 2]:

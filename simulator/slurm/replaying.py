@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, joined_requests
 from simulator.jobs.cluster import FOREVER, Cluster
+from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, chain_of, order_of_coming
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.policies.registry import Policy
@@ -21,6 +22,7 @@ from simulator.slurm.changes import edges_of
 from simulator.slurm.clockwork import (
     BATCH_DUE,
     BEGIN,
+    CAME,
     CYCLE_DUE,
     CYCLE_US,
     FULL_DUE,
@@ -40,6 +42,7 @@ from simulator.slurm.rows import WaitingRows, waiting_rows
 from simulator.slurm.settings import jobs_within, slurm_settings
 from simulator.slurm.state import idle_engine, slurm_site_of
 from simulator.slurm.variants.orders import by_order, is_fixed_order, run_in_order
+from simulator.slurm.variants.submitted import by_value, looks_at_submissions, run_as_submitted
 from simulator.slurm.variants.warm import WarmStart, begin_warm
 from traces.cluster.description import ClusterDescription
 
@@ -88,21 +91,30 @@ class SlurmReplayer:
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many.
+        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. One that is never submitted counts as
+        that, and not as one that never started.
 
-        Raises ValueError if the requests are of other jobs, if jobs already run of which nothing else is said, and where a formula or a
-        plug-in fails."""
+        Raises ValueError if the requests are of other jobs, if jobs already run of which nothing else is said, where a formula or a
+        plug-in fails, and where jobs follow others and a plug-in scores submissions that are not known."""
         replay, homeless = self.begun(jobs, cluster)
         with watched("jobs of the replay under Slurm", replay.engine.running.start):
-            if self.policy is None or is_fixed_order(self.policy):
+            if self.policy is None:
                 self.drive(replay)
-            else:
+            elif not is_fixed_order(self.policy):
                 run_in_order(replay, self.policy, jobs, cluster)
+            elif jobs.is_closed and looks_at_submissions(self.policy, jobs, cluster.procs):
+                run_as_submitted(replay, self.policy, jobs, cluster)
+            else:
+                self.drive(replay)
         own = slice(len(cluster.running), None)
         start = replay.engine.running.start[own].copy()
         never = start == NOT_GIVEN
         start[never] = CANCELLED
-        counts = {"never started": int(never.sum())}
+        submit = replay.engine.jobs.submit[own].copy() if jobs.is_closed else None
+        absent = 0 if submit is None else int((submit == NEVER_SUBMITTED).sum())
+        counts = {"never started": int(never.sum()) - absent}
+        if absent:
+            counts["never submitted"] = absent
         if replay.refused.any():
             counts["refused"] = int(replay.refused.sum())
         if replay.preempted.any():
@@ -111,7 +123,7 @@ class SlurmReplayer:
             counts["running without room"] = homeless
         running, jobs_own = replay.engine.running, len(cluster.running)
         held = nodes_of_jobs(running.first[jobs_own:-1], np.where(never, 0, running.nodes[own]), running.node)
-        return Outcome(Schedule(start, replay.backfilled[own]), counts=counts, held=held)
+        return Outcome(Schedule(start, replay.backfilled[own]), counts=counts, held=held, submit=submit)
 
     def begun(self, jobs: Jobs, cluster: Cluster) -> tuple[Replay, int]:
         """The replay before its first event, and how many running jobs found no room on the nodes. The running jobs are its first ones.
@@ -127,13 +139,15 @@ class SlurmReplayer:
         requests = self.requests._replace(submit=jobs.submit, limit=limit, planned=planned)
         if self.policy is not None and is_fixed_order(self.policy):
             assert self.policy.fixed is not None
-            requests = by_order(requests, self.policy.fixed(jobs, cluster.procs))
+            order = by_value if jobs.is_closed and looks_at_submissions(self.policy, jobs, cluster.procs) else by_order
+            requests = order(requests, self.policy.fixed(jobs, cluster.procs))
         runtime = jobs.runtime
         if self.warm is not None:
             requests = joined_requests(self.warm.requests, requests)
             runtime = np.concatenate([cluster.running.runtime, runtime])
         begin_s = cluster.begins(jobs.submit) if len(jobs) else 0
-        replay = new_replay(self.description, self.arrays, requests, runtime, self.phases, (running, begin_s))
+        follows = (jobs.after, jobs.think) if jobs.is_closed else None
+        replay = new_replay(self.description, self.arrays, requests, runtime, self.phases, (running, begin_s), follows)
         if self.warm is None:
             return replay, 0
         types = self.arrays.gpu_types
@@ -147,31 +161,41 @@ def new_replay(
     runtime: IntArray,
     phases: Phases,
     begins: tuple[int, int] | None = None,
+    follows: tuple[IntArray, IntArray] | None = None,
 ) -> Replay:
     """A replay in which nothing has happened yet. begins: how many of the first jobs run already, and the second at which the replay
-    begins; None for none, and for the first submission."""
+    begins; None for none, and for the first submission. follows: whom each of the other jobs follows, as a place among these, and its think
+    time; None where none does."""
     settings = slurm_settings(description.scheduler)
     if phases.test_us > 0:
         most_tests = jobs_within(settings, phases.test_us)
         settings = settings._replace(job_tests=max(1, min(settings.job_tests, most_tests)))
     # all may be written to, so that the loop is compiled for one kind of array
     jobs = Requests(*(np.require(column, requirements=("C", "W")) for column in requests))
-    jobs = jobs._replace(begin=jobs.begin.copy(), planned=jobs.planned.copy())  # a replay changes them, but no limit
+    # a replay changes them, but no limit
+    jobs = jobs._replace(submit=jobs.submit.copy(), begin=jobs.begin.copy(), planned=jobs.planned.copy())
     limits = limits_of(description, jobs, arrays.gpu_types)
     preemption = preemption_of(description, len(jobs.submit))
     engine = idle_engine(slurm_site_of(arrays, settings), jobs, limits, preemption)
     num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
     rows = num_jobs * jobs.partitions.shape[1]
     running, first = begins or (0, int(jobs.submit.min()) if num_jobs else 0)
-    clock = np.zeros(22, dtype=np.int64)
-    clock[BEGIN], clock[NEXT_SUBMIT] = first, running
+    clock = np.zeros(24, dtype=np.int64)
+    clock[BEGIN], clock[NEXT_SUBMIT], clock[CAME] = first, running, running
     rules = priority_rules(description.scheduler)
     clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
     clock[BATCH_DUE], clock[LAST_BATCH], clock[LAST_PERIOD] = FOREVER, first - 60, first
     clock[CYCLE_US], clock[LAST_CHANGE] = phases.cycle_us, first - 60
     clock[PERIOD_DUE] = FOREVER if settings.basic else first + rules.period
-    order = np.arange(num_jobs)
-    order[running:] = running + np.argsort(jobs.submit[running:], kind="stable")
+    after, think = follows or (np.full(num_jobs - running, NO_JOB), np.zeros(num_jobs - running, dtype=np.int64))
+    order, came = np.arange(num_jobs), np.arange(num_jobs)
+    coming, room = order_of_coming(jobs.submit[running:], after)
+    order[running:] = running + coming
+    clock[NEXT_SUBMIT] += room
+    if room:
+        jobs.submit[running:][after != NO_JOB] = NEVER_SUBMITTED  # until they are to come
+    else:
+        engine.running.number[:] = np.argsort(order)
     low, high = phases.epilog_s
     none = np.full(num_jobs, NOT_GIVEN, dtype=np.int64)
     return Replay(
@@ -181,8 +205,9 @@ def new_replay(
         rules=rules,
         statics=static_factors(arrays, description.scheduler),
         fair=fair_shares(arrays, jobs),
+        chain=chain_of(after, think, running),
         order=order,
-        position=np.argsort(order),
+        came=came,
         runtime=np.array(runtime, dtype=np.int64),
         epilog=np.random.default_rng(phases.seed).integers(low, high + 1, num_jobs),
         test_us=phases.test_us,

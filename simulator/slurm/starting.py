@@ -103,7 +103,9 @@ def move_end(engine, job, end):
 @referring
 def _ends_after(running, other, job):
     """Running jobs are in the order of their ends by limit, then in the order in which they were submitted."""
-    return running.end[other] > running.end[job] or (running.end[other] == running.end[job] and other > job)
+    if running.end[other] != running.end[job]:
+        return running.end[other] > running.end[job]
+    return running.number[other] > running.number[job]
 
 
 @referring_apart

@@ -58,6 +58,7 @@ class Running(NamedTuple):
 
     length: IntArray  # (1,), how many run
     job: IntArray  # (jobs,), the first `length` are those that run, by end
+    number: IntArray  # (jobs,), in the order in which jobs are submitted
     start: IntArray  # (jobs,), NOT_GIVEN until it starts
     end: IntArray  # (jobs,), start + limit
     partition: IntArray  # (jobs,)
@@ -224,6 +225,7 @@ def idle_engine(site: SlurmSite, jobs: Requests, limits: Limits, preemption: Pre
     running = Running(
         length=zeros(1, np.int64),
         job=zeros(num_jobs, np.int64),
+        number=np.arange(num_jobs),
         start=np.full(num_jobs, NOT_GIVEN, np.int64),
         end=zeros(num_jobs, np.int64),
         partition=zeros(num_jobs, np.int64),

@@ -17,7 +17,7 @@ from simulator.policies.network import VISIBLE_JOBS, jobs_within_cap
 from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
 from simulator.policies.scoring import ASKED_SCORES, FIXED, Scoring, Scratch, fill_scores, score_blocks
 from simulator.slurm.changes import wake
-from simulator.slurm.clockwork import ENDING, NEXT_SUBMIT, NOW, PENDING, WANT_ORDER
+from simulator.slurm.clockwork import CAME, ENDING, NOW, PENDING, WANT_ORDER
 from simulator.slurm.loop import run_replay
 from simulator.slurm.preemption import REQUEUE_DELAY
 from simulator.slurm.queue import eligible_from, sort_queue
@@ -106,6 +106,7 @@ def free_cpus(state):
 def list_waiting(state, orders):
     """Brings the queue up to date: jobs that have started leave it, and those that may start now join it by their submission."""
     counts, queue, now = orders.counts, orders.queue, state.clock[NOW]
+    number = state.engine.running.number
     kept = _without_started(state, orders, now)
     for row in range(state.clock[PENDING]):
         job = state.pending[row, 0]
@@ -118,7 +119,7 @@ def list_waiting(state, orders):
             wake(state, now)
         orders.listed[job] = True
         place = kept
-        while place > 0 and state.position[queue[place - 1]] > state.position[job]:
+        while place > 0 and number[queue[place - 1]] > number[job]:
             queue[place] = queue[place - 1]
             place -= 1
         queue[place] = job
@@ -301,7 +302,7 @@ def _any_fits(orders, queued, free):
 def _has_changed(state, orders, free):
     """Whether a job was submitted, has started or has ended since the last draw. What was drawn stands until then."""
     clock, seen = state.clock, orders.seen
-    now_seen = (orders.counts[QUEUED], clock[NEXT_SUBMIT], clock[ENDING], free)
+    now_seen = (orders.counts[QUEUED], clock[CAME], clock[ENDING], free)
     has_changed = False
     for k in range(4):
         has_changed = has_changed or seen[k] != now_seen[k]

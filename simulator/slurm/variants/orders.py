@@ -11,7 +11,7 @@ from simulator.engine.replay import inputs_of, scoring_of
 from simulator.formula import machine as formula_machine
 from simulator.formula.parsing import explain_failure
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import Jobs, column_of
 from simulator.jobs.tasks import tasks_of
 from simulator.policies.network import VISIBLE_JOBS
 from simulator.policies.plugins import PlugIn
@@ -81,9 +81,11 @@ def ordered_queue(
         return np.full(size, value, dtype=np.int64)
 
     value = np.zeros(num_jobs)
+    # where jobs follow others, those of the replay as it goes on
+    submit = column_of(replay.engine.jobs.submit) if jobs.is_closed else tasks.submit
     orders = OrderedQueue(
         scoring_of(policy, jobs, tasks, cluster.procs),
-        *(tasks.submit, tasks.procs, tasks.estimate, tasks.user),
+        *(submit, tasks.procs, tasks.estimate, tasks.user),
         counts=whole(6),
         queue=whole(num_jobs),
         listed=np.zeros(num_jobs, dtype=np.bool_),

@@ -24,12 +24,13 @@ from simulator.slurm.clockwork import (
     Replay,
 )
 from simulator.slurm.limits import OUTSTANDING, USED, count_elapsed, count_submitted
-from simulator.slurm.loop import end_finished, queue_up, renew_priorities, take_started
+from simulator.slurm.loop import end_finished, renew_priorities, take_started
 from simulator.slurm.nodes.selection import choose_nodes
 from simulator.slurm.queue import eligible_from
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.starting import begin_job
 from simulator.slurm.state import Limits
+from simulator.slurm.submission import queue_up
 from simulator.slurm.waiting.kept import Waits, look_at_waiting, no_waits, settle
 from traces.cluster.description import ClusterDescription
 

@@ -1,0 +1,88 @@
+"""Jobs join the queue, at the log's times or some time after the job that they follow has left.
+
+Rules: docs/reference/slurm.md, "Priority", and docs/reference/semantics/followers.md.
+"""
+
+from __future__ import annotations
+
+from simulator.compiled import referring, referring_apart
+from simulator.jobs.followers import call_followers
+from simulator.slurm.changes import wake
+from simulator.slurm.clockwork import (
+    BATCH_DUE,
+    BEGIN,
+    CAME,
+    LAST_BATCH,
+    LAST_EVENT,
+    NEXT_SUBMIT,
+    PENDING,
+    STOPS,
+    STOPS_TO_SCORE,
+    UNSCORED,
+)
+from simulator.slurm.limits import count_submitted, may_be_submitted
+from simulator.slurm.priority import FIRST_BASIC, job_priority
+from simulator.slurm.queue import eligible_from, enqueue
+
+
+@referring
+def submit_jobs(replay, now):
+    """Jobs of this second join the queue."""
+    clock, jobs = replay.clock, replay.engine.jobs
+    while clock[NEXT_SUBMIT] < len(replay.order):
+        job = replay.order[clock[NEXT_SUBMIT]]
+        if jobs.submit[job] > now:
+            return
+        clock[NEXT_SUBMIT] += 1
+        replay.engine.running.number[job] = clock[CAME]
+        replay.came[clock[CAME]] = job
+        clock[CAME] += 1
+        waits_already = jobs.submit[job] < clock[BEGIN]
+        if not waits_already and not may_be_submitted(replay.engine, job):
+            replay.refused[job] = True
+            leave_for_good(replay, job, now)
+            continue
+        count_submitted(replay.engine, job, 1)
+        replay.eligible[job] = eligible_from(replay, job, now)
+        if waits_already and replay.eligible[job] >= 0:
+            replay.eligible[job] = max(jobs.submit[job], jobs.begin[job])
+        queue_up(replay, job, now)
+        if clock[STOPS] == STOPS_TO_SCORE and jobs.priority[job] < 0:
+            clock[UNSCORED] += 1
+        clock[LAST_EVENT] = now
+        wake(replay, now)
+        due = max(now, clock[LAST_BATCH] + replay.engine.site.settings.batch_delay)
+        clock[BATCH_DUE] = min(clock[BATCH_DUE], due)
+
+
+@referring_apart
+def leave_for_good(replay, job, left):
+    """A job has ended or was refused: those that follow it are to come."""
+    if len(replay.chain.first) > 0 and replay.chain.first[job] >= 0:
+        clock = replay.clock
+        clock[NEXT_SUBMIT] = call_followers(
+            replay.chain, replay.order, clock[NEXT_SUBMIT], replay.engine.jobs.submit, job, left
+        )
+
+
+@referring
+def priority_in(replay, job, partition, now):
+    """The priority of a waiting job in a partition: one that was given, or the scheduler's own."""
+    if replay.engine.jobs.priority[job] >= 0:
+        return replay.engine.jobs.priority[job]
+    if replay.engine.site.settings.basic > 0:
+        return FIRST_BASIC - replay.engine.running.number[job]
+    since = replay.engine.jobs.submit[job] if replay.rules.accrues_always > 0 else replay.eligible[job]
+    seconds = now - since if since >= 0 else 0
+    return job_priority(replay.engine, replay.rules, replay.statics, replay.fair, (job, partition), seconds)
+
+
+@referring
+def queue_up(replay, job, now):
+    """The job takes its place in the queue for each of its partitions."""
+    partitions = replay.engine.jobs.partitions
+    for k in range(partitions.shape[1]):
+        if partitions[job, k] >= 0:
+            priority = priority_in(replay, job, partitions[job, k], now)
+            enqueue(replay.engine, replay.pending, replay.clock[PENDING], job, partitions[job, k], priority)
+            replay.clock[PENDING] += 1
