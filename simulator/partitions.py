@@ -50,7 +50,8 @@ class PartitionReplayer:
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """The schedule alone. cluster: of which the running jobs and the beginning are read, as the shares are its processors. Raises as
-        `order` does, with the index of the job among all."""
+        `order` does, with the index of the job among all, and for jobs that follow others, which may be of other partitions."""
+        jobs.require_open("a replay of partitions")
         start = np.full(len(jobs), CANCELLED, dtype=np.int64)
         backfilled = np.zeros(len(jobs), dtype=np.bool_)
         of_running, of_jobs = np.split(self.partition, [len(self.partition) - len(jobs)])

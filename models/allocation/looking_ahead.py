@@ -129,7 +129,9 @@ class LookingAheadReplayer:
     honours: ClassVar = frozenset({"nodes"})
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """Schedule and nodes. jobs: as `in_whole_nodes` and `in_periods` round them. Raises ValueError for a single switch."""
+        """Schedule and nodes. jobs: as `in_whole_nodes` and `in_periods` round them. Raises ValueError for a single switch, and for jobs
+        that follow others."""
+        jobs.require_open("this rule")
         units = self.units
         tree = SwitchTree(units.switch[units.leaf :], units.hops[units.leaf :])
         if tree.levels < 2:

@@ -186,8 +186,10 @@ class Machine:
     def replay(self, jobs: Jobs, policy: str, backfill: str, queues: pl.Series | None = None) -> Schedule:
         """All jobs under a scheduler. queues: as for `partitions_of`, where the machine has partitions.
 
-        Raises ValueError where a job is wider than its processors, and where they can never be free (NeverStarts).
+        Raises ValueError where a job is wider than its processors, where they can never be free (NeverStarts), and for jobs that follow
+        others.
         """
+        jobs.require_open("a comparison on one machine")
         order = OrderReplayer(policy, backfill)
         if not self.partitions:
             return order.replay(jobs, self.cluster).schedule

@@ -56,7 +56,8 @@ def replay_rlscheduler(
         wait, now - submit.
     procs_per_node: nodes are given whole. The cluster has cluster_procs / procs_per_node of them.
     protocol: faults of SchedInspector's code.
-    Raises ValueError for another policy or agent, a cluster that is not a whole number of nodes, or a job wider than the cluster.
+    Raises ValueError for another policy or agent, a cluster that is not a whole number of nodes, or a job wider than the cluster, and
+    for jobs that follow others.
     """
     rules, loop_jobs, inspector = rlscheduler_inputs(
         jobs, cluster_procs, policy, backfill, wait_bug=wait_bug, procs_per_node=procs_per_node, protocol=protocol
@@ -98,6 +99,7 @@ def rlscheduler_inputs(
 
     sample: how a network's choices are made, see simulator/policies/network.py. For FOLLOW, `policy.fixed` is the teacher.
     """
+    jobs.require_open("the RLScheduler code")
     number, given = _number_and_scores(jobs, cluster_procs, policy, sample)
     inspector = inspector_of(policy, sample, protocol)
     weights, facts = no_weights(), np.zeros((0, 0), dtype=np.float32)

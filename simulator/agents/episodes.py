@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from simulator.compiled import inlined, lean
 from simulator.engine.episode import RESERVE, UNPROTECTED, Episode, Rules, new_episode
 from simulator.engine.replay import StoppableReplay, notes_of
+from simulator.jobs.coming import open_coming
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import Tasks
@@ -78,7 +79,7 @@ def many(window_jobs: int, cluster_procs: int, episodes: int, users: int, rules:
     """The state of many episodes under these rules: every array of an Episode with a first axis of episodes."""
     none = np.zeros(0, dtype=np.int64)
     columns = (np.zeros(window_jobs, dtype=np.int64),) * 9
-    tasks = Tasks(*columns, 0, window_jobs, none, none, none)
+    tasks = Tasks(*columns, 0, window_jobs, none, none, none, open_coming())
     one = new_episode(tasks, cluster_procs, users, rules.backfill == RESERVE, inputs, **notes_of(rules))
     columns_of_many: Any = [np.repeat(column[None], episodes, axis=0) for column in one]
     return Episode(*columns_of_many)
@@ -104,6 +105,7 @@ def window_of(tasks, first, window_jobs, scoring, users):
         none,
         none,
         none,
+        tasks.coming,
     )
     fixed = scoring.fixed[first:last] if len(scoring.fixed) == len(tasks.submit) else scoring.fixed
     of_window = Scoring(

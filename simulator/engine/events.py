@@ -13,6 +13,8 @@ from simulator.engine.episode import RESERVE
 from simulator.engine.plan import begin_plan, change_plan, forget_past
 from simulator.engine.running import correct_first, corrected_end, end_first, enter_running
 from simulator.jobs.cluster import FOREVER
+from simulator.jobs.coming import note_cancellation, task_to_come
+from simulator.jobs.followers import NO_JOB, call_followers
 from simulator.jobs.schedule import CANCELLED
 from simulator.policies.moment import change_rate
 from simulator.policies.scoring import FIXED
@@ -27,6 +29,7 @@ def begin_replay(tasks, rules, scoring, episode):
     counters[at.NEXT_DUE] = FOREVER
     counters[at.ARRIVED], counters[at.OUTAGE], counters[at.FREE] = tasks.first, tasks.last, rules.cluster_procs
     counters[at.LAST] = tasks.last
+    begin_coming(tasks, episode)
     for k in range(len(episode.since)):
         episode.since[k] = begin
     counters[at.PLAN_STEPS] = begin_plan(episode.plan_time, episode.plan_room, begin, rules.cluster_procs)
@@ -40,6 +43,40 @@ def begin_replay(tasks, rules, scoring, episode):
             change_plan(episode, begin, end, -tasks.procs[job])
         if scoring.half_life_s > 0.0:
             change_usage(tasks, scoring, episode, job, begin, tasks.procs[job])
+
+
+@inlined
+def begin_coming(tasks, episode):
+    """In a closed replay, the first jobs of the orders of coming and of cancellation stand behind room for those that are yet to join."""
+    counters, order = episode.counters, tasks.coming.order
+    while counters[at.ARRIVED] < len(order) and order[counters[at.ARRIVED]] == NO_JOB:
+        counters[at.ARRIVED] += 1
+    counters[at.CANCELLATION] = len(tasks.coming.cancel_order)
+
+
+@inlined
+def nothing_comes(tasks, episode):
+    """Whether no job is to come, also none that follows a job which runs. Those that wait are not asked."""
+    counters = episode.counters
+    return counters[at.ARRIVED] >= counters[at.LAST] and (len(tasks.coming.order) == 0 or counters[at.RUNNING] == 0)
+
+
+@inlined
+def comes_now(tasks, episode):
+    """Whether a job is submitted in this second because another one has just left the queue."""
+    counters, is_closed = episode.counters, len(tasks.coming.order) > 0
+    arrived = counters[at.ARRIVED]
+    return is_closed and arrived < counters[at.LAST] and tasks.submit[tasks.coming.order[arrived]] == counters[at.NOW]
+
+
+@inlined
+def job_leaves(tasks, episode, job):
+    """The jobs that follow a job which leaves now are to come."""
+    counters, coming = episode.counters, tasks.coming
+    if len(coming.order) > 0 and job < tasks.last:
+        counters[at.ARRIVED] = call_followers(
+            coming.chain, coming.order, counters[at.ARRIVED], coming.submit, job, counters[at.NOW]
+        )
 
 
 @inlined
@@ -58,7 +95,7 @@ def time_of_next_event(tasks, rules, episode):
     counters[at.CANCELLATION] = cancelled
     now = np.int64(FOREVER)
     if counters[at.ARRIVED] < counters[at.LAST]:
-        now = tasks.submit[counters[at.ARRIVED]]
+        now = tasks.submit[task_to_come(tasks.coming, counters[at.ARRIVED])]
     if counters[at.RUNNING] > 0:
         now = min(now, episode.heap_end[0])
     if counters[at.OUTAGE] < len(tasks.submit):
@@ -102,6 +139,7 @@ def end_jobs(tasks, rules, scoring, episode):
             plan_grew(episode, episode.believed[job])
         if scoring.half_life_s > 0.0 and job < tasks.last:
             change_usage(tasks, scoring, episode, job, now, -tasks.procs[job])
+        job_leaves(tasks, episode, job)
 
 
 @inlined
@@ -150,27 +188,38 @@ def start_outages(tasks, rules, episode):
 def submit_jobs(tasks, rules, scoring, episode):
     """Jobs that are submitted now join the queue: behind all others, or by their score if that is fixed. Where every event is asked
     for they come one by one."""
-    counters, queue, score = episode.counters, episode.queue, episode.score
+    counters, queue, score, coming = episode.counters, episode.queue, episode.score, tasks.coming
     now, arrived, queued = counters[at.NOW], counters[at.ARRIVED], counters[at.QUEUED]
-    while arrived < counters[at.LAST] and tasks.submit[arrived] == now:
+    while arrived < counters[at.LAST] and tasks.submit[task_to_come(coming, arrived)] == now:
+        job = task_to_come(coming, arrived)
         k = queued
+        value = np.nan
         if scoring.kind == FIXED:
-            value = scoring.fixed[arrived]
+            value = scoring.fixed[job]
             while k > 0 and score[k - 1] > value:
                 k -= 1
-            for i in range(queued, k, -1):
-                score[i] = score[i - 1]
-                queue[i] = queue[i - 1]
+        while k > 0 and queue[k - 1] > job and ties_with(tasks, scoring, score[k - 1], value, queue[k - 1], now):
+            k -= 1  # it came in this second, at an earlier event of a closed replay
+        for i in range(queued, k, -1):
+            score[i] = score[i - 1]
+            queue[i] = queue[i - 1]
+        if scoring.kind == FIXED or scoring.steady:
             score[k] = value
-        elif scoring.steady:
-            score[k] = np.nan
-        queue[k] = arrived
-        counters[at.NARROWEST] = min(counters[at.NARROWEST], tasks.procs[arrived])
+        queue[k] = job
+        counters[at.NARROWEST] = min(counters[at.NARROWEST], tasks.procs[job])
+        if len(coming.order) > 0:
+            counters[at.CANCELLATION] = note_cancellation(coming, counters[at.CANCELLATION], job)
         queued += 1
         arrived += 1
         if rules.picking.every_event:
             break
     counters[at.ARRIVED], counters[at.QUEUED] = arrived, queued
+
+
+@inlined
+def ties_with(tasks, scoring, score, value, job, now):
+    """Whether a waiting job has the same place in the order as one of this value that comes now, unless the log has them apart."""
+    return tasks.submit[job] == now and (scoring.kind != FIXED or score == value)
 
 
 @inlined
@@ -193,6 +242,13 @@ def cancel_jobs(tasks, rules, episode):
             end = episode.reserved[job] + tasks.estimate[job]
             change_plan(episode, episode.reserved[job], end, tasks.procs[job])
             plan_grew(episode, end)
+        job_leaves(tasks, episode, job)
+
+
+@inlined
+def comes_before(tasks, job, other):
+    """Whether a job was submitted before another one, in one second by their places in the log."""
+    return tasks.submit[job] < tasks.submit[other] or (tasks.submit[job] == tasks.submit[other] and job < other)
 
 
 @inlined

@@ -38,10 +38,12 @@ from simulator.engine.events import (
     any_fits,
     begin_replay,
     cancel_jobs,
+    comes_now,
     correct_estimates,
     end_jobs,
     needs_pass,
     next_event,
+    nothing_comes,
     plan_outages,
     start_outages,
     submit_jobs,
@@ -136,12 +138,12 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
         begin_replay(tasks, rules, scoring, episode)
     while True:
         if counters[at.PHASE] == EVENTS:
-            if counters[at.ARRIVED] >= counters[at.LAST] and counters[at.QUEUED] == 0:
+            if counters[at.QUEUED] == 0 and nothing_comes(tasks, episode):
                 return DONE
             if counters[at.AWAITED_TO] > 0 and counters[at.AWAITED] == 0:
                 return DONE
             if not next_event(tasks, rules, episode):
-                return STUCK
+                return STUCK if counters[at.QUEUED] > 0 else DONE
             if 0 < counters[at.PAUSE] <= counters[at.NOW] + 1:
                 return PAUSED
             take_events(tasks, rules, scoring, episode)
@@ -201,7 +203,10 @@ def take_events(tasks, rules, scoring, episode):
     end_jobs(tasks, rules, scoring, episode)
     announce_outages(tasks, rules, episode)
     start_outages(tasks, rules, episode)
-    submit_jobs(tasks, rules, scoring, episode)
-    if counters[at.WAKE] > 0:
-        end_rejection(rules, episode)
-    cancel_jobs(tasks, rules, episode)
+    while True:
+        submit_jobs(tasks, rules, scoring, episode)
+        if counters[at.WAKE] > 0:
+            end_rejection(rules, episode)
+        cancel_jobs(tasks, rules, episode)
+        if not comes_now(tasks, episode):
+            break

@@ -11,7 +11,7 @@ import numpy as np
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
 from simulator.engine.episode import EVENTS, GO_ON, ORDER, PICK, PICKED, RECORDER_FULL, WANT_PICK, moment_of
-from simulator.engine.events import leave_queue, time_of_next_event
+from simulator.engine.events import comes_before, leave_queue, time_of_next_event
 from simulator.engine.plan import fits_now
 from simulator.engine.reserving import order_places
 from simulator.engine.starting import head_reservation, plan_head, start_job
@@ -176,7 +176,7 @@ def slot_by_rule(tasks, by, episode):
             key = tasks.procs[job]
         elif by == SMALLEST:
             key = tasks.estimate[job] * tasks.procs[job]
-        if best < 0 or key < best_key or (key == best_key and by != FIRST and job < best_job):
+        if best < 0 or key < best_key or (key == best_key and by != FIRST and comes_before(tasks, job, best_job)):
             best, best_key, best_job = np.int64(slot), key, job
     return best
 
@@ -197,14 +197,14 @@ def see_candidates(tasks, rules, scoring, episode, features):
     """Lists the candidates in `sighted` and `sighted_slot`, and fills `features` with their rows and with that of none, if it is an
     answer. Returns how many rows there are. A single one is not filled.
 
-    Rows are in the order of the log, whatever the slots: of equal outputs the first counts, and rules break ties so, too."""
+    Rows are in the order of submission, whatever the slots: of equal outputs the first counts, and rules break ties so, too."""
     counters, jobs, slots = episode.counters, episode.sighted, episode.sighted_slot
     candidates, front = 0, counters[at.AT_FRONT]
     for k in range(counters[at.SLOTS]):
         slot = k if k < front else front + counters[at.SLOTS] - 1 - k  # in queue order, often that of the log already
         if episode.candidate[slot]:
             job, row = episode.queue[episode.order[slot]], candidates
-            while row > 0 and jobs[row - 1] > job:
+            while row > 0 and comes_before(tasks, job, jobs[row - 1]):
                 jobs[row], slots[row] = jobs[row - 1], slots[row - 1]
                 row -= 1
             jobs[row], slots[row] = job, slot

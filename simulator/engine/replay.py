@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from simulator.compiled import compiled
 from simulator.engine import episode as at
+from simulator.engine.asking import ask_plug_in
 from simulator.engine.episode import (
     ANY,
     DONE,
@@ -20,7 +20,6 @@ from simulator.engine.episode import (
     RESERVE,
     STUCK,
     WANT_PICK,
-    WANT_SCORES,
     WANT_VERDICT,
     Episode,
     Rules,
@@ -42,15 +41,18 @@ from simulator.formula.parsing import explain_failure
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
-from simulator.jobs.tasks import Tasks, tasks_of
+from simulator.jobs.tasks import Tasks, closed_tasks_of
 from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of, unknown_word
 from simulator.policies.agents import ASKED, NO_INSPECTING, NO_ONE, NO_PICKING, Question, parse_picking
+from simulator.policies.closed import closed_policy
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy, parse_options, parse_policy
 from simulator.policies.sampling import TAKE_BEST, no_recorder
-from simulator.policies.scoring import FIXED, Scoring
+from simulator.policies.scoring import FIXED, FORMULA, Scoring
 from simulator.replayer import BY_ORDER, Outcome, watched
+
+IntArray = NDArray[np.int64]
 
 SELECTIVE_OPTIONS = {"threshold": 2.0}
 
@@ -69,8 +71,10 @@ def replay(
 
     policy: see simulator.policies.registry.parse_policy. The policy "learned" needs the `weights` of a kernel network.
     backfill: a name in BACKFILLING, or selective with a threshold, as `selective:threshold=X`. correction: a name in CORRECTIONS.
-    Rules and tie-breaks: docs/reference/semantics.md. Raises ValueError for what cannot be replayed, with the remedy.
+    Rules and tie-breaks: docs/reference/semantics.md. Raises ValueError for what cannot be replayed, with the remedy, also for jobs that
+    follow others: OrderReplayer also returns when those are submitted.
     """
+    jobs.require_open("a replay that returns the schedule alone")
     stoppable = StoppableReplay(jobs, cluster, policy, backfill, weights, correction)
     with watched("jobs of the replay", stoppable.schedule.start):
         stoppable.run()
@@ -87,12 +91,17 @@ class OrderReplayer:
     honours: ClassVar = BY_ORDER | {"agent", "inspector", "warm-start", "outages", "cancelled", "nodes"}
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """The schedule alone. Raises as `replay` does."""
-        return Outcome(replay(jobs, cluster, self.policy, self.backfill, correction=self.correction))
+        """The schedule, and the submissions of jobs that follow others. Raises as `replay` does, and for an order or an agent that cannot
+        be followed where a schedule decides when jobs come."""
+        stoppable = StoppableReplay(jobs, cluster, self.policy, self.backfill, correction=self.correction)
+        with watched("jobs of the replay", stoppable.schedule.start):
+            stoppable.run()
+        return Outcome(stoppable.schedule, submit=stoppable.submit)
 
 
 class StoppableReplay:
-    """A replay that may stop between two events and keep its state. It may continue from there or from a state of another replay."""
+    """A replay that may stop between two events and keep its state. It may continue from there or from a state of another replay, unless
+    jobs follow others."""
 
     def __init__(
         self,
@@ -107,7 +116,8 @@ class StoppableReplay:
         if isinstance(policy, str):
             policy = parse_policy(policy, weights)
         cluster = Cluster.of(cluster)
-        tasks = tasks_of(jobs, cluster)
+        policy = closed_policy(policy, jobs, cluster.procs)
+        tasks = closed_tasks_of(jobs, cluster)
         planned = len(tasks.announced) > 0
         rules = rules_for(policy, backfill, correction, cluster.procs, planned, asks=policy.plug_in is None)
         if rules.backfill == RESERVE and ((jobs.hold != jobs.estimate) | (jobs.admit != jobs.estimate)).any():
@@ -119,11 +129,13 @@ class StoppableReplay:
             raise ValueError(
                 "where an agent decides after every event, jobs come one by one and cannot be cancelled: leave cancellations out"
             )
-        self._tasks = tasks
+        if rules.picking.every_event:
+            jobs.require_open("an agent that decides after every event")
+        self._tasks, self._is_closed = tasks, jobs.is_closed
         plain = rules.backfill != RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
         fixed = policy.kind == FIXED and policy.half_life_s == 0.0
         decided = rules.picking.by != NO_ONE or rules.inspecting.by != NO_ONE
-        engine = _FastEngine if fixed and plain and not decided else _GeneralEngine
+        engine = _FastEngine if fixed and plain and not decided and not self._is_closed else _GeneralEngine
         self._engine = engine(jobs, tasks, rules, policy) if len(jobs) else None
         if cluster.waiting:
             begin = cluster.begins(jobs.submit)
@@ -141,8 +153,14 @@ class StoppableReplay:
         part, episode = slice(self._tasks.first, self._tasks.last), self._engine.episode
         return Schedule(episode.start[part], episode.backfilled[part])
 
+    @property
+    def submit(self) -> IntArray | None:
+        """When each job was submitted so far, as in `Outcome`."""
+        return self._tasks.submit[self._tasks.first : self._tasks.last].copy() if self._is_closed else None
+
     def keep(self) -> ReplayState:
-        """The state of a replay that has stopped on the way. Raises ValueError for one that has not."""
+        """The state of a replay that has stopped on the way. Raises ValueError for one that has not, and where jobs follow others."""
+        self._require_open()
         if self._engine is None or not self._engine.episode.counters[at.PAUSE]:
             raise ValueError("only a replay that has stopped on its way has a state: call run(until=...) first")
         return self._engine.keep()
@@ -151,13 +169,20 @@ class StoppableReplay:
         """Continues from a state. jobs: how many of all jobs are submitted. Those behind them never come. Default: all.
         awaited: the replay may end when these jobs, from the first to before the last, have started. Default: all.
 
-        Raises ValueError where the state was kept without what this replay needs.
+        Raises ValueError where the state was kept without what this replay needs, and where jobs follow others.
         """
+        self._require_open()
         if self._engine is not None:
             first = self._tasks.first
             last = self._tasks.last if jobs is None else first + jobs
             among = (first + awaited[0], first + awaited[1]) if awaited[1] else (0, 0)
             self._engine.take_up(state, last, among)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise ValueError(
+                "a replay with jobs that follow others has no state to keep or to continue from: run it to its end"
+            )
 
 
 def rules_of(
@@ -256,7 +281,8 @@ class _GeneralEngine:
 
     def __init__(self, jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> None:
         self._tasks, self._rules, self._policy = tasks, rules, policy
-        self._scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)
+        at_submission = policy.kind == FORMULA and policy.formula is not None and policy.formula.is_static
+        self._scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)._replace(steady=at_submission)
         plans = rules.planned or rules.backfill == RESERVE
         self.episode = new_episode(
             tasks, rules.cluster_procs, _users_of(tasks, policy), plans, inputs=inputs_of(policy), **notes_of(rules)
@@ -266,7 +292,7 @@ class _GeneralEngine:
         self.episode.counters[at.PAUSE] = 0 if until is None else until + 1
         of_replay = self._tasks, self._rules, self._scoring, self.episode
         if self._policy.plug_in is not None:
-            why = _ask(self._policy, *of_replay)
+            why = ask_plug_in(self._policy, *of_replay)
         else:
             why = advance(*of_replay, no_recorder(), 0)
             while why in (WANT_PICK, WANT_VERDICT):
@@ -307,65 +333,6 @@ def check_outcome(why: int, tasks: Tasks, rules: Rules, policy: Policy, episode:
     if why == FORMULA_FAILED:
         assert policy.formula is not None
         raise explain_failure(policy.formula, int(episode.counters[at.FAILED_OPERATION]), episode.slots)
-
-
-def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: Episode) -> int:
-    """Steps the engine and has a plug-in score the queue in every pass."""
-    plug_in = policy.plug_in
-    assert plug_in is not None
-    columns = {"submit": tasks.submit, "estimate": tasks.estimate, "procs": tasks.procs, "user": tasks.user}
-    if plug_in.is_compiled:
-        try:
-            why = _drive(plug_in.fill, tasks, rules, scoring, episode)
-        except Exception as error:
-            raise plug_in.failure(error) from error
-        if why == WANT_SCORES:  # the plug-in gave no score
-            raise plug_in.no_score(int(episode.counters[at.FAILED]), int(episode.counters[at.NOW]))
-        return why
-    while (why := advance(tasks, rules, scoring, episode, no_recorder(), 0)) == WANT_SCORES:
-        counters = episode.counters
-        queue = episode.queue[: counters[at.QUEUED]]
-        scores = plug_in.scores(queue, int(counters[at.NOW]), int(counters[at.FREE]), rules.cluster_procs, columns)
-        episode.score[: len(queue)] = scores
-    return int(why)
-
-
-@compiled
-def drive(tasks, rules, scoring, episode, recorder, fill):
-    """A loop around the engine that calls a compiled plug-in without leaving compiled code. Where a score is not a number, it
-    returns WANT_SCORES, and the job is in FAILED. fill: of the plug-in, called by its address."""
-    while True:
-        why = advance(tasks, rules, scoring, episode, recorder, 0)
-        if why != WANT_SCORES:
-            return why
-        fill(
-            episode.queue,
-            episode.counters[at.QUEUED],
-            episode.counters[at.NOW],
-            episode.counters[at.FREE],
-            rules.cluster_procs,
-            tasks.submit,
-            tasks.estimate,
-            tasks.procs,
-            tasks.user,
-            episode.score,
-        )
-        for k in range(episode.counters[at.QUEUED]):
-            if np.isnan(episode.score[k]):
-                episode.counters[at.FAILED] = episode.queue[k]
-                return why
-
-
-def _drive(fill: Any, tasks: Tasks, rules: Rules, scoring: Scoring, episode: Episode) -> int:
-    """What `drive` returns. Only the plug-in itself is compiled for each plug-in. A loop for each would take 5 s to compile."""
-    arguments = tasks, rules, scoring, episode, no_recorder()
-    number = numba.int64
-    arrays = episode.queue, tasks.submit, tasks.estimate, tasks.procs, tasks.user, episode.score
-    queue, *columns = map(numba.typeof, arrays)
-    kinds = queue, number, number, number, number, *columns
-    fill.compile(kinds)
-    fill_kind = numba.types.FunctionType(numba.types.none(*kinds))
-    return int(drive.compile((*map(numba.typeof, arguments), fill_kind))(*arguments, fill))
 
 
 def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> Scoring:

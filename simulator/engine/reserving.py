@@ -52,12 +52,12 @@ def protect(tasks, rules, episode):
 
 @inlined
 def order_places(scoring, episode):
-    """Fills `order` with the places of the queue by (score, job)."""
+    """Fills `order` with the places of the queue by (score, place)."""
     queued = episode.counters[at.QUEUED]
     for k in range(queued):
         episode.order[k] = k
     if scoring.kind != FIXED:
-        sort_places(episode.score, episode.queue, episode.order, queued)
+        sort_places(episode.score, episode.order, queued)
 
 
 @inlined
@@ -166,25 +166,25 @@ def start_reserved(tasks, rules, scoring, episode):
 
 
 @lean
-def sort_places(score, queue, order, count):
-    """Sorts the places `order[:count]` by (score, job), in place (heapsort: nothing to allocate, and no bad case)."""
+def sort_places(score, order, count):
+    """Sorts the places `order[:count]` by (score, place), in place (heapsort: nothing to allocate, and no bad case)."""
     for root in range(count // 2 - 1, -1, -1):
-        _sift(score, queue, order, root, count)
+        _sift(score, order, root, count)
     for size in range(count - 1, 0, -1):
         order[0], order[size] = order[size], order[0]
-        _sift(score, queue, order, 0, size)
+        _sift(score, order, 0, size)
 
 
 @lean
-def _sift(score, queue, order, root, size):
+def _sift(score, order, root, size):
     place = order[root]
     while True:
         child = 2 * root + 1
         if child >= size:
             break
-        if child + 1 < size and _before(score, queue, order[child], order[child + 1]):
+        if child + 1 < size and _before(score, order[child], order[child + 1]):
             child += 1
-        if not _before(score, queue, place, order[child]):
+        if not _before(score, place, order[child]):
             break
         order[root] = order[child]
         root = child
@@ -192,5 +192,5 @@ def _sift(score, queue, order, root, size):
 
 
 @lean
-def _before(score, queue, a, b):
-    return score[a] < score[b] or (score[a] == score[b] and queue[a] < queue[b])
+def _before(score, a, b):
+    return score[a] < score[b] or (score[a] == score[b] and a < b)

@@ -23,7 +23,7 @@ from simulator.engine.episode import (
     moment_of,
     scratch_of,
 )
-from simulator.engine.events import any_fits, change_usage, leave_queue
+from simulator.engine.events import any_fits, change_usage, comes_before, leave_queue
 from simulator.engine.plan import change_plan, earliest_in_plan, fits_now, plan_fits_now
 from simulator.engine.running import enter_running, reservation
 from simulator.jobs.cluster import FOREVER
@@ -244,7 +244,7 @@ def best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra):
             place = k
         elif rules.backfill == EASY_SJBF:
             best = queue[place]
-            if estimate[job] < estimate[best] or (estimate[job] == estimate[best] and job < best):
+            if estimate[job] < estimate[best] or (estimate[job] == estimate[best] and comes_before(tasks, job, best)):
                 place = k
         elif scoring.kind != ASKED_CHOICE and score[k] < score[place]:
             place = k

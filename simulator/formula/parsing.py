@@ -90,7 +90,7 @@ def formula_scores(formula: Formula, jobs: Jobs, cluster_procs: int) -> NDArray[
     slots[machine.CLUSTER] = cluster_procs
     score = np.empty(len(jobs))
     stack = np.empty(machine.STACK_SIZE)
-    since_origin = jobs.submit - jobs.origin
+    since_origin = jobs.submit - jobs.origin if machine.SUBMIT in formula.uses else np.zeros(len(jobs), dtype=np.int64)
     failed = _fill(formula.ops, formula.constants, slots, stack, since_origin, jobs.estimate, jobs.procs, score)
     if failed >= 0:
         raise explain_failure(formula, failed, slots)

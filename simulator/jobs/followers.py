@@ -60,9 +60,11 @@ def chain_of(after: IntArray, think: IntArray, offset: int = 0) -> Chain:
     if not len(followers):
         return Chain(*np.zeros((3, 0), dtype=np.int64))
     first, following = np.full((2, len(after) + offset), NO_JOB, dtype=np.int64)
-    for job in followers[::-1]:
-        following[job + offset] = first[after[job] + offset]
-        first[after[job] + offset] = job + offset
+    followers = followers[np.argsort(after[followers], kind="stable")]
+    followed = after[followers]
+    is_first = np.concatenate([[True], followed[1:] != followed[:-1]])
+    first[followed[is_first] + offset] = followers[is_first] + offset
+    following[followers[:-1][~is_first[1:]] + offset] = followers[1:][~is_first[1:]] + offset
     return Chain(first, following, np.concatenate([np.zeros(offset, dtype=np.int64), think]))
 
 
@@ -82,14 +84,20 @@ def call_followers(chain, order, coming, submit, job, left):
     follower = chain.first[job] if len(chain.first) > 0 else np.int64(NO_JOB)
     while follower != NO_JOB:
         submit[follower] = left + chain.think[follower]
-        coming -= 1
-        place = coming
-        while place + 1 < len(order) and (
-            submit[order[place + 1]] < submit[follower]
-            or (submit[order[place + 1]] == submit[follower] and order[place + 1] < follower)
-        ):
-            order[place] = order[place + 1]
-            place += 1
-        order[place] = follower
+        coming = join_by_second(order, coming, submit, follower)
         follower = chain.following[follower]
     return coming
+
+
+@inlined
+def join_by_second(order, begin, second, job):
+    """The job takes its place among those from `begin` on, which are sorted by second and then by place in the log. There is room before
+    them. Returns the place of the first."""
+    place = begin - 1
+    while place + 1 < len(order) and (
+        second[order[place + 1]] < second[job] or (second[order[place + 1]] == second[job] and order[place + 1] < job)
+    ):
+        order[place] = order[place + 1]
+        place += 1
+    order[place] = job
+    return begin - 1

@@ -163,6 +163,14 @@ class Jobs:
         """Whether any job follows another, so that when it is submitted depends on the schedule."""
         return bool((self.after != NO_JOB).any())
 
+    def require_open(self, who: str) -> None:
+        """Raises ValueError for jobs of which some follow others, and for submissions that are in any order. who: has no rule for them."""
+        if self.is_closed or self.is_replayed:
+            raise ValueError(
+                f"{who} has no rule for jobs that follow others, whose submissions the schedule decides: replay them at the log's times, "
+                'with --users "keep times"'
+            )
+
     def submitted_at(self, submit: IntArray) -> Jobs:
         """The jobs as a closed replay has had them. submit: (num_jobs,), when each was submitted; one that is NEVER_SUBMITTED keeps the
         time of the log."""

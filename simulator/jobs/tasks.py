@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.jobs.cluster import Cluster, Outages, RunningJobs
+from simulator.jobs.coming import Coming, open_coming
+from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, chain_of, order_of_coming
 from simulator.jobs.jobs import NEVER, Jobs, column_of
 
 IntArray = NDArray[np.int64]
@@ -33,14 +35,50 @@ class Tasks(NamedTuple):
     announced: IntArray  # (outages announced before their start,), seconds, ascending
     announced_task: IntArray  # (outages announced before their start,), the task that each of them is
     cancel_order: IntArray  # (jobs that are cancelled at some time,), by that time
+    coming: Coming  # in a closed replay the memory of `submit`, `cancel` and `cancel_order`, which the loop writes
+
+
+def closed_tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
+    """As `tasks_of`, for a loop that lets jobs come which follow others. Raises ValueError as that does, and for jobs that wait already."""
+    if not jobs.is_closed:
+        return tasks_of(jobs, cluster)
+    if cluster.waiting:
+        raise ValueError(
+            "a replay with jobs that follow others begins with an empty queue: leave the waiting jobs out, or replay at the log's times, "
+            'with --users "keep times"'
+        )
+    tasks = _tasks_of(jobs, cluster)
+    first, last = tasks.first, tasks.last
+    submit, cancel = tasks.submit.copy(), tasks.cancel.copy()
+    submit[first:last][jobs.after != NO_JOB] = NEVER_SUBMITTED
+    cancel[first:last] -= np.where(jobs.cancel < NEVER, jobs.submit, 0)
+    order, _ = order_of_coming(jobs.submit, jobs.after)
+    coming = Coming(
+        np.concatenate([np.arange(first), np.where(order == NO_JOB, NO_JOB, order + first)]),
+        chain_of(jobs.after, jobs.think, first),
+        submit,
+        cancel,
+        tasks.cancel_order.copy(),
+    )
+    return tasks._replace(
+        submit=column_of(submit),
+        cancel=column_of(cancel),
+        cancel_order=column_of(coming.cancel_order),
+        coming=coming,
+    )
 
 
 def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
-    """Outages are cut to the time of the replay, which begins with the first submission behind the jobs that wait already; running
-    jobs must run then.
+    """The tasks of an open replay. Outages are cut to the time of the replay, which begins with the first submission behind the jobs that
+    wait already; running jobs must run then.
 
-    Raises ValueError where a running job or a job to schedule does not fit this replay.
+    Raises ValueError where a running job or a job to schedule does not fit this replay, and for jobs that follow others.
     """
+    jobs.require_open("this way to replay")
+    return _tasks_of(jobs, cluster)
+
+
+def _tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
     _check_waiting(jobs, cluster)
     if len(jobs) and jobs.procs.max() > cluster.procs:
         index = int(jobs.procs.argmax())
@@ -66,7 +104,7 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
     cancel_order = column_of(cancel_order)
     none = column_of([])
     if not len(jobs) or not (len(running) or len(outages)):
-        return Tasks(*columns, 0, len(jobs), none, none, cancel_order)
+        return Tasks(*columns, 0, len(jobs), none, none, cancel_order, open_coming())
 
     begin = cluster.begins(jobs.submit)
     _check_running(running, begin)
@@ -93,6 +131,7 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
         announced=column_of(outages.announced[ahead]),
         announced_task=column_of(ahead + num_running + num_jobs),
         cancel_order=column_of(cancel_order + num_running),
+        coming=open_coming(),
     )
 
 

@@ -13,7 +13,11 @@ from simulator.engine import episode as at
 from simulator.engine.episode import ANY, DONE, NO_BACKFILL, STUCK, WANT_ESTIMATES
 from simulator.engine.events import (
     announce_outages,
+    begin_coming,
+    comes_now,
     correct_estimates,
+    job_leaves,
+    nothing_comes,
     plan_outages,
     start_outages,
     time_of_next_event,
@@ -22,6 +26,7 @@ from simulator.engine.plan import change_plan, earliest_in_plan, plan_fits_now
 from simulator.engine.running import end_first, enter_running, reservation
 from simulator.engine.starting import may_start
 from simulator.jobs.cluster import FOREVER
+from simulator.jobs.coming import task_to_come
 from simulator.jobs.schedule import CANCELLED
 from simulator.limits.lines import (
     ABSENT,
@@ -53,12 +58,13 @@ def run_limited(tasks, rules, slots, orders, sharing, episode, wakes):
         counters[at.BEGUN] = 1
         counters[at.FREE], counters[at.LAST] = rules.cluster_procs, tasks.last
         counters[at.ARRIVED], counters[at.OUTAGE] = tasks.first, tasks.last
-    while counters[at.ARRIVED] < tasks.last or counters[at.QUEUED] > 0:
+        begin_coming(tasks, episode)
+    while counters[at.QUEUED] > 0 or not nothing_comes(tasks, episode):
         has_stopped = counters[STOPS] == HAS_STOPPED
         if not has_stopped:
             now = min(time_of_next_event(tasks, rules, episode), next_change(slots, episode))
             if now >= FOREVER:
-                return STUCK
+                return STUCK if counters[at.QUEUED] > 0 else DONE
             counters[at.NOW] = now
             take_limited_events(tasks, rules, slots, orders, sharing, episode)
         if counters[at.QUEUED] > 0 and counters[at.FREE] > 0:
@@ -124,23 +130,37 @@ def take_limited_events(tasks, rules, slots, orders, sharing, episode):
         if job < tasks.last:
             count_end(tasks, slots, episode.running, episode.level, job, episode.start[job], now)
             change_use(sharing, slots.group[job], now, -tasks.procs[job])
+            job_leaves(tasks, episode, job)
     announce_outages(tasks, rules, episode)
     start_outages(tasks, rules, episode)
     take_changes(slots, episode, now)
-    while counters[at.ARRIVED] < tasks.last and tasks.submit[counters[at.ARRIVED]] == now:
-        join_line(tasks, slots, orders, episode, counters[at.ARRIVED])
+    while True:
+        come_and_go(tasks, slots, orders, episode)
+        if not comes_now(tasks, episode):
+            break
+
+
+@inlined
+def come_and_go(tasks, slots, orders, episode):
+    """Jobs that are submitted now join the lines, and those that are cancelled now leave them."""
+    counters = episode.counters
+    now = counters[at.NOW]
+    while counters[at.ARRIVED] < tasks.last and tasks.submit[task_to_come(tasks.coming, counters[at.ARRIVED])] == now:
+        join_line(tasks, slots, orders, episode, task_to_come(tasks.coming, counters[at.ARRIVED]))
         counters[at.ARRIVED] += 1
-    cancelled = counters[at.CANCELLATION]
-    while cancelled < len(tasks.cancel_order) and tasks.cancel[tasks.cancel_order[cancelled]] == now:
-        job = tasks.cancel_order[cancelled]
-        cancelled += 1
+    while (
+        counters[at.CANCELLATION] < len(tasks.cancel_order)
+        and tasks.cancel[tasks.cancel_order[counters[at.CANCELLATION]]] == now
+    ):
+        job = tasks.cancel_order[counters[at.CANCELLATION]]
+        counters[at.CANCELLATION] += 1
         if episode.start[job] == CANCELLED:
             group = slots.group[job]
             index = episode.low[group]
             while episode.line[index] != orders.rank[job]:
                 index += 1
             leave_line(slots, episode, group, index, job)
-    counters[at.CANCELLATION] = cancelled
+            job_leaves(tasks, episode, job)
 
 
 @inlined

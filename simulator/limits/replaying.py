@@ -14,9 +14,10 @@ from simulator.engine.episode import EASY_SJBF, RESERVE, Rules
 from simulator.engine.queue_tree import order_of
 from simulator.engine.replay import OrderReplayer, rules_of
 from simulator.jobs.cluster import Cluster, Outages
+from simulator.jobs.followers import NEVER_SUBMITTED
 from simulator.jobs.jobs import NEVER, Jobs, column_of
 from simulator.jobs.schedule import CANCELLED, Schedule
-from simulator.jobs.tasks import Tasks, tasks_of
+from simulator.jobs.tasks import Tasks, closed_tasks_of, tasks_of
 from simulator.limits.lines import LimitedEpisode, Orders, new_limited_episode
 from simulator.limits.loop import begin_limited, run_limited
 from simulator.limits.rules import (
@@ -32,6 +33,7 @@ from simulator.limits.rules import (
 )
 from simulator.limits.shares import ShareTree, Sharing, change_uses, sharing_of
 from simulator.policies.agents import NO_ONE
+from simulator.policies.closed import closed_policy
 from simulator.policies.registry import Policy, parse_policy
 from simulator.policies.scoring import FAIRSHARE, FIXED
 from simulator.replayer import BY_ORDER, Outcome, watched
@@ -86,11 +88,14 @@ class LimitedReplayer:
         """Replays all jobs. Those that a limit never lets start are counted as `jobs_never_started`, and have no start.
 
         Raises ValueError as the order does, and with the remedy for an order that changes while jobs wait, for conservative and selective
-        backfilling, and for a warm start of a replay that somebody drives."""
+        backfilling, and for a warm start of a replay that somebody drives. Where jobs follow others, also for a warm start, for live
+        estimates, for a scheduler that looks once a cycle, and for an order whose scores look at submissions, unless it is FCFS."""
         policy = self.order.policy
         if not isinstance(policy, Policy):
             policy = parse_policy(policy)
         is_warm = cluster.waiting > 0 or len(cluster.running) > 0 or self.ended is not None
+        if jobs.is_closed:
+            policy = self._closed_policy(policy, jobs, cluster.procs, is_warm)
         begin = cluster.begins(jobs.submit) if len(jobs) else 0
         if is_warm and self.cycle_s:
             begin = -(-begin // self.cycle_s) * self.cycle_s
@@ -99,7 +104,7 @@ class LimitedReplayer:
             tasks = _seen_tasks(tasks, jobs, self.cycle_s)
         else:
             jobs = seen_jobs(jobs, self.cycle_s)
-            tasks = tasks_of(jobs, cluster)
+            tasks = closed_tasks_of(jobs, cluster)
         rules = rules_of(self.order.backfill, self.order.correction, cluster.procs, len(tasks.announced) > 0)
         check_limited(policy, rules, self.shares is not None)
         if is_warm and self.drive is not None:
@@ -116,22 +121,30 @@ class LimitedReplayer:
             int(ended.start.min(initial=begin)),
         )
         sharing = sharing_of(tree, group, len(slots.begin), since, policy.half_life_s)
-        score = jobs.submit if policy.fixed is None else policy.fixed(jobs, cluster.procs)
-        rank, job_at = _ranks(score, tasks)
-        shortest_first = rules.backfill == EASY_SJBF
-        fill = _ranks(jobs.estimate, tasks)[0] if shortest_first else rank
-        episode = new_limited_episode(tasks, slots, cluster.procs)
-        orders = Orders(rank, job_at, fill, shortest_first)
+        orders = _orders(policy, jobs, tasks, rules)
+        episode = new_limited_episode(tasks, slots, cluster.procs, orders.shortest_first)
         own = slice(tasks.first, tasks.last)
         with watched("jobs of the replay under the rules", episode.start[own]):
             replay = LimitedReplay(tasks, rules, slots, orders, sharing, episode, self.wakes)
             if is_warm:
                 _begin_warm(replay, group, ended, begin, self.cycle_s)
             run_limited(*replay) if self.drive is None else self.drive(replay)
-        start = episode.start[own]
-        left = int(((start == CANCELLED) & (jobs.cancel == NEVER)).sum())
-        counts = {NEVER_STARTED: left, OVER_ALONE: _over_alone(self.limits, jobs)}
-        return Outcome(Schedule(start, episode.backfilled[own]), counts=counts)
+        start, submit = episode.start[own], tasks.submit[own].copy() if jobs.is_closed else None
+        for_ever = jobs.cancel == NEVER if submit is None else (jobs.cancel == NEVER) | (submit == NEVER_SUBMITTED)
+        counts = {
+            NEVER_STARTED: int(((start == CANCELLED) & for_ever).sum()),
+            OVER_ALONE: _over_alone(self.limits, jobs),
+        }
+        return Outcome(Schedule(start, episode.backfilled[own]), counts=counts, submit=submit)
+
+    def _closed_policy(self, policy: Policy, jobs: Jobs, cluster_procs: int, is_warm: bool) -> Policy:
+        """The policy where some of the jobs follow others. Raises ValueError for what has no rule for them."""
+        if is_warm or self.cycle_s or self.drive is not None:
+            jobs.require_open("under limits, a warm start, live estimates, or a scheduler that looks once a cycle")
+        closed = closed_policy(policy, jobs, cluster_procs)
+        if closed.kind != policy.kind:
+            jobs.require_open(f"{policy.name} under limits, whose scores look at submissions,")
+        return closed
 
 
 def _begin_warm(replay: LimitedReplay, group: IntArray, ended: UsedBefore, begin: int, cycle_s: int) -> None:
@@ -216,6 +229,27 @@ def _over_alone(limits: Sequence[JobLimit], jobs: Jobs) -> int:
             )
             over |= has_key & (amount > bound) & (bound > 0)
     return int(over.sum())
+
+
+def _orders(policy: Policy, jobs: Jobs, tasks: Tasks, rules: Rules) -> Orders:
+    """The order of the policy and the one of the jobs that start behind a head."""
+    score = jobs.submit if policy.fixed is None else policy.fixed(jobs, rules.cluster_procs)
+    shortest_first, is_closed = rules.backfill == EASY_SJBF, jobs.is_closed
+    if policy.fixed is None and is_closed:
+        score = np.zeros(len(jobs))
+    rank, job_at = _ranks(score, tasks)
+    fill, fill_at = _ranks(jobs.estimate, tasks) if shortest_first else (rank, job_at)
+    if is_closed:
+        rank[job_at] = _first_of_ties(score[job_at - tasks.first])
+    if is_closed and shortest_first:
+        fill[fill_at] = _first_of_ties(jobs.estimate[fill_at - tasks.first])
+    return Orders(rank, job_at, fill, shortest_first)
+
+
+def _first_of_ties(ordered: NDArray[np.generic]) -> IntArray:
+    """The place of the first of the same values, for each of some that are in order."""
+    place = np.arange(len(ordered))
+    return np.maximum.accumulate(np.where(np.concatenate([[True], ordered[1:] != ordered[:-1]]), place, 0))
 
 
 def _ranks(score: IntArray | NDArray[np.float64], tasks: Tasks) -> tuple[IntArray, IntArray]:

@@ -123,7 +123,8 @@ class PlugIn:
 
     def fixed_scores(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
         """Scores of all jobs, float64 (num_jobs,), for functions whose scores never change."""
-        columns = {"submit": jobs.submit, "estimate": jobs.estimate, "procs": jobs.procs, "user": jobs.user}
+        submit = jobs.submit if "submit" in self.reads else np.zeros(len(jobs), dtype=np.int64)
+        columns = {"submit": submit, "estimate": jobs.estimate, "procs": jobs.procs, "user": jobs.user}
         return self.scores(np.arange(len(jobs)), 0, 0, cluster_procs, columns)
 
 

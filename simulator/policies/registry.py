@@ -54,6 +54,15 @@ CHANGING = {
 }
 """Policies that order the queue again in every pass."""
 
+AT_SUBMISSION = {
+    "LCFS": "submit",
+    "F1": "-(log10(estimate) * procs + 870 * log10(max(submit, 0.1)))",
+    "F2": "-(sqrt(estimate) * procs + 25600 * log10(max(submit, 0.1)))",
+    "F3": "-(estimate * procs + 6860000 * log10(max(submit, 0.1)))",
+    "F4": "-(estimate * sqrt(procs) + 530000 * log10(max(submit, 0.1)))",
+}
+"""Those of them that look at submissions as formulas (highest first), to the last digit, for replays that decide when jobs come."""
+
 NAMED_FORMULAS = {
     "inspector-SEXP": "-(wait + estimate) / procs",
     "inspector-LEXP": "(wait + estimate) / procs",
@@ -88,6 +97,7 @@ class Policy:
 
     name: as written, in its usual case. fixed: scores of jobs whose order never changes, lowest first, (num_jobs,).
     scores_whole_replay: a job's fixed score may depend on the other jobs of the replay, so that a window has its own.
+    as_formula: the text of a formula with the same values, where fixed scores look at submissions and `formula` has none.
     kind, parameters, half_life_s, formula, weights: see simulator.policies.scoring.Scoring. plug_in: scores from outside. agent: who
     decides beside the policy. Then `weights` are those of the agent's network.
     """
@@ -102,6 +112,7 @@ class Policy:
     plug_in: PlugIn | None = None
     weights: KernelWeights | None = field(default=None, repr=False)
     scores_whole_replay: bool = False
+    as_formula: str = ""
     agent: Agent | None = None
 
 
@@ -132,7 +143,9 @@ def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
         raise ValueError(f"policy {name} has no options, got {tail!r}")
     if name in FIXED_SCORES:
         score = FIXED_SCORES[name]
-        return Policy(name, scoring.FIXED, lambda jobs, cluster_procs: score(jobs))
+        return Policy(
+            name, scoring.FIXED, lambda jobs, cluster_procs: score(jobs), as_formula=AT_SUBMISSION.get(name, "")
+        )
     if name in NAMED_FORMULAS:
         return replace(_formula_policy(NAMED_FORMULAS[name]), name=name)
     if name == "learned":
@@ -214,7 +227,8 @@ def _policy_with_options(text: str, name: str, options: dict[str, float]) -> Pol
         )
     if name == "bounded-key":
         factor, cap_s = options["factor"], options["cap_hours"] * 3600.0
-        return Policy(full_name, scoring.FIXED, lambda jobs, cluster_procs: _bounded(jobs, factor, cap_s))
+        bounded = Policy(full_name, scoring.FIXED, lambda jobs, cluster_procs: _bounded(jobs, factor, cap_s))
+        return replace(bounded, as_formula=bounded_formula(bounded).removeprefix("formula:"))
     half_life_s = options["half_life_days"] * _DAY_S
     if name == "fairshare":
         return Policy(full_name, scoring.FAIRSHARE, half_life_s=half_life_s)

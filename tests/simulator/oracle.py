@@ -1,4 +1,5 @@
-"""A slow replay engine, written from docs/reference/semantics.md (semantics 2, whose rules are those of 3) and from nothing else.
+"""A slow replay engine, written from docs/reference/semantics.md (semantics 2, whose rules are those of 3) and its page
+followers.md, and from nothing else.
 
 The oracle is what the fast engine is compared with, so it trades all speed for plainness: between scheduling passes it
 remembers only who waits, who runs and who holds which reservation; it sorts the whole queue in every pass, and computes
@@ -33,6 +34,7 @@ from tests.simulator.oracle_types import CORRECTIONS, Job, Outage, RunningJob, W
 
 BACKFILLS = ("none", "any", "easy", "easy-sjbf", "conservative", "selective")
 CANCELLED = -1
+NEVER_SUBMITTED = -1
 
 
 class BlockedHead(NamedTuple):
@@ -60,7 +62,8 @@ class OracleRun:
     start: start times in s, CANCELLED for jobs that left the queue. backfilled: whether a job ahead in the queue order
     of the pass that started it stayed waiting. blocked_heads: one entry for each pass of EASY that ended at a head.
     reservations: every reservation given, also those that are the same as before. pass_times: the time (s) of every
-    pass. ambiguous_order: whether any pass had to order two jobs whose scores are so close that another correct program
+    pass. submit: submissions in s of a workload in which jobs follow others, NEVER_SUBMITTED for a job that follows one that never leaves.
+    ambiguous_order: whether any pass had to order two jobs whose scores are so close that another correct program
     may order them the other way round.
     """
 
@@ -69,6 +72,7 @@ class OracleRun:
     blocked_heads: list[BlockedHead] = field(default_factory=list)
     reservations: list[Reservation] = field(default_factory=list)
     pass_times: list[int] = field(default_factory=list)
+    submit: list[int] = field(default_factory=list)
     ambiguous_order: bool = False
 
     @property
@@ -107,7 +111,8 @@ class Replay:
             raise ValueError(f"unknown correction {correction!r}")
         self.correction = correction
 
-        self.not_submitted = list(workload.jobs)
+        self.not_submitted = [job for job in workload.jobs if job.after is None]
+        self.followers = [job for job in workload.jobs if job.after is not None]  # of jobs that have not left
         self.waiting: list[Job] = []
         self.running: list[RunningJob] = list(workload.running)
         self.history: list[RunningJob] = list(workload.running)  # everybody who ever held processors
@@ -115,16 +120,21 @@ class Replay:
         self.reserved: dict[int, int] = {}  # start time (s) of the reservation by order of the job
         self.last_pass: int | None = None
         self.outcome = OracleRun([CANCELLED] * len(workload.jobs), [False] * len(workload.jobs))
+        self.outcome.submit = [NEVER_SUBMITTED] * len(workload.jobs)
 
     def run(self) -> OracleRun:
         """Step 2 of the event loop. The replay begins with the first submission: nothing before it can start a job."""
         self.t = self.workload.jobs[0].submit
         while True:
             self.one_event_time()
-            if not self.not_submitted and not self.waiting:
+            if self.is_over():
                 return self.outcome
             self.last_pass = self.t
             self.t = self.next_event()
+
+    def is_over(self) -> bool:
+        """Say whether nobody waits and nobody is to come, also behind those who run."""
+        return not self.not_submitted and not self.waiting and not (self.followers and self.running)
 
     def next_event(self) -> int:
         """Return the next event time (s): `t` itself when a job with a run time of zero ends."""
@@ -151,9 +161,13 @@ class Replay:
         t = self.t
         ended = [running for running in self.running if running.end <= t]
         self.running = [running for running in self.running if running.end > t]
-        self.join_the_queue()
-        cancelled = [job for job in self.waiting if job.cancel == t]
-        self.waiting = [job for job in self.waiting if job.cancel != t]
+        self.call_followers([running.job for running in ended])
+        cancelled: list[Job] = []
+        while self.join_the_queue() or any(job.cancel == t for job in self.waiting):
+            gone = [job for job in self.waiting if job.cancel == t]
+            self.waiting = [job for job in self.waiting if job.cancel != t]
+            self.call_followers(gone)
+            cancelled += gone
 
         self.outcome.pass_times.append(t)
         in_queue_order = self.in_queue_order(self.waiting)
@@ -167,10 +181,24 @@ class Replay:
             in_queue_order = self.pass_with_a_head(in_queue_order)
         self.note_backfilled(in_queue_order)
 
-    def join_the_queue(self) -> None:
-        """Let all who are submitted at `t` join the queue."""
+    def join_the_queue(self) -> bool:
+        """Let all who are submitted at `t` join the queue. Say whether there is any."""
+        comes = bool(self.not_submitted) and self.not_submitted[0].submit == self.t
         while self.not_submitted and self.not_submitted[0].submit == self.t:
-            self.waiting.append(self.not_submitted.pop(0))
+            job = self.not_submitted.pop(0)
+            self.waiting.append(job)
+            self.outcome.submit[job.order] = self.t
+        return comes
+
+    def call_followers(self, left: Sequence[Job]) -> None:
+        """Those who follow jobs that leave at `t` will be submitted after their think time, and are as patient as in the log."""
+        orders = {job.order for job in left}
+        for job in [job for job in self.followers if job.after in orders]:
+            submit = self.t + job.think
+            cancel = None if job.cancel is None else job.cancel + submit - job.submit
+            self.followers.remove(job)
+            self.not_submitted.append(job._replace(submit=submit, cancel=cancel))
+        self.not_submitted.sort(key=lambda job: (job.submit, job.order))
 
     # What is free, now and in the plan.
 

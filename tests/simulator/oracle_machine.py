@@ -255,7 +255,7 @@ class LimitedReplay(Replay):
         self.t = self.workload.jobs[0].submit
         while True:
             self.one_event_time()
-            if not (self.not_submitted or self.waiting) or not self.events_ahead():
+            if self.is_over() or not self.events_ahead():
                 return self.outcome
             self.last_pass = self.t
             self.t = min(self.events_ahead())

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.jobs.cluster import FOREVER, Cluster, Outages, RunningJobs
+from simulator.jobs.followers import NO_JOB
 from simulator.jobs.jobs import NEVER, Jobs
 
 CORRECTIONS = ("requested", "increments", "doubling")
@@ -34,7 +35,8 @@ INCREMENTS_S = (
 class Job(NamedTuple):
     """One job of the workload: `order` is its place in the log; times in s; `cancel` None: it waits until it starts.
 
-    admit: by which it may go before a blocked head; None: its estimate.
+    admit: by which it may go before a blocked head; None: its estimate. after: the order of the job that it follows, `think` s after that
+    has left; `submit` and `cancel` are then those of the log. None: it comes at `submit`.
     """
 
     order: int
@@ -46,6 +48,8 @@ class Job(NamedTuple):
     user: int = 0
     cancel: int | None = None
     admit: int | None = None
+    after: int | None = None
+    think: int = 0
 
     @property
     def admitted_for(self) -> Job:
@@ -124,7 +128,9 @@ class Workload(NamedTuple):
         columns = {name: _column(getattr(job, name) for job in self.jobs) for name in names}
         cancel = _column(NEVER if job.cancel is None else job.cancel for job in self.jobs)
         admit = _column(job.admitted_for.estimate for job in self.jobs)
-        return Jobs(**columns, cancel=cancel, admit=admit, origin=self.origin)
+        after = _column(NO_JOB if job.after is None else job.after for job in self.jobs)
+        think = _column(job.think for job in self.jobs)
+        return Jobs(**columns, cancel=cancel, admit=admit, after=after, think=think, origin=self.origin)
 
     def as_cluster(self) -> Cluster:
         """Return the cluster as the engine takes it."""

@@ -123,6 +123,34 @@ def workloads(draw: st.DrawFn, estimates: Sequence[str] = ESTIMATES, features: I
     return Workload(jobs, cluster_procs, origin, running, outages)
 
 
+@st.composite
+def closed_workloads(draw: st.DrawFn, features: Iterable[str] = FEATURES, at_once: bool = True) -> Workload:
+    """Draw a workload in which about half of the jobs follow an earlier one. at_once: whether a job may follow one with a run time of zero
+    with a think time of zero, which no open replay can be like."""
+    workload = draw(workloads(features=features))
+    rows = draw(st.binary(min_size=4 * len(workload.jobs), max_size=4 * len(workload.jobs)))
+    longest = max(job.runtime for job in workload.jobs)
+    jobs = list(workload.jobs[:1])
+    for job in workload.jobs[1:]:
+        follows, back, pause, share = rows[4 * job.order : 4 * job.order + 4]
+        after = job.order - 1 - back % min(job.order, 5)
+        think = longest * share // 256 if pause % 2 else 0
+        is_like_open = at_once or workload.jobs[after].runtime > 0
+        jobs.append(job if follows % 2 == 0 else job._replace(after=after, think=think if is_like_open else think + 1))
+    return workload._replace(jobs=jobs)
+
+
+def opened(workload: Workload, submit: Sequence[int]) -> tuple[Workload, list[int]]:
+    """Return the workload with these submissions in s and nobody who follows, and the order in which its jobs were before."""
+    rows = sorted(range(len(submit)), key=lambda order: (submit[order], order))
+    jobs = []
+    for order in rows:
+        job = workload.jobs[order]
+        cancel = None if job.cancel is None else job.cancel + submit[order] - job.submit
+        jobs.append(job._replace(order=len(jobs), submit=submit[order], cancel=cancel, after=None, think=0))
+    return workload._replace(jobs=jobs), rows
+
+
 def _lengths(row: Fields, scale: tuple[int, int], estimates: Sequence[str], zero: bool) -> tuple[int, int, int]:
     """Return run time, estimate and limit in s."""
     runtime = row.length(scale)

@@ -240,12 +240,11 @@ def test_the_expansion_factor_counts_waiting() -> None:
     assert not expansion_factor_reached(99, 100, 2.0)
 
 
-def test_places_are_sorted_by_score_then_job() -> None:
+def test_places_are_sorted_by_score_then_place() -> None:
     rng = np.random.default_rng(1)
-    score, queue = rng.integers(0, 9, 50).astype(np.float64), rng.permutation(50)
-    order = np.arange(50)
-    sort_places(score, queue, order, 50)
-    assert order.tolist() == sorted(range(50), key=lambda k: (score[k], queue[k]))
+    score, order = rng.integers(0, 9, 50).astype(np.float64), rng.permutation(50)
+    sort_places(score, order, 50)
+    assert order.tolist() == sorted(range(50), key=lambda k: (score[k], k))
 
 
 def test_an_early_end_moves_reservations_up() -> None:
