@@ -45,6 +45,7 @@ from simulator.limits.rules import (
     wall_clock,
 )
 from simulator.limits.shares import ShareTree, change_use, sharing_of, stands_before, take_standing
+from simulator.replayer import Outcome
 from tests.shared import size
 from tests.simulator.oracle import OracleRun
 from tests.simulator.oracle_machine import OracleGate, OracleLimit, OracleRules, OracleShares, limited_oracle_run
@@ -203,6 +204,12 @@ def limited(
     workload: Workload, policy: str, backfill: str, correction: str, rules: OracleRules
 ) -> tuple[list[int], list[bool]]:
     """Starts and backfilled jobs of the engine."""
+    schedule = limited_outcome(workload, policy, backfill, correction, rules).schedule
+    return schedule.start.tolist(), schedule.backfilled.tolist()
+
+
+def limited_outcome(workload: Workload, policy: str, backfill: str, correction: str, rules: OracleRules) -> Outcome:
+    """The outcome of the engine."""
     limits, gates, shares = rules
     job_limits = []
     for limit in limits:
@@ -223,8 +230,7 @@ def limited(
         policy = f"fairshare:half_life_days={shares.half_life_s / 86_400!r}"
     order = OrderReplayer(policy, backfill, correction)
     replayer = LimitedReplayer(order, job_limits, start_gates, tree)
-    schedule = replayer.replay(workload.as_jobs(), workload.as_cluster()).schedule
-    return schedule.start.tolist(), schedule.backfilled.tolist()
+    return replayer.replay(workload.as_jobs(), workload.as_cluster())
 
 
 def compare(backfill: str, examples: int) -> None:
