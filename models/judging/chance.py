@@ -42,11 +42,14 @@ class RandomOrder:
     @property
     def policy(self) -> Policy:
         """The order as the engines take it."""
-        return Policy(f"random order within {self.cap_s // 3600} h", FIXED, self._scores, scores_whole_replay=True)
+        name = f"random order within {self.cap_s // 3600} h"
+        return Policy(name, FIXED, self._scores, scores_whole_replay=True, setback=self._setback)
 
     def _scores(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
-        draws = np.random.default_rng((self.cap_s, self.seed)).random(len(jobs))
-        return jobs.submit + draws * self.cap_s
+        return jobs.submit + self._setback(jobs, cluster_procs)
+
+    def _setback(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
+        return np.random.default_rng((self.cap_s, self.seed)).random(len(jobs)) * self.cap_s
 
 
 OnRandomOrder = Callable[[RandomOrder, Replayed, Ratios], None]

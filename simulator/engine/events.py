@@ -196,6 +196,8 @@ def submit_jobs(tasks, rules, scoring, episode):
         value = np.nan
         if scoring.kind == FIXED:
             value = scoring.fixed[job]
+            if scoring.steady:
+                value += tasks.submit[job]
             while k > 0 and score[k - 1] > value:
                 k -= 1
         while k > 0 and queue[k - 1] > job and ties_with(tasks, scoring, score[k - 1], value, queue[k - 1], now):

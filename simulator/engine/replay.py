@@ -44,12 +44,12 @@ from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import Tasks, closed_tasks_of
 from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of, unknown_word
 from simulator.policies.agents import ASKED, NO_INSPECTING, NO_ONE, NO_PICKING, Question, parse_picking
-from simulator.policies.closed import closed_policy
+from simulator.policies.closed import closed_policy, scores_at_submission
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy, parse_options, parse_policy
 from simulator.policies.sampling import TAKE_BEST, no_recorder
-from simulator.policies.scoring import FIXED, FORMULA, Scoring
+from simulator.policies.scoring import FIXED, Scoring
 from simulator.replayer import BY_ORDER, Outcome, watched
 
 IntArray = NDArray[np.int64]
@@ -281,8 +281,8 @@ class _GeneralEngine:
 
     def __init__(self, jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> None:
         self._tasks, self._rules, self._policy = tasks, rules, policy
-        at_submission = policy.kind == FORMULA and policy.formula is not None and policy.formula.is_static
-        self._scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)._replace(steady=at_submission)
+        steady = scores_at_submission(policy, jobs)
+        self._scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)._replace(steady=steady)
         plans = rules.planned or rules.backfill == RESERVE
         self.episode = new_episode(
             tasks, rules.cluster_procs, _users_of(tasks, policy), plans, inputs=inputs_of(policy), **notes_of(rules)

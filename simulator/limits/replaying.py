@@ -142,7 +142,7 @@ class LimitedReplayer:
         if is_warm or self.cycle_s or self.drive is not None:
             jobs.require_open("under limits, a warm start, live estimates, or a scheduler that looks once a cycle")
         closed = closed_policy(policy, jobs, cluster_procs)
-        if closed.kind != policy.kind:
+        if closed.kind != policy.kind or policy.setback is not None:
             jobs.require_open(f"{policy.name} under limits, whose scores look at submissions,")
         return closed
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simulator.formula.parsing import parse_formula
 from simulator.jobs.jobs import Jobs
@@ -33,7 +34,8 @@ class _WatchedJobs:
 def closed_policy(policy: Policy, jobs: Jobs, cluster_procs: int) -> Policy:
     """The policy as the general engine takes it where some of the jobs follow others. Of jobs of which none does, the policy itself.
 
-    A score that looks at submissions is computed in the replay: as a formula, or by the plug-in. Raises ValueError for one that cannot be.
+    A score that looks at submissions is computed in the replay: as a formula, by the plug-in, or from its setback, which `fixed` is then.
+    Raises ValueError for one that cannot be.
     """
     if not jobs.is_closed or policy.kind != FIXED or policy.fixed is None:
         return policy
@@ -43,6 +45,8 @@ def closed_policy(policy: Policy, jobs: Jobs, cluster_procs: int) -> Policy:
         return policy
     if scores is jobs.submit:
         return replace(policy, fixed=_as_they_come)
+    if policy.setback is not None:
+        return replace(policy, fixed=policy.setback)
     plug_in = getattr(policy.fixed, "__self__", None)
     if isinstance(plug_in, PlugIn):
         return replace(policy, kind=ASKED_SCORES, fixed=None, plug_in=plug_in)
@@ -55,6 +59,12 @@ def closed_policy(policy: Policy, jobs: Jobs, cluster_procs: int) -> Policy:
     return replace(policy, kind=FORMULA, fixed=None, formula=formula)
 
 
-def _as_they_come(jobs: Jobs, cluster_procs: int) -> np.ndarray:
+def scores_at_submission(policy: Policy, jobs: Jobs) -> bool:
+    """Whether scores of a policy as `closed_policy` gives it are computed when jobs come."""
+    is_static = policy.formula is not None and policy.formula.is_static
+    return jobs.is_closed and (policy.setback is not None or (policy.kind == FORMULA and is_static))
+
+
+def _as_they_come(jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
     """Jobs with the same score are in the order of their submissions."""
     return np.zeros(len(jobs))

@@ -98,6 +98,7 @@ class Policy:
     name: as written, in its usual case. fixed: scores of jobs whose order never changes, lowest first, (num_jobs,).
     scores_whole_replay: a job's fixed score may depend on the other jobs of the replay, so that a window has its own.
     as_formula: the text of a formula with the same values, where fixed scores look at submissions and `formula` has none.
+    setback: of fixed scores that are the submission and something else, that else, seconds, (num_jobs,).
     kind, parameters, half_life_s, formula, weights: see simulator.policies.scoring.Scoring. plug_in: scores from outside. agent: who
     decides beside the policy. Then `weights` are those of the agent's network.
     """
@@ -113,6 +114,7 @@ class Policy:
     weights: KernelWeights | None = field(default=None, repr=False)
     scores_whole_replay: bool = False
     as_formula: str = ""
+    setback: Callable[[Jobs, int], FloatArray] | None = None
     agent: Agent | None = None
 
 

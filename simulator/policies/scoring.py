@@ -38,7 +38,8 @@ class Scoring(NamedTuple):
     weights: KernelWeights  # of a network
     facts: NDArray[np.float32]  # (tasks, facts), what a network reads of each task
     origin: int  # second of the log's clock from which a formula counts submit times
-    steady: bool  # a formula is computed again only where `Episode.score` is not a number, which code that changes an estimate writes
+    steady: bool  # a formula is computed again only where `Episode.score` is not a number, which code that changes an estimate writes.
+    # To scores of kind FIXED, the submission is added
 
 
 class Scratch(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,17 @@ import simulator
 import traces.cluster
 from assets.common.code.reach import Symbol, reached_from
 from compilation import source_hash
+from models.allocation.looking_ahead import LookingAheadReplayer
+from models.judging.machine import Machine
 from papers.rlscheduler.rules import RLSchedulerReplayer, replay_rlscheduler
 from simulator import published
+from simulator.agents.batch import replay_windows
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts, OrderReplayer, replay
 from simulator.jobs.cluster import Cluster, Outages
+from simulator.jobs.followers import NO_JOB
 from simulator.jobs.jobs import Jobs, jobs_from_log
+from simulator.jobs.tasks import tasks_of
 from simulator.partitions import PartitionReplayer, shares_of
 from simulator.published import paper_part
 from simulator.replayer import BY_ORDER, Outcome, Replayer
@@ -129,6 +135,36 @@ def test_the_schedule_is_that_of_its_rules(replayer: Replayer, expected: object)
     assert outcome.schedule.start.tolist() == expected.start.tolist()  # type: ignore[attr-defined]
     assert outcome.schedule.backfilled.tolist() == expected.backfilled.tolist()  # type: ignore[attr-defined]
     assert (outcome.placement is not None) == isinstance(replayer, SwitchReplayer)
+
+
+@pytest.mark.parametrize(
+    ("replayer", "who"),
+    [
+        (PartitionReplayer(ORDER, np.zeros(2, dtype=np.int64), [PROCS, 0]), "a replay of partitions"),
+        (SwitchReplayer(ORDER, node_units(regular_tree((PROCS,))), Switches(1, 600)), "this way to replay"),
+        (RLSchedulerReplayer("WFP3", True, False), "the RLScheduler code"),
+        (LookingAheadReplayer(node_units(regular_tree((4, 8))), 60), "this rule"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_jobs_that_follow_others_are_refused_where_no_rule_says_when_they_come(replayer: Replayer, who: str) -> None:
+    follows = replace(JOBS.window(0, 2), after=np.array([NO_JOB, 0]), think=np.array([0, 5]))
+    with pytest.raises(ValueError, match=f"{who} has no rule for jobs that follow others"):
+        replayer.replay(follows, Cluster(PROCS))
+    outcome = ORDER.replay(follows, Cluster(PROCS))
+    assert outcome.submit is not None and outcome.submit[1] == outcome.schedule.start[0] + follows.runtime[0] + 5
+
+
+def test_whoever_makes_tasks_of_jobs_refuses_those_that_follow() -> None:
+    """Agents, live estimates, hindsight and placing make them so."""
+    follows = replace(JOBS.window(0, 2), after=np.array([NO_JOB, 0]), think=np.array([0, 5]))
+    for refusing in (
+        lambda: tasks_of(follows, Cluster(PROCS)),
+        lambda: replay_windows(follows, np.array([0]), 2, PROCS, "FCFS"),
+        lambda: Machine(PROCS).replay(follows, "FCFS", "easy"),
+    ):
+        with pytest.raises(ValueError, match="has no rule for jobs that follow others"):
+            refusing()
 
 
 def test_an_order_honours_the_outages_that_it_names() -> None:

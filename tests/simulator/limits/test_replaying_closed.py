@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from models.judging.chance import RandomOrder
 from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, followers_of
@@ -16,6 +17,7 @@ from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.limits.replaying import NEVER_STARTED, LimitedReplayer, UsedBefore
 from simulator.limits.rules import RUNNING_JOBS, USED, JobLimit
+from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
 from tests.shared import size
 from tests.simulator.busy import PROCS, busy_jobs
@@ -134,7 +136,7 @@ FOLLOWING = Jobs(
 )
 
 
-def replayed(policy: str = "FCFS", cluster: Cluster | None = None, **others: object) -> Outcome:
+def replayed(policy: str | Policy = "FCFS", cluster: Cluster | None = None, **others: object) -> Outcome:
     return LimitedReplayer(OrderReplayer(policy), **others).replay(FOLLOWING, cluster or Cluster(4))  # type: ignore[arg-type]
 
 
@@ -157,6 +159,7 @@ NOBODY_YET = UsedBefore(*np.zeros((3, 0), dtype=np.int64))
     [
         (lambda: replayed("F1"), "F1 under limits, whose scores look at submissions, has no rule"),
         (lambda: replayed("formula:-submit * procs"), "whose scores look at submissions, has no rule"),
+        (lambda: replayed(RandomOrder(60, 1).policy), "whose scores look at submissions, has no rule"),
         (lambda: replayed("WFP3"), "must be known at submission"),
         (lambda: replayed(cycle_s=60), "looks once a cycle has no rule"),
         (lambda: replayed(drive=print), "live estimates"),
