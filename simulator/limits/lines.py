@@ -13,6 +13,7 @@ from simulator.jobs.cluster import FOREVER
 from simulator.jobs.coming import note_cancellation
 from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import Tasks
+from simulator.limits.ranks import Ranks, open_ranks, take_rank
 from simulator.limits.rules import GATE, OUTSTANDING, RUNNING_JOBS, RUNNING_PROCS, USED, LimitSlots
 
 IntArray = NDArray[np.int64]
@@ -23,25 +24,6 @@ NEVER_STOPS, ... NEXT_RANK: of the next job that comes, where somebody else puts
 NEVER_STOPS, STOPS_TO_LEARN, HAS_STOPPED = range(3)
 """Whether the loop stops before passes, so that somebody else learns from the jobs that have ended. HAS_STOPPED: the pass is to come."""
 ABSENT = -1
-
-
-class Orders(NamedTuple):
-    """Who comes first. rank: of each task in the order of the policy, which is also that of `job_at`. fill: its key among those that start
-    behind a head, the lowest first, the same array unless the shortest goes first. Two jobs never have the same."""
-
-    rank: IntArray  # (tasks,)
-    job_at: IntArray  # (jobs,)
-    fill: IntArray  # (tasks,)
-    shortest_first: bool
-
-
-class Ties(NamedTuple):
-    """In a closed replay the rank of a job among those of the same score is known when it comes. Until then `Orders.rank` and `Orders.fill`
-    are those of the first of them. Both are empty in an open replay, and the second one also where the shortest does not go first."""
-
-    come: IntArray  # (jobs,), by the first rank of a score: how many jobs of that score have come
-    fill_come: IntArray  # (jobs,), the same by `Orders.fill`
-    fill_at: IntArray  # (jobs,), by `Orders.fill`: the job
 
 
 class LimitedEpisode(NamedTuple):
@@ -68,13 +50,13 @@ class LimitedEpisode(NamedTuple):
     peek: IntArray  # (groups,), scratch: a place in the line, ABSENT for none
     running: IntArray  # (slots,), running jobs or processors. Of a gate 1 while it is closed
     level: IntArray  # (slots,), see `amount_in_slot`
-    ties: Ties
+    ranks: Ranks
 
 
 def new_limited_episode(
-    tasks: Tasks, slots: LimitSlots, cluster_procs: int, shortest_first: bool = False
+    tasks: Tasks, slots: LimitSlots, cluster_procs: int, ranks: Ranks | None = None
 ) -> LimitedEpisode:
-    """The state before the first event. shortest_first: as in `Orders`."""
+    """The state before the first event. ranks: of a closed replay."""
     num_tasks, num_jobs, groups = len(tasks.submit), tasks.last - tasks.first, len(slots.begin)
     most_running = min(num_tasks, cluster_procs + num_tasks - tasks.last) + 1
     steps = 2 * (most_running + num_tasks - tasks.last) + 6 if len(tasks.announced) else 1
@@ -83,8 +65,6 @@ def new_limited_episode(
     of_groups[:2] = slots.begin
     counters = np.zeros(NEXT_RANK + 1, dtype=np.int64)
     counters[NEXT_RANK] = ABSENT
-    is_closed = len(tasks.coming.order) > 0
-    of_ties = np.zeros((3, num_jobs if is_closed else 0), dtype=np.int64)
     return LimitedEpisode(
         counters=counters,
         heap_end=of_running[0],
@@ -107,7 +87,7 @@ def new_limited_episode(
         peek=of_groups[7],
         running=np.zeros(len(slots.kind), dtype=np.int64),
         level=np.zeros(len(slots.kind), dtype=np.int64),
-        ties=Ties(of_ties[0], *of_ties[1:, : num_jobs if shortest_first else 0]),
+        ranks=ranks or open_ranks(),
     )
 
 
@@ -119,9 +99,9 @@ def join_line(tasks, slots, orders, episode, job):
         orders.rank[job] = counters[NEXT_RANK]
         orders.job_at[counters[NEXT_RANK]] = job
         counters[NEXT_RANK] += 1
-    if len(episode.ties.come) > 0:
+    if len(episode.ranks.come) > 0:
         counters[at.CANCELLATION] = note_cancellation(tasks.coming, counters[at.CANCELLATION], job)
-        take_rank(tasks, slots, orders, episode, job)
+        take_rank(tasks, slots, orders, episode, counters[ACTIVE], job)
     group, rank = slots.group[job], orders.rank[job]
     if low[group] == high[group]:
         episode.active[counters[ACTIVE]] = group
@@ -137,37 +117,6 @@ def join_line(tasks, slots, orders, episode, job):
     episode.narrow[group] = min(episode.narrow[group], tasks.procs[job])
     episode.light[group] = min(episode.light[group], slots.amount[job])
     counters[at.QUEUED] += 1
-
-
-@lean
-def take_rank(tasks, slots, orders, episode, job):
-    """The job gets its rank, behind the jobs of its score that came before. Those that came in this second and are behind it in the log,
-    which only a further event of one second leaves, move up by one."""
-    ties, line = episode.ties, episode.line
-    last = orders.rank[job] + ties.come[orders.rank[job]]
-    rank = rank_among_ties(tasks, orders.rank, orders.job_at, ties.come, job)
-    for behind in range(last, rank, -1):
-        group = slots.group[orders.job_at[behind]]
-        for k in range(episode.low[group], episode.high[group]):
-            if line[k] == behind - 1:
-                line[k] = behind
-    if len(ties.fill_at) > 0:
-        rank_among_ties(tasks, orders.fill, ties.fill_at, ties.fill_come, job)
-
-
-@lean
-def rank_among_ties(tasks, rank, job_at, come, job):
-    """Sets the rank of a job that comes, which is so far the first of its score, and returns it. come: see `Ties`."""
-    first = rank[job]
-    place = first + come[first]
-    come[first] += 1
-    while place > first and job_at[place - 1] > job and tasks.submit[job_at[place - 1]] == tasks.submit[job]:
-        job_at[place] = job_at[place - 1]
-        rank[job_at[place]] = place
-        place -= 1
-    job_at[place] = job
-    rank[job] = place
-    return place
 
 
 @inlined

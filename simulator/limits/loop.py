@@ -10,7 +10,7 @@ import numpy as np
 
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
-from simulator.engine.episode import ANY, DONE, NO_BACKFILL, STUCK, WANT_ESTIMATES
+from simulator.engine.episode import ANY, DONE, FORMULA_FAILED, NO_BACKFILL, STUCK, WANT_ESTIMATES
 from simulator.engine.events import (
     announce_outages,
     begin_coming,
@@ -49,7 +49,7 @@ from simulator.limits.shares import change_use, stands_before, take_standing
 @lean
 def run_limited(tasks, rules, slots, orders, sharing, episode, wakes):
     """Replays all jobs and fills episode.start and episode.backfilled. wakes: whether a job starts as soon as it is over no limit any
-    more, or with the next job that comes or goes. Returns DONE, or STUCK where jobs are left that never start.
+    more, or with the next job that comes or goes. Returns DONE, STUCK where jobs are left that never start, or FORMULA_FAILED.
 
     Where the counter STOPS says so it also stops before a pass, and returns WANT_ESTIMATES. Then the caller may change the estimates of
     waiting jobs and their order, and calls again."""
@@ -67,6 +67,8 @@ def run_limited(tasks, rules, slots, orders, sharing, episode, wakes):
                 return STUCK if counters[at.QUEUED] > 0 else DONE
             counters[at.NOW] = now
             take_limited_events(tasks, rules, slots, orders, sharing, episode)
+            if counters[at.FAILED] > 0:
+                return FORMULA_FAILED
         if counters[at.QUEUED] > 0 and counters[at.FREE] > 0:
             if counters[STOPS] == STOPS_TO_LEARN:
                 counters[STOPS] = HAS_STOPPED

@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.engine import episode as at
-from simulator.engine.episode import EASY_SJBF, RESERVE, Rules
+from simulator.engine.episode import EASY_SJBF, FORMULA_FAILED, RESERVE, Rules
 from simulator.engine.queue_tree import order_of
 from simulator.engine.replay import OrderReplayer, rules_of
+from simulator.formula.parsing import explain_failure
 from simulator.jobs.cluster import Cluster, Outages
 from simulator.jobs.followers import NEVER_SUBMITTED
 from simulator.jobs.jobs import NEVER, Jobs, column_of
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import Tasks, closed_tasks_of, tasks_of
-from simulator.limits.lines import LimitedEpisode, Orders, new_limited_episode
+from simulator.limits.lines import LimitedEpisode, new_limited_episode
 from simulator.limits.loop import begin_limited, run_limited
+from simulator.limits.ranks import Orders, closed_ranks
 from simulator.limits.rules import (
     LONGEST_REQUEST_S,
     NO_KEY,
@@ -35,7 +37,7 @@ from simulator.limits.shares import ShareTree, Sharing, change_uses, sharing_of
 from simulator.policies.agents import NO_ONE
 from simulator.policies.closed import closed_policy
 from simulator.policies.registry import Policy, parse_policy
-from simulator.policies.scoring import FAIRSHARE, FIXED
+from simulator.policies.scoring import ASKED_SCORES, FAIRSHARE, FIXED
 from simulator.replayer import BY_ORDER, Outcome, watched
 
 IntArray = NDArray[np.int64]
@@ -89,13 +91,11 @@ class LimitedReplayer:
 
         Raises ValueError as the order does, and with the remedy for an order that changes while jobs wait, for conservative and selective
         backfilling, and for a warm start of a replay that somebody drives. Where jobs follow others, also for a warm start, for live
-        estimates, for a scheduler that looks once a cycle, and for an order whose scores look at submissions, unless it is FCFS."""
+        estimates, for a scheduler that looks once a cycle, and for scores that cannot be computed when jobs come."""
         policy = self.order.policy
         if not isinstance(policy, Policy):
             policy = parse_policy(policy)
         is_warm = cluster.waiting > 0 or len(cluster.running) > 0 or self.ended is not None
-        if jobs.is_closed:
-            policy = self._closed_policy(policy, jobs, cluster.procs, is_warm)
         begin = cluster.begins(jobs.submit) if len(jobs) else 0
         if is_warm and self.cycle_s:
             begin = -(-begin // self.cycle_s) * self.cycle_s
@@ -107,6 +107,8 @@ class LimitedReplayer:
             tasks = closed_tasks_of(jobs, cluster)
         rules = rules_of(self.order.backfill, self.order.correction, cluster.procs, len(tasks.announced) > 0)
         check_limited(policy, rules, self.shares is not None)
+        if jobs.is_closed:
+            policy = self._closed_policy(policy, jobs, cluster)
         if is_warm and self.drive is not None:
             raise ValueError("live estimates under limits begin on an empty cluster: leave the warm start out")
         if not len(jobs):
@@ -122,13 +124,16 @@ class LimitedReplayer:
         )
         sharing = sharing_of(tree, group, len(slots.begin), since, policy.half_life_s)
         orders = _orders(policy, jobs, tasks, rules)
-        episode = new_limited_episode(tasks, slots, cluster.procs, orders.shortest_first)
+        ranks = closed_ranks(policy, jobs, tasks, cluster.procs, orders.shortest_first) if jobs.is_closed else None
+        episode = new_limited_episode(tasks, slots, cluster.procs, ranks)
         own = slice(tasks.first, tasks.last)
         with watched("jobs of the replay under the rules", episode.start[own]):
             replay = LimitedReplay(tasks, rules, slots, orders, sharing, episode, self.wakes)
             if is_warm:
                 _begin_warm(replay, group, ended, begin, self.cycle_s)
-            run_limited(*replay) if self.drive is None else self.drive(replay)
+            why = run_limited(*replay) if self.drive is None else self.drive(replay)
+        if why == FORMULA_FAILED and policy.formula is not None:
+            raise explain_failure(policy.formula, int(episode.counters[at.FAILED_OPERATION]), episode.ranks.slots)
         start, submit = episode.start[own], tasks.submit[own].copy() if jobs.is_closed else None
         for_ever = jobs.cancel == NEVER if submit is None else (jobs.cancel == NEVER) | (submit == NEVER_SUBMITTED)
         counts = {
@@ -137,13 +142,14 @@ class LimitedReplayer:
         }
         return Outcome(Schedule(start, episode.backfilled[own]), counts=counts, submit=submit)
 
-    def _closed_policy(self, policy: Policy, jobs: Jobs, cluster_procs: int, is_warm: bool) -> Policy:
+    def _closed_policy(self, policy: Policy, jobs: Jobs, cluster: Cluster) -> Policy:
         """The policy where some of the jobs follow others. Raises ValueError for what has no rule for them."""
+        is_warm = cluster.waiting > 0 or len(cluster.running) > 0 or self.ended is not None
         if is_warm or self.cycle_s or self.drive is not None:
             jobs.require_open("under limits, a warm start, live estimates, or a scheduler that looks once a cycle")
-        closed = closed_policy(policy, jobs, cluster_procs)
-        if closed.kind != policy.kind or policy.setback is not None:
-            jobs.require_open(f"{policy.name} under limits, whose scores look at submissions,")
+        closed = closed_policy(policy, jobs, cluster.procs)
+        if closed.kind == ASKED_SCORES:
+            jobs.require_open(f"under limits, {policy.name}, a plug-in that looks at submissions,")
         return closed
 
 

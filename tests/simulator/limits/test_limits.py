@@ -18,7 +18,6 @@ from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import tasks_of
 from simulator.limits.lines import (
     ACTIVE,
-    Orders,
     count_end,
     count_start,
     join_line,
@@ -27,6 +26,7 @@ from simulator.limits.lines import (
     rooms,
     wake_of_group,
 )
+from simulator.limits.ranks import Orders
 from simulator.limits.replaying import LimitedReplayer, seen_jobs
 from simulator.limits.rules import (
     BOUNDLESS,
@@ -45,6 +45,7 @@ from simulator.limits.rules import (
     wall_clock,
 )
 from simulator.limits.shares import ShareTree, change_use, sharing_of, stands_before, take_standing
+from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
 from tests.shared import size
 from tests.simulator.oracle import OracleRun
@@ -208,7 +209,9 @@ def limited(
     return schedule.start.tolist(), schedule.backfilled.tolist()
 
 
-def limited_outcome(workload: Workload, policy: str, backfill: str, correction: str, rules: OracleRules) -> Outcome:
+def limited_outcome(
+    workload: Workload, policy: str | Policy, backfill: str, correction: str, rules: OracleRules
+) -> Outcome:
     """The outcome of the engine."""
     limits, gates, shares = rules
     job_limits = []

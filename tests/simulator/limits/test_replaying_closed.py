@@ -1,4 +1,4 @@
-"""Closed replays under limits and gates, in which some jobs follow others."""
+"""Tests of simulator/limits: ranks, replaying. Closed replays, in which some jobs follow others."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.limits.replaying import NEVER_STARTED, LimitedReplayer, UsedBefore
 from simulator.limits.rules import RUNNING_JOBS, USED, JobLimit
+from simulator.policies.plugins import PlugIn
 from simulator.policies.registry import Policy
+from simulator.policies.scoring import FIXED
 from simulator.replayer import Outcome
 from tests.shared import size
 from tests.simulator.busy import PROCS, busy_jobs
+from tests.simulator.engine.test_replay_closed import SET_BACK
 from tests.simulator.limits.test_limits import FEATURES, limited_outcome, rules_for
 from tests.simulator.limits.test_replaying import AWAY, gates_of, limits_of, tree_of
 from tests.simulator.oracle_machine import OracleRules, limited_oracle_run
@@ -28,7 +31,8 @@ from tests.simulator.oracle_types import CORRECTIONS, Workload
 from tests.simulator.oracle_workloads import closed_workloads, opened
 
 n = np.array
-POLICIES = ("FCFS", "SJF", "SAF", "largest")
+POLICIES = ("FCFS", "SJF", "SAF", "largest", "LCFS", "F1", "bounded-key:factor=1,cap_hours=1")
+MORE_POLICIES = (*POLICIES, SET_BACK, "formula:submit % 7", "formula:-(submit % 300) * procs")
 BACKFILLS = ("none", "any", "easy", "easy-sjbf")
 
 
@@ -78,11 +82,11 @@ def compare_with_open(examples: int) -> None:
     @settings(deadline=None, max_examples=examples)
     @given(
         case=closed_cases(at_once=False),
-        policy=st.sampled_from(POLICIES),
+        policy=st.sampled_from(MORE_POLICIES),
         backfill=st.sampled_from(BACKFILLS),
         correction=st.sampled_from(CORRECTIONS),
     )
-    def same(case: tuple[Workload, OracleRules], policy: str, backfill: str, correction: str) -> None:
+    def same(case: tuple[Workload, OracleRules], policy: str | Policy, backfill: str, correction: str) -> None:
         workload, rules = case
         outcome = limited_outcome(workload, policy, backfill, correction, rules)
         submit = workload.as_jobs().submit if outcome.submit is None else outcome.submit
@@ -115,8 +119,10 @@ def test_two_thousand_closed_replays_are_the_open_ones_of_their_submissions() ->
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
-@pytest.mark.parametrize("policy", ["FCFS", "SAF", "fairshare"])
-def test_the_closed_replay_of_the_same_scheduler_is_the_open_one(policy: str, backfill: str) -> None:
+@pytest.mark.parametrize(
+    "policy", ["FCFS", "SAF", "F1", "bounded-key", RandomOrder(3600, 1).policy, "fairshare"], ids=str
+)
+def test_the_closed_replay_of_the_same_scheduler_is_the_open_one(policy: str | Policy, backfill: str) -> None:
     jobs, rows = busy_jobs(300, load=1.5, users=6, cancelled_share=0.1), np.arange(300)
     jobs = replace(jobs, user=jobs.user % 6)
     rules = limits_of(jobs, rows), gates_of(jobs, rows), tree_of(jobs, rows)
@@ -151,20 +157,21 @@ def test_an_open_replay_says_no_submissions() -> None:
     assert LimitedReplayer(OrderReplayer()).replay(FOLLOWING.without_followers(), Cluster(4)).submit is None
 
 
+LATE = Policy("late", FIXED, PlugIn("late", lambda submit: -submit, ("submit",)).fixed_scores)
 NOBODY_YET = UsedBefore(*np.zeros((3, 0), dtype=np.int64))
 
 
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: replayed("F1"), "F1 under limits, whose scores look at submissions, has no rule"),
-        (lambda: replayed("formula:-submit * procs"), "whose scores look at submissions, has no rule"),
-        (lambda: replayed(RandomOrder(60, 1).policy), "whose scores look at submissions, has no rule"),
+        (lambda: replayed(Policy("own", FIXED, lambda jobs, _: jobs.submit % 7)), "own: its scores are known before"),
+        (lambda: replayed(LATE), "under limits, late, a plug-in that looks at submissions, has no rule"),
+        (lambda: replayed("formula:1 / (submit - 15)"), "submit = 15"),
         (lambda: replayed("WFP3"), "must be known at submission"),
         (lambda: replayed(cycle_s=60), "looks once a cycle has no rule"),
         (lambda: replayed(drive=print), "live estimates"),
         (lambda: replayed(ended=NOBODY_YET), "a warm start"),
-        (lambda: replayed(cluster=Cluster(4, waiting=1)), "a warm start"),
+        (lambda: replayed(cluster=Cluster(4, waiting=1)), "begins with an empty queue"),
     ],
 )
 def test_what_has_no_rule_for_followers_is_refused(ask, message: str) -> None:  # type: ignore[no-untyped-def]
