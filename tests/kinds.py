@@ -66,6 +66,8 @@ THOROUGH = {
         "tests/models/scheduling/learning/test_training.py::test_a_network_picks_as_the_rule",
         "tests/simulator/limits/test_limits.py::test_two_thousand*",
         "tests/simulator/limits/test_replaying_closed.py::test_two_thousand*",
+        "tests/simulator/pbs/test_coming.py::test_two_thousand*",
+        "tests/simulator/pbs/test_coming.py::test_many_crowds*",
         "tests/simulator/engine/test_picking.py",
         "tests/simulator/engine/test_replay_closed.py::test_two_thousand*",
         "tests/simulator/engine/test_queue_tree.py",

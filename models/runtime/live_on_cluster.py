@@ -27,8 +27,9 @@ from simulator.jobs.jobs import column_of
 from simulator.limits import lines
 from simulator.limits.loop import run_limited
 from simulator.limits.replaying import LimitedReplay
-from simulator.pbs import loop as pbs
-from simulator.pbs.loop import PbsReplay, run_pbs
+from simulator.pbs import state as pbs
+from simulator.pbs.loop import run_pbs
+from simulator.pbs.state import PbsReplay
 from simulator.policies.registry import Policy
 from simulator.policies.scoring import FORMULA
 from simulator.slurm.clockwork import CAME, NOW, PENDING, STOPS, STOPS_TO_LEARN, WANT_ORDER, Replay
@@ -133,7 +134,7 @@ def _drive_pbs(replay, learner, open_jobs, ended, counts):
     jobs, queue, clock = replay.engine.jobs, replay.engine.waiting, replay.clock
     ran_before = replay.ran_before
     while run_pbs(state) == pbs.WANT_PLANNED:
-        submitted = replay.order[counts[SUBMITTED] : clock[pbs.NEXT_SUBMIT]]
+        submitted = replay.order[counts[SUBMITTED] : clock[pbs.CAME]]
         room, now = (open_jobs, ended, counts), clock[pbs.NOW]
         learn_ended(learner, submitted, replay.finished, replay.runtime, ran_before, room, now)
         for k in range(queue.length[0]):

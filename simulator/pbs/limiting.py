@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import referring, referring_apart
+from simulator.jobs.followers import NEVER_SUBMITTED
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.settings import OVER_QUEUE, OVER_SERVER
 from simulator.pbs.state import RunLimits
@@ -89,8 +90,8 @@ def refused_jobs(
     end: NDArray[np.int64],
     first: int = 0,
 ) -> int:
-    """How many jobs came while a limit on queued jobs was reached, and would have been refused. end: when each left, negative for never.
-    first: those before it were not refused.
+    """How many jobs came while a limit on queued jobs was reached, and would have been refused. submit: NEVER_SUBMITTED for jobs that did
+    not come. end: when each left, negative for never. first: those before it were not refused.
 
     They count as being in the queue themselves, since a log has no jobs that were refused."""
     limits = run_limits(cluster, asked, is_queue_limit)
@@ -99,6 +100,7 @@ def refused_jobs(
     far = np.where(end < 0, np.iinfo(np.int64).max, end)
     count = len(asked)
     moments = np.lexsort((np.arange(2 * count) < count, np.concatenate([submit, far])))
+    moments = moments[submit[moments % count] != NEVER_SUBMITTED]
     used, over = limits.used.tolist(), 0
     for event in moments.tolist():
         job, is_over = event % count, False

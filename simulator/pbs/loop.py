@@ -3,60 +3,36 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
+from simulator.pbs.coming import call_followers_of, release_jobs, submit_next
 from simulator.pbs.cycle import run_pass
 from simulator.pbs.occurrences import leave_windows, next_opening
-from simulator.pbs.queueing import count_running, join_pbs_queue
+from simulator.pbs.queueing import count_running
 from simulator.pbs.settings import DELETED
 from simulator.pbs.starting import end_pbs_job, expect_end
-from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET, PbsEngine
-
-IntArray = NDArray[np.int64]
-
-KEPT_S = 30
-"""Seconds for which nodes stay with a reservation that ended with a job in it."""
-NEXT_SUBMIT, ENDING, LAST_PASS, HELD, NOW, STAGE, IS_QUIET, STOPS = range(8)
-"""Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, and how many jobs are not eligible yet. NOW is
-the second of the last events, STAGE what comes next in it, IS_QUIET whether it has had no pass.
-STOPS: whether the loop stops before one."""
-_OVER, EVENTS, _RELEASES, _IDLE = range(4)
-"""Stages of a second: what comes next in it. _OVER is none."""
-ALL_DONE, WANT_PLANNED = range(2)
-"""Why the loop stops."""
-STILL_RUNS = UNSET - 1
-"""In `PbsReplay.finished`."""
-_AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
-
-
-class PbsReplay(NamedTuple):
-    """What a replay needs beside the engine."""
-
-    engine: PbsEngine
-    arrival: IntArray  # (jobs,), when the job could start as far as it is for the job to say
-    order: IntArray  # (jobs,), by arrival
-    runtime: IntArray  # (jobs,)
-    submit_turn: (
-        IntArray  # (jobs,), which of the submissions and ends of one second come first, and which have one pass
-    )
-    end_turn: IntArray  # (jobs,)
-    late: IntArray  # (jobs,), seconds between the pass that starts a job and the stamp of its start
-    ending: IntArray  # (jobs,), running jobs by their true ends, the next one last
-    finished: IntArray  # (jobs,), when it ended, UNSET before
-    first_start: IntArray  # (jobs,), of a job that was preempted its first one
-    preempted: IntArray  # (jobs,), how often
-    ran_before: IntArray  # (jobs,), seconds that a job which was preempted had run by then
-    held: IntArray  # (jobs,), jobs that are not eligible yet
-    reservation_state: (
-        IntArray  # (reservations,), how often it has changed: it is announced, begins, ends, and frees its nodes
-    )
-    reservation_due: IntArray  # (reservations,), when this changes
-    clock: IntArray  # (8,)
+from simulator.pbs.state import (
+    ALL_DONE,
+    BEGINS,
+    ENDING,
+    EVENTS,
+    HELD,
+    IDLE,
+    IS_QUIET,
+    KEPT,
+    KEPT_S,
+    LAST_PASS,
+    NEXT_SUBMIT,
+    NOW,
+    OVER,
+    RELEASES,
+    SECOND_OVER,
+    STAGE,
+    STILL_RUNS,
+    STOPS,
+    UNSET,
+    WANT_PLANNED,
+)
 
 
 @referring
@@ -66,7 +42,7 @@ def run_pbs(replay):
     Where the clock STOPS, it also stops before a pass over a queue, and returns WANT_PLANNED. Then the caller may change what waiting jobs
     are planned for, and calls again."""
     clock, queue = replay.clock, replay.engine.waiting
-    if clock[STOPS] > 0 and clock[STAGE] != _OVER and clock[IS_QUIET] == 0:  # it has stopped before this pass
+    if clock[STOPS] > 0 and clock[STAGE] != SECOND_OVER and clock[IS_QUIET] == 0:  # it has stopped before this pass
         _pass(replay, clock[NOW])
     while _reach_pass(replay):
         if clock[STOPS] > 0 and queue.length[0] > 0:
@@ -80,7 +56,7 @@ def _reach_pass(replay):
     """Takes events until a pass is due, which is of the second NOW. Returns whether one is: else nothing is to come."""
     clock = replay.clock
     while True:
-        if clock[STAGE] == _OVER:
+        if clock[STAGE] == SECOND_OVER:
             clock[NOW] = _next_time(replay)
             if clock[NOW] >= FOREVER:
                 return False
@@ -90,17 +66,17 @@ def _reach_pass(replay):
             if _take_turn(replay, now):
                 clock[IS_QUIET] = 0
                 return True
-            clock[STAGE] = _RELEASES
-        if clock[STAGE] == _RELEASES:
-            clock[STAGE] = _IDLE
-            if clock[HELD] > 0 and _release(replay, now) > 0:
+            clock[STAGE] = RELEASES
+        if clock[STAGE] == RELEASES:
+            clock[STAGE] = IDLE
+            if clock[HELD] > 0 and release_jobs(replay, now) > 0:
                 clock[IS_QUIET] = 0
                 return True
         if clock[IS_QUIET] > 0 and _is_pass_due(replay, now):
             clock[IS_QUIET] = 0
             return True
         leave_windows(replay.engine.site, now)
-        clock[STAGE] = _OVER
+        clock[STAGE] = SECOND_OVER
 
 
 @referring
@@ -110,11 +86,11 @@ def _take_turn(replay, now):
         turn = _next_turn(replay, now)
         if _is_end_next(replay, now):
             _end_next(replay)
-            _release(replay, now)
+            release_jobs(replay, now)
         elif change_reservation(replay, now):
             turn = UNSET
         else:
-            joined = _submit_next(replay, now)
+            joined = submit_next(replay, now)
             if joined < 0:
                 return False
             if joined == 0:
@@ -189,66 +165,7 @@ def _end_next(replay):
     job = replay.ending[clock[ENDING]]
     replay.finished[job] = _true_end(replay, job)
     end_pbs_job(replay.engine, job)
-
-
-@referring
-def _submit_next(replay, now):
-    """The next job of this second joins the queue, an array with all its tasks. Returns how many did, -1 where none is to come."""
-    clock, jobs = replay.clock, replay.engine.jobs
-    array, count, joined = UNSET, 0, 0
-    while clock[NEXT_SUBMIT] < len(replay.order):
-        job = replay.order[clock[NEXT_SUBMIT]]
-        if replay.arrival[job] > now or (count > 0 and (array < 0 or jobs.array[job] != array)):
-            break
-        array = jobs.array[job]
-        count += 1
-        clock[NEXT_SUBMIT] += 1
-        if is_eligible(replay, job):
-            _join(replay, job, now)
-            joined += 1
-        else:
-            replay.held[clock[HELD]] = job
-            clock[HELD] += 1
-    return joined if count > 0 else -1
-
-
-@referring
-def _join(replay, job, now):
-    queue = replay.engine.waiting
-    queue.since[job] = now
-    join_pbs_queue(replay.engine, job, 0)
-
-
-@referring
-def is_eligible(replay, job):
-    """Whether neither a hold nor another job keeps the job."""
-    jobs = replay.engine.jobs
-    if jobs.held[job]:
-        return False
-    for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
-        kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
-        if kind == _AFTER_NOT_OK:
-            return False
-        done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
-        if done < 0:
-            return False
-    return True
-
-
-@referring
-def _release(replay, now):
-    """Jobs that nothing keeps any more join the queue. Returns how many."""
-    clock, kept, released = replay.clock, 0, 0
-    for k in range(clock[HELD]):
-        job = replay.held[k]
-        if is_eligible(replay, job):
-            _join(replay, job, now)
-            released += 1
-        else:
-            replay.held[kept] = job
-            kept += 1
-    clock[HELD] = kept
-    return released
+    call_followers_of(replay, job, replay.finished[job])
 
 
 @referring
@@ -271,7 +188,7 @@ def change_reservation(replay, now):
         elif state[k] == 2:
             due[k] = times[k, OVER]
         elif state[k] == 3:
-            _forget_jobs_of(replay, k)
+            _forget_jobs_of(replay, k, now)
             due[k] = now + KEPT_S if _end_jobs_of(replay, k, now) > 0 else FOREVER
             times[k, KEPT] = due[k] if due[k] < FOREVER else 0
         else:
@@ -281,7 +198,7 @@ def change_reservation(replay, now):
 
 
 @referring
-def _forget_jobs_of(replay, reservation):
+def _forget_jobs_of(replay, reservation, now):
     """Jobs that wait for a reservation that is over are deleted, unless it comes again."""
     engine, queue, kept = replay.engine, replay.engine.waiting, 0
     group = engine.site.reservation_group
@@ -293,6 +210,8 @@ def _forget_jobs_of(replay, reservation):
         if engine.asks.reservation[engine.jobs.ask[job]] != group[reservation]:
             queue.pending[kept] = job
             kept += 1
+        else:
+            call_followers_of(replay, job, now)
     queue.length[0] = kept
 
 
@@ -366,6 +285,8 @@ def _stop_victims(replay):
         replay.finished[job] = clock[LAST_PASS] if is_gone else UNSET
         replay.ran_before[job] += victims.ran[job]
         replay.runtime[job] = 0 if is_gone else max(replay.runtime[job] - victims.ran[job], 0)
+        if is_gone:
+            call_followers_of(replay, job, clock[LAST_PASS])
 
 
 @referring

@@ -258,12 +258,10 @@ def latest_end(site, queue, when):
 
 @referring
 def has_hours_for(site, queue, begin, wall):
-    """Whether there are hours of the queue from a second on that have room for so many seconds. Later calls are for later seconds."""
+    """Whether there are hours of the queue from a second on that have room for so many seconds."""
     last = site.window_first[queue + 1]
-    while site.window_next[queue] < last and site.windows[site.window_next[queue], 1] <= begin:
-        site.window_next[queue] += 1
     for row in range(site.window_next[queue], last):
-        if site.windows[row, 2] - max(site.windows[row, 0], begin) >= wall:
+        if site.windows[row, 1] > begin and site.windows[row, 2] - max(site.windows[row, 0], begin) >= wall:
             return True
     return site.window_first[queue] == last
 

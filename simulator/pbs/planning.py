@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
+from simulator.jobs.followers import NEVER_SUBMITTED
 from simulator.pbs.limiting import copy_use, count_limits, is_within
-from simulator.pbs.occurrences import has_hours_for, latest_end, next_window, rewind_windows
+from simulator.pbs.occurrences import has_hours_for, latest_end, leave_windows, next_window, rewind_windows
 from simulator.pbs.placing import add_rows, add_to_plan, copy_load, find_nodes, find_rows
 from simulator.pbs.state import BEGINS, CONFIRMED, ENDS
 
@@ -22,15 +23,24 @@ def mark_hopeless(engine):
         engine.scratch.failed_wall[ask] = rows
     before = -FOREVER
     for job in range(len(jobs.ask)):
-        if jobs.submit[job] < before:
-            rewind_windows(site)
-        before = jobs.submit[job]
         hopeless = engine.scratch.failed_wall[jobs.ask[job]] == 0
         for entry in range(limits.first[job], limits.first[job + 1]):
             hopeless = hopeless or limits.amount[entry] > limits.bound[limits.slot[entry]]
-        has_hours = jobs.level[job] == 0 or has_hours_for(site, jobs.queue[job], before, jobs.wall[job])
-        engine.waiting.hopeless[job] = hopeless or not has_hours
+        if jobs.submit[job] != NEVER_SUBMITTED:  # hours are looked at once a submission is known
+            if jobs.submit[job] < before:
+                rewind_windows(site)
+            before = jobs.submit[job]
+            leave_windows(site, before)
+            hopeless = hopeless or not has_hours(engine, job)
+        engine.waiting.hopeless[job] = hopeless
     rewind_windows(site)
+
+
+@referring
+def has_hours(engine, job):
+    """Whether there are hours from the job's submission on that have room for it."""
+    jobs = engine.jobs
+    return jobs.level[job] == 0 or has_hours_for(engine.site, jobs.queue[job], jobs.submit[job], jobs.wall[job])
 
 
 @referring_apart

@@ -151,7 +151,9 @@ def is_ahead(jobs, queue, shares, has_shares, job, other):
         first = goes_first_by_share(shares, jobs.entity[job], jobs.entity[other])
         if first != 0:
             return first > 0
-    return jobs.static[job] < jobs.static[other]
+    if jobs.static[job] != jobs.static[other]:
+        return jobs.static[job] < jobs.static[other]
+    return jobs.number[job] < jobs.number[other]
 
 
 @referring_apart

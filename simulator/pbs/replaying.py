@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.formula.machine import NUM_SLOTS, STACK_SIZE, USER_SHARE
-from simulator.jobs.cluster import Cluster, no_nodes
+from simulator.jobs.cluster import FOREVER, Cluster, no_nodes
+from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, chain_of, order_of_coming
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.pbs.limiting import is_soft_limit, refused_jobs, run_limits
-from simulator.pbs.loop import PbsReplay, run_pbs
+from simulator.pbs.loop import run_pbs
 from simulator.pbs.planning import mark_hopeless
 from simulator.pbs.queueing import pbs_share_tree, usage_rate
 from simulator.pbs.requests import PbsJob, site_and_asks
@@ -30,14 +31,17 @@ from simulator.pbs.settings import (
     sort_formula,
 )
 from simulator.pbs.state import (
+    AFTER_ENDS,
     BEGINS,
     CONFIRMED,
+    NEXT_SUBMIT,
     UNSET,
     Asks,
     Formulas,
     NodeLoad,
     PbsEngine,
     PbsQueue,
+    PbsReplay,
     PbsRunning,
     PbsScratch,
     PbsSite,
@@ -51,7 +55,6 @@ from simulator.replayer import Outcome, nodes_of_jobs, watched
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
-AFTER_ENDS = 1 << 40
 MOST_PREEMPTED = 16
 """Plans of a pass for preempted jobs, beside those of its depth."""
 DEPENDENCY_KINDS = ("after", "afterany", "afterok", "afternotok")
@@ -77,18 +80,25 @@ class PbsReplayer:
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. Running jobs are not in the outcome.
+        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. So are jobs that are never submitted,
+        which `counts` also has by themselves. Running jobs are not in the outcome.
 
-        Raises ValueError if the requests are of other jobs, or if jobs run that no warm start knows."""
+        Raises ValueError if the requests are of other jobs, if jobs run that no warm start knows, or if a job follows another that already
+        waits when the replay begins."""
         if len(jobs.submit) != len(self.asked):
             raise ValueError(f"{len(jobs.submit)} jobs, but requests of {len(self.asked)}")
         warm = self.warm or PbsWarmStart((), no_nodes(0))
         if len(cluster.outages) or len(cluster.running) != len(warm.asked):
             raise ValueError("PBS's replay begins without outages, and with running jobs of a warm start alone")
         asked = [*warm.asked, *self.asked]
+        if (jobs.after[: cluster.waiting] != NO_JOB).any():
+            raise ValueError("a job that waits when the replay begins has been submitted, and so follows no other job")
+        earlier = len(warm.asked)
         submit = np.concatenate([np.array([one.submit_s for one in warm.asked], dtype=np.int64), jobs.submit])
         runtime = np.concatenate([cluster.running.runtime, jobs.runtime])
-        replay = new_pbs_replay(self.description, asked, (submit, runtime), self.phases)
+        after = np.concatenate([_unset(earlier), np.where(jobs.after == NO_JOB, NO_JOB, jobs.after + earlier)])
+        follows = after, np.concatenate([_zeros(earlier), jobs.think])
+        replay = new_pbs_replay(self.description, asked, (submit, runtime), self.phases, follows)
         if self.turns is not None:
             replay.submit_turn[:], replay.end_turn[:] = self.turns
         if self.late is not None:
@@ -99,7 +109,8 @@ class PbsReplayer:
             replay, homeless = begin_pbs_warm(replay, self.description, asked, warm, begins)
         with watched("jobs of the replay under PBS", replay.first_start):
             self.drive(replay)
-        own = slice(len(warm.asked), None)
+        own = slice(earlier, None)
+        submit = replay.engine.jobs.submit
         start = replay.first_start[own].copy()
         never = start == UNSET
         start[never] = CANCELLED
@@ -107,7 +118,9 @@ class PbsReplayer:
         if replay.preempted[own].any():
             is_gone = replay.engine.settings.preempt_way == DELETED
             counts["deleted for others" if is_gone else "preempted"] = int((replay.preempted[own] > 0).sum())
-        if refused := refused_jobs(self.description, asked, submit, replay.finished, len(warm.asked) + cluster.waiting):
+        if never_submitted := int((submit[own] == NEVER_SUBMITTED).sum()):
+            counts["never submitted"] = never_submitted
+        if refused := refused_jobs(self.description, asked, submit, replay.finished, earlier + cluster.waiting):
             counts["over a limit on queued jobs"] = refused
         if homeless:
             counts["running without room"] = homeless
@@ -117,6 +130,7 @@ class PbsReplayer:
             Schedule(start, np.zeros(len(start), dtype=np.bool_), suspensions(replay, runtime, own)),
             counts=counts,
             held=nodes_of_jobs(running.first[:-1][own], np.where(never, 0, running.count[own]), order[running.node]),
+            submit=submit[own].copy() if jobs.is_closed else None,
         )
 
 
@@ -128,23 +142,35 @@ def suspensions(replay: PbsReplay, runtime: IntArray, own: slice = slice(None)) 
 
 
 def new_pbs_replay(
-    description: ClusterDescription, asked: Sequence[PbsJob], times: tuple[IntArray, IntArray], phases: PbsPhases
+    description: ClusterDescription,
+    asked: Sequence[PbsJob],
+    times: tuple[IntArray, IntArray],
+    phases: PbsPhases,
+    follows: tuple[IntArray, IntArray] | None = None,
 ) -> PbsReplay:
-    """A replay in which nothing has happened yet. times: submissions and run times."""
+    """A replay in which nothing has happened yet. times: submissions and run times. follows: `after` and `think` of
+    simulator.jobs.jobs.Jobs, None where no job follows another."""
     submit, runtime = times
-    first = int(submit.min()) if len(submit) else 0
+    count = len(asked)
+    after, think = follows or (_unset(count), _zeros(count))
+    submit = np.where(after == NO_JOB, submit, NEVER_SUBMITTED)
+    first = int(submit[after == NO_JOB].min(initial=FOREVER)) if count else 0
     engine = idle_pbs(description, asked, submit, phases)
-    count, spans = len(asked), engine.site.reservation_times
+    spans, number = engine.site.reservation_times, engine.jobs.number
     again = np.ones(len(spans), dtype=np.bool_)
     again[np.unique(engine.site.reservation_group, return_index=True)[1]] = False
-    arrival = np.maximum(submit, np.array([one.begin_s for one in asked], dtype=np.int64)).astype(np.int64)
-    return PbsReplay(
+    begin = np.array([one.begin_s for one in asked], dtype=np.int64)
+    arrival = np.maximum(submit, begin).astype(np.int64)
+    order, room = order_of_coming(arrival, after)
+    replay = PbsReplay(
         engine=engine,
+        begin=begin,
         arrival=arrival,
-        order=np.argsort(arrival, kind="stable"),
+        order=order,
+        chain=chain_of(after, think),
         runtime=np.array(runtime, dtype=np.int64),
-        submit_turn=AFTER_ENDS + engine.jobs.number,
-        end_turn=engine.jobs.number.copy(),
+        submit_turn=np.where(after == NO_JOB, AFTER_ENDS + number, UNSET),
+        end_turn=np.where(after == NO_JOB, number, UNSET),
         late=np.zeros(count, dtype=np.int64),
         ending=np.zeros(count + 1, dtype=np.int64),
         finished=np.full(count, UNSET, dtype=np.int64),
@@ -154,21 +180,25 @@ def new_pbs_replay(
         held=np.zeros(count, dtype=np.int64),
         reservation_state=again.astype(np.int64),
         reservation_due=np.where(again, spans[:, BEGINS], np.minimum(spans[:, BEGINS], spans[:, CONFIRMED])),
-        clock=np.array([0, 0, first, 0, 0, 0, 0, 0], dtype=np.int64),
+        clock=np.array([0, 0, first, 0, 0, 0, 0, 0, 0], dtype=np.int64),
     )
+    replay.clock[NEXT_SUBMIT] = room
+    return replay
 
 
 def idle_pbs(
     description: ClusterDescription, asked: Sequence[PbsJob], submit: IntArray, phases: PbsPhases
 ) -> PbsEngine:
-    """The state in which nothing waits and nothing runs.
+    """The state in which nothing waits and nothing runs. submit: NEVER_SUBMITTED for jobs that follow others.
 
     Raises ValueError for a job of a queue that the cluster does not have, and FormulaError."""
     settings = cycle_settings(description.scheduler, phases)
     weights = np.array([node.weight for node in description.nodes])
-    site, asks, ask = site_and_asks(description, asked, np.argsort(weights, kind="stable"), phases.minute_s)
+    order, is_closed = np.argsort(weights, kind="stable"), bool((submit == NEVER_SUBMITTED).any())
+    site, asks, ask = site_and_asks(description, asked, order, phases.minute_s, is_closed)
     limits = run_limits(description, asked)
-    decay = int(submit.min(initial=1 << 61)) + (settings.decay_time if phases.decay_s is None else phases.decay_s)
+    decay = int(submit[submit != NEVER_SUBMITTED].min(initial=FOREVER))
+    decay += settings.decay_time if phases.decay_s is None else phases.decay_s
     jobs, users = _queued_jobs(description, asked, submit, ask, settings)
     num_jobs, soft = len(asked), _soft_limits(description, asked)
     if not len(soft.bound):
@@ -317,7 +347,6 @@ def _queued_jobs(
     users = list(dict.fromkeys(one.user for one in asked))
     entity = {name: k for k, name in enumerate(users)}
     resource = str(description.scheduler.values.get("fairshare_usage_res", "cput"))
-    static = _static_order(description, asked, submit)
     dependencies = [(DEPENDENCY_KINDS.index(kind), job) for one in asked for kind, job in one.dependencies]
     counts = np.array([len(one.dependencies) for one in asked], dtype=np.int64)
 
@@ -333,8 +362,8 @@ def _queued_jobs(
         queue=queue,
         level=np.where(in_reservation, 0, np.where(express, of_express, levels.index(0) + 1)).astype(np.int64),
         turn=turn.astype(np.int64),
-        static=static,
-        number=np.argsort(np.argsort(submit, kind="stable")),
+        static=_static_order(description, asked),
+        number=submit * len(asked) + np.arange(len(asked)),
         express=express,
         procs=np.array([one.amount("ncpus") for one in asked], dtype=np.int64),
         entity=np.array([entity[one.user] for one in asked], dtype=np.int64),
@@ -348,17 +377,17 @@ def _queued_jobs(
     ), users
 
 
-def _static_order(description: ClusterDescription, asked: Sequence[PbsJob], submit: IntArray) -> IntArray:
-    """The place of each job in the order of job_sort_key, then of submissions."""
-    keys: list[IntArray] = [submit]
+def _static_order(description: ClusterDescription, asked: Sequence[PbsJob]) -> IntArray:
+    """The place of each job in the order of job_sort_key. Jobs of the same keys have the same one."""
+    keys: list[IntArray] = [_zeros(len(asked))]
     text = str(description.scheduler.values.get("job_sort_key", "")).replace('"', "")
     for words in reversed([part.split() for part in text.split(",") if part.strip()]):
         sign = -1 if len(words) > 1 and words[1].upper() == "HIGH" else 1
         amounts = [sign * sort_amount(one, words[0], description) for one in asked]
         keys.append(np.array(amounts, dtype=np.int64))
     order = np.lexsort(keys)
-    static = np.empty(len(asked), dtype=np.int64)
-    static[order] = np.arange(len(asked))
+    static = np.zeros(len(asked), dtype=np.int64)
+    static[order[1:]] = np.cumsum((np.diff(np.stack(keys)[:, order]) != 0).any(axis=0))
     return static
 
 

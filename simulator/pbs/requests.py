@@ -79,10 +79,11 @@ class PbsJob:
 
 
 def site_and_asks(
-    cluster: ClusterDescription, asked: Sequence[PbsJob], order: IntArray, clock_s: int = 0
+    cluster: ClusterDescription, asked: Sequence[PbsJob], order: IntArray, clock_s: int = 0, is_closed: bool = False
 ) -> tuple[PbsSite, Asks, NDArray[np.int64]]:
     """Nodes and asks as arrays, and the ask of each job. order: (nodes,), the nodes in the order in which PBS looks at them.
-    clock_s: UTC second of second 0.
+    clock_s: UTC second of second 0. is_closed: whether some jobs follow others. The last one may come later than it says, so hours and
+    standing reservations go on for twice as long.
 
     Raises ValueError for a queue or a reservation that the cluster does not have."""
     nodes = [cluster.nodes[int(place)] for place in order]
@@ -127,8 +128,9 @@ def site_and_asks(
         reservation=np.array(reserved, dtype=np.int64),
     )
     usable = np.array([_usable(nodes, reaches, *key) for key in masks], dtype=np.bool_).reshape(-1, len(nodes))
-    span = (min((one.submit_s for one in asked), default=0), max((one.submit_s for one in asked), default=0) + _AFTER_S)
-    return _site(cluster, nodes, resources, usable, (*span, clock_s)), asks, ask
+    first_s, last_s = (each((one.submit_s for one in asked), default=0) for each in (min, max))
+    last_s += _AFTER_S + (last_s - first_s if is_closed else 0)
+    return _site(cluster, nodes, resources, usable, (first_s, last_s, clock_s)), asks, ask
 
 
 def _groups(cluster: ClusterDescription) -> dict[str, int]:

@@ -1,4 +1,5 @@
-"""What PBS's scheduler knows, as tuples of arrays: the site, what jobs ask for, what is free, what runs, and its plans.
+"""What PBS's scheduler knows, as tuples of arrays: the site, what jobs ask for, what is free, what runs, and its plans. And what a replay
+needs beside it.
 
 All arrays are int64 where nothing else is said. Compiled functions take these tuples and change the arrays in place.
 """
@@ -10,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs.followers import Chain
 from simulator.pbs.settings import CycleSettings
 
 IntArray = NDArray[np.int64]
@@ -64,7 +66,7 @@ class Asks(NamedTuple):
 class QueuedJobs(NamedTuple):
     """One value a job, (jobs,) where nothing else is said."""
 
-    submit: IntArray
+    submit: IntArray  # NEVER_SUBMITTED for a job that follows another, until that one has left
     wall: IntArray  # what PBS plans by, s
     limit: IntArray  # what it plans a job by that has outlived this, s
     walltime: IntArray  # what the job asked for, s, 0 for nothing
@@ -72,8 +74,8 @@ class QueuedJobs(NamedTuple):
     queue: IntArray
     level: IntArray  # lower ones come first. 0 for jobs of reservations, then those of preempt_prio and soft limits
     turn: IntArray  # place of its queue, 0 where all are one
-    static: IntArray  # place in the order of sort keys and submissions, 0 first
-    number: IntArray  # place in the order of submissions
+    static: IntArray  # place in the order of sort keys, 0 first, the same for jobs of the same keys
+    number: IntArray  # grows in the order of submissions
     express: BoolArray  # jobs of express queues
     procs: IntArray
     entity: IntArray  # place among the entities of fair share
@@ -214,3 +216,49 @@ class PbsEngine(NamedTuple):
     victims: Victims
     waiting: PbsQueue
     formula: Formulas
+
+
+# --- replay
+
+
+KEPT_S = 30
+"""Seconds for which nodes stay with a reservation that ended with a job in it."""
+AFTER_ENDS = 1 << 61
+"""More than any number of a job: added to it, it is the turn of its submission."""
+NEXT_SUBMIT, ENDING, LAST_PASS, HELD, NOW, STAGE, IS_QUIET, STOPS, CAME = range(9)
+"""Places in `PbsReplay.clock`: the next job to come, how many run, when the last pass was, and how many jobs are not eligible yet. NOW is
+the second of the last events, STAGE what comes next in it, IS_QUIET whether it has had no pass. CAME: how many jobs have come.
+STOPS: whether the loop stops before one."""
+SECOND_OVER, EVENTS, RELEASES, IDLE = range(4)
+"""Stages of a second: what comes next in it. SECOND_OVER is none."""
+ALL_DONE, WANT_PLANNED = range(2)
+"""Why the loop stops."""
+STILL_RUNS = UNSET - 1
+"""In `PbsReplay.finished`."""
+
+
+class PbsReplay(NamedTuple):
+    """What a replay needs beside the engine."""
+
+    engine: PbsEngine
+    begin: IntArray  # (jobs,), the earliest start that the job asks for
+    arrival: IntArray  # (jobs,), when the job could start as far as it is for the job to say
+    order: IntArray  # (jobs,), those that have come, and from NEXT_SUBMIT on those that are known to come, by arrival
+    chain: Chain  # the jobs that follow others
+    runtime: IntArray  # (jobs,)
+    submit_turn: (
+        IntArray  # (jobs,), which of the submissions and ends of one second come first, and which have one pass
+    )
+    end_turn: IntArray  # (jobs,), UNSET as submit_turn where it is by the number of a job that has not been submitted
+    late: IntArray  # (jobs,), seconds between the pass that starts a job and the stamp of its start
+    ending: IntArray  # (jobs,), running jobs by their true ends, the next one last
+    finished: IntArray  # (jobs,), when it ended, UNSET before
+    first_start: IntArray  # (jobs,), of a job that was preempted its first one
+    preempted: IntArray  # (jobs,), how often
+    ran_before: IntArray  # (jobs,), seconds that a job which was preempted had run by then
+    held: IntArray  # (jobs,), jobs that are not eligible yet
+    reservation_state: (
+        IntArray  # (reservations,), how often it has changed: it is announced, begins, ends, and frees its nodes
+    )
+    reservation_due: IntArray  # (reservations,), when this changes
+    clock: IntArray  # (9,)

@@ -14,13 +14,12 @@ import numpy as np
 
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import run_pass
-from simulator.pbs.loop import KEPT_S
 from simulator.pbs.placing import is_whole
 from simulator.pbs.queueing import ASKED_EVERY_S, NEXT_DECAY, count_running, join_pbs_queue
 from simulator.pbs.replaying import idle_pbs
 from simulator.pbs.settings import PbsPhases
 from simulator.pbs.starting import end_pbs_job, start_pbs_job
-from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET, WHOLE_VNODE, PbsEngine
+from simulator.pbs.state import BEGINS, KEPT, KEPT_S, OVER, UNSET, WHOLE_VNODE, PbsEngine
 from studies.pbs.recorded_runs import Pass, Record, RecordedRun, read_recorded_run, recorded_folders
 
 

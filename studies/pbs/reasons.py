@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from simulator.jobs.cluster import FOREVER
-from simulator.pbs.following import GivenStarts, follow_pbs
-from simulator.pbs.looking import PBS_KEPT
 from simulator.pbs.settings import cycle_settings
 from simulator.pbs.state import UNSET
+from simulator.pbs.waiting.following import GivenStarts, follow_pbs
+from simulator.pbs.waiting.looking import PBS_KEPT
 from studies.pbs.recorded_runs import Pass, RecordedRun, read_recorded_run, recorded_folders
 
 MISSING = {"cores", "fragments", "whole_nodes", "reservation"}

@@ -30,8 +30,7 @@ def engine_starts(jobs: tuple[CycleJob, ...], site: CycleSite) -> dict[str, tupl
     """Second of the first start of each job that starts while the oracle goes on, and its last nodes. Arguments as those of
     `cycle_starts`."""
     cluster = described(site)
-    arrays = {name: k for k, name in enumerate(dict.fromkeys(job.array for job in jobs if job.array))}
-    asked = [_asked(job, arrays) for job in jobs]
+    asked = requests_of(jobs)
     submit = np.array([job.submit_s for job in jobs], dtype=np.int64)
     runtime = np.array([job.runtime_s for job in jobs], dtype=np.int64)
     shares = site.settings.shares
@@ -48,6 +47,12 @@ def engine_starts(jobs: tuple[CycleJob, ...], site: CycleSite) -> dict[str, tupl
         for k, job in enumerate(jobs)
         if replay.first_start[k] != UNSET and replay.first_start[k] <= submit.max() + LASTS_S
     }
+
+
+def requests_of(jobs: tuple[CycleJob, ...]) -> list[PbsJob]:
+    """The jobs in the engine's words."""
+    arrays = {name: k for k, name in enumerate(dict.fromkeys(job.array for job in jobs if job.array))}
+    return [_asked(job, arrays) for job in jobs]
 
 
 def described(site: CycleSite) -> ClusterDescription:

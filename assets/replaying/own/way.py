@@ -52,7 +52,7 @@ class OwnRuns(ABC):
         if homeless := outcomes[0].counts.get("running without room", 0):
             counts["running_jobs_without_room"] = homeless
         first, others = outcomes[0], tuple(each.schedule for each in outcomes[1:])
-        return Outcome(first.schedule, counts=counts, others=others, held=first.held)
+        return Outcome(first.schedule, counts=counts, others=others, held=first.held, submit=first.submit)
 
     @abstractmethod
     def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER, Cluster, HeldNodes
-from simulator.pbs.loop import (
+from simulator.pbs.coming import is_eligible, take_next
+from simulator.pbs.loop import change_reservation, note_starts
+from simulator.pbs.placing import find_nodes
+from simulator.pbs.queueing import ASKED_EVERY_S, NEXT_DECAY, join_pbs_queue, pbs_share_tree, usage_rate
+from simulator.pbs.requests import PbsJob
+from simulator.pbs.starting import find_known_nodes, start_pbs_job
+from simulator.pbs.state import (
     EVENTS,
     HELD,
     IS_QUIET,
@@ -19,14 +25,7 @@ from simulator.pbs.loop import (
     NOW,
     STAGE,
     PbsReplay,
-    change_reservation,
-    is_eligible,
-    note_starts,
 )
-from simulator.pbs.placing import find_nodes
-from simulator.pbs.queueing import ASKED_EVERY_S, NEXT_DECAY, join_pbs_queue, pbs_share_tree, usage_rate
-from simulator.pbs.requests import PbsJob
-from simulator.pbs.starting import find_known_nodes, start_pbs_job
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -66,9 +65,10 @@ def begin_pbs_warm(
     and hold nothing. asked: of all jobs of the replay. begins: what runs and how many wait, and the second."""
     cluster, begin_s = begins
     count = len(warm.asked)
-    order = count + np.argsort(replay.arrival[count:], kind="stable")
+    order = replay.order[replay.order >= count]
     is_here = (order < count + cluster.waiting) & (replay.arrival[order] <= begin_s)
-    replay = replay._replace(order=np.concatenate([order[is_here], order[~is_here]]))
+    room = replay.clock[NEXT_SUBMIT]
+    replay = replay._replace(order=np.concatenate([replay.order[:room], order[is_here], order[~is_here]]))
     weights = np.array([node.weight for node in description.nodes])
     in_order = np.argsort(np.argsort(weights, kind="stable"))  # where a node of the description is in PBS's order
     held = warm.nodes._replace(node=in_order[warm.nodes.node].astype(np.int64))
@@ -107,9 +107,9 @@ def _begin(replay, held, start, by_start, here, begin):
         else:
             start_pbs_job(engine, job, rows, start[job])
     note_starts(replay)
-    clock[NEXT_SUBMIT] = here
-    for k in range(here):
-        job = replay.order[k]
+    for _ in range(here):
+        job = replay.order[clock[NEXT_SUBMIT]]
+        take_next(replay)
         if is_eligible(replay, job):
             engine.waiting.since[job] = replay.arrival[job]
             join_pbs_queue(engine, job, 0)

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 from models.runtime.estimates import LIVE_STATISTICS
 from models.runtime.live import LiveReplay, LiveSettings, StoppableLiveReplay, live_policy, replay_live
@@ -25,6 +26,7 @@ from simulator.limits.replaying import LimitedReplayer
 from simulator.limits.rules import RUNNING_JOBS, JobLimit
 from simulator.pbs.replaying import new_pbs_replay
 from simulator.pbs.settings import PbsPhases
+from simulator.pbs.state import PbsReplay
 from simulator.policies.registry import parse_policy
 from simulator.slurm.replaying import Phases, SlurmReplayer
 from tests.models.runtime.live_oracle import (
@@ -409,6 +411,34 @@ def test_pbs_plans_a_waiting_job_by_those_of_its_user_that_have_ended() -> None:
     assert 90 <= wall[1] < 150 and 50 <= wall[4] < 150
     assert wall[3] == 3600, "it has outlived its estimate while another job waited"
     assert replay.first_start.tolist() == [0, 100, 190, 240, 940]
+
+
+def test_pbs_learns_where_jobs_follow_others() -> None:
+    """The open replay of the closed one's submissions learns the same."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        submit = np.sort(rng.integers(0, 4_000, 40))
+        runtime, users = rng.integers(20, 900, 40), rng.integers(0, 3, 40)
+        after = np.where(
+            rng.random(40) < 0.6, np.arange(40) - 1 - np.minimum(rng.geometric(0.4, 40), np.arange(40)), -1
+        )
+
+        def driven(order: NDArray[np.int64], when: NDArray[np.int64], after: NDArray[np.int64]) -> PbsReplay:
+            asked = [asking(int(when[k]), 2, 3600, user=str(user)) for k, user in enumerate(users[order])]  # noqa: B023
+            rows = pl.DataFrame({"user_name": [one.user for one in asked], "requested_walltime_s": [3600] * 40})
+            rows = rows.with_columns(executable=pl.lit(None, dtype=pl.Utf8), requested_procs=pl.lit(16))
+            times, think = (when, runtime[order]), np.where(after >= 0, 7, 0)  # noqa: B023
+            replay = new_pbs_replay(pbs_site(job_sort_key="ncpus HIGH"), asked, times, PbsPhases(), (after, think))
+            LiveOnCluster(rows, "mean")(replay)
+            return replay
+
+        closed = driven(np.arange(40), submit, after)
+        came = closed.engine.jobs.submit
+        order = np.argsort(came, kind="stable")
+        opened = driven(order, came[order], np.full(40, -1))
+        assert (came > submit).any() and (closed.engine.jobs.wall < 3600).any()
+        assert closed.first_start[order].tolist() == opened.first_start.tolist()
+        assert closed.engine.jobs.wall[order].tolist() == opened.engine.jobs.wall.tolist()
 
 
 UNDER_LIMITS = (*POLICIES, "bounded-key", "formula:-(estimate * procs + submit)", "smallest")

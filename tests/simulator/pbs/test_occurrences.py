@@ -10,9 +10,9 @@ import pytest
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.pbs.limiting import is_counted, is_queue_limit, refused_jobs, run_limits
-from simulator.pbs.loop import KEPT_S
 from simulator.pbs.occurrences import closed_spans, occurrences_between, prime_spans, queue_windows
 from simulator.pbs.replaying import PbsReplayer
+from simulator.pbs.state import KEPT_S
 from tests.simulator.busy import asking, pbs_site, starts_on
 from traces.cluster.accounts import Limit
 from traces.cluster.description import AdvanceReservation, Gate

@@ -8,10 +8,10 @@ import polars as pl
 from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
 from assets.replaying.own.pbs.way import with_settings
 from assets.replaying.own.waiting_rules import FollowedWaits, limit_texts, starts_of_log
-from simulator.pbs.following import GivenStarts, follow_pbs
 from simulator.pbs.limiting import is_counted, numbered_run_limits
-from simulator.pbs.looking import PBS_KEPT
 from simulator.pbs.settings import cycle_settings, is_on, unmodelled_formula
+from simulator.pbs.waiting.following import GivenStarts, follow_pbs
+from simulator.pbs.waiting.looking import PBS_KEPT
 from traces.cluster.description import ClusterDescription
 
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from simulator.jobs.cluster import FOREVER, Cluster, HeldNodes, RunningJobs
 from simulator.jobs.jobs import Jobs
-from simulator.pbs.replaying import AFTER_ENDS, PbsReplayer
+from simulator.pbs.replaying import PbsReplayer
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.settings import PbsPhases, cycle_settings
+from simulator.pbs.state import AFTER_ENDS
 from simulator.pbs.variants.warm import PbsPast, PbsWarmStart
 from simulator.replayer import Outcome
 from traces.cluster.description import ClusterDescription
@@ -61,8 +62,14 @@ class CutReplay:
         ran = (self.start >= 0) & (self.start < second)
         return tuple(np.flatnonzero(each) for each in (ran & (self.end <= second), ran & (self.end > second), ~ran))
 
-    def from_moment(self, second: int, knows_nodes: bool = True, eligible_s: IntArray | None = None) -> Outcome:
-        """What becomes of those that start then or later."""
+    def from_moment(
+        self,
+        second: int,
+        knows_nodes: bool = True,
+        eligible_s: IntArray | None = None,
+        follows: tuple[IntArray, IntArray] | None = None,
+    ) -> Outcome:
+        """What becomes of those that start then or later. follows: `after` and `think` of these jobs."""
         ended, running, later = self.rows_from(second)
         rows = np.concatenate([running, later])
         place = {int(row): k for k, row in enumerate(rows)}
@@ -92,7 +99,10 @@ class CutReplay:
             waiting=int((self.submit[later] < second).sum()),
             begin=second,
         )
-        return replayer.replay(self._jobs(later), cluster)
+        jobs = self._jobs(later)
+        if follows is not None:
+            jobs = replace(jobs, after=follows[0], think=follows[1])
+        return replayer.replay(jobs, cluster)
 
     def _released(self, one: PbsJob, place: dict[int, int], ended: set[int]) -> PbsJob:
         """The job with its dependencies on jobs of the replay, from when the others let it go."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simulator.jobs.cluster import Cluster, HeldNodes, RunningJobs, no_nodes
+from simulator.jobs.followers import NO_JOB, followers_of
 from simulator.jobs.jobs import Jobs
 from simulator.pbs.replaying import PbsReplayer
 from simulator.pbs.requests import PbsJob
@@ -97,6 +98,22 @@ def test_a_recorded_run_goes_on_as_the_whole_one(scenario: str) -> None:
     runtime = logged_run_times(run, UNKNOWN_RUN_S)
     replay = CutReplay(run.cluster, [each.job for each in run.jobs], runtime, phases, turns)
     assert_same_from(replay, replay.moments(5))
+
+
+@pytest.mark.parametrize("name", ["limits", "fair share"])
+def test_users_who_keep_their_pace_go_on_as_in_the_whole_one(name: str) -> None:
+    """Who waits at the moment follows none, and others follow jobs that waited then or came later."""
+    site = pbs_site(LIMITS, backfill_depth=3) if name == "limits" else pbs_site(**SHARES)
+    replay = CutReplay(site, *crowd(), PbsPhases(poll_s=4, decay_s=1_000))
+    users = np.array(["abc".index(one.user[0]) for one in replay.asked])
+    for second in replay.moments(6):
+        *_, later = replay.rows_from(second)
+        submit, waiting = replay.submit[later], int((replay.submit[later] < second).sum())
+        after, think = followers_of(submit, replay.end[later], users[later])
+        assert (after[:waiting] == NO_JOB).all() and (after != NO_JOB).sum() > (len(later) - waiting) // 2 - 3
+        outcome = replay.from_moment(second, follows=(after, think))
+        assert outcome.submit is not None and outcome.submit.tolist() == submit.tolist()
+        assert outcome.schedule.start.tolist() == replay.start[later].tolist()
 
 
 BEGIN = 1_000

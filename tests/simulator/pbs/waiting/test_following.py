@@ -1,4 +1,4 @@
-"""Tests of simulator/pbs: following, looking.
+"""Tests of simulator/pbs/waiting: following, looking.
 
 What kept jobs, from starts that are given: those of a replay, under which no job starts before it can.
 """
@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulator.pbs.following import GivenStarts, follow_pbs
-from simulator.pbs.looking import PBS_KEPT, PbsWaits
 from simulator.pbs.requests import PbsJob
+from simulator.pbs.waiting.following import GivenStarts, follow_pbs
+from simulator.pbs.waiting.looking import PBS_KEPT, PbsWaits
 from tests.simulator.busy import asking, pbs_site, starts_on
 from traces.cluster.accounts import Limit
 from traces.cluster.description import AdvanceReservation, ClusterDescription, Gate

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
 from simulator.pbs.cycle import move_ends
-from simulator.pbs.looking import (
+from simulator.pbs.loop import note_pbs_end
+from simulator.pbs.occurrences import leave_windows, next_opening
+from simulator.pbs.queueing import join_pbs_queue
+from simulator.pbs.replaying import new_pbs_replay
+from simulator.pbs.requests import PbsJob
+from simulator.pbs.settings import PbsPhases
+from simulator.pbs.starting import end_pbs_job, find_known_nodes, start_pbs_job
+from simulator.pbs.state import BEGINS, ENDING, KEPT, KEPT_S, LAST_PASS, NEXT_SUBMIT, OVER, UNSET
+from simulator.pbs.waiting.looking import (
     BEGIN_TIME,
     CORES,
     GPUS,
@@ -22,14 +30,6 @@ from simulator.pbs.looking import (
     look_at_pbs_queue,
     settle_wait,
 )
-from simulator.pbs.loop import ENDING, KEPT_S, LAST_PASS, NEXT_SUBMIT, note_pbs_end
-from simulator.pbs.occurrences import leave_windows, next_opening
-from simulator.pbs.queueing import join_pbs_queue
-from simulator.pbs.replaying import new_pbs_replay
-from simulator.pbs.requests import PbsJob
-from simulator.pbs.settings import PbsPhases
-from simulator.pbs.starting import end_pbs_job, find_known_nodes, start_pbs_job
-from simulator.pbs.state import BEGINS, KEPT, OVER, UNSET
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]

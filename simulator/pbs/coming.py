@@ -1,0 +1,119 @@
+"""Who comes: jobs by their submissions, those that follow others, and those that nothing keeps any more."""
+
+from __future__ import annotations
+
+from simulator.compiled import referring, referring_apart
+from simulator.jobs.followers import NO_JOB
+from simulator.pbs.planning import has_hours
+from simulator.pbs.queueing import join_pbs_queue
+from simulator.pbs.state import AFTER_ENDS, CAME, HELD, NEXT_SUBMIT, UNSET
+
+_AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
+
+
+@referring
+def submit_next(replay, now):
+    """The next job of this second joins the queue, an array with all its tasks. Returns how many did, -1 where none is to come."""
+    clock, jobs = replay.clock, replay.engine.jobs
+    array, count, joined = UNSET, 0, 0
+    while clock[NEXT_SUBMIT] < len(replay.order):
+        job = replay.order[clock[NEXT_SUBMIT]]
+        if replay.arrival[job] > now or (count > 0 and (array < 0 or jobs.array[job] != array)):
+            break
+        array = jobs.array[job]
+        count += 1
+        take_next(replay)
+        if is_eligible(replay, job):
+            _join(replay, job, now)
+            joined += 1
+        else:
+            replay.held[clock[HELD]] = job
+            clock[HELD] += 1
+    return joined if count > 0 else -1
+
+
+@referring
+def _join(replay, job, now):
+    queue = replay.engine.waiting
+    queue.since[job] = now
+    join_pbs_queue(replay.engine, job, 0)
+
+
+@referring
+def is_eligible(replay, job):
+    """Whether neither a hold nor another job keeps the job."""
+    jobs = replay.engine.jobs
+    if jobs.held[job]:
+        return False
+    for row in range(jobs.first_dependency[job], jobs.first_dependency[job + 1]):
+        kind, other = jobs.dependency[row, 0], jobs.dependency[row, 1]
+        if kind == _AFTER_NOT_OK:
+            return False
+        done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
+        if done < 0:
+            return False
+    return True
+
+
+@referring
+def release_jobs(replay, now):
+    """Jobs that nothing keeps any more join the queue. Returns how many."""
+    clock, kept, released = replay.clock, 0, 0
+    for k in range(clock[HELD]):
+        job = replay.held[k]
+        if is_eligible(replay, job):
+            _join(replay, job, now)
+            released += 1
+        else:
+            replay.held[kept] = job
+            kept += 1
+    clock[HELD] = kept
+    return released
+
+
+@referring
+def take_next(replay):
+    """The next job comes. It goes behind those that have come, in front of the room for jobs that follow others."""
+    clock = replay.clock
+    replay.order[clock[CAME]] = replay.order[clock[NEXT_SUBMIT]]
+    clock[CAME] += 1
+    clock[NEXT_SUBMIT] += 1
+
+
+@referring
+def call_followers_of(replay, job, left):
+    """The jobs that follow one which leaves for good at second `left` are to come."""
+    if len(replay.chain.first) > 0:
+        _call_followers_of(replay, job, left)
+
+
+@referring_apart
+def _call_followers_of(replay, job, left):
+    """Their submissions are known now, and all that goes by them. Each takes its place in the order."""
+    chain, clock, order = replay.chain, replay.clock, replay.order
+    jobs, queue = replay.engine.jobs, replay.engine.waiting
+    follower = chain.first[job]
+    while follower != NO_JOB:
+        submit = left + chain.think[follower]
+        jobs.submit[follower] = submit
+        jobs.number[follower] = submit * len(replay.arrival) + follower
+        queue.hopeless[follower] = queue.hopeless[follower] or not has_hours(replay.engine, follower)
+        replay.arrival[follower] = max(submit, replay.begin[follower])
+        if replay.end_turn[follower] == UNSET:
+            replay.submit_turn[follower] = AFTER_ENDS + jobs.number[follower]
+            replay.end_turn[follower] = jobs.number[follower]
+        clock[NEXT_SUBMIT] -= 1
+        place = clock[NEXT_SUBMIT]
+        while place + 1 < len(order) and _comes_before(replay, order[place + 1], follower):
+            order[place] = order[place + 1]
+            place += 1
+        order[place] = follower
+        follower = chain.following[follower]
+
+
+@referring
+def _comes_before(replay, job, other):
+    """Whether a job arrives before another one, or in the same second and was submitted before it."""
+    if replay.arrival[job] != replay.arrival[other]:
+        return replay.arrival[job] < replay.arrival[other]
+    return replay.engine.jobs.number[job] < replay.engine.jobs.number[other]
