@@ -19,6 +19,7 @@ from assets.replaying.limits.way import named_cluster
 from assets.replaying.own.clusters import cluster_of_replay, own_cluster, policy_on
 from assets.replaying.own.unmodelled import own_remarks, rules_left_out
 from assets.replaying.own.way import machines_more, size_words
+from assets.replaying.pace import pace_of_site
 from assets.replaying.running.at_load import load_remark
 from assets.replaying.running.loading import (
     catalogue_source,
@@ -227,7 +228,8 @@ def replay_sized(
     if remark := load_remark(trace, settings):
         warn(remark)
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
-        return replay_run(trace, settings, policy, asked.nodes)
+        pace = pace_of_site(trace.source, trace) if settings.is_closed else None
+        return replay_run(trace, settings, policy, asked.nodes, pace=pace)
 
 
 def _procs_of(trace: Trace, settings: RunSettings, size: AskedProcs, cluster_procs: int, node_procs: int | None) -> int:

@@ -34,6 +34,7 @@ def scenario_page(results: ScenarioResults) -> str:
             "base": [results.base_words],
             "jobs": jobs,
             "trust": plan.configuration.trust,
+            **({"users": [results.following_words]} if results.following_words else {}),
             "scenarios": results.scenario_words,
         },
         rows=rows,

@@ -88,7 +88,7 @@ class OrderReplayer:
     policy: str | Policy = "FCFS"
     backfill: str = "easy"
     correction: str = "requested"
-    honours: ClassVar = BY_ORDER | {"agent", "inspector", "warm-start", "outages", "cancelled", "nodes"}
+    honours: ClassVar = BY_ORDER | {"agent", "inspector", "warm-start", "outages", "cancelled", "nodes", "users"}
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """The schedule, and the submissions of jobs that follow others. Raises as `replay` does, and for an order or an agent that cannot

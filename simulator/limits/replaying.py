@@ -84,7 +84,7 @@ class LimitedReplayer:
     cycle_s: int = 0
     drive: Callable[[LimitedReplay], object] | None = None
     ended: UsedBefore | None = None
-    honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster", "estimates live", "warm-start"}
+    honours: ClassVar = BY_ORDER | {"outages", "cancelled", "cluster", "estimates live", "warm-start", "users"}
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """Replays all jobs. Those that a limit never lets start are counted as `jobs_never_started`, and have no start.

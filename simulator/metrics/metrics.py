@@ -69,7 +69,7 @@ def measured_jobs(jobs: Jobs, trim_share: float) -> NDArray[np.bool_]:
         raise ValueError(f"trim_share must be at least 0 and below 0.5, got {trim_share}")
     if len(jobs) == 0:
         return np.zeros(0, dtype=np.bool_)
-    first, last = int(jobs.submit[0]), int(jobs.submit[-1])
+    first, last = int(jobs.submit.min()), int(jobs.submit.max())
     cut = trim_share * (last - first)
     return (jobs.submit >= first + cut) & (jobs.submit <= last - cut)
 
@@ -99,12 +99,12 @@ def metrics(
         raise ValueError("no job to measure: the replay is empty, or no measured job started")
     everyone = bool(measured[cluster.waiting :].all())
     submitted = jobs.submit[measured]
-    first = int(submitted[0])  # of a cancelled job too, so that all schedules are measured from the same time on
+    first = int(submitted.min())  # of a cancelled job too, so that all schedules are measured from the same time on
 
     runs = _Runs(jobs, schedule, slice(None) if schedule.started.all() else schedule.started)
     part = runs if everyone and not cluster.waiting else _Runs(jobs, schedule, counted)
     makespan = int(part.end.max()) - first
-    last = first + makespan if everyone else int(submitted[-1])
+    last = first + makespan if everyone else int(submitted.max())
     per_job = _per_job(part, tau_s)
     values = (
         _statistics(per_job).ravel().tolist()

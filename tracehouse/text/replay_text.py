@@ -61,6 +61,8 @@ SHOWN_COUNTS = (
     "reservations_delayed",
     "mean_reservation_delay_s",
     "jobs_never_started",
+    "jobs_that_follow",
+    "jobs_never_submitted",
     "jobs_over_a_limit_alone",
     "jobs_without_their_gpu_type",
     "jobs_without_their_qos",

@@ -40,6 +40,7 @@ def what_if_text(results: ScenarioResults, width: int | None, top: int) -> str:
         words.append(
             f"used: share of the processors in use, from the first submission to the last {results.last_of_use}"
         )
+        words += [results.following_words] if results.following_words else []
         letters = results.plan.configuration.letters
         parts = [words, *_tables(rows, width, wait_columns(letters)), results.remarks, _fate(results, width, top)]
     else:

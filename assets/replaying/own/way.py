@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assets.common.trace import Trace
 from assets.replaying.configuring.sizes import AskedProcs
@@ -19,12 +21,16 @@ from assets.replaying.own.clusters import own_cluster
 from assets.replaying.running.policies import ChosenPolicy, order_policy
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
 from simulator.jobs.cluster import Cluster
+from simulator.jobs.followers import NEVER_SUBMITTED
 from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import CANCELLED
 from simulator.replayer import Outcome
 from simulator.slurm.variants.orders import is_fixed_order
 from traces.cluster.description import ClusterDescription
 from traces.cluster.resizing import ClusterSizes
 from warehouse import Warehouse
+
+IntArray = NDArray[np.int64]
 
 RUNS = 5
 """Runs that differ in what no configuration says alone."""
@@ -43,20 +49,31 @@ class OwnRuns(ABC):
 
     runs: int
     left_out: Mapping[str, int]
-    honours: ClassVar[frozenset[str]] = frozenset({"policy", "cluster", "edits", "estimates"})
+    honours: ClassVar[frozenset[str]] = frozenset({"policy", "cluster", "edits", "estimates", "users"})
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
         """Replays all jobs, `runs` times. Raises as the scheduler's replayer does."""
         outcomes = [self.run(jobs, cluster, number) for number in range(self.runs)]
+        submit = outcomes[0].submit
+        if submit is not None:
+            outcomes = [outcomes[0], *(_as_submitted(each, submit) for each in outcomes[1:])]
         counts = {"jobs_never_started": outcomes[0].counts["never started"], **self.left_out}
         if homeless := outcomes[0].counts.get("running without room", 0):
             counts["running_jobs_without_room"] = homeless
         first, others = outcomes[0], tuple(each.schedule for each in outcomes[1:])
-        return Outcome(first.schedule, counts=counts, others=others, held=first.held, submit=first.submit)
+        return Outcome(first.schedule, counts=counts, others=others, held=first.held, submit=submit)
 
     @abstractmethod
     def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:
         """One of the runs, the first of which has number 0."""
+
+
+def _as_submitted(outcome: Outcome, submit: IntArray) -> Outcome:
+    """The outcome of a further run in which users keep their pace, moved to the submissions of the first run: waits are its own."""
+    assert outcome.submit is not None
+    begun = outcome.schedule.started & (submit != NEVER_SUBMITTED)
+    start = np.where(begun, submit + outcome.schedule.start - outcome.submit, CANCELLED)
+    return replace(outcome, schedule=replace(outcome.schedule, start=start))
 
 
 def own_order(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:

@@ -34,7 +34,7 @@ from models.runtime.live_on_cluster import LiveUnderLimits
 from models.scheduling.policy_file import is_placing_file
 from simulator.engine.replay import SELECTIVE_OPTIONS, OrderReplayer, rules_of
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER, one_of
+from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER, USERS, one_of
 from simulator.limits.replaying import LimitedReplayer, check_limited
 from simulator.partitions import PartitionReplayer, shares_of
 from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
@@ -128,6 +128,7 @@ def usual_settings(settings: RunSettings) -> RunSettings:
     one_of("reserve_by", settings.reserve_by, RESERVE_BY)
     one_of("admit_by", settings.admit_by, ADMIT_BY)
     one_of("correction", settings.correction, CORRECTIONS)
+    one_of("users", settings.users, USERS)
     if settings.window is not None:
         parse_window(settings.window)
     if not 0 <= settings.trim < 0.5:
@@ -139,6 +140,11 @@ def usual_settings(settings: RunSettings) -> RunSettings:
     if settings.rounding_s is not None:
         settings = settings.model_copy(update={"round_walltimes": str(settings.round_walltimes).strip()})
     dated = any(each.has_own_dates for each in settings.outages)
+    if settings.is_closed and (settings.warm_start or settings.window is not None or settings.believed.is_live):
+        raise ValueError(
+            "--users 'keep pace' replays a whole log, and estimates do not change on the way: leave --warm-start, --window and "
+            "--estimates live out"
+        )
     for name, given in (("warm-start", settings.warm_start), ("outages", dated)):
         if given and settings.load != 1:
             raise ValueError(
@@ -291,7 +297,7 @@ def _order_or_watched(asked: Asked) -> Replayer:
     cluster without outages and without a queue."""
     settings, cluster = asked.settings, asked.cluster
     is_empty = not (len(cluster.running) or cluster.waiting or len(cluster.outages))
-    plain = is_empty and not settings.cancelled and settings.inspector is None
+    plain = is_empty and not settings.cancelled and settings.inspector is None and not settings.is_closed
     watched = plain and settings.believed.may_underestimate
     return _live(asked) if watched and settings.backfill in ("none", "any", "easy", "easy-sjbf") else _order(asked)
 

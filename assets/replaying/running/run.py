@@ -23,10 +23,12 @@ from assets.replaying.running.on_nodes import Ground, ground_of, placement_metri
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.replayers import Asked, check_settings, replayer_of, way_of
 from assets.replaying.running.settings import NodeSettings, RunSettings
+from assets.replaying.running.users import UsersPace
 from models.judging.machine import partitions_of
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs, joined_outages
+from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
 from simulator.limits.rules import KNOWN_AFTER_S
@@ -135,7 +137,10 @@ class ReplayRun:
         return {name: None if math.isnan(x) else x for name, x in figures.items() if name not in METRICS}
 
     def hindsight(self) -> dict[str, float]:
-        """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s. No schedule has less."""
+        """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s. No schedule has less. Empty where the schedule decides
+        when jobs come."""
+        if self.settings.is_closed:
+            return {}
         return {f"hindsight_{name}": value for name, value in hindsight_bound(self.all_jobs, self.cluster).items()}
 
     def placement_metrics(self) -> dict[str, float]:
@@ -160,9 +165,10 @@ def replay_run(
     policy: ChosenPolicy,
     nodes: NodeSettings | None = None,
     own_runs: int | None = None,
+    pace: UsersPace | None = None,
 ) -> ReplayRun:
     """Replays a trace. trace: loaded with the cancelled jobs if the settings want them. nodes: where jobs are placed, if they are.
-    own_runs: of a scheduler that is not deterministic, None for as many as are usual.
+    own_runs: of a scheduler that is not deterministic, None for as many as are usual. pace: of the users, where they keep it.
 
     Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
     """
@@ -207,8 +213,15 @@ def replay_run(
         counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
     ground = None if nodes is None else ground_of(nodes, cluster_procs, trace.procs_per_node)
     before = (ahead, begin) if settings.warm_start else None
+    if settings.is_closed:
+        assert pace is not None
+        jobs = pace.closed(jobs, simulated)
+        counts["jobs_that_follow"] = int((jobs.after != NO_JOB).sum())
     outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before, own_runs), jobs)
     counts |= outcome.counts
+    if outcome.submit is not None:
+        counts["jobs_never_submitted"] = int((outcome.submit == NEVER_SUBMITTED).sum())
+        jobs = jobs.submitted_at(outcome.submit)
     return ReplayRun(
         *(settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts, ground),
         *(outcome.placement, outcome.others, outcome.held),

@@ -15,7 +15,17 @@ from assets.common.writing.options import Option, options_of
 from assets.replaying.configuring.outages import Outage, read_outages
 from assets.replaying.configuring.sizes import parse_load
 from models.runtime.estimates import AS_LOGGED, Estimates
-from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, parse_duration
+from simulator.jobs.words import (
+    ADMIT_BY,
+    CORRECTIONS,
+    KEEP_PACE,
+    KEEP_TIMES,
+    PLACES,
+    RESERVE_BY,
+    RULE_SETS,
+    USERS,
+    parse_duration,
+)
 
 MOST_WALLTIME_FACTOR = 100.0
 TEXT = "a text in quotes"
@@ -153,6 +163,11 @@ class RunSettings(BaseModel):
         default=1.0,
         description="How many times as densely jobs are submitted, such as 1.1 or +10% for a tenth more work in the same time.",
     )
+    users: Annotated[str, Option(metavar="WORDS", words=USERS, key=TEXT, refusable=True, is_saved=False)] = Field(
+        default=KEEP_TIMES,
+        description="What users do when the schedule changes. keep times: they submit at the times of the log. keep pace: who submitted "
+        "within 20 minutes after an end of an own job does so after its end in the replay (docs/explanation/users-react.md).",
+    )
     procs: Annotated[int | None, Option(metavar="NUMBER", key='a number, or a text such as "+10%" or "-64"')] = Field(
         default=None,
         description="Processors of the cluster, such as 300, or a change such as +10% or -4. Default: from source or log.",
@@ -213,6 +228,11 @@ class RunSettings(BaseModel):
     def is_standard(self) -> bool:
         """Whether the replay follows our rules, not those of the RLScheduler code."""
         return self.rules == "standard"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether jobs are submitted after those that they follow."""
+        return self.users == KEEP_PACE
 
     @property
     def backfill_file(self) -> str | None:
@@ -390,8 +410,8 @@ def check_saved_settings(settings: RunSettings) -> RunSettings:
     usual, options = RunSettings(), options_of(RunSettings)
     if any(getattr(settings, name) != getattr(usual, name) for name, option in options.items() if not option.is_saved):
         raise ValueError(
-            "runs without a queue, with changed requests, with partitions or under a cluster's limits are not saved, since a saved run "
-            "does not record these: "
+            "runs without a queue, with changed requests, partitions, users who keep their pace, or a cluster's limits are not saved, "
+            "since a saved run does not record these: "
             "leave --save out, or compare them with `tracehouse what-if`"
         )
     return settings

@@ -73,12 +73,13 @@ FIGURE_COLUMNS = {"median h": "median", "p95 h": "p95"}
 """Columns of WAIT_COLUMNS, and the figures whose letters are not that of the mean."""
 CHANGE_COLUMNS = (
     Column("change", 8, lambda row: percent(row["change_share"], "+")),
+    Column("keep pace", 11, lambda row: percent(row["pace_change_share"], "+")),
     Column("typical block", 23, typical_change),
     Column("random as good", 16, lambda row: percent(row["random_orders_as_good"])),
     Column("verdict", 28, verdict_cell),
 )
-"""The change of the mean wait against the base, of all paired jobs and in the typical block, which share of random orders is as good, and
-the verdict."""
+"""The change of the mean wait against the base, of all paired jobs at the log's times, with users who keep their pace, and in the typical
+block, which share of random orders is as good, and the verdict."""
 RANK_COLUMNS = (
     Column("rank", 6, lambda row: str(row["rank"] or "")),
     Column("mean wait", 24, lambda row: FAILED if row["failed_because"] is not None else row["direction"] or ""),

@@ -21,6 +21,7 @@ from assets.predictions.runtimes_now import predicted_at_end
 from assets.replaying.limits.way import clock_zero_s
 from assets.replaying.own.clusters import cluster_of_replay
 from assets.replaying.own.wait_causes import MOST_EXPLAINED_JOBS, causes_of, jobs_and_nodes
+from assets.replaying.pace import pace_of_site
 from assets.replaying.running.loading import is_loaded, is_path
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
@@ -93,7 +94,8 @@ def _replay(plan: ScenarioPlan, planned: PlannedReplay, more: pl.DataFrame, own_
     if more.height:
         rows = pl.concat([trace.rows, more]).sort("submit_s", maintain_order=True)
         trace = replace(trace, rows=rows)
-    return replay_run(trace, planned.settings, planned.policy, own_runs=own_runs)
+    pace = pace_of_site(plan.source, plan.trace) if planned.settings.is_closed else None
+    return replay_run(trace, planned.settings, planned.policy, own_runs=own_runs, pace=pace)
 
 
 def _starts(held: pl.DataFrame, run: ReplayRun) -> pl.Series:

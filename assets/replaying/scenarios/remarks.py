@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from assets.replaying.scenarios.paced import DEPENDS
 from assets.replaying.scenarios.unchanged import unchanged_words
 from models.judging.verdict import HARMS, TRADES, payers_text, plain_word
 
@@ -19,6 +20,15 @@ def scenario_remarks(row: dict[str, Any], has_figures: bool) -> list[str]:
     said = []
     if row["no_verdict_because"] is not None:
         said.append(f"no verdict: {row['no_verdict_because']}")
+    if row["verdict"] == DEPENDS:
+        said.append(
+            f"it depends on users: {row['times_verdict']} where all submit at the times of the log, and {row['pace_verdict']} where who "
+            "follows an end of an own job still does"
+        )
+    if row["pace_never_submitted"]:
+        said.append(
+            f"{_jobs(row['pace_never_submitted'])} never submitted where users keep their pace, since they follow one that never starts"
+        )
     if row["unchanged_because"] is not None:
         said.append(unchanged_words(row["unchanged_because"]))
     if row["verdict"] is not None and plain_word(row["verdict"]) in (TRADES, HARMS):

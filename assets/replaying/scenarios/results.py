@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from assets.common.progress import progress
 from assets.common.writing.outputs import output_beside
+from assets.replaying.pace import pace_of_site
 from assets.replaying.running.run import ReplayRun, engine_version, replay_run
 from assets.replaying.scenarios.freed import freed_waits, held_jobs, replay_with_freed
 from assets.replaying.scenarios.left_out import left_out_text
+from assets.replaying.scenarios.paced import pace_of_plan, paced_columns, paced_scenarios
 from assets.replaying.scenarios.pairing import (
     SECONDS_PER_HOUR,
     PairedJobs,
@@ -75,6 +77,10 @@ ROW_SCHEMA = {
     "no_interval_because": pl.Utf8,
     "no_verdict_because": pl.Utf8,
     "random_orders_as_good": pl.Float64,
+    **dict.fromkeys(("pace_wait_h", "pace_change_share"), pl.Float64),
+    "pace_never_submitted": pl.Int64,
+    "pace_verdict": pl.Utf8,
+    "times_verdict": pl.Utf8,
     "verdict": pl.Utf8,
     "who_pays": pl.Utf8,
     "jobs_longer_by_1h": pl.Int64,
@@ -92,7 +98,8 @@ class ScenarioResults:
 
     rows: the log (where it knows starts), the base and the scenarios, with the columns of ROW_SCHEMA. groups: those of GROUP_SCHEMA, in
     the order of the scenarios. waits: of assets.replaying.scenarios.pairing.paired_waits, by scenario. counts: of the base's replay.
-    cloud: of random orders beside the base, where a scenario is another order.
+    cloud: of random orders beside the base, where a scenario is another order. following: the share of the jobs that follow others, None
+    where scenarios were not replayed with users who keep their pace.
     """
 
     plan: ScenarioPlan
@@ -101,6 +108,7 @@ class ScenarioResults:
     waits: dict[str, pl.DataFrame]
     counts: dict[str, int]
     cloud: ChanceCloud | None = None
+    following: float | None = None
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
@@ -146,6 +154,16 @@ class ScenarioResults:
         return f"{self.plan.scored_words}, {count}; every replay begins with the first job of the log"
 
     @property
+    def following_words(self) -> str:
+        """What the changes are of with users who keep their pace, in one line; empty where there are none."""
+        if self.following is None:
+            return ""
+        return (
+            f"keep pace: the change where who submitted within 20 minutes after an end of an own job, as {100 * self.following:.0f} % of "
+            "the jobs were, does so after its end in the replay"
+        )
+
+    @property
     def last_of_use(self) -> str:
         """Until which last event the use of the cluster is measured: of all jobs their end, of some their submission."""
         return "submission of these jobs" if self.plan.scored_words else "end"
@@ -181,6 +199,7 @@ class ScenarioResults:
             "left_out": self.left_out_words,
             "grade": getattr(self.plan.configuration.grade, "grade", None),
             "trust": self.plan.configuration.trust,
+            "following_share": self.following,
             "scenarios": self.rows.to_dicts(),
             "groups": self.groups.to_dicts(),
             "remarks": self.remarks,
@@ -224,17 +243,32 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
         for name, each in compared.items()
     ]
     judgements = corrected_for_many(judged)
-    others = [
-        each.row | _judged_columns(judgement, each, plan.configuration.has_figures)
-        for each, judgement in zip(compared.values(), judgements, strict=True)
-    ]
+    pace = pace_of_plan(plan, base)
+    paced = (
+        {}
+        if pace is None
+        else paced_scenarios(plan, base, [each for each in plan.scenarios if each.name in compared], pace)
+    )
+    with_pace = corrected_for_many(
+        [
+            beside_cloud(each.judgement, cloud) if cloud is not None and name in orders else each.judgement
+            for name, each in paced.items()
+        ]
+    )
+    of_pace = dict(zip(paced, with_pace, strict=True))
+    others = []
+    for (name, each), judgement in zip(compared.items(), judgements, strict=True):
+        row = each.row | _judged_columns(judgement, each, plan.configuration.has_figures)
+        others.append(row | paced_columns(row["verdict"], paced.get(name), of_pace.get(name)))
     ranked = {row["scenario"]: row for row in ranked_rows(others)}
     rows = [row for row in (_logged_row(plan, base), _row(plan, BASE, base)) if row is not None]
     rows += [ranked.get(name) or {"scenario": name, "failed_because": failures[name]} for name in plan.file.order]
     table = pl.DataFrame([dict.fromkeys(ROW_SCHEMA) | row for row in rows], schema=ROW_SCHEMA)
     groups = pl.concat([each.groups for each in compared.values()])
     waits = {name: each.waits for name, each in compared.items()}
-    return ScenarioResults(plan, table, groups, waits, base.counts, cloud)
+    return ScenarioResults(
+        plan, table, groups, waits, base.counts, cloud, pace.share if paced and pace is not None else None
+    )
 
 
 def _is_an_order(base: PlannedReplay, scenario: PlannedReplay) -> bool:
@@ -300,7 +334,8 @@ def _unchanged(verdict: PolicyVerdict, because: str) -> PolicyVerdict:
 
 def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:
     with plan.file.naming(*planned.path):
-        return replay_run(plan.trace, planned.settings, planned.policy)
+        pace = pace_of_site(plan.source, plan.trace) if planned.settings.is_closed else None
+        return replay_run(plan.trace, planned.settings, planned.policy, pace=pace)
 
 
 def _row(plan: ScenarioPlan, name: str, run: ReplayRun) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,6 @@ from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
 from assets.replaying.own.way import OwnRuns, number_of_own_runs
 from models.runtime.estimates import REQUESTED, Estimates
 from models.runtime.live_on_cluster import LiveOnCluster
-from simulator.engine.queue_tree import order_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.pbs.replaying import PbsReplayer
@@ -24,6 +23,7 @@ from simulator.pbs.requests import PbsJob
 from simulator.pbs.settings import PbsPhases, cycle_settings, unmodelled_formula
 from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
+from simulator.slurm.variants.submitted import looks_at_submissions
 from traces.cluster.description import ClusterDescription, Setting
 
 NODE_POLL_S = 10
@@ -50,7 +50,10 @@ class PbsRuns(OwnRuns):
                 replayer = replace(replayer, warm=replace(replayer.warm, asked=of_running))
         if self.policy is not None:
             assert self.policy.fixed is not None
-            replayer = _by_order(replayer, self.policy.fixed(jobs, cluster.procs))
+            score = self.policy.fixed(jobs, cluster.procs)
+            if jobs.is_closed and looks_at_submissions(self.policy, jobs, cluster.procs):
+                score = _of_submissions(self.policy, score, jobs)
+            replayer = _by_order(replayer, score)
         if number == 0:
             return replayer.replay(jobs, cluster)
         drawn = np.random.default_rng(number)
@@ -75,11 +78,21 @@ def _planned_by(asked: Sequence[PbsJob], seconds: NDArray[np.int64]) -> list[Pbs
     return [replace(one, soft_walltime_s=soft) for one, soft in zip(asked, seconds.tolist(), strict=True)]
 
 
+def _of_submissions(policy: Policy, score: NDArray[Any], jobs: Jobs) -> NDArray[np.float64]:
+    """Scores of jobs that follow others: equal ones for the order of submission, in which PBS takes equal jobs. Raises ValueError for
+    another order that looks at submissions, which are not known yet."""
+    if not (np.ptp(score - jobs.submit) == 0):
+        raise ValueError(
+            f"pbs:{policy.name}: this order looks at submissions, which the schedule decides where users keep their pace: leave users = "
+            "'keep pace' out, or choose another order"
+        )
+    return np.zeros(len(jobs))
+
+
 def _by_order(replayer: PbsReplayer, score: NDArray[np.int64] | NDArray[np.float64]) -> PbsReplayer:
     """The replayer with jobs whose own priorities put the lowest score first, in place of formula, fair share and sort keys. score:
     (jobs,)."""
-    priority = np.empty(len(score), dtype=np.int64)
-    priority[order_of(score)] = -np.arange(len(score))
+    priority = -np.unique(score, return_inverse=True)[1]  # of equal jobs the one that was submitted first goes first
     asked = [replace(one, priority=rank) for one, rank in zip(replayer.asked, priority.tolist(), strict=True)]
     changes: dict[str, Setting] = {"job_sort_formula": "", "fair_share": False, "job_sort_key": "job_priority HIGH"}
     return replace(replayer, asked=asked, description=with_settings(replayer.description, changes))
