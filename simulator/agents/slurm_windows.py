@@ -77,12 +77,20 @@ class BegunWindow(NamedTuple):
 
 @dataclass(frozen=True)
 class SlurmTrace:
-    """A trace on the nodes of its Slurm. replayer: with the requests of all jobs, without a policy. threads: by default one per core."""
+    """A trace on the nodes of its Slurm. replayer: with the requests of all jobs, without a policy. threads: by default one per core.
+
+    Raises ValueError for jobs that follow others: windows begin and end by when jobs are submitted."""
 
     jobs: Jobs
     procs: int
     replayer: SlurmReplayer
     threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.jobs.is_closed:
+            raise ValueError(
+                "windows of a trace under Slurm have the submissions of the log: give them jobs without followers"
+            )
 
     def history(self, policy: Policy | None, jobs: int) -> tuple[SlurmHistory, NDArray[np.bool_]]:
         """A replay of so many first jobs of the trace, and which of them were backfilled. policy: None for Slurm's own priority.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.compiled import referring, referring_apart
 from simulator.slurm.limits import change_used
 from simulator.slurm.nodes.suspended import cpus_left, share_node
-from simulator.slurm.nodes.usable import hold_on_node, note_change, take_any_gpus
+from simulator.slurm.nodes.usable import ends_after, hold_on_node, note_change, take_any_gpus
 
 
 @referring_apart
@@ -39,7 +39,7 @@ def _note_running(engine, job):
     """The job joins those that run, by their ends, also on each of its nodes."""
     running = engine.running
     place = running.length[0]
-    while place > 0 and _ends_after(running, running.job[place - 1], job):
+    while place > 0 and ends_after(running, running.job[place - 1], job):
         running.job[place] = running.job[place - 1]
         place -= 1
     running.job[place] = job
@@ -51,7 +51,7 @@ def _note_running(engine, job):
         if place == running.on_node.shape[1]:
             running.crowded[0] += 1
             continue
-        while place > 0 and _ends_after(running, running.on_node[node, place - 1, 0], job):
+        while place > 0 and ends_after(running, running.on_node[node, place - 1, 0], job):
             running.on_node[node, place, 0] = running.on_node[node, place - 1, 0]
             running.on_node[node, place, 1] = running.on_node[node, place - 1, 1]
             place -= 1
@@ -98,14 +98,6 @@ def move_end(engine, job, end):
     _forget_running(engine, job)
     engine.running.end[job] = end
     _note_running(engine, job)
-
-
-@referring
-def _ends_after(running, other, job):
-    """Running jobs are in the order of their ends by limit, then in the order in which they were submitted."""
-    if running.end[other] != running.end[job]:
-        return running.end[other] > running.end[job]
-    return running.number[other] > running.number[job]
 
 
 @referring_apart

@@ -42,10 +42,17 @@ class Distance:
 
 def replay_golden(run: GoldenRun, phases: Phases) -> NDArray[np.int64]:
     """Starts of a recorded run's jobs in a replay. Jobs that never ended run for their limit."""
+    replayer, jobs = golden_replay(run, phases)
+    start = np.empty(len(jobs), dtype=np.int64)
+    start[_by_submission(run)] = replayer.replay(jobs, Cluster(run.cluster.num_cpus)).schedule.start
+    return start
+
+
+def golden_replay(run: GoldenRun, phases: Phases) -> tuple[SlurmReplayer, Jobs]:
+    """What replays a recorded run's jobs, and these by their submissions. Jobs that never ended run for their limit."""
     arrays = cluster_arrays(run.cluster)
-    order = np.argsort([job.request.submit_s for job in run.jobs], kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
+    order = _by_submission(run)
+    place = np.argsort(order)
     asked = [
         one.__class__(**(one.__dict__ | {"dependencies": tuple((kind, int(place[k])) for kind, k in one.dependencies)}))
         for one in (run.jobs[k].request for k in order)
@@ -54,9 +61,11 @@ def replay_golden(run: GoldenRun, phases: Phases) -> NDArray[np.int64]:
     runtime = np.array([_runtime(run, int(k)) for k in order], dtype=np.int64)
     limit = np.maximum(requests.limit, 1)
     jobs = Jobs(requests.submit, runtime, np.ones_like(runtime), limit, np.maximum(limit, runtime))
-    replayer = SlurmReplayer(run.cluster, arrays, requests, phases)
-    start = replayer.replay(jobs, Cluster(run.cluster.num_cpus)).schedule.start
-    return start[place]
+    return SlurmReplayer(run.cluster, arrays, requests, phases), jobs
+
+
+def _by_submission(run: GoldenRun) -> NDArray[np.int64]:
+    return np.argsort([job.request.submit_s for job in run.jobs], kind="stable")
 
 
 def phases_of(run: GoldenRun, seed: int) -> Phases:

@@ -194,11 +194,19 @@ def end_on_node(engine, node, last):
     _copy_node(engine.free, trial, node)
     for k in range(running.node_length[node]):
         other = running.on_node[node, k, 0]
-        if running.end[other] > running.end[last] or (running.end[other] == running.end[last] and other > last):
+        if ends_after(running, other, last):
             break
         hold_on_node(engine, trial, other, running.on_node[node, k, 1], -1)
         if engine.preemption.suspends[0] > 0:
             trial.cpus[node] = cpus_left(engine, node, k + 1)
+
+
+@referring
+def ends_after(running, other, job):
+    """Running jobs are in the order of their ends by limit, then in the order in which they were submitted."""
+    if running.end[other] != running.end[job]:
+        return running.end[other] > running.end[job]
+    return running.number[other] > running.number[job]
 
 
 @referring
