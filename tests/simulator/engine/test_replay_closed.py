@@ -198,6 +198,21 @@ def test_jobs_of_one_second_are_in_the_order_of_the_log() -> None:
     assert replayed(jobs) == ([0, 7, 7, 7], [0, CANCELLED, 8, 13])
 
 
+def shortest_tie() -> Jobs:
+    """At 10 one processor is free beside a blocked head, for one of two jobs of 3 s: the fifth, which follows the second, comes at 6, and
+    the sixth at 4."""
+    runtime = n([10, 9, 10, 5, 3, 3])
+    cancel, procs = n([NEVER, 5, NEVER, NEVER, NEVER, NEVER]), n([4, 1, 3, 4, 1, 1])
+    after, think = n([NO_JOB, NO_JOB, NO_JOB, NO_JOB, 1, NO_JOB]), n([0, 0, 0, 0, 1, 0])
+    return Jobs(n([0, 1, 1, 2, 3, 4]), runtime, procs, runtime, runtime, cancel=cancel, after=after, think=think)
+
+
+@pytest.mark.parametrize("backfill", ["easy-sjbf", "pick:by=shortest"])
+def test_of_equal_jobs_the_one_that_came_first_is_backfilled(backfill: str) -> None:
+    outcome = OrderReplayer("FCFS", backfill).replay(shortest_tie(), Cluster(4))
+    assert outcome.schedule.start.tolist() == [0, CANCELLED, 10, 20, 13, 10]
+
+
 def test_followers_of_a_job_that_runs_when_nobody_waits_still_come() -> None:
     away = Outages(n([5]), n([FOREVER]), n([1]), n([5]))
     jobs = replace(jobs_of([0, 1], [10, 10], [NO_JOB, 0], [0, 50]), procs=n([3, 3]))

@@ -23,7 +23,7 @@ from simulator.policies.scoring import FIXED
 from simulator.replayer import Outcome
 from tests.shared import size
 from tests.simulator.busy import PROCS, busy_jobs
-from tests.simulator.engine.test_replay_closed import SET_BACK
+from tests.simulator.engine.test_replay_closed import SET_BACK, shortest_tie
 from tests.simulator.limits.test_limits import FEATURES, limited_outcome, rules_for
 from tests.simulator.limits.test_replaying import AWAY, gates_of, limits_of, tree_of
 from tests.simulator.oracle_machine import OracleRules, limited_oracle_run
@@ -135,6 +135,11 @@ def test_the_closed_replay_of_the_same_scheduler_is_the_open_one(policy: str | P
     outcome = replayer.replay(replace(jobs, after=after, think=think), cluster)
     assert outcome.submit is not None and np.array_equal(outcome.submit, jobs.submit)
     assert np.array_equal(outcome.schedule.start, start) and outcome.counts == expected.counts
+
+
+def test_of_equal_jobs_the_one_that_came_first_is_backfilled() -> None:
+    outcome = LimitedReplayer(OrderReplayer("FCFS", "easy-sjbf")).replay(shortest_tie(), Cluster(4))
+    assert outcome.schedule.start.tolist() == [0, CANCELLED, 10, 20, 13, 10]
 
 
 FOLLOWING = Jobs(
