@@ -160,7 +160,7 @@ def test_whoever_makes_tasks_of_jobs_refuses_those_that_follow() -> None:
     follows = replace(JOBS.window(0, 2), after=np.array([NO_JOB, 0]), think=np.array([0, 5]))
     for refusing in (
         lambda: tasks_of(follows, Cluster(PROCS)),
-        lambda: replay_windows(follows, np.array([0]), 2, PROCS, "FCFS"),
+        lambda: replay_windows(follows, PROCS, np.array([0]), 2, "FCFS"),
         lambda: Machine(PROCS).replay(follows, "FCFS", "easy"),
     ):
         with pytest.raises(ValueError, match="has no rule for jobs that follow others"):

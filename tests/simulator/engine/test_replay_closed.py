@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from simulator.engine.general import advance
 from simulator.engine.replay import NeverStarts, OrderReplayer, StoppableReplay, replay
 from simulator.jobs.cluster import FOREVER, Cluster, Outages
 from simulator.jobs.followers import NO_JOB, followers_of
@@ -248,3 +249,14 @@ FOLLOWING = jobs_of([0, 1], [10, 10], [NO_JOB, 0], [0, 5])
 def test_what_has_no_rule_for_followers_is_refused(ask, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=message):
         ask()
+
+
+def test_closed_replays_run_the_code_of_open_ones() -> None:
+    """To compile an event loop takes long, and numba does so again for every mixture of arrays that may and may not be written."""
+    jobs = busy_jobs(50)
+    replay(jobs, PROCS, "WFP3")
+    compiled = list(advance.signatures)
+    closed_as(jobs, PROCS, OrderReplayer("SAF"))
+    for policy in ("FCFS", "F1", "WFP3"):
+        OrderReplayer(policy).replay(replace(jobs, after=np.maximum(np.arange(50) - 3, NO_JOB)), Cluster(PROCS))
+    assert compiled == list(advance.signatures) != []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,11 +53,6 @@ def replayer_for(order: OrderReplayer, rows: IntArray, cycle_s: int, **others: o
     return LimitedReplayer(order, *rules, wakes=not cycle_s, cycle_s=cycle_s, **others)
 
 
-def some(jobs: Jobs, rows: IntArray) -> Jobs:
-    names = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel", "hold", "admit")
-    return replace(jobs, **{name: getattr(jobs, name)[rows] for name in names})
-
-
 def starts_from(
     second: int, start: IntArray, make: Callable[..., LimitedReplayer], outages: Outages
 ) -> tuple[IntArray, IntArray]:
@@ -77,7 +71,7 @@ def starts_from(
     )
     waiting = int((JOBS.submit[later] < second).sum())
     cluster = Cluster(PROCS, before, outages, waiting=waiting, begin=second)
-    return later, replayer.replay(some(JOBS, later), cluster).schedule.start
+    return later, replayer.replay(JOBS.only(later), cluster).schedule.start
 
 
 @pytest.mark.parametrize(

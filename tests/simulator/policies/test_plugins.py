@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from simulator.agents.batch import replay_windows
-from simulator.engine.replay import BACKFILLING, drive, replay
+from simulator.engine.asking import drive
+from simulator.engine.replay import BACKFILLING, replay
 from simulator.jobs.cluster import Cluster, Outages
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
