@@ -1,4 +1,6 @@
-"""Tests of tracehouse/text: answers, cluster_text, replay_text, rules_text, tables, training_text, tuning_text, what_if_text."""
+"""Tests of tracehouse/text: answers, cluster_text, habits_text, replay_text, rules_text, tables, training_text, tuning_text,
+what_if_text.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from assets.policies.training import PolicyTask
 from assets.policies.verdicts import JudgedRules
 from assets.replaying.scenarios.results import ScenarioResults
+from assets.usage.habits import habits_of
 from models.identification.identify import Identification
 from models.identification.orders import OrderEvidence
 from models.identification.rules import (
@@ -38,6 +42,7 @@ from tests.simulator.busy import PROCS, busy_jobs
 from tests.traces.cluster.clusters import CLUSTER, DESCRIBED, REMARKS
 from tracehouse.text.answers import grouped, in_seconds
 from tracehouse.text.cluster_text import cluster_summary, cluster_text, keys_left_out_text, keys_text
+from tracehouse.text.habits_text import habits_text, habits_values
 from tracehouse.text.replay_text import compare_text
 from tracehouse.text.rules_text import identification_text, identification_values, is_worse
 from tracehouse.text.tables import TableColumn, cut, fitted_table, folded, terminal_width
@@ -386,3 +391,19 @@ def test_training_on_a_row_of_processors_says_so(
     said = " ".join(capsys.readouterr().out.split())
     assert "These replays have a row of processors, without the nodes, limits and order of the cluster two." in said
     assert "--cluster two trains on its nodes" in said
+
+
+# habits_text
+
+
+def test_habits_fit_the_terminal() -> None:
+    submit = np.arange(40) * 1_000
+    users = ["a" * 30 if k % 2 else None for k in range(40)]
+    rows = pl.DataFrame({"submit_s": submit, "end_s": submit + 900, "user": users, "core_hours": [1.0] * 40})
+    habits = habits_of(rows.with_columns(pl.col("user").fill_null("b").alias("user")), "UTC")
+    lines = habits_text("mine", habits, 1, 80).splitlines()
+    assert max(map(len, lines)) <= 80 and "and 1 more (--top)" in lines
+    assert any(line.startswith("left out for the width of the terminal: ") for line in lines)
+    unnamed = habits_text("mine", habits_of(rows, "UTC"), 1, None).splitlines()
+    assert unnamed[1] == "unnamed   20 more have no user, and are left out" and unnamed[2].startswith("one user  ")
+    assert habits_values("mine", habits)["think_s"]["p50"] == 1_100.0

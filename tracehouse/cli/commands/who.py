@@ -11,6 +11,7 @@ from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.json_output import json_option, print_json
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.text.answers import nodes_values, waste_values, who_values
+from tracehouse.text.habits_text import habits_text, habits_values
 from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
@@ -84,6 +85,12 @@ COLUMNS_OF_COSTS = (TableColumn("hours"), TableColumn("least of the replays"), T
 @click.option(
     "--waste", "of_waste", is_flag=True, help="What was asked for and not used, and what that costs the others."
 )
+@click.option(
+    "--habits",
+    "of_habits",
+    is_flag=True,
+    help="Who submits jobs after own ones have ended, how soon, and at which hours.",
+)
 @json_option
 @plain_errors
 def who(
@@ -94,6 +101,7 @@ def who(
     as_csv: bool,
     of_nodes: bool,
     of_waste: bool,
+    of_habits: bool,
     as_json: bool,
 ) -> None:
     """Who waited, and who wasted: by user, account or queue, or by the GPUs that jobs had.
@@ -109,18 +117,18 @@ def who(
       tracehouse who birch --csv > who.csv
       tracehouse who mycluster --nodes
       tracehouse who mycluster --waste --by account
+      tracehouse who birch --habits
     """
     from assets.common.storage import open_warehouse
     from assets.usage.waits_and_waste import waits_and_waste
     from traces.catalogue.catalogue import load_catalogue
 
     source = load_catalogue().source(source).name
-    if of_nodes or of_waste:
-        _refuse_beside(
-            "--nodes" if of_nodes else "--waste", by, period is not None or as_csv or (of_nodes and of_waste)
-        )
-        printed = _print_of_nodes if of_nodes else _print_waste
-        printed(source, by, top, as_json)
+    asked = {"--nodes": of_nodes, "--waste": of_waste, "--habits": of_habits}
+    printed = {"--nodes": _print_of_nodes, "--waste": _print_waste, "--habits": _print_habits}
+    for option in (option for option, is_asked in asked.items() if is_asked):
+        _refuse_beside(option, by, period is not None or as_csv or sum(asked.values()) > 1)
+        printed[option](source, by, top, as_json)
         return
     result = waits_and_waste(open_warehouse(), source, period)
     if as_json:
@@ -139,6 +147,8 @@ def _refuse_beside(option: str, by: tuple[str, ...], has_others: bool) -> None:
         raise click.UsageError(
             f"{option} is of the whole log, and prints tables or JSON: leave --period, --csv and others out"
         )
+    if option == "--habits" and set(by) - {"user"}:
+        raise click.UsageError("--habits is by user: accounts and queues submit no jobs")
     if option == "--waste" and "queue" in by:
         raise click.UsageError("--waste is by user and account: nobody owns a queue")
     if "gpu" in by:
@@ -169,6 +179,17 @@ def _print_waste(source: str, by: tuple[str, ...], top: int, as_json: bool) -> N
         print_json(waste_values(source, result, kinds))
     else:
         click.echo(waste_text(source, result, kinds, top))
+
+
+def _print_habits(source: str, by: tuple[str, ...], top: int, as_json: bool) -> None:
+    from assets.common.storage import open_warehouse
+    from assets.usage.habits import habits
+
+    result = habits(open_warehouse(), source)
+    if as_json:
+        print_json(habits_values(source, result))
+    else:
+        click.echo(habits_text(source, result, top, terminal_width()))
 
 
 def _nodes_text(source: str, use: NodeUse | None, kinds: tuple[str, ...], top: int) -> str:

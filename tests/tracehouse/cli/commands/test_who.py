@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +15,7 @@ from assets.usage.waits_and_waste import waits_and_waste
 from tests.assets.replaying.own.homes import own_home
 from tests.assets.replaying.own.test_wait_causes import JOBS, ONE_NODE
 from tests.pipelines.command_line import fail, load_source, succeed
-from tests.tiny import busy_log, warehouse_of
+from tests.tiny import busy_log, swf_line, warehouse_of
 from tracehouse.cli.commands.periods import GROUP_KINDS, periods_text
 from tracehouse.cli.commands.who import GROUPINGS, saved_text, who_text
 
@@ -110,6 +111,48 @@ def test_who_left_the_queue_is_counted_apart(catalogue: Path, tmp_path: Path) ->
     assert " ".join(said[1:3]).startswith(
         "1 job left the queue before a start, after 8.0 h on average: the hours by cause below are the 12 h of both"
     )
+
+
+# habits
+
+
+def test_habits_in_words_and_as_json(log: Path) -> None:
+    load_source(log)
+    lines = succeed("who", "busy", "--habits", "--top", "2").splitlines()
+    assert lines[0].startswith("busy: ") and lines[0].endswith(" jobs of 8 users")
+    assert [line.split()[0] for line in lines[1:5]] == ["follow", "think", "sessions", "night"]
+    assert "and 6 more (--top)" in lines and "submissions by hour (Europe/Berlin)" in lines
+    assert any(line.startswith("21:00 to 24:00 ") for line in lines) and lines[-1].startswith("Sunday ")
+    values = json.loads(succeed("who", "busy", "--habits", "--json"))
+    assert (
+        values["jobs"]
+        == sum(row["jobs"] for row in values["by_hour"])
+        == sum(row["jobs"] for row in values["by"]["user"])
+    )
+    assert values["share_within_60_s"] <= values["share_within_1200_s"] == values["following"] / values["jobs"]
+    assert values["think_s"]["p50"] <= values["think_s"]["p90"] <= 1200
+
+
+def test_habits_of_nobody_and_of_one(catalogue: Path, tmp_path: Path) -> None:
+    for name, user in (("nobody", -1), ("one", 4)):
+        (tmp_path / f"{name}.swf").write_text(
+            "".join(swf_line(k, 600 * k, 0, 100, 1, 200, user=user) for k in range(5))
+        )
+        load_source(tmp_path / f"{name}.swf")
+    assert succeed("who", "nobody", "--habits") == (
+        "nobody: the log names no users, so it does not say which jobs follow others\n"
+    )
+    assert json.loads(succeed("who", "nobody", "--habits", "--json"))["by"] == {"user": []}
+    printed = succeed("who", "one", "--habits")
+    assert "one: 5 jobs of 1 user\none user  a log that names one user may have the jobs of several in it" in printed
+    assert "no hours and days: the log has no dates" in printed and "4 jobs come after" in printed
+
+
+def test_habits_are_of_the_whole_log_and_by_user(log: Path) -> None:
+    load_source(log)
+    assert "--habits is of the whole log" in fail("who", "busy", "--habits", "--period", "2026-01")
+    assert "is of the whole log" in fail("who", "busy", "--habits", "--nodes")
+    assert "--habits is by user" in fail("who", "busy", "--habits", "--by", "account")
 
 
 # why: `tracehouse why`.

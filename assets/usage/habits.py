@@ -1,0 +1,166 @@
+"""Users' habits, read off a log: who submits jobs after own ones have ended, how soon, in which sessions, and at which hours.
+
+Sessions and batches: Zakay and Feitelson, "Preserving user behavior characteristics in trace-based simulation of parallel job scheduling",
+MASCOTS 2014. Who follows whom: docs/reference/semantics/followers.md, here by the ends of the log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assets.common.trace import load_clock
+from simulator.jobs.followers import NO_JOB, WITHIN_S, followers_of
+from warehouse import Warehouse
+
+IntArray = NDArray[np.int64]
+
+THINK_QUANTILES = (0.10, 0.25, 0.50, 0.75, 0.90)
+"""Of think times."""
+SOON_S = (60, 300, WITHIN_S)
+"""Seconds after an own end within which shares of jobs are counted."""
+NIGHT_HOURS = (22, 23, 0, 1, 2, 3, 4, 5)
+_JOBS = """
+SELECT
+    epoch(submit_time)::BIGINT AS submit_s, coalesce(epoch(end_time)::BIGINT, -1) AS end_s, user_name AS user,
+    coalesce(procs * runtime_s, 0) / 3600 AS core_hours
+FROM core.jobs WHERE source = $source ORDER BY job_index
+"""
+
+
+class SessionsAndBatches(NamedTuple):
+    """Of each job the numbers of its session and of its batch, int64 (jobs,)."""
+
+    session: IntArray
+    batch: IntArray
+
+
+@dataclass(frozen=True)
+class Habits:
+    """jobs: with a user. unnamed: the others, which nothing else counts.
+
+    think_s: the THINK_QUANTILES of think times, seconds, empty where no job follows. soon: the share of all jobs that were submitted within
+    each of SOON_S after an own end. by_user: user, jobs, core_hours, following, share, median_think_s, sessions, batches, most core-hours
+    first. by_hour, by_day: hour (0 to 23) or day (1 on Monday), jobs, share of all, following, and following_share of all that follow.
+    night_share, night_share_following: of jobs and of those that follow, submitted in NIGHT_HOURS. time_zone: of the hours. The last five
+    are None for a log without dates."""
+
+    jobs: int
+    unnamed: int
+    following: int
+    think_s: tuple[float, ...]
+    soon: tuple[float, ...]
+    sessions: int
+    batches: int
+    by_user: pl.DataFrame
+    by_hour: pl.DataFrame | None
+    by_day: pl.DataFrame | None
+    night_share: float | None
+    night_share_following: float | None
+    time_zone: str | None
+
+
+def habits(warehouse: Warehouse, source: str) -> Habits:
+    """The habits of a source's users. Raises ValueError for a source without jobs."""
+    clock = load_clock(warehouse, source)
+    with warehouse.read() as connection:
+        rows = connection.sql(_JOBS, params={"source": source}).pl()
+    if rows.is_empty():
+        raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
+    return habits_of(rows, clock.zone)
+
+
+def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
+    """The habits in some jobs. rows: in the order of submission, with submit_s and end_s (UTC seconds, end_s below 0 for a job that never
+    left), user and core_hours. time_zone: of hours and days, None for seconds that are no dates."""
+    named = rows.filter(pl.col("user").is_not_null())
+    submit, end = named["submit_s"].to_numpy(), named["end_s"].to_numpy()
+    user = named["user"].rank("dense").cast(pl.Int64).to_numpy()
+    after, think = followers_of(submit, end, user)
+    follows = after != NO_JOB
+    runs = sessions_and_batches(submit, user, after)
+    jobs = named.with_columns(
+        follows=follows, think_s=np.where(follows, think, -1), session=runs.session, batch=runs.batch
+    ).with_columns(pl.col("think_s").replace(-1, None))
+    by_hour, by_day = (None, None) if time_zone is None else _by_hour_and_day(jobs, time_zone)
+    night = None if by_hour is None else by_hour.filter(pl.col("hour").is_in(NIGHT_HOURS))
+    return Habits(
+        jobs=jobs.height,
+        unnamed=rows.height - jobs.height,
+        following=int(follows.sum()),
+        think_s=tuple(np.quantile(think[follows], THINK_QUANTILES).tolist()) if follows.any() else (),
+        soon=tuple(float((follows & (think <= seconds)).mean()) for seconds in SOON_S) if jobs.height else (),
+        sessions=int(runs.session.max(initial=-1)) + 1,
+        batches=int(runs.batch.max(initial=-1)) + 1,
+        by_user=_by_user(jobs),
+        by_hour=by_hour,
+        by_day=by_day,
+        night_share=None if night is None else float(night["share"].sum()),
+        night_share_following=None if night is None else float(night["following_share"].sum()),
+        time_zone=time_zone,
+    )
+
+
+def sessions_and_batches(submit: IntArray, user: IntArray, after: IntArray) -> SessionsAndBatches:
+    """Sessions and batches. submit: ascending. after: whom each job follows, NO_JOB for none.
+
+    A job goes on with its user's session if it follows another or comes at most 20 minutes after the user's job before it. Within a session
+    a batch ends where a job follows one of the batch itself."""
+    session, batch = np.zeros((2, len(submit)), dtype=np.int64)
+    first: dict[int, int] = {}  # of a user, the first place of the batch
+    place: IntArray = np.empty(len(submit), dtype=np.int64)  # among jobs by user, then by submission
+    order = np.argsort(user, kind="stable")
+    place[order] = np.arange(len(order))
+    sessions = batches = -1
+    before = NO_JOB
+    for job in order.tolist():
+        owner, whom = int(user[job]), int(after[job])
+        goes_on = before != NO_JOB and user[before] == owner
+        if not goes_on or (whom == NO_JOB and submit[job] - submit[before] > WITHIN_S):
+            sessions, batches = sessions + 1, batches + 1
+            first[owner] = place[job]
+        elif whom != NO_JOB and place[whom] >= first[owner]:
+            batches += 1
+            first[owner] = place[job]
+        session[job], batch[job] = sessions, batches
+        before = job
+    return SessionsAndBatches(session, batch)
+
+
+def _by_user(jobs: pl.DataFrame) -> pl.DataFrame:
+    return (
+        jobs.group_by("user")
+        .agg(
+            jobs=pl.len(),
+            core_hours=pl.col("core_hours").sum(),
+            following=pl.col("follows").sum(),
+            share=pl.col("follows").mean(),
+            median_think_s=pl.col("think_s").median(),
+            sessions=pl.col("session").n_unique(),
+            batches=pl.col("batch").n_unique(),
+        )
+        .sort("core_hours", "user", descending=[True, False])
+    )
+
+
+def _by_hour_and_day(jobs: pl.DataFrame, time_zone: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Jobs by the hour and the day of their submissions, by the clock on the wall."""
+    local = pl.from_epoch("submit_s").dt.replace_time_zone("UTC").dt.convert_time_zone(time_zone)
+    timed = jobs.with_columns(hour=local.dt.hour().cast(pl.Int64), day=local.dt.weekday().cast(pl.Int64))
+
+    def table(kind: str, values: range) -> pl.DataFrame:
+        counted = timed.group_by(kind).agg(jobs=pl.len(), following=pl.col("follows").sum())
+        every = pl.DataFrame({kind: list(values)}, schema={kind: pl.Int64})
+        return every.join(counted, on=kind, how="left", maintain_order="left").select(
+            kind,
+            pl.col("jobs").fill_null(0),
+            (pl.col("jobs").fill_null(0) / max(timed.height, 1)).alias("share"),
+            pl.col("following").fill_null(0),
+            (pl.col("following").fill_null(0) / max(int(timed["follows"].sum()), 1)).alias("following_share"),
+        )
+
+    return table("hour", range(24)), table("day", range(1, 8))
