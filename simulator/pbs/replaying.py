@@ -159,12 +159,12 @@ def new_pbs_replay(
     spans, number = engine.site.reservation_times, engine.jobs.number
     again = np.ones(len(spans), dtype=np.bool_)
     again[np.unique(engine.site.reservation_group, return_index=True)[1]] = False
-    begin = np.array([one.begin_s for one in asked], dtype=np.int64)
-    arrival = np.maximum(submit, begin).astype(np.int64)
-    order, room = order_of_coming(arrival, after)
+    arrival = np.maximum(submit, np.array([one.begin_s for one in asked], dtype=np.int64)).astype(np.int64)
+    rank = np.argsort(np.lexsort((number, arrival)), kind="stable")
+    order, room = order_of_coming(rank, after)
     replay = PbsReplay(
         engine=engine,
-        begin=begin,
+        begin=np.array([one.begin_s if one.begin_s > one.submit_s else UNSET for one in asked], dtype=np.int64),
         arrival=arrival,
         order=order,
         chain=chain_of(after, think),

@@ -241,7 +241,7 @@ class PbsReplay(NamedTuple):
     """What a replay needs beside the engine."""
 
     engine: PbsEngine
-    begin: IntArray  # (jobs,), the earliest start that the job asks for
+    begin: IntArray  # (jobs,), the earliest start that the job asks for, UNSET for none later than its submission in the log
     arrival: IntArray  # (jobs,), when the job could start as far as it is for the job to say
     order: IntArray  # (jobs,), those that have come, and from NEXT_SUBMIT on those that are known to come, by arrival
     chain: Chain  # the jobs that follow others
