@@ -37,6 +37,7 @@ from assets.replaying.running.run import ReplayRun, check_partitions, replay_run
 from assets.replaying.running.scored_part import ScoredPart
 from assets.replaying.running.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
 from assets.replaying.running.tables import run_jobs, series_of, with_time
+from assets.replaying.running.users import UsersPace
 from assets.replaying.site import Site, on_machine, site_of, with_order
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
@@ -200,7 +201,8 @@ def replay_trace(log: str, asked: AskedSettings, labels: Sequence[str] = ()) -> 
         trace = load_any_trace(source, settings, not is_log, [*settings.labels, *labels])
     if not settings.procs and not settings.is_on_cluster and not settings.cluster:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
-    return replay_sized(trace, settings, policy, asked, source.procs_per_node)
+    pace = pace_of_site(log) if settings.is_closed else None
+    return replay_sized(trace, settings, policy, asked, source.procs_per_node, pace)
 
 
 def checked(asked: AskedSettings) -> RunSettings:
@@ -210,10 +212,15 @@ def checked(asked: AskedSettings) -> RunSettings:
 
 
 def replay_sized(
-    trace: Trace, settings: RunSettings, policy: ChosenPolicy, asked: AskedSettings, node_procs: int | None = None
+    trace: Trace,
+    settings: RunSettings,
+    policy: ChosenPolicy,
+    asked: AskedSettings,
+    node_procs: int | None = None,
+    pace: UsersPace | None = None,
 ) -> ReplayRun:
     """Replays a trace on a cluster of the size that is asked for. settings: as `checked` returns them. node_procs: processors of a node of
-    the source, where it says so."""
+    the source, where it says so. pace: of its users, where they keep it."""
     fitted_procs = None if asked.fitted is None else asked.fitted.procs
     if fitted_procs not in (None, trace.cluster_procs) and not settings.procs and asked.size is None:
         settings = settings.model_copy(update={"procs": fitted_procs})
@@ -228,7 +235,6 @@ def replay_sized(
     if remark := load_remark(trace, settings):
         warn(remark)
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
-        pace = pace_of_site(trace.source, trace) if settings.is_closed else None
         return replay_run(trace, settings, policy, asked.nodes, pace=pace)
 
 

@@ -117,6 +117,8 @@ def check_settings(settings: RunSettings, nodes: NodeSettings | None = None) -> 
         )
     way_of(settings).check(settings, settings.parts)
     if nodes is not None:
+        if settings.is_closed:
+            raise ValueError("jobs that are placed on nodes are submitted at the log's times: leave --users out")
         _check_nodes(nodes, settings)
     return settings
 

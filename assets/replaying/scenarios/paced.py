@@ -39,7 +39,7 @@ def pace_of_plan(plan: ScenarioPlan, base: ReplayRun) -> UsersPace | None:
     if plan.base.settings.is_closed:
         return None
     try:
-        pace = pace_of_site(plan.source, plan.trace) if plan.overridden else pace_of(base)
+        pace = pace_of_site(plan.source) if plan.overridden else pace_of(base)
     except ValueError:
         return None
     return pace if pace.users > 1 and pace.share >= LEAST_FOLLOWERS else None

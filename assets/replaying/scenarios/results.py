@@ -334,7 +334,7 @@ def _unchanged(verdict: PolicyVerdict, because: str) -> PolicyVerdict:
 
 def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:
     with plan.file.naming(*planned.path):
-        pace = pace_of_site(plan.source, plan.trace) if planned.settings.is_closed else None
+        pace = pace_of_site(plan.source) if planned.settings.is_closed else None
         return replay_run(plan.trace, planned.settings, planned.policy, pace=pace)
 
 

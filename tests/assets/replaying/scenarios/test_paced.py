@@ -1,0 +1,79 @@
+"""Tests of assets/replaying/scenarios: paced.
+
+Scenarios once more, with users who keep their pace.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from assets.replaying.scenarios import paced
+from assets.replaying.scenarios.paced import DEPENDS, turns_round
+from models.judging.verdict import DOMINATES, HARMS, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, WORSE
+from tests.assets.replaying.scenarios.examples import busy_home, results_of
+from tracehouse.text.what_if_text import what_if_text
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "turns"),
+    [
+        (DOMINATES, DOMINATES, False),
+        (DOMINATES, TRADES, True),
+        (NOT_SIGNIFICANT, DOMINATES, True),
+        (TRADES, HARMS, True),
+        (WORSE, TRADES, True),
+        (WORSE, HARMS, False),
+        (NO_DIFFERENCE, WORSE, False),
+        (TRADES, NOT_SIGNIFICANT, False),
+    ],
+)
+def test_advice_turns_round_where_it_would_be_another(word: str, other: str, turns: bool) -> None:
+    assert turns_round(word, other) is turns is turns_round(other, word)
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory):
+    with pytest.MonkeyPatch.context() as patch:
+        busy_home(patch, tmp_path_factory.mktemp("paced"))
+        patch.setattr(paced, "LEAST_FOLLOWERS", 0.0)
+        yield patch
+
+
+SCENARIOS = {
+    "smaller": {"procs": "-25%"},
+    "live": {"estimates": "live"},
+    "paced": {"procs": "-25%", "users": "keep pace"},
+}
+
+
+def test_a_scenario_has_its_change_in_both_ways(busy: pytest.MonkeyPatch) -> None:
+    results = results_of(SCENARIOS)
+    rows = {row["scenario"]: row for row in results.rows.iter_rows(named=True)}
+    smaller, alone = rows["smaller"], rows["paced"]
+    assert smaller["pace_change_share"] == pytest.approx(alone["change_share"]) != smaller["change_share"]
+    assert smaller["pace_wait_h"] == pytest.approx(alone["paired_wait_h"])
+    assert alone["pace_change_share"] is None, "it has such users already"
+    assert rows["live"]["pace_change_share"] is None, "live estimates have no rule for them"
+    assert results.following is not None and 0 < results.following < 1
+    text = what_if_text(results, None, 1)
+    assert (
+        "keep pace: the change where who submitted within 20 minutes" in text and "keep pace" in text.split("waits ")[1]
+    )
+    assert results.summary()["following_share"] == results.following
+
+
+def test_a_verdict_that_turns_round_depends_on_users(busy: pytest.MonkeyPatch) -> None:
+    busy.setattr(paced, "turns_round", lambda word, other: True)
+    results = results_of({"smaller": {"procs": "-25%"}})
+    row = results.rows.filter(scenario="smaller").row(0, named=True)
+    assert row["verdict"] == DEPENDS and row["times_verdict"] and row["pace_verdict"]
+    assert any(
+        f"smaller: it depends on users: {row['times_verdict']} where all submit" in said for said in results.remarks
+    )
+
+
+def test_where_few_follow_scenarios_are_replayed_once(busy: pytest.MonkeyPatch) -> None:
+    busy.setattr(paced, "LEAST_FOLLOWERS", 1.0)
+    results = results_of({"smaller": {"procs": "-25%"}})
+    assert results.following is None and results.rows["pace_change_share"].null_count() == results.rows.height
+    assert "keep pace:" not in what_if_text(results, None, 1)

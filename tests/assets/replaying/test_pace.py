@@ -1,0 +1,112 @@
+"""Tests of assets/replaying: pace.
+
+Users who keep their pace, in replays of every kind of site.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tracehouse
+from assets.common.storage import open_warehouse
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from assets.replaying.running.run import ReplayRun
+from tests.assets.replaying.own.homes import CLUSTER, MANY, log_of, own_home
+from tests.assets.replaying.scenarios.examples import busy_home
+from tests.pipelines.command_line import fail, succeed
+from tests.tiny import swf_line
+from traces.catalogue.catalogue import load_catalogue
+
+LIMIT = (
+    '[[limits]]\nowner = "cluster"\nowner_name = ""\ncounts = "running"\neach = "user"\nresource = "jobs"\nbound = 2\n'
+)
+
+
+def replayed(source: str, **given: object) -> ReplayRun:
+    return tracehouse.replay(source, **given).replayed  # type: ignore[arg-type]
+
+
+def assert_closed(source: str, **change: object) -> tuple[ReplayRun, ReplayRun]:
+    """The present scheduler has the log's submissions, and another one has others."""
+    present, paced = replayed(source), replayed(source, users="keep pace")
+    assert paced.counts["jobs_that_follow"] > 0 and paced.counts["jobs_never_submitted"] == 0
+    assert np.array_equal(present.jobs.submit, paced.jobs.submit)
+    assert np.array_equal(present.schedule.start, paced.schedule.start)
+    times, pace = replayed(source, **change), replayed(source, users="keep pace", **change)
+    assert not np.array_equal(times.jobs.submit, pace.jobs.submit)
+    assert np.array_equal(times.jobs.submit, present.jobs.submit)
+    return times, pace
+
+
+@pytest.mark.parametrize("site", ["birch", "larch"])
+def test_the_clusters_own_scheduler(site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f'[sources.tiny]\nformat = "{ {"birch": "pbs", "larch": "slurm"}[site] }"\ncluster = "{site}"\n'
+    generated = f'{text}generator = {{ site = "{site}", seed = 2, jobs = 700 }}\n'
+    (tmp_path / "sources.local.toml").write_text(generated, encoding="utf-8")
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEHOUSE_SOURCES", "")
+    update_raw_log(open_warehouse(), load_catalogue().source("tiny"))
+    write_jobs(open_warehouse(), "tiny")
+    write_jobs(open_warehouse(), "tiny")
+    times, pace = assert_closed("tiny", procs="-20%")
+    assert len(pace.others) == len(times.others) > 0, (
+        "further runs are of the same submissions, with waits of their own"
+    )
+    assert all(np.array_equal(each.started, pace.all_starts.started) for each in pace.others)
+    assert_closed("tiny", policy="FCFS")
+    if site == "birch":
+        with pytest.raises(ValueError, match="pbs:F1: this order looks at submissions"):
+            replayed("tiny", policy="F1", users="keep pace")
+
+
+def test_an_order_over_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_home(monkeypatch, tmp_path)
+    assert_closed("mine", policy="SAF")
+    assert_closed("mine", backfill="conservative", procs="+25%")
+
+
+def test_an_order_under_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = CLUSTER[: CLUSTER.index("[scheduler]")] + CLUSTER[CLUSTER.index("[[nodes]]") :]
+    lines = log_of(MANY).replace("|ann|", "|bob|").splitlines()
+    lines[1::2] = [line.replace("|bob|", "|ann|") for line in lines[1::2]]
+    own_home(tmp_path / "home", [], monkeypatch, cluster + LIMIT, log="\n".join(lines) + "\n")
+    present = replayed("mine", users="keep pace")
+    assert np.array_equal(present.schedule.start, replayed("mine").schedule.start)
+
+
+def test_a_job_that_is_submitted_later_waits_from_then_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processors. Ann submits a job a minute after her last one has ended, which a smaller machine lets end later."""
+    log = tmp_path / "a.swf"
+    jobs = [(1, 0, 0, 1000, 1, 1), (2, 10, 0, 1000, 1, 2), (3, 1070, 0, 500, 1, 2)]
+    log.write_text(
+        "; MaxProcs: 2\n"
+        + "".join(swf_line(job, at, wait, run, procs, run, user=user) for job, at, wait, run, procs, user in jobs)
+    )
+    monkeypatch.chdir(tmp_path)
+    times, pace = (replayed(str(log), procs=1, users=users) for users in ("keep times", "keep pace"))
+    assert times.schedule.start.tolist() == [0, 1000, 2000]
+    assert pace.jobs.submit.tolist() == [0, 10, 2060] and pace.schedule.start.tolist() == [0, 1000, 2060]
+    assert (pace.metrics()["average_wait_s"], times.metrics()["average_wait_s"]) == (330.0, 640.0)
+    shown = succeed("replay", str(log), "--procs", "1", "--users", "keep pace")
+    assert "keep pace" in shown and "jobs_that_follow" in shown and "in hindsight" not in shown
+
+
+def test_what_has_no_rule_for_them_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_home(monkeypatch, tmp_path)
+    pace = ("--users", "keep pace")
+    assert "are not saved" in fail("replay", "mine", *pace, "--save", "x")
+    for option in (("--warm-start", "--window", "10:20"), ("--estimates", "live")):
+        assert "--users 'keep pace' replays a whole log" in fail("replay", "mine", *pace, *option)
+    assert "users" in fail("replay", "mine", "--users", "leave")
+    assert "leave --users out" in fail("replay", "mine", *pace, "--topology", "2x2")
+
+
+def test_a_log_of_one_user_has_no_followers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "a.swf"
+    log.write_text("; MaxProcs: 2\n" + swf_line(1, 0, 0, 100, 1, 100) + swf_line(2, 200, 0, 100, 1, 100))
+    monkeypatch.chdir(tmp_path)
+    assert "names no users, or one" in fail("replay", str(log), "--users", "keep pace")
