@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import polars as pl
 
 from assets.common.storage import open_warehouse
+from assets.replaying.pace import pace_of_site
 from assets.replaying.running.loading import check_log_estimates
 from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import ReplayRun
@@ -205,6 +206,7 @@ def replay(
         * `outages` ([]): a CSV file, or dicts of start, end, procs and announced, in seconds of the log's own clock.
         * `cancelled` (False): also replay cancelled jobs. `drop_wider` (False): leave out wider jobs.
         * `trim` (0.0): share of the span cut for a second set of metrics.
+        * `users` ("keep times"): or "keep pace", who submitted soon after an own job had ended does so in the replay, too.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
         * `without_queue` ([]): queues left out. `partitions` ({}): queues and the processors that each owns, such as `{"gpu": 64}`.
           `cluster` (None): limits, hours and reservations of this cluster of the home hold.
@@ -243,4 +245,5 @@ def _replay_loaded(log: Log, asked: AskedSettings) -> ReplayRun:
     if not log.in_catalogue:
         check_log_estimates(Path(log.given), settings)
     policy = choose_policy(settings, open_warehouse() if log.in_catalogue else None, log.given)
-    return replay_sized(log.trace(settings.cancelled, settings.labels), settings, policy, asked)
+    pace = pace_of_site(log.given) if settings.is_closed else None
+    return replay_sized(log.trace(settings.cancelled, settings.labels), settings, policy, asked, pace=pace)
