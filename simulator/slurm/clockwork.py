@@ -44,11 +44,11 @@ MILLION = 1_000_000
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
 change. CYCLE_US: what is left of the time that cycles took, below a second. BEGIN: the first second; jobs that were submitted before wait
 already. NOW: the second of the last events. NODES_FREED: 1 where an epilog has ended then. STOPS: of the next five.
-LAST_CHANGE, ENDED, PURGED, NEXT_EDGE: see simulator/slurm/changes.py. CAME: how many jobs have been submitted. UNSCORED: those of them whose
-priority nobody has given, where the loop STOPS_TO_SCORE."""
+LAST_CHANGE, ENDED, PURGED, NEXT_EDGE: see simulator/slurm/changes.py. CAME: how many jobs have been submitted. UNSCORED: those of them
+whose priority nobody has given, where the loop STOPS_TO_SCORE."""
 NEVER_STOPS, STOPS_TO_ORDER, STOPS_TO_LEARN, STOPS_TO_SCORE, HAS_STOPPED = range(5)
-"""Whether the loop stops before schedulers run, so that somebody else orders the queue, learns from the jobs that have ended, or gives jobs
-that have come their priorities. HAS_STOPPED is added to why."""
+"""Whether the loop stops before schedulers run, so that somebody else orders the queue, learns from the jobs that have ended, or gives
+priorities to jobs that have come. HAS_STOPPED is added to why."""
 ALL_DONE, WANT_ORDER = range(2)
 """Why the loop stops."""
 

@@ -1,6 +1,6 @@
 """Jobs join the queue, at the log's times or some time after the job that they follow has left.
 
-Rules: docs/reference/slurm.md, "Priority", and docs/reference/semantics/followers.md.
+Rules: docs/reference/slurm.md, "Priority" and "Jobs that follow others", and docs/reference/semantics/followers.md.
 """
 
 from __future__ import annotations

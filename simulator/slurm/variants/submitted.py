@@ -1,5 +1,6 @@
-"""Orders in the place of Slurm's priority whose scores look at submissions, in replays in which jobs follow others: a job gets its score when
-it is submitted. Rules: docs/reference/slurm.md, "Orders".
+"""Orders in the place of Slurm's priority whose scores look at submissions, in replays in which jobs follow others.
+
+A job gets its score when it is submitted. Rules: docs/reference/slurm.md, "Jobs that follow others".
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def by_value(requests: Requests, score: NDArray[np.int64] | NDArray[np.float64])
 
 
 def priorities(score: NDArray[np.int64] | NDArray[np.float64]) -> IntArray:
-    """Priorities that Slurm would take as given by hand, the highest for the lowest score, int64 (jobs,). Of two neighbouring floats both may
-    have the same one."""
+    """Priorities that Slurm would take as given by hand, the highest for the lowest score, int64 (jobs,). Two neighbouring floats may have
+    the same one."""
     bits = (score.astype(np.float64) + 0.0).view(np.int64)  # of two zeros one has a sign
     # the bits of floats are in the order of the floats, and those below zero in the opposite one
     ascending = np.where(bits >= 0, bits, bits ^ np.int64(0x7FFFFFFFFFFFFFFF))
@@ -52,8 +53,8 @@ def priorities(score: NDArray[np.int64] | NDArray[np.float64]) -> IntArray:
 
 
 def run_as_submitted(replay: Replay, policy: Policy, jobs: Jobs, cluster: Cluster) -> None:
-    """Runs a replay from its beginning to its end, in which jobs that come at their own times have their priorities already. Whenever others
-    have come, they get theirs. jobs, cluster: those of the replay, the running ones in the cluster.
+    """Runs a replay from its beginning to its end. Jobs that come at their own times have their priorities already, and others get them
+    when they have come. jobs, cluster: those of the replay, the running ones in the cluster.
 
     Raises ValueError where a formula fails, and for a policy that scores all jobs at once."""
     assert policy.fixed is not None

@@ -19,6 +19,7 @@ from simulator.cluster.requests import Request
 from simulator.engine.replay import OrderReplayer, replay
 from simulator.engine.running import CORRECTIONS
 from simulator.jobs.cluster import Cluster
+from simulator.jobs.followers import NO_JOB
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.jobs.words import ADMIT_BY as ADMIT_BY_OF_LIVE_STATES
 from simulator.jobs.words import CORRECTIONS as CORRECTIONS_OF_LIVE_STATES
@@ -39,7 +40,7 @@ from tests.models.runtime.live_oracle import (
     assert_same,
     random_log,
 )
-from tests.simulator.busy import SITE, asking, columns_of, pbs_site
+from tests.simulator.busy import SITE, asking, busy_jobs, columns_of, pbs_site
 
 # live: Replays with live estimates against a slow scheduler in plain Python, and what nobody can have known when jobs
 # started.
@@ -393,6 +394,27 @@ def test_a_waiting_job_is_planned_by_the_jobs_of_its_user_that_have_ended() -> N
     assert (np.diff(start) >= [100, 700]).all()
     assert (replay.engine.jobs.limit == 3600).all(), "no estimate changes what a job may run for"
     assert replay.engine.running.end[1] == start[1] + 3600, "it has outlived its estimate"
+
+
+def test_estimates_of_jobs_that_follow_others_are_those_of_an_open_replay_at_their_submissions() -> None:
+    jobs = busy_jobs(80, load=1.6, seed=3)
+    after = np.array([k - 4 if k >= 4 and k % 3 else NO_JOB for k in range(80)])
+    closed_jobs = replace(jobs, after=after, think=np.where(after == NO_JOB, 0, 30))
+    nodes = np.maximum(jobs.procs // 8, 1).tolist()
+    asked = [
+        Request(0, limit_s=int(limit), min_nodes=n, max_nodes=n) for n, limit in zip(nodes, jobs.limit, strict=True)
+    ]
+    rows = pl.DataFrame(
+        {"user_name": jobs.user, "executable": ["x"] * 80, "requested_walltime_s": jobs.limit, "requested_procs": nodes}
+    )
+    replayer = SlurmReplayer(SITE, cluster_arrays(SITE), columns_of(asked), Phases(1, 2))
+    drive = LiveOnCluster(rows.cast({"user_name": pl.Utf8}), "mean")
+    closed = replace(replayer, drive=drive).replay(closed_jobs, Cluster(16))
+    assert closed.submit is not None and (closed.submit != jobs.submit).sum() > 40
+    as_it_came = closed_jobs.without_followers().submitted_at(closed.submit)
+    again = replace(replayer, drive=drive).replay(as_it_came, Cluster(16))
+    assert (again.schedule.start == closed.schedule.start).all()
+    assert (again.schedule.start != replayer.replay(as_it_came, Cluster(16)).schedule.start).any()
 
 
 def test_pbs_plans_a_waiting_job_by_those_of_its_user_that_have_ended() -> None:
