@@ -400,21 +400,26 @@ def test_estimates_of_jobs_that_follow_others_are_those_of_an_open_replay_at_the
     jobs = busy_jobs(80, load=1.6, seed=3)
     after = np.array([k - 4 if k >= 4 and k % 3 else NO_JOB for k in range(80)])
     closed_jobs = replace(jobs, after=after, think=np.where(after == NO_JOB, 0, 30))
-    nodes = np.maximum(jobs.procs // 8, 1).tolist()
-    asked = [
-        Request(0, limit_s=int(limit), min_nodes=n, max_nodes=n) for n, limit in zip(nodes, jobs.limit, strict=True)
-    ]
+    tasks = np.minimum(jobs.procs, 16)
+    asked = [Request(0, limit_s=int(s), tasks=int(n)) for n, s in zip(tasks, jobs.limit, strict=True)]
     rows = pl.DataFrame(
-        {"user_name": jobs.user, "executable": ["x"] * 80, "requested_walltime_s": jobs.limit, "requested_procs": nodes}
+        {
+            "user_name": jobs.user.astype(str),
+            "executable": ["x"] * 80,
+            "requested_walltime_s": jobs.limit,
+            "requested_procs": tasks,
+        }
     )
-    replayer = SlurmReplayer(SITE, cluster_arrays(SITE), columns_of(asked), Phases(1, 2))
-    drive = LiveOnCluster(rows.cast({"user_name": pl.Utf8}), "mean")
-    closed = replace(replayer, drive=drive).replay(closed_jobs, Cluster(16))
+    site = replace(SITE, limits=())
+    plain = SlurmReplayer(site, cluster_arrays(site), columns_of(asked, site), Phases(1, 2))
+    replayer = replace(plain, drive=LiveOnCluster(rows, "mean"))
+
+    closed = replayer.replay(closed_jobs, Cluster(16))
+
     assert closed.submit is not None and (closed.submit != jobs.submit).sum() > 40
     as_it_came = closed_jobs.without_followers().submitted_at(closed.submit)
-    again = replace(replayer, drive=drive).replay(as_it_came, Cluster(16))
-    assert (again.schedule.start == closed.schedule.start).all()
-    assert (again.schedule.start != replayer.replay(as_it_came, Cluster(16)).schedule.start).any()
+    assert (replayer.replay(as_it_came, Cluster(16)).schedule.start == closed.schedule.start).all()
+    assert (plain.replay(as_it_came, Cluster(16)).schedule.start != closed.schedule.start).any()
 
 
 def test_pbs_plans_a_waiting_job_by_those_of_its_user_that_have_ended() -> None:
