@@ -60,7 +60,7 @@ from simulator.slurm.preemption import REQUEUE_DELAY, group_of
 from simulator.slurm.priority import count_job, count_usage, decay_of
 from simulator.slurm.queue import fill_waiting, sort_queue
 from simulator.slurm.starting import end_earlier, end_job, leave_node, move_end
-from simulator.slurm.submission import leave_for_good, priority_in, queue_up, submit_jobs
+from simulator.slurm.submission import leave_for_good, priority_in, queue_up, take_submissions
 
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
@@ -107,7 +107,7 @@ def _take_events(replay, now):
     begin = pass_edges(replay, now)
     if clock[PERIOD_DUE] <= now:
         renew_priorities(replay, now)
-    submit_jobs(replay, now)
+    take_submissions(replay, now)
     epilogs = clock[EPILOGS]
     while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
         clock[EPILOGS] -= 1

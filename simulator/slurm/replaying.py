@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, joined_requests
 from simulator.jobs.cluster import FOREVER, Cluster
-from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, chain_of, order_of_coming
+from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, Chain, chain_of, order_of_coming
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.policies.registry import Policy
@@ -39,8 +39,8 @@ from simulator.slurm.loop import run_replay
 from simulator.slurm.preemption import preemption_of
 from simulator.slurm.priority import fair_shares, priority_rules, static_factors
 from simulator.slurm.rows import WaitingRows, waiting_rows
-from simulator.slurm.settings import jobs_within, slurm_settings
-from simulator.slurm.state import idle_engine, slurm_site_of
+from simulator.slurm.settings import Settings, jobs_within, slurm_settings
+from simulator.slurm.state import Engine, idle_engine, slurm_site_of
 from simulator.slurm.variants.orders import by_order, is_fixed_order, run_in_order
 from simulator.slurm.variants.submitted import by_value, looks_at_submissions, run_as_submitted
 from simulator.slurm.variants.warm import WarmStart, begin_warm
@@ -180,22 +180,9 @@ def new_replay(
     num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
     rows = num_jobs * jobs.partitions.shape[1]
     running, first = begins or (0, int(jobs.submit.min()) if num_jobs else 0)
-    clock = np.zeros(24, dtype=np.int64)
-    clock[BEGIN], clock[NEXT_SUBMIT], clock[CAME] = first, running, running
     rules = priority_rules(description.scheduler)
-    clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
-    clock[BATCH_DUE], clock[LAST_BATCH], clock[LAST_PERIOD] = FOREVER, first - 60, first
-    clock[CYCLE_US], clock[LAST_CHANGE] = phases.cycle_us, first - 60
-    clock[PERIOD_DUE] = FOREVER if settings.basic else first + rules.period
-    after, think = follows or (np.full(num_jobs - running, NO_JOB), np.zeros(num_jobs - running, dtype=np.int64))
-    order, came = np.arange(num_jobs), np.arange(num_jobs)
-    coming, room = order_of_coming(jobs.submit[running:], after)
-    order[running:] = running + coming
-    clock[NEXT_SUBMIT] += room
-    if room:
-        jobs.submit[running:][after != NO_JOB] = NEVER_SUBMITTED  # until they are to come
-    else:
-        engine.running.number[:] = np.argsort(order)
+    clock = _first_clock(settings, rules.period, phases, first)
+    order, chain = _jobs_to_come(engine, clock, running, follows)
     low, high = phases.epilog_s
     none = np.full(num_jobs, NOT_GIVEN, dtype=np.int64)
     return Replay(
@@ -205,9 +192,9 @@ def new_replay(
         rules=rules,
         statics=static_factors(arrays, description.scheduler),
         fair=fair_shares(arrays, jobs),
-        chain=chain_of(after, think, running),
+        chain=chain,
         order=order,
-        came=came,
+        came=np.arange(num_jobs),
         runtime=np.array(runtime, dtype=np.int64),
         epilog=np.random.default_rng(phases.seed).integers(low, high + 1, num_jobs),
         test_us=phases.test_us,
@@ -224,6 +211,33 @@ def new_replay(
         ended=np.zeros(num_jobs, dtype=np.int64),
         edges=edges_of(engine.site),
     )
+
+
+def _first_clock(settings: Settings, period_s: int, phases: Phases, first: int) -> IntArray:
+    """The clock at `first`, the second at which a replay begins."""
+    clock = np.zeros(24, dtype=np.int64)
+    clock[BEGIN] = first
+    clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
+    clock[BATCH_DUE], clock[LAST_BATCH], clock[LAST_PERIOD] = FOREVER, first - 60, first
+    clock[CYCLE_US], clock[LAST_CHANGE] = phases.cycle_us, first - 60
+    clock[PERIOD_DUE] = FOREVER if settings.basic else first + period_s
+    return clock
+
+
+def _jobs_to_come(
+    engine: Engine, clock: IntArray, running: int, follows: tuple[IntArray, IntArray] | None
+) -> tuple[IntArray, Chain]:
+    """The order in which jobs come behind those that run, and who follows whom. Sets the clock and the numbers of jobs accordingly."""
+    submit = engine.jobs.submit[running:]
+    after, think = follows or (np.full(len(submit), NO_JOB), np.zeros(len(submit), dtype=np.int64))
+    coming, room = order_of_coming(submit, after)
+    order = np.concatenate([np.arange(running), running + coming])
+    clock[NEXT_SUBMIT], clock[CAME] = running + room, running
+    if room:
+        submit[after != NO_JOB] = NEVER_SUBMITTED  # until they are to come
+    else:
+        engine.running.number[:] = np.argsort(order)
+    return order, chain_of(after, think, running)
 
 
 def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests) -> WaitingRows:

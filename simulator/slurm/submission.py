@@ -26,7 +26,7 @@ from simulator.slurm.queue import eligible_from, enqueue
 
 
 @referring
-def submit_jobs(replay, now):
+def take_submissions(replay, now):
     """Jobs of this second join the queue."""
     clock, jobs = replay.clock, replay.engine.jobs
     while clock[NEXT_SUBMIT] < len(replay.order):
