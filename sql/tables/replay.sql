@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS replay.fidelity (
 CREATE TABLE IF NOT EXISTS replay.period_scores (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     policy VARCHAR NOT NULL, -- a policy of docs/reference/semantics.md, slurm, pbs, EASY-SJBF, key (tuned) or learned (the champion)
-    cluster VARCHAR, -- whose nodes, or limits, the replays had: orders are in the place of its own; NULL for a row of processors
+    cluster VARCHAR, -- whose nodes, or limits, the replays had, with orders in the place of its own. NULL for a row of processors
     seed BIGINT, -- training seed of the learned policy
     backfill VARCHAR NOT NULL, -- backfilling rule; own for that of the cluster
     estimates VARCHAR NOT NULL, -- estimates that the scheduler used: requested, predicted or live
