@@ -289,7 +289,7 @@ def _remedy(source: str, is_declared: bool, is_stored: bool, is_stale: bool) -> 
     return f"`tracehouse ingest {source} --name NAME` and `tracehouse run NAME` give it one"
 
 
-def with_order(changes: dict[str, Any], base: RunSettings, is_scenario: bool = True) -> dict[str, Any]:
+def with_order(changes: dict[str, Any], base: RunSettings) -> dict[str, Any]:
     """Changes beside a base under its own scheduler: an order takes the place of the scheduler's own, on the same nodes. It is
     over a row of processors where the empty cluster asks for that, or another key that only such a replay has. There FCFS is usual.
     Without backfilling the scheduler starts jobs in its order alone."""
@@ -302,7 +302,7 @@ def with_order(changes: dict[str, Any], base: RunSettings, is_scenario: bool = T
         lines = [*changes.get("edits", []), *WITHOUT_BACKFILLING[scheduler]]
         changes = {key: value for key, value in changes.items() if key != "backfill"} | {"edits": lines}
     order = changes.get("policy")
-    if order is None or own_policy_of(order) is not None or not is_scenario:
+    if order is None or own_policy_of(order) is not None:
         return changes
     honours = way_of(base).replayer.honours
     given = {key: changes[key] for key in REFUSABLE if key in changes and key.replace("_", "-") not in honours}

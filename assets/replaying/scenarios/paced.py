@@ -69,10 +69,10 @@ def paced_scenarios(
 
 
 def turns_round(word: str, paced: str) -> bool:
-    """Whether the advice is another one where users keep their pace. word, paced: verdicts, without certainty."""
+    """Whether the advice is another one where users keep their pace: one verdict dominates, the other one does not and is clear, or one
+    trades and the other one gains nothing. word, paced: verdicts, without certainty."""
     words, bad = {word, paced}, {WORSE, HARMS}
-    adopts_once = len(words) == 2 and DOMINATES in words
-    return adopts_once or (TRADES in words and bool(words & bad))
+    return (DOMINATES in words and bool(words & {TRADES, *bad})) or (TRADES in words and bool(words & bad))
 
 
 def paced_columns(verdict: str | None, paced: Paced | None, judgement: Judgement | None) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def plan_scenarios(
     declared = log_source(Path(source)) if is_log else catalogue_source(source)
     configuration = base_configuration(source)
     with file.naming(BASE):
-        of_base = with_order(file.base, configuration.settings, is_scenario=False)
+        of_base = with_order(file.base, configuration.settings)
         asked_base = _asked((BASE,), of_base, configuration.settings, source, is_log, configuration.settings)
     usual, asked, failures = asked_base.settings, [], dict(file.faults)
     for name, changes in file.scenarios.items():

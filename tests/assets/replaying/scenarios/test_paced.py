@@ -19,7 +19,7 @@ from tracehouse.text.what_if_text import what_if_text
     [
         (DOMINATES, DOMINATES, False),
         (DOMINATES, TRADES, True),
-        (NOT_SIGNIFICANT, DOMINATES, True),
+        (NOT_SIGNIFICANT, DOMINATES, False),
         (TRADES, HARMS, True),
         (WORSE, TRADES, True),
         (WORSE, HARMS, False),
