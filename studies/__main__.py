@@ -72,6 +72,7 @@ STUDIES = {
     "start_times": "predicting.start_times",
     "steady_state": "of_papers.steady_state",
     "tuned": "judging.tuned",
+    "users_react": "planted.users_react",
     "uses": "predicting.uses",
     "verdicts": "judging.verdicts",
     "walltimes": "predicting.walltimes",

@@ -1,0 +1,257 @@
+"""What an open replay misses where users react: `python -m studies users_react`.
+
+First the archive's logs: what a change does where jobs come at the log's times, and where those that follow another come their think time
+after it has left. The truth is unknown there. Then clusters with planted users, whose own run under the change is the truth. Replays see
+their log alone. `users_react planted` has these only, and `users_react logs` the others.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assets.common.progress import progress
+from assets.common.trace import Trace
+from assets.replaying.running.replayers import choose_policy
+from assets.replaying.running.run import ReplayRun, replay_run
+from assets.replaying.running.settings import RunSettings
+from assets.replaying.running.users import UsersPace, pace_of
+from assets.replaying.scenarios.pairing import PairedJobs, judge_pair, pair_jobs, paired_waits
+from assets.replaying.scenarios.paced import turns_round
+from models.judging.fidelity import OFFSET_S, WITHIN, change_error
+from papers.archive import ARCHIVE_LOGS, trace_of_log
+from papers.markdown import markdown
+from simulator.engine.replay import OrderReplayer
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.followers import NO_JOB, followers_of
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.words import KEEP_PACE, KEEP_TIMES
+from studies.planted.reacting import PROCS, Happened, ReactingUsers, Rules, log_of, reacting_users, run_by
+
+IntArray = NDArray[np.int64]
+
+LOGS_PART, PLANTED_PART = "logs", "planted"
+LOG_CHANGES = {
+    "10 % fewer processors": (0.9, "FCFS"),
+    "5 % fewer": (0.95, "FCFS"),
+    "10 % more": (1.1, "FCFS"),
+    "SAF": (1.0, "SAF"),
+    "SJF": (1.0, "SJF"),
+}
+"""Of FCFS with EASY on the processors of the log: their factor, and the order."""
+BASE = Rules()
+PLANTED_CHANGES = {
+    "20 % more processors": Rules(procs=round(1.2 * PROCS)),
+    "10 % fewer processors": Rules(procs=round(0.9 * PROCS)),
+    "SAF": Rules(order="SAF"),
+    "no backfilling": Rules(easy=False),
+    "SJF": Rules(order="SJF"),
+}
+SHARES, CLUSTERS = (0.0, 0.3, 0.5, 0.7, 0.9), 100
+PROMISED = WITHIN["A"] or 1.0
+"""The factor by which a change with the letter A is off at most."""
+WIDENED = 1.05
+
+
+# --- archive logs
+
+
+def settings_of(trace: Trace, factor: float, order: str, users: str) -> RunSettings:
+    """Some order with EASY on a multiple of a log's processors. Jobs that are wider are left out."""
+    procs = round(factor * trace.cluster_procs)
+    return RunSettings(procs=procs, policy=order, users=users, drop_wider=True)
+
+
+def replay_of(trace: Trace, settings: RunSettings, pace: UsersPace | None = None) -> ReplayRun:
+    """A replay of a whole log."""
+    return replay_run(trace, settings, choose_policy(settings, None, trace.source), pace=pace)
+
+
+def rows_of_log(name: str, trace: Trace) -> Iterator[list[str]]:
+    """A row for each change: over the later half of the jobs, the change of the mean wait and the verdict, open and closed."""
+    base = replay_of(trace, settings_of(trace, 1.0, "FCFS", KEEP_TIMES))
+    pace = pace_of(base)
+    index = trace.rows["job_index"].to_numpy()
+    scored = index[len(index) // 2 :]
+    for change, (factor, order) in progress(list(LOG_CHANGES.items()), name):
+        changes, words = [], []
+        for users in (KEEP_TIMES, KEEP_PACE):
+            run = replay_of(trace, settings_of(trace, factor, order, users), pace)
+            pairs = pair_jobs(base, run, scored)
+            changes.append(f"{100 * mean_wait_change(base, run, pairs):+.0f} %")
+            words.append(judge_pair(base, run, pairs).verdict.word)
+        yield [
+            *(name, f"{len(index):,}", f"{100 * pace.share:.0f} %", change),
+            *changes,
+            *words,
+            "yes" if turns_round(*words) else "",
+        ]
+
+
+def mean_wait_change(base: ReplayRun, run: ReplayRun, pairs: PairedJobs) -> float:
+    """The change of the mean wait of the jobs of both, as a share of it before."""
+    waits = paired_waits(base, run, pairs)
+    before, after = (float(waits[name].to_numpy().mean()) for name in ("base_wait_s", "wait_s"))
+    return after / before - 1
+
+
+# --- planted users
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One change on one cluster. Each of true, open and closed: the mean wait before and after, seconds, of the jobs that start in both."""
+
+    share: float
+    gives_up: bool
+    change: str
+    found: float
+    true: tuple[float, float]
+    open: tuple[float, float]
+    closed: tuple[float, float]
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """By which factor the change is off, open and closed, 1 for not at all."""
+        return change_error(self.true, self.open), change_error(self.true, self.closed)
+
+    def is_between(self, widened: float = 1.0) -> bool:
+        """Whether the true change lies between the two predicted ones. widened: the factor by which both ends lie further out."""
+        true, *ends = (
+            (after + OFFSET_S) / (before + OFFSET_S) for before, after in (self.true, self.open, self.closed)
+        )
+        return min(ends) / widened <= true <= max(ends) * widened
+
+
+@dataclass(frozen=True)
+class PlantedLog:
+    """What a cluster of reacting users shows, and replays of it. order: places of the log's jobs among the users'."""
+
+    users: ReactingUsers
+    happened: Happened
+    order: IntArray
+    jobs: Jobs
+
+    @classmethod
+    def of(cls, users: ReactingUsers) -> PlantedLog:
+        """The log of these users under BASE."""
+        happened = run_by(users, BASE)
+        return cls(users, happened, *log_of(users, happened))
+
+    @cached_property
+    def base(self) -> Happened:
+        """The open replay of the log under BASE. Raises ValueError where it is not the log, to the second."""
+        replayed = replayed_by(self.jobs, BASE)
+        if not np.array_equal(replayed.start, self.happened.start[self.order]):
+            raise ValueError("the replay of the log is not the log: its two event loops have other rules")
+        return replayed
+
+    @cached_property
+    def closed_jobs(self) -> Jobs:
+        """The log's jobs, of which those follow another that `pace_of` would find."""
+        base = self.base
+        end = np.where(base.start >= 0, base.start + self.jobs.runtime, NO_JOB)
+        after, think = followers_of(self.jobs.submit, end, self.jobs.user)
+        return replace(self.jobs, after=after, think=think)
+
+    def true_waits(self, rules: Rules) -> tuple[float, float]:
+        """The mean wait under BASE and under other rules on the cluster itself."""
+        happened = run_by(self.users, rules)
+        changed = Happened(happened.submit[self.order], happened.start[self.order])
+        return mean_waits(self.base, changed)
+
+    def replayed_waits(self, rules: Rules, is_closed: bool) -> tuple[float, float]:
+        """The same by a replay of the log."""
+        return mean_waits(self.base, replayed_by(self.closed_jobs if is_closed else self.jobs, rules))
+
+
+def replayed_by(jobs: Jobs, rules: Rules) -> Happened:
+    """A replay by the engine. A start is -1 for a job that was cancelled."""
+    replayer = OrderReplayer(rules.order, "easy" if rules.easy else "none")
+    outcome = replayer.replay(jobs, Cluster(rules.procs))
+    started = outcome.schedule.started
+    submit = jobs.submit if outcome.submit is None else outcome.submit
+    return Happened(submit, np.where(started, outcome.schedule.start, -1))
+
+
+def mean_waits(before: Happened, after: Happened) -> tuple[float, float]:
+    """Mean waits of the jobs of the later half that start in both."""
+    both = (before.start >= 0) & (after.start >= 0)
+    both[: len(both) // 2] = False
+    return tuple(float((each.start - each.submit)[both].mean()) for each in (before, after))  # type: ignore[return-value]
+
+
+def predictions_of(seed: int) -> Iterator[Predicted]:
+    """Every change on the cluster of a seed. Shares take turns, and of five clusters in a row every second five has users who give up."""
+    share, gives_up = SHARES[seed % len(SHARES)], bool(seed // len(SHARES) % 2)
+    log = PlantedLog.of(reacting_users(seed, share, gives_up))
+    found = float((log.closed_jobs.after != NO_JOB).mean())
+    for change, rules in PLANTED_CHANGES.items():
+        waits = log.true_waits(rules), log.replayed_waits(rules, False), log.replayed_waits(rules, True)
+        yield Predicted(share, gives_up, change, found, *waits)
+
+
+PLANTED_TITLES = ["cases", "found", "true between", "within 5 %", "median error, open", "closed"]
+PLANTED_TITLES += ["open off by 10 %", "of these between", "within 5 %", "promise of A, open", "closed"]
+
+
+def cells_of(cases: list[Predicted]) -> list[str]:
+    """What PLANTED_TITLES say of some cases."""
+    errors = np.array([each.errors for each in cases])
+    between, near = (np.array([each.is_between(widened) for each in cases]) for widened in (1.0, WIDENED))
+    is_off = errors[:, 0] > PROMISED
+    medians = np.median(np.log(errors), axis=0)
+    return [
+        f"{len(cases)}",
+        _percent(np.mean([each.found for each in cases])),
+        *(_percent(each.mean()) for each in (between, near)),
+        *(f"{100 * each:.1f} %" for each in medians),
+        f"{is_off.sum()}",
+        *(_percent(each[is_off].mean()) if is_off.any() else "" for each in (between, near)),
+        *(_percent((errors[:, way] <= PROMISED).mean()) for way in (0, 1)),
+    ]
+
+
+def _percent(share: float | np.floating) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def planted_rows(cases: list[Predicted]) -> Iterator[list[str]]:
+    """A row for each planted share of followers, and for users who give up and who do not."""
+    for share in sorted({each.share for each in cases}):
+        yield [_percent(share), *cells_of([each for each in cases if each.share == share])]
+    for gives_up in sorted({each.gives_up for each in cases}):
+        words = "all, users give up" if gives_up else "all, nobody gives up"
+        yield [words, *cells_of([each for each in cases if each.gives_up == gives_up])]
+
+
+def change_rows(cases: list[Predicted]) -> Iterator[list[str]]:
+    """A row for each change, of clusters in which some follow."""
+    for change in PLANTED_CHANGES:
+        if of := [each for each in cases if each.change == change and each.share > 0]:
+            yield [change, *cells_of(of)]
+
+
+def main() -> None:
+    """Prints the tables."""
+    parts = sys.argv[1:] or [LOGS_PART, PLANTED_PART]
+    if wrong := set(parts) - {LOGS_PART, PLANTED_PART}:
+        sys.exit(f"no part {min(wrong)!r}: expected {LOGS_PART} or {PLANTED_PART}, or nothing for both")
+    if LOGS_PART in parts:
+        titles = ["log", "jobs", "follow", "change", "mean wait, open", "closed", "verdict, open", "closed", "turns"]
+        rows = [row for name in ARCHIVE_LOGS for row in rows_of_log(name, trace_of_log(name))]
+        print("archive logs\n\n" + markdown(titles, rows) + "\n")
+    if PLANTED_PART in parts:
+        seeds = progress(range(CLUSTERS), "clusters of reacting users")
+        cases = [each for seed in seeds for each in predictions_of(seed)]
+        print("planted users\n\n" + markdown(["jobs that follow", *PLANTED_TITLES], list(planted_rows(cases))))
+        print("\nplanted users, by change\n\n" + markdown(["change", *PLANTED_TITLES], list(change_rows(cases))))
+
+
+if __name__ == "__main__":
+    main()
