@@ -116,6 +116,7 @@ WITHOUT_ARCHIVE = (
     "slurm_repeats",
     "start_times",
     "tuned",
+    "users_react",
     "what_if_changes",
 )
 """Those that need none of the archive's logs, or say themselves which are missing."""

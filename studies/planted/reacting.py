@@ -1,14 +1,14 @@
 """Clusters whose users react: jobs that come after others have left, in the morning, or not at all, under rules that no replay sees.
 
-The cluster's own run of its jobs is by an event loop of this file, which shares nothing with the engine: FCFS or another order with EASY, or
-without backfilling. `log_of` is what its log shows.
+An event loop of this file, which shares nothing with the engine, is the cluster: FCFS or another order with EASY, or without backfilling.
+`log_of` is what its log shows.
 """
 
 from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,10 +111,18 @@ def reacting_users(seed: int, share: float, gives_up: bool, jobs: int = JOBS) ->
     )
 
 
+def a_minute_later(users: ReactingUsers, seed: int) -> ReactingUsers:
+    """The same users, each of whose dates and think times is up to a minute longer."""
+    date, think = np.random.default_rng([seed, 6]).integers(0, 61, (2, len(users)))
+    return replace(users, date=users.date + date, think=users.think + think)
+
+
 def run_by(users: ReactingUsers, rules: Rules) -> Happened:
     """What happens under some rules. Raises ValueError for a job that is wider than the cluster."""
     if users.procs.max() > rules.procs:
-        raise ValueError(f"a job needs {users.procs.max()} processors, the cluster has {rules.procs}: plant narrower jobs")
+        raise ValueError(
+            f"a job needs {users.procs.max()} processors, the cluster has {rules.procs}: plant narrower jobs"
+        )
     return _Run(users, rules).happened()
 
 
@@ -215,4 +223,3 @@ def log_of(users: ReactingUsers, happened: Happened) -> tuple[IntArray, Jobs]:
         user=users.user[order],
         cancel=np.where(is_cancelled, submit + users.patience[order], NEVER),
     )
-

@@ -21,8 +21,8 @@ from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.settings import RunSettings
 from assets.replaying.running.users import UsersPace, pace_of
-from assets.replaying.scenarios.pairing import PairedJobs, judge_pair, pair_jobs, paired_waits
 from assets.replaying.scenarios.paced import turns_round
+from assets.replaying.scenarios.pairing import PairedJobs, judge_pair, pair_jobs, paired_waits
 from models.judging.fidelity import OFFSET_S, WITHIN, change_error
 from papers.archive import ARCHIVE_LOGS, trace_of_log
 from papers.markdown import markdown
@@ -31,7 +31,16 @@ from simulator.jobs.cluster import Cluster
 from simulator.jobs.followers import NO_JOB, followers_of
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.words import KEEP_PACE, KEEP_TIMES
-from studies.planted.reacting import PROCS, Happened, ReactingUsers, Rules, log_of, reacting_users, run_by
+from studies.planted.reacting import (
+    PROCS,
+    Happened,
+    ReactingUsers,
+    Rules,
+    a_minute_later,
+    log_of,
+    reacting_users,
+    run_by,
+)
 
 IntArray = NDArray[np.int64]
 
@@ -72,8 +81,12 @@ def replay_of(trace: Trace, settings: RunSettings, pace: UsersPace | None = None
     return replay_run(trace, settings, choose_policy(settings, None, trace.source), pace=pace)
 
 
+LOG_TITLES = ["log", "jobs", "follow", "change", "mean wait, open", "mean wait, closed", "verdict, open"]
+LOG_TITLES += ["verdict, closed", "turns round"]
+
+
 def rows_of_log(name: str, trace: Trace) -> Iterator[list[str]]:
-    """A row for each change: over the later half of the jobs, the change of the mean wait and the verdict, open and closed."""
+    """A row with LOG_TITLES for each change: over the later half of the jobs, the change of the mean wait and the verdict, open and closed."""
     base = replay_of(trace, settings_of(trace, 1.0, "FCFS", KEEP_TIMES))
     pace = pace_of(base)
     index = trace.rows["job_index"].to_numpy()
@@ -86,11 +99,18 @@ def rows_of_log(name: str, trace: Trace) -> Iterator[list[str]]:
             changes.append(f"{100 * mean_wait_change(base, run, pairs):+.0f} %")
             words.append(judge_pair(base, run, pairs).verdict.word)
         yield [
-            *(name, f"{len(index):,}", f"{100 * pace.share:.0f} %", change),
+            *(name, f"{len(index):,}", percent(pace.share), change),
             *changes,
             *words,
             "yes" if turns_round(*words) else "",
         ]
+
+
+def logs_in_short(rows: list[list[str]]) -> Iterator[list[str]]:
+    """A row for each log, with both changes of the mean wait in a cell."""
+    for name in dict.fromkeys(row[0] for row in rows):
+        of_log = [row for row in rows if row[0] == name]
+        yield [*of_log[0][:3], *(f"{row[4]}, {row[5]}" for row in of_log)]
 
 
 def mean_wait_change(base: ReplayRun, run: ReplayRun, pairs: PairedJobs) -> float:
@@ -105,27 +125,44 @@ def mean_wait_change(base: ReplayRun, run: ReplayRun, pairs: PairedJobs) -> floa
 
 @dataclass(frozen=True)
 class Predicted:
-    """One change on one cluster. Each of true, open and closed: the mean wait before and after, seconds, of the jobs that start in both."""
+    """One change on one cluster.
+
+    share: of the jobs that truly follow another. found, right: of the jobs, those that the closed replay lets follow one, and the one that
+    they truly follow. Each of true, open, closed and again: the mean wait before and after, seconds, of the jobs that start in both. again
+    is the cluster's own once more, where jobs come up to a minute later."""
 
     share: float
     gives_up: bool
     change: str
     found: float
+    right: float
     true: tuple[float, float]
     open: tuple[float, float]
     closed: tuple[float, float]
+    again: tuple[float, float]
 
     @property
-    def errors(self) -> tuple[float, float]:
-        """By which factor the change is off, open and closed, 1 for not at all."""
-        return change_error(self.true, self.open), change_error(self.true, self.closed)
+    def errors(self) -> list[float]:
+        """By which factor the change is off, 1 for not at all: open, closed and again."""
+        return [change_error(self.true, each) for each in (self.open, self.closed, self.again)]
+
+    @property
+    def factors(self) -> tuple[float, float, float]:
+        """By which the change multiplies the mean wait: truly, open and closed."""
+        both = (self.true, self.open, self.closed)
+        true, at_times, at_pace = ((after + OFFSET_S) / (before + OFFSET_S) for before, after in both)
+        return true, at_times, at_pace
 
     def is_between(self, widened: float = 1.0) -> bool:
         """Whether the true change lies between the two predicted ones. widened: the factor by which both ends lie further out."""
-        true, *ends = (
-            (after + OFFSET_S) / (before + OFFSET_S) for before, after in (self.true, self.open, self.closed)
-        )
+        true, *ends = self.factors
         return min(ends) / widened <= true <= max(ends) * widened
+
+    @property
+    def is_beyond_closed(self) -> bool:
+        """Whether it lies outside, on the side of the closed replay."""
+        true, at_times, at_pace = self.factors
+        return (true - at_pace) * (at_pace - at_times) > 0
 
 
 @dataclass(frozen=True)
@@ -159,9 +196,19 @@ class PlantedLog:
         after, think = followers_of(self.jobs.submit, end, self.jobs.user)
         return replace(self.jobs, after=after, think=think)
 
-    def true_waits(self, rules: Rules) -> tuple[float, float]:
-        """The mean wait under BASE and under other rules on the cluster itself."""
-        happened = run_by(self.users, rules)
+    @property
+    def found(self) -> tuple[float, float]:
+        """`Predicted.found` and `Predicted.right`."""
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(len(self.order))
+        after, truly = self.closed_jobs.after, self.users.after[self.order]
+        follows = after != NO_JOB
+        right = follows & (truly != NO_JOB) & (after == place[truly])
+        return float(follows.mean()), float(right.mean())
+
+    def true_waits(self, rules: Rules, users: ReactingUsers | None = None) -> tuple[float, float]:
+        """The mean wait under BASE, and under other rules on the cluster itself. users: of the latter, where they are others."""
+        happened = run_by(users or self.users, rules)
         changed = Happened(happened.submit[self.order], happened.start[self.order])
         return mean_waits(self.base, changed)
 
@@ -187,54 +234,74 @@ def mean_waits(before: Happened, after: Happened) -> tuple[float, float]:
 
 
 def predictions_of(seed: int) -> Iterator[Predicted]:
-    """Every change on the cluster of a seed. Shares take turns, and of five clusters in a row every second five has users who give up."""
-    share, gives_up = SHARES[seed % len(SHARES)], bool(seed // len(SHARES) % 2)
+    """Every change on the cluster of a seed. Shares take turns, and users give up in a quarter of the clusters."""
+    share, gives_up = SHARES[seed % len(SHARES)], seed // len(SHARES) % 4 == 3
     log = PlantedLog.of(reacting_users(seed, share, gives_up))
-    found = float((log.closed_jobs.after != NO_JOB).mean())
+    later = a_minute_later(log.users, seed)
     for change, rules in PLANTED_CHANGES.items():
-        waits = log.true_waits(rules), log.replayed_waits(rules, False), log.replayed_waits(rules, True)
-        yield Predicted(share, gives_up, change, found, *waits)
+        replayed = log.replayed_waits(rules, is_closed=False), log.replayed_waits(rules, is_closed=True)
+        waits = log.true_waits(rules), *replayed, log.true_waits(rules, later)
+        yield Predicted(share, gives_up, change, *log.found, *waits)
 
 
-PLANTED_TITLES = ["cases", "found", "true between", "within 5 %", "median error, open", "closed"]
-PLANTED_TITLES += ["open off by 10 %", "of these between", "within 5 %", "promise of A, open", "closed"]
+ERROR_TITLES = ["cases", "taken for followers", "of them right", "followers missed", "error, open", "error, closed"]
+ERROR_TITLES += ["error of a minute", "A kept, open", "A kept, closed"]
+RANGE_TITLES = ["cases", "between", "within 5 %", "open off by 10 %", "of these between", "of these within 5 %"]
+RANGE_TITLES += ["of these beyond closed"]
 
 
-def cells_of(cases: list[Predicted]) -> list[str]:
-    """What PLANTED_TITLES say of some cases."""
+def error_cells(cases: list[Predicted]) -> list[str]:
+    """What ERROR_TITLES say of some cases."""
     errors = np.array([each.errors for each in cases])
-    between, near = (np.array([each.is_between(widened) for each in cases]) for widened in (1.0, WIDENED))
-    is_off = errors[:, 0] > PROMISED
-    medians = np.median(np.log(errors), axis=0)
+    share, found, right = (np.mean([getattr(each, name) for each in cases]) for name in ("share", "found", "right"))
     return [
         f"{len(cases)}",
-        _percent(np.mean([each.found for each in cases])),
-        *(_percent(each.mean()) for each in (between, near)),
-        *(f"{100 * each:.1f} %" for each in medians),
-        f"{is_off.sum()}",
-        *(_percent(each[is_off].mean()) if is_off.any() else "" for each in (between, near)),
-        *(_percent((errors[:, way] <= PROMISED).mean()) for way in (0, 1)),
+        percent(found),
+        percent(right / found) if found else "",
+        percent(1 - right / share) if share else "",
+        *(f"{100 * each:.1f} %" for each in np.median(np.log(errors), axis=0)),
+        *(percent((errors[:, way] <= PROMISED).mean()) for way in (0, 1)),
     ]
 
 
-def _percent(share: float | np.floating) -> str:
+def range_cells(cases: list[Predicted]) -> list[str]:
+    """What RANGE_TITLES say of some cases."""
+    is_off = np.array([each.errors[0] > PROMISED for each in cases])
+    between, near = (np.array([each.is_between(widened) for each in cases]) for widened in (1.0, WIDENED))
+    beyond = np.array([each.is_beyond_closed for each in cases])
+    return [
+        f"{len(cases)}",
+        *(percent(each.mean()) for each in (between, near)),
+        f"{is_off.sum()}",
+        *(percent(each[is_off].mean()) if is_off.any() else "" for each in (between, near, beyond)),
+    ]
+
+
+def percent(share: float | np.floating) -> str:
+    """Such as 12 %."""
     return f"{100 * share:.0f} %"
 
 
-def planted_rows(cases: list[Predicted]) -> Iterator[list[str]]:
-    """A row for each planted share of followers, and for users who give up and who do not."""
-    for share in sorted({each.share for each in cases}):
-        yield [_percent(share), *cells_of([each for each in cases if each.share == share])]
-    for gives_up in sorted({each.gives_up for each in cases}):
-        words = "all, users give up" if gives_up else "all, nobody gives up"
-        yield [words, *cells_of([each for each in cases if each.gives_up == gives_up])]
+def groups_of(cases: list[Predicted]) -> dict[str, list[Predicted]]:
+    """The cases by the planted share of followers, and those whose users give up."""
+    patient = [each for each in cases if not each.gives_up]
+    shares = sorted({each.share for each in patient})
+    groups = {percent(share): [each for each in patient if each.share == share] for share in shares}
+    return groups | {"all shares, users give up": [each for each in cases if each.gives_up]}
 
 
-def change_rows(cases: list[Predicted]) -> Iterator[list[str]]:
-    """A row for each change, of clusters in which some follow."""
-    for change in PLANTED_CHANGES:
-        if of := [each for each in cases if each.change == change and each.share > 0]:
-            yield [change, *cells_of(of)]
+def changes_of(cases: list[Predicted]) -> dict[str, list[Predicted]]:
+    """The cases by change, where some follow and nobody gives up."""
+    counted = [each for each in cases if each.share and not each.gives_up]
+    return {change: [each for each in counted if each.change == change] for change in PLANTED_CHANGES}
+
+
+def tables_of(cases: list[Predicted]) -> Iterator[str]:
+    """The tables of planted users, each below its title."""
+    for title, titles, cells in (("", ERROR_TITLES, error_cells), (", range", RANGE_TITLES, range_cells)):
+        for by, column, groups in (("", "follow", groups_of(cases)), (" by change", "change", changes_of(cases))):
+            rows = [[name, *cells(of)] for name, of in groups.items() if of]
+            yield f"planted users{title}{by}\n\n" + markdown([column, *titles], rows)
 
 
 def main() -> None:
@@ -243,14 +310,13 @@ def main() -> None:
     if wrong := set(parts) - {LOGS_PART, PLANTED_PART}:
         sys.exit(f"no part {min(wrong)!r}: expected {LOGS_PART} or {PLANTED_PART}, or nothing for both")
     if LOGS_PART in parts:
-        titles = ["log", "jobs", "follow", "change", "mean wait, open", "closed", "verdict, open", "closed", "turns"]
         rows = [row for name in ARCHIVE_LOGS for row in rows_of_log(name, trace_of_log(name))]
-        print("archive logs\n\n" + markdown(titles, rows) + "\n")
+        print("archive logs\n\n" + markdown(["log", "jobs", "follow", *LOG_CHANGES], list(logs_in_short(rows))))
+        print("\narchive logs, verdicts\n\n" + markdown(LOG_TITLES, rows) + "\n")
     if PLANTED_PART in parts:
         seeds = progress(range(CLUSTERS), "clusters of reacting users")
         cases = [each for seed in seeds for each in predictions_of(seed)]
-        print("planted users\n\n" + markdown(["jobs that follow", *PLANTED_TITLES], list(planted_rows(cases))))
-        print("\nplanted users, by change\n\n" + markdown(["change", *PLANTED_TITLES], list(change_rows(cases))))
+        print("\n\n".join(tables_of(cases)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,208 @@
+"""Tests of studies/planted: reacting, users_react.
+
+Users who come after their jobs have left, on a cluster of their own, and what replays of its log make of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tracehouse
+from simulator.jobs.followers import NO_JOB
+from simulator.jobs.jobs import NEVER
+from studies.planted import users_react
+from studies.planted.reacting import (
+    DAY_S,
+    PROCS,
+    ReactingUsers,
+    Rules,
+    a_minute_later,
+    log_of,
+    reacting_users,
+    run_by,
+)
+from studies.planted.users_react import (
+    BASE,
+    ERROR_TITLES,
+    LOG_CHANGES,
+    PLANTED_CHANGES,
+    RANGE_TITLES,
+    PlantedLog,
+    Predicted,
+    error_cells,
+    logs_in_short,
+    mean_waits,
+    predictions_of,
+    range_cells,
+    replayed_by,
+    rows_of_log,
+)
+from tests.tiny import swf_line
+
+HOUR = 3600
+
+
+def users_of(*jobs: tuple[int, int, int, int, int], **others: list[int]) -> ReactingUsers:
+    """jobs: date, run time, processors, whom it follows, think time. Requests are run times, and everybody is another user."""
+    date, runtime, procs, after, think = np.array(jobs).T
+    usual = {"user": np.arange(len(jobs)), "morning": np.full(len(jobs), -1), "patience": np.full(len(jobs), NEVER)}
+    usual |= {name: np.array(values) for name, values in others.items()}
+    return ReactingUsers(date, runtime, procs, usual.pop("request", runtime), after=after, think=think, **usual)
+
+
+def chains(users: int = 12, length: int = 25) -> ReactingUsers:
+    """Users each of whom submits the next job some minutes after the last one has left, by day and night."""
+    rng = np.random.default_rng(3)
+    jobs = users * length
+    begins = np.arange(jobs) % length == 0
+    runtime = rng.integers(600, 6 * HOUR, jobs)
+    return ReactingUsers(
+        date=rng.integers(0, HOUR, jobs),
+        runtime=runtime,
+        procs=rng.choice([32, 64, 96], jobs),
+        request=runtime * 2,
+        user=np.arange(jobs) // length,
+        after=np.where(begins, NO_JOB, np.arange(jobs) - 1),
+        think=rng.integers(1, 1201, jobs),
+        morning=np.full(jobs, -1),
+        patience=np.full(jobs, NEVER),
+    )
+
+
+def test_a_follow_up_of_the_night_waits_for_the_morning() -> None:
+    users = users_of((0, 60, 1, NO_JOB, 0), (0, 60, 1, 0, 1200), (0, 60, 1, 1, 1200), morning=[-1, 300, -1])
+    morning = 7 * HOUR + 300
+    assert users.comes(1, 12 * HOUR) == 12 * HOUR + 1200
+    assert users.comes(1, 22 * HOUR - 1200) == DAY_S + morning and users.comes(1, 22 * HOUR - 1201) == 22 * HOUR - 1
+    assert users.comes(1, DAY_S + 3 * HOUR) == DAY_S + morning
+    assert users.comes(2, 3 * HOUR) == 3 * HOUR + 1200  # this user works at night
+
+
+def test_the_event_loop_by_hand() -> None:
+    jobs = [
+        (0, 100, 6, NO_JOB, 0),
+        (1, 50, 8, NO_JOB, 0),
+        (2, 98, 4, NO_JOB, 0),
+        (3, 98, 4, NO_JOB, 0),
+        (0, 10, 1, 2, 5),
+    ]
+    users = users_of(*jobs)
+    easy = run_by(users, Rules(procs=10))
+    assert easy.start.tolist() == [0, 100, 2, 150, 105]  # the third ends when the head starts
+    assert easy.submit.tolist() == [0, 1, 2, 3, 105]
+    assert run_by(users, Rules(procs=10, easy=False)).start.tolist() == [0, 100, 150, 150, 253]
+    assert run_by(users, Rules(procs=10, order="SAF")).start.tolist() == [0, 198, 2, 100, 105]
+    with pytest.raises(ValueError, match="a job needs 8 processors, the cluster has 7"):
+        run_by(users, Rules(procs=7))
+
+
+def test_who_gives_up_leaves_and_the_log_shows_no_run_time() -> None:
+    patience = [NEVER, 30, NEVER]
+    users = users_of(
+        (0, 100, 6, NO_JOB, 0), (1, 50, 8, NO_JOB, 0), (0, 98, 4, 1, 9), patience=patience, request=[100, 80, 98]
+    )
+    happened = run_by(users, Rules(procs=10))
+    assert happened.submit.tolist() == [0, 1, 40] and happened.start.tolist() == [0, -1, 40]
+    order, log = log_of(users, happened)
+    assert order.tolist() == [0, 1, 2] and log.runtime.tolist() == [100, 80, 98]
+    assert log.cancel.tolist() == [NEVER, 31, NEVER] and not log.is_closed
+
+
+def test_users_are_those_of_their_seed_and_follow_at_the_planted_share() -> None:
+    users, again = reacting_users(4, 0.5, gives_up=True), reacting_users(4, 0.5, gives_up=True)
+    assert all(np.array_equal(getattr(users, name), getattr(again, name)) for name in vars(users))
+    follows = users.after != NO_JOB
+    assert len(users) == 3000 and follows.mean() == pytest.approx(0.5, abs=0.03) and (users.patience < NEVER).all()
+    assert (users.user[follows] == users.user[users.after[follows]]).all()
+    load = (users.runtime * users.procs).sum() / PROCS / users.date.max()
+    assert load == pytest.approx(0.85, abs=0.06) and 0.15 < (users.think > 1200).mean() < 0.3
+    later = a_minute_later(users, 4)
+    assert (later.date - users.date).min() >= 0 and 50 < (later.think - users.think).max() <= 60
+
+
+def test_where_nobody_follows_the_open_replay_is_the_truth() -> None:
+    log = PlantedLog.of(reacting_users(1, 0.0, gives_up=False, jobs=400))
+    for rules in PLANTED_CHANGES.values():
+        assert log.true_waits(rules) == log.replayed_waits(rules, is_closed=False)
+    assert log.found[0] > 0 and log.found[1] == 0  # some are taken for followers by chance
+
+
+def test_where_all_follow_within_20_minutes_the_closed_replay_is_the_truth_and_the_open_one_is_not() -> None:
+    log = PlantedLog.of(chains())
+    assert log.found == (1 - 1 / 25, 1 - 1 / 25)
+    for rules in PLANTED_CHANGES.values():
+        assert log.true_waits(rules) == log.replayed_waits(rules, is_closed=True)
+        assert log.true_waits(rules) != log.replayed_waits(rules, is_closed=False)
+
+
+def test_the_truth_is_what_the_engine_says_who_knows_patience_and_run_times() -> None:
+    users = reacting_users(3, 0.0, gives_up=True, jobs=600)
+    log = PlantedLog.of(users)
+    known = replace(log.jobs, runtime=users.runtime[log.order], cancel=log.jobs.submit + users.patience[log.order])
+    assert (log.happened.start < 0).any()
+    for rules in PLANTED_CHANGES.values():
+        assert log.true_waits(rules) == mean_waits(log.base, replayed_by(known, rules))
+    assert log.true_waits(PLANTED_CHANGES["SAF"]) != log.replayed_waits(PLANTED_CHANGES["SAF"], is_closed=False)
+
+
+def test_a_replay_that_is_not_the_log_is_an_error() -> None:
+    log = PlantedLog.of(chains(4, 5))
+    wrong = replace(log, jobs=replace(log.jobs, procs=np.full(len(log.jobs), PROCS)))
+    with pytest.raises(ValueError, match="the replay of the log is not the log"):
+        _ = wrong.base
+
+
+def predicted(true: float, at_times: float, at_pace: float, **others: float) -> Predicted:
+    """Waits of 940 s become so many minutes, with OFFSET_S added."""
+    waits = [(940.0, 1000 * factor - 60) for factor in (true, at_times, at_pace, true)]
+    return Predicted(others.get("share", 0.5), False, "SAF", 0.4, 0.3, *waits)
+
+
+def test_cells_of_four_cases() -> None:
+    cases = [predicted(1.2, 1.5, 1.1), predicted(1.0, 1.2, 1.04), predicted(2.0, 1.2, 1.5), predicted(1.0, 1.0, 1.3)]
+    assert [case.is_between() for case in cases] == [True, False, False, True]
+    assert [case.is_between(1.05) for case in cases] == [True, True, False, True]
+    assert [case.is_beyond_closed for case in cases] == [False, True, True, False]
+    cells = dict(zip(ERROR_TITLES, error_cells(cases), strict=True))
+    assert cells["of them right"] == "75 %" and cells["followers missed"] == "40 %"
+    assert cells["error, open"] == "20.3 %" and cells["error of a minute"] == "0.0 %"  # ln 1.25 and ln 1.2
+    assert cells["A kept, open"] == "25 %" and cells["A kept, closed"] == "50 %"
+    assert range_cells(cases) == ["4", "50 %", "75 %", "3", "33 %", "67 %", "67 %"] and len(RANGE_TITLES) == 7
+
+
+def test_a_small_study_prints_its_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(users_react, "CLUSTERS", 2)
+    monkeypatch.setattr(users_react, "reacting_users", lambda *given: reacting_users(*given, 200))
+    monkeypatch.setattr(sys, "argv", ["users_react", "planted"])
+    users_react.main()
+    printed = capsys.readouterr().out
+    titles = [line for line in printed.splitlines() if line.startswith("planted")]
+    assert titles == [f"planted users{what}{by}" for what in ("", ", range") for by in ("", " by change")]
+    assert "| 0 % | 5 |" in printed and "| 30 % | 5 |" in printed and "| SJF | 1 |" in printed
+    assert [case.gives_up for case in predictions_of(15)] == [True] * 5
+    monkeypatch.setattr(sys, "argv", ["users_react", "log"])
+    with pytest.raises(SystemExit, match="no part 'log': expected logs or planted"):
+        users_react.main()
+
+
+def test_rows_of_a_log(tmp_path: Path) -> None:
+    """Of six users, each of whom comes some minutes after the last job has ended."""
+    users = chains(6, 20)
+    order, jobs = log_of(users, run_by(users, BASE))
+    columns = zip(jobs.submit.tolist(), jobs.runtime.tolist(), jobs.procs.tolist(), jobs.limit.tolist(), strict=True)
+    lines = [
+        swf_line(number, submit, 0, runtime, procs, limit, user=int(users.user[order[number]]) + 1)
+        for number, (submit, runtime, procs, limit) in enumerate(columns)
+    ]
+    (tmp_path / "own.swf").write_text("; MaxProcs: 256\n; UnixStartTime: 631152000\n" + "".join(lines))
+    rows = list(rows_of_log("own", tracehouse.load_log(tmp_path / "own.swf").trace()))
+    assert [row[3] for row in rows] == list(LOG_CHANGES) and {row[1] for row in rows} == {"120"}
+    assert rows[0][2] == "95 %" and all(row[4].endswith(" %") and row[8] in ("yes", "") for row in rows)
+    short = list(logs_in_short(rows))
+    assert len(short) == 1 and len(short[0]) == 8 and short[0][3] == f"{rows[0][4]}, {rows[0][5]}"
+    assert rows[0][4] != rows[0][5]  # fewer processors are worse for users who come at the log's times
