@@ -46,20 +46,9 @@ from traces.catalogue.clusters import load_cluster
 from traces.cluster.resizing import ClusterSizes
 from warehouse import first_row
 
-NAMED_APART = {
-    *(
-        "policy",
-        "backfill",
-        "inspector",
-        "estimates",
-        "reserve_by",
-        "admit_by",
-        "correction",
-        "rules",
-        "outages",
-        "procs",
-    )
-}
+NAMED_APART = frozenset(
+    "policy backfill inspector estimates reserve_by admit_by correction rules outages procs".split()  # noqa: SIM905
+)
 """Settings that a summary does not have as they are given."""
 
 
@@ -201,8 +190,11 @@ def replay_trace(log: str, asked: AskedSettings, labels: Sequence[str] = ()) -> 
         trace = load_any_trace(source, settings, not is_log, [*settings.labels, *labels])
     if not settings.procs and not settings.is_on_cluster and not settings.cluster:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
-    pace = pace_of_site(log) if settings.is_closed else None
-    return replay_sized(trace, settings, policy, asked, source.procs_per_node, pace)
+    return replay_sized(trace, settings, policy, asked, source.procs_per_node, _pace(log, settings))
+
+
+def _pace(log: str, settings: RunSettings) -> UsersPace | None:
+    return pace_of_site(log) if settings.is_closed else None
 
 
 def checked(asked: AskedSettings) -> RunSettings:

@@ -206,8 +206,7 @@ def replay(
         * `outages` ([]): a CSV file, or dicts of start, end, procs and announced, in seconds of the log's own clock.
         * `cancelled` (False): also replay cancelled jobs. `drop_wider` (False): leave out wider jobs.
         * `trim` (0.0): share of the span cut for a second set of metrics.
-        * `users` ("keep times"): or "keep pace", who submitted soon after an own job had ended does so in the replay, too.
-        * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
+        * `users` ("keep times"): or "keep pace". `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors.
         * `without_queue` ([]): queues left out. `partitions` ({}): queues and the processors that each owns, such as `{"gpu": 64}`.
           `cluster` (None): limits, hours and reservations of this cluster of the home hold.
           `round_walltimes` (None): round requests up to a multiple of this, such as "4h".
@@ -245,5 +244,5 @@ def _replay_loaded(log: Log, asked: AskedSettings) -> ReplayRun:
     if not log.in_catalogue:
         check_log_estimates(Path(log.given), settings)
     policy = choose_policy(settings, open_warehouse() if log.in_catalogue else None, log.given)
-    pace = pace_of_site(log.given) if settings.is_closed else None
+    pace = pace_of_site(log.given, log.trace(False, ())) if settings.is_closed else None
     return replay_sized(log.trace(settings.cancelled, settings.labels), settings, policy, asked, pace=pace)

@@ -65,6 +65,7 @@ def baseline_schedule(trace: Trace, fitted: SchedulerConfiguration) -> Schedule 
 
 
 def baseline_panel(trace: Trace, fitted: SchedulerConfiguration, schedule: Schedule) -> Panel:
+    """The panel of the baseline's replay, over the jobs after the training part."""
     scored = np.arange(trace.rows.height) >= (trace.test_position or 0)
     return panel_of(trace.jobs(), schedule, fitted.machine.cluster, scored, wide_of=trace.cluster_procs)
 

@@ -37,6 +37,7 @@ from assets.replaying.running.grade import LIMITS, machine_remark
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.scenarios.left_out import left_out_text
 from assets.replaying.site import SiteScheduler, site_of
+from models.judging.chance import ChanceCloud
 from models.judging.fidelity import NO_FIGURES
 from models.judging.verdict import DOMINATES, TRADES, plain_word
 from models.scheduling.options import STARTED_FROM
@@ -291,26 +292,17 @@ def _compared(
     present = incumbent_of(scores)
     incumbent = (present["policy"], present["backfill"], present["estimates"])
     logged = _row(REALLY_HAPPENED, "logged", scored, scored.logged) if (scored.logged >= 0).any() else None
-    described = scheduler.described
-    all_jobs, procs = {}, trace.cluster_procs if described is None else described.num_cpus
+    described, all_jobs = scheduler.described, {}
     if (logged_waits(trace) >= 0).all():
         all_jobs["logged"] = float(logged_waits(trace).mean())
-    fitted = baseline_configuration(trace, scheduler)
-    schedule = None if fitted is None else baseline_schedule(trace, fitted)
-    if fitted is not None and schedule is not None:
-        every = schedule.start - trace.rows["submit_s"].to_numpy()
-        ours = every[trace.test_position :]
-        all_jobs["baseline"] = float(every.mean())
-        what, kind = ("Best fit to the log: ", "fitted") if scheduler.machine is not None else ("", "named")
-        name = f"{what}{configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
-        baseline = _row(name, kind, scored, ours)
-        base = baseline_panel(trace, fitted, schedule)
-        cloud = stored_cloud(by_lot, base, trace.cluster_procs)
-        scores = beside_baseline(trace, scored, scores, waits, (base, ours), cloud)
-        procs = fitted.procs
+    tried_procs = trace.cluster_procs if described is None else described.num_cpus
+    fitted = _beside_fitted(trace, scored, both, waits, scheduler)
+    if fitted is not None:
+        baseline, scores, cloud, every_s, procs = fitted
+        all_jobs["baseline"] = every_s
     else:
-        name = rule_name("FCFS", "requested") if scheduler.described is None else configuration_name(*incumbent[:2])
-        baseline = _row(name, "incumbent", scored, waits[incumbent])
+        name = rule_name("FCFS", "requested") if described is None else configuration_name(*incumbent[:2])
+        baseline, procs = _row(name, "incumbent", scored, waits[incumbent]), tried_procs
         cloud = stored_cloud(pl.concat([scores, by_lot]))
     ranked = with_share_as_good(rank_policies(scores), cloud)
     tried = []
@@ -329,7 +321,7 @@ def _compared(
         logged,
         baseline,
         _merged(tried, own),
-        trace.cluster_procs if described is None else described.num_cpus,
+        tried_procs,
         procs,
         all_jobs_s=all_jobs,
         base_why=scheduler.why,
@@ -339,6 +331,30 @@ def _compared(
         carries_verdict=cloud is None or cloud.carries_verdict,
         left_out=left_out_text(trace.log_faults | {"jobs_left_out": trace.jobs_left_out}),
     )
+
+
+def _beside_fitted(
+    trace: Trace,
+    scored: ScoredJobs,
+    both: tuple[pl.DataFrame, pl.DataFrame],
+    waits: dict[Rule, IntArray],
+    scheduler: SiteScheduler,
+) -> tuple[Scheduler, pl.DataFrame, ChanceCloud | None, float, int] | None:
+    """The scheduler that fits the log best as the baseline: its row, the rows of the others beside it, what random orders reach, its mean
+    wait over the whole log in seconds, and its processors. None where the incumbent is the baseline. both: as for `_compared`."""
+    scores, by_lot = both
+    fitted = baseline_configuration(trace, scheduler)
+    schedule = None if fitted is None else baseline_schedule(trace, fitted)
+    if fitted is None or schedule is None:
+        return None
+    every = schedule.start - trace.rows["submit_s"].to_numpy()
+    ours = every[trace.test_position :]
+    what, kind = ("Best fit to the log: ", "fitted") if scheduler.machine is not None else ("", "named")
+    name = f"{what}{configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
+    base = baseline_panel(trace, fitted, schedule)
+    cloud = stored_cloud(by_lot, base, trace.cluster_procs)
+    scores = beside_baseline(trace, scored, scores, waits, (base, ours), cloud)
+    return _row(name, kind, scored, ours), scores, cloud, float(every.mean()), fitted.procs
 
 
 def _place(scheduler: SiteScheduler) -> str:

@@ -13,8 +13,8 @@ from simulator.engine.episode import RESERVE
 from simulator.engine.plan import begin_plan, change_plan, forget_past
 from simulator.engine.running import correct_first, corrected_end, end_first, enter_running
 from simulator.jobs.cluster import FOREVER
-from simulator.jobs.coming import note_cancellation, task_to_come
-from simulator.jobs.followers import NO_JOB, call_followers
+from simulator.jobs.coming import call_followers, note_cancellation, task_to_come
+from simulator.jobs.followers import NO_JOB
 from simulator.jobs.schedule import CANCELLED
 from simulator.policies.moment import change_rate
 from simulator.policies.scoring import FIXED

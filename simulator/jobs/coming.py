@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import inlined
-from simulator.jobs.followers import Chain, join_by_second
+from simulator.jobs.followers import NO_JOB, Chain
 from simulator.jobs.jobs import NEVER
 
 IntArray = NDArray[np.int64]
@@ -45,3 +45,30 @@ def note_cancellation(coming, begin, job):
         coming.cancel[job] += coming.submit[job]
         begin = join_by_second(coming.cancel_order, begin, coming.cancel, job)
     return begin
+
+
+@inlined
+def call_followers(chain, order, coming, submit, job, left):
+    """The followers of a job that leaves at second `left` are to come: each takes its place in the order. Returns the place of the next to
+    come. order: jobs by submission, from `coming` on those that are still to come, as `order_of_coming` has it. submit: (jobs,), in which
+    their submissions are noted."""
+    follower = chain.first[job] if len(chain.first) > 0 else np.int64(NO_JOB)
+    while follower != NO_JOB:
+        submit[follower] = left + chain.think[follower]
+        coming = join_by_second(order, coming, submit, follower)
+        follower = chain.following[follower]
+    return coming
+
+
+@inlined
+def join_by_second(order, begin, second, job):
+    """The job takes its place among those from `begin` on, which are sorted by second and then by place in the log. There is room before
+    them. Returns the place of the first."""
+    place = begin - 1
+    while place + 1 < len(order) and (
+        second[order[place + 1]] < second[job] or (second[order[place + 1]] == second[job] and order[place + 1] < job)
+    ):
+        order[place] = order[place + 1]
+        place += 1
+    order[place] = job
+    return begin - 1

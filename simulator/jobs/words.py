@@ -48,7 +48,7 @@ BACKFILLING = ("none", "any", "easy", "easy-sjbf", "conservative", "selective", 
 CORRECTIONS = ("requested", "increments", "doubling")
 """What the estimate of a job becomes when the job runs longer than it."""
 KEEP_TIMES, KEEP_PACE = "keep times", "keep pace"
-USERS = (KEEP_TIMES, KEEP_PACE)
+USER_WORDS = (KEEP_TIMES, KEEP_PACE)
 """What users do when the schedule changes: they submit at the log's times, or some time after their last job has ended."""
 RESERVE_BY = ("estimate", "requested")
 """Which time a reservation uses for jobs that run."""

@@ -6,7 +6,7 @@ Rules: docs/reference/slurm.md, "Priority" and "Jobs that follow others", and do
 from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
-from simulator.jobs.followers import call_followers
+from simulator.jobs.coming import call_followers
 from simulator.slurm.changes import wake
 from simulator.slurm.clockwork import (
     BATCH_DUE,

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from assets.common.progress import progress
 from assets.common.trace import Trace
+from assets.replaying.pace import pace_of
 from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.settings import RunSettings
-from assets.replaying.running.users import UsersPace, pace_of
+from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.paced import turns_round
 from assets.replaying.scenarios.pairing import PairedJobs, judge_pair, pair_jobs, paired_waits
 from models.judging.fidelity import OFFSET_S, WITHIN, change_error

@@ -51,7 +51,7 @@ PRINTED = (
     "slurm_decisions", "slurm_passes", "slurm_priorities", "slurm_reasons", "slurm_free_runs", "slurm_repeats",
     "slurm_cycle_times",
     "slurm_micro_cluster", "slurm_hpc_week", "what_if_changes", "start_times", "tuned mason", "tuned planted", "tuned ub_hpc",
-    "users_react",
+    "users_react", "queue_starts",
 )  # fmt: skip
 """Those whose printed tables are published, the fault campaign and the speed of replays. A second word is a part of a study."""
 OF_PAPERS = {
@@ -72,6 +72,7 @@ OF_PAPERS = {
 }
 """Of these, the modules below papers that print them instead."""
 OF_STUDIES = {
+    "queue_starts": "queue_starts --moments 15",
     "annealing_steps exact": "exact_repairs steps --networks FCN-3 --updates 300",
     "neural_annealing exact": "exact_repairs table_3 --networks FCN-3 --variants paper --updates 300",
 }

@@ -321,8 +321,14 @@ def test_all_of_a_source_depends_on_its_entry_and_some_on_its_cluster(defs: dg.D
     }
     assert graph.get(SOURCE_ENTRY.key).child_keys == of_sources and len(of_sources) > 20
     on_cluster = {key.to_user_string() for key in graph.get(CLUSTER.key).child_keys}
-    assert {"raw/log", "replay/fidelity", "replay/runs", "marts/job_wait_causes", "marts/report"} <= on_cluster
-    assert "marts/leaderboard" in on_cluster  # it says that its replays have a row of processors and not the nodes
+    assert {
+        "raw/log",
+        "replay/fidelity",
+        "replay/runs",
+        "marts/job_wait_causes",
+        "marts/report",
+        "replay/evaluation",
+    } <= on_cluster
     assert not on_cluster & {"core/jobs", "features/job_features", "predictions/runtime_model"}
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from assets.policies.registry import IN_WORDS, champion_agent, learned_policies
 from assets.replaying.running.settings import CHAMPION, RunSettings, own_policy_of
 from models.scheduling.policy_file import load_agent, load_policy
-from simulator.policies.agents import Agent, agent_text, parse_inspecting
+from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
+from simulator.policies.agents import Agent, agent_text, parse_inspecting, parse_picking, picking_text
 from simulator.policies.plugins import plugin_file
-from simulator.policies.registry import Policy, assisted, parse_policy
+from simulator.policies.registry import Policy, assisted, parse_options, parse_policy
 from simulator.replayer import Replayer
 from warehouse import Warehouse
 
@@ -177,3 +178,16 @@ def _trained_jobs(card: dict[str, Any], source: str | None) -> int:
 def sha256_of(path: Path) -> str:
     """The hash of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def usual_backfill(text: str) -> str:
+    """A backfilling rule in its usual form, with the options that are not usual, or CHAMPION. Raises ValueError for other texts."""
+    if text.strip().lower() == CHAMPION:
+        return CHAMPION
+    rules_of(text, "requested", 1)
+    head, _, tail = text.lower().partition(":")
+    if head == "pick":
+        return picking_text(parse_picking(text.lower()))
+    if head != "selective":
+        return head
+    return f"selective:threshold={parse_options(text, tail, SELECTIVE_OPTIONS)['threshold']:g}"

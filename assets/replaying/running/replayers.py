@@ -17,7 +17,7 @@ from assets.replaying.own.pbs.way import PbsRuns, pbs_runs
 from assets.replaying.own.slurm.way import SlurmRuns, slurm_runs
 from assets.replaying.own.way import OwnRuns, own_order, sized_cluster
 from assets.replaying.running.on_nodes import Ground, NodeReplayer, tree_of
-from assets.replaying.running.policies import ChosenPolicy, order_policy
+from assets.replaying.running.policies import ChosenPolicy, order_policy, usual_backfill
 from assets.replaying.running.settings import (
     CHAMPION,
     OWN_SCHEDULERS,
@@ -32,13 +32,12 @@ from models.runtime.estimates import Estimates
 from models.runtime.live import LiveReplayer, LiveSettings
 from models.runtime.live_on_cluster import LiveUnderLimits
 from models.scheduling.policy_file import is_placing_file
-from simulator.engine.replay import SELECTIVE_OPTIONS, OrderReplayer, rules_of
+from simulator.engine.replay import OrderReplayer, rules_of
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER, USERS, one_of
+from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER, one_of
 from simulator.limits.replaying import LimitedReplayer, check_limited
 from simulator.partitions import PartitionReplayer, shares_of
-from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
-from simulator.policies.registry import parse_options
+from simulator.policies.agents import parse_inspecting
 from simulator.published import DEEP_BACK_FILLING, RLSCHEDULER, paper_part
 from simulator.replayer import Replayer
 from simulator.topology.switches import SwitchReplayer, parse_switches
@@ -110,6 +109,7 @@ def check_settings(settings: RunSettings, nodes: NodeSettings | None = None) -> 
     Raises ValueError that names the option, what it takes and the remedy.
     """
     settings = usual_settings(settings)
+    _check_users(settings, are_placed=nodes is not None)
     if settings.edits and not settings.is_on_cluster:
         raise ValueError(
             f"{settings.edits[0]}: only a cluster's own scheduler decides by its configuration: give policy slurm or pbs, and a source "
@@ -117,8 +117,6 @@ def check_settings(settings: RunSettings, nodes: NodeSettings | None = None) -> 
         )
     way_of(settings).check(settings, settings.parts)
     if nodes is not None:
-        if settings.is_closed:
-            raise ValueError("jobs that are placed on nodes are submitted at the log's times: leave --users out")
         _check_nodes(nodes, settings)
     return settings
 
@@ -130,7 +128,6 @@ def usual_settings(settings: RunSettings) -> RunSettings:
     one_of("reserve_by", settings.reserve_by, RESERVE_BY)
     one_of("admit_by", settings.admit_by, ADMIT_BY)
     one_of("correction", settings.correction, CORRECTIONS)
-    one_of("users", settings.users, USERS)
     if settings.window is not None:
         parse_window(settings.window)
     if not 0 <= settings.trim < 0.5:
@@ -142,11 +139,6 @@ def usual_settings(settings: RunSettings) -> RunSettings:
     if settings.rounding_s is not None:
         settings = settings.model_copy(update={"round_walltimes": str(settings.round_walltimes).strip()})
     dated = any(each.has_own_dates for each in settings.outages)
-    if settings.is_closed and (settings.warm_start or settings.window is not None or settings.believed.is_live):
-        raise ValueError(
-            "--users 'keep pace' replays a whole log, and estimates do not change on the way: leave --warm-start, --window and "
-            "--estimates live out"
-        )
     for name, given in (("warm-start", settings.warm_start), ("outages", dated)):
         if given and settings.load != 1:
             raise ValueError(
@@ -200,17 +192,17 @@ def _check_estimates(settings: RunSettings) -> None:
         )
 
 
-def usual_backfill(text: str) -> str:
-    """A backfilling rule in its usual form, with the options that are not usual, or CHAMPION. Raises ValueError for other texts."""
-    if text.strip().lower() == CHAMPION:
-        return CHAMPION
-    rules_of(text, "requested", 1)
-    head, _, tail = text.lower().partition(":")
-    if head == "pick":
-        return picking_text(parse_picking(text.lower()))
-    if head != "selective":
-        return head
-    return f"selective:threshold={parse_options(text, tail, SELECTIVE_OPTIONS)['threshold']:g}"
+def _check_users(settings: RunSettings, are_placed: bool) -> None:
+    """Raises ValueError, with the remedy, where users cannot keep their pace. are_placed: whether jobs are placed below switches."""
+    if not settings.is_closed:
+        return
+    if are_placed:
+        raise ValueError("jobs that are placed on nodes are submitted at the log's times: leave --users out")
+    if settings.warm_start or settings.window is not None or settings.believed.is_live:
+        raise ValueError(
+            "--users 'keep pace' replays a whole log, and estimates do not change on the way: leave --warm-start, --window and "
+            "--estimates live out"
+        )
 
 
 def _check_nodes(nodes: NodeSettings, settings: RunSettings) -> None:

@@ -177,11 +177,7 @@ def replay_run(
     of_queues = rows.height
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
-    cluster_procs = settings.procs or trace.cluster_procs
-    if settings.is_on_cluster:
-        cluster_procs = sized_cluster(trace, rows, settings).num_cpus
-    elif settings.cluster and not settings.procs:
-        cluster_procs = named_cluster(settings.cluster, trace.source).num_cpus
+    cluster_procs = _procs_of_cluster(trace, rows, settings)
     shares = partition_shares(rows, settings.partitions, cluster_procs)
     rows, dropped = _without_wider(trace, rows, cluster_procs, settings, shares)
     first, length = settings.window_of(rows.height)
@@ -207,25 +203,46 @@ def replay_run(
         "running_jobs": len(cluster.running),
         "waiting_jobs": cluster.waiting,
         "outages": len(cluster.outages),
+        **_seen_in_training(trace, replayed, policy),
     }
-    if policy.policy is not None and policy.policy.weights is not None:
-        unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
-        counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
     ground = None if nodes is None else ground_of(nodes, cluster_procs, trace.procs_per_node)
-    before = (ahead, begin) if settings.warm_start else None
     if settings.is_closed:
         assert pace is not None
         jobs = pace.closed(jobs, simulated)
-        counts["jobs_that_follow"] = int((jobs.after != NO_JOB).sum())
+    before = (ahead, begin) if settings.warm_start else None
     outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before, own_runs), jobs)
-    counts |= outcome.counts
-    if outcome.submit is not None:
-        counts["jobs_never_submitted"] = int((outcome.submit == NEVER_SUBMITTED).sum())
-        jobs = jobs.submitted_at(outcome.submit)
+    jobs, of_outcome = _as_submitted(jobs, outcome)
     return ReplayRun(
-        *(settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts, ground),
+        *(settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts | of_outcome, ground),
         *(outcome.placement, outcome.others, outcome.held),
     )
+
+
+def _seen_in_training(trace: Trace, replayed: pl.DataFrame, policy: ChosenPolicy) -> dict[str, int]:
+    """How many of the replayed jobs a learned policy was trained on. Empty for another policy."""
+    if policy.policy is None or policy.policy.weights is None:
+        return {}
+    unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
+    return {"jobs_seen_in_training": replayed["cancel_s"].null_count() - unseen}
+
+
+def _procs_of_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> int:
+    """The processors of a replay's cluster."""
+    if settings.is_on_cluster:
+        return sized_cluster(trace, rows, settings).num_cpus
+    if settings.cluster and not settings.procs:
+        return named_cluster(settings.cluster, trace.source).num_cpus
+    return settings.procs or trace.cluster_procs
+
+
+def _as_submitted(jobs: Jobs, outcome: Outcome) -> tuple[Jobs, dict[str, int]]:
+    """The jobs as they were submitted, and what the outcome counts: where users keep their pace also how many follow others, and how many
+    never come."""
+    if outcome.submit is None:
+        return jobs, dict(outcome.counts)
+    never = int((outcome.submit == NEVER_SUBMITTED).sum())
+    counts = {"jobs_that_follow": int((jobs.after != NO_JOB).sum()), "jobs_never_submitted": never}
+    return jobs.submitted_at(outcome.submit), dict(outcome.counts) | counts
 
 
 def _without_wider(

@@ -23,7 +23,8 @@ from simulator.jobs.words import (
     PLACES,
     RESERVE_BY,
     RULE_SETS,
-    USERS,
+    USER_WORDS,
+    one_of,
     parse_duration,
 )
 
@@ -163,7 +164,7 @@ class RunSettings(BaseModel):
         default=1.0,
         description="How many times as densely jobs are submitted, such as 1.1 or +10% for a tenth more work in the same time.",
     )
-    users: Annotated[str, Option(metavar="WORDS", words=USERS, key=TEXT, refusable=True, is_saved=False)] = Field(
+    users: Annotated[str, Option(metavar="WORDS", words=USER_WORDS, key=TEXT, refusable=True, is_saved=False)] = Field(
         default=KEEP_TIMES,
         description="What users do when the schedule changes. keep times: they submit at the times of the log. keep pace: who submitted "
         "within 20 minutes after an end of an own job does so after its end in the replay (docs/explanation/users-react.md).",
@@ -231,8 +232,8 @@ class RunSettings(BaseModel):
 
     @property
     def is_closed(self) -> bool:
-        """Whether jobs are submitted after those that they follow."""
-        return self.users == KEEP_PACE
+        """Whether jobs are submitted after those that they follow. Raises ValueError where `users` is no word for what they do."""
+        return one_of("users", self.users, USER_WORDS) == KEEP_PACE
 
     @property
     def backfill_file(self) -> str | None:

@@ -6,17 +6,13 @@ Rules: docs/reference/semantics/followers.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from simulator.jobs.followers import NO_JOB, followers_of
+from simulator.jobs.followers import NO_JOB
 from simulator.jobs.jobs import Jobs
-
-if TYPE_CHECKING:
-    from assets.replaying.running.run import ReplayRun
 
 IntArray = NDArray[np.int64]
 
@@ -41,23 +37,14 @@ class UsersPace:
         whose predecessor is not among them comes at its own time."""
         index = rows["job_index"].to_numpy()
         places = dict(zip(index.tolist(), range(len(index)), strict=True))
-        known = np.searchsorted(self.job, index)
-        known[known == len(self.job)] = 0
-        is_known = self.job[known] == index
+        row_of = np.searchsorted(self.job, index)
+        row_of[row_of == len(self.job)] = 0
+        is_row_of = self.job[row_of] == index
         after = np.array(
             [
                 places.get(other, NO_JOB) if is_in and other != NO_JOB else NO_JOB
-                for other, is_in in zip(self.after[known].tolist(), is_known.tolist(), strict=True)
+                for other, is_in in zip(self.after[row_of].tolist(), is_row_of.tolist(), strict=True)
             ],
             dtype=np.int64,
         )
-        return replace(jobs, after=after, think=np.where(after != NO_JOB, self.think_s[known], 0))
-
-
-def pace_of(run: ReplayRun) -> UsersPace:
-    """Who follows whom in an open replay, by its ends."""
-    jobs, schedule = run.jobs, run.schedule
-    end = np.where(schedule.started, schedule.start + jobs.runtime + schedule.suspended_s, NO_JOB)
-    index = run.rows["job_index"].to_numpy().astype(np.int64)
-    after, think = followers_of(jobs.submit, end, jobs.user)
-    return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, len(np.unique(jobs.user)))
+        return replace(jobs, after=after, think=np.where(after != NO_JOB, self.think_s[row_of], 0))

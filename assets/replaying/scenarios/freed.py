@@ -94,7 +94,7 @@ def _replay(plan: ScenarioPlan, planned: PlannedReplay, more: pl.DataFrame, own_
     if more.height:
         rows = pl.concat([trace.rows, more]).sort("submit_s", maintain_order=True)
         trace = replace(trace, rows=rows)
-    pace = pace_of_site(plan.source) if planned.settings.is_closed else None
+    pace = pace_of_site(plan.source, plan.trace) if planned.settings.is_closed else None
     return replay_run(trace, planned.settings, planned.policy, own_runs=own_runs, pace=pace)
 
 

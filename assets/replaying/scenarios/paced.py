@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from assets.common.progress import progress
-from assets.replaying.pace import pace_of_site
+from assets.replaying.pace import pace_of, pace_of_site
 from assets.replaying.running.replayers import check_settings
 from assets.replaying.running.run import ReplayRun, replay_run
-from assets.replaying.running.users import UsersPace, pace_of
+from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.pairing import judge_pair, pair_jobs, paired_waits
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
 from models.judging.judge import Judgement
@@ -39,7 +39,7 @@ def pace_of_plan(plan: ScenarioPlan, base: ReplayRun) -> UsersPace | None:
     if plan.base.settings.is_closed:
         return None
     try:
-        pace = pace_of_site(plan.source) if plan.overridden else pace_of(base)
+        pace = pace_of_site(plan.source, plan.trace) if plan.overridden else pace_of(base)
     except ValueError:
         return None
     return pace if pace.users > 1 and pace.share >= LEAST_FOLLOWERS else None

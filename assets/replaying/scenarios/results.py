@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,7 @@ from assets.common.progress import progress
 from assets.common.writing.outputs import output_beside
 from assets.replaying.pace import pace_of_site
 from assets.replaying.running.run import ReplayRun, engine_version, replay_run
+from assets.replaying.scenarios.by_lot import is_an_order, random_orders_beside
 from assets.replaying.scenarios.freed import freed_waits, held_jobs, replay_with_freed
 from assets.replaying.scenarios.left_out import left_out_text
 from assets.replaying.scenarios.paced import pace_of_plan, paced_columns, paced_scenarios
@@ -34,19 +34,14 @@ from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan, rep
 from assets.replaying.scenarios.remarks import scenario_remarks
 from assets.replaying.scenarios.scenario_file import BASE, LOG
 from assets.replaying.scenarios.unchanged import WITHIN_NOISE, why_like_itself, why_no_verdict, why_unchanged
-from models.judging.chance import ChanceCloud, RandomOrder, cloud_around, orders_on_cluster, random_orders
+from models.judging.chance import ChanceCloud
 from models.judging.judge import Judgement, beside_cloud, corrected_for_many
-from models.judging.panel import Replayed
 from models.judging.verdict import NO_DIFFERENCE, NOT_SIGNIFICANT, PolicyVerdict, verdict_text
-from models.runtime.estimates import Estimates
 from models.waits.clock import DAY_S
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.words import partitions_text
 from simulator.metrics.metrics import SEMANTICS, metrics
-from simulator.policies.registry import Policy
 
-DECIDING = ("policy", "backfill", "inspector", "estimates", "reserve_by", "admit_by", "correction")
-"""Settings that say who starts, and nothing of jobs or processors."""
 ROW_SCHEMA = {
     "scenario": pl.Utf8,
     "policy": pl.Utf8,
@@ -236,8 +231,8 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
             )
     if not compared:
         raise ValueError("\n".join(failures.values()))
-    orders = {each.name for each in plan.scenarios if each.name in compared and _is_an_order(plan.base, each)}
-    cloud = _random_orders(plan, base) if orders else None
+    orders = {each.name for each in plan.scenarios if each.name in compared and is_an_order(plan.base, each)}
+    cloud = random_orders_beside(plan, base) if orders else None
     judged = [
         beside_cloud(each.judgement, cloud) if cloud is not None and name in orders else each.judgement
         for name, each in compared.items()
@@ -269,35 +264,6 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
     return ScenarioResults(
         plan, table, groups, waits, base.counts, cloud, pace.share if paced and pace is not None else None
     )
-
-
-def _is_an_order(base: PlannedReplay, scenario: PlannedReplay) -> bool:
-    """Whether a scenario differs from the base in how it decides alone, so that a lottery is a rival. More processors are none."""
-    same = {name: getattr(base.settings, name) for name in DECIDING}
-    return scenario.settings.model_copy(update=same) == base.settings
-
-
-def _random_orders(plan: ScenarioPlan, base: ReplayRun) -> ChanceCloud | None:
-    """What random orders reach beside the base, under its settings: on a cluster with its own scheduler in the place of its priority, one
-    run each. None where the base learns from its own replay, or its policy is no order, and for a log too long for its own scheduler: such
-    a replay takes too long for many of them."""
-    settings, jobs = plan.base.settings, len(base.jobs)
-    orders: Sequence[RandomOrder] = random_orders(jobs)
-    if settings.is_on_cluster:
-        orders = orders_on_cluster(jobs)
-    elif plan.base.policy.policy is None or Estimates.parse(settings.estimates).is_live:
-        return None
-    if not orders:
-        return None
-    counted = np.zeros(len(base.jobs), dtype=np.bool_)
-    counted[np.isin(base.rows["job_index"].to_numpy(), plan.scored)] = True
-    incumbent = Replayed(base.jobs, base.cluster, base.schedule, counted & base.schedule.started)
-
-    def replay_order(policy: Policy) -> Schedule:
-        chosen = replace(plan.base.policy, text=policy.name, policy=policy)
-        return replay_run(plan.trace, settings, chosen, own_runs=1).schedule
-
-    return cloud_around(incumbent, replay_order, progress(list(orders), "random orders"))
 
 
 @dataclass(frozen=True)
@@ -334,7 +300,7 @@ def _unchanged(verdict: PolicyVerdict, because: str) -> PolicyVerdict:
 
 def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:
     with plan.file.naming(*planned.path):
-        pace = pace_of_site(plan.source) if planned.settings.is_closed else None
+        pace = pace_of_site(plan.source, plan.trace) if planned.settings.is_closed else None
         return replay_run(plan.trace, planned.settings, planned.policy, pace=pace)
 
 

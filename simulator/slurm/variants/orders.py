@@ -72,7 +72,7 @@ def ordered_queue(
     `run_in_order`."""
     if policy.agent is not None:
         raise ValueError("agents decide beside an order with backfilling, and Slurm has its own: leave the agent out")
-    tasks = tasks_of(jobs.without_followers(), cluster)  # whoever lets jobs come knows whom they follow
+    tasks = tasks_of(jobs, cluster, lets_come=True)
     num_jobs, running = len(tasks.submit), len(cluster.running)
     users = int(tasks.user.max(initial=0)) + 1 if policy.half_life_s > 0 else 0
     replay.clock[STOPS] = STOPS_TO_ORDER

@@ -156,8 +156,8 @@ def warehouse(tmp_path: Path) -> Warehouse:
     return warehouse_of(tmp_path, busy_log(40))
 
 
-FCFS = {"policy": "FCFS", "estimates": "requested", "verdict": "no difference", "rank": 2}
-BEST = {"policy": "EASY-SJBF", "estimates": "requested", "verdict": "dominates, certain", "rank": 1}
+FCFS = {"policy": "FCFS", "cluster": None, "estimates": "requested", "verdict": "no difference", "rank": 2}
+BEST = {"policy": "EASY-SJBF", "cluster": None, "estimates": "requested", "verdict": "dominates, certain", "rank": 1}
 
 
 @pytest.mark.parametrize(

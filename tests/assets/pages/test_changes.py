@@ -1,4 +1,4 @@
-"""Tests of assets/pages: changes, comparison, period."""
+"""Tests of assets/pages: baseline, changes, comparison, period."""
 
 from __future__ import annotations
 

@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from simulator.jobs.followers import (
-    NEVER_SUBMITTED,
-    NO_JOB,
-    WITHIN_S,
-    call_followers,
-    chain_of,
-    followers_of,
-    order_of_coming,
-)
+from simulator.jobs.coming import call_followers
+from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, WITHIN_S, chain_of, followers_of, order_of_coming
 from simulator.jobs.jobs import NEVER, Jobs
 
 

@@ -132,7 +132,7 @@ OPTIONS = {
         "--period", "--from", "--to", "--queue", "--user", "--account",
         "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--admit-by",
         "--inspector", "--correction", "--rules", "--window",
-        "--warm-start", "--without-queue", "--partition", "--round-walltimes", "--walltime-factor",
+        "--warm-start", "--users", "--without-queue", "--partition", "--round-walltimes", "--walltime-factor",
         "--cluster", "--set",
         "--outages", "--cancelled", "--drop-wider", "--trim", "--load", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
         "--topology", "--hops", "--procs-per-node", "--nodes", "--place", "--every", "--switches", "--placing-seed", "--placement",
@@ -151,7 +151,7 @@ OPTIONS = {
     ],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
     "periods": ["SOURCE", "[PERIOD]", "[EARLIER]", "--by", "--top", "--csv", "--json"],
-    "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes", "--waste", "--json"],
+    "who": ["SOURCE", "--by", "--period", "--top", "--csv", "--nodes", "--waste", "--habits", "--json"],
     "why": [
         "SOURCE", "[JOB]...", "--user", "--account", "--queue", "--partition", "--period", "--by", "--replay", "--top", "--csv", "--json",
     ],

@@ -173,7 +173,7 @@ def test_a_local_name_hides_what_a_module_has() -> None:
     """`jobs` is a function that fidelity depends on as an asset, and also the name of a variable in it."""
     reached = reached_from(Symbol("assets.replay.fidelity", "fidelity"))
     assert Symbol("assets.core.jobs", "jobs") not in reached
-    assert Symbol("simulator.engine.replay", "replay") in reached
+    assert Symbol("simulator.engine.replay", "OrderReplayer") in reached
     assert Symbol(STATEMENTS, "core.replayable_jobs") in reached
 
 

@@ -1,4 +1,6 @@
-"""Results: each scenario is the replay that `tracehouse replay` would make, beside the base and the log."""
+"""Tests of assets/replaying/scenarios: by_lot, results.
+
+Each scenario is the replay that `tracehouse replay` would make, beside the base and the log."""
 
 from __future__ import annotations
 
