@@ -276,7 +276,9 @@ def _waits_of(
         place[place == len(scored.index)] = 0
         waits = np.full(len(scored.index), -1, dtype=np.int32)  # half the memory: there is one for each scheduler
         waits[place] = rows["wait_s"]
-        is_same = (scores["jobs"] == len(scored.index)).all() and np.array_equal(scored.index[place], rows["job_index"])
+        stored = scores["jobs"][0]
+        is_whole = stored == len(scored.index) or (stored < len(scored.index) and scores["cluster"][0] is not None)
+        is_same = is_whole and np.array_equal(scored.index[place], rows["job_index"])
         yield rule, waits if is_same else None
 
 
@@ -310,7 +312,8 @@ def _compared(
         rule = (each["policy"], each["backfill"], each["estimates"])
         if baseline.kind != "incumbent" or rule != incumbent:
             kind = "incumbent" if rule == incumbent else "tried"
-            row = _row(rule_name(each["policy"], each["estimates"]), kind, scored, waits[rule])
+            called = rule_name(each["policy"], each["estimates"], described is not None)
+            row = _row(called, kind, scored, waits[rule])
             words = {name: each[name] for name in ("verdict", "payers", "rank")}
             tried.append((replace(row, **words, as_good=each["random_orders_as_good"]), waits[rule]))
     own = waits[incumbent] if baseline.kind == "incumbent" else None

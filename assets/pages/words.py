@@ -134,10 +134,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def rule_name(policy: str, estimates: str) -> str:
-    """A row of replay.period_scores, such as "EASY with predicted times"."""
+def rule_name(policy: str, estimates: str, on_cluster: bool = False) -> str:
+    """A row of replay.period_scores, such as "EASY with predicted times". on_cluster: whether it is in the place of the cluster's own."""
     times = "live estimates" if estimates == "live" else f"{estimates} times"
-    return f"{NAMES_OF_POLICIES.get(policy, policy)} with {times}"
+    name = "First come, first served" if on_cluster and policy == "FCFS" else NAMES_OF_POLICIES.get(policy, policy)
+    return f"{name} with {times}"
 
 
 def configuration_name(policy: str, backfill: str) -> str:

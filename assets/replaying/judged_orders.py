@@ -12,8 +12,10 @@ import polars as pl
 from assets.common.progress import progress
 from assets.common.trace import Trace
 from assets.policies.verdicts import JudgedRule
+from assets.replaying.own.alternatives import MOST_REPLAYED
 from assets.replaying.own.way import ORDERS_THAT_CHANGE
 from assets.replaying.running.run import ReplayRun, replay_run
+from assets.replaying.running.settings import RunSettings
 from assets.replaying.starts import OnSite
 from models.judging.chance import CAPS_S, FEW_ORDERS_OF_A_CAP, ChanceCloud, OnRandomOrder, RandomOrder, cloud_around
 from models.judging.judge import Judgement, judge
@@ -27,7 +29,8 @@ from simulator.slurm.variants.orders import is_fixed_order
 @dataclass(frozen=True)
 class JudgedOrders:
     """on_site: of a site that a cluster describes. trace: with the labels of its settings. first_scored: position of the first job that is
-    scored. One run each, of a scheduler that is not deterministic the first."""
+    scored. One run each, of a scheduler that is not deterministic the first. Of a long log MOST_REPLAYED last jobs are replayed, from what
+    ran and waited before them on, and of the scored ones those among them count."""
 
     on_site: OnSite
     trace: Trace
@@ -62,8 +65,16 @@ class JudgedOrders:
         return self._present.rows
 
     @cached_property
+    def _settings(self) -> RunSettings:
+        jobs = self.trace.rows.height
+        if jobs <= MOST_REPLAYED:
+            return self.on_site.settings
+        window = {"window": f"{jobs - MOST_REPLAYED}:{MOST_REPLAYED}", "warm_start": True}
+        return self.on_site.settings.model_copy(update=window)
+
+    @cached_property
     def _present(self) -> ReplayRun:
-        return replay_run(self.trace, self.on_site.settings, self.on_site.policy, own_runs=1)
+        return replay_run(self.trace, self._settings, self.on_site.policy, own_runs=1)
 
     def replayed(self, rule: JudgedRule) -> Replayed:
         """The whole log under a rule. Raises ValueError as replay_run does."""
@@ -73,10 +84,10 @@ class JudgedOrders:
             if rule.policy != self.on_site.settings.policy:
                 policy = parse_policy(rule.policy, rule.weights)
                 chosen = replace(chosen, text=policy.name, policy=policy)
-            settings = self.on_site.settings.model_copy(update={"estimates": rule.estimates})
+            settings = self._settings.model_copy(update={"estimates": rule.estimates})
             run = replay_run(self.trace, settings, chosen, own_runs=1)
         first = self.trace.rows["job_index"][self.first_scored]
-        return Replayed(run.jobs, run.cluster, run.schedule, (run.rows["job_index"] >= first).to_numpy())
+        return Replayed(run.jobs, run.cluster.procs, run.schedule, (run.rows["job_index"] >= first).to_numpy())
 
     def judged(self, rules: Sequence[JudgedRule]) -> Iterator[tuple[JudgedRule, Replayed, Judgement]]:
         """Each rule that the site takes with its replay and the judgement beside the incumbent, which comes first. Jobs that one of both
@@ -96,7 +107,7 @@ class JudgedOrders:
 
         def replay_order(policy: Policy) -> Schedule:
             chosen = replace(self.on_site.policy, text=policy.name, policy=policy)
-            return replay_run(self.trace, self.on_site.settings, chosen, own_runs=1).schedule
+            return replay_run(self.trace, self._settings, chosen, own_runs=1).schedule
 
         cloud = ChanceCloud((), ())
         for seed in progress(range(FEW_ORDERS_OF_A_CAP), "random orders"):

@@ -37,9 +37,12 @@ def pace_of_site(source: str, log: Trace | None = None) -> UsersPace:
 
 
 def pace_of(run: ReplayRun) -> UsersPace:
-    """Who follows whom in an open replay, by its ends."""
+    """Who follows whom in an open replay, by its ends. Jobs of which the log names no user follow none."""
     jobs, schedule = run.jobs, run.schedule
-    end = np.where(schedule.started, schedule.start + jobs.runtime + schedule.suspended_s, NO_JOB)
+    is_named = run.rows["user_name"].is_not_null().to_numpy()
+    has_left = schedule.started & is_named
+    end = np.where(has_left, schedule.start + jobs.runtime + schedule.suspended_s, NO_JOB)
     index = run.rows["job_index"].to_numpy().astype(np.int64)
     after, think = followers_of(jobs.submit, end, jobs.user)
-    return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, len(np.unique(jobs.user)))
+    users = len(np.unique(jobs.user[is_named]))
+    return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, users)

@@ -173,9 +173,11 @@ class Jobs:
 
     def submitted_at(self, submit: IntArray) -> Jobs:
         """The jobs as a closed replay has had them. submit: (num_jobs,), when each was submitted; one that is NEVER_SUBMITTED keeps the
-        time of the log."""
-        submit = np.where(submit == NEVER_SUBMITTED, self.submit, submit)
+        time of the log, and leaves then."""
+        never = submit == NEVER_SUBMITTED
+        submit = np.where(never, self.submit, submit)
         cancel = np.where(self.cancel < NEVER, self.cancel + submit - self.submit, NEVER)
+        cancel = np.where(never, submit, cancel)  # it waits at no time
         return replace(self, submit=submit, cancel=cancel, is_replayed=True)
 
     def without_followers(self) -> Jobs:

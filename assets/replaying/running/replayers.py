@@ -198,10 +198,11 @@ def _check_users(settings: RunSettings, are_placed: bool) -> None:
         return
     if are_placed:
         raise ValueError("jobs that are placed on nodes are submitted at the log's times: leave --users out")
-    if settings.warm_start or settings.window is not None or settings.believed.is_live:
+    learns_on_a_row = settings.believed.is_live and not settings.is_on_cluster
+    if settings.warm_start or settings.window is not None or learns_on_a_row:
         raise ValueError(
-            "--users 'keep pace' replays a whole log, and estimates do not change on the way: leave --warm-start, --window and "
-            "--estimates live out"
+            "--users 'keep pace' replays a whole log, and live estimates go with it under Slurm and PBS alone: leave --warm-start, "
+            "--window and --estimates live out"
         )
 
 

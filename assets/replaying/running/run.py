@@ -29,7 +29,7 @@ from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs, joined_outages
 from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import Placement, Schedule
 from simulator.limits.rules import KNOWN_AFTER_S
 from simulator.metrics.bound import hindsight_bound
@@ -86,8 +86,8 @@ class ReplayRun:
 
     @property
     def logged_rows(self) -> pl.DataFrame:
-        """`rows`, submitted when the log says. So a period is one of the log, under another load too."""
-        if self.settings.load == 1:
+        """`rows`, submitted when the log says. So a period is one of the log, also under another load, and where users keep their pace."""
+        if self.settings.load == 1 and not self.settings.is_closed:
             return self.rows
         logged = self.trace.rows.select("job_index", "submit_s")
         return self.rows.drop("submit_s").join(logged, on="job_index", how="left", maintain_order="left")
@@ -212,6 +212,8 @@ def replay_run(
     before = (ahead, begin) if settings.warm_start else None
     outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before, own_runs), jobs)
     jobs, of_outcome = _as_submitted(jobs, outcome)
+    if settings.is_closed:
+        replayed = replayed.with_columns(submit_s=pl.Series(jobs.submit))
     return ReplayRun(
         *(settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts | of_outcome, ground),
         *(outcome.placement, outcome.others, outcome.held),
@@ -240,9 +242,12 @@ def _as_submitted(jobs: Jobs, outcome: Outcome) -> tuple[Jobs, dict[str, int]]:
     never come."""
     if outcome.submit is None:
         return jobs, dict(outcome.counts)
-    never = int((outcome.submit == NEVER_SUBMITTED).sum())
-    counts = {"jobs_that_follow": int((jobs.after != NO_JOB).sum()), "jobs_never_submitted": never}
-    return jobs.submitted_at(outcome.submit), dict(outcome.counts) | counts
+    absent = outcome.submit == NEVER_SUBMITTED
+    follow, never = int((jobs.after != NO_JOB).sum()), int(absent.sum())
+    counts = dict(outcome.counts) | {"jobs_that_follow": follow, "jobs_never_submitted": never}
+    if "jobs_never_started" in counts:  # engines differ in whether those that never came are among them
+        counts["jobs_never_started"] = int((~outcome.schedule.started & ~absent & (jobs.cancel == NEVER)).sum())
+    return jobs.submitted_at(outcome.submit), counts
 
 
 def _without_wider(

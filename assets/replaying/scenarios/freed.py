@@ -21,9 +21,9 @@ from assets.predictions.runtimes_now import predicted_at_end
 from assets.replaying.limits.way import clock_zero_s
 from assets.replaying.own.clusters import cluster_of_replay
 from assets.replaying.own.wait_causes import MOST_EXPLAINED_JOBS, causes_of, jobs_and_nodes
-from assets.replaying.pace import pace_of_site
 from assets.replaying.running.loading import is_loaded, is_path
 from assets.replaying.running.run import ReplayRun, replay_run
+from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
 from models.runtime.predictor import QUANTILE_COLUMNS
 from simulator.jobs.jobs import NEVER
@@ -39,12 +39,18 @@ _UNKNOWN_SHARES = ("memory_share", "user_place", "group_place", "executable_plac
 
 def held_jobs(plan: ScenarioPlan) -> pl.DataFrame:
     """Rows of these jobs, with the columns of the trace's, by submission. Their job_index is below 0, since no replay of the log has them.
-    Empty where nothing of the base's cluster limits jobs, or no scenario is of another cluster, and for a log that is too long to say what
-    kept each job."""
+    Empty where nothing of the base's cluster limits jobs, or no scenario is of another cluster, where users keep their pace, which no such
+    job has, and for a log that is too long to say what kept each job."""
     trace, warehouse = plan.trace, open_warehouse()
     none = trace.rows.clear()
     is_any = any(trace.log_faults[name] for name in COUNTS_UNSTARTED) and trace.rows.height <= MOST_EXPLAINED_JOBS
-    if not is_any or is_path(plan.source) or not is_loaded(trace.source, warehouse) or not _may_free(plan):
+    if (
+        plan.base.settings.is_closed
+        or not is_any
+        or is_path(plan.source)
+        or not is_loaded(trace.source, warehouse)
+        or not _may_free(plan)
+    ):
         return none
     try:
         kept = _kept_by_limits(warehouse, trace)
@@ -55,7 +61,7 @@ def held_jobs(plan: ScenarioPlan) -> pl.DataFrame:
     if kept.is_empty():
         return none
     rows = _with_run_times(warehouse, trace, kept)
-    return rows.filter(~_starts(rows, _replay(plan, plan.base, rows, own_runs=1)))
+    return rows.filter(~_starts(rows, _replay(plan, plan.base, rows, None, own_runs=1)))
 
 
 def _may_free(plan: ScenarioPlan) -> bool:
@@ -67,15 +73,17 @@ def _may_free(plan: ScenarioPlan) -> bool:
     return cluster is not None and bool(cluster.limits) and not all(same)
 
 
-def replay_with_freed(plan: ScenarioPlan, scenario: PlannedReplay, held: pl.DataFrame) -> ReplayRun:
-    """The replay of a scenario with those of the held jobs that start in it, which have a job_index below 0."""
+def replay_with_freed(
+    plan: ScenarioPlan, scenario: PlannedReplay, held: pl.DataFrame, pace: UsersPace | None = None
+) -> ReplayRun:
+    """The replay of a scenario with those of the held jobs that start in it, which have a job_index below 0. pace: of users who keep it."""
     freed = held.filter(pl.col("procs") <= scenario.procs) if _has_limits(scenario) else held.clear()
     for _ in range(MOST_ROUNDS if freed.height else 0):
-        starts = _starts(freed, _replay(plan, scenario, freed, own_runs=1))
+        starts = _starts(freed, _replay(plan, scenario, freed, pace, own_runs=1))
         if starts.all():
-            return _replay(plan, scenario, freed)
+            return _replay(plan, scenario, freed, pace)
         freed = freed.filter(starts)
-    return _replay(plan, scenario, freed.clear())
+    return _replay(plan, scenario, freed.clear(), pace)
 
 
 def freed_waits(run: ReplayRun) -> NDArray[np.int64]:
@@ -89,12 +97,13 @@ def _has_limits(planned: PlannedReplay) -> bool:
     return planned.settings.is_on_cluster or planned.settings.cluster is not None
 
 
-def _replay(plan: ScenarioPlan, planned: PlannedReplay, more: pl.DataFrame, own_runs: int | None = None) -> ReplayRun:
+def _replay(
+    plan: ScenarioPlan, planned: PlannedReplay, more: pl.DataFrame, pace: UsersPace | None, own_runs: int | None = None
+) -> ReplayRun:
     trace = plan.trace
     if more.height:
         rows = pl.concat([trace.rows, more]).sort("submit_s", maintain_order=True)
         trace = replace(trace, rows=rows)
-    pace = pace_of_site(plan.source, plan.trace) if planned.settings.is_closed else None
     return replay_run(trace, planned.settings, planned.policy, own_runs=own_runs, pace=pace)
 
 

@@ -19,6 +19,8 @@ from simulator.jobs.words import KEEP_PACE
 
 LEAST_FOLLOWERS = 0.1
 """Where a smaller share of the jobs follows others, users who keep their pace change little."""
+MOST_ON_CLUSTER = 20_000
+"""Jobs of a log that is replayed twice under its cluster's own scheduler."""
 DEPENDS = "depends on users"
 """In place of a verdict that is another one where users keep their pace."""
 
@@ -34,9 +36,10 @@ class Paced:
 
 
 def pace_of_plan(plan: ScenarioPlan, base: ReplayRun) -> UsersPace | None:
-    """The pace of the users of a plan's source. base: the replay of its base. None where too few follow, where users are not known, and
-    where the base has users who keep their pace already."""
-    if plan.base.settings.is_closed:
+    """The pace of the users of a plan's source. base: the replay of its base. None where too few follow, where users are not known, where
+    the base has users who keep their pace already, and for a log too long to replay each scenario twice on its cluster."""
+    settings = plan.base.settings
+    if settings.is_closed or (settings.is_on_cluster and len(base.jobs) > MOST_ON_CLUSTER):
         return None
     try:
         pace = pace_of_site(plan.source, plan.trace) if plan.overridden else pace_of(base)
@@ -47,25 +50,34 @@ def pace_of_plan(plan: ScenarioPlan, base: ReplayRun) -> UsersPace | None:
 
 def paced_scenarios(
     plan: ScenarioPlan, base: ReplayRun, scenarios: Sequence[PlannedReplay], pace: UsersPace
-) -> dict[str, Paced]:
-    """The scenarios, by name, that can be replayed with such users, and are not so already. Jobs that a limit kept are in none of them."""
-    paced = {}
-    for scenario in progress(list(scenarios), "scenarios, users keep their pace"):
-        settings = scenario.settings.model_copy(update={"users": KEEP_PACE})
-        if scenario.settings.is_closed:
-            continue
+) -> tuple[dict[str, Paced], dict[str, str]]:
+    """The scenarios, by name, with users who keep their pace, next to the base with such users, and why others are not among them. base: at
+    the log's times, which a site's own replay has in either case."""
+    paced: dict[str, Paced] = {}
+    failures: dict[str, str] = {}
+    if plan.overridden and scenarios:
         try:
-            check_settings(settings)
-            run = replay_run(plan.trace, settings, scenario.policy, pace=pace)
-        except ValueError:
-            continue  # a way to replay, or an order, that has no rule for them
+            base = _replayed(plan, plan.base, pace)
+        except ValueError as error:
+            return {}, {scenario.name: str(error) for scenario in scenarios}
+    for scenario in progress(list(scenarios), "scenarios, users keep their pace"):
+        try:
+            run = _replayed(plan, scenario, pace)
+        except ValueError as error:  # a way to replay, or an order, that has no rule for them
+            failures[scenario.name] = str(error)
+            continue
         pairs = pair_jobs(base, run, plan.scored)
         waits = paired_waits(base, run, pairs)
         before, after = (float(waits[name].to_numpy().mean()) for name in ("base_wait_s", "wait_s"))
         change = after / before - 1 if before else None
         never = run.counts.get("jobs_never_submitted", 0)
         paced[scenario.name] = Paced(judge_pair(base, run, pairs), after / 3600, change, never)
-    return paced
+    return paced, failures
+
+
+def _replayed(plan: ScenarioPlan, planned: PlannedReplay, pace: UsersPace) -> ReplayRun:
+    settings = check_settings(planned.settings.model_copy(update={"users": KEEP_PACE}))
+    return replay_run(plan.trace, settings, planned.policy, pace=pace)
 
 
 def turns_round(word: str, paced: str) -> bool:

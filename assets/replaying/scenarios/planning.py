@@ -235,6 +235,10 @@ def _asked(
     fitted: RunSettings,
 ) -> _AskedReplay:
     settings, size = _settings(changes, base, fitted)
+    if path != (BASE,) and settings.users != base.users:
+        raise ValueError(
+            "users: write it into [base], for all of them. Without it each scenario is replayed in both ways"
+        )
     if is_log:
         check_log_estimates(Path(source), settings)
     policy = choose_policy(settings, None if is_log else open_warehouse(), source)
@@ -318,6 +322,7 @@ def replay_words(planned: PlannedReplay, procs: bool) -> str:
     words += ["its configuration edited"] if settings.edits else []
     words += ["fewer processors for a while"] if settings.outages else []
     words += [f"load {settings.load:g}"] if settings.load != 1 else []
+    words += ["users keep their pace"] if settings.is_closed else []
     words += [f"without queue {', '.join(settings.without_queue)}"] if settings.without_queue else []
     words += [f"queues that own processors: {partitions_text(settings.partitions)}"] if settings.partitions else []
     words += [f"requests rounded up to {settings.round_walltimes}"] if settings.round_walltimes else []

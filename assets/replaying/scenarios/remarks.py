@@ -29,6 +29,8 @@ def scenario_remarks(row: dict[str, Any], has_figures: bool) -> list[str]:
         said.append(
             f"{_jobs(row['pace_never_submitted'])} never submitted where users keep their pace, since they follow one that never starts"
         )
+    if row["not_paced_because"] is not None:
+        said.append(f"not with users who keep their pace: {row['not_paced_because']}")
     if row["unchanged_because"] is not None:
         said.append(unchanged_words(row["unchanged_because"]))
     if row["verdict"] is not None and plain_word(row["verdict"]) in (TRADES, HARMS):

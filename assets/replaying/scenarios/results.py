@@ -15,10 +15,11 @@ from assets.common.progress import progress
 from assets.common.writing.outputs import output_beside
 from assets.replaying.pace import pace_of_site
 from assets.replaying.running.run import ReplayRun, engine_version, replay_run
+from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.by_lot import is_an_order, random_orders_beside
 from assets.replaying.scenarios.freed import freed_waits, held_jobs, replay_with_freed
 from assets.replaying.scenarios.left_out import left_out_text
-from assets.replaying.scenarios.paced import pace_of_plan, paced_columns, paced_scenarios
+from assets.replaying.scenarios.paced import Paced, pace_of_plan, paced_columns, paced_scenarios
 from assets.replaying.scenarios.pairing import (
     SECONDS_PER_HOUR,
     PairedJobs,
@@ -47,6 +48,7 @@ ROW_SCHEMA = {
     "policy": pl.Utf8,
     "backfill": pl.Utf8,
     "estimates": pl.Utf8,
+    "users": pl.Utf8,
     "procs": pl.Int64,
     "load": pl.Float64,
     "without_queue": pl.Utf8,
@@ -75,6 +77,7 @@ ROW_SCHEMA = {
     **dict.fromkeys(("pace_wait_h", "pace_change_share"), pl.Float64),
     "pace_never_submitted": pl.Int64,
     "pace_verdict": pl.Utf8,
+    "not_paced_because": pl.Utf8,
     "times_verdict": pl.Utf8,
     "verdict": pl.Utf8,
     "who_pays": pl.Utf8,
@@ -221,39 +224,33 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
     """Replays the base and all scenarios, with a progress bar. A scenario that fails has a row that says why. Raises ValueError where the
     base fails, or every scenario."""
     planned = iter(progress([plan.base, *plan.scenarios], "scenarios"))
-    base = _replayed(plan, next(planned))
+    pace = pace_of_site(plan.source, plan.trace) if plan.base.settings.is_closed else None
+    base = _replayed(plan, next(planned), pace)
     failures, compared = dict(plan.failures), {}
     labels, held = labelled_jobs(base.logged_rows, base.cluster.procs), held_jobs(plan)
     for scenario in planned:
         with plan.file.keeping_fault(scenario.name, failures):
-            compared[scenario.name] = _compared(
-                plan, base, replay_with_freed(plan, scenario, held), scenario.name, labels
-            )
+            run = replay_with_freed(plan, scenario, held, pace)
+            compared[scenario.name] = _compared(plan, base, run, scenario.name, labels)
     if not compared:
         raise ValueError("\n".join(failures.values()))
     orders = {each.name for each in plan.scenarios if each.name in compared and is_an_order(plan.base, each)}
     cloud = random_orders_beside(plan, base) if orders else None
-    judged = [
-        beside_cloud(each.judgement, cloud) if cloud is not None and name in orders else each.judgement
-        for name, each in compared.items()
-    ]
-    judgements = corrected_for_many(judged)
-    pace = pace_of_plan(plan, base)
-    paced = (
-        {}
-        if pace is None
-        else paced_scenarios(plan, base, [each for each in plan.scenarios if each.name in compared], pace)
-    )
-    with_pace = corrected_for_many(
-        [
-            beside_cloud(each.judgement, cloud) if cloud is not None and name in orders else each.judgement
-            for name, each in paced.items()
+
+    def corrected(judgements: dict[str, Judgement]) -> dict[str, Judgement]:
+        beside = [
+            beside_cloud(judgement, cloud) if cloud is not None and name in orders else judgement
+            for name, judgement in judgements.items()
         ]
-    )
-    of_pace = dict(zip(paced, with_pace, strict=True))
+        return dict(zip(judgements, corrected_for_many(beside), strict=True))
+
+    judgements = corrected({name: each.judgement for name, each in compared.items()})
+    paced, unpaced, following = _paced(plan, base, compared)
+    of_pace = corrected({name: each.judgement for name, each in paced.items()})
     others = []
-    for (name, each), judgement in zip(compared.items(), judgements, strict=True):
-        row = each.row | _judged_columns(judgement, each, plan.configuration.has_figures)
+    for name, each in compared.items():
+        row = each.row | _judged_columns(judgements[name], each, plan.configuration.has_figures)
+        row["not_paced_because"] = unpaced.get(name)
         others.append(row | paced_columns(row["verdict"], paced.get(name), of_pace.get(name)))
     ranked = {row["scenario"]: row for row in ranked_rows(others)}
     rows = [row for row in (_logged_row(plan, base), _row(plan, BASE, base)) if row is not None]
@@ -261,9 +258,20 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
     table = pl.DataFrame([dict.fromkeys(ROW_SCHEMA) | row for row in rows], schema=ROW_SCHEMA)
     groups = pl.concat([each.groups for each in compared.values()])
     waits = {name: each.waits for name, each in compared.items()}
-    return ScenarioResults(
-        plan, table, groups, waits, base.counts, cloud, pace.share if paced and pace is not None else None
-    )
+    return ScenarioResults(plan, table, groups, waits, base.counts, cloud, following)
+
+
+def _paced(
+    plan: ScenarioPlan, base: ReplayRun, compared: dict[str, _Compared]
+) -> tuple[dict[str, Paced], dict[str, str], float | None]:
+    """Scenarios with users who keep their pace, why others are not among them, and the share of the jobs that follow others, None where
+    no scenario is. Jobs that a limit kept follow nobody, so that a scenario which has some is in it at the log's times alone."""
+    pace = pace_of_plan(plan, base)
+    alike = [each for each in plan.scenarios if each.name in compared and not compared[each.name].row["freed_jobs"]]
+    if pace is None or not alike:
+        return {}, {}, None
+    paced, failures = paced_scenarios(plan, base, alike, pace)
+    return paced, failures, pace.share if paced else None
 
 
 @dataclass(frozen=True)
@@ -298,9 +306,8 @@ def _unchanged(verdict: PolicyVerdict, because: str) -> PolicyVerdict:
     return replace(verdict, word=NOT_SIGNIFICANT if is_noise else NO_DIFFERENCE, is_certain=False, payers=())
 
 
-def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:
+def _replayed(plan: ScenarioPlan, planned: PlannedReplay, pace: UsersPace | None) -> ReplayRun:
     with plan.file.naming(*planned.path):
-        pace = pace_of_site(plan.source, plan.trace) if planned.settings.is_closed else None
         return replay_run(plan.trace, planned.settings, planned.policy, pace=pace)
 
 
@@ -314,6 +321,7 @@ def _row(plan: ScenarioPlan, name: str, run: ReplayRun) -> dict[str, Any]:
         "policy": run.policy.text,
         "backfill": settings.portable_backfill,
         "estimates": run.estimates,
+        "users": settings.users,
         "procs": run.cluster.procs,
         "load": settings.load,
         "without_queue": ", ".join(settings.without_queue) or None,

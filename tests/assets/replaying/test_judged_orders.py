@@ -99,6 +99,19 @@ def test_the_page_compares_with_the_own_scheduler(bundled) -> None:
     assert table is None or table["about"].startswith(f"Orders in place of {title}'s own")
 
 
+def test_of_a_long_log_the_last_jobs_are_replayed(bundled, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders, _ = bundled
+    monkeypatch.setattr("assets.replaying.judged_orders.MOST_REPLAYED", 200)
+    last = replace(orders)
+    assert last.rows.height == 200 and last.rows["job_index"][-1] == orders.rows["job_index"][-1]
+    ((_, theirs, judgement),) = last.judged([])
+    whole = orders.replayed(orders.incumbent)
+    late = slice(-100, None)  # from the state that the log has they come near
+    waits = [(each.schedule.start - each.jobs.submit)[late].mean() for each in (theirs, whole)]
+    assert waits[0] == pytest.approx(waits[1], rel=0.5) and judgement.verdict.word == "no difference"
+    assert int(theirs.scored.sum()) == 200
+
+
 def test_scores_over_a_row_are_of_another_place(bundled) -> None:
     _, scores = bundled
     replace_partitions(

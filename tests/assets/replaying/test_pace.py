@@ -95,6 +95,23 @@ def test_a_job_that_is_submitted_later_waits_from_then_on(tmp_path: Path, monkey
     assert "keep pace" in shown and "jobs_that_follow" in shown and "in hindsight" not in shown
 
 
+def test_tables_of_a_run_have_its_submissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_home(monkeypatch, tmp_path)
+    run = tracehouse.replay("mine", "LJF", users="keep pace")
+    assert run.jobs["wait_s"].mean() == pytest.approx(run.metrics["average_wait_s"]) and run.jobs["wait_s"].min() >= 0
+    assert run.replayed.logged_rows["submit_s"].equals(tracehouse.replay("mine", "LJF").replayed.rows["submit_s"])
+
+
+def test_jobs_without_a_user_follow_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "a.swf"
+    jobs = [(1, 0, -1), (2, 0, 1), (3, 200, -1), (4, 200, 1), (5, 250, 2)]
+    lines = (swf_line(job, at, 0, 100, 1, 100, user=user) for job, at, user in jobs)
+    log.write_text("; MaxProcs: 8\n" + "".join(lines))
+    monkeypatch.chdir(tmp_path)
+    run = replayed(str(log), users="keep pace")
+    assert run.counts["jobs_that_follow"] == 1
+
+
 def test_what_has_no_rule_for_them_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     busy_home(monkeypatch, tmp_path)
     pace = ("--users", "keep pace")

@@ -39,27 +39,42 @@ def busy(tmp_path_factory: pytest.TempPathFactory):
         yield patch
 
 
-SCENARIOS = {
-    "smaller": {"procs": "-25%"},
-    "live": {"estimates": "live"},
-    "paced": {"procs": "-25%", "users": "keep pace"},
-}
+SCENARIOS: dict[str, dict[str, object]] = {"smaller": {"procs": "-25%"}, "live": {"estimates": "live"}}
 
 
 def test_a_scenario_has_its_change_in_both_ways(busy: pytest.MonkeyPatch) -> None:
     results = results_of(SCENARIOS)
     rows = {row["scenario"]: row for row in results.rows.iter_rows(named=True)}
-    smaller, alone = rows["smaller"], rows["paced"]
-    assert smaller["pace_change_share"] == pytest.approx(alone["change_share"]) != smaller["change_share"]
-    assert smaller["pace_wait_h"] == pytest.approx(alone["paired_wait_h"])
-    assert alone["pace_change_share"] is None, "it has such users already"
+    alone = results_of({"smaller": {"procs": "-25%"}}, base={"users": "keep pace"})
+    paced_alone = alone.rows.filter(scenario="smaller").row(0, named=True)
+    smaller = rows["smaller"]
+    assert smaller["pace_change_share"] == pytest.approx(paced_alone["change_share"]) != smaller["change_share"]
+    assert smaller["pace_wait_h"] == pytest.approx(paced_alone["paired_wait_h"])
+    assert paced_alone["pace_change_share"] is None, "it has such users already"
+    assert (smaller["users"], paced_alone["users"]) == ("keep times", "keep pace")
+    assert any("users keep their pace" in line for line in alone.scenario_words)
     assert rows["live"]["pace_change_share"] is None, "live estimates have no rule for them"
+    assert any("live: not with users who keep their pace: --users" in said for said in results.remarks)
     assert results.following is not None and 0 < results.following < 1
     text = what_if_text(results, None, 1)
     assert (
         "keep pace: the change where who submitted within 20 minutes" in text and "keep pace" in text.split("waits ")[1]
     )
     assert results.summary()["following_share"] == results.following
+
+
+def test_beside_another_base_both_replays_have_such_users(busy: pytest.MonkeyPatch) -> None:
+    """A scenario that changes nothing changes nothing in either way."""
+    results = results_of({"same": {"policy": "SAF"}}, base={"policy": "SAF", "procs": "-25%"})
+    row = results.rows.filter(scenario="same").row(0, named=True)
+    assert row["change_share"] == row["pace_change_share"] == 0 and row["verdict"] == NO_DIFFERENCE
+
+
+def test_users_are_of_all_scenarios(busy: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"users: write it into \[base\]"):
+        results_of({"x": {"users": "keep pace"}})
+    results = results_of({"SJF": {"policy": "SJF"}}, base={"users": "keep pace"})
+    assert results.cloud is None, "a random order looks at submissions, which the schedule decides"
 
 
 def test_a_verdict_that_turns_round_depends_on_users(busy: pytest.MonkeyPatch) -> None:
