@@ -28,8 +28,8 @@ def is_an_order(base: PlannedReplay, scenario: PlannedReplay) -> bool:
 
 def random_orders_beside(plan: ScenarioPlan, base: ReplayRun) -> ChanceCloud | None:
     """What random orders reach beside the base, under its settings: on a cluster with its own scheduler in the place of its priority, one
-    run each. None where the base learns from its own replay, or its policy is no order, where users keep their pace, whose submissions a
-    random order looks at, and for a log too long for its own scheduler: such a replay takes too long for many of them."""
+    run each. None where the base learns from its own replay, or its policy is no order. None where users keep their pace, since a random
+    order looks at submissions, and for a log too long for its own scheduler: such a replay takes too long for many of them."""
     settings, jobs = plan.base.settings, len(base.jobs)
     if settings.is_closed:
         return None
