@@ -31,6 +31,14 @@ class _WatchedJobs:
         return getattr(self._jobs, name)
 
 
+def looks_at_submissions(policy: Policy, jobs: Jobs, cluster_procs: int) -> bool:
+    """Whether the fixed scores of a policy depend on when jobs are submitted. Raises ValueError where a formula or a plug-in fails."""
+    assert policy.fixed is not None
+    watched: Any = _WatchedJobs(jobs)
+    policy.fixed(watched, cluster_procs)
+    return bool(watched.is_looked_at)
+
+
 def closed_policy(policy: Policy, jobs: Jobs, cluster_procs: int) -> Policy:
     """The policy as the general engine takes it where some of the jobs follow others. Of jobs of which none does, the policy itself.
 
@@ -39,11 +47,9 @@ def closed_policy(policy: Policy, jobs: Jobs, cluster_procs: int) -> Policy:
     """
     if not jobs.is_closed or policy.kind != FIXED or policy.fixed is None:
         return policy
-    watched: Any = _WatchedJobs(jobs)
-    scores = policy.fixed(watched, cluster_procs)
-    if not watched.is_looked_at:
+    if not looks_at_submissions(policy, jobs, cluster_procs):
         return policy
-    if scores is jobs.submit:
+    if policy.fixed(jobs, cluster_procs) is jobs.submit:
         return replace(policy, fixed=_as_they_come)
     if policy.setback is not None:
         return replace(policy, fixed=policy.setback)

@@ -15,6 +15,7 @@ from simulator.jobs.cluster import FOREVER, Cluster
 from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, Chain, chain_of, order_of_coming
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
+from simulator.policies.closed import looks_at_submissions
 from simulator.policies.registry import Policy
 from simulator.replayer import Outcome, nodes_of_jobs, watched
 from simulator.slurm.backfill import Decisions
@@ -42,7 +43,7 @@ from simulator.slurm.rows import WaitingRows, waiting_rows
 from simulator.slurm.settings import Settings, jobs_within, slurm_settings
 from simulator.slurm.state import Engine, idle_engine, slurm_site_of
 from simulator.slurm.variants.orders import by_order, is_fixed_order, run_in_order
-from simulator.slurm.variants.submitted import by_value, looks_at_submissions, run_as_submitted
+from simulator.slurm.variants.submitted import by_value, run_as_submitted
 from simulator.slurm.variants.warm import WarmStart, begin_warm
 from traces.cluster.description import ClusterDescription
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
+from simulator.jobs.waits import kept_columns, settle_wait
 from simulator.pbs.cycle import move_ends
 from simulator.pbs.loop import note_pbs_end
 from simulator.pbs.occurrences import leave_windows, next_opening
@@ -25,10 +26,10 @@ from simulator.pbs.waiting.looking import (
     GPUS,
     MEMORY,
     OTHER_RESOURCE,
+    PBS_CODES,
     PBS_KEPT,
     PbsWaits,
     look_at_pbs_queue,
-    settle_wait,
 )
 from traces.cluster.description import ClusterDescription
 
@@ -70,16 +71,9 @@ def follow_pbs(
     # where a node of the description is in PBS's order
     weights = np.array([node.weight for node in description.nodes])
     given = given._replace(node=np.argsort(np.argsort(weights, kind="stable"))[given.node].astype(np.int64))
-    none = np.full(count, UNSET, dtype=np.int64)
     asks = len(engine.asks.chunks)
     waits = PbsWaits(
-        seconds=np.zeros((count, len(PBS_KEPT)), dtype=np.int64),
-        kept=none.copy(),
-        since=none.copy(),
-        fits_since=none.copy(),
-        other=np.stack([none, np.zeros_like(none)], axis=1),
-        longest=np.stack([none, np.zeros_like(none)], axis=1),
-        slot=none.copy(),
+        *kept_columns(count, len(PBS_KEPT)),
         of_ask=np.zeros(asks, dtype=np.int64),
         ask_other=np.zeros(asks, dtype=np.int64),
         of_array=np.zeros(len(engine.running.of_array), dtype=np.int64),
@@ -121,7 +115,7 @@ def _follow(replay, waits, given, leaving, patience):
         if now >= FOREVER:
             return
         for k in range(queue.length[0]):
-            settle_wait(waits, queue.pending[k], now, patience)
+            settle_wait(waits, queue.pending[k], now, patience, PBS_CODES)
         _end_reservations(replay, given, now)
         while clock[ENDING] > 0 and given.end[replay.ending[clock[ENDING] - 1]] <= now:
             clock[ENDING] -= 1

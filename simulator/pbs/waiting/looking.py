@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import referring, referring_apart
+from simulator.jobs.waits import KeptCodes, keep_waiting
 from simulator.pbs.cycle import gets_plan, has_place, may_start_pbs, plan_group
 from simulator.pbs.limiting import is_within
 from simulator.pbs.occurrences import latest_end
@@ -40,14 +41,13 @@ unknown: nothing keeps it, for a while, and longer than PBS takes."""
 CORES, MEMORY, GPUS, OTHER_RESOURCE, WHOLE_NODES, FRAGMENTS = range(6)
 BY_QUEUE, BY_AGE, BY_SHARE, BY_SUBMISSION, BY_OTHER = range(6, 11)
 LIMIT, ARRAY_LIMIT, RESERVATION, CLOSED_HOURS, BEGIN_TIME, PACE, UNKNOWN = range(11, 18)
+PBS_CODES = KeptCodes(LIMIT, PACE, UNKNOWN)
 _PLENTY = 1 << 50
 """More of a resource than any job asks for."""
 
 
 class PbsWaits(NamedTuple):
-    """What kept each job. kept: what keeps it now, UNSET for a job that does not wait. since: the second up to which its wait is counted.
-    fits_since: from which nothing keeps it. other: the job that it is behind, with the seconds so far. longest: the one that it was behind
-    longest at one go, and how long. slot: the limit that kept it last. of_ask, ask_other: what keeps jobs of the same request in a pass.
+    """What kept each job, with the columns of simulator.jobs.waits. of_ask, ask_other: what keeps jobs of the same request in a pass.
     of_array: the first task of an array that a pass has looked at. counts: jobs that started where they have no room."""
 
     seconds: IntArray  # (jobs, kinds)
@@ -62,39 +62,6 @@ class PbsWaits(NamedTuple):
     of_array: IntArray  # (arrays,)
     resource: IntArray  # (resources,), which of PBS_KEPT the lack of each is
     counts: IntArray  # (1,)
-
-
-@referring
-def settle_wait(waits, job, now, patience):
-    """Counts a job's wait up to `now` for what keeps it."""
-    kept, since = waits.kept[job], waits.since[job]
-    waits.since[job] = now
-    if kept == PACE:
-        until = min(max(waits.fits_since[job] + patience, since), now)
-        waits.seconds[job, PACE] += until - since
-        waits.seconds[job, UNKNOWN] += now - until
-    elif kept >= 0:
-        waits.seconds[job, kept] += now - since
-    if waits.other[job, 0] >= 0:
-        waits.other[job, 1] += now - since
-        if waits.other[job, 1] > waits.longest[job, 1]:
-            waits.longest[job, 0] = waits.other[job, 0]
-            waits.longest[job, 1] = waits.other[job, 1]
-
-
-@referring
-def _note(waits, job, kept, other):
-    waits.kept[job] = kept
-    if kept != PACE:
-        waits.fits_since[job] = UNSET
-    elif waits.fits_since[job] < 0:
-        waits.fits_since[job] = waits.since[job]
-    if kept == LIMIT:
-        waits.slot[job] = other
-        other = UNSET
-    if waits.other[job, 0] != other:
-        waits.other[job, 0] = other
-        waits.other[job, 1] = 0
 
 
 @referring_apart
@@ -116,7 +83,7 @@ def look_at_pbs_queue(engine, waits, now):
     for k in range(queue.length[0]):
         job = queue.pending[k]
         kept, other = _keeps(engine, waits, job, stopped, now)
-        _note(waits, job, kept, other)
+        keep_waiting(waits, job, kept, other, waits.since[job], PBS_CODES)
         group = plan_group(tops, engine.jobs, job)
         if stopped >= 0 or kept in (PACE, CLOSED_HOURS) or settings.strict == 0 or queue.hopeless[job]:
             continue

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from compilation.references import refer as typed_refer
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import lean
-from simulator.formula.machine import SUBMIT
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.followers import NO_JOB
 from simulator.jobs.jobs import Jobs
@@ -25,16 +24,6 @@ from simulator.slurm.queue import sort_queue
 
 refer: Any = typed_refer  # numba gives it its context
 IntArray = NDArray[np.int64]
-
-
-def looks_at_submissions(policy: Policy, jobs: Jobs, procs: int) -> bool:
-    """Whether the fixed scores of a policy depend on when jobs are submitted. Raises ValueError where a formula or a plug-in fails."""
-    assert policy.fixed is not None
-    if policy.formula is not None:
-        return SUBMIT in policy.formula.uses
-    scores = policy.fixed(jobs, procs)
-    others = (np.full(len(jobs), max(jobs.origin, 0)), jobs.submit[::-1] + 86_400)
-    return any((policy.fixed(_submitted_at(jobs, submit), procs) != scores).any() for submit in others)
 
 
 def by_value(requests: Requests, score: NDArray[np.int64] | NDArray[np.float64]) -> Requests:
@@ -71,7 +60,7 @@ def run_as_submitted(replay: Replay, policy: Policy, jobs: Jobs, cluster: Cluste
     while _go_on(replay) == WANT_ORDER:
         new = replay.came[seen : clock[CAME]]
         new, seen = new[given[new] == NOT_GIVEN], int(clock[CAME])
-        part = _submitted_at(open_jobs.only(new - running), submit[new])
+        part = replace(open_jobs.only(new - running), submit=submit[new], cancel=np.zeros(0, dtype=np.int64))
         given[new] = priorities(policy.fixed(part, cluster.procs))
 
 
@@ -86,7 +75,3 @@ def _go_on(replay):
         sort_queue(state.engine, pending, clock[PENDING], state.room)
         clock[UNSCORED] = 0
     return run_replay(state)
-
-
-def _submitted_at(jobs: Jobs, submit: IntArray) -> Jobs:
-    return replace(jobs, submit=submit, cancel=np.zeros(0, dtype=np.int64), is_replayed=True)

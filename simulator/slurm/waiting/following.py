@@ -13,6 +13,7 @@ from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
+from simulator.jobs.waits import settle_wait
 from simulator.replayer import watched
 from simulator.slurm.clockwork import (
     ENDING,
@@ -31,7 +32,7 @@ from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.starting import begin_job
 from simulator.slurm.state import Limits
 from simulator.slurm.submission import queue_up
-from simulator.slurm.waiting.kept import Waits, look_at_waiting, no_waits, settle
+from simulator.slurm.waiting.kept import SLURM_CODES, Waits, look_at_waiting, no_waits
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -151,7 +152,7 @@ def _follow(replay, waits, given, leaving, patience):
         if now >= FOREVER:
             return
         for k in range(clock[PENDING]):
-            settle(waits, replay.pending[k, 0], now, patience)
+            settle_wait(waits, replay.pending[k, 0], now, patience, SLURM_CODES)
         while change < len(changes) and changes[change, 0] <= now:
             if changes[change, 1] == _GATE:
                 waits.gate_shut[changes[change, 2]] += changes[change, 3]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
+from simulator.jobs.waits import KeptCodes, keep_waiting, kept_columns
 from simulator.slurm.clockwork import PENDING
 from simulator.slurm.limits import lacks_licences, slot_before_nodes, slot_exceeded
 from simulator.slurm.main_pass import close_partition, reservations_allow
@@ -37,17 +38,16 @@ IntArray = NDArray[np.int64]
 ) = range(12)
 """What keeps a job. Behind them are the resources of simulator/slurm/waiting/words.py, and behind these the factors of ahead.py, by which
 jobs of higher priority are ahead. PACE and UNKNOWN: nothing keeps the job, for a while, and longer than any scheduler takes."""
+SLURM_CODES = KeptCodes(LIMIT, PACE, UNKNOWN)
 FIRST_RESOURCE = UNKNOWN + 1
 FIRST_FACTOR = FIRST_RESOURCE + CORES + 1
 NUM_KEPT = FIRST_FACTOR + EARLIER + 1
 
 
 class Waits(NamedTuple):
-    """What kept each job, int64 where nothing else is said. kept: what keeps it now, NOT_GIVEN for a job that does not wait. since:
-    the second up to which its wait is counted. fits_since: from which nothing keeps it. other: the job that it is behind, or that has
-    closed its nodes, with the seconds so far. longest: the one that it was behind longest at one go, and how long. slot: the limit that
-    kept it last. looked: the number of the look that has seen it. blocker: of each partition, the job that has closed it. closer: of
-    each node. gate_stops, gate_partition (NOT_GIVEN for all): which jobs each gate holds. gate_shut: above 0 in its hours."""
+    """What kept each job, with the columns of simulator.jobs.waits. `other` may also be the job that has closed its nodes. looked: the
+    number of the look that has seen it. blocker: of each partition, the job that has closed it. closer: of each node. gate_stops,
+    gate_partition (NOT_GIVEN for all): which jobs each gate holds. gate_shut: above 0 in its hours."""
 
     seconds: IntArray  # (jobs, NUM_KEPT)
     kept: IntArray  # (jobs,)
@@ -66,15 +66,8 @@ class Waits(NamedTuple):
 
 def no_waits(num_jobs: int, num_partitions: int, num_reservations: int, num_nodes: int) -> Waits:
     """Nobody waits, nothing is counted, and there are no gates."""
-    none = np.full(num_jobs, NOT_GIVEN, dtype=np.int64)
     return Waits(
-        seconds=np.zeros((num_jobs, NUM_KEPT), dtype=np.int64),
-        kept=none.copy(),
-        since=none.copy(),
-        fits_since=none.copy(),
-        other=np.stack([none, np.zeros_like(none)], axis=1),
-        longest=np.stack([none, np.zeros_like(none)], axis=1),
-        slot=none.copy(),
+        *kept_columns(num_jobs, NUM_KEPT),
         looked=np.zeros(num_jobs, dtype=np.int64),
         blocker=np.full(num_partitions + num_reservations, NOT_GIVEN, dtype=np.int64),
         closer=np.full(num_nodes, NOT_GIVEN, dtype=np.int64),
@@ -115,36 +108,7 @@ def _note(waits, job, kept, other, number, now):
     if waits.looked[job] == number:
         return
     waits.looked[job] = number
-    waits.kept[job] = kept
-    fits = kept == PACE
-    if not fits:
-        waits.fits_since[job] = NOT_GIVEN
-    elif waits.fits_since[job] < 0:
-        waits.fits_since[job] = now
-    if kept == LIMIT:
-        waits.slot[job] = other
-        other = np.int64(NOT_GIVEN)
-    if waits.other[job, 0] != other:
-        waits.other[job, 0] = other
-        waits.other[job, 1] = 0
-
-
-@referring
-def settle(waits, job, now, patience):
-    """Counts a job's wait up to `now` for what keeps it. patience: seconds for which a job that fits waits for the scheduler's pace."""
-    kept, since = waits.kept[job], waits.since[job]
-    waits.since[job] = now
-    if kept == PACE:
-        until = min(max(waits.fits_since[job] + patience, since), now)
-        waits.seconds[job, PACE] += until - since
-        waits.seconds[job, UNKNOWN] += now - until
-    elif kept >= 0:
-        waits.seconds[job, kept] += now - since
-    if waits.other[job, 0] >= 0:
-        waits.other[job, 1] += now - since
-        if waits.other[job, 1] > waits.longest[job, 1]:
-            waits.longest[job, 0] = waits.other[job, 0]
-            waits.longest[job, 1] = waits.other[job, 1]
+    keep_waiting(waits, job, kept, other, now, SLURM_CODES)
 
 
 @referring

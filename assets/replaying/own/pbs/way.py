@@ -21,9 +21,9 @@ from simulator.jobs.jobs import Jobs
 from simulator.pbs.replaying import PbsReplayer
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.settings import PbsPhases, cycle_settings, unmodelled_formula
+from simulator.policies.closed import looks_at_submissions
 from simulator.policies.registry import Policy
 from simulator.replayer import Outcome
-from simulator.slurm.variants.submitted import looks_at_submissions
 from traces.cluster.description import ClusterDescription, Setting
 
 NODE_POLL_S = 10

@@ -12,9 +12,10 @@ from simulator.cluster.requests import Request
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.followers import NO_JOB
 from simulator.jobs.jobs import Jobs
+from simulator.policies.closed import looks_at_submissions
 from simulator.policies.registry import FIXED_SCORES, parse_policy, register_policy
 from simulator.slurm.replaying import Phases, SlurmReplayer
-from simulator.slurm.variants.submitted import looks_at_submissions, priorities
+from simulator.slurm.variants.submitted import priorities
 from tests.simulator.busy import SITE, columns_of
 
 

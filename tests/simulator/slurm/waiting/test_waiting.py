@@ -2,8 +2,6 @@
 
 By which factor a job is ahead.
 
-What keeps a job: the counts of one wait.
-
 Which resource a job lacks.
 
 Every cause has its words.
@@ -25,7 +23,7 @@ from simulator.jobs.cluster import FOREVER
 from simulator.limits.rules import gate_changes
 from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
-from simulator.slurm.waiting.kept import CLOSED_HOURS, LIMIT, NUM_KEPT, PACE, UNKNOWN, no_waits, settle
+from simulator.slurm.waiting.kept import CLOSED_HOURS, NUM_KEPT
 from simulator.slurm.waiting.missing import (
     AGE,
     CORES,
@@ -67,30 +65,6 @@ def test_it_is_the_factor_with_the_largest_lead(first: Request, weights: dict[st
     replay = new_replay(site, arrays, columns, np.full(2, 60), Phases())
     replay.eligible[:] = columns.submit + 86_400
     assert leading_factor(replay, 0, 1, 0, 86_400) == factor
-
-
-# --- kept
-
-
-def test_a_wait_is_counted_for_what_keeps_it_now() -> None:
-    waits = no_waits(2, 1, 0, 1)
-    waits.kept[:] = (LIMIT, PACE)
-    waits.since[:] = 10
-    waits.fits_since[1] = 5
-    for job in (0, 1):
-        settle(waits, job, 50, 20)
-        settle(waits, job, 60, 20)
-    assert waits.seconds[0, LIMIT] == 50
-    assert (waits.seconds[1, PACE], waits.seconds[1, UNKNOWN]) == (15, 35)
-
-
-def test_the_longest_stretch_behind_one_job_stays() -> None:
-    waits = no_waits(1, 1, 0, 1)
-    waits.kept[0], waits.since[0] = LIMIT, 0
-    for other, until in ((7, 100), (8, 130)):
-        waits.other[0] = (other, 0)
-        settle(waits, 0, until, 0)
-    assert waits.longest[0].tolist() == [7, 100] and np.all(waits.slot == NOT_GIVEN)
 
 
 # --- missing
