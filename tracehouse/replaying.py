@@ -38,6 +38,7 @@ from assets.replaying.running.scored_part import ScoredPart
 from assets.replaying.running.settings import REFUSABLE, NodeSettings, RunSettings, check_run_name
 from assets.replaying.running.tables import run_jobs, series_of, with_time
 from assets.replaying.running.users import UsersPace
+from assets.replaying.scenarios.freed import freed_summary, replay_changed
 from assets.replaying.site import Site, on_machine, site_of, with_order
 from simulator.jobs.words import SHARING
 from simulator.metrics.metrics import SEMANTICS
@@ -227,6 +228,8 @@ def replay_sized(
     if remark := load_remark(trace, settings):
         warn(remark)
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
+        if asked.nodes is None and pace is None:
+            return replay_changed(trace, settings, policy)
         return replay_run(trace, settings, policy, asked.nodes, pace=pace)
 
 
@@ -277,6 +280,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "procs": run.cluster.procs,
         "procs_from": run.procs_from,
         **run.counts,
+        **freed_summary(run),
         **({} if part is None else {"scored": part.words, "scored_jobs": int(part.mask.sum())}),
         "outage_list": [outage.model_dump() for outage in settings.outages],
         **run.metrics(scored),

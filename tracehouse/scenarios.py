@@ -19,6 +19,7 @@ from assets.replaying.scenarios.scenario_file import SET_ALONE, ScenarioFile, re
 from assets.replaying.site import site_of
 from tracehouse.logs import Log
 from tracehouse.policies import PolicyTexts
+from tracehouse.predictions import predict_wait
 from tracehouse.queries import why
 from tracehouse.replaying import warn_of_peak
 from tracehouse.replays import Run, replay
@@ -212,6 +213,32 @@ class Site:
         """Changes beside what runs today, by name, with verdicts and random orders in the same place. Arguments and errors as those of
         `what_if`."""
         return what_if(scenarios, self.log)
+
+    def lottery(self, orders: int = 20) -> pl.DataFrame:
+        """Random orders in the place of its own, on the same nodes and under the same limits.
+
+        Parameters
+        ----------
+        orders
+            How many, with the seeds from 1 on.
+
+        Returns
+        -------
+        polars.DataFrame
+            seed, average_wait_s, average_bounded_slowdown and utilisation. The first row, without a seed, is its own scheduler's.
+        """
+        runs = {None: self.replay()} | {
+            seed: self.replay(policy=f"random:seed={seed}") for seed in range(1, orders + 1)
+        }
+        shown = ("average_wait_s", "average_bounded_slowdown", "utilisation")
+        return pl.DataFrame(
+            [{"seed": seed} | {name: run.metrics[name] for name in shown} for seed, run in runs.items()]
+        )
+
+    def wait(self, **settings: Any) -> dict[str, Any]:
+        """When a job would start that is submitted at a moment of the log, replayed from the state of then. Arguments, result and errors
+        as those of `predict_wait`, without the source."""
+        return predict_wait(self.log, **settings)
 
     def causes(self, replayed: bool = False) -> pl.DataFrame:
         """What kept its jobs waiting, in the log or in its replay, as `why` gives it."""

@@ -63,7 +63,8 @@ class TrainingSettings(BaseModel):
     cluster: Annotated[str | None, Option(metavar="NAME")] = Field(
         default=None,
         description="Train and judge an order under Slurm, in the place of its priority, on the nodes of this cluster "
-        "(clusters/NAME.toml, docs/guides/your-scheduler.md). It takes longer.",
+        "(clusters/NAME.toml, docs/guides/your-scheduler.md). Default: the source's own where it runs Slurm, which takes longer. '' is a "
+        "row of processors, as for all other sources.",
     )
     window_jobs: Annotated[int, Option(least=8, default="512")] = Field(
         default=512,

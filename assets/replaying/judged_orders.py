@@ -99,6 +99,14 @@ class JudgedOrders:
             both = ours.scored & ours.schedule.started & theirs.schedule.started
             yield rule, ours, judge([replace(ours, scored=both)], [replace(theirs, scored=both)])
 
+    def other_phase(self) -> Judgement:
+        """Of a scheduler that is not deterministic: its second run beside the first, which says how far it is from itself."""
+        run = replay_run(self.trace, self._settings, self.on_site.policy, own_runs=2)
+        theirs = self.replayed(self.incumbent)
+        ours = replace(theirs, schedule=run.others[0].part(slice(run.cluster.waiting, None)))
+        both = theirs.scored & ours.schedule.started & theirs.schedule.started
+        return judge([replace(ours, scored=both)], [replace(theirs, scored=both)])
+
     def cloud(self, judgements: Sequence[Judgement], on_replayed: OnRandomOrder = lambda *_: None) -> ChanceCloud:
         """What random orders reach in the place of the site's own: one of each cap, and more until for each rule that would dominate one of
         them does as well. on_replayed: as in models.judging.chance.cloud_around."""

@@ -81,12 +81,10 @@ class SiteScheduler:
 
 @dataclass(frozen=True)
 class Site:
-    """scheduler: that answers. row: for replays that have a row of processors in place of nodes, limits and the cluster's own scheduler;
-    the same where the cluster describes none of these. grade: of `scheduler`, None without one. no_grade: why there is none."""
+    """scheduler: that answers. grade: of it, None without one. no_grade: why there is none."""
 
     source: str
     scheduler: SiteScheduler
-    row: SiteScheduler
     grade: SourceGrade | None
     no_grade: str = ""
 
@@ -146,7 +144,7 @@ def site_of(source: str, warehouse: Warehouse | None = None) -> Site:
         why_not = "" if grade.grade is not None else grade.no_grade_because or ""
     else:
         why_not = _remedy(source, declared is not None, is_stored, is_stale=stored is not None)
-    return Site(source, scheduler, _on_a_row(scheduler, in_header), grade, why_not)
+    return Site(source, scheduler, grade, why_not)
 
 
 def declared_scheduler(warehouse: Warehouse | None, source: str) -> SiteScheduler | None:
@@ -252,16 +250,6 @@ def _of_header(header: Iterable[tuple[str, str]], grade: SourceGrade | None) -> 
 def undeclared_scheduler(warehouse: Warehouse, source: str) -> SiteScheduler:
     """What replays a source of which nothing is declared and that no order gives back: what its header names, else FCFS with EASY."""
     return _of_header(_header(warehouse, source, None), None)
-
-
-def _on_a_row(scheduler: SiteScheduler, in_header: SiteScheduler) -> SiteScheduler:
-    """What replays take the place of a scheduler in that have a row of processors: the order of the header, or FCFS with EASY."""
-    if scheduler.described is None:
-        return scheduler
-    of, cluster = in_header.why.partition(",")[0], scheduler.described.name
-    lost = f"the {OWN_SCHEDULERS[scheduler.policy]}" if scheduler.is_own else "an order under the limits"
-    why = f"{of}, in place of {lost} of the cluster {cluster}, because these replays have a row of processors"
-    return SiteScheduler(in_header.policy, in_header.backfill, why)
 
 
 def _header(warehouse: Warehouse | None, source: str, declared: Source | None) -> list[tuple[str, str]]:

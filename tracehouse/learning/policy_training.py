@@ -125,6 +125,7 @@ LEARNED = {
     "inspector": ("inspect:accept", "SJF", "inspecting"),
 }
 """By what an agent learns: the default agent, the policy beside it, and what its network reads."""
+_STAYS = "the champion, which is trained over a row of processors, stays: train with --cluster '' to challenge it"
 FILE_CARD = (
     *(
         "source",
@@ -146,11 +147,13 @@ FILE_CARD = (
 
 @dataclass(frozen=True)
 class JobsToTrain:
-    """given: the source or the path of the log, as the user wrote it. is_loaded: whether it is a source of the warehouse."""
+    """given: the source or the path of the log, as the user wrote it. is_loaded: whether it is a source of the warehouse.
+    cluster: under whose Slurm the training is, None over a row of processors."""
 
     given: str
     trace: Trace
     is_loaded: bool
+    cluster: str | None = None
 
     @property
     def short_name(self) -> str:
@@ -179,13 +182,13 @@ class TrainingResult:
 def read_jobs(log_or_source: str, asked: TrainingSettings, log: Log | None = None) -> JobsToTrain:
     """The jobs of a log (an existing path) or of a source. log: where they have been read already. Raises LogError, CatalogueError or
     ValueError with the remedy."""
-    from assets.replaying.own.slurm.training import check_on_slurm, run_settings_on_slurm
+    from assets.replaying.own.slurm.training import cluster_to_train_on, run_settings_on_slurm
     from tracehouse.replaying import warn_of_peak
 
     settings, is_log = RunSettings(estimates=asked.estimates), is_path(log_or_source)
-    if asked.cluster is not None:
-        check_on_slurm(asked)
-        settings = run_settings_on_slurm(asked.cluster)
+    cluster = cluster_to_train_on(log_or_source, asked)
+    if cluster is not None:
+        settings = run_settings_on_slurm(cluster)
     trace = None if log is None else log.trace(labels=settings.labels)
     if is_log:
         check_log_estimates(Path(log_or_source), settings)
@@ -195,7 +198,7 @@ def read_jobs(log_or_source: str, asked: TrainingSettings, log: Log | None = Non
             trace = load_any_trace(source, settings, not is_log, settings.labels)
         if is_log:
             warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
-    return JobsToTrain(log_or_source, trace, not is_log and is_loaded(source.name))
+    return JobsToTrain(log_or_source, trace, not is_log and is_loaded(source.name), cluster)
 
 
 def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None, plot: Path | None) -> TrainingResult:
@@ -214,7 +217,9 @@ def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None
     by_ppo = training_by_ppo(settings)
     recipe = with_sizes(_recipe(settings), settings.trajectories, settings.minibatch)
     task = PolicyTask(
-        **settings.model_dump(include={"goal", "backfill", "estimates", "rules", "window_jobs", "cluster"}), **decides
+        **settings.model_dump(include={"goal", "backfill", "estimates", "rules", "window_jobs"}),
+        **decides,
+        cluster=jobs.cluster,
     )
     make_setup = TrainingSetup.on_split if task.cluster is None else setup_on_slurm
     with say_if_slow("looking for windows to learn from"):
@@ -230,8 +235,9 @@ def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None
     names = FILE_CARD if task.cluster is None else (*FILE_CARD, "cluster")
     card = setup.card(best, names, unseen_costs=costs, verdicts=words)
     write_output(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
-    keeps = jobs.is_loaded and setup.task.rules == "standard" and task.cluster is None
-    happened = _adopt(setup, policies, accept_trade) if keeps else None
+    happened = None
+    if jobs.is_loaded and task.rules == "standard":
+        happened = _STAYS if task.cluster is not None else _adopt(setup, policies, accept_trade)
     for seed in seeds:
         forget(_checkpoint_of(path, seed))
     return TrainingResult(jobs, setup, best, path, card, key, costs, judged, happened)
@@ -359,13 +365,12 @@ def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> JudgedRules:
     from assets.replaying.own.slurm.training import judged_on_slurm
 
     task, agent = setup.task, setup.arena.agent
-    if task.cluster is not None:
-        return judged_on_slurm(setup, {"key": key, THIS_POLICY: best.trained.weights})
-    ours = [JudgedRule("key", key, task.backfill, task.estimates)]
-    weights = best.trained.weights
+    ours, weights = [JudgedRule("key", key, task.backfill, task.estimates)], best.trained.weights
     if agent is None:
         ours.append(JudgedRule(THIS_POLICY, "learned", task.backfill, task.estimates, weights=weights))
     else:
         ours.append(JudgedRule(ITS_RULE, task.base, task.backfill, task.estimates, agent=agent))
         ours.append(JudgedRule(THIS_POLICY, task.base, task.backfill, task.estimates, agent=agent.learned(weights)))
+    if task.cluster is not None:
+        return judged_on_slurm(setup, ours)
     return judge_rules(setup.trace, (*rivals_with(task.estimates), *ours), setup.trained_jobs)

@@ -49,7 +49,8 @@ def train(
     **settings
         * `goal` ("bsld"), `backfill` ("easy"), `estimates` ("requested"), `window_jobs` (512): as in `make_env`.
         * `learn` ("order"): or "backfilling", "inspector", an agent beside a policy. With it go `agent` and `policy`.
-        * `cluster` (None): the name of a described Slurm, in the place of whose priority the order is trained and judged.
+        * `cluster` (None): the name of a described Slurm, in the place of whose priority the order is trained and judged. By
+          default the source's own, if it has one; "" is a row of processors.
         * `method` ("ppo"): or "evolution", "imitation". `layout`, `start`, `rules`, `paper`, `epochs`, `trajectories`, `minibatch`.
         * `workers`, `population`, `interval` (None): many processes, and population-based training.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from assets.pages.words import duration_text, number_text
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings
-from assets.replaying.scenarios.left_out import left_out_text
+from assets.replaying.scenarios.left_out import freed_words, left_out_text
 from models.judging.verdict import verdict_text
 from simulator.jobs.words import partitions_text
 from tracehouse.text.tables import TableColumn, fitted_table, folded
@@ -106,7 +106,11 @@ def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
     if "scored" in summary:
         scored = f"{summary['scored_jobs']:,} of {summary['jobs']:,} jobs"
         lines += ["", f"scored: {summary['scored']} ({scored}); the replay begins with the first job of all"]
-    lines += ["", _waits_in_words(summary), "", *_metrics(summary, "", width)]
+    lines += ["", _waits_in_words(summary)]
+    if "freed_jobs" in summary:
+        mean_wait = f" and wait {duration_text(summary['freed_wait_s'])} on average"
+        lines.append(f"{freed_words(summary['freed_jobs'], mean_wait)}.")
+    lines += ["", *_metrics(summary, "", width)]
     extras = [name for name in ("utilisation_as_coded", "utilisation_makespan", "last_start_s") if name in summary]
     if extras:
         lines += ["", "as the RLScheduler code reports", *(_line(name, summary[name]) for name in extras)]

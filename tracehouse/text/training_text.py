@@ -38,12 +38,9 @@ def print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
     if task.cluster is not None:
         rules = f"under Slurm on the nodes of {task.cluster}"
     print(f"{task.goal} of {len(scored):,} held-out jobs in a replay of the log, {rules}\n")
-    site = site_of(setup.trace.source)
-    if task.cluster is None and site.is_described:
-        own = site.own_cluster
-        trains = own is not None and site.scheduler.policy == "slurm"
-        ask = f" --cluster {own.name} trains on its nodes, in the place of Slurm's priority." if own and trains else ""
-        print(folded(f"{site.row_words}{ask}\n", terminal_width()))
+    row_words = "" if task.cluster is not None else site_of(setup.trace.source).row_words
+    if row_words:
+        print(folded(f"{row_words}\n", terminal_width()))
     for name, cost in costs.items():
         print(f"{name:<22} {cost:>12.2f}")
 

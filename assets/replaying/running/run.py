@@ -117,13 +117,25 @@ class ReplayRun:
         """Hash of the jobs replayed, see assets.common.trace.trace_sha256."""
         return trace_sha256(self.rows)
 
+    @property
+    def freed(self) -> NDArray[np.bool_]:
+        """Which of `rows` never started in the log, bool (rows,)."""
+        return (self.rows["job_index"] < 0).to_numpy()
+
     def metrics(self, scored: NDArray[np.bool_] | None = None) -> dict[str, float]:
-        """All metrics of simulator.metrics.metrics.METRICS over all jobs of `rows`, or the scored ones, bool (rows,). Raises
-        ValueError where none of them started."""
+        """All metrics of simulator.metrics.metrics.METRICS over the jobs of `rows` that started in the log, or the scored ones of them,
+        bool (rows,). Raises ValueError where none of them started."""
+        scored = self._of_log(scored)
         if scored is None:
             return metrics(self.all_jobs, self.all_starts, self.cluster)
         queue = np.zeros(self.cluster.waiting, dtype=np.bool_)
         return metrics(self.all_jobs, self.all_starts, self.cluster, np.concatenate([queue, scored]))
+
+    def _of_log(self, scored: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+        """The scored jobs that started in the log, None for all where all did."""
+        if not self.freed.any():
+            return scored
+        return ~self.freed if scored is None else scored & ~self.freed
 
     def trimmed_metrics(self) -> dict[str, float] | None:
         """The same over the jobs between warm-up and cool-down. None where the settings trim nothing."""
@@ -138,8 +150,8 @@ class ReplayRun:
 
     def hindsight(self) -> dict[str, float]:
         """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s. No schedule has less. Empty where the schedule decides
-        when jobs come."""
-        if self.settings.is_closed:
+        when jobs come, and where some have not started in the log."""
+        if self.settings.is_closed or self.freed.any():
             return {}
         return {f"hindsight_{name}": value for name, value in hindsight_bound(self.all_jobs, self.cluster).items()}
 
@@ -151,7 +163,7 @@ class ReplayRun:
 
     def by_class(self, scored: NDArray[np.bool_] | None = None) -> list[dict[str, str | int | float]]:
         """Scored jobs and their waits by size and run time, as simulator.metrics.metrics.metrics_by_class returns them."""
-        return metrics_by_class(self.jobs, self.schedule, self.cluster.procs, scored)
+        return metrics_by_class(self.jobs, self.schedule, self.cluster.procs, self._of_log(scored))
 
 
 def engine_version() -> str:
@@ -177,7 +189,7 @@ def replay_run(
     of_queues = rows.height
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
-    cluster_procs = _procs_of_cluster(trace, rows, settings)
+    cluster_procs = procs_of_cluster(trace, rows, settings)
     shares = partition_shares(rows, settings.partitions, cluster_procs)
     rows, dropped = _without_wider(trace, rows, cluster_procs, settings, shares)
     first, length = settings.window_of(rows.height)
@@ -190,16 +202,9 @@ def replay_run(
     if settings.cluster and not settings.is_on_cluster:
         cluster = _with_missing(trace, jobs, cluster, settings.cluster)
     counts = {
-        "jobs": replayed.height,
-        "jobs_left_out": trace.jobs_left_out,
-        "requests_below_runtime": rows.filter(
-            pl.col("requested_walltime_s").is_between(1, pl.col("runtime_s"), closed="left")
-        ).height,
-        "equal_submit_times": rows.filter(pl.col("submit_s").diff() == 0).height,
-        **trace.log_faults,
+        **_counts(trace, rows, replayed),
         "jobs_wider_than_cluster": trace.log_faults["jobs_wider_than_cluster"] + dropped,
         "jobs_of_queues_left_out": trace.rows.height - of_queues,
-        "cancelled_jobs": replayed.height - replayed["cancel_s"].null_count(),
         "running_jobs": len(cluster.running),
         "waiting_jobs": cluster.waiting,
         "outages": len(cluster.outages),
@@ -220,6 +225,20 @@ def replay_run(
     )
 
 
+def _counts(trace: Trace, rows: pl.DataFrame, replayed: pl.DataFrame) -> dict[str, int]:
+    """Jobs of the log that are replayed, and its faults. rows: of the trace, that the settings leave."""
+    of_log = replayed.filter(pl.col("job_index") >= 0)
+    below = pl.col("requested_walltime_s").is_between(1, pl.col("runtime_s"), closed="left")
+    return {
+        "jobs": of_log.height,
+        "jobs_left_out": trace.jobs_left_out,
+        "requests_below_runtime": rows.filter(below).height,
+        "equal_submit_times": rows.filter(pl.col("submit_s").diff() == 0).height,
+        **trace.log_faults,
+        "cancelled_jobs": of_log.height - of_log["cancel_s"].null_count(),
+    }
+
+
 def _seen_in_training(trace: Trace, replayed: pl.DataFrame, policy: ChosenPolicy) -> dict[str, int]:
     """How many of the replayed jobs a learned policy was trained on. Empty for another policy."""
     if policy.policy is None or policy.policy.weights is None:
@@ -228,8 +247,8 @@ def _seen_in_training(trace: Trace, replayed: pl.DataFrame, policy: ChosenPolicy
     return {"jobs_seen_in_training": replayed["cancel_s"].null_count() - unseen}
 
 
-def _procs_of_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> int:
-    """The processors of a replay's cluster."""
+def procs_of_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> int:
+    """The processors of a replay's cluster. rows: of the trace."""
     if settings.is_on_cluster:
         return sized_cluster(trace, rows, settings).num_cpus
     if settings.cluster and not settings.procs:

@@ -8,6 +8,7 @@ cancelled, none takes part.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,12 +22,17 @@ from assets.predictions.runtimes_now import predicted_at_end
 from assets.replaying.limits.way import clock_zero_s
 from assets.replaying.own.clusters import cluster_of_replay
 from assets.replaying.own.wait_causes import MOST_EXPLAINED_JOBS, causes_of, jobs_and_nodes
-from assets.replaying.running.loading import is_loaded, is_path
-from assets.replaying.running.run import ReplayRun, replay_run
+from assets.replaying.running.loading import is_loaded
+from assets.replaying.running.policies import ChosenPolicy
+from assets.replaying.running.replayers import choose_policy
+from assets.replaying.running.run import ReplayRun, procs_of_cluster, replay_run
+from assets.replaying.running.settings import RunSettings
 from assets.replaying.running.users import UsersPace
-from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
+from assets.replaying.scenarios.planning import PlannedReplay
+from assets.replaying.site import site_of
 from models.runtime.predictor import QUANTILE_COLUMNS
 from simulator.jobs.jobs import NEVER
+from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse
 
 MOST_ROUNDS = 10
@@ -37,19 +43,27 @@ _NOT_ELIGIBLE = ("dependency", "begin_time", "held")
 _UNKNOWN_SHARES = ("memory_share", "user_place", "group_place", "executable_place")
 
 
-def held_jobs(plan: ScenarioPlan) -> pl.DataFrame:
+def replay_changed(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> ReplayRun:
+    """One replay of a source or a log, with the jobs that a limit of its site kept and that start under these settings."""
+    planned, site = PlannedReplay("", settings, policy, ()), site_of(trace.source)
+    if not site.is_described or settings.window or settings.load != 1:
+        return replay_run(trace, settings, policy)
+    base = PlannedReplay("", site.settings, choose_policy(site.settings, open_warehouse(), trace.source), ())
+    return replay_with_freed(trace, planned, held_jobs(trace, base, [planned]))
+
+
+def held_jobs(trace: Trace, base: PlannedReplay, scenarios: Sequence[PlannedReplay]) -> pl.DataFrame:
     """Rows of these jobs, with the columns of the trace's, by submission. Their job_index is below 0, since no replay of the log has them.
     Empty where nothing of the base's cluster limits jobs, or no scenario is of another cluster, where users keep their pace, which no such
     job has, and for a log that is too long to say what kept each job."""
-    trace, warehouse = plan.trace, open_warehouse()
-    none = trace.rows.clear()
+    warehouse, none = open_warehouse(), trace.rows.clear()
     is_any = any(trace.log_faults[name] for name in COUNTS_UNSTARTED) and trace.rows.height <= MOST_EXPLAINED_JOBS
     if (
-        plan.base.settings.is_closed
+        base.settings.is_closed
         or not is_any
-        or is_path(plan.source)
+        or trace.source not in load_catalogue(may_be_missing=True).sources
         or not is_loaded(trace.source, warehouse)
-        or not _may_free(plan)
+        or not _may_free(trace, base, scenarios)
     ):
         return none
     try:
@@ -57,39 +71,48 @@ def held_jobs(plan: ScenarioPlan) -> pl.DataFrame:
     except ValueError as error:
         warn(f"jobs that never started come into no scenario, since nobody knows what kept them: {error}")
         return none
-    kept = kept.filter(pl.col("procs") <= plan.base.procs)
+    kept = kept.filter(pl.col("procs") <= procs_of_cluster(trace, trace.rows, base.settings))
     if kept.is_empty():
         return none
     rows = _with_run_times(warehouse, trace, kept)
-    return rows.filter(~_starts(rows, _replay(plan, plan.base, rows, None, own_runs=1)))
+    return rows.filter(~_starts(rows, _replay(trace, base, rows, None, own_runs=1)))
 
 
-def _may_free(plan: ScenarioPlan) -> bool:
+def _may_free(trace: Trace, base: PlannedReplay, scenarios: Sequence[PlannedReplay]) -> bool:
     """Whether a limit of the base's cluster may keep jobs that a scenario of another cluster lets start."""
-    base = plan.base.settings
-    cluster = cluster_of_replay(plan.trace, plan.trace.rows, base) if _has_limits(plan.base) else None
-    others = [each.settings for each in plan.scenarios if _has_limits(each)]
-    same = [(each.cluster, each.edits, each.procs) == (base.cluster, base.edits, base.procs) for each in others]
+    cluster = cluster_of_replay(trace, trace.rows, base.settings) if _has_limits(base) else None
+
+    def place(planned: PlannedReplay) -> tuple[object, ...]:
+        return planned.settings.cluster, planned.settings.edits, planned.settings.procs
+
+    same = [place(each) == place(base) for each in scenarios if _has_limits(each)]
     return cluster is not None and bool(cluster.limits) and not all(same)
 
 
 def replay_with_freed(
-    plan: ScenarioPlan, scenario: PlannedReplay, held: pl.DataFrame, pace: UsersPace | None = None
+    trace: Trace, scenario: PlannedReplay, held: pl.DataFrame, pace: UsersPace | None = None
 ) -> ReplayRun:
     """The replay of a scenario with those of the held jobs that start in it, which have a job_index below 0. pace: of users who keep it."""
-    freed = held.filter(pl.col("procs") <= scenario.procs) if _has_limits(scenario) else held.clear()
+    freed = held.clear()
+    if held.height and _has_limits(scenario):
+        freed = held.filter(pl.col("procs") <= procs_of_cluster(trace, trace.rows, scenario.settings))
     for _ in range(MOST_ROUNDS if freed.height else 0):
-        starts = _starts(freed, _replay(plan, scenario, freed, pace, own_runs=1))
+        starts = _starts(freed, _replay(trace, scenario, freed, pace, own_runs=1))
         if starts.all():
-            return _replay(plan, scenario, freed, pace)
+            return _replay(trace, scenario, freed, pace)
         freed = freed.filter(starts)
-    return _replay(plan, scenario, freed.clear(), pace)
+    return _replay(trace, scenario, freed.clear(), pace)
 
 
 def freed_waits(run: ReplayRun) -> NDArray[np.int64]:
     """Waits of the held jobs that take part in a replay, in seconds."""
-    freed = (run.rows["job_index"] < 0).to_numpy()
-    return (run.schedule.start - run.jobs.submit)[freed & run.schedule.started]
+    return (run.schedule.start - run.jobs.submit)[run.freed & run.schedule.started]
+
+
+def freed_summary(run: ReplayRun) -> dict[str, int | float]:
+    """How many held jobs take part in a replay, and their mean wait. Empty without any."""
+    waits = freed_waits(run)
+    return {"freed_jobs": len(waits), "freed_wait_s": float(waits.mean())} if len(waits) else {}
 
 
 def _has_limits(planned: PlannedReplay) -> bool:
@@ -98,9 +121,8 @@ def _has_limits(planned: PlannedReplay) -> bool:
 
 
 def _replay(
-    plan: ScenarioPlan, planned: PlannedReplay, more: pl.DataFrame, pace: UsersPace | None, own_runs: int | None = None
+    trace: Trace, planned: PlannedReplay, more: pl.DataFrame, pace: UsersPace | None, own_runs: int | None = None
 ) -> ReplayRun:
-    trace = plan.trace
     if more.height:
         rows = pl.concat([trace.rows, more]).sort("submit_s", maintain_order=True)
         trace = replace(trace, rows=rows)
@@ -109,9 +131,8 @@ def _replay(
 
 def _starts(held: pl.DataFrame, run: ReplayRun) -> pl.Series:
     """Which of the held jobs start in a replay before they leave the queue, bool (held,)."""
-    is_held = (run.rows["job_index"] < 0).to_numpy()
     in_time = run.schedule.started & (run.schedule.start < run.rows["cancel_s"].fill_null(NEVER).to_numpy())
-    return held["job_index"].is_in(run.rows["job_index"].to_numpy()[is_held & in_time])
+    return held["job_index"].is_in(run.rows["job_index"].to_numpy()[run.freed & in_time])
 
 
 def _kept_by_limits(warehouse: Warehouse, trace: Trace) -> pl.DataFrame:

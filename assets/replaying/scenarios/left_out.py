@@ -24,3 +24,10 @@ def left_out_text(counts: Mapping[str, int]) -> str:
         if counts.get(name, 0) > 0
     ]
     return f"left out: {', '.join(parts)}" if parts else ""
+
+
+def freed_words(count: int, waits: str = "") -> str:
+    """That so many jobs, which never started in the log, take part in a replay. waits: how long they wait, in words that follow."""
+    jobs, they, start = ("job", "it", "starts") if count == 1 else ("jobs", "they", "start")
+    kept = f"{count:,} {jobs} that a limit kept in the log until {they} left the queue or the log ended {start}{waits}"
+    return f"{kept}. Their run times are predicted, and all other waits are of the other jobs"

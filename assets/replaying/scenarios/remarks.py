@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from assets.replaying.scenarios.left_out import freed_words
 from assets.replaying.scenarios.paced import DEPENDS
 from assets.replaying.scenarios.unchanged import unchanged_words
 from models.judging.verdict import HARMS, TRADES, payers_text, plain_word
@@ -37,10 +38,7 @@ def scenario_remarks(row: dict[str, Any], has_figures: bool) -> list[str]:
         said.append(f"who pays: {payers_text((row['who_pays'] or '').split('; '), MOST_PAYERS)}")
     if row["freed_jobs"]:
         count, waits = row["freed_jobs"], f" and wait {row['freed_wait_h']:,.2f} h on average" if has_figures else ""
-        said.append(
-            f"{_jobs(count)} that a limit kept in the log until {'it' if count == 1 else 'they'} left the queue or the log ended "
-            f"{'starts' if count == 1 else 'start'}{waits}. Their run times are predicted, and all other waits are of the other jobs"
-        )
+        said.append(freed_words(count, waits))
     if row["jobs_wider_than_cluster"]:
         count = row["jobs_wider_than_cluster"]
         said.append(f"{_jobs(count)} wider than {row['procs']:,} processors {'is' if count == 1 else 'are'} left out")

@@ -227,10 +227,10 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
     pace = pace_of_site(plan.source, plan.trace) if plan.base.settings.is_closed else None
     base = _replayed(plan, next(planned), pace)
     failures, compared = dict(plan.failures), {}
-    labels, held = labelled_jobs(base.logged_rows, base.cluster.procs), held_jobs(plan)
+    labels, held = labelled_jobs(base.logged_rows, base.cluster.procs), held_jobs(plan.trace, plan.base, plan.scenarios)
     for scenario in planned:
         with plan.file.keeping_fault(scenario.name, failures):
-            run = replay_with_freed(plan, scenario, held, pace)
+            run = replay_with_freed(plan.trace, scenario, held, pace)
             compared[scenario.name] = _compared(plan, base, run, scenario.name, labels)
     if not compared:
         raise ValueError("\n".join(failures.values()))

@@ -174,10 +174,16 @@ def test_the_face_of_python_is_of_the_site(site: str) -> None:
     assert face.grade in "ABCD" and face.cluster == ("two" if here.is_described else None)
     assert f"grade {face.grade}" in repr(face)
     assert face.causes()["wait_s"].sum() == tracehouse.why("mine")["wait_s"].sum()
+    drawn = face.lottery(2)
+    assert drawn["seed"].to_list() == [None, 1, 2] and drawn["average_wait_s"].n_unique() == 3
+    assert drawn["average_wait_s"][0] == face.replay().metrics["average_wait_s"]
+    assert drawn["average_wait_s"][1] == face.replay(policy="random:seed=1").metrics["average_wait_s"]
+    asked = {"procs": 1, "walltime": "1h", "samples": 20}
+    assert face.wait(**asked) == tracehouse.predict_wait("mine", **asked)  # type: ignore[arg-type]
 
 
 def test_the_site_says_who_replays(site: str) -> None:
-    scheduler, row = site_of("mine").scheduler, site_of("mine").row
+    scheduler = site_of("mine").scheduler
     expected = {
         "its own Slurm": ("slurm", "the Slurm that the cluster two describes"),
         "its own PBS": ("pbs", "the PBS that the cluster two describes"),
@@ -187,10 +193,6 @@ def test_the_site_says_who_replays(site: str) -> None:
     }
     assert (scheduler.policy, scheduler.why) == expected[site]
     assert tracehouse.replay("mine").summary["policy"] == scheduler.policy
-    if scheduler.described is None:
-        assert row == scheduler
-    else:
-        assert (row.policy, row.backfill) == ("FCFS", "easy") and "because these replays have a row" in row.why
 
 
 @pytest.mark.parametrize("kind", ["its own Slurm", "its own PBS"])

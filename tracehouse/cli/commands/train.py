@@ -41,12 +41,13 @@ def train(source: str, out: Path | None, plot: Path | None, as_json: bool, **giv
     epoch and seed, and say whether that is better than what training started from. If it is not, the file holds the start.
     An interrupted training continues where it was. The policy of a source is also kept in the warehouse. It is the champion of the source,
     which `tracehouse replay` knows as `learned`, if it is the first of its kind or dominates the one before.
+    Where the source's cluster runs Slurm, an order is trained in the place of its priority, and is a file alone.
 
     \b
     tracehouse train birch --goal bsld
     tracehouse train mine.swf --goal wait
     tracehouse train birch --learn backfilling --agent pick:by=shortest,window=64-63
-    tracehouse train mycluster --cluster mycluster
+    tracehouse train mycluster --cluster ""
     tracehouse train birch --workers 2 --trajectories 1024 --population 8
     """
     from tracehouse.learning.policy_training import read_jobs, train_policy

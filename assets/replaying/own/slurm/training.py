@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
-from assets.common.progress import progress
+from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.policies.settings import TrainingSettings
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task
-from assets.policies.verdicts import JudgedRules
+from assets.policies.verdicts import JudgedRule, JudgedRules
+from assets.replaying.judged_orders import JudgedOrders
 from assets.replaying.own.clusters import own_cluster
 from assets.replaying.own.slurm.way import phases_of_run, slurm_runs
+from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.settings import RunSettings
-from models.judging.judge import corrected_for_many, judge
+from assets.replaying.site import site_of
+from assets.replaying.starts import OnSite
+from models.judging.judge import corrected_for_many
 from models.scheduling.learning.training_run import Split
 from models.scheduling.slurm_arena import OWN, SlurmArena
-from simulator.policies.network import KernelWeights
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import load_cluster
 
 FEW_WINDOWS = 100
 """Windows to learn from: a replay on nodes takes long, and the trajectory filter replays all of them."""
@@ -40,14 +45,31 @@ def run_settings_on_slurm(cluster: str) -> RunSettings:
     return RunSettings(policy=OWN, cluster=cluster)
 
 
-def check_on_slurm(settings: TrainingSettings) -> None:
-    """Raises ValueError for settings of a training that Slurm's nodes have no rule for."""
+def cluster_to_train_on(source: str, settings: TrainingSettings) -> str | None:
+    """Under whose Slurm a training is: that of the cluster which the settings name, else the source's own where it has a rule for all that
+    the settings say. None for a row of processors, which an empty name asks for. Raises ValueError for a named cluster without such a
+    rule."""
+    refused = _refusal(settings)
+    if settings.cluster:
+        if refused is not None:
+            raise ValueError(f"a training with --cluster {refused}")
+        return settings.cluster
+    own = site_of(source).own_cluster
+    if settings.cluster is not None or refused is not None or own is None or own.scheduler.name != OWN:
+        return None
+    names = load_catalogue().sources[source].cluster
+    return next(name for name in names if load_cluster(name).description == own)
+
+
+def _refusal(settings: TrainingSettings) -> str | None:
+    """What Slurm's nodes have no rule for, and the remedy. None where they have one for all."""
     usual = TrainingSettings()
     for name, why in _REFUSED.items():
         if getattr(settings, name) != getattr(usual, name):
-            raise ValueError(f"a training with --cluster {why}: leave --{name} out")
+            return f"{why}: leave --{name} out"
     if settings.method == "imitation":
-        raise ValueError("a training with --cluster has no search that sees the future: leave --method imitation out")
+        return "has no search that sees the future: leave --method imitation out"
+    return None
 
 
 def slurm_arena(trace: Trace, task: PolicyTask) -> SlurmArena:
@@ -73,19 +95,15 @@ def setup_on_slurm(trace: Trace, task: PolicyTask, split: Split) -> TrainingSetu
     return TrainingSetup.on_split(trace, task, few, slurm_arena(trace, task))
 
 
-def judged_on_slurm(setup: TrainingSetup, others: Mapping[str, str | KernelWeights]) -> JudgedRules:
+def judged_on_slurm(setup: TrainingSetup, ours: Sequence[JudgedRule]) -> JudgedRules:
     """The verdicts on orders beside Slurm's own priority, over the jobs after those that training was open to, and what random orders
-    reach there. others: further policies by name."""
-    arena = setup.arena
-    assert isinstance(arena, SlurmArena) and arena.replayer is not None
-    scored = range(setup.trained_jobs, len(arena.jobs))
-    incumbent = arena.replayed(OWN, scored)
-    phases = phases_of_run(arena.replayer.description, 1)
-    again = replace(arena, replayer=replace(arena.replayer, phases=phases))
-    judgements = {OTHER_PHASE: judge([again.replayed(OWN, scored)], [incumbent])}
-    policies: dict[str, str | KernelWeights] = {**{name: name for name in COMPARED_ORDERS}, **others}
-    for name, policy in progress(list(policies.items()), "whole replays"):
-        judgements[name] = judge([arena.replayed(policy, scored)], [incumbent])
-    cloud = arena.chance_cloud(incumbent)
+    reach there. ours: judged besides COMPARED_ORDERS."""
+    source, settings = setup.trace.source, run_settings_on_slurm(setup.task.cluster or "")
+    place = OnSite(site_of(source), settings, choose_policy(settings, open_warehouse(), source))
+    orders = JudgedOrders(place, setup.trace, setup.trained_jobs)
+    rules = [*(JudgedRule(name, name) for name in COMPARED_ORDERS), *ours]
+    judgements = {OTHER_PHASE: orders.other_phase()}
+    judgements |= {rule.name: judgement for rule, _, judgement in orders.judged(rules) if rule != orders.incumbent}
+    cloud = orders.cloud(list(judgements.values()))
     corrected = corrected_for_many(list(judgements.values()), cloud)
     return JudgedRules(dict(zip(judgements, corrected, strict=True)), cloud)

@@ -110,6 +110,11 @@ def answer(home: None) -> tracehouse.WhatIf:
     return tracehouse.what_if({"raised": {"edits": [RAISED]}, "more": {"nodes": "+4"}}, "mine")
 
 
+def _held(answer: tracehouse.WhatIf) -> pl.DataFrame:
+    plan = answer.results.plan
+    return held_jobs(plan.trace, plan.base, plan.scenarios)
+
+
 def test_jobs_that_a_limit_kept_come_into_the_scenario_that_lets_them_start(answer: tracehouse.WhatIf) -> None:
     rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
     assert (rows["raised"]["freed_jobs"], rows["more"]["freed_jobs"], rows["base"]["freed_jobs"]) == (2, 0, None)
@@ -117,6 +122,17 @@ def test_jobs_that_a_limit_kept_come_into_the_scenario_that_lets_them_start(answ
     said = [text for text in answer.results.remarks if "limit kept" in text]
     assert len(said) == 1 and said[0].startswith("raised: 2 jobs that a limit kept") and "predicted" in said[0]
     assert rows["raised"]["utilisation"] > rows["base"]["utilisation"]
+
+
+def test_a_replay_has_the_same_jobs_and_waits_as_the_scenario(answer: tracehouse.WhatIf) -> None:
+    row = answer.scenarios.filter(scenario="raised").row(0, named=True)
+    run = tracehouse.replay("mine", edits=[RAISED])
+    assert run.summary["jobs"] == 31 and int(run.replayed.freed.sum()) == row["freed_jobs"] == 2
+    assert run.metrics["average_wait_s"] / 3600 == pytest.approx(row["average_wait_h"])
+    assert run.metrics["utilisation"] == pytest.approx(row["utilisation"])
+    assert "2 jobs that a limit kept" in str(run) and "in hindsight" not in str(run)
+    assert sum(each["jobs"] for each in run.summary["by_class"]) == 31
+    assert "limit kept" not in str(tracehouse.replay("mine", edits=["PriorityWeightAge=5"]))
 
 
 def test_figures_are_of_the_jobs_of_the_log(answer: tracehouse.WhatIf) -> None:
@@ -129,7 +145,7 @@ def test_figures_are_of_the_jobs_of_the_log(answer: tracehouse.WhatIf) -> None:
 
 def test_held_jobs_are_those_of_a_limit_and_run_for_predicted_times(answer: tracehouse.WhatIf) -> None:
     """Not job 41, which waited for nodes. Jobs of this user and request ran for half an hour."""
-    held = held_jobs(answer.results.plan)
+    held = _held(answer)
     assert held.select("job_id", "cancel_s").rows() == [
         ("42", held["submit_s"][0] + 180 * 60), ("44", held["submit_s"][1] + 60), ("43", None),
     ]  # fmt: skip
@@ -191,7 +207,7 @@ def test_other_schedulers_let_them_start_too(scheduler: str, tmp_path: Path, mon
     write_jobs(open_warehouse(), "mine")
     answer = tracehouse.what_if({"raised": {"cluster": "wide"}, "load": {"load": 1.1}}, "mine")
     rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
-    assert held_jobs(answer.results.plan)["job_id"].to_list() == ["2"]
+    assert _held(answer)["job_id"].to_list() == ["2"]
     assert (rows["raised"]["freed_jobs"], rows["raised"]["freed_wait_h"], rows["load"]["freed_jobs"]) == (1, 0, 0)
     assert rows["base"]["jobs"] == rows["raised"]["jobs"] == rows["raised"]["paired_jobs"] == 11
 
@@ -218,7 +234,7 @@ def test_twelve_jobs_of_a_recorded_run_come_in(tmp_path: Path, monkeypatch: pyte
         {"gpus": {"edits": ["qos.normal.MaxTRESPU=gres/gpu=16"]}, "more": {"nodes": "+3"}}, "t1"
     )
     rows = {row["scenario"]: row for row in answer.scenarios.to_dicts()}
-    held = held_jobs(answer.results.plan)
+    held = _held(answer)
     assert len(held) == 16 and int((held["gpus"] == 8).sum()) == 12
     assert (rows["gpus"]["freed_jobs"], rows["more"]["freed_jobs"]) == (12, 0)
     assert rows["base"]["jobs"] == rows["gpus"]["paired_jobs"] == 339

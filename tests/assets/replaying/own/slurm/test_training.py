@@ -9,7 +9,7 @@ import pytest
 
 import tracehouse
 from assets.policies.settings import TrainingSettings
-from assets.replaying.own.slurm.training import OTHER_PHASE, check_on_slurm
+from assets.replaying.own.slurm.training import OTHER_PHASE, cluster_to_train_on
 from tests.assets.replaying.own.homes import LARGE, SMALL, own_home
 
 
@@ -23,11 +23,16 @@ def test_an_order_is_trained_and_judged_beside_slurms_priority(tmp_path: Path, m
         for s, r, m in zip(submit, runtime, rng.choice([SMALL, LARGE], 320), strict=True)
     ]
     own_home(tmp_path / "home", log, monkeypatch)
+    assert cluster_to_train_on("mine", TrainingSettings()) == "two"
+    for on_a_row in (
+        TrainingSettings(cluster=""),
+        TrainingSettings(learn="backfilling"),
+        TrainingSettings(method="imitation"),
+    ):
+        assert cluster_to_train_on("mine", on_a_row) is None
     out = tmp_path / "mine.json"
 
-    trained = tracehouse.train(
-        "mine", out, seeds=[1], cluster="two", goal="wait", epochs=1, window_jobs=24, trajectories=4
-    )
+    trained = tracehouse.train("mine", out, seeds=[1], goal="wait", epochs=1, window_jobs=24, trajectories=4)
 
     card = trained.card
     assert card["cluster"] == "two" and card["source"] == "mine"
@@ -45,4 +50,4 @@ def test_an_order_is_trained_and_judged_beside_slurms_priority(tmp_path: Path, m
 )
 def test_what_slurms_nodes_have_no_rule_for_is_refused(settings: dict, word: str) -> None:
     with pytest.raises(ValueError, match=f"with --cluster .* {word}"):
-        check_on_slurm(TrainingSettings(cluster="two", **settings))
+        cluster_to_train_on("mine", TrainingSettings(cluster="two", **settings))
