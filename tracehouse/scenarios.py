@@ -19,7 +19,6 @@ from assets.replaying.scenarios.scenario_file import SET_ALONE, ScenarioFile, re
 from assets.replaying.site import site_of
 from tracehouse.logs import Log
 from tracehouse.policies import PolicyTexts
-from tracehouse.predictions import predict_wait
 from tracehouse.queries import why
 from tracehouse.replaying import warn_of_peak
 from tracehouse.replays import Run, replay
@@ -234,11 +233,6 @@ class Site:
         return pl.DataFrame(
             [{"seed": seed} | {name: run.metrics[name] for name in shown} for seed, run in runs.items()]
         )
-
-    def wait(self, **settings: Any) -> dict[str, Any]:
-        """When a job would start that is submitted at a moment of the log, replayed from the state of then. Arguments, result and errors
-        as those of `predict_wait`, without the source."""
-        return predict_wait(self.log, **settings)
 
     def causes(self, replayed: bool = False) -> pl.DataFrame:
         """What kept its jobs waiting, in the log or in its replay, as `why` gives it."""

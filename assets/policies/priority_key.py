@@ -16,7 +16,6 @@ from assets.policies.config import KeyConfig, TaskConfig, task_of
 from assets.policies.lessons import check_training
 from assets.policies.training import arena_of_task
 from assets.predictions.runtime_predictions import runtime_predictions
-from models.judging.judge import beside_cloud, judge
 from models.scheduling.search.priority_key import search_guarded_key, searched_jobs
 from warehouse import Warehouse, replace_partitions
 
@@ -37,7 +36,8 @@ def priority_key(
     context: dg.AssetExecutionContext, config: PriorityKeyConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
     """The best order of the form submit + min(c * estimate^a * procs^b, cap) that keeps the guards of a verdict, on one replay of the
-    training part. Random search and CMA-ES find it. A learned policy that loses to it is not worth deploying."""
+    training part, over a row of processors. Random search and CMA-ES find it, and replay/evaluation judges it on the site. A learned policy
+    that loses to it is not worth deploying."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
@@ -46,18 +46,19 @@ def priority_key(
     with progress_bar(f"searching a key for {source}", config.search.random_keys + config.search.steps) as bar:
         search = search_guarded_key(arena, scored, config.search, config.seed, bar.update)
     best = search.best
-    ours, fcfs = (arena.replayed(policy, scored) for policy in (best.policy, "FCFS"))
-    cloud = arena.chance_cloud(fcfs)
-    verdict = beside_cloud(judge([ours], [fcfs]), cloud).verdict
     rows = pl.DataFrame(
         [
             {"goal": config.goal, "estimates": config.estimates, "formula": best.formula}
-            | {"log_c": best.log_c, "a": best.a, "b": best.b, "cost": arena.cost_of(ours)}
+            | {
+                "log_c": best.log_c,
+                "a": best.a,
+                "b": best.b,
+                "cost": arena.cost_of(arena.replayed(best.policy, scored)),
+            }
             | {"keys_tried": len(search.tried), "trained_jobs": test_position}
-            | {"cap_s": None if math.isinf(best.cap_s) else best.cap_s, "verdict": verdict.word}
-            | {"bounded_slowdown_ratio": verdict.ratios[0].bounded_slowdown, "wait_ratio": verdict.ratios[0].wait}
+            | {"cap_s": None if math.isinf(best.cap_s) else best.cap_s}
         ],
         schema_overrides={"cap_s": pl.Float64},
     )
     replace_partitions(warehouse, source, {"policies.priority_keys": rows})
-    return dg.MaterializeResult(metadata={"dagster/row_count": 1, "random_orders": str(cloud), "key": table(rows)})
+    return dg.MaterializeResult(metadata={"dagster/row_count": 1, "key": table(rows)})

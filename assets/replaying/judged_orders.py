@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
 
 from assets.common.progress import progress
 from assets.common.trace import Trace
-from assets.policies.verdicts import JudgedRule
+from assets.policies.verdicts import JudgedRule, JudgedRules
 from assets.replaying.own.alternatives import MOST_REPLAYED
 from assets.replaying.own.way import ORDERS_THAT_CHANGE
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.settings import RunSettings
 from assets.replaying.starts import OnSite
 from models.judging.chance import CAPS_S, FEW_ORDERS_OF_A_CAP, ChanceCloud, OnRandomOrder, RandomOrder, cloud_around
-from models.judging.judge import Judgement, judge
+from models.judging.judge import Judgement, corrected_for_many, judge
 from models.judging.panel import Replayed
 from models.judging.verdict import DOMINATES
 from simulator.jobs.schedule import Schedule
 from simulator.policies.registry import Policy, parse_policy
 from simulator.slurm.variants.orders import is_fixed_order
+
+NO_OTHERS: Mapping[str, Judgement] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,15 @@ class JudgedOrders:
             ours = theirs if rule == self.incumbent else self.replayed(rule)
             both = ours.scored & ours.schedule.started & theirs.schedule.started
             yield rule, ours, judge([replace(ours, scored=both)], [replace(theirs, scored=both)])
+
+    def judged_rules(self, rules: Sequence[JudgedRule], others: Mapping[str, Judgement] = NO_OTHERS) -> JudgedRules:
+        """The judgements of those that the site takes, without the incumbent, corrected for how many there are, next to what random orders
+        reach. others: judgements that come first."""
+        judged = {rule.name: each for rule, _, each in self.judged(rules) if rule != self.incumbent}
+        judgements = {**others, **judged}
+        cloud = self.cloud(list(judgements.values()))
+        corrected = corrected_for_many(list(judgements.values()), cloud)
+        return JudgedRules(dict(zip(judgements, corrected, strict=True)), cloud)
 
     def other_phase(self) -> Judgement:
         """Of a scheduler that is not deterministic: its second run beside the first, which says how far it is from itself."""

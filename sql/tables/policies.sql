@@ -51,9 +51,6 @@ CREATE TABLE IF NOT EXISTS policies.priority_keys (
     b DOUBLE NOT NULL, -- exponent of the processors
     cap_s DOUBLE, -- the cap in seconds, NULL for a key without one
     cost DOUBLE NOT NULL, -- the goal on the jobs that it was searched on
-    verdict VARCHAR, -- beside FCFS with the same backfilling and estimates, on those jobs; see docs/reference/semantics.md, Verdicts
-    bounded_slowdown_ratio DOUBLE, -- bounded slowdown over that of FCFS on those jobs
-    wait_ratio DOUBLE, -- mean wait over that of FCFS on those jobs
     keys_tried BIGINT NOT NULL, -- keys replayed
     trained_jobs BIGINT NOT NULL, -- replayable jobs before this position were open to the search
 );

@@ -224,12 +224,7 @@ def test_the_key_costs_what_is_stored(warehouse: Warehouse, trained_trace: tuple
     assert row["formula"] == key.formula and row["trained_jobs"] == test_position and row["keys_tried"] >= 20
     scored = searched_jobs(test_position)
     arena = arena_of_task(trace, PolicyTask(estimates="predicted"))
-    ours, fcfs = (arena.replayed(policy, scored) for policy in (key.policy, "FCFS"))
-    assert ours.panel().bounded_slowdown == pytest.approx(row["cost"])
-    verdict = beside_cloud(judge([ours], [fcfs]), arena.chance_cloud(fcfs)).verdict
-    ratios = verdict.ratios[0]
-    assert (row["verdict"], row["wait_ratio"]) == (verdict.word, pytest.approx(ratios.wait))
-    assert row["bounded_slowdown_ratio"] == pytest.approx(ratios.bounded_slowdown)
+    assert arena.replayed(key.policy, scored).panel().bounded_slowdown == pytest.approx(row["cost"])
 
 
 # training: Splits, tasks that cannot be, and cards.

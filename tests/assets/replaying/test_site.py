@@ -178,8 +178,6 @@ def test_the_face_of_python_is_of_the_site(site: str) -> None:
     assert drawn["seed"].to_list() == [None, 1, 2] and drawn["average_wait_s"].n_unique() == 3
     assert drawn["average_wait_s"][0] == face.replay().metrics["average_wait_s"]
     assert drawn["average_wait_s"][1] == face.replay(policy="random:seed=1").metrics["average_wait_s"]
-    asked = {"procs": 1, "walltime": "1h", "samples": 20}
-    assert face.wait(**asked) == tracehouse.predict_wait("mine", **asked)  # type: ignore[arg-type]
 
 
 def test_the_site_says_who_replays(site: str) -> None:

@@ -11,8 +11,7 @@ from assets.common.storage import open_warehouse
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.json_output import print_json
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.text.tables import folded, terminal_width
-from tracehouse.text.training_text import print_ratios
+from tracehouse.text.training_text import FCFS_WITH_EASY, print_ratios
 from traces.catalogue.catalogue import load_catalogue
 
 
@@ -33,7 +32,8 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     from assets.common.trace import load_trace
     from assets.policies.training import PolicyTask, arena_of_task, split_of
     from assets.policies.verdicts import JudgedRule, judge_rules
-    from assets.replaying.site import site_of
+    from assets.replaying.judged_orders import JudgedOrders
+    from assets.replaying.starts import on_site
     from models.scheduling.distil import fit_formula
     from models.scheduling.policy_file import load_policy
 
@@ -44,7 +44,8 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
             f"{policy}: trained under the RLScheduler rules, which cannot follow a formula that looks at waits: distil a policy "
             "of the standard rules"
         )
-    trace = load_trace(open_warehouse(), load_catalogue().source(source).name)
+    place = on_site(open_warehouse(), load_catalogue().source(source).name)
+    trace = load_trace(open_warehouse(), place.site.source, labels=place.settings.labels)
     task = PolicyTask(**{name: card[name] for name in names if name in card})
     arena, split = arena_of_task(trace, task), split_of(trace, task.window_jobs)
     fitted = fit_formula(arena, weights, split.learn.thinned(100), seed)
@@ -53,7 +54,10 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
         JudgedRule("policy", "learned", task.backfill, task.estimates, weights=weights),
         JudgedRule("formula", fitted.formula, task.backfill, task.estimates),
     )
-    judged = judge_rules(trace, rules, split.trained_jobs)
+    if place.site.is_described:
+        judged = JudgedOrders(place, trace, split.trained_jobs).judged_rules(rules)
+    else:
+        judged = judge_rules(trace, rules, split.trained_jobs)
     if as_json:
         shown = (
             {"source": source}
@@ -63,7 +67,8 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
         print_json(shown)
         return
     click.echo(f"{fitted.formula}\n\nmakes {100 * fitted.agreement:.0f} % of the policy's {fitted.decisions:,} choices")
-    print_ratios(judged, trace.rows.height - split.trained_jobs)
-    if on_a_row := site_of(trace.source).row_words:
-        click.echo(f"\n{folded(on_a_row, terminal_width())}")
+    incumbent = place.order_words if place.site.is_described else FCFS_WITH_EASY
+    print_ratios(judged, trace.rows.height - split.trained_jobs, incumbent)
+    if "policy" not in judged.judgements:
+        click.echo(f"the policy itself has no line: {place.order_words} takes no order that changes while a job waits")
     click.echo(f'\nreplay it: tracehouse replay {source} --policy "{fitted.formula}"')

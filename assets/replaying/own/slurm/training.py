@@ -17,7 +17,6 @@ from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.settings import RunSettings
 from assets.replaying.site import site_of
 from assets.replaying.starts import OnSite
-from models.judging.judge import corrected_for_many
 from models.scheduling.learning.training_run import Split
 from models.scheduling.slurm_arena import OWN, SlurmArena
 from traces.catalogue.catalogue import load_catalogue
@@ -102,8 +101,4 @@ def judged_on_slurm(setup: TrainingSetup, ours: Sequence[JudgedRule]) -> JudgedR
     place = OnSite(site_of(source), settings, choose_policy(settings, open_warehouse(), source))
     orders = JudgedOrders(place, setup.trace, setup.trained_jobs)
     rules = [*(JudgedRule(name, name) for name in COMPARED_ORDERS), *ours]
-    judgements = {OTHER_PHASE: orders.other_phase()}
-    judgements |= {rule.name: judgement for rule, _, judgement in orders.judged(rules) if rule != orders.incumbent}
-    cloud = orders.cloud(list(judgements.values()))
-    corrected = corrected_for_many(list(judgements.values()), cloud)
-    return JudgedRules(dict(zip(judgements, corrected, strict=True)), cloud)
+    return orders.judged_rules(rules, {OTHER_PHASE: orders.other_phase()})

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from assets.policies.settings import TrainingSettings
-from assets.replaying.site import Site
 from models.scheduling.options import HindsightOptions, KeySearchOptions, Recipe
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import LAYOUTS, blank_network
+from tests.assets.replaying.own.homes import LARGE, PBS_CLUSTER, SMALL, own_home
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log
 from tracehouse.learning.policy_training import training_by_ppo
@@ -47,11 +48,8 @@ def policy(home: Path) -> Path:
 # distil: `tracehouse distil`: a policy as a formula that replays as a policy does.
 
 
-def test_distil(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = "These replays have a row of processors, without the nodes, limits and order of the cluster two."
-    monkeypatch.setattr(Site, "row_words", words)
+def test_distil(policy: Path) -> None:
     text = succeed("distil", policy, "mine")
-    assert words in text, "as training says"
     formula = text.splitlines()[0]
     assert formula.startswith("formula:") and "of the policy's" in text
     assert "one replay of the whole log, over its later 450 jobs" in text
@@ -59,6 +57,26 @@ def test_distil(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(found["verdicts"]) == {"SAF", "policy", "formula"}
     assert found["formula"] == formula and 0 < found["agreement"] <= 1
     assert "average_wait_s" in json.loads(succeed("replay", "mine", "--policy", formula, "--json"))
+
+
+def test_a_formula_is_judged_in_the_place_of_its_pbs(
+    policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As PBS would have it: memory makes jobs wait, of which a row of processors knows nothing."""
+    rng = np.random.default_rng(3)
+    submit, short = np.sort(rng.integers(0, 40_000, 320)), rng.random(320) < 0.5
+    own_home(
+        tmp_path / "home",
+        [
+            (int(s), int(s) + 5, int(s) + (60 if c else 500), LARGE if c else SMALL)
+            for s, c in zip(submit, short, strict=True)
+        ],
+        monkeypatch,
+        PBS_CLUSTER,
+    )
+    text = succeed("distil", policy, "mine")
+    assert "each over that of PBS" in text and "the policy itself has no line: PBS takes no order that changes" in text
+    assert set(json.loads(succeed("distil", policy, "mine", "--json"))["verdicts"]) == {"SAF", "formula"}
 
 
 def test_what_cannot_be_a_formula(home: Path) -> None:
