@@ -60,6 +60,7 @@ THOROUGH = {
         "tests/assets/features/test_job_features.py::test_similar_jobs*",
         "tests/models/runtime/past/test_past.py",
         "tests/models/runtime/test_live.py",
+        "tests/models/runtime/test_live_on_cluster.py::test_without_a_limit*",
         "tests/models/runtime/test_prequential_no_future.py",
         "tests/pipelines/test_automation_incremental.py",
         "tests/pbs/test_pbs.py::test_two_thousand*",
