@@ -9,7 +9,6 @@ import numpy as np
 
 from models.identification.closed_hours import boundaries_seen, closures_seen, gates_seen
 from models.identification.logged_jobs import HeldMoments, StartedJobs, held_moments
-from models.identification.orders import OrderEvidence, order_evidence
 from models.identification.plateaus import (
     FEW_BOUNDS,
     BoundReading,
@@ -64,9 +63,9 @@ class Identification:
     """What a log shows of its cluster.
 
     procs: of the cluster. rules: found ones, in the order in which the search took them. declared: those that were taken from a
-    description. rejected: all other candidates. replays: how many the search made, of `budget`. order: who overtakes whom. before, after:
-    how replays without and with the rules agree with the log in its second half; bounds that change are those of the past of each month.
-    beside: the same with the months after, None where no bound changes.
+    description. rejected: all other candidates. replays: how many the search made, of `budget`. before, after: how replays without and
+    with the rules agree with the log in its second half; bounds that change are those of the past of each month. beside: the same with the
+    months after, None where no bound changes.
     """
 
     procs: int
@@ -75,7 +74,6 @@ class Identification:
     rejected: tuple[RejectedRule, ...]
     replays: int
     budget: int
-    order: OrderEvidence
     before: Agreement
     after: Agreement
     beside: Agreement | None = None
@@ -139,7 +137,6 @@ def identify_rules(
         (*candidates.rejected, *as_rejected(search.rejected)),
         search.replays,
         budget,
-        order_evidence(first, moments),
         _agreement(log, procs, taken),
         _agreement(log, procs, (*taken, *past)),
         None if past == beside else _agreement(log, procs, (*taken, *beside)),

@@ -12,8 +12,6 @@ HOURS, BOUNDARY, SIZE, ORDER, BACKFILL, CYCLE = "hours", "boundary", "size", "or
 HOURS is a gate. BOUNDARY is a time of day past which no job may run, or a time in which none may. SIZE is the cluster's processors. ORDER
 is who comes first, BACKFILL who may go past a job that does not fit. CYCLE is how often the scheduler looks."""
 LIMIT_KINDS = (RUNNING_JOBS, RUNNING_CPU, OUTSTANDING_CPU)
-SCOPES = ("user", "account", "group", "queue", "all")
-"""Whose jobs a limit counts together."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +52,12 @@ class Edge:
 
 @dataclass(frozen=True)
 class IdentifiedRule:
-    """One rule. kind: one of the kinds above. scope: one of SCOPES. holder: the only one whom it is about, "" for each of the scope.
+    """One rule. kind: one of the kinds above. scope: whose jobs it counts together, of user, account, group, queue and all. holder: the
+    only one whom it is about, "" for each of the scope.
 
     value: the bound of a limit (jobs, processors or processor-seconds), processors of SIZE, seconds of CYCLE, else 0. bounds: instead of it
     where bounds differ by holder or change; with a value, of those that are excepted from it. word: the policy of ORDER, and the rule of
-    BACKFILL. gate: of HOURS. edges: of BOUNDARY. queue: the only queue whose jobs it is about, "" for all. since_s, until_s: seconds of the
-    log's clock from which to before which it holds, None for no end. origin: "found" or "declared".
+    BACKFILL. gate: of HOURS. edges: of BOUNDARY. queue: the only queue whose jobs it is about, "" for all. origin: "found" or "declared".
     """
 
     kind: str
@@ -71,8 +69,6 @@ class IdentifiedRule:
     gate: Gate | None = None
     edges: tuple[Edge, ...] = ()
     bounds: tuple[Bound, ...] = ()
-    since_s: int | None = None
-    until_s: int | None = None
     origin: str = "found"
     evidence: Evidence = Evidence()
     sentence: str = ""

@@ -53,11 +53,6 @@ class LogClock:
             return f"seconds {round(first)} to {round(last)} of {OF_ITS_OWN}"
         return f"{self.text(first)} to {self.text(last)} ({self.name})"
 
-    def hour_and_weekday(self, moment: float) -> tuple[int, int]:
-        """The hour of the day and the weekday, which is 1 on Monday, of a moment by the clock on the wall."""
-        local = self._local(moment)
-        return local.hour, local.isoweekday()
-
     def second_of(self, local: datetime) -> int | None:
         """The second of a time of day, local unless it has a zone; None where there are no dates."""
         if not self.has_dates:

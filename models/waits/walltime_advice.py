@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 RECENT_JOBS = 300

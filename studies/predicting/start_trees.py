@@ -10,7 +10,9 @@ What can be seen of each waiting job in the state of a queue: the features of th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, timedelta
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
@@ -216,10 +218,10 @@ def queue_at(jobs: pl.DataFrame, now: int, clock: LogClock, until: int, age: Age
     waiting = rows.filter(has_come, pl.col("leaves_s").is_null() | (pl.col("leaves_s") > now))
     running = rows.filter(pl.col("start_s") <= now, pl.col("end_s").is_null() | (pl.col("end_s") > now))
     recent = rows.filter(has_come, pl.col("start_s").is_between(now - DAY_S, now, closed="right"))
-    hour, weekday = clock.hour_and_weekday(now)
+    local = (clock.zero + timedelta(seconds=now)).replace(tzinfo=UTC).astimezone(ZoneInfo(clock.time_zone))
     waiting = waiting.with_columns(priority=pl.col("priority") + age.after(now - pl.col("submit_s")))
     table = waiting.sort("priority", "submit_s", "row", descending=[True, False, False], nulls_last=True).with_columns(
-        waited_s=now - pl.col("submit_s"), hour=pl.lit(hour), weekday=pl.lit(weekday)
+        waited_s=now - pl.col("submit_s"), hour=pl.lit(local.hour), weekday=pl.lit(local.isoweekday())
     )
     amounts = {name: each.cast(pl.Float64).fill_null(0.0) for name, each in _AMOUNT_COLUMNS.items()}
     for scope, columns in _SCOPE_COLUMNS.items():

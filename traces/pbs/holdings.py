@@ -16,10 +16,9 @@ _WHOLE_NODE = ("excl", "exclhost")
 
 @dataclass(frozen=True)
 class HeldNode:
-    """A node that a job held. asked_cpus: what its chunks asked for there. cpus, memory_kb, gpus: what nobody else could use."""
+    """A node that a job held. cpus, memory_kb, gpus: what nobody else could use."""
 
     node: str
-    asked_cpus: int
     cpus: int
     memory_kb: int
     gpus: int
@@ -48,9 +47,9 @@ def held_nodes(attributes: Mapping[str, str], nodes: Mapping[str, Node]) -> tupl
         cpus, memory_kb, gpus = asked.get(name, (0, 0, 0))
         node = nodes.get(name) if name in whole else None
         if node is None:
-            held.append(HeldNode(name, cpus, cpus, memory_kb, gpus))
+            held.append(HeldNode(name, cpus, memory_kb, gpus))
         else:
-            held.append(HeldNode(name, cpus, node.cpus, node.memory_mib * 1024, node.num_gpus))
+            held.append(HeldNode(name, node.cpus, node.memory_mib * 1024, node.num_gpus))
     return tuple(held)
 
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 import polars as pl
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 DAY_S, HOUR_S = 86_400, 3_600
 SESSIONS_BY_HOUR = np.array(

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assets.common.trace import load_trace, with_labels
 from assets.replaying.limits.way import clock_zero_s
@@ -43,7 +42,6 @@ from traces.cluster.accounts import Limit
 from traces.common.pseudonyms import pseudonym_hint
 from warehouse import Warehouse, first_row
 
-IntArray = NDArray[np.int64]
 CAUSE_COLUMNS = tuple(f"{cause.name}_s" for cause in CAUSES.values())
 CAUSES_TABLE = "marts.job_wait_causes"
 MOST_EXPLAINED_JOBS = 500_000

@@ -2,8 +2,6 @@
 
 What holders had at a moment, counted again from scratch.
 
-Who overtakes whom.
-
 A limit that held is the likeliest of its kind, with evidence that can be counted.
 
 Bounds that differ by holder and change are read from the past of each month.
@@ -24,7 +22,7 @@ import pytest
 
 from models.identification.closed_hours import boundaries_seen, closures_seen, gates_seen, stopped_by, timezones_of
 from models.identification.logged_jobs import HolderLevels, Holders, held_moments, need_of
-from models.identification.orders import order_evidence, queue_policy
+from models.identification.orders import queue_policy
 from models.identification.plateaus import (
     MONTH_S,
     BoundReading,
@@ -95,14 +93,6 @@ def test_held_moments_have_room() -> None:
 
 
 # --- orders
-
-
-def test_age_decides_under_first_come_first_served() -> None:
-    log = hidden_log(IdentifiedRule(RUNNING_JOBS, "user", 2))
-    evidence = order_evidence(log, held_moments(log, PROCS))
-    assert evidence.pairs >= 200 and evidence.surely("age") == 1 and evidence.surely("nothing") == 0
-    few = hidden_log(count=400, days=200)
-    assert order_evidence(few, held_moments(few, PROCS)).names == ()
 
 
 def test_a_queue_goes_before_another() -> None:

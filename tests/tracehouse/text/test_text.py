@@ -18,7 +18,6 @@ from assets.policies.verdicts import JudgedRules
 from assets.replaying.scenarios.results import ScenarioResults
 from assets.usage.habits import habits_of
 from models.identification.identify import Identification
-from models.identification.orders import OrderEvidence
 from models.identification.rules import (
     HOURS,
     ORDER,
@@ -62,7 +61,6 @@ RESULT = Identification(
     (RejectedRule(IdentifiedRule(ORDER, "all", word="SJF"), "the waits fit no better"),),
     7,
     400,
-    OrderEvidence(0),
     agreement_of(WAITS, WAITS * 0, WAITS),
     SAME,
     SAME,

@@ -17,7 +17,6 @@ from assets.replaying.limits.rules_picture import rules_figure
 from assets.replaying.limits.unhonoured import honoured_rules, unhonoured_rules
 from assets.replaying.limits.way import named_cluster
 from models.identification.identify import Identification
-from models.identification.orders import OrderEvidence
 from models.identification.rules import BOUNDARY, HOURS, ORDER, Bound, Edge, IdentifiedRule
 from models.identification.rules import RUNNING_JOBS as RUNNING_JOBS_OF_RULES_PICTURE
 from models.judging.fidelity import agreement_of
@@ -306,6 +305,6 @@ def test_a_panel_for_each_rule() -> None:
         IdentifiedRule(ORDER, "all", word="SJF"),
     )
     same = agreement_of(log.wait, log.wait, log.jobs.runtime)
-    identification = Identification(PROCS, rules, (), (), 1, 1, OrderEvidence(0), same, same)
+    identification = Identification(PROCS, rules, (), (), 1, 1, same, same)
     assert len(rules_figure(log, identification, "mine").axes) == 5
     assert len(rules_figure(log, replace(identification, rules=()), "mine").axes) == 1
