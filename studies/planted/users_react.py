@@ -66,6 +66,8 @@ SHARES, CLUSTERS = (0.0, 0.3, 0.5, 0.7, 0.9), 100
 PROMISED = WITHIN["A"] or 1.0
 """The factor by which a change with the letter A is off at most."""
 WIDENED = 1.05
+DRAWS, ENDS = 2000, (5, 95)
+"""Of the bootstrap over clusters: how many, and the percentiles between which a 90 % interval is."""
 
 
 # --- archive logs
@@ -126,7 +128,7 @@ def mean_wait_change(base: ReplayRun, run: ReplayRun, pairs: PairedJobs) -> floa
 
 @dataclass(frozen=True)
 class Predicted:
-    """One change on one cluster.
+    """One change on one cluster, which has its seed as number.
 
     share: of the jobs that truly follow another. found, right: of the jobs, those that the closed replay lets follow one, and the one that
     they truly follow. Each of true, open, closed and again: the mean wait before and after, seconds, of the jobs that start in both. again
@@ -141,11 +143,13 @@ class Predicted:
     open: tuple[float, float]
     closed: tuple[float, float]
     again: tuple[float, float]
+    cluster: int
 
     @property
     def errors(self) -> list[float]:
-        """By which factor the change is off, 1 for not at all: open, closed and again."""
-        return [change_error(self.true, each) for each in (self.open, self.closed, self.again)]
+        """By which factor the change is off, 1 for not at all: open, closed, the prediction that nothing changes, and again."""
+        no_change = (self.true[0], self.true[0])
+        return [change_error(self.true, each) for each in (self.open, self.closed, no_change, self.again)]
 
     @property
     def factors(self) -> tuple[float, float, float]:
@@ -242,34 +246,41 @@ def predictions_of(seed: int) -> Iterator[Predicted]:
     for change, rules in PLANTED_CHANGES.items():
         replayed = log.replayed_waits(rules, is_closed=False), log.replayed_waits(rules, is_closed=True)
         waits = log.true_waits(rules), *replayed, log.true_waits(rules, later)
-        yield Predicted(share, gives_up, change, *log.found, *waits)
+        yield Predicted(share, gives_up, change, *log.found, *waits, seed)
 
 
-ERROR_TITLES = [
-    "cases",
-    "error, open",
-    "error, closed",
-    "A kept, open",
-    "A kept, closed",
-    "B kept, open",
-    "B kept, closed",
-]
+RIVALS = ("open", "closed", "no change")
+ERROR_TITLES = ["cases", *(f"{what}, {rival}" for what in ("error", "A kept", "B kept") for rival in RIVALS)]
 ERROR_TITLES += ["open off by 10 %", "of these between", "within 5 %"]
 REASON_TITLES = ["cases", "taken for followers", "of them right", "followers missed", "error of a minute", "between"]
 REASON_TITLES += ["within 5 %", "beyond closed where open is off"]
 
 
 def error_cells(cases: list[Predicted]) -> list[str]:
-    """What ERROR_TITLES say of some cases. Errors are medians of the logarithm of the factor."""
-    errors = np.array([each.errors for each in cases])
+    """What ERROR_TITLES say of some cases. Errors are medians of the logarithm of the factor, with their intervals."""
+    errors = np.array([each.errors[: len(RIVALS)] for each in cases])
     medians, is_off = np.median(np.log(errors), axis=0), errors[:, 0] > PROMISED
+    intervals = median_intervals(np.log(errors), np.array([each.cluster for each in cases]))
     return [
         f"{len(cases)}",
-        *(f"{100 * medians[way]:.1f} %" for way in (0, 1)),
-        *(percent((errors[:, way] <= promised).mean()) for promised in (PROMISED, WITHIN["B"]) for way in (0, 1)),
+        *(
+            f"{100 * mid:.1f} % [{low:.1f}, {high:.1f}]"
+            for mid, (low, high) in zip(medians, 100 * intervals, strict=True)
+        ),
+        *(percent(share) for promised in (PROMISED, WITHIN["B"]) for share in (errors <= promised).mean(axis=0)),
         f"{is_off.sum()}",
         *(share_of([each.is_between(widened) for each in cases], is_off) for widened in (1.0, WIDENED)),
     ]
+
+
+def median_intervals(values: NDArray[np.float64], cluster: IntArray) -> NDArray[np.float64]:
+    """The 90 % intervals of medians by the bootstrap over clusters, (columns, 2): cases of one cluster are drawn together.
+
+    values: (cases, columns). cluster: of each case, (cases,). Raises ValueError where one has more cases than another."""
+    cases = np.stack([np.flatnonzero(cluster == number) for number in np.unique(cluster)])
+    drawn = np.random.default_rng(1).integers(0, len(cases), (DRAWS, len(cases)))
+    medians = np.median(values[cases[drawn].reshape(DRAWS, -1)], axis=1)
+    return np.percentile(medians, ENDS, axis=0).T
 
 
 def reason_cells(cases: list[Predicted]) -> list[str]:
@@ -281,7 +292,7 @@ def reason_cells(cases: list[Predicted]) -> list[str]:
         percent(found),
         percent(right / found) if found else "",
         percent(1 - right / share) if share else "",
-        f"{100 * np.median(np.log(errors[:, 2])):.1f} %",
+        f"{100 * np.median(np.log(errors[:, -1])):.1f} %",
         *(percent(np.mean([each.is_between(widened) for each in cases])) for widened in (1.0, WIDENED)),
         share_of([each.is_beyond_closed for each in cases], errors[:, 0] > PROMISED),
     ]

@@ -38,6 +38,7 @@ from studies.planted.users_react import (
     error_cells,
     logs_in_short,
     mean_waits,
+    median_intervals,
     predictions_of,
     reason_cells,
     replayed_by,
@@ -161,7 +162,7 @@ def test_a_replay_that_is_not_the_log_is_an_error() -> None:
 def predicted(true: float, at_times: float, at_pace: float, **others: float) -> Predicted:
     """Waits of 940 s become so many minutes, with OFFSET_S added."""
     waits = [(940.0, 1000 * factor - 60) for factor in (true, at_times, at_pace, true)]
-    return Predicted(others.get("share", 0.5), False, "SAF", 0.4, 0.3, *waits)
+    return Predicted(others.get("share", 0.5), False, "SAF", 0.4, 0.3, *waits, int(others.get("cluster", 1)))
 
 
 def test_cells_of_four_cases() -> None:
@@ -170,10 +171,30 @@ def test_cells_of_four_cases() -> None:
     assert [case.is_between(1.05) for case in cases] == [True, True, False, True]
     assert [case.is_beyond_closed for case in cases] == [False, True, True, False]
     cells = error_cells(cases)
-    assert cells == ["4", "20.3 %", "16.7 %", "25 %", "50 %", "75 %", "75 %", "3", "33 %", "67 %"]
+    errors = ["20.3 % [20.3, 20.3]", "16.7 % [16.7, 16.7]", "9.1 % [9.1, 9.1]"]  # all are of one cluster
+    kept = ["25 %", "50 %", "50 %", "75 %", "75 %", "75 %"]
+    assert cells == ["4", *errors, *kept, "3", "33 %", "67 %"]
     assert len(cells) == len(ERROR_TITLES)  # the median of open is between ln 1.2 and ln 1.25
     assert reason_cells(cases) == ["4", "40 %", "75 %", "40 %", "0.0 %", "50 %", "75 %", "67 %"]
     assert len(REASON_TITLES) == 8
+
+
+def test_who_predicts_no_change_is_off_by_the_change() -> None:
+    assert predicted(1.25, 1.25, 1.0).errors == pytest.approx([1.0, 1.25, 1.25, 1.0])
+    assert predicted(0.8, 0.8, 0.8).errors == pytest.approx([1.0, 1.0, 1.25, 1.0])
+
+
+def test_intervals_of_medians_draw_clusters() -> None:
+    cluster = np.repeat(np.arange(20), 5)
+    alike = cluster[:, None] / 10.0  # the cases of a cluster say the same, so that five of them are no better than one
+    (low, high), (also_low, also_high) = median_intervals(np.hstack([alike, -alike]), cluster)
+    # the median of n values between 0 and 2 has a standard error of 1 / sqrt(n)
+    assert low < 0.95 < high and high - low == pytest.approx(2 * 1.645 / np.sqrt(20), rel=0.2)
+    assert (also_low, also_high) == pytest.approx((-high, -low), abs=0.06)
+    ((single_low, single_high),) = median_intervals(alike, np.arange(100))
+    assert single_high - single_low < 0.6 * (high - low)
+    with pytest.raises(ValueError, match="same shape"):
+        median_intervals(alike, np.minimum(np.arange(100), 7))
 
 
 def test_a_small_study_prints_its_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
