@@ -15,7 +15,7 @@ from assets.common.storage import open_warehouse
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.replaying.running.run import ReplayRun
-from tests.assets.replaying.own.homes import CLUSTER, MANY, log_of, own_home
+from tests.assets.replaying.own.homes import CLUSTER, log_of, own_home
 from tests.assets.replaying.scenarios.examples import busy_home
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import swf_line
@@ -69,13 +69,37 @@ def test_an_order_over_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert_closed("mine", backfill="conservative", procs="+25%")
 
 
+def home_of_three(folder: Path, patch: pytest.MonkeyPatch, cluster: str) -> list[str]:
+    """Makes a home whose log has three users, and returns the user of each job. Ann's and Bob's second jobs follow their first ones."""
+    round_of_jobs = (
+        *(("ann", 0, 600, 500), ("bob", 10, 600, 600), ("cat", 20, 60, 450)),
+        *(("ann", 700, 600, 900), ("bob", 800, 600, 900)),
+    )  # user, submission, run time, memory
+    jobs = [(user, at + 6000 * n, run, memory) for n in range(5) for user, at, run, memory in round_of_jobs]
+    heading, *lines = log_of([(at, at, at + run, memory) for _, at, run, memory in jobs]).splitlines()
+    lines = [line.replace("|ann|", f"|{user}|") for line, (user, *_) in zip(lines, jobs, strict=True)]
+    own_home(folder, [], patch, cluster, log="\n".join([heading, *lines]) + "\n")
+    return [user for user, *_ in jobs]
+
+
 def test_an_order_under_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = CLUSTER[: CLUSTER.index("[scheduler]")] + CLUSTER[CLUSTER.index("[[nodes]]") :]
-    lines = log_of(MANY).replace("|ann|", "|bob|").splitlines()
-    lines[1::2] = [line.replace("|bob|", "|ann|") for line in lines[1::2]]
-    own_home(tmp_path / "home", [], monkeypatch, cluster + LIMIT, log="\n".join(lines) + "\n")
-    present = replayed("mine", users="keep pace")
-    assert np.array_equal(present.schedule.start, replayed("mine").schedule.start)
+    home_of_three(tmp_path / "home", monkeypatch, cluster + LIMIT)
+    assert_closed("mine", procs=1)
+
+
+def test_live_estimates_under_the_clusters_own_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On two nodes nobody waits. On one, Bob's first job waits for Ann's, so that his second one comes later. Cat's go before Bob's where
+    live estimates say how short they are, since all ask for an hour."""
+    users = home_of_three(tmp_path / "home", monkeypatch, CLUSTER)
+    logged = replayed("mine").jobs.submit
+    present, pace = (replayed("mine", users="keep pace", estimates="live", **it) for it in ({}, {"procs": "-50%"}))
+    assert present.counts["jobs_that_follow"] == 10 and present.jobs.submit.tolist() == logged.tolist()
+    later = pace.jobs.submit - logged
+    assert [user for user, moved in zip(users, later.tolist(), strict=True) if moved > 0] == ["bob"] * 5
+    by_request = replayed("mine", users="keep pace", procs="-50%")
+    requested, live = ((run.schedule.start - run.jobs.submit)[2::5] for run in (by_request, pace))
+    assert requested.min() > 1000 < live[0] and live[1:].max() < 30  # nothing had ended when Cat's first job came
 
 
 def test_a_job_that_is_submitted_later_waits_from_then_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
