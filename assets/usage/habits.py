@@ -26,7 +26,7 @@ SOON_S = (60, 300, WITHIN_S)
 NIGHT_HOURS = (22, 23, 0, 1, 2, 3, 4, 5)
 _JOBS = """
 SELECT
-    epoch(submit_time)::BIGINT AS submit_s, coalesce(epoch(end_time)::BIGINT, -1) AS end_s, user_name AS user,
+    job_index, epoch(submit_time)::BIGINT AS submit_s, coalesce(epoch(end_time)::BIGINT, -1) AS end_s, user_name AS user,
     coalesce(procs * runtime_s, 0) / 3600 AS core_hours
 FROM core.jobs WHERE source = $source ORDER BY job_index
 """
@@ -66,36 +66,50 @@ class Habits:
 
 def habits(warehouse: Warehouse, source: str) -> Habits:
     """The habits of a source's users. Raises ValueError for a source without jobs."""
-    clock = load_clock(warehouse, source)
-    with warehouse.read() as connection:
-        rows = connection.sql(_JOBS, params={"source": source}).pl()
+    clock, rows = load_clock(warehouse, source), submitted_jobs(warehouse, source)
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
     return habits_of(rows, clock.zone)
 
 
-def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
-    """The habits in some jobs. rows: in the order of submission, with submit_s and end_s (UTC seconds, end_s below 0 for a job that never
-    left), user and core_hours. time_zone: of hours and days, None for seconds that are no dates."""
+def submitted_jobs(warehouse: Warehouse, source: str) -> pl.DataFrame:
+    """The jobs of a source in the order of submission, as `habits_of` and `jobs_that_follow` take them, with job_index."""
+    with warehouse.read() as connection:
+        return connection.sql(_JOBS, params={"source": source}).pl()
+
+
+def jobs_that_follow(rows: pl.DataFrame) -> pl.DataFrame:
+    """The jobs with a user, and further columns of each: follows (the place among these of the job that it follows), think_s, session and
+    batch. The first two are NULL for a job that follows none. rows: as for `habits_of`."""
     named = rows.filter(pl.col("user").is_not_null())
     submit, end = named["submit_s"].to_numpy(), named["end_s"].to_numpy()
     user = named["user"].rank("dense").cast(pl.Int64).to_numpy()
     after, think = followers_of(submit, end, user)
-    follows = after != NO_JOB
     runs = sessions_and_batches(submit, user, after)
-    jobs = named.with_columns(
-        follows=follows, think_s=np.where(follows, think, -1), session=runs.session, batch=runs.batch
-    ).with_columns(pl.col("think_s").replace(-1, None))
+    is_one = pl.Series(after != NO_JOB)
+    return named.with_columns(
+        follows=pl.when(is_one).then(pl.Series(after)),
+        think_s=pl.when(is_one).then(pl.Series(think)),
+        session=pl.Series(runs.session),
+        batch=pl.Series(runs.batch),
+    )
+
+
+def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
+    """The habits in some jobs. rows: in the order of submission, with submit_s and end_s (UTC seconds, end_s below 0 for a job that never
+    left), user and core_hours. time_zone: of hours and days, None for seconds that are no dates."""
+    jobs = jobs_that_follow(rows).with_columns(follows=pl.col("follows").is_not_null())
+    think = jobs["think_s"].drop_nulls().to_numpy()
     by_hour, by_day = (None, None) if time_zone is None else _by_hour_and_day(jobs, time_zone)
     night = None if by_hour is None else by_hour.filter(pl.col("hour").is_in(NIGHT_HOURS))
     return Habits(
         jobs=jobs.height,
         unnamed=rows.height - jobs.height,
-        following=int(follows.sum()),
-        think_s=tuple(np.quantile(think[follows], THINK_QUANTILES).tolist()) if follows.any() else (),
-        soon=tuple(float((follows & (think <= seconds)).mean()) for seconds in SOON_S) if jobs.height else (),
-        sessions=int(runs.session.max(initial=-1)) + 1,
-        batches=int(runs.batch.max(initial=-1)) + 1,
+        following=len(think),
+        think_s=tuple(np.quantile(think, THINK_QUANTILES).tolist()) if len(think) else (),
+        soon=tuple(float((think <= seconds).sum() / jobs.height) for seconds in SOON_S) if jobs.height else (),
+        sessions=jobs["session"].n_unique(),
+        batches=jobs["batch"].n_unique(),
         by_user=_by_user(jobs),
         by_hour=by_hour,
         by_day=by_day,

@@ -52,6 +52,18 @@ CREATE TABLE IF NOT EXISTS features.job_features (
     procs_waiting BIGINT NOT NULL, -- processors they had requested
 );
 
+-- [user_habits]
+-- Whom each job follows, and its place among the sessions and batches of its user (docs/reference/semantics/followers.md), by the ends of
+-- the log. One row per job whose user the log names.
+CREATE TABLE IF NOT EXISTS features.user_habits (
+    source VARCHAR NOT NULL, -- name of the source in the catalogue
+    job_index BIGINT NOT NULL, -- as in core.jobs
+    follows_job_index BIGINT, -- the job of the same user after whose end it came; NULL where none ended in the 20 minutes before it
+    think_s BIGINT, -- from that end to the submission, seconds
+    session BIGINT NOT NULL, -- number of the session, from 0: jobs of a user that follow one another or come at most 20 minutes apart
+    batch BIGINT NOT NULL, -- number of the batch, from 0: jobs of a session that follow none of the same batch
+);
+
 -- [similar_jobs]
 -- What the run times of similar jobs say of each job: jobs most like it that had ended in an earlier second than its
 -- submission (docs/reference/semantics.md). One row per job that has run and can be replayed.

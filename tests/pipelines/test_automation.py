@@ -234,6 +234,7 @@ LINEAGE = {
     "core/jobs": {"raw/log"},
     "features/job_features": {"core/jobs"},
     "features/similar_jobs": {"core/jobs"},
+    "features/user_habits": {"core/jobs"},
     "predictions/runtime_evaluation": {"features/job_features", "features/similar_jobs"},
     "predictions/runtime_model": {"features/job_features", "features/similar_jobs"},
     "predictions/runtime_predictions": {

@@ -1,4 +1,4 @@
-"""Tests of assets/features: tables, job_features, job_features_starts, similar_jobs."""
+"""Tests of assets/features: tables, job_features, job_features_starts, similar_jobs, user_habits."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from polars.testing import assert_frame_equal
 import sql
 from assets.features.similar_jobs import similar_jobs
 from assets.features.tables import column_summary, runtime_rows, write_job_features, write_similar_jobs
+from assets.features.user_habits import user_habits
+from assets.usage.habits import habits_of, submitted_jobs
 from models.runtime.past.similar import SIMILAR_FEATURES, similar_job_features
 from tests.assets.features.plain_features import (
     features_of,
@@ -264,3 +266,28 @@ def test_one_row_per_job(warehouse: Warehouse) -> None:
     with warehouse.read() as connection:
         rows = connection.sql("SELECT job_index FROM features.similar_jobs WHERE source = 'mine'").pl()
     assert rows["job_index"].n_unique() == JOBS
+
+
+# user_habits: Whom each job follows, as `who --habits` counts.
+
+
+def test_each_job_has_whom_it_follows(warehouse: Warehouse) -> None:
+    metadata = materialized(user_habits, warehouse)
+    rows = submitted_jobs(warehouse, "mine")
+    counted = habits_of(rows, "UTC")
+    with warehouse.read() as connection:
+        stored = connection.sql("FROM features.user_habits WHERE source = 'mine' ORDER BY job_index").pl()
+        after = connection.sql(
+            "SELECT h.think_s, epoch(j.submit_time) - epoch(o.end_time) AS expected, j.user_name = o.user_name AS own "
+            "FROM features.user_habits AS h JOIN core.jobs AS j USING (source, job_index) "
+            "JOIN core.jobs AS o ON o.source = h.source AND o.job_index = h.follows_job_index"
+        ).pl()
+    assert metadata["jobs_that_follow"] == after.height == counted.following > 0
+    assert (
+        (after["think_s"] == after["expected"]).all()
+        and after["own"].all()
+        and after["think_s"].is_between(0, 1200).all()
+    )
+    assert (stored.height, stored["session"].n_unique(), stored["batch"].n_unique()) == (
+        counted.jobs, counted.sessions, counted.batches,
+    )  # fmt: skip

@@ -25,7 +25,7 @@ ASSET_NAMES = (
         "experiments/topology",
         "experiments/transfer",
     ),
-    *("features/job_features", "features/similar_jobs"),
+    *("features/job_features", "features/similar_jobs", "features/user_habits"),
     *("marts/job_wait_causes", "marts/leaderboard", "marts/operations"),
     *("marts/prediction_error", "marts/report", "marts/trace_health"),
     *(

@@ -1,0 +1,36 @@
+"""The asset features/user_habits: whom each job follows, and in which session and batch of its user it was submitted."""
+
+import dagster as dg
+import polars as pl
+
+from assets.common.asset import asset
+from assets.common.describe import table
+from assets.core.jobs import jobs
+from assets.features.tables import column_summary
+from assets.usage.habits import jobs_that_follow, submitted_jobs
+from warehouse import Warehouse, replace_partitions
+
+
+@asset("features.user_habits", group_name="operations", deps=[jobs], kinds={"duckdb"})
+def user_habits(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+    """The own job after whose end each job came, if it did within 20 minutes, and the sessions and batches of its user; one row per job
+    whose user the log names. `tracehouse who --habits` shows them by user."""
+    source = context.partition_key
+    rows = jobs_that_follow(submitted_jobs(warehouse, source))
+    index = rows["job_index"].to_numpy()
+    stored = rows.select(
+        "job_index",
+        pl.col("follows").map_batches(lambda place: pl.Series(index)[place], pl.Int64).alias("follows_job_index"),
+        "think_s",
+        "session",
+        "batch",
+    )
+    replace_partitions(warehouse, source, {"features.user_habits": stored})
+    following = stored["follows_job_index"].count()
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": stored.height,
+            "jobs_that_follow": following,
+            "columns": table(column_summary(warehouse, "features.user_habits", source)),
+        }
+    )
