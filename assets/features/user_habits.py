@@ -17,10 +17,9 @@ def user_habits(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[W
     whose user the log names. `tracehouse who --habits` shows them by user."""
     source = context.partition_key
     rows = jobs_that_follow(submitted_jobs(warehouse, source))
-    index = rows["job_index"].to_numpy()
     stored = rows.select(
         "job_index",
-        pl.col("follows").map_batches(lambda place: pl.Series(index)[place], pl.Int64).alias("follows_job_index"),
+        pl.col("job_index").gather(pl.col("follows")).alias("follows_job_index"),
         "think_s",
         "session",
         "batch",

@@ -29,7 +29,7 @@ from tests.assets.features.plain_features import (
     without_starts,
 )
 from tests.assets.predictions.registry import JOBS, materialized
-from tests.tiny import warehouse_of
+from tests.tiny import swf_line, warehouse_of
 from warehouse import Warehouse
 
 # tables: Features as predictors read them.
@@ -269,6 +269,18 @@ def test_one_row_per_job(warehouse: Warehouse) -> None:
 
 
 # user_habits: Whom each job follows, as `who --habits` counts.
+
+
+def test_no_job_may_follow_another(tmp_path: Path) -> None:
+    """Nor is there one where the log names no users."""
+    for folder, user in (("alone", 1), ("nobody", -1)):
+        (tmp_path / folder).mkdir()
+        lines = [swf_line(k, 9_000 * k, 0, 600, 1, 900, user=user) for k in range(1, 4)]
+        warehouse = warehouse_of(tmp_path / folder, "; MaxProcs: 4\n; UnixStartTime: 1767225600\n" + "".join(lines))
+        assert materialized(user_habits, warehouse)["jobs_that_follow"] == 0
+        with warehouse.read() as connection:
+            stored = connection.sql("FROM features.user_habits").pl()
+        assert stored.height == (3 if user == 1 else 0) and stored["follows_job_index"].null_count() == stored.height
 
 
 def test_each_job_has_whom_it_follows(warehouse: Warehouse) -> None:
