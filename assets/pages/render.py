@@ -24,7 +24,6 @@ from assets.replaying.own.alternatives import (
     CANDIDATE,
     RANDOM_SETTING,
     SETTING,
-    Alternative,
     Alternatives,
     stored_alternatives,
 )
@@ -32,6 +31,8 @@ from assets.replaying.own.wait_causes import WaitCauses
 from assets.replaying.own.waiting_rules import limit_words
 from assets.replaying.running.grade import LIMITS
 from assets.replaying.running.settings import OWN_SCHEDULERS
+from assets.replaying.scenarios.columns import percent
+from assets.replaying.scenarios.paced import pace_words
 from models.identification.rules import gate_words
 from models.judging.fidelity import FIGURE_WORDS, WITHIN
 from simulator.slurm.waiting.words import CAUSE_WORDS
@@ -270,18 +271,17 @@ def schedulers_data(comparison: Comparison) -> dict[str, Any] | None:
     return {"about": about, "columns": list(ALTERNATIVE_COLUMNS), "rows": [*rows, *(row for _, row in sorted(ranked))]}
 
 
-def _row(each: Alternative, alternatives: Alternatives, verdict: str, name: str) -> list[str]:
-    return [duration_text(each.wait_s), change_text(each.wait_s, alternatives.present_s), verdict, name]
-
-
 def alternatives_section(alternatives: Alternatives) -> Section:
     """All that was tried on the cluster's own nodes."""
     present = OWN_SCHEDULERS[alternatives.scheduler]
+    is_paced = alternatives.following is not None
+    pace_column = ("keep pace",) if is_paced else ()
     first = [
         [
             each.name,
             duration_text(each.wait_s),
             change_text(each.wait_s, alternatives.first_s),
+            *([percent(each.pace_change, "+")] if is_paced else ()),
             each.verdict or "none",
             " ".join(each.edits),
         ]
@@ -290,7 +290,11 @@ def alternatives_section(alternatives: Alternatives) -> Section:
     later = [
         [
             f"{kind}: {each.name.removeprefix('random ')}",
-            *_row(each, alternatives, each.verdict, each.payers),
+            duration_text(each.wait_s),
+            change_text(each.wait_s, alternatives.present_s),
+            *([percent(each.pace_change, "+")] if is_paced else ()),
+            each.verdict,
+            each.payers,
             " ".join(each.edits),
         ]
         for kind in (SETTING, RANDOM_SETTING)
@@ -303,15 +307,18 @@ def alternatives_section(alternatives: Alternatives) -> Section:
         f"repeats each replay. {alternatives.part}".rstrip(),
         Table(
             f"Usual changes on the first half, where the mean wait is {duration_text(alternatives.first_s)} now",
-            ("change", "mean wait", "difference", "guards that break", "lines"),
+            ("change", "mean wait", "difference", *pace_column, "guards that break", "lines"),
             first,
-            text_columns=(3, 4),
+            text_columns=[3 + is_paced, 4 + is_paced],
         ),
         Table(
             f"On the later half, {count(alternatives.jobs, 'job')}, where the mean wait is {duration_text(alternatives.present_s)} now",
-            ("what is tried", "mean wait", "difference", "verdict", "who pays", "lines"),
+            ("what is tried", "mean wait", "difference", *pace_column, "verdict", "who pays", "lines"),
             unique_labels(later),  # a file of an older release has names twice
-            text_columns=(3, 4, 5),
+            text_columns=[place + is_paced for place in (3, 4, 5)],
         ),
     ]
+    if alternatives.following is not None:
+        said = pace_words(alternatives.following)
+        blocks.append(f"{said[0].upper()}{said[1:]}.")
     return Section("What other settings would do", blocks)

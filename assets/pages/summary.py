@@ -25,6 +25,8 @@ from assets.pages.page import Bullets, Callout, Section
 from assets.pages.words import FEW_JOBS, amount, count, duration_text, instead, jobs_of, sentence_list, share
 from assets.replaying.own.alternatives import CANDIDATE, RANDOM_SETTING, Alternatives
 from assets.replaying.running.settings import OWN_SCHEDULERS
+from assets.replaying.scenarios.columns import percent
+from assets.replaying.scenarios.paced import DEPENDS, depends_words, differ
 from models.judging.verdict import DOMINATES, TRADES
 from traces.common.ends import FAULTS
 
@@ -240,6 +242,12 @@ def _settings_advice(alternatives: Alternatives) -> tuple[str, str]:
         )
     effect = f"mean wait of the later half {instead(best.wait_s, alternatives.present_s)}"
     text = f"{_upper(best.name)} ({', '.join(best.edits)}) was best on the first half: {effect}."
+    change = best.wait_s / alternatives.present_s - 1 if alternatives.present_s else None
+    if differ(change, best.pace_change):
+        text += f" That is {percent(change, '+')}, and {percent(best.pace_change, '+')} where users keep their pace."
+    if best.verdict == DEPENDS:
+        words = depends_words(best.times_verdict, best.pace_verdict)
+        return "Keep the settings: what they gain depends on users.", f"{text} Verdict: {words}."
     randoms = alternatives.of(RANDOM_SETTING)
     if alternatives.is_advised:
         verb = "Try" if alternatives.word == DOMINATES else "A trade"

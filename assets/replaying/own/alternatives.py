@@ -20,8 +20,11 @@ from assets.common.progress import progress_bar
 from assets.common.storage import tuning_folder, write_whole
 from assets.ingest.site_logs import mean_wait_s, ruled_cluster
 from assets.replaying.configuring.configuration import edited_cluster
+from assets.replaying.pace import pace_of
+from assets.replaying.scenarios.paced import DEPENDS, Paced, enough_follow, paced_columns
 from assets.replaying.site import site_of
 from assets.replaying.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
+from assets.replaying.tuning.paced_runs import paced_under_guards
 from assets.replaying.tuning.source_replays import FEWEST_TUNED, SourceReplays, source_replays
 from assets.replaying.tuning.tuned import LIKE_RANDOM_SETTINGS
 from models.judging.fidelity import change_error
@@ -62,7 +65,8 @@ LEAST_SLOWDOWN_GAIN = 0.002
 class Alternative(NamedTuple):
     """kind: CANDIDATE, over the first half of the jobs, or SETTING or RANDOM_SETTING, over the later half. edits: of the configuration.
     wait_s: mean. slowdown: bounded slowdown over that of the present settings. verdict: against these. Of a candidate and of random
-    settings it is the guards that break, "" for none. payers: who pays."""
+    settings it is the guards that break, "" for none. payers: who pays. pace_change: of the mean wait where users keep their pace, None
+    where that was not replayed. times_verdict, pace_verdict: where users keep the log's times, and where they keep their pace."""
 
     name: str
     kind: str
@@ -71,6 +75,9 @@ class Alternative(NamedTuple):
     slowdown: float
     verdict: str = ""
     payers: str = ""
+    pace_change: float | None = None
+    times_verdict: str = ""
+    pace_verdict: str = ""
 
 
 class KnownTruth(NamedTuple):
@@ -87,7 +94,8 @@ class Alternatives:
     """scheduler: "slurm" or "pbs". jobs: of the later half, which count. present_s, first_s: mean waits of the later and of the first half
     in a replay of the present settings. word: of the verdict on the setting that was chosen, "" where none was. as_good: how many of the
     random settings do as well. needed: by which share waits would have to fall to be told from chance, None where that is not known.
-    truth: of the chosen setting, None for a log whose truth nobody has. part: which jobs these are, a sentence, "" for all of the log."""
+    truth: of the chosen setting, None for a log whose truth nobody has. part: which jobs these are, a sentence, "" for all of the log.
+    following: the share of the jobs that follow others, None where nothing was replayed with users who keep their pace."""
 
     scheduler: str
     jobs: int
@@ -99,6 +107,7 @@ class Alternatives:
     needed: float | None = None
     truth: KnownTruth | None = None
     part: str = ""
+    following: float | None = None
 
     def of(self, kind: str) -> list[Alternative]:
         """Those of a kind, least mean wait first."""
@@ -157,7 +166,7 @@ def alternatives_of(warehouse: Warehouse, source: str) -> Alternatives | None:
     halves = _Halves(replays)
     tried = list(halves.candidates(cluster))
     made = Alternatives(cluster.scheduler.name, int(halves.present.scored.sum()), halves.present.mean_waits_s[0],
-                        halves.base.mean_waits_s[0], tuple(tried), part=part)  # fmt: skip
+                        halves.base.mean_waits_s[0], tuple(tried), part=part, following=halves.following)  # fmt: skip
     kept = [each for each in tried if not each.verdict and each.slowdown < 1 - LEAST_SLOWDOWN_GAIN]
     if kept:
         made = _with_setting(made, halves, cluster, min(kept, key=lambda each: each.slowdown * each.wait_s))
@@ -201,8 +210,22 @@ def _with_setting(made: Alternatives, halves: _Halves, cluster: ClusterDescripti
         word = LIKE_RANDOM_SETTINGS
     verdict = word if word != judgement.verdict.word else str(judgement.verdict)
     chosen = Alternative(best.name, SETTING, best.edits, ours.mean_waits_s[0], ratios.bounded_slowdown, verdict, payers)
+    if (paced := halves.paced(best.edits, halves.present)) is not None:
+        chosen = _in_both(chosen, paced)
+        word = DEPENDS if chosen.verdict == DEPENDS else word
     needed = None if judgement.wait.high is None else 1 - judgement.wait.ratio / judgement.wait.high
     return replace(made, tried=(*made.tried, chosen, *randoms), word=word, as_good=as_good, needed=needed)
+
+
+def _in_both(chosen: Alternative, paced: Paced) -> Alternative:
+    """The change with what it does where users keep their pace. paced: of its replay."""
+    both = paced_columns(chosen.verdict, paced, paced.judgement)
+    return chosen._replace(
+        verdict=both.get("verdict", chosen.verdict),
+        pace_change=paced.change_share,
+        times_verdict=both["times_verdict"],
+        pace_verdict=both["pace_verdict"],
+    )
 
 
 def _is_as_good(random: AgainstBase, ratios: Ratios, word: str) -> bool:
@@ -277,8 +300,10 @@ class _Halves:
     def __init__(self, replays: SourceReplays) -> None:
         self.replays, self.tunable, self.guards = replays, replays.tunable(), Guards()
         self.cut = len(self.tunable.jobs) // 2
-        self.bar = progress_bar("replays under other settings", 2 + 4 + 1)
+        self.bar = progress_bar("replays under other settings", 2 + 2 * (4 + 1))
         self.base, self.present = self.runs((), count=self.cut), self.runs(())
+        pace = pace_of(replays.run_of(self.present.schedules[0]))
+        self.following = pace.share if replays.ahead is None and enough_follow(pace) else None
 
     def runs(self, edits: Sequence[str], count: int = 0) -> ScoredRuns:
         """A replay. count: of so many first jobs, which are scored, in place of all, of which the later half is."""
@@ -287,6 +312,16 @@ class _Halves:
         jobs = np.arange(count or len(self.tunable.jobs))
         scored = jobs < count - 1 if count else jobs >= self.cut
         return ScoredRuns(self.tunable, (schedule,), scored)
+
+    def paced(self, edits: Sequence[str], base: ScoredRuns) -> Paced | None:
+        """The scored jobs of a replay with users who keep their pace. None where too few follow others. base: the present settings, which
+        have the submissions of the log in either case."""
+        if self.following is None:
+            return None
+        before = self.replays.run_of(base.schedules[0])
+        run = self.replays.paced(len(base.scored), pace_of(before), tuple(edits))
+        self.bar.update()
+        return paced_under_guards(before, run, base, self.guards)
 
     def candidates(self, cluster: ClusterDescription) -> Iterator[Alternative]:
         """The usual changes on the first half, but for those that the cluster does not take, and that change nothing of it."""
@@ -297,4 +332,6 @@ class _Halves:
             except ValueError:
                 continue
             runs = self.runs(edits, count=self.cut)
-            yield _alternative(name, CANDIDATE, edits, runs, against_base(runs, self.base, self.guards))
+            made = _alternative(name, CANDIDATE, edits, runs, against_base(runs, self.base, self.guards))
+            paced = self.paced(edits, self.base)
+            yield made if paced is None else made._replace(pace_change=paced.change_share)

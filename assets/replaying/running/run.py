@@ -216,7 +216,7 @@ def replay_run(
         jobs = pace.closed(jobs, simulated)
     before = (ahead, begin) if settings.warm_start else None
     outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before, own_runs), jobs)
-    jobs, of_outcome = _as_submitted(jobs, outcome)
+    jobs, of_outcome = as_submitted(jobs, outcome)
     if settings.is_closed:
         replayed = replayed.with_columns(submit_s=pl.Series(jobs.submit))
     return ReplayRun(
@@ -256,7 +256,7 @@ def procs_of_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) ->
     return settings.procs or trace.cluster_procs
 
 
-def _as_submitted(jobs: Jobs, outcome: Outcome) -> tuple[Jobs, dict[str, int]]:
+def as_submitted(jobs: Jobs, outcome: Outcome) -> tuple[Jobs, dict[str, int]]:
     """The jobs as they were submitted, and what the outcome counts: where users keep their pace also how many follow others, and how many
     never come."""
     if outcome.submit is None:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from assets.common.progress import progress
 from assets.replaying.pace import pace_of, pace_of_site
 from assets.replaying.running.replayers import check_settings
@@ -14,7 +17,7 @@ from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.pairing import judge_pair, pair_jobs, paired_waits
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
 from models.judging.judge import Judgement
-from models.judging.verdict import DOMINATES, HARMS, TRADES, WORSE, plain_word, verdict_text
+from models.judging.verdict import DOMINATES, HARDLY, HARMS, TRADES, WORSE, plain_word, verdict_text
 from simulator.jobs.words import KEEP_PACE
 
 LEAST_FOLLOWERS = 0.1
@@ -45,7 +48,12 @@ def pace_of_plan(plan: ScenarioPlan, base: ReplayRun) -> UsersPace | None:
         pace = pace_of_site(plan.source, plan.trace) if plan.overridden else pace_of(base)
     except ValueError:
         return None
-    return pace if pace.users > 1 and pace.share >= LEAST_FOLLOWERS else None
+    return pace if enough_follow(pace) else None
+
+
+def enough_follow(pace: UsersPace) -> bool:
+    """Whether so many jobs follow others that replays are made with users who keep their pace."""
+    return pace.users > 1 and pace.share >= LEAST_FOLLOWERS
 
 
 def paced_scenarios(
@@ -66,13 +74,18 @@ def paced_scenarios(
         except ValueError as error:  # a way to replay, or an order, that has no rule for them
             failures[scenario.name] = str(error)
             continue
-        pairs = pair_jobs(base, run, plan.scored)
-        waits = paired_waits(base, run, pairs)
-        before, after = (float(waits[name].to_numpy().mean()) for name in ("base_wait_s", "wait_s"))
-        change = after / before - 1 if before else None
-        never = run.counts.get("jobs_never_submitted", 0)
-        paced[scenario.name] = Paced(judge_pair(base, run, pairs), after / 3600, change, never)
+        paced[scenario.name] = paced_beside(base, run, plan.scored)
     return paced, failures
+
+
+def paced_beside(base: ReplayRun, run: ReplayRun, scored: NDArray[np.int64]) -> Paced:
+    """A replay next to a base, both with users who keep their pace. scored: job_index, ascending. Raises ValueError where no scored job is
+    in both."""
+    pairs = pair_jobs(base, run, scored)
+    waits = paired_waits(base, run, pairs)
+    before, after = (float(waits[name].to_numpy().mean()) for name in ("base_wait_s", "wait_s"))
+    change = after / before - 1 if before else None
+    return Paced(judge_pair(base, run, pairs), after / 3600, change, run.counts.get("jobs_never_submitted", 0))
 
 
 def _replayed(plan: ScenarioPlan, planned: PlannedReplay, pace: UsersPace) -> ReplayRun:
@@ -85,6 +98,24 @@ def turns_round(word: str, paced: str) -> bool:
     trades and the other one gains nothing. word, paced: verdicts, without certainty."""
     words, bad = {word, paced}, {WORSE, HARMS}
     return (DOMINATES in words and bool(words & {TRADES, *bad})) or (TRADES in words and bool(words & bad))
+
+
+def depends_words(times_verdict: str, pace_verdict: str) -> str:
+    """The verdicts of both, where advice depends on users, for people."""
+    return f"{times_verdict} where all submit at the times of the log, and {pace_verdict} where who follows an end of an own job still does"
+
+
+def pace_words(share: float) -> str:
+    """What a change is of with users who keep their pace, in a line. share: of the jobs that follow others."""
+    return (
+        f"keep pace: the change where who submitted within 20 minutes after an end of an own job, as {100 * share:.0f} % of the jobs were, "
+        "does so after its end in the replay"
+    )
+
+
+def differ(change: float | None, paced: float | None) -> bool:
+    """Whether the changes of the mean wait in both are too far from each other for one figure."""
+    return change is not None and paced is not None and abs(change - paced) > HARDLY
 
 
 def paced_columns(verdict: str | None, paced: Paced | None, judgement: Judgement | None) -> dict[str, Any]:

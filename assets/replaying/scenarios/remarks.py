@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from assets.replaying.scenarios.left_out import freed_words
-from assets.replaying.scenarios.paced import DEPENDS
+from assets.replaying.scenarios.paced import DEPENDS, depends_words
 from assets.replaying.scenarios.unchanged import unchanged_words
 from models.judging.verdict import HARMS, TRADES, payers_text, plain_word
 
@@ -22,10 +22,7 @@ def scenario_remarks(row: dict[str, Any], has_figures: bool) -> list[str]:
     if row["no_verdict_because"] is not None:
         said.append(f"no verdict: {row['no_verdict_because']}")
     if row["verdict"] == DEPENDS:
-        said.append(
-            f"it depends on users: {row['times_verdict']} where all submit at the times of the log, and {row['pace_verdict']} where who "
-            "follows an end of an own job still does"
-        )
+        said.append(f"it depends on users: {depends_words(row['times_verdict'], row['pace_verdict'])}")
     if row["pace_never_submitted"]:
         said.append(
             f"{_jobs(row['pace_never_submitted'])} never submitted where users keep their pace, since they follow one that never starts"

@@ -19,7 +19,7 @@ from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.by_lot import is_an_order, random_orders_beside
 from assets.replaying.scenarios.freed import freed_waits, held_jobs, replay_with_freed
 from assets.replaying.scenarios.left_out import left_out_text
-from assets.replaying.scenarios.paced import Paced, pace_of_plan, paced_columns, paced_scenarios
+from assets.replaying.scenarios.paced import Paced, pace_of_plan, pace_words, paced_columns, paced_scenarios
 from assets.replaying.scenarios.pairing import (
     SECONDS_PER_HOUR,
     PairedJobs,
@@ -154,12 +154,7 @@ class ScenarioResults:
     @property
     def following_words(self) -> str:
         """What the changes are of with users who keep their pace, in one line; empty where there are none."""
-        if self.following is None:
-            return ""
-        return (
-            f"keep pace: the change where who submitted within 20 minutes after an end of an own job, as {100 * self.following:.0f} % of "
-            "the jobs were, does so after its end in the replay"
-        )
+        return "" if self.following is None else pace_words(self.following)
 
     @property
     def last_of_use(self) -> str:

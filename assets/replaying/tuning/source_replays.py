@@ -23,8 +23,10 @@ from assets.replaying.own.slurm.requests import requests_of_rows
 from assets.replaying.own.slurm.way import SlurmRuns, slurm_runs
 from assets.replaying.own.way import RUNS
 from assets.replaying.running.loading import catalogue_source, is_path, load_any_trace, log_source
-from assets.replaying.running.run import engine_version
+from assets.replaying.running.policies import ChosenPolicy
+from assets.replaying.running.run import ReplayRun, as_submitted, engine_version
 from assets.replaying.running.settings import RunSettings
+from assets.replaying.running.users import UsersPace
 from assets.replaying.site import site_of
 from assets.replaying.tuning.knobs import Knob
 from assets.replaying.tuning.tunable import CLASS_COLUMNS, Edits, Tunable, classes_of
@@ -36,6 +38,7 @@ from simulator.jobs.schedule import Schedule
 from simulator.limits.rules import KNOWN_AFTER_S
 from simulator.metrics.metrics import SEMANTICS
 from simulator.policies.registry import SEARCHED, Policy, parse_policy
+from simulator.replayer import Outcome
 from traces.catalogue.clusters import load_cluster
 from traces.cluster.description import ClusterDescription, SchedulerSettings
 from traces.cluster.differing import changed_values
@@ -199,8 +202,41 @@ class SourceReplays:
 
     def starts(self, count: int, edits: Edits = (), policy: Policy | None = None, run: int = 0) -> Schedule:
         """The starts of the first `count` jobs. policy: in the place of the scheduler's own order."""
-        cluster, rows = self.described(edits), self.trace.rows[:count]
-        jobs = self.trace.jobs_of(rows)
+        rows = self.trace.rows[:count]
+        return self._outcome(rows, self.trace.jobs_of(rows), edits, policy, run)[0].schedule
+
+    def paced(self, count: int, pace: UsersPace, edits: Edits = ()) -> ReplayRun:
+        """A replay of the first `count` jobs whose users keep their pace. edits: as `schedule` takes them. Raises ValueError for one that
+        has no rule for them."""
+        if self.ahead is not None:
+            raise ValueError(
+                "a replay that begins with jobs of the log has its submissions, too: only whole logs have users who keep their pace"
+            )
+        rows, edited, policy = self.trace.rows[:count], edits, None
+        if self.order is not None:
+            edited, policy = (), parse_policy(edits[0] if edits else self.order)
+        jobs = pace.closed(self.trace.jobs_of(rows), rows)
+        outcome, machine = self._outcome(rows, jobs, edited, policy)
+        jobs, counts = as_submitted(jobs, outcome)
+        return self._run(rows, jobs, machine, outcome.schedule, counts)
+
+    def run_of(self, schedule: Schedule) -> ReplayRun:
+        """The replay that a schedule of the first jobs came from, at the times of the log."""
+        rows, described = self.trace.rows[: len(schedule.start)], self.described(())
+        machine = Cluster(self.trace.cluster_procs if described is None else described.num_cpus)
+        return self._run(rows, self.trace.jobs_of(rows), machine, schedule, {})
+
+    def _run(
+        self, rows: pl.DataFrame, jobs: Jobs, machine: Cluster, schedule: Schedule, counts: dict[str, int]
+    ) -> ReplayRun:
+        policy = ChosenPolicy(self.order or self.settings.policy, None)
+        return ReplayRun(self.settings, self.trace, policy, rows, jobs, machine, schedule, counts)
+
+    def _outcome(
+        self, rows: pl.DataFrame, jobs: Jobs, edits: Edits, policy: Policy | None, run: int = 0
+    ) -> tuple[Outcome, Cluster]:
+        """What the scheduler makes of the jobs of some rows, and on which machine."""
+        cluster = self.described(edits)
         if not self.settings.is_on_cluster:
             return self._in_order(cluster, rows, jobs, policy or parse_policy(self.settings.policy))
         assert cluster is not None
@@ -208,7 +244,7 @@ class SourceReplays:
         if self.ahead is not None:
             running = self.trace.running_at(self.ahead, self._begin_s)
             machine = replace(machine, running=running, waiting=self.waiting)
-        return runs.run(jobs, machine, run).schedule
+        return runs.run(jobs, machine, run), machine
 
     def _runs(self, cluster: ClusterDescription, rows: pl.DataFrame, policy: Policy | None) -> PbsRuns | SlurmRuns:
         if self.settings.own_scheduler == "pbs":
@@ -230,12 +266,15 @@ class SourceReplays:
             kept = self.requests[rows.height] = same, make(rows, same)
         return kept[1]
 
-    def _in_order(self, cluster: ClusterDescription | None, rows: pl.DataFrame, jobs: Jobs, policy: Policy) -> Schedule:
+    def _in_order(
+        self, cluster: ClusterDescription | None, rows: pl.DataFrame, jobs: Jobs, policy: Policy
+    ) -> tuple[Outcome, Cluster]:
         replayer = OrderReplayer(policy, self.settings.backfill_rule)
         if cluster is None:
-            return replayer.replay(jobs, Cluster(self.trace.cluster_procs)).schedule
+            machine = Cluster(self.trace.cluster_procs)
+            return replayer.replay(jobs, machine), machine
         span = (int(jobs.submit[0]), int(jobs.submit[-1]) + KNOWN_AFTER_S)
         longest_s = int(jobs.limit.max(initial=0))
         missing = missing_processors(cluster, cluster.num_cpus, longest_s, clock_zero_s(self.trace), span)
         machine = Cluster(cluster.num_cpus, outages=missing)
-        return replayer_under(cluster, self.trace, rows, replayer).replay(jobs, machine).schedule
+        return replayer_under(cluster, self.trace, rows, replayer).replay(jobs, machine), machine

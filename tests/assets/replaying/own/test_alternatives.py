@@ -29,8 +29,10 @@ from assets.replaying.own.alternatives import (
     store_alternatives,
     stored_alternatives,
 )
+from assets.replaying.pace import pace_of
 from assets.replaying.running.run import ReplayRun
 from assets.replaying.running.tables import run_jobs, series_of
+from assets.replaying.scenarios.paced import DEPENDS
 from assets.replaying.tuning.source_replays import source_replays
 from assets.replaying.tuning.tuned import LIKE_RANDOM_SETTINGS
 from models.judging.fidelity import change_error
@@ -38,6 +40,8 @@ from tests.assets.replaying.own.homes import MANY, own_home
 from tests.tiny import busy_log, warehouse_of
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import bundled_cluster
+
+RANDOMS = tuple(Alternative(f"random {k}", RANDOM_SETTING, (), 7200.0 + k, 1.1) for k in range(MOST_RANDOM))
 
 
 @pytest.fixture(scope="module", params=["birch", "larch"])
@@ -58,6 +62,10 @@ def tried(request, tmp_path_factory) -> tuple[ReplayRun, Alternatives]:
         own = tracehouse.replay("tiny").replayed
         waits = (own.schedule.start - own.jobs.submit)[len(own.jobs) // 2 :]
         assert made.present_s == pytest.approx(float(waits.mean()), rel=0.01)
+        replays = source_replays("tiny")
+        schedule = replays.starts(200)
+        closed = replays.paced(200, pace_of(replays.run_of(schedule)))
+        assert closed.counts["jobs_that_follow"] > 0 and (closed.schedule.start == schedule.start).all()
     return own, made
 
 
@@ -84,15 +92,52 @@ def test_a_change_is_chosen_on_the_first_half_and_advised_only_beyond_chance(
         assert headline.startswith("Keep the settings") and made.truth is None
 
 
+def test_usual_changes_are_made_with_users_who_keep_their_pace_too(tried: tuple[ReplayRun, Alternatives]) -> None:
+    own, made = tried
+    changes = {each.name: (each.wait_s / made.first_s - 1, each.pace_change) for each in made.of(CANDIDATE)}
+    assert made.following == pace_of(own).share >= 0.1
+    assert all(paced is not None for _, paced in changes.values())
+    assert any(change != pytest.approx(paced, rel=1e-9) for change, paced in changes.values())
+    if made.setting is not None:
+        assert made.setting.pace_change is not None and made.setting.times_verdict and made.setting.pace_verdict
+    (first, _, note) = alternatives_section(made).blocks[1:]
+    assert first.columns[3] == "keep pace" and first.rows[0][3].endswith(" %")  # type: ignore[union-attr]
+    assert str(note).startswith("Keep pace: the change where who submitted within 20 minutes")
+
+
+def test_a_part_of_a_log_has_the_submissions_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_home(tmp_path / "home", MANY, monkeypatch)
+    replays = source_replays("mine")
+    pace = pace_of(replays.run_of(replays.starts(48)))
+    with pytest.raises(ValueError, match="only whole logs have users who keep their pace"):
+        replace(replays, ahead=replays.trace.rows[:1]).paced(2, pace)
+
+
+def test_advice_has_both_ways_and_none_where_it_depends_on_users() -> None:
+    change = Alternative(
+        "small jobs first", SETTING, ("x=1",), 3600.0, 0.8, "dominates", "nobody", -0.2, "dominates", "harms"
+    )
+    made = Alternatives("slurm", 100, 7200.0, 7200.0, (change, *RANDOMS), "dominates", 0, 0.1, following=0.3)
+    headline, text = _settings_advice(made)
+    assert headline.startswith("Try") and "That is -50 %, and -20 % where users keep their pace." in text
+    _, text = _settings_advice(replace(made, tried=(change._replace(pace_change=-0.5), *RANDOMS)))
+    assert "where users keep their pace" not in text
+    turned = replace(made, word=DEPENDS, tried=(change._replace(verdict=DEPENDS), *RANDOMS))
+    headline, text = _settings_advice(turned)
+    assert headline == "Keep the settings: what they gain depends on users." and not turned.is_advised
+    assert "Verdict: dominates where all submit at the times of the log, and harms where who follows" in text
+    (_, _, later, _) = alternatives_section(turned).blocks
+    assert later.rows[0][3:5] == ["-20 %", DEPENDS]  # type: ignore[union-attr]
+
+
 def test_advice_says_who_pays_and_where_chance_lands() -> None:
     change = Alternative(
         "age counts more", SETTING, ("PriorityWeightAge=1",), 3600.0, 0.8, "dominates, certain", "nobody"
     )
-    randoms = [Alternative(f"random {k}", RANDOM_SETTING, (), 7200.0 + k, 1.1) for k in range(MOST_RANDOM)]
-    made = Alternatives("slurm", 100, 7200.0, 7200.0, (change, *randoms), "dominates", 0, 0.1)
+    made = Alternatives("slurm", 100, 7200.0, 7200.0, (change, *RANDOMS), "dominates", 0, 0.1)
     headline, text = _settings_advice(made)
     assert headline == "Try: age counts more." and "None of 19 random settings does as well (2.0 h to 2.0 h)" in text
-    as_good = replace(made, word=LIKE_RANDOM_SETTINGS, as_good=1, tried=(change, randoms[0]._replace(wait_s=1800.0)))
+    as_good = replace(made, word=LIKE_RANDOM_SETTINGS, as_good=1, tried=(change, RANDOMS[0]._replace(wait_s=1800.0)))
     headline, text = _settings_advice(as_good)
     assert headline == "Keep the settings: chance does as well." and "one does as well, at 30 min" in text
     unseen = replace(made, word="no significant difference", tried=(change,))
@@ -116,7 +161,7 @@ def test_alternatives_are_stored_until_there_are_none(
 
 def test_the_page_has_all_that_was_tried(tried: tuple[ReplayRun, Alternatives]) -> None:
     _, made = tried
-    (_, first, later) = alternatives_section(made).blocks
+    (_, first, later, _) = alternatives_section(made).blocks
     assert len(first.rows) + len(later.rows) == len(made.tried)  # type: ignore[union-attr]
 
 
