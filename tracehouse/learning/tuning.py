@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from assets.common.storage import tuning_folder
 from assets.replaying.scenarios.base_configuration import base_configuration
 from assets.replaying.tuning.guards import Guards
 from assets.replaying.tuning.knobs import knobs_text, read_knobs
+from assets.replaying.tuning.paced_runs import PacedReplays
 from assets.replaying.tuning.source_replays import tunable_source
 from assets.replaying.tuning.tunable import StoredReplays
 from assets.replaying.tuning.tuned import TRIALS, TunedSettings, tuned_settings
@@ -62,6 +63,9 @@ class Tuned:
                 for name, each in compared.items()
             },
             "random_settings_as_good": tuned.share_as_good,
+            "pace_change_share": None if tuned.paced is None else tuned.paced.change_share,
+            "pace_verdict": None if tuned.paced is None else str(tuned.paced.judgement.verdict),
+            "not_paced_because": tuned.not_paced or None,
             "candidates": tuned.tried,
             "candidates_that_keep_guards": tuned.kept,
             "replays_made": tuned.replays,
@@ -120,7 +124,7 @@ def tune(
     listed = None if settings is None else read_knobs(Path(settings))
     with say_if_slow("reading the jobs"):
         searched, knobs = tunable_source(name, cluster, policy, listed)
-        tunable = searched.tunable()
+        tunable = replace(searched.tunable(), paced=PacedReplays(name, searched).run)
     replays = StoredReplays(tunable, tuning_folder(tunable.name))
     with say_if_slow(f"searching by replays of {len(tunable.jobs):,} jobs"):
         tuned = tuned_settings(replays, knobs, guarded, trials, seed)

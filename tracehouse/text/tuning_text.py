@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from assets.replaying.scenarios.paced import DEPENDS
 from assets.replaying.tuning.guards import AgainstBase
-from assets.replaying.tuning.tuned import KEEP, TunedSettings
+from assets.replaying.tuning.tuned import GAINS_NOTHING, KEEP, TunedSettings
 from models.judging.verdict import NO_DIFFERENCE
 from tracehouse.text.tables import TableColumn, fitted_table, folded
 
@@ -33,6 +34,8 @@ def tuned_text(tuned: TunedSettings, trust: list[str], width: int | None) -> str
         count = len(tuned.random.compared)
         text = f"{count} random settings within the bounds: {tuned.random.keep_guards:.0%} keep the guards"
         lines.append(folded(f"{text}, {tuned.share_as_good:.1%} are as good, these counted as one of them", width))
+    if tuned.not_paced:
+        lines.append(folded(f"not with users who keep their pace: {tuned.not_paced}", width))
     lines.append("")
     opened = f"{len(tuned.knobs)} setting{'s' if len(tuned.knobs) > 1 else ''}"
     searched = (
@@ -53,6 +56,8 @@ def headline(tuned: TunedSettings) -> str:
     on_later = (
         f"mean wait {before} -> {after} h ({wait}), bounded slowdown {slowdown} on the later {tuned.later_jobs:,} jobs"
     )
+    if tuned.word in (DEPENDS, GAINS_NOTHING):
+        return f"{KEEP}: what was best on the first half {tuned.word}: {on_later}, {_paced_change(tuned)} where users keep their pace"
     if tuned.is_better:
         count = len(tuned.edits)
         return f"change {count} line{'s' if count > 1 else ''}: {tuned.verdict}: {on_later}"
@@ -65,12 +70,21 @@ def _change(compared: AgainstBase, name: str) -> str:
     return f"{100 * (compared.mean_of(name) - 1):+.0f} %"
 
 
+def _paced_change(tuned: TunedSettings) -> str:
+    """Of the mean wait where users keep their pace."""
+    assert tuned.paced is not None
+    return "not known" if tuned.paced.change_share is None else f"{100 * tuned.paced.change_share:+.0f} %"
+
+
 def _rows(tuned: TunedSettings) -> list[list[str]]:
     rows = []
     for name, compared in (("first half, searched", tuned.first), ("later half, confirmed", tuned.later)):
         if compared is not None:
             kept = "kept" if compared.keeps else f"{len(compared.broken)} broken"
             rows.append([name, _change(compared, "bounded_slowdown"), _change(compared, "wait"), kept])
+    if tuned.paced is not None:
+        slowdown = tuned.paced.judgement.verdict.ratios[0].bounded_slowdown
+        rows.append(["later half, keep pace", f"{100 * (slowdown - 1):+.0f} %", _paced_change(tuned), ""])
     if tuned.random is not None:
         spreads = [tuned.random.spread(name) for name in ("bounded_slowdown", "wait")]
         shown = [f"{100 * (low - 1):+.0f} to {100 * (high - 1):+.0f} %" for low, _, high in spreads]

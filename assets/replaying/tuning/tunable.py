@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.storage import write_whole
+from assets.replaying.running.run import ReplayRun
 from models.runtime.scores import USER_CLASSES, user_classes
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
@@ -41,7 +42,8 @@ class Tunable:
 
     jobs: all, in order of submission. procs: of the cluster. classes: by kind. replay: the starts of the first so many jobs, with edits, in
     the run of a number; only a scheduler that is not deterministic has several `runs`. changes: in words, what edits change. key: of all
-    that a replay depends on, besides its arguments."""
+    that a replay depends on, besides its arguments. paced: a replay of all jobs whose users keep their pace, with edits. None where nobody
+    asks for it, and it gives None where too few jobs follow others."""
 
     name: str
     jobs: Jobs
@@ -51,6 +53,7 @@ class Tunable:
     changes: Callable[[Edits], tuple[str, ...]]
     runs: int
     key: str
+    paced: Callable[[Edits], ReplayRun | None] | None = None
 
 
 @dataclass

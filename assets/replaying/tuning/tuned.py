@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from assets.replaying.tuning.guards import AgainstBase, Guards, against_base
+from assets.replaying.scenarios.paced import DEPENDS, Paced, turns_round
+from assets.replaying.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
 from assets.replaying.tuning.knobs import Knob, edits_of
+from assets.replaying.tuning.paced_runs import paced_under_guards
 from assets.replaying.tuning.search import SettingsSearch, optuna_package
 from assets.replaying.tuning.tunable import Edits, StoredReplays
 from models.judging.judge import Judgement, judge
@@ -21,6 +23,8 @@ KEEP = "keep the settings"
 NONE_BETTER = "no candidate is better and keeps every guard"
 LIKE_RANDOM_SETTINGS = "no better than random settings"
 """In place of the word for random orders."""
+GAINS_NOTHING = "gains nothing once users react"
+"""In place of the word for settings that dominate at the times of the log alone."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ class TunedSettings:
     edits: the lines to change, () where nothing is better on the first part. changes: in words, what they change. word, is_certain: of the
     verdict on the later jobs. first, later: over the present settings, None where there are no edits. judgement: of the later jobs.
     random: None where the settings would not dominate. waits_h: mean waits of the later jobs in each run, before and after. tried, kept:
-    candidates, and those that keep every guard. replays, seconds: made now, and their CPU time."""
+    candidates, and those that keep every guard. replays, seconds: made now, and their CPU time. paced: the later jobs where users keep
+    their pace, None where the settings would not dominate, or too few jobs follow others. not_paced: why else, "" for neither."""
 
     source: str
     knobs: tuple[Knob, ...]
@@ -76,6 +81,8 @@ class TunedSettings:
     replays: int
     seconds: float
     later_jobs: int
+    paced: Paced | None = None
+    not_paced: str = ""
 
     @property
     def is_better(self) -> bool:
@@ -141,6 +148,13 @@ def _result(search: SettingsSearch) -> TunedSettings:
         share = max(random.share_as_good(each) for each in later.ratios)
         judgement = replace(judgement, verdict=beside_chance(judgement.verdict, share))
         word = word if judgement.verdict.word == word else LIKE_RANDOM_SETTINGS
+    paced, not_paced = None, ""
+    if word == DOMINATES:
+        try:
+            paced = _paced(search, edits, present)
+        except ValueError as error:  # an order that has no rule for such users
+            not_paced = str(error)
+        word = word if paced is None else _word_once_users_react(paced)
     return TunedSettings(
         **common,
         edits=edits,
@@ -154,4 +168,21 @@ def _result(search: SettingsSearch) -> TunedSettings:
         waits_h=tuple([each / 3600 for each in runs.mean_waits_s] for runs in (present, ours)),  # type: ignore[arg-type]
         replays=search.replays.made,
         seconds=search.replays.seconds,
+        paced=paced,
+        not_paced=not_paced,
     )
+
+
+def _paced(search: SettingsSearch, edits: Edits, present: ScoredRuns) -> Paced | None:
+    """The later jobs next to the present settings where users keep their pace. present: which jobs these are. Raises ValueError for an
+    order that has no rule for such users."""
+    base, ours = (None if search.tunable.paced is None else search.tunable.paced(each) for each in ((), edits))
+    return None if base is None or ours is None else paced_under_guards(base, ours, present, search.guards)
+
+
+def _word_once_users_react(paced: Paced) -> str:
+    """The word for settings that dominate at the times of the log."""
+    word = paced.judgement.verdict.word
+    if turns_round(DOMINATES, word):
+        return DEPENDS
+    return DOMINATES if word == DOMINATES else GAINS_NOTHING

@@ -1,4 +1,4 @@
-"""Tests of assets/replaying/tuning: guards, knobs, search, source_replays, tunable, tuned, usual_knobs."""
+"""Tests of assets/replaying/tuning: guards, knobs, paced_runs, search, source_replays, tunable, tuned, usual_knobs."""
 
 from __future__ import annotations
 
@@ -9,30 +9,48 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import tracehouse
 from assets.common.progress import AnyBar, progress_bar
 from assets.replaying.configuring.configuration import NothingChanges, edited_cluster
+from assets.replaying.pace import pace_of
+from assets.replaying.running.policies import ChosenPolicy
+from assets.replaying.running.run import ReplayRun
+from assets.replaying.running.settings import RunSettings
 from assets.replaying.scenarios.base_configuration import NOT_IN_LOG
+from assets.replaying.scenarios.paced import DEPENDS
 from assets.replaying.tuning.guards import Guards, ScoredRuns, against_base
 from assets.replaying.tuning.knobs import Knob, OpenValue, edits_of, knobs_text, read_knobs
+from assets.replaying.tuning.paced_runs import PacedReplays, paced_under_guards
 from assets.replaying.tuning.search import optuna_package
-from assets.replaying.tuning.source_replays import formula_of, tunable_source
+from assets.replaying.tuning.source_replays import formula_of, source_replays, tunable_source
 from assets.replaying.tuning.tunable import Classes, StoredReplays, Tunable
-from assets.replaying.tuning.tuned import LIKE_RANDOM_SETTINGS, NONE_BETTER, TunedSettings, tuned_settings
+from assets.replaying.tuning.tuned import (
+    GAINS_NOTHING,
+    LIKE_RANDOM_SETTINGS,
+    NONE_BETTER,
+    TunedSettings,
+    tuned_settings,
+)
 from assets.replaying.tuning.usual_knobs import formula_knobs, usual_knobs
 from models.judging.verdict import DOMINATES, NO_DIFFERENCE, TRADES
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.policies.registry import SEARCHED, parse_policy
 from tests.assets.replaying.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
+from tests.assets.replaying.scenarios.examples import busy_home
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log
+from tracehouse.learning.tuning import Tuned
+from tracehouse.text.tuning_text import tuned_text
 from traces.cluster.accounts import Account, Limit, ServiceQuality
 from traces.cluster.description import ClusterDescription, Node, Partition, SchedulerSettings
 
 JOBS = 400
+SEED_THAT_DOMINATES = 1
 DELAY = Knob("delay={}", (OpenValue(0, 1000),))
 
 
@@ -68,6 +86,83 @@ def test_a_better_setting_is_reached(seed: int) -> None:
     as_good = sum(each.keeps and each.ratios[0].wait <= tuned.later.ratios[0].wait for each in tuned.random.compared)
     assert tuned.share_as_good == pytest.approx((1 + as_good) / (1 + len(tuned.random.compared)))
     assert (tuned.word == DOMINATES) == (tuned.share_as_good <= 0.05)
+
+
+def keeping_pace(tunable: Tunable, wait_s: Callable[[float, int], np.ndarray]) -> Tunable:
+    """The same, where users who keep their pace wait as a function says."""
+
+    def run(edits: tuple[str, ...]) -> ReplayRun:
+        schedule = a_tunable(wait_s).replay(edits, 0, JOBS)
+        rows = pl.DataFrame(
+            {"job_index": np.arange(JOBS), "procs": tunable.jobs.procs, "runtime_s": tunable.jobs.runtime}
+        )
+        made_up = (RunSettings(), None, ChosenPolicy("made-up", None), rows, tunable.jobs, Cluster(8), schedule, {})
+        return ReplayRun(*made_up)  # type: ignore[arg-type]
+
+    return replace(tunable, paced=run)
+
+
+@pytest.mark.parametrize(
+    ("paced", "word", "said"),
+    [
+        (distance, DOMINATES, "change 1 line: dominates"),
+        (lambda value, run: np.array(4600), GAINS_NOTHING, "gains nothing once users react: mean wait 1.3 -> 0.2 h"),
+        (lambda value, run: np.array(600 + 20 * abs(value - 500)), DEPENDS, "depends on users: mean wait 1.3 -> 0.2 h"),
+    ],
+)
+def test_the_winner_is_replayed_with_users_who_keep_their_pace(
+    paced: Callable[[float, int], np.ndarray], word: str, said: str
+) -> None:
+    open_alone = searched(a_tunable(distance), seed=SEED_THAT_DOMINATES)
+    assert open_alone.word == DOMINATES and open_alone.paced is None
+    tuned = searched(keeping_pace(a_tunable(distance), paced), seed=SEED_THAT_DOMINATES)
+    assert (tuned.word, tuned.edits, tuned.is_better) == (word, open_alone.edits, word == DOMINATES)
+    text = tuned_text(tuned, [], None)
+    assert said in text.splitlines()[0] and "later half, keep pace" in text
+    assert Tuned(tuned, []).summary["pace_verdict"] == str(tuned.paced.judgement.verdict)  # type: ignore[union-attr]
+    assert text.splitlines()[0].endswith("where users keep their pace") == (word != DOMINATES)
+
+
+def test_a_winner_that_has_no_rule_for_such_users_is_said() -> None:
+    def refused(edits: tuple[str, ...]) -> ReplayRun:
+        raise ValueError("this order looks at submissions")
+
+    tuned = searched(replace(a_tunable(distance), paced=refused), seed=SEED_THAT_DOMINATES)
+    assert tuned.is_better and tuned.paced is None
+    assert "not with users who keep their pace: this order looks at submissions" in tuned_text(tuned, [], None)
+
+
+def test_what_one_class_pays_for_where_users_keep_their_pace_is_a_trade() -> None:
+    odd = np.arange(JOBS) % 2 == 1
+
+    def paid(value: float, run: int) -> np.ndarray:
+        return np.where(odd, 600 + 500 * (value != 500), 60_000 - 50_000 * (value != 500))
+
+    tunable = keeping_pace(a_tunable(paid), paid)
+    assert tunable.paced is not None
+    base, ours = (tunable.paced(edits) for edits in ((), ("delay=1",)))
+    assert base is not None and ours is not None
+    present = ScoredRuns(tunable, (base.schedule,), np.arange(JOBS) >= JOBS // 2)
+    words = [
+        paced_under_guards(base, ours, present, guards).judgement.verdict.word
+        for guards in (Guards(), Guards.of(["user=9", "p95=9"]))
+    ]
+    assert words == [TRADES, DOMINATES]
+
+
+def test_users_have_the_pace_of_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_home(monkeypatch, tmp_path)
+    replays = source_replays("mine", policy="searched:balanced")
+    few = PacedReplays("mine", replays)
+    assert few.run(()) is None and few.pace is None, "hardly a job of this log follows another"
+    monkeypatch.setattr("assets.replaying.scenarios.paced.LEAST_FOLLOWERS", 0.0)
+    paced = PacedReplays("mine", replays)
+    base, other = (paced.run(edits) for edits in ((), (formula_of("searched:cautious"),)))
+    assert base is not None and other is not None and base.counts["jobs_that_follow"] > 0
+    assert (base.jobs.submit != other.jobs.submit).any(), "they follow the ends of their replay"
+    log = replace(replays, order=None, settings=replays.settings.model_copy(update={"policy": "FCFS"}))
+    schedule = log.starts(400)
+    assert (log.paced(400, pace_of(log.run_of(schedule))).schedule.start == schedule.start).all()
 
 
 def test_where_nothing_is_better_nothing_changes() -> None:
