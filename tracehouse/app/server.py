@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from assets.pages.look.templates import fill
 from assets.pages.scenario_page import scenario_page
 from assets.replaying.scenarios.columns import RANKS_ALONE, hours, percent
+from assets.replaying.scenarios.paced import differ
 from assets.replaying.scenarios.pairing import most_changed
 from assets.replaying.scenarios.scenario_file import BASE
 from models.judging.fidelity import FIGURE_WORDS, NO_FIGURES, promise_of
@@ -141,7 +142,9 @@ def _headline(row: Mapping[str, Any], has_figures: bool) -> str:
         return "Nobody waits today"
     verdict = f": {row['verdict']}" if row["verdict"] else ""
     before, after = hours(row["paired_base_wait_h"]), hours(row["paired_wait_h"])
-    return f"Jobs wait {after} h on average instead of {before} h ({percent(row['change_share'], '+')}){verdict}"
+    change, paced = row["change_share"], row["pace_change_share"]
+    both = f", {percent(paced, '+')} where users keep their pace" if differ(change, paced) else ""
+    return f"Jobs wait {after} h on average instead of {before} h ({percent(change, '+')}{both}){verdict}"
 
 
 def _figures(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import uvicorn
 
@@ -207,6 +208,21 @@ def test_the_grade_decides_what_is_shown(page: WhatIfPage) -> None:
         and "<th>today</th>" not in poor
         and "who gains" not in poor.lower()
     )
+
+
+def test_an_answer_has_the_change_where_users_keep_their_pace(page: WhatIfPage) -> None:
+    answer = server.what_if({server.CHANGED: {"procs": "-50%"}}, "mine")
+    results, changed = answer.results, pl.col("scenario") == server.CHANGED
+
+    def headline(paced: pl.Expr | float | None) -> str:
+        rows = results.rows.with_columns(
+            pace_change_share=pl.when(changed).then(paced), change_share=pl.when(changed).then(0.5)
+        )
+        answer.results = replace(results, rows=rows)
+        return re.findall("<h2>(.*)</h2>", server.answer_text("mine", {"procs": "-50%"}, answer))[0]
+
+    assert "(+50 %, +41 % where users keep their pace)" in headline(0.41)
+    assert "(+50 %)" in headline(0.505) and "(+50 %)" in headline(None)
 
 
 def test_the_command_says_where_the_page_is(finished: Home, monkeypatch: pytest.MonkeyPatch) -> None:
