@@ -79,7 +79,8 @@ class Comparison:
         -------
         dict
             word (docs/reference/semantics.md, "Verdicts"), is_certain, scored_jobs, panel, payers and
-            typical_block. Or why_none alone, where there is no verdict.
+            typical_block. Or why_none alone, where there is no verdict. Where enough jobs follow others, pace_verdict and
+            pace_change_share are those with users who keep their pace (docs/explanation/users-react.md).
         """
         return self.summary["verdict"]
 
@@ -169,4 +170,4 @@ def compare(run_a: Run | str, run_b: Run | str, source: str | None = None) -> Co
                 key = {"source": log, "run": name}
                 replace_rows(connection, "replay.runs", key, run.row)
                 replace_rows(connection, "replay.run_jobs", key, run_jobs(name, run.replayed))
-        return Comparison(compare_runs(warehouse, log, "A", "B"))
+        return Comparison(compare_runs(warehouse, log, "A", "B", runs=(run_a.replayed, run_b.replayed)))

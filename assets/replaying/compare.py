@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 import sql
 from assets.common.progress import progress
 from assets.common.trace import Trace, load_clock, load_extent, load_trace
+from assets.replaying.compare_paced import paced_verdict, settings_of_row
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.scored_part import PartOptions, part_of
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
+from assets.replaying.scenarios.paced import DEPENDS, Paced
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.intervals import RatioInterval
 from models.judging.judge import beside_cloud, judge
 from models.judging.panel import Replayed, scored_after
-from models.judging.verdict import DOMINATES, ratios_of
+from models.judging.verdict import DOMINATES, ratios_of, verdict_text
 from models.runtime.estimates import Estimates
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -44,19 +46,6 @@ MEASURES = {
 """Fields of a panel, and the ratio that each has."""
 SAME_CLUSTER = ("procs", "load", "cancelled", "drop_wider", "warm_start")
 """Settings that random orders share with both runs: where these differ, a lottery is no rival."""
-ASKED = (
-    "backfill",
-    "inspector",
-    "estimates",
-    "reserve_by",
-    "admit_by",
-    "correction",
-    "cancelled",
-    "drop_wider",
-    "load",
-    "procs",
-)
-"""Columns of replay.runs that are settings of a replay, but for the order."""
 
 
 def verdict_of_runs(
@@ -65,12 +54,13 @@ def verdict_of_runs(
     jobs: pl.DataFrame,
     scored: NDArray[np.bool_] | None = None,
     warehouse: Warehouse | None = None,
+    trace: Trace | None = None,
 ) -> dict[str, Any]:
     """The verdict on run B with run A as incumbent, over the second half of the jobs that started in both, or over the scored ones,
     bool (jobs,).
 
     a, b: rows of replay.runs. jobs: of replay.paired_jobs. warehouse: of the runs, where random orders are to be rivals of B. They are
-    replayed where B would dominate.
+    replayed where B would dominate. trace: of the runs, None for that of the warehouse.
 
     The result has why_none where there is no verdict. Else it has word, is_certain, scored_jobs, panel (by measure a, b and ratio, and for
     the lost capacity the difference), payers, random_orders and random_orders_as_good (None where none was replayed), and for the typical
@@ -84,7 +74,7 @@ def verdict_of_runs(
     judgement = judge([ours], [theirs], wide_of=a["procs"])
     cloud = None
     if warehouse is not None and judgement.verdict.word == DOMINATES:
-        cloud = _random_orders(warehouse, a, b, theirs)
+        cloud = _random_orders(warehouse, a, b, theirs, trace)
         judgement = judgement if cloud is None else beside_cloud(judgement, cloud)
     panels = {"a": judgement.incumbents[0], "b": judgement.panels[0]}
     ratios = ratios_of(panels["b"], panels["a"])
@@ -126,18 +116,20 @@ def _why_none(a: dict[str, Any], b: dict[str, Any], jobs: int) -> str:
     return "there are too few jobs" if jobs < 2 else ""
 
 
-def _random_orders(warehouse: Warehouse, a: dict[str, Any], b: dict[str, Any], theirs: Replayed) -> ChanceCloud | None:
+def _random_orders(
+    warehouse: Warehouse, a: dict[str, Any], b: dict[str, Any], theirs: Replayed, trace: Trace | None
+) -> ChanceCloud | None:
     """What random orders reach beside run A, under its settings. None where they are no rivals of B, or where run A cannot be replayed in
     another order."""
     if any(a[name] != b[name] for name in SAME_CLUSTER) or a["rules"] != "standard" or a["agent_sha256"] is not None:
         return None
     if own_policy_of(a["policy"]) is not None or Estimates.parse(a["estimates"]).is_live or a["warm_start"]:
         return None
-    settings = RunSettings.model_validate({name: a[name] for name in ASKED if a[name] is not None})
-    trace = load_trace(warehouse, a["source"], a["cancelled"], [])
+    settings = settings_of_row(a)
+    trace = load_trace(warehouse, a["source"], a["cancelled"], []) if trace is None else trace
     first = _in_order(trace, settings, parse_policy("FCFS"))
-    submit = first.jobs.submit - first.jobs.submit.min(initial=0)
-    if not np.array_equal(submit, theirs.jobs.submit - theirs.jobs.submit.min(initial=0)):
+    ours, saved = first.jobs.submit, theirs.jobs.submit  # from the begin of the log, and in UTC
+    if not np.array_equal(ours - ours[0], saved - saved[0]):
         return None  # some jobs started in one of both only, or the log has changed
 
     def replay_order(policy: Policy) -> Schedule:
@@ -192,15 +184,22 @@ COMPARED_SETTINGS = (
 
 
 def compare_runs(
-    warehouse: Warehouse, source: str, run_a: str, run_b: str, part: PartOptions | None = None
+    warehouse: Warehouse,
+    source: str,
+    run_a: str,
+    run_b: str,
+    part: PartOptions | None = None,
+    runs: tuple[ReplayRun, ReplayRun] | None = None,
 ) -> dict[str, Any]:
     """How run B of a source differs from run A over the same jobs. All differences are B minus A. part: which jobs are compared, None
-    for all.
+    for all. runs: A and B, where they are of this process.
 
     settings: by name, the pair of values that differ. metrics: for each of METRICS a, b and difference. paired: the means of
     PAIRED over the jobs that started in both, for all jobs and by size class of run A's cluster. Each has the shares of jobs
-    that wait less (better), as long (equal) and longer (worse) under B. verdict: see `verdict_of_runs`. For a part of the jobs there are
-    no metrics, and scored says which part it is.
+    that wait less (better), as long (equal) and longer (worse) under B. verdict: see `verdict_of_runs`. It has further keys where users
+    keep their pace: following_share, pace_change_share, pace_verdict, times_verdict, and pace_ratio or pace_difference in its panel, or
+    not_paced_because. Where the verdict is another one then, its word is "depends on users". For a part of the jobs there are no metrics,
+    and scored says which part it is.
 
     Raises ValueError for unknown runs and for runs that were not over the same jobs.
     """
@@ -218,6 +217,11 @@ def compare_runs(
         complete = load_extent(warehouse, source)[1]
         scored = part_of(jobs.with_columns(pl.col("submit_s") - zero), clock, part, complete)
     compared = jobs if scored is None else jobs.filter(pl.Series(scored.mask))
+    mask = scored_after(len(jobs), len(jobs) // 2) if scored is None else scored.mask
+    verdict = verdict_of_runs(a, b, jobs, mask, warehouse, None if runs is None else runs[0].trace)
+    if "word" in verdict:
+        text = verdict_text(verdict["word"], verdict["is_certain"])
+        verdict = _in_both(verdict, *paced_verdict(warehouse, (a, b), jobs.filter(pl.Series(mask)), text, runs))
     metrics = {name: {"a": a[name], "b": b[name], "difference": b[name] - a[name]} for name in METRICS}
     return {
         "source": source,
@@ -228,9 +232,25 @@ def compare_runs(
         "paired_jobs": len(compared),
         **({"metrics": metrics} if scored is None else {"scored": scored.words}),
         "paired": _paired_by_class(compared, a["procs"]),
-        "verdict": verdict_of_runs(a, b, jobs, None if scored is None else scored.mask, warehouse),
+        "verdict": verdict,
         "semantics": a["semantics"],
     }
+
+
+def _in_both(verdict: dict[str, Any], columns: dict[str, Any], paced: Paced | None) -> dict[str, Any]:
+    """A verdict with what it is where users keep their pace. columns, paced: of `paced_verdict`."""
+    if paced is None:
+        return verdict | columns
+    if columns.pop("verdict", None) == DEPENDS:
+        verdict |= {"word": DEPENDS, "is_certain": False}
+    (ratios,) = paced.judgement.verdict.ratios
+    panel = {
+        name: row | {"pace_ratio": getattr(ratios, MEASURES[name])}
+        for name, row in verdict["panel"].items()
+        if name in MEASURES
+    }
+    lost = verdict["panel"]["lost_capacity"] | {"pace_difference": ratios.lost_capacity}
+    return verdict | columns | {"panel": panel | {"lost_capacity": lost}}
 
 
 def _paired_by_class(jobs: pl.DataFrame, cluster_procs: int) -> list[dict[str, Any]]:

@@ -35,6 +35,7 @@ WITH placed AS (
 )
 
 SELECT
+    a.place,
     epoch(a.start_time)::BIGINT - a.wait_s AS submit_s,
     epoch(a.end_time - a.start_time)::BIGINT AS runtime_s,
     a.procs,

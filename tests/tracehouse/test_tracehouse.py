@@ -101,6 +101,13 @@ def test_tables_of_a_comparison(log: Path) -> None:
     assert comparison.paired.filter(metric="average_wait_s")["jobs"].to_list()[0] == 400
 
 
+def test_random_orders_are_rivals_of_a_run_of_this_process(log: Path) -> None:
+    """The log of the runs was looked for in a warehouse that has none."""
+    loaded = tracehouse.load_log(log)
+    verdict = tracehouse.compare(tracehouse.replay(loaded, "FCFS", "none"), tracehouse.replay(loaded, "SAF")).verdict
+    assert verdict["random_orders"] is not None and 0 < verdict["random_orders_as_good"] <= 1
+
+
 def test_what_cannot_be_compared(log: Path) -> None:
     loaded = tracehouse.load_log(log)
     whole, part = tracehouse.replay(loaded), tracehouse.replay(loaded, window=(0, 100))

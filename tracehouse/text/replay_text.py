@@ -8,6 +8,7 @@ from typing import Any
 from assets.pages.words import duration_text, number_text
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings
 from assets.replaying.scenarios.left_out import freed_words, left_out_text
+from assets.replaying.scenarios.paced import DEPENDS, depends_words, pace_words
 from models.judging.verdict import verdict_text
 from simulator.jobs.words import partitions_text
 from tracehouse.text.tables import TableColumn, fitted_table, folded
@@ -227,6 +228,12 @@ def _verdict_lines(verdict: dict[str, Any], which: str, width: int | None) -> li
     lines = [f"verdict on B over {which} {verdict['scored_jobs']:,} jobs: {word}"]
     lines.append(LATER_HALF if which == "the later" else "The baseline is A.")
     lines += [f"  who pays: {payer}" for payer in verdict["payers"]]
+    if "pace_verdict" in verdict:
+        if verdict["word"] == DEPENDS:
+            lines.append(f"  it depends on users: {depends_words(verdict['times_verdict'], verdict['pace_verdict'])}")
+        lines.append(f"  {pace_words(verdict['following_share'], 'B / A')}")
+    elif "not_paced_because" in verdict:
+        lines.append(f"  not with users who keep their pace: {verdict['not_paced_because']}")
     if verdict.get("random_orders"):
         lines.append(f"  beside A, {verdict['random_orders']}. {verdict['random_orders_as_good']:.0%} are as good as B")
     label, a, b, ratio = _compared("measure, scored jobs", "B / A")
@@ -235,6 +242,7 @@ def _verdict_lines(verdict: dict[str, Any], which: str, width: int | None) -> li
         replace(a, last=1),
         replace(b, last=1),
         ratio,
+        *([TableColumn("keep pace", 11)] if "pace_verdict" in verdict else ()),
         TableColumn(" 95 % interval, typical block", right=False),
     ]
     rows = []
@@ -242,8 +250,11 @@ def _verdict_lines(verdict: dict[str, Any], which: str, width: int | None) -> li
         if row["a"] is None or "ratio" not in row:
             continue
         interval = verdict["typical_block"].get(name)
-        rows.append([name, *_cells(row, "ratio"), f" {_typical(interval)}" if interval else ""])
-    rows.append(["lost_capacity", *_cells(verdict["panel"]["lost_capacity"], "difference"), " (B - A)"])
+        paced = [_number(row["pace_ratio"])] if "pace_ratio" in row else []
+        rows.append([name, *_cells(row, "ratio"), *paced, f" {_typical(interval)}" if interval else ""])
+    lost = verdict["panel"]["lost_capacity"]
+    paced = [_number(lost["pace_difference"])] if "pace_difference" in lost else []
+    rows.append(["lost_capacity", *_cells(lost, "difference"), *paced, " (B - A)"])
     return [*lines, "", *fitted_table(columns, rows, width, "  ", " ")]
 
 

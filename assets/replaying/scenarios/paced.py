@@ -105,10 +105,10 @@ def depends_words(times_verdict: str, pace_verdict: str) -> str:
     return f"{times_verdict} where all submit at the times of the log, and {pace_verdict} where who follows an end of an own job still does"
 
 
-def pace_words(share: float) -> str:
-    """What a change is of with users who keep their pace, in a line. share: of the jobs that follow others."""
+def pace_words(share: float, figure: str = "the change") -> str:
+    """What a figure is of with users who keep their pace, in a line. share: of the jobs that follow others."""
     return (
-        f"keep pace: the change where who submitted within 20 minutes after an end of an own job, as {100 * share:.0f} % of the jobs were, "
+        f"keep pace: {figure} where who submitted within 20 minutes after an end of an own job, as {100 * share:.0f} % of the jobs were, "
         "does so after its end in the replay"
     )
 

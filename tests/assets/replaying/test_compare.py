@@ -1,7 +1,8 @@
-"""Tests of assets/replaying: compare, compare_placements."""
+"""Tests of assets/replaying: compare, compare_paced, compare_placements."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import dagster as dg
 import polars as pl
 import pytest
 
+import tracehouse
+from assets.common.storage import open_warehouse
 from assets.common.trace import load_trace
 from assets.replay.placement import (
     PlacementConfig,
@@ -17,12 +20,16 @@ from assets.replay.placement import (
 )
 from assets.replaying.compare import compare_runs, verdict_of_runs
 from assets.replaying.compare_placements import compare_placements, saved_placements
+from assets.replaying.scenarios import paced
+from assets.replaying.scenarios.paced import DEPENDS, depends_words
 from models.judging.judge import judge
 from models.judging.panel import Replayed, scored_after
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import METRICS
 from tests.assets.replay.test_runs import materialize
+from tests.assets.replaying.scenarios.examples import busy_home
 from tests.tiny import busy_log, swf_line, warehouse_of
+from tracehouse.text.replay_text import compare_text
 from warehouse import Warehouse
 
 # compare: Comparisons: paired differences by hand.
@@ -133,6 +140,78 @@ def test_jobs_that_started_in_one_run_only_are_in_no_pair(tmp_path: Path) -> Non
     assert (found["jobs"], found["paired_jobs"]) == (3, 2)  # J3 leaves the queue at 150, or starts at 100
     assert found["paired"][0]["average_wait_s"]["difference"] == 5  # J2 starts at 110 rather than at 100
     assert found["metrics"]["average_wait_s"] == {"a": 45, "b": 60, "difference": 15}
+
+
+# compare_paced: Two runs once more, with users who keep their pace.
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        busy_home(patch, tmp_path_factory.mktemp("paced"))
+        materialize(open_warehouse(), RUNS[:3])
+        yield patch
+
+
+@pytest.fixture
+def followed(home: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    with home.context() as patch:
+        patch.setattr(paced, "LEAST_FOLLOWERS", 0.0)
+        yield patch
+
+
+def test_a_comparison_has_its_change_where_users_keep_their_pace(followed: pytest.MonkeyPatch) -> None:
+    found = compare_runs(open_warehouse(), "mine", "a", "bigger")
+    verdict = found["verdict"]
+    runs = [tracehouse.replay("mine", "FCFS", "easy", procs=procs, users="keep pace").replayed for procs in (16, 32)]
+    before, after = (float((run.schedule.start - run.jobs.submit)[200:].mean()) for run in runs)
+    assert verdict["pace_change_share"] == pytest.approx(after / before - 1)
+    assert verdict["panel"]["wait_s"]["pace_ratio"] == pytest.approx(after / before)
+    panel = compare_runs(open_warehouse(), "mine", "a", "b")["verdict"]["panel"]
+    assert any(row["pace_ratio"] != pytest.approx(row["ratio"]) for row in panel.values() if "ratio" in row)
+    assert verdict["word"] == verdict["times_verdict"].partition(",")[0] == verdict["pace_verdict"].partition(",")[0]
+    text = compare_text(found)
+    assert "keep pace: B / A where who submitted within 20 minutes" in text and " keep pace  95 % interval" in text
+    runs_now = [tracehouse.replay("mine", "FCFS", "easy", procs=procs) for procs in (16, 32)]
+    assert tracehouse.compare(*runs_now).verdict == verdict
+
+
+def test_a_comparison_that_turns_round_depends_on_users(followed: pytest.MonkeyPatch) -> None:
+    followed.setattr(paced, "turns_round", lambda word, other: True)
+    found = compare_runs(open_warehouse(), "mine", "a", "b")
+    assert found["verdict"]["word"] == DEPENDS and not found["verdict"]["is_certain"]
+    words = depends_words(found["verdict"]["times_verdict"], found["verdict"]["pace_verdict"])
+    assert f"it depends on users: {words}" in " ".join(compare_text(found).split())
+
+
+def test_where_few_follow_runs_are_compared_once(home: pytest.MonkeyPatch) -> None:
+    verdict = compare_runs(open_warehouse(), "mine", "a", "b")["verdict"]
+    assert not {"pace_verdict", "not_paced_because", "times_verdict"} & verdict.keys()
+
+
+@pytest.mark.parametrize(
+    ("change", "back", "why"),
+    [
+        (
+            "UPDATE replay.runs SET policy_sha256 = 'x' WHERE run = 'b'",
+            "UPDATE replay.runs SET policy_sha256 = NULL WHERE run = 'b'",
+            "the policy of run 'b' is no longer what it was: save the run again",
+        ),
+        (
+            "UPDATE replay.run_jobs SET procs = procs + 1 WHERE run = 'a'",
+            "UPDATE replay.run_jobs SET procs = procs - 1 WHERE run = 'a'",
+            "the log has changed since the runs were saved: save them again",
+        ),
+    ],
+)
+def test_runs_that_cannot_be_made_again_say_why(followed: pytest.MonkeyPatch, change: str, back: str, why: str) -> None:
+    with open_warehouse().write() as connection:
+        connection.execute(change)
+    found = compare_runs(open_warehouse(), "mine", "a", "b")
+    with open_warehouse().write() as connection:
+        connection.execute(back)
+    assert found["verdict"]["not_paced_because"] == why and "pace_verdict" not in found["verdict"]
+    assert f"not with users who keep their pace: {why}" in compare_text(found)
 
 
 # compare_placements: Two saved placements side by side, and what cannot be compared.
