@@ -43,6 +43,9 @@ WALK_JOB = 3036
 """Index of the job whose row is followed."""
 LINE_SHOWN = 122
 """Characters of its line of the log."""
+RESULTS = Path(__file__).resolve().parent / "results.json"
+REACT_TABLE, REACT_CHANGE = "users_react, archive logs", "10 % fewer processors"
+REACT_LOGS = ("KTH-SP2", "CTC-SP2", "HPC2N")
 PREDICTIONS, RUN_JOBS = "predictions.runtime_predictions", "replay.run_jobs"
 
 WALK_COLUMNS = {
@@ -207,11 +210,25 @@ def _plain(value: Any) -> Any:
     return round(value) if isinstance(value, float) else str(value)
 
 
+def users_react() -> JSON:
+    """What a smaller machine does to the mean wait of archive logs, open and closed, and the share of the jobs that follow, all in percent:
+    from the stored table of docs/results/users-react.md."""
+    lines = json.loads(RESULTS.read_text())[REACT_TABLE]["lines"]
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    logs = {}
+    for row in (dict(zip(head, each, strict=True)) for each in rows):
+        if row["log"] in REACT_LOGS:
+            opened, closed = (int(part) for part in row[REACT_CHANGE].removesuffix(" %").split("/"))
+            logs[row["log"]] = {"open": opened, "closed": closed, "follow": int(row["follow"].removesuffix(" %"))}
+    return {"change": REACT_CHANGE, "logs": logs}
+
+
 DATA = {
     "asset-groups": asset_groups,
     "wait-heat-map": wait_heat_map,
     "gantt": gantt,
     "policy-life": policy_life,
     "job-row": job_row,
+    "users-react": users_react,
 }
 """Name of each picture -> what it shows."""

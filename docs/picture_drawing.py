@@ -366,11 +366,30 @@ def _shown(value: Any) -> str:
     return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def draw_users_react(data: JSON) -> Figure:
+    """Two bars for each log: the change of its mean wait, open and closed."""
+    logs = data["logs"]
+    canvas = Figure(figsize=(1100 / DPI, 380 / DPI), dpi=DPI, layout="constrained")
+    ax = canvas.subplots()
+    for k, (way, colour) in enumerate((("open", GREY), ("closed", BLUE))):
+        places, values = np.arange(len(logs)) + 0.38 * k, [each[way] for each in logs.values()]
+        ax.bar_label(ax.bar(places, values, 0.36, color=colour, label=way), fmt="%+d %%", color=INK, padding=2)
+    names = [f"{name}\n{each['follow']} % of the jobs follow" for name, each in logs.items()]
+    ax.set_xticks(np.arange(len(logs)) + 0.19, names, color=INK)
+    ax.set_ylabel("change of the mean wait, %", color=INK)
+    ax.set_title(f"{data['change']}, where users keep the log's times (open) and their pace (closed)", color=INK)
+    ax.margins(y=0.12)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    return canvas
+
+
 DRAWN_BY = {
     "asset-groups": draw_asset_groups,
     "wait-heat-map": draw_wait_heat_map,
     "gantt": draw_gantt,
     "policy-life": draw_policy_life,
     "job-row": draw_job_row,
+    "users-react": draw_users_react,
 }
 """Name of each picture -> how its data is drawn."""
