@@ -1,4 +1,7 @@
-"""When jobs come whose submission the schedule decides, as compiled loops keep it. Rules: docs/reference/semantics/followers.md."""
+"""When jobs come whose submission the schedule decides, and when their users give up, as compiled loops keep it.
+
+Rules: docs/reference/semantics/followers.md.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import inlined
+from simulator.jobs.cluster import FOREVER
 from simulator.jobs.followers import NO_JOB, Chain
 from simulator.jobs.jobs import NEVER
 
@@ -72,3 +76,50 @@ def join_by_second(order, begin, second, job):
         place += 1
     order[place] = job
     return begin - 1
+
+
+# --- giving up
+
+
+class GivingUp(NamedTuple):
+    """Who leaves the queue of a described cluster without a start. `order` is empty where nobody does."""
+
+    patience: IntArray  # (jobs,), seconds from the submission on for which the job waits, NEVER for ever, or once it has left or run
+    second: IntArray  # (jobs,), when it leaves, if it waits then, of jobs that have come
+    order: IntArray  # (jobs with patience,), from next[0] on those that have come, by that second
+    next: IntArray  # (1,), behind room for those that are to come
+    gave_up: NDArray[np.bool_]  # (jobs,)
+
+
+def giving_up_of(submit: IntArray, cancel: IntArray, earlier: int = 0) -> GivingUp:
+    """Before any job has come. submit, cancel: as in `simulator.jobs.jobs.Jobs`. earlier: jobs before them, which run already."""
+    has_patience = cancel < NEVER
+    patience = np.concatenate([np.full(earlier, NEVER), np.where(has_patience, cancel - submit, NEVER)]).astype(
+        np.int64
+    )
+    count = int(has_patience.sum())
+    return GivingUp(
+        patience,
+        np.zeros(len(patience), dtype=np.int64),
+        np.full(count, NO_JOB, dtype=np.int64),
+        np.array([count], dtype=np.int64),
+        np.zeros(len(patience), dtype=np.bool_),
+    )
+
+
+@inlined
+def note_patience(giving, submit, job, now):
+    """A job that was submitted at second `submit` has come."""
+    if giving.patience[job] < NEVER:
+        giving.second[job] = max(submit + giving.patience[job], now)
+        giving.next[0] = join_by_second(giving.order, giving.next[0], giving.second, job)
+
+
+@inlined
+def next_giving_up(giving, start):
+    """The second in which the next job gives up that has not started, FOREVER for none. start: (jobs,), below 0 for one that has not."""
+    while giving.next[0] < len(giving.order) and (
+        start[giving.order[giving.next[0]]] >= 0 or giving.patience[giving.order[giving.next[0]]] == NEVER
+    ):
+        giving.next[0] += 1
+    return giving.second[giving.order[giving.next[0]]] if giving.next[0] < len(giving.order) else np.int64(FOREVER)

@@ -1,8 +1,9 @@
-"""Who comes: jobs by their submissions, those that follow others, and those that nothing keeps any more."""
+"""Who comes, and who gives up: jobs by their submissions, those that follow others, and those that nothing keeps any more."""
 
 from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
+from simulator.jobs.coming import next_giving_up, note_patience
 from simulator.jobs.followers import NO_JOB
 from simulator.pbs.planning import has_hours
 from simulator.pbs.queueing import join_pbs_queue
@@ -50,7 +51,7 @@ def is_eligible(replay, job):
         if kind == _AFTER_NOT_OK:
             return False
         done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
-        if done < 0:
+        if done < 0 or (kind == _AFTER_OK and replay.giving.gave_up[other]):
             return False
     return True
 
@@ -74,10 +75,48 @@ def release_jobs(replay, now):
 @referring
 def take_next(replay):
     """The next job comes. It goes behind those that have come, in front of the room for jobs that follow others."""
-    clock = replay.clock
-    replay.order[clock[CAME]] = replay.order[clock[NEXT_SUBMIT]]
+    clock, job = replay.clock, replay.order[replay.clock[NEXT_SUBMIT]]
+    note_patience(replay.giving, replay.engine.jobs.submit[job], job, replay.arrival[job])
+    replay.order[clock[CAME]] = job
     clock[CAME] += 1
     clock[NEXT_SUBMIT] += 1
+
+
+@referring
+def next_impatient(replay):
+    """The second in which the next waiting job leaves without a start, FOREVER for none."""
+    return next_giving_up(replay.giving, replay.first_start)
+
+
+@referring
+def drop_impatient(replay, now):
+    """Waiting jobs whose users give up leave the queue, or those that something keeps. PBS makes no pass for that."""
+    if len(replay.giving.order) > 0 and next_impatient(replay) <= now:
+        _drop_impatient(replay, now)
+
+
+@referring_apart
+def _drop_impatient(replay, now):
+    giving, clock, queue = replay.giving, replay.clock, replay.engine.waiting
+    while next_impatient(replay) <= now:
+        job = giving.order[giving.next[0]]
+        giving.next[0] += 1
+        giving.gave_up[job] = True
+        replay.finished[job] = now
+        call_followers_of(replay, job, now)
+    queue.length[0] = _without_those(queue.pending, queue.length[0], giving)
+    clock[HELD] = _without_those(replay.held, clock[HELD], giving)
+
+
+@referring
+def _without_those(jobs, length, giving):
+    """Takes jobs that were given up out of the first `length`. Returns how many are left."""
+    kept = 0
+    for k in range(length):
+        if not giving.gave_up[jobs[k]]:
+            jobs[kept] = jobs[k]
+            kept += 1
+    return kept
 
 
 @referring

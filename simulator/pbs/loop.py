@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
-from simulator.pbs.coming import call_followers_of, release_jobs, submit_next
+from simulator.jobs.jobs import NEVER
+from simulator.pbs.coming import call_followers_of, drop_impatient, next_impatient, release_jobs, submit_next
 from simulator.pbs.cycle import run_pass
 from simulator.pbs.occurrences import leave_windows, next_opening
 from simulator.pbs.queueing import count_running
@@ -61,6 +62,7 @@ def _reach_pass(replay):
             if clock[NOW] >= FOREVER:
                 return False
             clock[STAGE], clock[IS_QUIET] = EVENTS, 1
+            drop_impatient(replay, clock[NOW])
         now = clock[NOW]
         if clock[STAGE] == EVENTS:
             if _take_turn(replay, now):
@@ -118,6 +120,7 @@ def _next_time(replay):
         now = min(now, _true_end(replay, replay.ending[clock[ENDING] - 1]))
     for k in range(engine.site.reservation_first[0], len(replay.reservation_due)):
         now = min(now, replay.reservation_due[k])
+    now = min(now, next_impatient(replay))
     if engine.waiting.length[0] > 0:
         now = next_opening(engine.site, clock[LAST_PASS], now)
     counts_usage = engine.settings.fair_share > 0 and clock[ENDING] > 0
@@ -211,6 +214,7 @@ def _forget_jobs_of(replay, reservation, now):
             queue.pending[kept] = job
             kept += 1
         else:
+            replay.giving.patience[job] = NEVER
             call_followers_of(replay, job, now)
     queue.length[0] = kept
 

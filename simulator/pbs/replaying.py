@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from simulator.formula.machine import NUM_SLOTS, STACK_SIZE, USER_SHARE
 from simulator.jobs.cluster import FOREVER, Cluster, no_nodes
+from simulator.jobs.coming import giving_up_of
 from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, chain_of, order_of_coming
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
@@ -80,8 +81,8 @@ class PbsReplayer:
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. So are jobs that are never submitted,
-        which `counts` also has by themselves. Running jobs are not in the outcome.
+        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. So are jobs whose users give up, which do
+        not count there, and jobs that are never submitted, which `counts` also has by themselves. Running jobs are not in the outcome.
 
         Raises ValueError if the requests are of other jobs, if jobs run that no warm start knows, or if a job follows another that already
         waits when the replay begins."""
@@ -99,6 +100,7 @@ class PbsReplayer:
         after = np.concatenate([_unset(earlier), np.where(jobs.after == NO_JOB, NO_JOB, jobs.after + earlier)])
         follows = after, np.concatenate([_zeros(earlier), jobs.think])
         replay = new_pbs_replay(self.description, asked, (submit, runtime), self.phases, follows)
+        replay = replay._replace(giving=giving_up_of(jobs.submit, jobs.cancel, earlier))
         if self.turns is not None:
             replay.submit_turn[:], replay.end_turn[:] = self.turns
         if self.late is not None:
@@ -114,7 +116,7 @@ class PbsReplayer:
         start = replay.first_start[own].copy()
         never = start == UNSET
         start[never] = CANCELLED
-        counts = {"never started": int(never.sum())}
+        counts = {"never started": int(never.sum()) - int(replay.giving.gave_up.sum())}
         if replay.preempted[own].any():
             is_gone = replay.engine.settings.preempt_way == DELETED
             counts["deleted for others" if is_gone else "preempted"] = int((replay.preempted[own] > 0).sum())
@@ -168,6 +170,7 @@ def new_pbs_replay(
         arrival=arrival,
         order=order,
         chain=chain_of(after, think),
+        giving=giving_up_of(_zeros(0), _zeros(0), count),
         runtime=np.array(runtime, dtype=np.int64),
         submit_turn=np.where(after == NO_JOB, AFTER_ENDS + number, UNSET),
         end_turn=np.where(after == NO_JOB, number, UNSET),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs.coming import GivingUp
 from simulator.jobs.followers import Chain
 from simulator.pbs.settings import CycleSettings
 
@@ -245,6 +246,7 @@ class PbsReplay(NamedTuple):
     arrival: IntArray  # (jobs,), when the job could start as far as it is for the job to say
     order: IntArray  # (jobs,), those that have come, and from NEXT_SUBMIT on those that are known to come, by arrival
     chain: Chain  # the jobs that follow others
+    giving: GivingUp  # who leaves without a start
     runtime: IntArray  # (jobs,)
     submit_turn: (
         IntArray  # (jobs,), which of the submissions and ends of one second come first, and which have one pass

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs.coming import GivingUp
 from simulator.jobs.followers import Chain
 from simulator.slurm.backfill import Decisions
 from simulator.slurm.priority import FairShares, PriorityRules, StaticFactors
@@ -63,6 +64,7 @@ class Replay(NamedTuple):
     statics: StaticFactors
     fair: FairShares
     chain: Chain  # who follows whom, empty in an open replay
+    giving: GivingUp  # who leaves without a start
     order: IntArray  # (jobs,), by submission, from NEXT_SUBMIT on those that are to come
     came: IntArray  # (jobs,), those that have come, by submission
     runtime: IntArray  # (jobs,)

@@ -10,6 +10,7 @@ import numpy as np
 from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
+from simulator.jobs.jobs import NEVER
 from simulator.slurm.backfill import STARTED, backfill_cycle
 from simulator.slurm.changes import (
     may_start_later,
@@ -60,7 +61,14 @@ from simulator.slurm.preemption import REQUEUE_DELAY, group_of
 from simulator.slurm.priority import count_job, count_usage, decay_of
 from simulator.slurm.queue import fill_waiting, sort_queue
 from simulator.slurm.starting import end_earlier, end_job, leave_node, move_end
-from simulator.slurm.submission import leave_for_good, priority_in, queue_up, take_submissions
+from simulator.slurm.submission import (
+    give_up,
+    leave_for_good,
+    priority_in,
+    queue_up,
+    take_submissions,
+    time_to_give_up,
+)
 
 ALL = np.int64(1 << 40)
 """Depth of a pass over the full queue."""
@@ -99,7 +107,7 @@ def _stops(clock, now):
 
 @referring
 def _take_events(replay, now):
-    """Jobs end, nodes go, reservations begin and end, priorities are recomputed, jobs are submitted, and epilogs end."""
+    """Jobs end, nodes go, reservations begin and end, priorities are recomputed, users give up, jobs are submitted, and epilogs end."""
     clock = replay.clock
     clock[NOW] = now
     end_finished(replay, now)
@@ -107,6 +115,7 @@ def _take_events(replay, now):
     begin = pass_edges(replay, now)
     if clock[PERIOD_DUE] <= now:
         renew_priorities(replay, now)
+    give_up(replay, now)
     take_submissions(replay, now)
     epilogs = clock[EPILOGS]
     while clock[EPILOGS] > 0 and replay.epilog_end[clock[EPILOGS] - 1] <= now:
@@ -146,6 +155,7 @@ def _next_time(replay):
         now = min(now, replay.engine.running.start[job] + replay.runtime[job])
     if clock[EPILOGS] > 0:
         now = min(now, replay.epilog_end[clock[EPILOGS] - 1])
+    now = min(now, time_to_give_up(replay))
     if clock[NEXT_ABSENCE] < len(absences) and (now < FOREVER or clock[PENDING] > 0):
         now = min(now, absences[clock[NEXT_ABSENCE], 0])
     if clock[PENDING] > 0:
@@ -346,6 +356,7 @@ def _end_victims(replay, now, mode, grace_s):
             running.start[job] = NOT_GIVEN
             replay.engine.jobs.begin[job] = now + REQUEUE_DELAY
             replay.eligible[job] = NOT_GIVEN
+            replay.giving.patience[job] = NEVER
             queue_up(replay, job, now)
     rules.length[0] = 0
 

@@ -107,7 +107,7 @@ def eligible_from(replay, job, now):
         if kind == _AFTER_NOT_OK:
             return np.int64(NOT_GIVEN)
         done = replay.engine.running.start[other] if kind == _AFTER else replay.finished[other]
-        if done < 0:
+        if done < 0 or (kind == _AFTER_OK and replay.giving.gave_up[other]):
             return np.int64(NOT_GIVEN)
     return max(now, jobs.submit[job])
 

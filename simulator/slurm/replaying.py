@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, joined_requests
 from simulator.jobs.cluster import FOREVER, Cluster
+from simulator.jobs.coming import GivingUp, giving_up_of
 from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, Chain, chain_of, order_of_coming
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
@@ -92,8 +93,8 @@ class SlurmReplayer:
     honours: ClassVar[frozenset[str]] = frozenset()
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. One that is never submitted counts as
-        that, and not as one that never started.
+        """Replays all jobs. Jobs that can never start are CANCELLED, and `counts` says how many. One that is never submitted, or whose user
+        gives up, counts as that, and not as one that never started.
 
         Raises ValueError if the requests are of other jobs, if jobs already run of which nothing else is said, where a formula or a
         plug-in fails, and where jobs follow others and a plug-in scores submissions that are not known."""
@@ -113,7 +114,8 @@ class SlurmReplayer:
         start[never] = CANCELLED
         submit = replay.engine.jobs.submit[own].copy() if jobs.is_closed else None
         absent = 0 if submit is None else int((submit == NEVER_SUBMITTED).sum())
-        counts = {"never started": int(never.sum()) - absent}
+        gave_up = int(replay.giving.gave_up.sum())
+        counts = {"never started": int(never.sum()) - absent - gave_up}
         if absent:
             counts["never submitted"] = absent
         if replay.refused.any():
@@ -149,6 +151,7 @@ class SlurmReplayer:
         begin_s = cluster.begins(jobs.submit) if len(jobs) else 0
         follows = (jobs.after, jobs.think) if jobs.is_closed else None
         replay = new_replay(self.description, self.arrays, requests, runtime, self.phases, (running, begin_s), follows)
+        replay = replay._replace(giving=giving_up_of(jobs.submit, jobs.cancel, running))
         if self.warm is None:
             return replay, 0
         types = self.arrays.gpu_types
@@ -194,6 +197,7 @@ def new_replay(
         statics=static_factors(arrays, description.scheduler),
         fair=fair_shares(arrays, jobs),
         chain=chain,
+        giving=_nobody_gives_up(num_jobs),
         order=order,
         came=np.arange(num_jobs),
         runtime=np.array(runtime, dtype=np.int64),
@@ -239,6 +243,11 @@ def _jobs_to_come(
     else:
         engine.running.number[:] = np.argsort(order)
     return order, chain_of(after, think, running)
+
+
+def _nobody_gives_up(jobs: int) -> GivingUp:
+    none = np.zeros(0, dtype=np.int64)
+    return giving_up_of(none, none, jobs)
 
 
 def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests) -> WaitingRows:

@@ -1,4 +1,4 @@
-"""Jobs join the queue, at the log's times or some time after the job that they follow has left.
+"""Jobs join the queue, at the log's times or some time after the job that they follow has left, and leave it where their users give up.
 
 Rules: docs/reference/slurm.md, "Priority" and "Jobs that follow others", and docs/reference/semantics/followers.md.
 """
@@ -6,8 +6,8 @@ Rules: docs/reference/slurm.md, "Priority" and "Jobs that follow others", and do
 from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
-from simulator.jobs.coming import call_followers
-from simulator.slurm.changes import wake
+from simulator.jobs.coming import call_followers, next_giving_up, note_patience
+from simulator.slurm.changes import note_ended, wake
 from simulator.slurm.clockwork import (
     BATCH_DUE,
     BEGIN,
@@ -47,6 +47,7 @@ def take_submissions(replay, now):
         if waits_already and replay.eligible[job] >= 0:
             replay.eligible[job] = max(jobs.submit[job], jobs.begin[job])
         queue_up(replay, job, now)
+        note_patience(replay.giving, jobs.submit[job], job, now)
         if clock[STOPS] == STOPS_TO_SCORE and jobs.priority[job] < 0:
             clock[UNSCORED] += 1
         clock[LAST_EVENT] = now
@@ -55,9 +56,45 @@ def take_submissions(replay, now):
         clock[BATCH_DUE] = min(clock[BATCH_DUE], due)
 
 
+@referring
+def time_to_give_up(replay):
+    """The second in which the next waiting job leaves the queue without a start, FOREVER for none."""
+    return next_giving_up(replay.giving, replay.engine.running.start)
+
+
+@referring
+def give_up(replay, now):
+    """Waiting jobs whose users give up leave the queue. That is a change, but no reason for the main scheduler to run."""
+    if len(replay.giving.order) > 0 and time_to_give_up(replay) <= now:
+        _give_up(replay, now)
+
+
+@referring_apart
+def _give_up(replay, now):
+    giving, clock, pending = replay.giving, replay.clock, replay.pending
+    while time_to_give_up(replay) <= now:
+        job = giving.order[giving.next[0]]
+        giving.next[0] += 1
+        giving.gave_up[job] = True
+        replay.finished[job] = now
+        count_submitted(replay.engine, job, -1)
+        note_ended(replay, now)
+        leave_for_good(replay, job, now)
+    kept = 0
+    for k in range(clock[PENDING]):
+        if giving.gave_up[pending[k, 0]]:
+            continue
+        for column in range(pending.shape[1]):
+            pending[kept, column] = pending[k, column]
+        kept += 1
+    clock[PENDING] = kept
+    clock[LAST_EVENT] = now
+    wake(replay, now)
+
+
 @referring_apart
 def leave_for_good(replay, job, left):
-    """A job has ended or was refused: those that follow it are to come."""
+    """A job has ended, was refused, or has left the queue: those that follow it are to come."""
     if len(replay.chain.first) > 0 and replay.chain.first[job] >= 0:
         clock = replay.clock
         clock[NEXT_SUBMIT] = call_followers(

@@ -104,7 +104,8 @@ def free_cpus(state):
 
 @lean
 def list_waiting(state, orders):
-    """Brings the queue up to date: jobs that have started leave it, and those that may start now join it by their submission."""
+    """Brings the queue up to date: jobs that have started or were given up leave it, and those that may start now join it by their
+    submission."""
     counts, queue, now = orders.counts, orders.queue, state.clock[NOW]
     number = state.engine.running.number
     kept = _without_started(state, orders, now)
@@ -140,12 +141,12 @@ def _without_started(state, orders, now):
     kept = 0
     for place in range(counts[QUEUED]):
         job = queue[place]
-        if start[job] < 0:
+        if start[job] < 0 and not state.giving.gave_up[job]:
             queue[kept] = job
             kept += 1
             continue
         orders.listed[job] = False
-        if has_usage:
+        if has_usage and start[job] >= 0:
             _change_use(orders, job, start[job], now, 1)
             if state.finished[job] >= 0:
                 _change_use(orders, job, state.finished[job], now, -1)

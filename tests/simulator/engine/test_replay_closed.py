@@ -141,6 +141,9 @@ def test_the_closed_replay_of_the_same_scheduler_is_the_open_one(policy: str, ba
     outcome = order.replay(closed, cluster)
     assert outcome.submit is not None and np.array_equal(outcome.submit, jobs.submit)
     assert np.array_equal(outcome.schedule.start, start)
+    longer = replace(closed, cancel=np.where(start == CANCELLED, closed.cancel, start + 1))
+    patient = order.replay(longer, cluster)
+    assert np.array_equal(patient.schedule.start, start), "all are patient for longer than they waited"
 
 
 def test_a_network_follows_submissions_too() -> None:

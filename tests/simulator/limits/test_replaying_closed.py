@@ -135,6 +135,9 @@ def test_the_closed_replay_of_the_same_scheduler_is_the_open_one(policy: str | P
     outcome = replayer.replay(replace(jobs, after=after, think=think), cluster)
     assert outcome.submit is not None and np.array_equal(outcome.submit, jobs.submit)
     assert np.array_equal(outcome.schedule.start, start) and outcome.counts == expected.counts
+    longer = np.where(start == CANCELLED, jobs.cancel, start + 1)
+    patient = replayer.replay(replace(jobs, after=after, think=think, cancel=longer), cluster)
+    assert np.array_equal(patient.schedule.start, start), "all are patient for longer than they waited"
 
 
 def test_of_equal_jobs_the_one_that_came_first_is_backfilled() -> None:

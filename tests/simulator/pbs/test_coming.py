@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from simulator.jobs.cluster import Cluster, no_nodes
 from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, followers_of
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import NEVER, Jobs
 from simulator.pbs.replaying import PbsReplayer
 from simulator.pbs.requests import PbsJob
 from simulator.pbs.settings import PbsPhases
@@ -33,11 +33,30 @@ SEEDS = 100
 """Of each part."""
 
 
-def jobs_of(asked: Sequence[PbsJob], runtime: IntArray, after: IntArray | None = None, think: object = 0) -> Jobs:
+def jobs_of(
+    asked: Sequence[PbsJob],
+    runtime: IntArray,
+    after: IntArray | None = None,
+    think: object = 0,
+    patience: IntArray | None = None,
+) -> Jobs:
     submit = np.array([one.submit_s for one in asked], dtype=np.int64)
     limit = np.maximum([one.time_s for one in asked], runtime)
     after = np.full(len(asked), NO_JOB) if after is None else after
-    return Jobs(submit, runtime, np.ones_like(runtime), limit, limit, after=after, think=np.zeros_like(after) + think)
+    cancel = np.full(len(asked), NEVER) if patience is None else np.where(patience < NEVER, submit + patience, NEVER)
+    think = np.zeros_like(after) + think
+    return Jobs(submit, runtime, np.ones_like(runtime), limit, limit, after=after, think=think, cancel=cancel)
+
+
+def patience_of(jobs: Jobs) -> IntArray:
+    return np.where(jobs.cancel < NEVER, jobs.cancel - jobs.submit, NEVER)
+
+
+def impatient(jobs: Jobs, seed: int) -> Jobs:
+    """The jobs with users who give up four of ten after 1 s to an hour."""
+    rng = np.random.default_rng((seed, 9))
+    patience = rng.choice([1, 10, 60, 600, 3600], len(jobs))
+    return replace(jobs, cancel=np.where(rng.random(len(jobs)) < 0.4, jobs.submit + patience, NEVER))
 
 
 def replayed(
@@ -77,7 +96,9 @@ def assert_same_as_open(
     own_turns = turns
     if turns is not None:
         turns = (turns[0][order], turns[1][order])
-    opened = replayed(site, moved, jobs_of(moved, jobs.runtime[order]), phases, turns)
+    opened = replayed(
+        site, moved, jobs_of(moved, jobs.runtime[order], patience=patience_of(jobs)[order]), phases, turns
+    )
     assert opened.submit is None and opened.held is not None and closed.held is not None
     assert closed.schedule.start[order].tolist() == opened.schedule.start.tolist()
     assert (closed.schedule.start[submit == NEVER_SUBMITTED] < 0).all()
@@ -117,6 +138,7 @@ def assert_random(seed: int) -> Outcome:
     site, rng = described(cycle), np.random.default_rng((seed, 2))
     runtime = np.array([job.runtime_s for job in listed], dtype=np.int64)
     asked, jobs = chained(rng, requests_of(listed), runtime, not cycle.settings.preempts)
+    assert_same_as_open(site, asked, impatient(jobs, seed))
     return assert_same_as_open(site, asked, jobs)
 
 
@@ -163,6 +185,8 @@ def random_crowd(name: str, seed: int) -> tuple[list[PbsJob], Jobs, np.random.Ge
 def test_closed_replays_of_crowds_are_those_of_their_submissions(name: str) -> None:
     site, phases = CROWDS[name]
     asked, jobs, rng = random_crowd(name, 7)
+    some_gave_up = assert_same_as_open(site, asked, impatient(jobs, 7), phases)
+    assert (~some_gave_up.schedule.started).sum() > some_gave_up.counts["never started"]
     closed = assert_same_as_open(site, asked, jobs, phases)
     turns = rng.permutation(2 * len(asked))
     assert_same_as_open(site, asked, jobs, phases, (turns[: len(asked)], turns[len(asked) :]))
@@ -177,6 +201,7 @@ def test_many_crowds_are_those_of_their_submissions(name: str) -> None:
     for seed in range(100, 160):
         asked, jobs, _ = random_crowd(name, seed)
         assert_same_as_open(site, asked, jobs, phases)
+        assert_same_as_open(site, asked, impatient(jobs, seed), phases)
 
 
 def assert_same_again(site: ClusterDescription, asked: list[PbsJob], runtime: IntArray, phases: PbsPhases) -> None:
@@ -188,7 +213,9 @@ def assert_same_again(site: ClusterDescription, asked: list[PbsJob], runtime: In
     names = sorted({one.user for one in asked})
     after, think = followers_of(submit, end, np.array([names.index(one.user) for one in asked]))
     assert (after != NO_JOB).sum() > len(asked) // 10
-    closed = replayed(site, asked, jobs_of(asked, runtime, after, think), phases)
+    # all wait for a second longer than they did
+    waited = np.where(opened.schedule.start >= 0, opened.schedule.start - submit + 1, NEVER)
+    closed = replayed(site, asked, jobs_of(asked, runtime, after, think, waited), phases)
     assert closed.submit is not None and closed.submit.tolist() == submit.tolist()
     assert closed.schedule.start.tolist() == opened.schedule.start.tolist() and closed.counts == opened.counts
 
@@ -213,9 +240,15 @@ def test_a_crowd_comes_again_where_users_keep_their_pace(name: str) -> None:
 
 
 def closed_replay(
-    site: ClusterDescription, asked: list[PbsJob], runtime: list[int], after: list[int], think: list[int]
+    site: ClusterDescription,
+    asked: list[PbsJob],
+    runtime: list[int],
+    after: list[int],
+    think: list[int],
+    patience: dict[int, int] | None = None,
 ) -> tuple[list[int], list[int], dict[str, int]]:
-    outcome = replayed(site, asked, jobs_of(asked, np.array(runtime), np.array(after), np.array(think)))
+    waits = np.array([(patience or {}).get(job, NEVER) for job in range(len(asked))])
+    outcome = replayed(site, asked, jobs_of(asked, np.array(runtime), np.array(after), np.array(think), waits))
     assert outcome.submit is not None
     return outcome.submit.tolist(), outcome.schedule.start.tolist(), dict(outcome.counts)
 
@@ -253,6 +286,48 @@ def test_who_was_deleted_for_others_has_left() -> None:
 
     submit, start, counts = closed_replay(pbs_site(preempt_order="R"), asked, [40, 10, 20], [-1, 0, -1], [0, 5, 0])
     assert submit == [0, 75, 10] and start == [0, 75, 10]  # it begins again at 30
+
+
+def test_a_job_whose_user_gives_up_has_left() -> None:
+    """The second job waits for the first one, its user for 40 s. Then the third one comes, and waits in its turn until 100."""
+    asked = [asking(0, 4, 100), asking(1, 4, 10), asking(2, 4, 10)]
+    for patience, started in ((53, 100), (52, -1)):
+        submit, start, counts = closed_replay(
+            pbs_site(), asked, [100, 10, 10], [-1, -1, 1], [0, 0, 7], {0: 1, 1: 40, 2: patience}
+        )
+        assert submit == [0, 1, 48] and start == [0, -1, started] and counts == {"never started": 0}
+
+
+def test_no_pass_is_made_for_a_job_that_is_given_up() -> None:
+    """One node is free. The second job needs all, and the third one would run for longer than the first. It starts with the next pass,
+    which is that of the fourth job."""
+    asked = [asking(0, 3, 1_000), asking(1, 4, 10), asking(2, 1, 3_000), asking(500, 4, 10)]
+    asked.append(asking(600, 1, 10))
+    _, start, _ = closed_replay(pbs_site(), asked, [1_000, 10, 5, 10, 10], [-1] * 4 + [0], [0] * 5, {1: 300})
+    assert start[:3] == [0, -1, 500]
+
+
+def test_a_job_that_is_kept_and_one_that_has_run_and_what_depends_on_them() -> None:
+    """The second job waits for another one, and its user gives up. The last two depend on it, of which one may start. The first one is
+    preempted at 10, and is not given up when it waits again."""
+    asked = [
+        asking(0, 4, 100),
+        asking(1, 1, 10),
+        asking(10, 4, 20, queue="express"),
+        asking(3, 1, 10),
+        asking(4, 1, 10),
+    ]
+    asked = [asked[k] for k in (0, 1, 3, 4, 2)]
+    asked[1] = replace(asked[1], dependencies=(("afterany", 0),))
+    asked[2] = replace(asked[2], dependencies=(("afterany", 1),))
+    asked[3] = replace(asked[3], dependencies=(("afterok", 1),))
+    asked.append(asking(11, 4, 10))
+    site = pbs_site(preempt_order="R")
+    submit, start, counts = closed_replay(
+        site, asked, [100, 10, 10, 10, 20, 10], [-1] * 5 + [0], [0] * 6, {0: 15, 1: 20}
+    )
+    assert start[1] == -1 and start[3] == -1 and start[2] > 0 and start[0] == 0 and submit[5] == 130
+    assert counts["never started"] == 1 and counts["preempted"] == 1
 
 
 def test_who_waits_for_a_reservation_that_is_over_has_left() -> None:

@@ -12,7 +12,7 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import DEPENDENCIES, Request, Requests, request_arrays, some_requests
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, followers_of
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.policies.registry import parse_policy
 from simulator.replayer import Outcome
@@ -55,6 +55,13 @@ class Case:
     def cluster(self) -> Cluster:
         """Idle."""
         return Cluster(self.site.num_cpus)
+
+
+def impatient(case: Case, seed: int, share: float = 0.4) -> Case:
+    """The case with users who give up some jobs after 1 s to 20 minutes."""
+    rng, jobs = np.random.default_rng((seed, 9)), case.jobs
+    patience = np.where(rng.random(len(jobs)) < share, rng.choice([1, 10, 60, 200, 1200], len(jobs)), NEVER)
+    return replace(case, jobs=replace(jobs, cancel=np.where(patience < NEVER, jobs.submit + patience, NEVER)))
 
 
 def drawn_case(seed: int, most_jobs: int = 60) -> Case:
@@ -205,6 +212,11 @@ def check_same(case: Case) -> int:
     after, think = followers_of(open_jobs.submit, left, open_jobs.user)
     closed = case.replayer.replay(replace(open_jobs, after=after, think=think), case.cluster)
     start = replay.engine.running.start
+    waited = start - open_jobs.submit  # the patience of one that started is longer than its wait
+    more = np.where((start >= 0) & (open_jobs.cancel == NEVER), open_jobs.submit + waited + 1, open_jobs.cancel)
+    more = np.where(replay.preempted > 0, open_jobs.cancel, more)
+    patient = case.replayer.replay(replace(open_jobs, after=after, think=think, cancel=more), case.cluster)
+    assert (patient.schedule.start == closed.schedule.start).all()
     assert (closed.schedule.start == np.where(start < 0, CANCELLED, start)).all()
     assert (after == NO_JOB).all() if closed.submit is None else (closed.submit == open_jobs.submit).all()
     return int((after != NO_JOB).sum())
@@ -216,7 +228,8 @@ def check_open(case: Case, closed: Outcome, places: IntArray) -> None:
     jobs, submit = case.jobs, closed.submit
     requests = placed_requests(case.replayer.requests, places)
     columns = {name: getattr(jobs, name)[places] for name in ("runtime", "procs", "estimate", "limit", "user")}
-    open_jobs = Jobs(submit[places], **columns, is_replayed=True)
+    cancel = np.where(jobs.cancel < NEVER, jobs.cancel - jobs.submit + submit, NEVER)[places]
+    open_jobs = Jobs(submit[places], **columns, cancel=cancel, is_replayed=True)
     replayer = replace(case.replayer, requests=requests)
     if replayer.policy is not None and replayer.policy.name == "random":  # it draws by place
         score = replayer.policy.fixed(jobs, 1)[places]  # type: ignore[misc]
@@ -243,7 +256,10 @@ def check_open(case: Case, closed: Outcome, places: IntArray) -> None:
             assert submit[job] == jobs.submit[job]
         else:
             assert submit[job] == (left[before] + jobs.think[job] if left[before] >= 0 else NEVER_SUBMITTED)
-    assert closed.counts["never started"] == (running.start < 0).sum()
+    gave_up = replay.giving.gave_up
+    assert (jobs.cancel[places] < NEVER)[gave_up].all() and (running.start[gave_up] < 0).all()
+    assert (replay.finished[gave_up] == cancel[gave_up]).all()
+    assert closed.counts["never started"] == ((running.start < 0) & ~gave_up).sum()
     assert closed.counts.get("never submitted", 0) == len(jobs) - len(places)
 
 

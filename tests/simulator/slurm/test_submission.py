@@ -12,7 +12,7 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
 from simulator.jobs.cluster import Cluster, HeldNodes, RunningJobs
 from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, followers_of
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import NEVER, Jobs
 from simulator.replayer import Outcome
 from simulator.slurm.replaying import Phases, SlurmReplayer
 from simulator.slurm.variants.warm import WarmStart
@@ -20,7 +20,7 @@ from studies.slurm.free_runs import golden_replay, phases_of
 from studies.slurm.golden_runs import read_golden_run
 from tests.shared import shared_file
 from tests.simulator.busy import SITE, columns_of
-from tests.simulator.slurm.closed_cases import check_case, check_same, drawn_case, leaves_at_ends
+from tests.simulator.slurm.closed_cases import Case, check_case, check_same, drawn_case, impatient, leaves_at_ends
 from traces.cluster.accounts import Limit, ServiceQuality
 from traces.cluster.description import Absence, ClusterDescription
 
@@ -30,15 +30,22 @@ WHOLE = {"limit_s": 300, "min_nodes": 4, "max_nodes": 4, "exclusive": True}
 
 
 def closed_replay(
-    asked: list[Request], runtime: list[int], follows: dict[int, tuple[int, int]], site: ClusterDescription = SITE
+    asked: list[Request],
+    runtime: list[int],
+    follows: dict[int, tuple[int, int]],
+    site: ClusterDescription = SITE,
+    patience: dict[int, int] | None = None,
 ) -> Outcome:
-    """follows: of some jobs the one that they follow, and the think time."""
+    """follows: of some jobs the one that they follow, and the think time. patience: of some jobs, seconds."""
     after, think = np.full(len(asked), NO_JOB), np.zeros(len(asked), dtype=np.int64)
     for job, (other, seconds) in follows.items():
         after[job], think[job] = other, seconds
     submit = np.array([one.submit_s for one in asked])
     limit = np.array([one.limit_s for one in asked])
-    jobs = Jobs(submit, np.array(runtime), np.ones_like(submit), limit, limit, after=after, think=think)
+    cancel = np.full(len(asked), NEVER)
+    for job, seconds in (patience or {}).items():
+        cancel[job] = submit[job] + seconds
+    jobs = Jobs(submit, np.array(runtime), np.ones_like(submit), limit, limit, after=after, think=think, cancel=cancel)
     return SlurmReplayer(site, cluster_arrays(site), columns_of(asked, site), Phases(20, 59)).replay(jobs, Cluster(16))
 
 
@@ -100,6 +107,46 @@ def test_a_job_that_is_refused_has_left() -> None:
     assert outcome.schedule.start.tolist() == [0, -1, 30] and outcome.counts["refused"] == 1
 
 
+def test_a_job_whose_user_gives_up_has_left_and_counts_for_no_limit() -> None:
+    """The second job would take all nodes at 100. Its user waits for 40 s, and submits the third one 7 s later. The last one is let in then
+    by a limit of one job at a time, and had been refused before."""
+    asked = [Request(0, **WHOLE), Request(1, **WHOLE), Request(2, **WHOLE)]
+    outcome = closed_replay(asked, [100, 50, 50], {2: (1, 7)}, patience={1: 40, 2: 53})
+    assert outcome.submit is not None and outcome.submit.tolist() == [0, 1, 48]
+    assert outcome.schedule.start.tolist() == [0, -1, 100] and outcome.counts == {"never started": 0}
+    outcome = closed_replay(asked, [100, 50, 50], {2: (1, 7)}, patience={1: 40, 2: 52})
+    assert outcome.schedule.start.tolist() == [0, -1, -1], "in the second of its start it is too late"
+
+    asked = [Request(0, **WHOLE, user="v"), Request(1, limit_s=60, tasks=1), Request(30, limit_s=60, tasks=1)]
+    for seconds, refused in ((28, 0), (30, 1)):
+        outcome = closed_replay(asked, [100, 9, 9], {}, ONE_AT_A_TIME, patience={1: seconds})
+        assert outcome.schedule.start.tolist() == [0, -1, -1 if refused else 100]
+        assert outcome.counts.get("refused", 0) == refused
+
+
+def test_backfill_runs_again_when_a_user_gives_up() -> None:
+    """Two nodes are free. The second job has a plan for all of them at 900. The third is too long to go before it, until it leaves."""
+    asked = [Request(0, limit_s=900, min_nodes=2, max_nodes=2, exclusive=True), Request(1, **WHOLE)]
+    asked.append(Request(2, limit_s=2000, min_nodes=2, max_nodes=2, exclusive=True))
+    starts = [closed_replay(asked, [900, 9, 9], {}, patience=each).schedule.start.tolist() for each in ({}, {1: 299})]
+    assert starts[0][1] == 900 and starts[0][2] > 900
+    assert starts[1][1] == -1 and 300 <= starts[1][2] <= 330
+
+
+def test_a_job_that_has_run_is_not_given_up() -> None:
+    """The first one is preempted at 100, and waits again until 439."""
+    asked = [Request(0, limit_s=900, tasks=1), Request(100, qos="few", **WHOLE)]
+    outcome = closed_replay(asked, [200, 50], {}, preempting("requeue"), patience={0: 150})
+    assert outcome.counts == {"never started": 0, "preempted": 1} and outcome.schedule.start.tolist() == [239, 100]
+
+
+def test_what_depends_on_a_job_that_was_given_up() -> None:
+    asked = [Request(0, **WHOLE), Request(1, **WHOLE), Request(2, limit_s=60, tasks=1, dependencies=(("afterany", 1),))]
+    asked.append(Request(3, limit_s=60, tasks=1, dependencies=(("afterok", 1),)))
+    outcome = closed_replay(asked, [100, 50, 9, 9], {}, patience={1: 40})
+    assert outcome.schedule.start.tolist() == [0, -1, 100, -1] and outcome.counts == {"never started": 1}
+
+
 def test_jobs_that_follow_one_that_waits_when_a_replay_begins() -> None:
     """A running job has all nodes until 150."""
     running = RunningJobs(*(np.array([value]) for value in (50, 100, 16, 600, 600, 0)))
@@ -125,13 +172,23 @@ def test_windows_of_a_trace_are_of_jobs_that_come_at_their_own_times() -> None:
 
 
 def check_some(seeds: range) -> None:
-    followed = 0
+    followed = gave_up = 0
     for seed in seeds:
         case = drawn_case(seed)
         check_case(case)
+        gave_up += check_impatient(impatient(case, seed))
         if leaves_at_ends(case.site):
             followed += check_same(case)
-    assert followed > 3 * len(seeds)
+    assert followed > 3 * len(seeds) and gave_up > len(seeds)
+
+
+def check_impatient(case: Case) -> int:
+    """Returns how many are given up."""
+    outcome = check_case(case)
+    if leaves_at_ends(case.site):
+        check_same(case)
+    never = outcome.counts["never started"] + outcome.counts.get("never submitted", 0)
+    return int((~outcome.schedule.started).sum()) - never
 
 
 def test_some_closed_replays_are_open_ones_at_their_submissions() -> None:
