@@ -30,6 +30,7 @@ from warehouse import Warehouse, first_row
 IntArray = NDArray[np.int64]
 JOB_COLUMNS = ("submit_s", "runtime_s", "procs", "requested_walltime_s")
 HASHED_COLUMNS = (*JOB_COLUMNS, "user_number", "cancel_s")
+NO_CANCELLED_WAITS = pl.DataFrame(schema=dict.fromkeys(("user_number", "procs", "wait_s"), pl.Int64))
 NO_SUSPENSIONS = pl.DataFrame(schema={"job_index": pl.Int64, "from_s": pl.Int64, "to_s": pl.Int64})
 SLICE_JOBS = 500_000
 """How many jobs are taken out of the warehouse at a time. Besides the result, only one such slice is in memory."""
@@ -52,6 +53,7 @@ class Trace:
     log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading), and of jobs that never started and are
     not in `rows`, jobs_left_before_start (among jobs_left_out) and jobs_still_waiting, see docs/reference/semantics.md.
     suspensions: job_index, from_s and to_s of each time in which a job of `rows` was suspended, in seconds of the log's clock.
+    cancelled_waits: user_number, procs and wait_s of the jobs that were cancelled before they started, whether in `rows` or not.
     nodes: job_index, node_name and procs of the nodes that jobs of `rows` held, None for those of core.job_nodes.
     """
 
@@ -69,6 +71,7 @@ class Trace:
     log_faults: dict[str, int]
     node_procs: int | None = None
     suspensions: pl.DataFrame = field(default_factory=NO_SUSPENSIONS.clone)
+    cancelled_waits: pl.DataFrame = field(default_factory=NO_CANCELLED_WAITS.clone)
     nodes: pl.DataFrame | None = None
 
     @property
@@ -246,6 +249,8 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
         ).fetchall()
         nodes = first_row(connection, "SELECT procs_per_node FROM core.clusters WHERE source = ?", [source])
         suspensions = connection.sql(sql.load("core.suspensions_of_jobs"), params={"source": source}).pl()
+        bounds = {"source": source, "cancelled": True, "from_index": 0, "to_index": LARGEST_S}
+        cancelled_waits = connection.sql(sql.load("core.cancelled_waits"), params=bounds).pl()
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no job with a known run time and processor count: nothing to replay")
     procs, procs_from, origin, clock_zero, time_zone, has_dates = about
@@ -265,6 +270,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
         log_faults=faults,
         node_procs=_node_procs(header) or (nodes[0] if nodes else None),
         suspensions=suspensions.cast(NO_SUSPENSIONS.schema),
+        cancelled_waits=cancelled_waits.cast(NO_CANCELLED_WAITS.schema),
     )
 
 

@@ -1,10 +1,11 @@
-"""Who follows whom in a source: in a replay of its site, with everything as it was."""
+"""Who follows whom in a source, and for how long users wait: in a replay of its site, with everything as it was."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
@@ -14,6 +15,11 @@ from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.users import UsersPace
 from assets.replaying.site import site_of
 from simulator.jobs.followers import NO_JOB, followers_of
+from simulator.jobs.jobs import NEVER
+from simulator.jobs.patience import SeenWaits, luck_of, patience_of
+from simulator.metrics.metrics import size_classes
+
+IntArray = NDArray[np.int64]
 
 
 def pace_of_site(source: str, log: Trace | None = None) -> UsersPace:
@@ -37,7 +43,8 @@ def pace_of_site(source: str, log: Trace | None = None) -> UsersPace:
 
 
 def pace_of(run: ReplayRun) -> UsersPace:
-    """Who follows whom in an open replay, by its ends. Jobs of which the log names no user follow none."""
+    """Who follows whom in an open replay, by its ends, and the patience of each job, by its waits. Jobs of which the log names no user
+    follow none."""
     jobs, schedule = run.jobs, run.schedule
     is_named = run.rows["user_name"].is_not_null().to_numpy()
     has_left = schedule.started & is_named
@@ -45,4 +52,24 @@ def pace_of(run: ReplayRun) -> UsersPace:
     index = run.rows["job_index"].to_numpy().astype(np.int64)
     after, think = followers_of(jobs.submit, end, jobs.user)
     users = len(np.unique(jobs.user[is_named]))
-    return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, users)
+    return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, _patience_of(run), users)
+
+
+def _patience_of(run: ReplayRun) -> IntArray:
+    """Seconds for which users wait for each job, int64 (jobs,): longer than the job waited in the replay and in the log. NEVER for one
+    that does not start in the replay."""
+    jobs, started, given_up = run.jobs, run.schedule.started, run.trace.cancelled_waits
+    size = size_classes(jobs.procs, run.cluster.procs)
+    replayed = np.where(started, run.schedule.start - jobs.submit, 0)
+    logged = (run.rows["start_s"] - run.rows["submit_s"]).fill_null(-1).to_numpy()
+    has_started = started & run.rows["cancel_s"].is_null().to_numpy()
+    gave_up = np.arange(given_up.height + int(has_started.sum())) < given_up.height
+    user, procs, wait = (given_up[name].to_numpy() for name in given_up.columns)
+    seen = SeenWaits(
+        np.concatenate([user, jobs.user[has_started]]),
+        np.concatenate([size_classes(procs, run.cluster.procs), size[has_started]]),
+        np.concatenate([wait, np.where(logged >= 0, logged, replayed)[has_started]]),
+        gave_up,
+    )
+    luck = luck_of(run.rows["job_index"].to_numpy())
+    return np.where(has_started, patience_of(seen, jobs.user, size, np.maximum(logged, replayed), luck), NEVER)

@@ -30,8 +30,10 @@ from papers.markdown import markdown
 from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.followers import NO_JOB, followers_of
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import NEVER, Jobs
+from simulator.jobs.patience import SeenWaits, luck_of, patience_of
 from simulator.jobs.words import KEEP_PACE, KEEP_TIMES
+from simulator.metrics.metrics import size_classes
 from studies.planted.reacting import (
     PROCS,
     Happened,
@@ -195,11 +197,17 @@ class PlantedLog:
 
     @cached_property
     def closed_jobs(self) -> Jobs:
-        """The log's jobs, of which those follow another that `pace_of` would find."""
+        """The log's jobs, of which those follow another that `pace_of` would find, with the patience that it would draw."""
         base = self.base
         end = np.where(base.start >= 0, base.start + self.jobs.runtime, NO_JOB)
         after, think = followers_of(self.jobs.submit, end, self.jobs.user)
-        return replace(self.jobs, after=after, think=think)
+        jobs, has_started = self.jobs, base.start >= 0
+        size, waited = size_classes(jobs.procs, PROCS), base.start - jobs.submit
+        wait = np.where(has_started, waited, jobs.cancel - jobs.submit)
+        seen = SeenWaits(jobs.user, size, wait, ~has_started)
+        patience = patience_of(seen, jobs.user, size, wait, luck_of(np.arange(len(jobs))))
+        cancel = np.where(has_started & (patience < NEVER), jobs.submit + patience, jobs.cancel)
+        return replace(jobs, after=after, think=think, cancel=cancel)
 
     @property
     def found(self) -> tuple[float, float]:

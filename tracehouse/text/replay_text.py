@@ -64,6 +64,8 @@ SHOWN_COUNTS = (
     "jobs_never_started",
     "jobs_that_follow",
     "jobs_never_submitted",
+    "jobs_that_gave_up",
+    "core_hours_given_up",
     "jobs_over_a_limit_alone",
     "jobs_without_their_gpu_type",
     "jobs_without_their_qos",

@@ -216,7 +216,7 @@ def replay_run(
         jobs = pace.closed(jobs, simulated)
     before = (ahead, begin) if settings.warm_start else None
     outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before, own_runs), jobs)
-    jobs, of_outcome = as_submitted(jobs, outcome)
+    jobs, of_outcome = as_submitted(jobs, outcome, simulated) if settings.is_closed else (jobs, dict(outcome.counts))
     if settings.is_closed:
         replayed = replayed.with_columns(submit_s=pl.Series(jobs.submit))
     return ReplayRun(
@@ -256,17 +256,21 @@ def procs_of_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) ->
     return settings.procs or trace.cluster_procs
 
 
-def as_submitted(jobs: Jobs, outcome: Outcome) -> tuple[Jobs, dict[str, int]]:
-    """The jobs as they were submitted, and what the outcome counts: where users keep their pace also how many follow others, and how many
-    never come."""
-    if outcome.submit is None:
-        return jobs, dict(outcome.counts)
-    absent = outcome.submit == NEVER_SUBMITTED
-    follow, never = int((jobs.after != NO_JOB).sum()), int(absent.sum())
-    counts = dict(outcome.counts) | {"jobs_that_follow": follow, "jobs_never_submitted": never}
+def as_submitted(jobs: Jobs, outcome: Outcome, rows: pl.DataFrame) -> tuple[Jobs, dict[str, int]]:
+    """The jobs as a closed replay has had them, and what the outcome counts. Counts are also of jobs that follow others, that never come,
+    and that are cancelled since they wait for too long, with the core-hours that these would have run. rows: of the jobs."""
+    submit = jobs.submit if outcome.submit is None else outcome.submit
+    absent, started = submit == NEVER_SUBMITTED, outcome.schedule.started
+    gave_up = ~started & ~absent & (jobs.cancel < NEVER) & rows["cancel_s"].is_null().to_numpy()
+    counts = dict(outcome.counts) | {
+        "jobs_that_follow": int((jobs.after != NO_JOB).sum()),
+        "jobs_never_submitted": int(absent.sum()),
+        "jobs_that_gave_up": int(gave_up.sum()),
+        "core_hours_given_up": round(float((jobs.procs * jobs.runtime)[gave_up].sum()) / 3600),
+    }
     if "jobs_never_started" in counts:  # engines differ in whether those that never came are among them
-        counts["jobs_never_started"] = int((~outcome.schedule.started & ~absent & (jobs.cancel == NEVER)).sum())
-    return jobs.submitted_at(outcome.submit), counts
+        counts["jobs_never_started"] = int((~started & ~absent & (jobs.cancel == NEVER)).sum())
+    return jobs if outcome.submit is None else jobs.submitted_at(submit), counts
 
 
 def _without_wider(

@@ -1,4 +1,5 @@
-"""Users who keep their pace: which jobs of a log follow another one of their user, for replays in which they are submitted after its end.
+"""Users who keep their pace: which jobs of a log follow another one of their user, for replays in which they are submitted after its end,
+and for how long each is waited for before it is cancelled.
 
 Rules: docs/reference/semantics/followers.md.
 """
@@ -12,19 +13,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from simulator.jobs.followers import NO_JOB
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import NEVER, Jobs
 
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class UsersPace:
-    """job: job_index, ascending. after: job_index of the one that it follows, NO_JOB for none. think_s: seconds after its end. All int64
-    (jobs,). users: how many there are."""
+    """job: job_index, ascending. after: job_index of the one that it follows, NO_JOB for none. think_s: seconds after its end. patience_s:
+    seconds after its submission at which it is cancelled if it waits then, NEVER for none. All int64 (jobs,). users: how many there are."""
 
     job: IntArray
     after: IntArray
     think_s: IntArray
+    patience_s: IntArray
     users: int
 
     @property
@@ -32,9 +34,15 @@ class UsersPace:
         """The share of the jobs that follow another."""
         return float((self.after != NO_JOB).mean()) if len(self.job) else 0.0
 
+    @property
+    def reacting(self) -> float:
+        """The share of the jobs that follow another, or would be cancelled after some wait."""
+        return float(((self.after != NO_JOB) | (self.patience_s < NEVER)).mean()) if len(self.job) else 0.0
+
     def closed(self, jobs: Jobs, rows: pl.DataFrame) -> Jobs:
-        """The jobs of some rows of the trace, of which those follow another that do so in the log. rows: of the jobs, in their order. A job
-        whose predecessor is not among them comes at its own time."""
+        """The jobs of some rows of the trace, of which those follow another that do so in the log, and which are cancelled when patience is
+        over. rows: of the jobs, in their order. A job whose predecessor is not among them comes at its own time. One that was cancelled in
+        the log has its own patience."""
         index = rows["job_index"].to_numpy()
         places = dict(zip(index.tolist(), range(len(index)), strict=True))
         row_of = np.searchsorted(self.job, index)
@@ -47,4 +55,11 @@ class UsersPace:
             ],
             dtype=np.int64,
         )
-        return replace(jobs, after=after, think=np.where(after != NO_JOB, self.think_s[row_of], 0))
+        patience = np.where(is_row_of, self.patience_s[row_of], NEVER)
+        gives_up = (jobs.cancel == NEVER) & (patience < NEVER)
+        return replace(
+            jobs,
+            after=after,
+            think=np.where(after != NO_JOB, self.think_s[row_of], 0),
+            cancel=np.where(gives_up, jobs.submit + patience, jobs.cancel),
+        )

@@ -20,26 +20,31 @@ from models.judging.judge import Judgement
 from models.judging.verdict import DOMINATES, HARDLY, HARMS, TRADES, WORSE, plain_word, verdict_text
 from simulator.jobs.words import KEEP_PACE
 
-LEAST_FOLLOWERS = 0.1
-"""Where a smaller share of the jobs follows others, users who keep their pace change little."""
+LEAST_REACTING = 0.1
+"""Where a smaller share of the jobs follows others or may be given up, users who keep their pace change little."""
 MOST_ON_CLUSTER = 20_000
 """Jobs of a log that is replayed twice under its cluster's own scheduler."""
+GIVING_UP_COUNTS = ("jobs_that_gave_up", "core_hours_given_up")
+"""Of a replay with users who keep their pace."""
 DEPENDS = "depends on users"
 """In place of a verdict that is another one where users keep their pace."""
 
 
 @dataclass(frozen=True)
 class Paced:
-    """A scenario next to the base, with users who keep their pace. change_share: of the mean wait of the jobs in both."""
+    """A scenario next to the base, with users who keep their pace. change_share: of the mean wait of the jobs in both. gave_up: jobs that
+    are cancelled since they wait for too long. core_hours_given_up: that they would have run."""
 
     judgement: Judgement
     wait_h: float
     change_share: float | None
     never_submitted: int
+    gave_up: int
+    core_hours_given_up: int
 
 
 def pace_of_plan(plan: ScenarioPlan, base: ReplayRun) -> UsersPace | None:
-    """The pace of the users of a plan's source. base: the replay of its base. None where too few follow, where users are not known, where
+    """The pace of the users of a plan's source. base: the replay of its base. None where too few react, where users are not known, where
     the base has users who keep their pace already, and for a log too long to replay each scenario twice on its cluster."""
     settings = plan.base.settings
     if settings.is_closed or (settings.is_on_cluster and len(base.jobs) > MOST_ON_CLUSTER):
@@ -52,8 +57,8 @@ def pace_of_plan(plan: ScenarioPlan, base: ReplayRun) -> UsersPace | None:
 
 
 def enough_follow(pace: UsersPace) -> bool:
-    """Whether so many jobs follow others that replays are made with users who keep their pace."""
-    return pace.users > 1 and pace.share >= LEAST_FOLLOWERS
+    """Whether so many jobs follow others, or may be given up, that replays are made with users who keep their pace."""
+    return pace.users > 1 and pace.reacting >= LEAST_REACTING
 
 
 def paced_scenarios(
@@ -85,7 +90,8 @@ def paced_beside(base: ReplayRun, run: ReplayRun, scored: NDArray[np.int64]) -> 
     waits = paired_waits(base, run, pairs)
     before, after = (float(waits[name].to_numpy().mean()) for name in ("base_wait_s", "wait_s"))
     change = after / before - 1 if before else None
-    return Paced(judge_pair(base, run, pairs), after / 3600, change, run.counts.get("jobs_never_submitted", 0))
+    counts = [run.counts[name] for name in ("jobs_never_submitted", *GIVING_UP_COUNTS)]
+    return Paced(judge_pair(base, run, pairs), after / 3600, change, *counts)
 
 
 def _replayed(plan: ScenarioPlan, planned: PlannedReplay, pace: UsersPace) -> ReplayRun:
@@ -126,6 +132,9 @@ def paced_columns(verdict: str | None, paced: Paced | None, judgement: Judgement
     row: dict[str, Any] = {"pace_wait_h": paced.wait_h, "pace_change_share": paced.change_share}
     if paced.never_submitted:
         row["pace_never_submitted"] = paced.never_submitted
+    row |= dict(
+        zip((f"pace_{name}" for name in GIVING_UP_COUNTS), (paced.gave_up, paced.core_hours_given_up), strict=True)
+    )
     if verdict is None:
         return row
     word = judgement.verdict.word

@@ -27,6 +27,13 @@ def scenario_remarks(row: dict[str, Any], has_figures: bool) -> list[str]:
         said.append(
             f"{_jobs(row['pace_never_submitted'])} never submitted where users keep their pace, since they follow one that never starts"
         )
+    for kind in ("", "pace_"):
+        if count := row[f"{kind}jobs_that_gave_up"]:
+            where = " where users keep their pace" if kind else ""
+            said.append(
+                f"{_jobs(count)} of {row[f'{kind}core_hours_given_up']:,} core-hours {'is' if count == 1 else 'are'} cancelled{where}, "
+                f"since {'it waits' if count == 1 else 'they wait'} for too long: no wait counts {'it' if count == 1 else 'them'}"
+            )
     if row["not_paced_because"] is not None:
         said.append(f"not with users who keep their pace: {row['not_paced_because']}")
     if row["unchanged_because"] is not None:

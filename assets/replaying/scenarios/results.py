@@ -19,7 +19,14 @@ from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.by_lot import is_an_order, random_orders_beside
 from assets.replaying.scenarios.freed import freed_waits, held_jobs, replay_with_freed
 from assets.replaying.scenarios.left_out import left_out_text
-from assets.replaying.scenarios.paced import Paced, pace_of_plan, pace_words, paced_columns, paced_scenarios
+from assets.replaying.scenarios.paced import (
+    GIVING_UP_COUNTS,
+    Paced,
+    pace_of_plan,
+    pace_words,
+    paced_columns,
+    paced_scenarios,
+)
 from assets.replaying.scenarios.pairing import (
     SECONDS_PER_HOUR,
     PairedJobs,
@@ -55,7 +62,7 @@ ROW_SCHEMA = {
     "partitions": pl.Utf8,
     "round_walltimes": pl.Utf8,
     "jobs": pl.Int64,
-    "jobs_wider_than_cluster": pl.Int64,
+    **dict.fromkeys(("jobs_wider_than_cluster", *GIVING_UP_COUNTS), pl.Int64),
     **dict.fromkeys(("average_wait_h", "median_wait_h", "p95_wait_h"), pl.Float64),
     **dict.fromkeys(("started_within_1h_share", "started_within_24h_share"), pl.Float64),
     **dict.fromkeys(("utilisation", "average_bounded_slowdown"), pl.Float64),
@@ -76,6 +83,7 @@ ROW_SCHEMA = {
     "random_orders_as_good": pl.Float64,
     **dict.fromkeys(("pace_wait_h", "pace_change_share"), pl.Float64),
     "pace_never_submitted": pl.Int64,
+    **dict.fromkeys(("pace_jobs_that_gave_up", "pace_core_hours_given_up"), pl.Int64),
     "pace_verdict": pl.Utf8,
     "not_paced_because": pl.Utf8,
     "times_verdict": pl.Utf8,
@@ -323,6 +331,7 @@ def _row(plan: ScenarioPlan, name: str, run: ReplayRun) -> dict[str, Any]:
         "partitions": partitions_text(settings.partitions) or None,
         "round_walltimes": settings.round_walltimes,
         "jobs_wider_than_cluster": run.counts["jobs_wider_than_cluster"],
+        **{name: run.counts.get(name) for name in GIVING_UP_COUNTS},
         **_measured(run.metrics(scored), waits),
     }
 

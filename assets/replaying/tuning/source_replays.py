@@ -217,7 +217,7 @@ class SourceReplays:
             edited, policy = (), parse_policy(edits[0] if edits else self.order)
         jobs = pace.closed(self.trace.jobs_of(rows), rows)
         outcome, machine = self._outcome(rows, jobs, edited, policy)
-        jobs, counts = as_submitted(jobs, outcome)
+        jobs, counts = as_submitted(jobs, outcome, rows)
         return self._run(rows, jobs, machine, outcome.schedule, counts)
 
     def run_of(self, schedule: Schedule) -> ReplayRun:

@@ -68,6 +68,20 @@ WITH names AS (
 SELECT kind, name, row_number() OVER (PARTITION BY kind ORDER BY name NULLS LAST) - 1 AS number
 FROM names
 
+-- [cancelled_waits]
+-- Jobs of one source that were cancelled while they waited, or left the queue without a start in another way. Needs the table replay_names.
+-- The bounds of the index let all jobs in.
+WITH
+{{ numbered_jobs }}
+
+SELECT
+    user_number,
+    procs,
+    wait_s
+FROM numbered
+WHERE was_cancelled AND procs > 0
+ORDER BY job_index
+
 -- [log_faults]
 -- What a log of one source gets wrong, as `tracehouse replay` counts it (docs/reference/semantics.md); one row.
 WITH records AS (

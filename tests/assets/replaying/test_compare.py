@@ -156,7 +156,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.MonkeyPatc
 @pytest.fixture
 def followed(home: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     with home.context() as patch:
-        patch.setattr(paced, "LEAST_FOLLOWERS", 0.0)
+        patch.setattr(paced, "LEAST_REACTING", 0.0)
         yield patch
 
 

@@ -136,6 +136,40 @@ def test_jobs_without_a_user_follow_none(tmp_path: Path, monkeypatch: pytest.Mon
     assert run.counts["jobs_that_follow"] == 1
 
 
+def impatient_log(folder: Path) -> Path:
+    """Two processors. Ann's jobs run all the time, one behind the other. Of Ben's, which wait for both processors, 24 were cancelled after
+    3000 s, and Cid's wait 2000 s for theirs."""
+    lines = [swf_line(1, 0, 0, 3_000, 2, 3_000, user=1)]
+    for k in range(1, 25):
+        at = 5_000 * k
+        lines.append(swf_line(10 * k, at, 0, 2_000, 2, 2_000, user=1))
+        lines.append(swf_line(10 * k + 1, at + 10, 1_990, 500, 2, 600, user=3))
+        lines.append(swf_line(10 * k + 2, at + 20, 3_000, 0, 2, 600, status=5, user=2))
+    log = folder / "a.swf"
+    log.write_text("; MaxProcs: 2\n" + "".join(lines))
+    return log
+
+
+def test_users_give_up_where_jobs_wait_for_longer_than_they_were_seen_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No job of the log waited for 3000 s and started. Where jobs come more densely, those that wait for so long are cancelled."""
+    log = impatient_log(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    present, paced = replayed(str(log)), replayed(str(log), users="keep pace")
+    assert present.trace.cancelled_waits["wait_s"].to_list() == [3_000] * 24
+    assert np.array_equal(present.schedule.start, paced.schedule.start) and paced.counts["jobs_that_gave_up"] == 0
+    assert (paced.jobs.cancel - paced.jobs.submit == 3_000).all(), "all who wait for so long give up"
+    denser, lossless = (replayed(str(log), users=users, load=2.5) for users in ("keep pace", "keep times"))
+    gave_up = ~denser.schedule.started
+    assert denser.counts["jobs_that_gave_up"] == gave_up.sum() > 5 and lossless.schedule.started.all()
+    hours = (denser.jobs.procs * denser.jobs.runtime)[gave_up].sum() / 3600
+    assert denser.counts["core_hours_given_up"] == round(hours) > 0
+    assert (denser.schedule.start - denser.jobs.submit)[~gave_up].max() < 3_000
+    shown = succeed("replay", str(log), "--load", "2.5", "--users", "keep pace")
+    assert "jobs_that_gave_up" in shown and "core_hours_given_up" in shown
+
+
 def test_what_has_no_rule_for_them_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     busy_home(monkeypatch, tmp_path)
     pace = ("--users", "keep pace")

@@ -5,8 +5,10 @@ Scenarios once more, with users who keep their pace.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from assets.replaying import pace
 from assets.replaying.scenarios import paced
 from assets.replaying.scenarios.paced import DEPENDS, turns_round
 from models.judging.verdict import DOMINATES, HARMS, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, WORSE
@@ -35,7 +37,7 @@ def test_advice_turns_round_where_it_would_be_another(word: str, other: str, tur
 def busy(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         busy_home(patch, tmp_path_factory.mktemp("paced"))
-        patch.setattr(paced, "LEAST_FOLLOWERS", 0.0)
+        patch.setattr(paced, "LEAST_REACTING", 0.0)
         yield patch
 
 
@@ -63,6 +65,32 @@ def test_a_scenario_has_its_change_in_both_ways(busy: pytest.MonkeyPatch) -> Non
     assert results.summary()["following_share"] == results.following
 
 
+def test_jobs_that_are_given_up_are_counted_and_not_in_the_mean(
+    busy: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All users are a second more patient than the present scheduler asks them to be."""
+
+    def short_of_patience(seen: object, user: np.ndarray, size: object, waited: np.ndarray, luck: object) -> np.ndarray:
+        return waited + 1
+
+    monkeypatch.setattr(pace, "patience_of", short_of_patience)
+    results = results_of({"smaller": {"procs": "-25%"}})
+    row = results.rows.filter(scenario="smaller").row(0, named=True)
+    count, hours = row["pace_jobs_that_gave_up"], row["pace_core_hours_given_up"]
+    assert count > 1 and hours > 0 and row["jobs_that_gave_up"] is None, (
+        "nobody gives up where all submit at the log's times"
+    )
+    said = f"smaller: {count} jobs of {hours:,} core-hours are cancelled where users keep their pace, since they wait for too long"
+    assert any(text.startswith(said) for text in results.remarks)
+    alone = results_of({"smaller": {"procs": "-25%"}}, base={"users": "keep pace"})
+    base, smaller = (alone.rows.filter(scenario=name).row(0, named=True) for name in ("base", "smaller"))
+    assert (base["jobs_that_gave_up"], smaller["jobs_that_gave_up"]) == (0, count)
+    assert smaller["base_only_jobs"] == count + row["jobs_wider_than_cluster"]
+    assert any(
+        text.startswith(f"smaller: {count} jobs of {hours:,} core-hours are cancelled, since") for text in alone.remarks
+    )
+
+
 def test_beside_another_base_both_replays_have_such_users(busy: pytest.MonkeyPatch) -> None:
     """A scenario that changes nothing changes nothing in either way."""
     results = results_of({"same": {"policy": "SAF"}}, base={"policy": "SAF", "procs": "-25%"})
@@ -88,7 +116,7 @@ def test_a_verdict_that_turns_round_depends_on_users(busy: pytest.MonkeyPatch) -
 
 
 def test_where_few_follow_scenarios_are_replayed_once(busy: pytest.MonkeyPatch) -> None:
-    busy.setattr(paced, "LEAST_FOLLOWERS", 1.0)
+    busy.setattr(paced, "LEAST_REACTING", 1.0)
     results = results_of({"smaller": {"procs": "-25%"}})
     assert results.following is None and results.rows["pace_change_share"].null_count() == results.rows.height
     assert "keep pace:" not in what_if_text(results, None, 1)
