@@ -1,4 +1,5 @@
-"""Users' habits, read off a log: who submits jobs after own ones have ended, how soon, in which sessions, and at which hours.
+"""Users' habits, read off a log: who submits jobs after own ones have ended, how soon, in which sessions, and at which hours, and who
+cancels jobs that still wait.
 
 Sessions and batches: Zakay and Feitelson, "Preserving user behavior characteristics in trace-based simulation of parallel job scheduling",
 MASCOTS 2014. Who follows whom: docs/reference/semantics/followers.md, here by the ends of the log.
@@ -21,13 +22,16 @@ IntArray = NDArray[np.int64]
 
 THINK_QUANTILES = (0.10, 0.25, 0.50, 0.75, 0.90)
 """Of think times."""
+GIVING_UP_QUANTILES = (0.25, 0.50, 0.75)
+"""Of the waits after which jobs were cancelled."""
 SOON_S = (60, 300, WITHIN_S)
 """Seconds after an own end within which shares of jobs are counted."""
 NIGHT_HOURS = (22, 23, 0, 1, 2, 3, 4, 5)
 _JOBS = """
 SELECT
     job_index, epoch(submit_time)::BIGINT AS submit_s, coalesce(epoch(end_time)::BIGINT, -1) AS end_s, user_name AS user,
-    coalesce(procs * runtime_s, 0) / 3600 AS core_hours
+    coalesce(procs * runtime_s, 0) / 3600 AS core_hours,
+    CASE WHEN coalesce(runtime_s, 0) <= 0 AND (status = 'cancelled' OR start_time IS NULL) AND wait_s >= 0 THEN wait_s END AS gave_up_s
 FROM core.jobs WHERE source = $source ORDER BY job_index
 """
 
@@ -44,16 +48,19 @@ class Habits:
     """jobs: with a user. unnamed: the others, which nothing else counts.
 
     think_s: the THINK_QUANTILES of think times, seconds, empty where no job follows. soon: the share of all jobs that were submitted within
-    each of SOON_S after an own end. by_user: user, jobs, core_hours, following, share, median_think_s, sessions, batches, most core-hours
-    first. by_hour, by_day: hour (0 to 23) or day (1 on Monday), jobs, share of all, following, and following_share of all that follow.
-    night_share, night_share_following: of jobs and of those that follow, submitted in NIGHT_HOURS. time_zone: of the hours. The last five
-    are None for a log without dates."""
+    each of SOON_S after an own end. gave_up: how many were cancelled while they waited. gave_up_s: the GIVING_UP_QUANTILES of their waits,
+    seconds, empty for none. by_user: user, jobs, core_hours, following, share, median_think_s, sessions, batches, gave_up and
+    median_gave_up_s, most core-hours first. by_hour, by_day: hour (0 to 23) or day (1 on Monday), jobs, share of all, following, and
+    following_share of all that follow. night_share, night_share_following: of jobs and of those that follow, submitted in NIGHT_HOURS.
+    time_zone: of the hours. The last five are None for a log without dates."""
 
     jobs: int
     unnamed: int
     following: int
     think_s: tuple[float, ...]
     soon: tuple[float, ...]
+    gave_up: int
+    gave_up_s: tuple[float, ...]
     sessions: int
     batches: int
     by_user: pl.DataFrame
@@ -97,10 +104,12 @@ def jobs_that_follow(rows: pl.DataFrame) -> pl.DataFrame:
 
 def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
     """The habits in some jobs. rows: in the order of submission, with submit_s and end_s (UTC seconds, end_s below 0 for a job that never
-    left), user and core_hours. time_zone: of hours and days, None for seconds that are no dates."""
+    left), user, core_hours and gave_up_s (the wait of a job that was cancelled before it started, null for others). time_zone: of hours
+    and days, None for seconds that are no dates."""
     jobs = jobs_that_follow(rows).with_columns(follows=pl.col("follows").is_not_null())
     think = jobs["think_s"].drop_nulls().to_numpy()
     by_hour, by_day = (None, None) if time_zone is None else _by_hour_and_day(jobs, time_zone)
+    gave_up_s = jobs["gave_up_s"].drop_nulls().to_numpy()
     night = None if by_hour is None else by_hour.filter(pl.col("hour").is_in(NIGHT_HOURS))
     return Habits(
         jobs=jobs.height,
@@ -108,6 +117,8 @@ def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
         following=len(think),
         think_s=tuple(np.quantile(think, THINK_QUANTILES).tolist()) if len(think) else (),
         soon=tuple(float((think <= seconds).sum() / jobs.height) for seconds in SOON_S) if jobs.height else (),
+        gave_up=len(gave_up_s),
+        gave_up_s=tuple(np.quantile(gave_up_s, GIVING_UP_QUANTILES).tolist()) if len(gave_up_s) else (),
         sessions=jobs["session"].n_unique(),
         batches=jobs["batch"].n_unique(),
         by_user=_by_user(jobs),
@@ -156,6 +167,8 @@ def _by_user(jobs: pl.DataFrame) -> pl.DataFrame:
             median_think_s=pl.col("think_s").median(),
             sessions=pl.col("session").n_unique(),
             batches=pl.col("batch").n_unique(),
+            gave_up=pl.col("gave_up_s").count(),
+            median_gave_up_s=pl.col("gave_up_s").median(),
         )
         .sort("core_hours", "user", descending=[True, False])
     )

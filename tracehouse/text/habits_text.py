@@ -1,4 +1,5 @@
-"""What `tracehouse who --habits` prints: users who submit jobs after own ones have ended, their sessions, and the hours of submissions."""
+"""What `tracehouse who --habits` prints: users who submit jobs after own ones have ended, their sessions, the hours of
+submissions, and users who cancel jobs that still wait."""
 
 from __future__ import annotations
 
@@ -24,6 +25,8 @@ COLUMNS_OF_USERS = (
     TableColumn("sessions", last=2),
     TableColumn("jobs in each", last=3),
 )
+COLUMNS_OF_GIVING_UP = (TableColumn("gave up", last=4), TableColumn("median wait then", last=5))
+"""Where any job was cancelled while it waited."""
 
 
 def habits_text(source: str, habits: Habits, top: int, width: int | None) -> str:
@@ -63,6 +66,12 @@ def _facts(habits: Habits) -> list[str]:
         f"sessions  {habits.sessions:,}, of {habits.jobs / habits.sessions:.1f} jobs in "
         f"{habits.batches / habits.sessions:.1f} batches on average"
     )
+    if habits.gave_up:
+        lower, median, upper = map(duration, habits.gave_up_s)
+        facts.append(
+            f"gave up   {habits.gave_up:,} jobs ({_percent(habits.gave_up / habits.jobs)}) were cancelled while they waited: "
+            f"after {median} in the median, half of them after {lower} to {upper}"
+        )
     if habits.night_share is not None:
         follow = f", {_percent(habits.night_share_following)} of those that follow" if habits.following else ""
         facts.append(f"night     {_percent(habits.night_share)} of the jobs came from 22:00 to 06:00{follow}")
@@ -70,6 +79,7 @@ def _facts(habits: Habits) -> list[str]:
 
 
 def _user_lines(users: pl.DataFrame, top: int, width: int | None) -> list[str]:
+    has_given_up = users["gave_up"].sum() > 0
     cells = [
         [
             row["user"],
@@ -79,11 +89,18 @@ def _user_lines(users: pl.DataFrame, top: int, width: int | None) -> list[str]:
             "-" if row["median_think_s"] is None else duration(row["median_think_s"]),
             f"{row['sessions']:,}",
             f"{row['jobs'] / row['sessions']:.1f}",
+            *(_giving_up_cells(row) if has_given_up else ()),
         ]
         for row in users.head(top).iter_rows(named=True)
     ]
+    columns = (*COLUMNS_OF_USERS, *(COLUMNS_OF_GIVING_UP if has_given_up else ()))
     more = [f"and {users.height - top:,} more (--top)"] if users.height > top else []
-    return ["", "by user, most core-hours first", *fitted_table(COLUMNS_OF_USERS, cells, width), *more]
+    return ["", "by user, most core-hours first", *fitted_table(columns, cells, width), *more]
+
+
+def _giving_up_cells(row: dict[str, Any]) -> tuple[str, str]:
+    wait = row["median_gave_up_s"]
+    return _percent(row["gave_up"] / row["jobs"]), "-" if wait is None else duration(wait)
 
 
 def _share_lines(kind: str, names: list[str], rows: pl.DataFrame, width: int | None) -> list[str]:
@@ -101,10 +118,10 @@ def _percent(share: float | None) -> str:
 
 
 def habits_values(source: str, habits: Habits) -> dict[str, Any]:
-    """The same as plain values. Think times are seconds, by quantile such as p50, and shares are of 1."""
-    from assets.usage.habits import SOON_S, THINK_QUANTILES
+    """The same as plain values. Think times and waits are seconds, by quantile such as p50, and shares are of 1."""
+    from assets.usage.habits import GIVING_UP_QUANTILES, SOON_S, THINK_QUANTILES
 
-    left_out = ("think_s", "soon", "by_user", "by_hour", "by_day")
+    left_out = ("think_s", "soon", "gave_up_s", "by_user", "by_hour", "by_day")
     plain = {name: value for name, value in asdict(habits).items() if name not in left_out}
     shares = {f"share_within_{seconds}_s": share for seconds, share in zip(SOON_S, habits.soon, strict=False)}
     return {
@@ -112,6 +129,9 @@ def habits_values(source: str, habits: Habits) -> dict[str, Any]:
         **plain,
         **shares,
         "think_s": {f"p{100 * part:.0f}": value for part, value in zip(THINK_QUANTILES, habits.think_s, strict=False)},
+        "gave_up_s": {
+            f"p{100 * part:.0f}": value for part, value in zip(GIVING_UP_QUANTILES, habits.gave_up_s, strict=False)
+        },
         "by": grouped({"user": habits.by_user.rename({"user": "value"}).to_dicts()}),
         "by_hour": None if habits.by_hour is None else habits.by_hour.to_dicts(),
         "by_day": None if habits.by_day is None else habits.by_day.to_dicts(),

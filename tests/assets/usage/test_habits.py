@@ -28,6 +28,7 @@ def log() -> pl.DataFrame:
             "end_s": [-1 if end is None else MONDAY_HALF_PAST_FIVE + 60 * end for *_, end in MINUTES],
             "user": [user for user, *_ in MINUTES],
             "core_hours": [1.0 if user == "ann" else 5.0 for user, *_ in MINUTES],
+            "gave_up_s": [None] * len(MINUTES),
         }
     )
 
@@ -40,7 +41,19 @@ def test_who_follows_how_soon_and_in_which_sessions() -> None:
     assert found.think_s == pytest.approx([72, 90, 120, 510, 744])  # of 60, 120 and 900
     assert found.soon == pytest.approx([1 / 9, 2 / 9, 3 / 9])
     assert (found.sessions, found.batches) == (4, 6)
-    assert found.by_user.rows() == [("ben", 3, 15.0, 0, 0.0, None, 2, 2), ("ann", 6, 6.0, 3, 0.5, 120.0, 2, 4)]
+    by_user = found.by_user.rows()
+    assert by_user == [("ben", 3, 15.0, 0, 0.0, None, 2, 2, 0, None), ("ann", 6, 6.0, 3, 0.5, 120.0, 2, 4, 0, None)]
+    assert (found.gave_up, found.gave_up_s) == (0, ())
+
+
+def test_who_cancels_jobs_that_still_wait(tmp_path: Path) -> None:
+    """Of five jobs of user 1, two are cancelled while they wait, after 100 s and 300 s. One is cancelled when it runs, and one fails."""
+    jobs = [(100, 0, 5), (300, 0, 5), (50, 20, 5), (50, 0, 0), (10, 500, 1)]
+    lines = [swf_line(k, 600 * k, wait, ran, 1, 600, status=status) for k, (wait, ran, status) in enumerate(jobs)]
+    lines.append(swf_line(9, 9_000, 0, 100, 1, 200, user=2))
+    found = habits(warehouse_of(tmp_path, "".join(lines)), "mine")
+    assert found.gave_up == 2 and found.gave_up_s == (150, 200, 250)
+    assert found.by_user.select("gave_up", "median_gave_up_s").rows() == [(2, 200.0), (0, None)]
 
 
 def test_hours_and_days_are_those_of_the_cluster() -> None:

@@ -397,10 +397,17 @@ def test_habits_fit_the_terminal() -> None:
     submit = np.arange(40) * 1_000
     users = ["a" * 30 if k % 2 else None for k in range(40)]
     rows = pl.DataFrame({"submit_s": submit, "end_s": submit + 900, "user": users, "core_hours": [1.0] * 40})
+    rows = rows.with_columns(gave_up_s=pl.Series([None] * 36 + [60, 120, 600, 3_600], dtype=pl.Int64))
     habits = habits_of(rows.with_columns(pl.col("user").fill_null("b").alias("user")), "UTC")
     lines = habits_text("mine", habits, 1, 80).splitlines()
     assert max(map(len, lines)) <= 80 and "and 1 more (--top)" in lines
     assert any(line.startswith("left out for the width of the terminal: ") for line in lines)
     unnamed = habits_text("mine", habits_of(rows, "UTC"), 1, None).splitlines()
+    said = "gave up   2 jobs (10.0 %) were cancelled while they waited: after 31 min in the median, half of them after 16 min 30 s to"
+    assert any(line.startswith(said) for line in unnamed) and any(
+        "gave up  median wait then" in line for line in unnamed
+    )
     assert unnamed[1] == "unnamed   20 more have no user, and are left out" and unnamed[2].startswith("one user  ")
-    assert habits_values("mine", habits)["think_s"]["p50"] == 1_100.0
+    values = habits_values("mine", habits)
+    assert values["think_s"]["p50"] == 1_100.0 and values["gave_up_s"] == {"p25": 105.0, "p50": 360.0, "p75": 1_350.0}
+    assert values["gave_up"] == 4

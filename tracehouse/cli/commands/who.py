@@ -89,7 +89,7 @@ COLUMNS_OF_COSTS = (TableColumn("hours"), TableColumn("least of the replays"), T
     "--habits",
     "of_habits",
     is_flag=True,
-    help="Who submits jobs after own ones have ended, how soon, and at which hours.",
+    help="Who submits jobs after own ones have ended, how soon and at which hours, and who cancels jobs that wait.",
 )
 @json_option
 @plain_errors
