@@ -13,10 +13,10 @@ from warehouse import Warehouse, replace_partitions
 
 @asset("features.user_habits", group_name="operations", deps=[jobs], kinds={"duckdb"})
 def user_habits(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
-    """The own job after whose end each job came, if it did within 20 minutes, and the sessions and batches of its user; one row per job
+    """The own job after whose end each job came, if that was soon enough, and the sessions and batches of its user; one row per job
     whose user the log names. `tracehouse who --habits` shows them by user."""
     source = context.partition_key
-    rows = jobs_that_follow(submitted_jobs(warehouse, source))
+    rows, longest = jobs_that_follow(submitted_jobs(warehouse, source))
     stored = rows.select(
         "job_index",
         pl.col("job_index").gather(pl.col("follows")).alias("follows_job_index"),
@@ -30,6 +30,7 @@ def user_habits(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[W
         metadata={
             "dagster/row_count": stored.height,
             "jobs_that_follow": following,
+            "longest_think_s": longest,
             "columns": table(column_summary(warehouse, "features.user_habits", source)),
         }
     )

@@ -14,7 +14,7 @@ from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.users import UsersPace
 from assets.replaying.site import site_of
-from simulator.jobs.followers import NO_JOB, followers_of
+from simulator.jobs.followers import NO_JOB, followers_of, longest_think
 from simulator.jobs.jobs import NEVER
 from simulator.jobs.patience import SeenWaits, luck_of, patience_of
 from simulator.metrics.metrics import size_classes
@@ -50,7 +50,7 @@ def pace_of(run: ReplayRun) -> UsersPace:
     has_left = schedule.started & is_named
     end = np.where(has_left, schedule.start + jobs.runtime + schedule.suspended_s, NO_JOB)
     index = run.rows["job_index"].to_numpy().astype(np.int64)
-    after, think = followers_of(jobs.submit, end, jobs.user)
+    after, think = followers_of(jobs.submit, end, jobs.user, longest_think(jobs.submit, end, jobs.user))
     users = len(np.unique(jobs.user[is_named]))
     return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, _patience_of(run), users)
 

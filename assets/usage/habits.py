@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.trace import load_clock
-from simulator.jobs.followers import NO_JOB, WITHIN_S, followers_of
+from simulator.jobs.followers import NO_JOB, WITHIN_S, followers_of, longest_think
 from warehouse import Warehouse
 
 IntArray = NDArray[np.int64]
@@ -47,16 +47,18 @@ class SessionsAndBatches(NamedTuple):
 class Habits:
     """jobs: with a user. unnamed: the others, which nothing else counts.
 
-    think_s: the THINK_QUANTILES of think times, seconds, empty where no job follows. soon: the share of all jobs that were submitted within
-    each of SOON_S after an own end. gave_up: how many were cancelled while they waited. gave_up_s: the GIVING_UP_QUANTILES of their waits,
-    seconds, empty for none. by_user: user, jobs, core_hours, following, share, median_think_s, sessions, batches, gave_up and
-    median_gave_up_s, most core-hours first. by_hour, by_day: hour (0 to 23) or day (1 on Monday), jobs, share of all, following, and
-    following_share of all that follow. night_share, night_share_following: of jobs and of those that follow, submitted in NIGHT_HOURS.
-    time_zone: of the hours. The last five are None for a log without dates."""
+    longest_think_s: seconds after an end up to which jobs follow, -1 where none does. think_s: the THINK_QUANTILES of think times, seconds,
+    empty where no job follows. soon: the share of all jobs that were submitted within each of SOON_S after an own end. gave_up: how many
+    were cancelled while they waited. gave_up_s: the GIVING_UP_QUANTILES of their waits, seconds, empty for none. by_user: user, jobs,
+    core_hours, following, share, median_think_s, sessions, batches, gave_up and median_gave_up_s, most core-hours first. by_hour, by_day:
+    hour (0 to 23) or day (1 on Monday), jobs, share of all, following, and following_share of all that follow. night_share,
+    night_share_following: of jobs and of those that follow, submitted in NIGHT_HOURS. time_zone: of the hours. The last five are None for a
+    log without dates."""
 
     jobs: int
     unnamed: int
     following: int
+    longest_think_s: int
     think_s: tuple[float, ...]
     soon: tuple[float, ...]
     gave_up: int
@@ -85,28 +87,34 @@ def submitted_jobs(warehouse: Warehouse, source: str) -> pl.DataFrame:
         return connection.sql(_JOBS, params={"source": source}).pl()
 
 
-def jobs_that_follow(rows: pl.DataFrame) -> pl.DataFrame:
-    """The jobs with a user, and further columns of each: follows (the place among these of the job that it follows), think_s, session and
-    batch. The first two are NULL for a job that follows none. rows: as for `habits_of`."""
+def jobs_that_follow(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """The jobs with a user, and the longest think time, seconds. Further columns of each job: follows (the place among these of the job that
+    it follows), think_s, session, batch, and soon_s, the seconds after an own end, at most the last of SOON_S. Where there is no such job
+    they are NULL. rows: as for `habits_of`."""
     named = rows.filter(pl.col("user").is_not_null())
     submit, end = named["submit_s"].to_numpy(), named["end_s"].to_numpy()
     user = named["user"].rank("dense").cast(pl.Int64).to_numpy()
-    after, think = followers_of(submit, end, user)
+    longest = longest_think(submit, end, user)
+    after, think = followers_of(submit, end, user, longest)
+    near, since = followers_of(submit, end, user, max(SOON_S))
     runs = sessions_and_batches(submit, user, after)
     is_one = pl.Series(after != NO_JOB)
-    return named.with_columns(
+    jobs = named.with_columns(
         follows=pl.when(is_one).then(pl.Series(after)),
         think_s=pl.when(is_one).then(pl.Series(think)),
         session=pl.Series(runs.session),
         batch=pl.Series(runs.batch),
+        soon_s=pl.when(pl.Series(near != NO_JOB)).then(pl.Series(since)),
     )
+    return jobs, longest
 
 
 def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
     """The habits in some jobs. rows: in the order of submission, with submit_s and end_s (UTC seconds, end_s below 0 for a job that never
     left), user, core_hours and gave_up_s (the wait of a job that was cancelled before it started, null for others). time_zone: of hours
     and days, None for seconds that are no dates."""
-    jobs = jobs_that_follow(rows).with_columns(follows=pl.col("follows").is_not_null())
+    jobs, longest = jobs_that_follow(rows)
+    jobs = jobs.with_columns(pl.col("follows").is_not_null())
     think = jobs["think_s"].drop_nulls().to_numpy()
     by_hour, by_day = (None, None) if time_zone is None else _by_hour_and_day(jobs, time_zone)
     gave_up_s = jobs["gave_up_s"].drop_nulls().to_numpy()
@@ -115,8 +123,9 @@ def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
         jobs=jobs.height,
         unnamed=rows.height - jobs.height,
         following=len(think),
+        longest_think_s=longest,
         think_s=tuple(np.quantile(think, THINK_QUANTILES).tolist()) if len(think) else (),
-        soon=tuple(float((think <= seconds).sum() / jobs.height) for seconds in SOON_S) if jobs.height else (),
+        soon=tuple(float((jobs["soon_s"] <= seconds).sum() / jobs.height) for seconds in SOON_S) if jobs.height else (),
         gave_up=len(gave_up_s),
         gave_up_s=tuple(np.quantile(gave_up_s, GIVING_UP_QUANTILES).tolist()) if len(gave_up_s) else (),
         sessions=jobs["session"].n_unique(),

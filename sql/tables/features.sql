@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS features.job_features (
 CREATE TABLE IF NOT EXISTS features.user_habits (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     job_index BIGINT NOT NULL, -- as in core.jobs
-    follows_job_index BIGINT, -- the job of the same user after whose end it came; NULL where none ended in the 20 minutes before it
+    follows_job_index BIGINT, -- the job of the same user after whose end it came; NULL where none ended soon enough before it
     think_s BIGINT, -- from that end to the submission, seconds
     session BIGINT NOT NULL, -- number of the session, from 0: jobs of a user that follow one another or come at most 20 minutes apart
     batch BIGINT NOT NULL, -- number of the batch, from 0: jobs of a session that follow none of the same batch

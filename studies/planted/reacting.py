@@ -23,7 +23,7 @@ WIDTHS, WIDTH_SHARES = (1, 2, 4, 8, 16, 32, 64, 128), (0.2, 0.1, 0.15, 0.2, 0.15
 RUNTIME_LN_S, RUNTIME_SIGMA, LONGEST_S = np.log(2400), 1.3, 86_400
 """Median as ln of seconds, spread, and the longest run."""
 THINK_LN_S, THINK_SIGMA = np.log(360), 1.5
-"""One in five think times is longer than the 20 minutes in which a replay looks for followers."""
+"""Median as ln of seconds, and spread: one in five think times is longer than 20 minutes."""
 PATIENCE_LN_S, PATIENCE_SIGMA = np.log(6 * 3600), 0.7
 """Of users who give up."""
 DAY_S, NIGHT_FROM_S, MORNING_S = 86_400, 22 * 3600, 7 * 3600
@@ -81,9 +81,11 @@ class Happened:
     start: IntArray
 
 
-def reacting_users(seed: int, share: float, gives_up: bool, jobs: int = JOBS) -> ReactingUsers:
-    """The users of one cluster. share: of the jobs that follow the user's previous one. gives_up: whether users do. The same arguments give
-    the same users."""
+def reacting_users(
+    seed: int, share: float, gives_up: bool, jobs: int = JOBS, think_ln_s: float = THINK_LN_S
+) -> ReactingUsers:
+    """The users of one cluster. share: of the jobs that follow the user's previous one. gives_up: whether users do. think_ln_s: the ln of
+    their median think time in seconds. The same arguments give the same users."""
     rng = np.random.default_rng([seed, 5])
     follows = rng.random(jobs) < share
     follows[0] = False
@@ -105,7 +107,7 @@ def reacting_users(seed: int, share: float, gives_up: bool, jobs: int = JOBS) ->
         request=-(-(runtime * rng.uniform(1, 4, jobs)).astype(np.int64) // 900) * 900,
         user=user,
         after=np.where(follows, np.arange(jobs) - 1, NO_JOB),
-        think=1 + rng.lognormal(THINK_LN_S, THINK_SIGMA, jobs).astype(np.int64),
+        think=1 + rng.lognormal(think_ln_s, THINK_SIGMA, jobs).astype(np.int64),
         morning=np.where(morning[user] < 0, -1, delay),
         patience=patience[user] if gives_up else np.full(jobs, NEVER),
     )

@@ -24,18 +24,20 @@ from assets.replaying.running.settings import RunSettings
 from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.paced import turns_round
 from assets.replaying.scenarios.pairing import PairedJobs, judge_pair, pair_jobs, paired_waits
-from models.judging.fidelity import OFFSET_S, WITHIN, change_error
+from models.judging.fidelity import WITHIN
 from papers.archive import ARCHIVE_LOGS, trace_of_log
 from papers.markdown import markdown
 from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.followers import NO_JOB, followers_of
+from simulator.jobs.followers import NO_JOB, followers_of, longest_think
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.patience import SeenWaits, luck_of, patience_of
 from simulator.jobs.words import KEEP_PACE, KEEP_TIMES
 from simulator.metrics.metrics import size_classes
+from studies.planted.ranges import PROMISED, RANGE_TITLES, Predicted, percent, range_cells, share_of, widening_of
 from studies.planted.reacting import (
     PROCS,
+    THINK_LN_S,
     Happened,
     ReactingUsers,
     Rules,
@@ -65,9 +67,11 @@ PLANTED_CHANGES = {
     "SJF": Rules(order="SJF"),
 }
 SHARES, CLUSTERS = (0.0, 0.3, 0.5, 0.7, 0.9), 100
-PROMISED = WITHIN["A"] or 1.0
-"""The factor by which a change with the letter A is off at most."""
-WIDENED = 1.05
+CALIBRATING = range(1000, 1100)
+"""Clusters by which the range is widened, of which none is published."""
+OTHER_THINK_S = {"think times of 2 min": 120, "think times of 20 min": 1200}
+"""Median think times of clusters that differ from the calibrating ones, seconds."""
+OTHER_CLUSTERS = range(2000, 2050)
 DRAWS, ENDS = 2000, (5, 95)
 """Of the bootstrap over clusters: how many, and the percentiles between which a 90 % interval is."""
 
@@ -129,50 +133,6 @@ def mean_wait_change(base: ReplayRun, run: ReplayRun, pairs: PairedJobs) -> floa
 
 
 @dataclass(frozen=True)
-class Predicted:
-    """One change on one cluster, which has its seed as number.
-
-    share: of the jobs that truly follow another. found, right: of the jobs, those that the closed replay lets follow one, and the one that
-    they truly follow. Each of true, open, closed and again: the mean wait before and after, seconds, of the jobs that start in both. again
-    is the cluster's own once more, where jobs come up to a minute later."""
-
-    share: float
-    gives_up: bool
-    change: str
-    found: float
-    right: float
-    true: tuple[float, float]
-    open: tuple[float, float]
-    closed: tuple[float, float]
-    again: tuple[float, float]
-    cluster: int
-
-    @property
-    def errors(self) -> list[float]:
-        """By which factor the change is off, 1 for not at all: open, closed, the prediction that nothing changes, and again."""
-        no_change = (self.true[0], self.true[0])
-        return [change_error(self.true, each) for each in (self.open, self.closed, no_change, self.again)]
-
-    @property
-    def factors(self) -> tuple[float, float, float]:
-        """By which the change multiplies the mean wait: truly, open and closed."""
-        both = (self.true, self.open, self.closed)
-        true, at_times, at_pace = ((after + OFFSET_S) / (before + OFFSET_S) for before, after in both)
-        return true, at_times, at_pace
-
-    def is_between(self, widened: float = 1.0) -> bool:
-        """Whether the true change lies between the two predicted ones. widened: the factor by which both ends lie further out."""
-        true, *ends = self.factors
-        return min(ends) / widened <= true <= max(ends) * widened
-
-    @property
-    def is_beyond_closed(self) -> bool:
-        """Whether it lies outside, on the side of the closed replay."""
-        true, at_times, at_pace = self.factors
-        return (true - at_pace) * (at_pace - at_times) > 0
-
-
-@dataclass(frozen=True)
 class PlantedLog:
     """What a cluster of reacting users shows, and replays of it. order: places of the log's jobs among the users'."""
 
@@ -200,7 +160,8 @@ class PlantedLog:
         """The log's jobs, of which those follow another that `pace_of` would find, with the patience that it would draw."""
         base = self.base
         end = np.where(base.start >= 0, base.start + self.jobs.runtime, NO_JOB)
-        after, think = followers_of(self.jobs.submit, end, self.jobs.user)
+        submit, user = self.jobs.submit, self.jobs.user
+        after, think = followers_of(submit, end, user, longest_think(submit, end, user))
         jobs, has_started = self.jobs, base.start >= 0
         size, waited = size_classes(jobs.procs, PROCS), base.start - jobs.submit
         wait = np.where(has_started, waited, jobs.cancel - jobs.submit)
@@ -246,10 +207,10 @@ def mean_waits(before: Happened, after: Happened) -> tuple[float, float]:
     return tuple(float((each.start - each.submit)[both].mean()) for each in (before, after))  # type: ignore[return-value]
 
 
-def predictions_of(seed: int) -> Iterator[Predicted]:
+def predictions_of(seed: int, think_ln_s: float = THINK_LN_S) -> Iterator[Predicted]:
     """Every change on the cluster of a seed. Shares take turns, and users give up in a quarter of the clusters."""
     share, gives_up = SHARES[seed % len(SHARES)], seed // len(SHARES) % 4 == 3
-    log = PlantedLog.of(reacting_users(seed, share, gives_up))
+    log = PlantedLog.of(reacting_users(seed, share, gives_up, think_ln_s=think_ln_s))
     later = a_minute_later(log.users, seed)
     for change, rules in PLANTED_CHANGES.items():
         replayed = log.replayed_waits(rules, is_closed=False), log.replayed_waits(rules, is_closed=True)
@@ -259,15 +220,14 @@ def predictions_of(seed: int) -> Iterator[Predicted]:
 
 RIVALS = ("open", "closed", "no change")
 ERROR_TITLES = ["cases", *(f"{what}, {rival}" for what in ("error", "A kept", "B kept") for rival in RIVALS)]
-ERROR_TITLES += ["open off by 10 %", "of these between", "within 5 %"]
-REASON_TITLES = ["cases", "taken for followers", "of them right", "followers missed", "error of a minute", "between"]
-REASON_TITLES += ["within 5 %", "beyond closed where open is off"]
+REASON_TITLES = ["cases", "taken for followers", "of them right", "followers missed", "error of a minute"]
+REASON_TITLES += ["beyond closed where open is off"]
 
 
 def error_cells(cases: list[Predicted]) -> list[str]:
     """What ERROR_TITLES say of some cases. Errors are medians of the logarithm of the factor, with their intervals."""
     errors = np.array([each.errors[: len(RIVALS)] for each in cases])
-    medians, is_off = np.median(np.log(errors), axis=0), errors[:, 0] > PROMISED
+    medians = np.median(np.log(errors), axis=0)
     intervals = median_intervals(np.log(errors), np.array([each.cluster for each in cases]))
     return [
         f"{len(cases)}",
@@ -276,8 +236,6 @@ def error_cells(cases: list[Predicted]) -> list[str]:
             for mid, (low, high) in zip(medians, 100 * intervals, strict=True)
         ),
         *(percent(share) for promised in (PROMISED, WITHIN["B"]) for share in (errors <= promised).mean(axis=0)),
-        f"{is_off.sum()}",
-        *(share_of([each.is_between(widened) for each in cases], is_off) for widened in (1.0, WIDENED)),
     ]
 
 
@@ -301,19 +259,8 @@ def reason_cells(cases: list[Predicted]) -> list[str]:
         percent(right / found) if found else "",
         percent(1 - right / share) if share else "",
         f"{100 * np.median(np.log(errors[:, -1])):.1f} %",
-        *(percent(np.mean([each.is_between(widened) for each in cases])) for widened in (1.0, WIDENED)),
-        share_of([each.is_beyond_closed for each in cases], errors[:, 0] > PROMISED),
+        share_of([each.is_beyond_closed for each in cases if each.is_off]),
     ]
-
-
-def share_of(holds: list[bool], counted: NDArray[np.bool_]) -> str:
-    """The share of the counted cases in which something holds, "" where none is counted."""
-    return percent(np.array(holds)[counted].mean()) if counted.any() else ""
-
-
-def percent(share: float | np.floating) -> str:
-    """Such as 12 %."""
-    return f"{100 * share:.0f} %"
 
 
 def groups_of(cases: list[Predicted]) -> dict[str, list[Predicted]]:
@@ -326,8 +273,13 @@ def groups_of(cases: list[Predicted]) -> dict[str, list[Predicted]]:
 
 def changes_of(cases: list[Predicted]) -> dict[str, list[Predicted]]:
     """The cases by change, where some follow and nobody gives up."""
-    counted = [each for each in cases if each.share and not each.gives_up]
+    counted = those_that_follow(cases)
     return {change: [each for each in counted if each.change == change] for change in PLANTED_CHANGES}
+
+
+def those_that_follow(cases: list[Predicted]) -> list[Predicted]:
+    """The cases in which some follow and nobody gives up."""
+    return [each for each in cases if each.share and not each.gives_up]
 
 
 def tables_of(cases: list[Predicted]) -> Iterator[str]:
@@ -336,6 +288,21 @@ def tables_of(cases: list[Predicted]) -> Iterator[str]:
         for by, column, groups in (("", "follow", groups_of(cases)), (" by change", "change", changes_of(cases))):
             rows = [[name, *cells(of)] for name, of in groups.items() if of]
             yield f"planted users{title}{by}\n\n" + markdown([column, *titles], rows)
+
+
+def table_of_ranges(cases: list[Predicted]) -> str:
+    """The table of ranges, below its title: of the cases, and of clusters whose users think longer or less long."""
+    widened = widening_of([each for each in cases_of(CALIBRATING) if not each.gives_up])
+    groups = groups_of(cases) | {"30 to 90 %": those_that_follow(cases)}
+    for name, seconds in OTHER_THINK_S.items():
+        groups[f"30 to 90 %, {name}"] = those_that_follow(cases_of(OTHER_CLUSTERS, float(np.log(seconds))))
+    rows = [[name, *range_cells(of, widened)] for name, of in groups.items() if of]
+    return "planted users, ranges\n\n" + markdown(["follow", *RANGE_TITLES], rows)
+
+
+def cases_of(seeds: range, think_ln_s: float = THINK_LN_S) -> list[Predicted]:
+    """The cases of some clusters."""
+    return [each for seed in progress(seeds, "clusters of reacting users") for each in predictions_of(seed, think_ln_s)]
 
 
 def main() -> None:
@@ -348,9 +315,8 @@ def main() -> None:
         print("archive logs\n\n" + markdown(["log", "jobs", "follow", *LOG_CHANGES], list(logs_in_short(rows))))
         print("\narchive logs, verdicts\n\n" + markdown(LOG_TITLES, rows) + "\n")
     if PLANTED_PART in parts:
-        seeds = progress(range(CLUSTERS), "clusters of reacting users")
-        cases = [each for seed in seeds for each in predictions_of(seed)]
-        print("\n\n".join(tables_of(cases)))
+        cases = cases_of(range(CLUSTERS))
+        print("\n\n".join([*tables_of(cases), table_of_ranges(cases)]))
 
 
 if __name__ == "__main__":

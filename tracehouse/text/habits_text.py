@@ -58,7 +58,11 @@ def _facts(habits: Habits) -> list[str]:
     shares = ", ".join(
         f"{_percent(share)} within {seconds // 60} min" for share, seconds in zip(habits.soon, SOON_S, strict=True)
     )
-    facts = [f"follow    {habits.following:,} jobs come after the end of an own job: {shares} of it"]
+    least = f"at most {duration(habits.longest_think_s)} after" if habits.following else "after"
+    facts = [
+        f"follow    {habits.following:,} jobs come {least} the end of an own job and follow it",
+        f"soon      of all jobs {shares} of an own end",
+    ]
     if habits.think_s:
         low, lower, median, upper, high = map(duration, habits.think_s)
         facts.append(f"think     {median} in the median, half of them {lower} to {upper}, four of five {low} to {high}")

@@ -167,7 +167,7 @@ class RunSettings(BaseModel):
     users: Annotated[str, Option(metavar="WORDS", words=USER_WORDS, key=TEXT, refusable=True, is_saved=False)] = Field(
         default=KEEP_TIMES,
         description="What users do when the schedule changes. keep times: they submit at the times of the log. keep pace: who submitted "
-        "within 20 minutes after an end of an own job does so after its end in the replay, and who waits for too long gives up "
+        "soon after an end of an own job does so after its end in the replay, and who waits for too long gives up "
         "(docs/explanation/users-react.md).",
     )
     procs: Annotated[int | None, Option(metavar="NUMBER", key='a number, or a text such as "+10%" or "-64"')] = Field(

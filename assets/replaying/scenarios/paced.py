@@ -114,7 +114,7 @@ def depends_words(times_verdict: str, pace_verdict: str) -> str:
 def pace_words(share: float, figure: str = "the change") -> str:
     """What a figure is of with users who keep their pace, in a line. share: of the jobs that follow others."""
     return (
-        f"keep pace: {figure} where who submitted within 20 minutes after an end of an own job, as {100 * share:.0f} % of the jobs were, "
+        f"keep pace: {figure} where who submitted soon after an end of an own job, as {100 * share:.0f} % of the jobs were, "
         "does so after its end in the replay"
     )
 

@@ -4,17 +4,26 @@ import numpy as np
 import pytest
 
 from simulator.jobs.coming import call_followers
-from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, WITHIN_S, chain_of, followers_of, order_of_coming
+from simulator.jobs.followers import (
+    DAY_S,
+    NEVER_SUBMITTED,
+    NO_JOB,
+    WITHIN_S,
+    chain_of,
+    followers_of,
+    longest_think,
+    order_of_coming,
+)
 from simulator.jobs.jobs import NEVER, Jobs
 
 
-def followers_by_hand(submit, end, user):
+def followers_by_hand(submit, end, user, within_s=WITHIN_S):
     """From docs/reference/semantics/followers.md alone."""
     after, think = [], []
     for job, second in enumerate(submit):
         before = [k for k in range(job) if user[k] == user[job] and 0 <= end[k] <= second]
         last = max(before, key=lambda k: (end[k], k), default=None)
-        if last is None or second - end[last] > WITHIN_S:
+        if last is None or second - end[last] > within_s:
             after.append(NO_JOB)
             think.append(0)
         else:
@@ -33,6 +42,63 @@ def test_a_job_follows_the_last_end_of_its_user_within_twenty_minutes():
         user = random.integers(0, 3, count)
         after, think = followers_of(submit, end, user)
         assert (after.tolist(), think.tolist()) == followers_by_hand(submit, end, user)
+
+
+def longest_think_by_hand(submit, end, user):
+    """From docs/reference/semantics/followers.md alone."""
+    if submit[-1] - submit[0] < 7 * DAY_S:
+        return WITHIN_S
+    bounds = [60, 120, 240, 480, 960, 1920, 3840, 7680, 15360]
+
+    def bound_of(ends):
+        after, think = followers_by_hand(submit, ends, user, bounds[-1])
+        return [
+            min(bound for bound in bounds if bound >= t) if a != NO_JOB else None
+            for a, t in zip(after, think, strict=True)
+        ]
+
+    jobs = [job for job in range(len(submit)) if submit[job] >= submit[0] + DAY_S]
+    near, a_day_later = bound_of(end), bound_of([second + DAY_S if second >= 0 else second for second in end])
+    chance = dict.fromkeys([*bounds, None], 1.0)
+    for _ in range(50):
+        count = {bound: sum(chance[near[job]] for job in jobs if a_day_later[job] == bound) for bound in bounds}
+        came = {bound: sum(near[job] == bound for job in jobs) for bound in bounds}
+        chance |= {bound: min(count[bound] / came[bound], 1) for bound in bounds if came[bound]}
+    gains = [sum(came[each] - 3 * count[each] for each in bounds if each <= bound) for bound in bounds]
+    return bounds[gains.index(max(gains))] if max(gains) > 0 else -1
+
+
+def log_of_chains(random, days, share, longest_s):
+    """Jobs of three users by day, of which a share follows the user's last one within some seconds."""
+    date = np.sort(random.integers(0, days, 120) * DAY_S + random.integers(8 * 3600, 18 * 3600, 120))
+    user = random.integers(0, 3, 120)
+    ended, submit, end = [0, 0, 0], [], []
+    for job in range(120):
+        follows = random.random() < share
+        submit.append(ended[user[job]] + random.integers(0, longest_s) if follows else date[job])
+        end.append(submit[-1] + random.integers(60, 3600))
+        ended[user[job]] = end[-1]
+    order = np.argsort(submit, kind="stable")
+    return np.array(submit)[order], np.array(end)[order], user[order]
+
+
+def test_the_longest_think_time_is_that_of_the_log():
+    random = np.random.default_rng(6)
+    found = set()
+    for case in range(12):
+        submit, end, user = log_of_chains(random, 3 + 6 * (case % 3), case % 4 / 4, 300 + 2000 * (case % 2))
+        end[random.random(len(end)) < 0.1] = -1
+        found.add(longest := longest_think(submit, end, user))
+        assert longest == longest_think_by_hand(submit.tolist(), end.tolist(), user.tolist())
+    assert {-1, WITHIN_S} < found and len(found) > 3
+    assert longest_think(*np.zeros((3, 0), dtype=np.int64)) == WITHIN_S
+
+
+def test_where_nobody_waits_for_an_end_nobody_follows():
+    random = np.random.default_rng(7)
+    submit, end, user = log_of_chains(random, 60, 0.0, 300)
+    assert longest_think(submit, end, user) == -1
+    assert (followers_of(submit, end, user, -1)[0] == NO_JOB).all()
 
 
 def test_followers_come_in_the_order_of_their_seconds_and_places():

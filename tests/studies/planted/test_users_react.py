@@ -17,6 +17,7 @@ import tracehouse
 from simulator.jobs.followers import NO_JOB
 from simulator.jobs.jobs import NEVER
 from studies.planted import users_react
+from studies.planted.ranges import RANGE_TITLES, Predicted, range_cells, widening_of
 from studies.planted.reacting import (
     DAY_S,
     PROCS,
@@ -34,7 +35,6 @@ from studies.planted.users_react import (
     PLANTED_CHANGES,
     REASON_TITLES,
     PlantedLog,
-    Predicted,
     error_cells,
     logs_in_short,
     mean_waits,
@@ -167,16 +167,31 @@ def predicted(true: float, at_times: float, at_pace: float, **others: float) -> 
 
 def test_cells_of_four_cases() -> None:
     cases = [predicted(1.2, 1.5, 1.1), predicted(1.0, 1.2, 1.04), predicted(2.0, 1.2, 1.5), predicted(1.0, 1.0, 1.28)]
-    assert [case.is_between() for case in cases] == [True, False, False, True]
-    assert [case.is_between(1.05) for case in cases] == [True, True, False, True]
+    assert [case.is_in(case.between) for case in cases] == [True, False, False, True]
     assert [case.is_beyond_closed for case in cases] == [False, True, True, False]
     cells = error_cells(cases)
     errors = ["20.3 % [20.3, 20.3]", "16.7 % [16.7, 16.7]", "9.1 % [9.1, 9.1]"]  # all are of one cluster
     kept = ["25 %", "50 %", "50 %", "75 %", "75 %", "75 %"]
-    assert cells == ["4", *errors, *kept, "3", "33 %", "67 %"]
+    assert cells == ["4", *errors, *kept]
     assert len(cells) == len(ERROR_TITLES)  # the median of open is between ln 1.2 and ln 1.25
-    assert reason_cells(cases) == ["4", "40 %", "75 %", "40 %", "0.0 %", "50 %", "75 %", "67 %"]
-    assert len(REASON_TITLES) == 8
+    assert reason_cells(cases) == ["4", "40 %", "75 %", "40 %", "0.0 %", "67 %"]
+    assert len(REASON_TITLES) == 6
+
+
+def test_a_range_reaches_half_as_far_as_open_on_both_sides_of_closed() -> None:
+    case = predicted(1.2, 1.44, 1.0)
+    assert np.exp(case.range_of(0.0)) == pytest.approx([1 / 1.2, 1.2])
+    assert np.exp(case.range_of(np.log(1.5))) == pytest.approx([1 / 1.8, 1.8])
+    cases = [predicted(1.2 * beyond, 1.44, 1.0) for beyond in (0.5, 0.7, 1.0, 1.0, 1.0, 1.0, 1.0, 1.1, 1.3, 1.5)]
+    assert np.exp([each.beyond_range for each in cases[-2:]]) == pytest.approx([1.3, 1.5])
+    widened = widening_of(cases)  # of eight cases, since open is off by less than 10 % in the others
+    assert np.exp(widened) == pytest.approx(1.5)
+    assert widening_of([predicted(1.0, 1.44, 1.0)]) == 0.0
+    cells = range_cells([*cases[-2:], predicted(1.0, 1.0, 1.0)], np.log(1.4))
+    assert cells == ["1", "0 %", "0 %", "44 %", "182 %", "3", "67 %", "182 %", "40 %"]
+    assert len(cells) == len(RANGE_TITLES) and range_cells([], 0.0)[1:3] == ["", ""]
+    with pytest.raises(ValueError, match="open is off in no case"):
+        widening_of([predicted(1.0, 1.0, 1.3)])
 
 
 def test_who_predicts_no_change_is_off_by_the_change() -> None:
@@ -199,12 +214,15 @@ def test_intervals_of_medians_draw_clusters() -> None:
 
 def test_a_small_study_prints_its_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(users_react, "CLUSTERS", 2)
+    monkeypatch.setattr(users_react, "CALIBRATING", range(1003, 1005))
+    monkeypatch.setattr(users_react, "OTHER_CLUSTERS", range(2001, 2002))
     monkeypatch.setattr(users_react, "reacting_users", partial(reacting_users, jobs=200))
     monkeypatch.setattr(sys, "argv", ["users_react", "planted"])
     users_react.main()
     printed = capsys.readouterr().out
     titles = [line for line in printed.splitlines() if line.startswith("planted")]
-    assert titles == [f"planted users{what}{by}" for what in ("", ", reasons") for by in ("", " by change")]
+    tables = [f"planted users{what}{by}" for what in ("", ", reasons") for by in ("", " by change")]
+    assert titles == [*tables, "planted users, ranges"]
     assert "| 0 % | 5 |" in printed and "| 30 % | 5 |" in printed and "| SJF | 1 |" in printed
     assert [case.gives_up for case in predictions_of(15)] == [True] * 5
     monkeypatch.setattr(sys, "argv", ["users_react", "log"])

@@ -59,9 +59,7 @@ def test_a_scenario_has_its_change_in_both_ways(busy: pytest.MonkeyPatch) -> Non
     assert any("live: not with users who keep their pace: --users" in said for said in results.remarks)
     assert results.following is not None and 0 < results.following < 1
     text = what_if_text(results, None, 1)
-    assert (
-        "keep pace: the change where who submitted within 20 minutes" in text and "keep pace" in text.split("waits ")[1]
-    )
+    assert "keep pace: the change where who submitted soon after" in text and "keep pace" in text.split("waits ")[1]
     assert results.summary()["following_share"] == results.following
 
 
