@@ -88,9 +88,9 @@ def submitted_jobs(warehouse: Warehouse, source: str) -> pl.DataFrame:
 
 
 def jobs_that_follow(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """The jobs with a user, and the longest think time, seconds. Further columns of each job: follows (the place among these of the job
-    that it follows), think_s, session, batch, and soon_s, the seconds after an own end, at most the last of SOON_S. Where there is no such job
-    they are NULL. rows: as for `habits_of`."""
+    """The jobs with a user, and the longest think time, seconds. Further columns of each job: follows (the place among these of the
+    job that it follows), think_s, session, batch, and soon_s, the seconds after an own end, at most the last of SOON_S. Where there is no
+    such job they are NULL. rows: as for `habits_of`."""
     named = rows.filter(pl.col("user").is_not_null())
     submit, end = named["submit_s"].to_numpy(), named["end_s"].to_numpy()
     user = named["user"].rank("dense").cast(pl.Int64).to_numpy()

@@ -90,7 +90,7 @@ def paced_beside(base: ReplayRun, run: ReplayRun, scored: NDArray[np.int64]) -> 
     waits = paired_waits(base, run, pairs)
     before, after = (float(waits[name].to_numpy().mean()) for name in ("base_wait_s", "wait_s"))
     change = after / before - 1 if before else None
-    counts = [run.counts[name] for name in ("jobs_never_submitted", *GIVING_UP_COUNTS)]
+    counts = [run.counts.get(name, 0) for name in ("jobs_never_submitted", *GIVING_UP_COUNTS)]
     return Paced(judge_pair(base, run, pairs), after / 3600, change, *counts)
 
 

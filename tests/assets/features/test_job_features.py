@@ -283,7 +283,8 @@ def test_no_job_may_follow_another(tmp_path: Path) -> None:
         assert stored.height == (3 if user == 1 else 0) and stored["follows_job_index"].null_count() == stored.height
 
 
-def test_each_job_has_whom_it_follows(warehouse: Warehouse) -> None:
+def test_each_job_has_whom_it_follows(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assets.usage.habits.longest_think", lambda *_: 1_200)
     metadata = materialized(user_habits, warehouse)
     rows = submitted_jobs(warehouse, "mine")
     counted = habits_of(rows, "UTC")

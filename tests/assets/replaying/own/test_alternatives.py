@@ -102,7 +102,7 @@ def test_usual_changes_are_made_with_users_who_keep_their_pace_too(tried: tuple[
         assert made.setting.pace_change is not None and made.setting.times_verdict and made.setting.pace_verdict
     (first, _, note) = alternatives_section(made).blocks[1:]
     assert first.columns[3] == "keep pace" and first.rows[0][3].endswith(" %")  # type: ignore[union-attr]
-    assert str(note).startswith("Keep pace: the change where who submitted within 20 minutes")
+    assert str(note).startswith("Keep pace: the change where who submitted soon after an end")
 
 
 def test_a_part_of_a_log_has_the_submissions_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,7 @@ def test_users_have_the_pace_of_the_site(tmp_path: Path, monkeypatch: pytest.Mon
     few = PacedReplays("mine", replays)
     assert few.run(()) is None and few.pace is None, "hardly a job of this log follows another"
     monkeypatch.setattr("assets.replaying.scenarios.paced.LEAST_REACTING", 0.0)
+    monkeypatch.setattr("assets.replaying.pace.longest_think", lambda *_: 1_200)
     paced = PacedReplays("mine", replays)
     base, other = (paced.run(edits) for edits in ((), (formula_of("searched:cautious"),)))
     assert base is not None and other is not None and base.counts["jobs_that_follow"] > 0
