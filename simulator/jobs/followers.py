@@ -19,15 +19,15 @@ NEVER_SUBMITTED = -1
 """Submission of a job that follows one that never leaves."""
 WITHIN_S = 1200
 """The longest think time in a log that is too short for `longest_think`: 20 minutes, as Zakay and Feitelson bound think times."""
-WHOLE_DAY_S = 86_400
-SHORTEST_LOG_S = 7 * WHOLE_DAY_S
+LATER_S = 86_400
+SHORTEST_LOG_S = 7 * LATER_S
 """Between the first and the last submission of a log that says how long think times are."""
 THINK_BOUNDS_S = 60 * 2 ** np.arange(9)
 """Between which think times are counted: from 1 minute on, each twice the one before, to 256."""
 BY_CHANCE = 3
 """Jobs at a think time that follow are at least two in three: at most one in so many comes by chance."""
 CHANCE_ROUNDS = 50
-"""Of counting those that come by chance."""
+"""In which jobs that come by chance are counted."""
 
 
 class Chain(NamedTuple):
@@ -65,13 +65,11 @@ def longest_think(submit: IntArray, end: IntArray, user: IntArray) -> int:
     """The think time, seconds, up to which jobs of a log follow others, -1 where none does. Arguments as in `followers_of`.
 
     What comes by chance comes as soon after an end as after the same end a day later (a case-crossover design: Maclure, Am. J. Epidemiology
-    133, 1991). Jobs that follow are no chance, so each counts a day later by its probability of coming by chance, CHANCE_ROUNDS times."""
+    133, 1991). Jobs that follow are no chance, so each counts a day later by its probability of coming by chance."""
     if not len(submit) or submit[-1] - submit[0] < SHORTEST_LOG_S:
         return WITHIN_S
-    counted = submit >= submit[0] + WHOLE_DAY_S
-    near, chance = (
-        _think_bins(submit, each, user)[counted] for each in (end, np.where(end >= 0, end + WHOLE_DAY_S, end))
-    )
+    counted = submit >= submit[0] + LATER_S
+    near, chance = (_think_bins(submit, each, user)[counted] for each in (end, np.where(end >= 0, end + LATER_S, end)))
     bins = len(THINK_BOUNDS_S) + 1
     jobs = np.bincount(near, minlength=bins)
     share = np.ones(bins)  # of the jobs in each bin, that come by chance

@@ -5,7 +5,7 @@ import pytest
 
 from simulator.jobs.coming import call_followers
 from simulator.jobs.followers import (
-    DAY_S,
+    LATER_S,
     NEVER_SUBMITTED,
     NO_JOB,
     WITHIN_S,
@@ -46,7 +46,7 @@ def test_a_job_follows_the_last_end_of_its_user_within_twenty_minutes():
 
 def longest_think_by_hand(submit, end, user):
     """From docs/reference/semantics/followers.md alone."""
-    if submit[-1] - submit[0] < 7 * DAY_S:
+    if submit[-1] - submit[0] < 7 * LATER_S:
         return WITHIN_S
     bounds = [60, 120, 240, 480, 960, 1920, 3840, 7680, 15360]
 
@@ -57,8 +57,8 @@ def longest_think_by_hand(submit, end, user):
             for a, t in zip(after, think, strict=True)
         ]
 
-    jobs = [job for job in range(len(submit)) if submit[job] >= submit[0] + DAY_S]
-    near, a_day_later = bound_of(end), bound_of([second + DAY_S if second >= 0 else second for second in end])
+    jobs = [job for job in range(len(submit)) if submit[job] >= submit[0] + LATER_S]
+    near, a_day_later = bound_of(end), bound_of([second + LATER_S if second >= 0 else second for second in end])
     chance = dict.fromkeys([*bounds, None], 1.0)
     for _ in range(50):
         count = {bound: sum(chance[near[job]] for job in jobs if a_day_later[job] == bound) for bound in bounds}
@@ -70,7 +70,7 @@ def longest_think_by_hand(submit, end, user):
 
 def log_of_chains(random, days, share, longest_s):
     """Jobs of three users by day, of which a share follows the user's last one within some seconds."""
-    date = np.sort(random.integers(0, days, 120) * DAY_S + random.integers(8 * 3600, 18 * 3600, 120))
+    date = np.sort(random.integers(0, days, 120) * LATER_S + random.integers(8 * 3600, 18 * 3600, 120))
     user = random.integers(0, 3, 120)
     ended, submit, end = [0, 0, 0], [], []
     for job in range(120):

@@ -8,9 +8,11 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
+from assets.replaying import pace
 from assets.replaying.scenarios.planning import plan_scenarios
 from assets.replaying.scenarios.results import ScenarioResults, replay_scenarios
 from assets.replaying.scenarios.scenario_file import scenarios_of
+from simulator.jobs.followers import WITHIN_S
 from tests.pipelines.command_line import use_home
 from tests.tiny import busy_log, in_queues, load_once
 from traces.catalogue.catalogue import load_catalogue
@@ -29,7 +31,10 @@ SIX = {
 
 
 def busy_home(patch: pytest.MonkeyPatch, folder: Path, header: str = NODES) -> Path:
-    """Points tracehouse at a home whose source `mine` has 400 jobs in the queues 1, 2 and 7 on 4 nodes of 4 processors. header: says so."""
+    """Points tracehouse at a home whose source `mine` has 400 jobs in the queues 1, 2 and 7 on 4 nodes of 4 processors. header: says so.
+
+    Its users wait for no end. For tests of users who keep their pace, jobs within 20 minutes of one follow it all the same."""
+    patch.setattr(pace, "longest_think", lambda *_: WITHIN_S)
     catalogue = use_home(patch, folder / "home")
     log = folder / "mine.swf"
     log.write_text(header + in_queues(busy_log()))
