@@ -228,7 +228,7 @@ def replay_sized(
     if remark := load_remark(trace, settings):
         warn(remark)
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
-        if asked.nodes is None and pace is None:
+        if (settings.is_on_cluster or settings.cluster) and pace is None:
             return replay_changed(trace, settings, policy)
         return replay_run(trace, settings, policy, asked.nodes, pace=pace)
 

@@ -21,8 +21,11 @@ from assets.replaying.running.loading import (
     log_source,
 )
 from assets.replaying.running.settings import RunSettings
+from assets.replaying.site import site_of
 from models.scheduling.options import AGENT_PPO, PAPER_PPO, PopulationOptions, Recipe, WorkerOptions
 from tracehouse.text.training_text import ITS_RULE, THIS_POLICY
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.clusters import load_cluster
 
 if TYPE_CHECKING:
     from models.scheduling.learning.recipes import PPOTraining
@@ -182,7 +185,7 @@ class TrainingResult:
 def read_jobs(log_or_source: str, asked: TrainingSettings, log: Log | None = None) -> JobsToTrain:
     """The jobs of a log (an existing path) or of a source. log: where they have been read already. Raises LogError, CatalogueError or
     ValueError with the remedy."""
-    from assets.replaying.own.slurm.training import cluster_to_train_on, run_settings_on_slurm
+    from assets.replaying.own.slurm.training import run_settings_on_slurm
     from tracehouse.replaying import warn_of_peak
 
     settings, is_log = RunSettings(estimates=asked.estimates), is_path(log_or_source)
@@ -199,6 +202,23 @@ def read_jobs(log_or_source: str, asked: TrainingSettings, log: Log | None = Non
         if is_log:
             warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     return JobsToTrain(log_or_source, trace, not is_log and is_loaded(source.name), cluster)
+
+
+def cluster_to_train_on(source: str, settings: TrainingSettings) -> str | None:
+    """Under whose Slurm a training is: that of the cluster which the settings name, else the source's own where it has a rule for all that
+    the settings say. None for a row of processors, which an empty name asks for. Raises ValueError for a named cluster without such a
+    rule."""
+    from assets.replaying.own.slurm.training import refused_on_slurm
+
+    if settings.cluster:
+        if refused := refused_on_slurm(settings):
+            raise ValueError(f"a training with --cluster {refused}")
+        return settings.cluster
+    own = site_of(source).scheduler
+    if settings.cluster is not None or own.policy != "slurm" or refused_on_slurm(settings):
+        return None
+    names = load_catalogue().sources[source].cluster
+    return next(name for name in names if load_cluster(name).description == own.described)
 
 
 def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None, plot: Path | None) -> TrainingResult:

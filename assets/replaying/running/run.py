@@ -202,13 +202,12 @@ def replay_run(
     if settings.cluster and not settings.is_on_cluster:
         cluster = _with_missing(trace, jobs, cluster, settings.cluster)
     counts = {
-        **_counts(trace, rows, replayed),
+        **_counts(trace, rows, replayed, policy),
         "jobs_wider_than_cluster": trace.log_faults["jobs_wider_than_cluster"] + dropped,
         "jobs_of_queues_left_out": trace.rows.height - of_queues,
         "running_jobs": len(cluster.running),
         "waiting_jobs": cluster.waiting,
         "outages": len(cluster.outages),
-        **_seen_in_training(trace, replayed, policy),
     }
     ground = None if nodes is None else ground_of(nodes, cluster_procs, trace.procs_per_node)
     if settings.is_closed:
@@ -225,10 +224,15 @@ def replay_run(
     )
 
 
-def _counts(trace: Trace, rows: pl.DataFrame, replayed: pl.DataFrame) -> dict[str, int]:
-    """Jobs of the log that are replayed, and its faults. rows: of the trace, that the settings leave."""
+def _counts(trace: Trace, rows: pl.DataFrame, replayed: pl.DataFrame, policy: ChosenPolicy) -> dict[str, int]:
+    """Jobs of the log that are replayed, its faults, and how many of the jobs a learned policy was trained on. rows: of the trace, that the
+    settings leave."""
     of_log = replayed.filter(pl.col("job_index") >= 0)
     below = pl.col("requested_walltime_s").is_between(1, pl.col("runtime_s"), closed="left")
+    seen = {}
+    if policy.policy is not None and policy.policy.weights is not None:
+        unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
+        seen = {"jobs_seen_in_training": replayed["cancel_s"].null_count() - unseen}
     return {
         "jobs": of_log.height,
         "jobs_left_out": trace.jobs_left_out,
@@ -236,15 +240,8 @@ def _counts(trace: Trace, rows: pl.DataFrame, replayed: pl.DataFrame) -> dict[st
         "equal_submit_times": rows.filter(pl.col("submit_s").diff() == 0).height,
         **trace.log_faults,
         "cancelled_jobs": of_log.height - of_log["cancel_s"].null_count(),
+        **seen,
     }
-
-
-def _seen_in_training(trace: Trace, replayed: pl.DataFrame, policy: ChosenPolicy) -> dict[str, int]:
-    """How many of the replayed jobs a learned policy was trained on. Empty for another policy."""
-    if policy.policy is None or policy.policy.weights is None:
-        return {}
-    unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
-    return {"jobs_seen_in_training": replayed["cancel_s"].null_count() - unseen}
 
 
 def procs_of_cluster(trace: Trace, rows: pl.DataFrame, settings: RunSettings) -> int:

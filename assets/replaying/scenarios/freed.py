@@ -45,10 +45,11 @@ _UNKNOWN_SHARES = ("memory_share", "user_place", "group_place", "executable_plac
 
 def replay_changed(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> ReplayRun:
     """One replay of a source or a log, with the jobs that a limit of its site kept and that start under these settings."""
-    planned, site = PlannedReplay("", settings, policy, ()), site_of(trace.source)
+    site = site_of(trace.source)
     if not site.is_described or settings.window or settings.load != 1:
         return replay_run(trace, settings, policy)
     base = PlannedReplay("", site.settings, choose_policy(site.settings, open_warehouse(), trace.source), ())
+    planned = PlannedReplay("", settings, policy, ())
     return replay_with_freed(trace, planned, held_jobs(trace, base, [planned]))
 
 

@@ -19,8 +19,6 @@ from assets.replaying.site import site_of
 from assets.replaying.starts import OnSite
 from models.scheduling.learning.training_run import Split
 from models.scheduling.slurm_arena import OWN, SlurmArena
-from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import load_cluster
 
 FEW_WINDOWS = 100
 """Windows to learn from: a replay on nodes takes long, and the trajectory filter replays all of them."""
@@ -44,23 +42,7 @@ def run_settings_on_slurm(cluster: str) -> RunSettings:
     return RunSettings(policy=OWN, cluster=cluster)
 
 
-def cluster_to_train_on(source: str, settings: TrainingSettings) -> str | None:
-    """Under whose Slurm a training is: that of the cluster which the settings name, else the source's own where it has a rule for all that
-    the settings say. None for a row of processors, which an empty name asks for. Raises ValueError for a named cluster without such a
-    rule."""
-    refused = _refusal(settings)
-    if settings.cluster:
-        if refused is not None:
-            raise ValueError(f"a training with --cluster {refused}")
-        return settings.cluster
-    own = site_of(source).own_cluster
-    if settings.cluster is not None or refused is not None or own is None or own.scheduler.name != OWN:
-        return None
-    names = load_catalogue().sources[source].cluster
-    return next(name for name in names if load_cluster(name).description == own)
-
-
-def _refusal(settings: TrainingSettings) -> str | None:
+def refused_on_slurm(settings: TrainingSettings) -> str | None:
     """What Slurm's nodes have no rule for, and the remedy. None where they have one for all."""
     usual = TrainingSettings()
     for name, why in _REFUSED.items():

@@ -9,8 +9,9 @@ import pytest
 
 import tracehouse
 from assets.policies.settings import TrainingSettings
-from assets.replaying.own.slurm.training import OTHER_PHASE, cluster_to_train_on
+from assets.replaying.own.slurm.training import OTHER_PHASE
 from tests.assets.replaying.own.homes import LARGE, SMALL, own_home
+from tracehouse.learning.policy_training import cluster_to_train_on
 
 
 def test_an_order_is_trained_and_judged_beside_slurms_priority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
