@@ -21,23 +21,6 @@ from simulator.jobs.words import KEEP_PACE
 from traces.catalogue.sources import CatalogueError
 from warehouse import Warehouse
 
-ASKED = (
-    "policy",
-    "backfill",
-    "inspector",
-    "estimates",
-    "reserve_by",
-    "admit_by",
-    "correction",
-    "rules",
-    "warm_start",
-    "cancelled",
-    "drop_wider",
-    "load",
-    "procs",
-)
-"""Columns of replay.runs that are settings of a replay."""
-
 
 @dataclass(frozen=True)
 class RunAgain:
@@ -72,8 +55,10 @@ class RunAgain:
 
 
 def settings_of_row(row: dict[str, Any]) -> RunSettings:
-    """The settings of a row of replay.runs."""
-    return RunSettings.model_validate({name: row[name] for name in ASKED if row[name] is not None})
+    """The settings of a row of replay.runs of a whole log without outages, whose columns have their names."""
+    return RunSettings.model_validate(
+        {name: row[name] for name in RunSettings.model_fields if row.get(name) is not None}
+    )
 
 
 def paced_verdict(

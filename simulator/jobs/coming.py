@@ -123,3 +123,12 @@ def next_giving_up(giving, start):
     ):
         giving.next[0] += 1
     return giving.second[giving.order[giving.next[0]]] if giving.next[0] < len(giving.order) else np.int64(FOREVER)
+
+
+@inlined
+def take_impatient(giving):
+    """The job of which `next_giving_up` has said when it gives up. From now on it has."""
+    job = giving.order[giving.next[0]]
+    giving.next[0] += 1
+    giving.gave_up[job] = True
+    return job

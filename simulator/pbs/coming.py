@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
-from simulator.jobs.coming import next_giving_up, note_patience
+from simulator.jobs.coming import next_giving_up, note_patience, take_impatient
 from simulator.jobs.followers import NO_JOB
 from simulator.pbs.planning import has_hours
 from simulator.pbs.queueing import join_pbs_queue
@@ -99,9 +99,7 @@ def drop_impatient(replay, now):
 def _drop_impatient(replay, now):
     giving, clock, queue = replay.giving, replay.clock, replay.engine.waiting
     while next_impatient(replay) <= now:
-        job = giving.order[giving.next[0]]
-        giving.next[0] += 1
-        giving.gave_up[job] = True
+        job = take_impatient(giving)
         replay.finished[job] = now
         call_followers_of(replay, job, now)
     queue.length[0] = _without_those(queue.pending, queue.length[0], giving)

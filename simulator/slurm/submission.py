@@ -6,7 +6,7 @@ Rules: docs/reference/slurm.md, "Priority" and "Jobs that follow others", and do
 from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
-from simulator.jobs.coming import call_followers, next_giving_up, note_patience
+from simulator.jobs.coming import call_followers, next_giving_up, note_patience, take_impatient
 from simulator.slurm.changes import note_ended, wake
 from simulator.slurm.clockwork import (
     BATCH_DUE,
@@ -73,9 +73,7 @@ def give_up(replay, now):
 def _give_up(replay, now):
     giving, clock, pending = replay.giving, replay.clock, replay.pending
     while time_to_give_up(replay) <= now:
-        job = giving.order[giving.next[0]]
-        giving.next[0] += 1
-        giving.gave_up[job] = True
+        job = take_impatient(giving)
         replay.finished[job] = now
         count_submitted(replay.engine, job, -1)
         note_ended(replay, now)

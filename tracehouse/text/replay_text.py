@@ -72,7 +72,7 @@ SHOWN_COUNTS = (
 )
 ALWAYS_SHOWN = (
     *("jobs", "jobs_left_out", "jobs_seen_in_training"),
-    *("jobs_underestimated", "reservations", "reservations_delayed"),
+    *("jobs_underestimated", "reservations", "reservations_delayed", "jobs_that_follow"),
 )
 LABEL = 42
 ALWAYS_NAMED = ("policy", "backfill", "estimates", "correction")

@@ -171,7 +171,7 @@ def test_a_comparison_has_its_change_where_users_keep_their_pace(followed: pytes
     assert any(row["pace_ratio"] != pytest.approx(row["ratio"]) for row in panel.values() if "ratio" in row)
     assert verdict["word"] == verdict["times_verdict"].partition(",")[0] == verdict["pace_verdict"].partition(",")[0]
     text = compare_text(found)
-    assert "keep pace: B / A where who submitted within 20 minutes" in text and " keep pace  95 % interval" in text
+    assert "keep pace: B / A where who submitted soon after an end" in text and " keep pace  95 % interval" in text
     runs_now = [tracehouse.replay("mine", "FCFS", "easy", procs=procs) for procs in (16, 32)]
     assert tracehouse.compare(*runs_now).verdict == verdict
 
