@@ -115,7 +115,7 @@ class JudgedOrders:
         """Of a scheduler that is not deterministic: its second run beside the first, which says how far it is from itself."""
         run = replay_run(self.trace, self._settings, self.on_site.policy, own_runs=2)
         theirs = self.replayed(self.incumbent)
-        ours = replace(theirs, schedule=run.others[0].part(slice(run.cluster.waiting, None)))
+        ours = replace(theirs, schedule=run.others[0].part(run.of_rows))
         both = theirs.scored & ours.schedule.started & theirs.schedule.started
         return judge([replace(ours, scored=both)], [replace(theirs, scored=both)])
 

@@ -26,7 +26,7 @@ class Schedule:
     backfilled: NDArray[np.bool_]
     suspended: tuple[IntArray, IntArray] | None = None
 
-    def part(self, jobs: slice) -> Schedule:
+    def part(self, jobs: slice | IntArray) -> Schedule:
         """Of some of the jobs."""
         suspended = None if self.suspended is None else (self.suspended[0][jobs], self.suspended[1][jobs])
         return Schedule(self.start[jobs], self.backfilled[jobs], suspended)

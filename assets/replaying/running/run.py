@@ -38,6 +38,7 @@ from simulator.partitions import shares_of
 from simulator.published import RLSCHEDULER_RULES, paper_part
 from simulator.replayer import JobNodes, Outcome
 
+IntArray = NDArray[np.int64]
 SETTINGS_GIVE_PROCS = "command line"
 """`procs_from` of a run whose settings say the cluster's size, as the command line's --procs does."""
 MOST_NAMED = 20
@@ -46,10 +47,10 @@ MOST_NAMED = 20
 
 @dataclass(frozen=True)
 class ReplayRun:
-    """settings: in their usual form. rows: of Trace.rows, the jobs to replay, in replay order. all_jobs, cluster: what the simulator
-    took. all_starts: what it returned. The first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those
-    of `rows`. Jobs with an index below 0 never started in the log (assets/replaying/scenarios/freed.py). counts: jobs, faults of the log
-    (docs/reference/semantics.md) and counts that the settings add.
+    """settings: in their usual form. all_rows: of Trace.rows, the jobs to replay, in replay order. Those with an index below 0 never
+    started in the log (assets/replaying/scenarios/freed.py): they take part, and no wait is of them. all_jobs, cluster: what the simulator
+    took. all_starts: what it returned. The first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those of
+    all_rows. counts: jobs, faults of the log (docs/reference/semantics.md) and counts that the settings add.
     ground, placement: the nodes, and those of each of all_jobs, where jobs were placed. held: the nodes of all_jobs on a cluster under its
     own scheduler. others: further runs of a scheduler that is not
     deterministic, as all_starts."""
@@ -57,7 +58,7 @@ class ReplayRun:
     settings: RunSettings
     trace: Trace
     policy: ChosenPolicy
-    rows: pl.DataFrame
+    all_rows: pl.DataFrame
     all_jobs: Jobs
     cluster: Cluster
     all_starts: Schedule
@@ -68,20 +69,41 @@ class ReplayRun:
     held: JobNodes | None = None
 
     @cached_property
+    def rows(self) -> pl.DataFrame:
+        """The jobs of the log, in replay order."""
+        return self.all_rows.filter(~pl.Series(self.freed)) if self.freed.any() else self.all_rows
+
+    @cached_property
+    def freed(self) -> NDArray[np.bool_]:
+        """Which of all_rows never started in the log, bool (all_rows,)."""
+        return (self.all_rows["job_index"] < 0).to_numpy()
+
+    @cached_property
+    def of_rows(self) -> IntArray | slice:
+        """Where the jobs of `rows` are among all_jobs."""
+        waiting = self.cluster.waiting
+        return waiting + np.flatnonzero(~self.freed) if self.freed.any() else slice(waiting, len(self.all_jobs))
+
+    @cached_property
     def jobs(self) -> Jobs:
         """The jobs of `rows`."""
-        return self.all_jobs.window(self.cluster.waiting, self.rows.height)
+        place = self.of_rows
+        return (
+            self.all_jobs.window(place.start, self.rows.height)
+            if isinstance(place, slice)
+            else self.all_jobs.only(place)
+        )
 
     @cached_property
     def schedule(self) -> Schedule:
         """Of the jobs of `rows`."""
-        return self.all_starts.part(slice(self.cluster.waiting, None))
+        return self.all_starts.part(self.of_rows)
 
     @property
     def mean_waits_s(self) -> list[float]:
         """Mean wait of the started jobs in each run of a scheduler that is not deterministic, the first run first."""
         schedules, counted = [self.all_starts, *self.others], np.ones(len(self.all_jobs), dtype=np.bool_)
-        counted[self.cluster.waiting :] = (self.rows["job_index"] >= 0).to_numpy()
+        counted[self.cluster.waiting :] = ~self.freed
         return [float((each.start - self.all_jobs.submit)[each.started & counted].mean()) for each in schedules]
 
     @property
@@ -117,25 +139,14 @@ class ReplayRun:
         """Hash of the jobs replayed, see assets.common.trace.trace_sha256."""
         return trace_sha256(self.rows)
 
-    @property
-    def freed(self) -> NDArray[np.bool_]:
-        """Which of `rows` never started in the log, bool (rows,)."""
-        return (self.rows["job_index"] < 0).to_numpy()
-
     def metrics(self, scored: NDArray[np.bool_] | None = None) -> dict[str, float]:
-        """All metrics of simulator.metrics.metrics.METRICS over the jobs of `rows` that started in the log, or the scored ones of them,
-        bool (rows,). Raises ValueError where none of them started."""
-        scored = self._of_log(scored)
-        if scored is None:
+        """All metrics of simulator.metrics.metrics.METRICS over all jobs of `rows`, or the scored ones, bool (rows,). Raises
+        ValueError where none of them started."""
+        if scored is None and not self.freed.any():
             return metrics(self.all_jobs, self.all_starts, self.cluster)
-        queue = np.zeros(self.cluster.waiting, dtype=np.bool_)
-        return metrics(self.all_jobs, self.all_starts, self.cluster, np.concatenate([queue, scored]))
-
-    def _of_log(self, scored: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-        """The scored jobs that started in the log, None for all where all did."""
-        if not self.freed.any():
-            return scored
-        return ~self.freed if scored is None else scored & ~self.freed
+        of_all = np.zeros(len(self.all_jobs), dtype=np.bool_)
+        of_all[self.of_rows] = True if scored is None else scored
+        return metrics(self.all_jobs, self.all_starts, self.cluster, of_all)
 
     def trimmed_metrics(self) -> dict[str, float] | None:
         """The same over the jobs between warm-up and cool-down. None where the settings trim nothing."""
@@ -150,10 +161,11 @@ class ReplayRun:
 
     def hindsight(self) -> dict[str, float]:
         """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s. No schedule has less. Empty where the schedule decides
-        when jobs come, and where some have not started in the log."""
-        if self.settings.is_closed or self.freed.any():
+        when jobs come."""
+        if self.settings.is_closed:
             return {}
-        return {f"hindsight_{name}": value for name, value in hindsight_bound(self.all_jobs, self.cluster).items()}
+        jobs = self.jobs if self.freed.any() else self.all_jobs
+        return {f"hindsight_{name}": value for name, value in hindsight_bound(jobs, self.cluster).items()}
 
     def placement_metrics(self) -> dict[str, float]:
         """The cost of the jobs' nodes, see assets.replaying.running.on_nodes. Empty where jobs were not placed."""
@@ -163,7 +175,7 @@ class ReplayRun:
 
     def by_class(self, scored: NDArray[np.bool_] | None = None) -> list[dict[str, str | int | float]]:
         """Scored jobs and their waits by size and run time, as simulator.metrics.metrics.metrics_by_class returns them."""
-        return metrics_by_class(self.jobs, self.schedule, self.cluster.procs, self._of_log(scored))
+        return metrics_by_class(self.jobs, self.schedule, self.cluster.procs, scored)
 
 
 def engine_version() -> str:

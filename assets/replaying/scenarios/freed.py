@@ -46,7 +46,8 @@ _UNKNOWN_SHARES = ("memory_share", "user_place", "group_place", "executable_plac
 def replay_changed(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> ReplayRun:
     """One replay of a source or a log, with the jobs that a limit of its site kept and that start under these settings."""
     site = site_of(trace.source)
-    if not site.is_described or settings.window or settings.load != 1:
+    is_of_site = site.is_described and set(site.settings.labels) <= set(trace.rows.columns)
+    if not is_of_site or settings.window or settings.load != 1:
         return replay_run(trace, settings, policy)
     base = PlannedReplay("", site.settings, choose_policy(site.settings, open_warehouse(), trace.source), ())
     planned = PlannedReplay("", settings, policy, ())
@@ -107,7 +108,9 @@ def replay_with_freed(
 
 def freed_waits(run: ReplayRun) -> NDArray[np.int64]:
     """Waits of the held jobs that take part in a replay, in seconds."""
-    return (run.schedule.start - run.jobs.submit)[run.freed & run.schedule.started]
+    freed = run.cluster.waiting + np.flatnonzero(run.freed)
+    waits = run.all_starts.start[freed] - run.all_jobs.submit[freed]
+    return waits[run.all_starts.started[freed]]
 
 
 def freed_summary(run: ReplayRun) -> dict[str, int | float]:
@@ -132,8 +135,9 @@ def _replay(
 
 def _starts(held: pl.DataFrame, run: ReplayRun) -> pl.Series:
     """Which of the held jobs start in a replay before they leave the queue, bool (held,)."""
-    in_time = run.schedule.started & (run.schedule.start < run.rows["cancel_s"].fill_null(NEVER).to_numpy())
-    return held["job_index"].is_in(run.rows["job_index"].to_numpy()[run.freed & in_time])
+    starts = run.all_starts.part(slice(run.cluster.waiting, None))
+    in_time = starts.started & (starts.start < run.all_rows["cancel_s"].fill_null(NEVER).to_numpy())
+    return held["job_index"].is_in(run.all_rows["job_index"].to_numpy()[run.freed & in_time])
 
 
 def _kept_by_limits(warehouse: Warehouse, trace: Trace) -> pl.DataFrame:

@@ -65,23 +65,25 @@ def paired_waits(base: ReplayRun, other: ReplayRun, pairs: PairedJobs) -> pl.Dat
 def waits_of_runs(run: ReplayRun, positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Waits of jobs of a replay in each of its runs, (runs, jobs), in seconds. positions: of the jobs, which have started in the first
     run. Where another did not start a job, its wait of the first run counts."""
-    asked = slice(run.cluster.waiting, None)
     first = run.schedule.start[positions]
     starts = [first]
     for other in run.others:
-        begun = other.started[asked][positions]
-        starts.append(np.where(begun, other.start[asked][positions], first))
+        begun = other.started[run.of_rows][positions]
+        starts.append(np.where(begun, other.start[run.of_rows][positions], first))
     return np.stack(starts) - run.jobs.submit[positions]
 
 
 def judge_pair(base: ReplayRun, other: ReplayRun, pairs: PairedJobs) -> Judgement:
     """The verdict on a scenario with the base as incumbent, over the pairs. Panels as models.judging.panel.panel_of gives them, each of
-    its own replay; jobs are wide by the base's cluster. Intervals are of the typical of 16 blocks of pairs."""
+    its own replay, in which jobs that never started in the log use processors, too. Jobs are wide by the base's cluster. Intervals are of
+    the typical of 16 blocks of pairs."""
     panels = []
     for run, positions in ((other, pairs.other), (base, pairs.base)):
-        counted = np.zeros(len(run.jobs), dtype=np.bool_)
-        counted[positions] = True
-        panels.append(panel_of(run.jobs, run.schedule, run.cluster, counted, wide_of=base.cluster.procs))
+        counted = np.zeros(len(run.all_rows), dtype=np.bool_)
+        counted[np.flatnonzero(~run.freed)[positions]] = True
+        jobs = run.all_jobs.window(run.cluster.waiting, len(run.all_rows))
+        schedule = run.all_starts.part(slice(run.cluster.waiting, None))
+        panels.append(panel_of(jobs, schedule, run.cluster, counted, wide_of=base.cluster.procs))
     waits = paired_waits(base, other, pairs)
     wait = np.stack([waits["wait_s"].to_numpy(), waits["base_wait_s"].to_numpy()]).astype(np.float64)
     blocks = cut_into_blocks(np.ones(wait.shape[1], dtype=np.bool_))

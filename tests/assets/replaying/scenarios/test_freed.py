@@ -130,8 +130,15 @@ def test_a_replay_has_the_same_jobs_and_waits_as_the_scenario(answer: tracehouse
     assert run.summary["jobs"] == 31 and int(run.replayed.freed.sum()) == row["freed_jobs"] == 2
     assert run.metrics["average_wait_s"] / 3600 == pytest.approx(row["average_wait_h"])
     assert run.metrics["utilisation"] == pytest.approx(row["utilisation"])
-    assert "2 jobs that a limit kept" in str(run) and "in hindsight" not in str(run)
+    assert "2 jobs that a limit kept" in str(run) and "in hindsight" in str(run)
     assert sum(each["jobs"] for each in run.summary["by_class"]) == 31
+    base = tracehouse.replay("mine")
+    assert (
+        len(run.jobs) == 31 and run.summary["trace_sha256"] == base.summary["trace_sha256"] and "31 jobs" in repr(run)
+    )
+    assert tracehouse.compare(base, run).verdict["scored_jobs"] > 0
+    order = tracehouse.replay("mine", "FCFS", cluster="two")
+    assert len(order.replayed.jobs) == 31 and not order.replayed.freed.any()
     assert "limit kept" not in str(tracehouse.replay("mine", edits=["PriorityWeightAge=5"]))
 
 
