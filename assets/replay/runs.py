@@ -19,6 +19,7 @@ from assets.replaying.running.replayers import check_settings, choose_policy
 from assets.replaying.running.run import replay_run
 from assets.replaying.running.settings import RunSettings, check_run_name, check_saved_settings
 from assets.replaying.running.tables import run_jobs, run_row, run_series
+from assets.replaying.scenarios.freed import replay_changed
 from assets.replaying.site import site_of
 from warehouse import Warehouse, replace_rows
 
@@ -88,7 +89,8 @@ def store_run(
     source = context.partition_key
     name, settings = list(wanted_runs(config, warehouse, source).items())[number]
     trace = load_trace(warehouse, source, settings.cancelled, settings.labels)
-    run = replay_run(trace, settings, choose_policy(settings, warehouse, source))
+    policy = choose_policy(settings, warehouse, source)
+    run = replay_changed(trace, settings, policy) if settings.is_on_cluster else replay_run(trace, settings, policy)
     key, row = {"source": source, "run": name}, run_row(name, run)
     schedule, series = run_jobs(name, run), run_series(name, run)
 

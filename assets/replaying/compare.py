@@ -54,13 +54,13 @@ def verdict_of_runs(
     jobs: pl.DataFrame,
     scored: NDArray[np.bool_] | None = None,
     warehouse: Warehouse | None = None,
-    trace: Trace | None = None,
+    run: ReplayRun | None = None,
 ) -> dict[str, Any]:
     """The verdict on run B with run A as incumbent, over the second half of the jobs that started in both, or over the scored ones,
     bool (jobs,).
 
     a, b: rows of replay.runs. jobs: of replay.paired_jobs. warehouse: of the runs, where random orders are to be rivals of B. They are
-    replayed where B would dominate. trace: of the runs, None for that of the warehouse.
+    replayed where B would dominate. run: A, where it is of this process.
 
     The result has why_none where there is no verdict. Else it has word, is_certain, scored_jobs, panel (by measure a, b and ratio, and for
     the lost capacity the difference), payers, random_orders and random_orders_as_good (None where none was replayed), and for the typical
@@ -74,7 +74,7 @@ def verdict_of_runs(
     judgement = judge([ours], [theirs], wide_of=a["procs"])
     cloud = None
     if warehouse is not None and judgement.verdict.word == DOMINATES:
-        cloud = _random_orders(warehouse, a, b, theirs, trace)
+        cloud = _random_orders(warehouse, a, b, theirs, run)
         judgement = judgement if cloud is None else beside_cloud(judgement, cloud)
     panels = {"a": judgement.incumbents[0], "b": judgement.panels[0]}
     ratios = ratios_of(panels["b"], panels["a"])
@@ -117,7 +117,7 @@ def _why_none(a: dict[str, Any], b: dict[str, Any], jobs: int) -> str:
 
 
 def _random_orders(
-    warehouse: Warehouse, a: dict[str, Any], b: dict[str, Any], theirs: Replayed, trace: Trace | None
+    warehouse: Warehouse, a: dict[str, Any], b: dict[str, Any], theirs: Replayed, run: ReplayRun | None
 ) -> ChanceCloud | None:
     """What random orders reach beside run A, under its settings. None where they are no rivals of B, or where run A cannot be replayed in
     another order."""
@@ -125,8 +125,8 @@ def _random_orders(
         return None
     if own_policy_of(a["policy"]) is not None or Estimates.parse(a["estimates"]).is_live or a["warm_start"]:
         return None
-    settings = settings_of_row(a)
-    trace = load_trace(warehouse, a["source"], a["cancelled"], []) if trace is None else trace
+    settings = settings_of_row(a) if run is None else run.settings
+    trace = load_trace(warehouse, a["source"], a["cancelled"], []) if run is None else run.trace
     first = _in_order(trace, settings, parse_policy("FCFS"))
     ours, saved = first.jobs.submit, theirs.jobs.submit  # from the begin of the log, and in UTC
     if not np.array_equal(ours - ours[0], saved - saved[0]):
@@ -218,7 +218,7 @@ def compare_runs(
         scored = part_of(jobs.with_columns(pl.col("submit_s") - zero), clock, part, complete)
     compared = jobs if scored is None else jobs.filter(pl.Series(scored.mask))
     mask = scored_after(len(jobs), len(jobs) // 2) if scored is None else scored.mask
-    verdict = verdict_of_runs(a, b, jobs, mask, warehouse, None if runs is None else runs[0].trace)
+    verdict = verdict_of_runs(a, b, jobs, mask, warehouse, None if runs is None else runs[0])
     if "word" in verdict:
         text = verdict_text(verdict["word"], verdict["is_certain"])
         verdict = _in_both(verdict, *paced_verdict(warehouse, (a, b), jobs.filter(pl.Series(mask)), text, runs))

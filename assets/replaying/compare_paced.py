@@ -16,7 +16,7 @@ from assets.replaying.running.replayers import check_settings, choose_policy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.settings import RunSettings
 from assets.replaying.running.users import UsersPace
-from assets.replaying.scenarios.paced import MOST_ON_CLUSTER, Paced, enough_follow, paced_beside, paced_columns
+from assets.replaying.scenarios.paced import MOST_ON_CLUSTER, Paced, enough_react, paced_beside, paced_columns
 from simulator.jobs.words import KEEP_PACE
 from traces.catalogue.sources import CatalogueError
 from warehouse import Warehouse
@@ -51,7 +51,7 @@ class RunAgain:
         if self.is_placed:
             raise ValueError("jobs that are placed on nodes are submitted at the log's times")
         settings = check_settings(self.settings.model_copy(update={"users": KEEP_PACE}))
-        return replay_run(self.trace, settings, self.policy, pace=pace)
+        return replay_run(self.trace, settings, self.policy, own_runs=1, pace=pace)
 
 
 def settings_of_row(row: dict[str, Any]) -> RunSettings:
@@ -95,12 +95,12 @@ def _pace(source: str, run: RunAgain) -> UsersPace | None:
         pace = pace_of_site(source, run.trace if is_path(source) else None)
     except (ValueError, CatalogueError):
         return None
-    return pace if enough_follow(pace) else None
+    return pace if enough_react(pace) else None
 
 
 def _scored(run: ReplayRun, jobs: pl.DataFrame) -> np.ndarray:
     """job_index of the scored jobs. Raises ValueError where these are others than a run was saved with."""
-    rows = run.rows[jobs["place"].to_numpy() - 1] if jobs["place"].max() <= run.rows.height else run.rows[:0]  # type: ignore[operator]
-    if not rows.select("runtime_s", "procs").equals(jobs.select("runtime_s", "procs")):
+    place = jobs["place"].to_numpy() - 1
+    if not len(place) or place.max() >= run.rows.height or not run.rows["procs"][place].equals(jobs["procs"]):
         raise ValueError("the log has changed since the runs were saved: save them again")
-    return rows["job_index"].to_numpy()
+    return run.rows["job_index"].to_numpy()[place]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -25,8 +24,6 @@ from models.judging.verdict import DOMINATES
 from simulator.jobs.schedule import Schedule
 from simulator.policies.registry import Policy, parse_policy
 from simulator.slurm.variants.orders import is_fixed_order
-
-NO_OTHERS: Mapping[str, Judgement] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -102,11 +99,11 @@ class JudgedOrders:
             both = ours.scored & ours.schedule.started & theirs.schedule.started
             yield rule, ours, judge([replace(ours, scored=both)], [replace(theirs, scored=both)])
 
-    def judged_rules(self, rules: Sequence[JudgedRule], others: Mapping[str, Judgement] = NO_OTHERS) -> JudgedRules:
+    def judged_rules(self, rules: Sequence[JudgedRule], others: Mapping[str, Judgement] | None = None) -> JudgedRules:
         """The judgements of those that the site takes, without the incumbent, corrected for how many there are, next to what random orders
         reach. others: judgements that come first."""
         judged = {rule.name: each for rule, _, each in self.judged(rules) if rule != self.incumbent}
-        judgements = {**others, **judged}
+        judgements = {**(others or {}), **judged}
         cloud = self.cloud(list(judgements.values()))
         corrected = corrected_for_many(list(judgements.values()), cloud)
         return JudgedRules(dict(zip(judgements, corrected, strict=True)), cloud)

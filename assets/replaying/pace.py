@@ -64,7 +64,7 @@ def _patience_of(run: ReplayRun) -> IntArray:
     logged = (run.rows["start_s"] - run.rows["submit_s"]).fill_null(-1).to_numpy()
     has_started = started & run.rows["cancel_s"].is_null().to_numpy()
     gave_up = np.arange(given_up.height + int(has_started.sum())) < given_up.height
-    user, procs, wait = (given_up[name].to_numpy() for name in given_up.columns)
+    user, procs, wait = (given_up[name].to_numpy() for name in ("user_number", "procs", "wait_s"))
     seen = SeenWaits(
         np.concatenate([user, jobs.user[has_started]]),
         np.concatenate([size_classes(procs, run.cluster.procs), size[has_started]]),

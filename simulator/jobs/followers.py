@@ -25,7 +25,7 @@ SHORTEST_LOG_S = 7 * LATER_S
 THINK_BOUNDS_S = 60 * 2 ** np.arange(9)
 """Between which think times are counted: from 1 minute on, each twice the one before, to 256."""
 BY_CHANCE = 3
-"""Jobs at a think time that follow are at least two in three: at most one in so many comes by chance."""
+"""Of the jobs at an accepted think time at most one in so many is there by chance."""
 CHANCE_ROUNDS = 50
 """In which jobs that come by chance are counted."""
 

@@ -20,7 +20,6 @@ BoolArray = NDArray[np.bool_]
 
 LEAST_CANCELLATIONS = 20
 """Of a user's jobs of one size, or of all of a size. Fewer say too little, and more jobs are taken together."""
-SEED = 1
 
 
 class SeenWaits(NamedTuple):
@@ -78,11 +77,10 @@ def patience_of(seen: SeenWaits, user: IntArray, size: IntArray, waited: IntArra
     return patience
 
 
-def luck_of(job: IntArray, seed: int = SEED) -> FloatArray:
+def luck_of(job: IntArray) -> FloatArray:
     """A number between 0 and 1 for each job, float64 (jobs,), the same in every replay: SplitMix64 of its number in the log."""
     golden = np.uint64(0x9E3779B97F4A7C15)
-    seeds = np.full(len(job), seed, dtype=np.uint64)
-    mixed = (job.astype(np.uint64) + np.uint64(1)) * golden + seeds * np.uint64(0xD1B54A32D192ED03)
+    mixed = (job.astype(np.uint64) + np.uint64(1)) * golden + np.uint64(0xD1B54A32D192ED03)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed = mixed ^ (mixed >> np.uint64(31))

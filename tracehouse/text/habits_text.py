@@ -58,9 +58,11 @@ def _facts(habits: Habits) -> list[str]:
     shares = ", ".join(
         f"{_percent(share)} within {seconds // 60} min" for share, seconds in zip(habits.soon, SOON_S, strict=True)
     )
-    least = f"at most {duration(habits.longest_think_s)} after" if habits.following else "after"
+    follow = "no job follows the end of an own job: what comes soon after one comes as often at other times"
+    if habits.following:
+        follow = f"{habits.following:,} jobs come at most {duration(habits.longest_think_s)} after the end of an own job and follow it"
     facts = [
-        f"follow    {habits.following:,} jobs come {least} the end of an own job and follow it",
+        f"follow    {follow}",
         f"soon      of all jobs {shares} of an own end",
     ]
     if habits.think_s:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assets.replaying.scenarios.paced import DEPENDS
 from assets.replaying.tuning.guards import AgainstBase
-from assets.replaying.tuning.tuned import GAINS_NOTHING, KEEP, TunedSettings
+from assets.replaying.tuning.tuned import KEEP, TunedSettings
 from models.judging.verdict import NO_DIFFERENCE
 from tracehouse.text.tables import TableColumn, fitted_table, folded
 
@@ -56,7 +56,7 @@ def headline(tuned: TunedSettings) -> str:
     on_later = (
         f"mean wait {before} -> {after} h ({wait}), bounded slowdown {slowdown} on the later {tuned.later_jobs:,} jobs"
     )
-    if tuned.word in (DEPENDS, GAINS_NOTHING):
+    if tuned.word == DEPENDS:
         return f"{KEEP}: what was best on the first half {tuned.word}: {on_later}, {_paced_change(tuned)} where users keep their pace"
     if tuned.is_better:
         count = len(tuned.edits)

@@ -21,7 +21,7 @@ from assets.common.storage import tuning_folder, write_whole
 from assets.ingest.site_logs import mean_wait_s, ruled_cluster
 from assets.replaying.configuring.configuration import edited_cluster
 from assets.replaying.pace import pace_of
-from assets.replaying.scenarios.paced import DEPENDS, Paced, enough_follow, paced_columns
+from assets.replaying.scenarios.paced import DEPENDS, Paced, enough_react, paced_columns
 from assets.replaying.site import site_of
 from assets.replaying.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
 from assets.replaying.tuning.paced_runs import paced_under_guards
@@ -303,7 +303,12 @@ class _Halves:
         self.bar = progress_bar("replays under other settings", 2 + 2 * (4 + 1))
         self.base, self.present = self.runs((), count=self.cut), self.runs(())
         pace = pace_of(replays.run_of(self.present.schedules[0]))
-        self.following = pace.share if replays.ahead is None and enough_follow(pace) else None
+        self.pace = pace if replays.ahead is None and enough_react(pace) else None
+
+    @property
+    def following(self) -> float | None:
+        """The share of the jobs that follow others, None where nothing is replayed with users who keep their pace."""
+        return None if self.pace is None else self.pace.share
 
     def runs(self, edits: Sequence[str], count: int = 0) -> ScoredRuns:
         """A replay. count: of so many first jobs, which are scored, in place of all, of which the later half is."""
@@ -314,14 +319,17 @@ class _Halves:
         return ScoredRuns(self.tunable, (schedule,), scored)
 
     def paced(self, edits: Sequence[str], base: ScoredRuns) -> Paced | None:
-        """The scored jobs of a replay with users who keep their pace. None where too few follow others. base: the present settings, which
-        have the submissions of the log in either case."""
-        if self.following is None:
+        """The scored jobs of a replay with users who keep their pace. None where too few react, and where a change leaves no job of both.
+        base: the present settings, which have the submissions of the log in either case."""
+        if self.pace is None:
             return None
         before = self.replays.run_of(base.schedules[0])
-        run = self.replays.paced(len(base.scored), pace_of(before), tuple(edits))
+        run = self.replays.paced(len(base.scored), self.pace, tuple(edits))
         self.bar.update()
-        return paced_under_guards(before, run, base, self.guards)
+        try:
+            return paced_under_guards(before, run, base, self.guards)
+        except ValueError:
+            return None
 
     def candidates(self, cluster: ClusterDescription) -> Iterator[Alternative]:
         """The usual changes on the first half, but for those that the cluster does not take, and that change nothing of it."""

@@ -17,7 +17,17 @@ from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.pairing import judge_pair, pair_jobs, paired_waits
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
 from models.judging.judge import Judgement
-from models.judging.verdict import DOMINATES, HARDLY, HARMS, TRADES, WORSE, plain_word, verdict_text
+from models.judging.verdict import (
+    DOMINATES,
+    HARDLY,
+    HARMS,
+    NO_DIFFERENCE,
+    NOT_SIGNIFICANT,
+    TRADES,
+    WORSE,
+    plain_word,
+    verdict_text,
+)
 from simulator.jobs.words import KEEP_PACE
 
 LEAST_REACTING = 0.1
@@ -53,10 +63,10 @@ def pace_of_plan(plan: ScenarioPlan, base: ReplayRun) -> UsersPace | None:
         pace = pace_of_site(plan.source, plan.trace) if plan.overridden else pace_of(base)
     except ValueError:
         return None
-    return pace if enough_follow(pace) else None
+    return pace if enough_react(pace) else None
 
 
-def enough_follow(pace: UsersPace) -> bool:
+def enough_react(pace: UsersPace) -> bool:
     """Whether so many jobs follow others, or may be given up, that replays are made with users who keep their pace."""
     return pace.users > 1 and pace.reacting >= LEAST_REACTING
 
@@ -100,10 +110,11 @@ def _replayed(plan: ScenarioPlan, planned: PlannedReplay, pace: UsersPace) -> Re
 
 
 def turns_round(word: str, paced: str) -> bool:
-    """Whether the advice is another one where users keep their pace: one verdict dominates, the other one does not and is clear, or one
-    trades and the other one gains nothing. word, paced: verdicts, without certainty."""
+    """Whether the advice is another one where users keep their pace: one verdict dominates and the other one does not, or one trades and
+    the other one is bad. word, paced: verdicts, without certainty. One that is about random orders turns into no other."""
     words, bad = {word, paced}, {WORSE, HARMS}
-    return (DOMINATES in words and bool(words & {TRADES, *bad})) or (TRADES in words and bool(words & bad))
+    others = {TRADES, NO_DIFFERENCE, NOT_SIGNIFICANT, *bad}
+    return (DOMINATES in words and bool(words & others)) or (TRADES in words and bool(words & bad))
 
 
 def depends_words(times_verdict: str, pace_verdict: str) -> str:

@@ -23,8 +23,6 @@ KEEP = "keep the settings"
 NONE_BETTER = "no candidate is better and keeps every guard"
 LIKE_RANDOM_SETTINGS = "no better than random settings"
 """In place of the word for random orders."""
-GAINS_NOTHING = "gains nothing once users react"
-"""In place of the word for settings that dominate at the times of the log alone."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,8 @@ def _result(search: SettingsSearch) -> TunedSettings:
             paced = _paced(search, edits, present)
         except ValueError as error:  # an order that has no rule for such users
             not_paced = str(error)
-        word = word if paced is None else _word_once_users_react(paced)
+        if paced is not None and turns_round(word, paced.judgement.verdict.word):
+            word = DEPENDS
     return TunedSettings(
         **common,
         edits=edits,
@@ -178,11 +177,3 @@ def _paced(search: SettingsSearch, edits: Edits, present: ScoredRuns) -> Paced |
     order that has no rule for such users."""
     base, ours = (None if search.tunable.paced is None else search.tunable.paced(each) for each in ((), edits))
     return None if base is None or ours is None else paced_under_guards(base, ours, present, search.guards)
-
-
-def _word_once_users_react(paced: Paced) -> str:
-    """The word for settings that dominate at the times of the log."""
-    word = paced.judgement.verdict.word
-    if turns_round(DOMINATES, word):
-        return DEPENDS
-    return DOMINATES if word == DOMINATES else GAINS_NOTHING

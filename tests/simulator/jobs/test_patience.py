@@ -91,4 +91,3 @@ def test_luck_is_uniform_and_the_same_for_a_job_whatever_the_others() -> None:
     assert np.histogram(luck, bins=20)[0] == pytest.approx(np.full(20, 5000), rel=0.06)
     assert np.corrcoef(luck[1:], luck[:-1])[0, 1] == pytest.approx(0, abs=0.01)
     assert luck_of(np.array([77, 5])).tolist() == [luck[77], luck[5]]
-    assert luck_of(np.array([77]), seed=2) != luck[77]

@@ -11,7 +11,7 @@ import pytest
 from assets.replaying import pace
 from assets.replaying.scenarios import paced
 from assets.replaying.scenarios.paced import DEPENDS, turns_round
-from models.judging.verdict import DOMINATES, HARMS, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, WORSE
+from models.judging.verdict import DOMINATES, HARMS, LIKE_CHANCE, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, WORSE
 from tests.assets.replaying.scenarios.examples import busy_home, results_of
 from tracehouse.text.what_if_text import what_if_text
 
@@ -21,7 +21,8 @@ from tracehouse.text.what_if_text import what_if_text
     [
         (DOMINATES, DOMINATES, False),
         (DOMINATES, TRADES, True),
-        (NOT_SIGNIFICANT, DOMINATES, False),
+        (NOT_SIGNIFICANT, DOMINATES, True),
+        (LIKE_CHANCE, DOMINATES, False),
         (TRADES, HARMS, True),
         (WORSE, TRADES, True),
         (WORSE, HARMS, False),

@@ -28,7 +28,6 @@ from assets.replaying.tuning.search import optuna_package
 from assets.replaying.tuning.source_replays import formula_of, source_replays, tunable_source
 from assets.replaying.tuning.tunable import Classes, StoredReplays, Tunable
 from assets.replaying.tuning.tuned import (
-    GAINS_NOTHING,
     LIKE_RANDOM_SETTINGS,
     NONE_BETTER,
     TunedSettings,
@@ -106,7 +105,7 @@ def keeping_pace(tunable: Tunable, wait_s: Callable[[float, int], np.ndarray]) -
     ("paced", "word", "said"),
     [
         (distance, DOMINATES, "change 1 line: dominates"),
-        (lambda value, run: np.array(4600), GAINS_NOTHING, "gains nothing once users react: mean wait 1.3 -> 0.2 h"),
+        (lambda value, run: np.array(4600), DEPENDS, "depends on users: mean wait 1.3 -> 0.2 h"),
         (lambda value, run: np.array(600 + 20 * abs(value - 500)), DEPENDS, "depends on users: mean wait 1.3 -> 0.2 h"),
     ],
 )
