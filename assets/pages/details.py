@@ -252,9 +252,8 @@ def steady_sentences(warehouse: Warehouse, source: str) -> str:
         return f"{text} The gain is beyond chance{f', but this is worse: {paid}' if paid else ''}. Not to be adopted as it is."
     if low is not None and high is not None:
         text += f" Only a gain of {share(1 - math.sqrt(low / high))} or more in the typical block would have been confirmed."
-    cluster = learned["cluster"][0]
-    nodes = f" --cluster {cluster}" if incumbent in ORDERS_THAT_CHANGE else ""
-    train = f", or tracehouse train {source}{nodes}, which learns in such replays" if nodes or cluster is None else ""
+    is_learned_there = learned["cluster"][0] is None or incumbent in ORDERS_THAT_CHANGE
+    train = f", or tracehouse train {source}, which learns in such replays" if is_learned_there else ""
     return f"{text} Not to be adopted. To try: a longer log{train}."
 
 
