@@ -24,7 +24,7 @@ from assets.replaying.running.grade import LIMITS, held_back_text, is_graded
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.scenarios.columns import RANKS_ALONE
 from assets.replaying.scenarios.pairing import direction_of
-from models.judging.fidelity import following_text, promise_of
+from models.judging.fidelity import promise_of, reacting_text
 from models.judging.verdict import BASELINE_ROW
 
 TITLE = "What would change"
@@ -87,9 +87,9 @@ def grade_sentences(grade: Grade) -> str:
     ours, theirs = duration_text(grade.logged_s or 0), duration_text(grade.replayed_s or 0)
     waits = f"The mean wait of the graded jobs is {ours} in the log and {theirs} in the replay of {_graded_scheduler(grade)}"
     held_back = held_back_text(grade.letter, grade.logged_room, grade.replayed_room)
-    following = following_text(grade.following_share)
-    said = f"Grade {grade.letter}: {promise_of(grade.letter, 'mean')}. {waits}{held_back}."
-    return f"{said} {following}." if following else said
+    reacting = reacting_text(grade.reacting)
+    said = f"Grade {grade.letter}: {promise_of(grade.letter, 'mean', grade.reacting)}. {waits}{held_back}."
+    return f"{said} {reacting}." if reacting else said
 
 
 def _graded_scheduler(grade: Grade) -> str:

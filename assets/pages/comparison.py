@@ -38,7 +38,7 @@ from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.scenarios.left_out import left_out_text
 from assets.replaying.site import SiteScheduler, site_of
 from models.judging.chance import ChanceCloud
-from models.judging.fidelity import NO_FIGURES
+from models.judging.fidelity import NO_FIGURES, NO_REACTION, Reacting
 from models.judging.verdict import DOMINATES, TRADES, plain_word
 from models.scheduling.options import STARTED_FROM
 from simulator.metrics.metrics import SIZE_CLASSES, bounded_slowdown, size_classes
@@ -55,7 +55,7 @@ class Grade:
     letter: A to D, or None, and then `why` says why there is none. logged_s, replayed_s: mean waits of the jobs that were graded, None
     where nothing was replayed. logged_room, replayed_room: shares of the waited time in which there was room for the waiting job.
     has_real_waits: whether the waits of the log are those of a real cluster. own_scheduler: of the cluster, or LIMITS, where the
-    replay is under that. following_share: as SourceGrade has it. is_described: whether replays have nodes or limits.
+    replay is under that. reacting: as SourceGrade has it. is_described: whether replays have nodes or limits.
     """
 
     letter: str | None
@@ -66,7 +66,7 @@ class Grade:
     replayed_room: float | None = None
     has_real_waits: bool = True
     own_scheduler: str | None = None
-    following_share: float | None = None
+    reacting: Reacting = NO_REACTION
     is_described: bool = False
 
 
@@ -234,7 +234,7 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SiteScheduler]
         why_not = f"replays of this log have none: {site.no_grade}"
         return Grade(None, why_not, is_described=site.is_described), site.scheduler
     own, has_real_waits = LIMITS if grade.is_of_limits else grade.own_scheduler, grade.logged_wait_s is not None
-    return Grade(*grade[:6], has_real_waits, own, grade.following_share, site.is_described), site.scheduler
+    return Grade(*grade[:6], has_real_waits, own, grade.reacting, site.is_described), site.scheduler
 
 
 def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> ScoredJobs | None:

@@ -34,7 +34,7 @@ from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.scenarios.columns import percent
 from assets.replaying.scenarios.paced import pace_words
 from models.identification.rules import gate_words
-from models.judging.fidelity import FIGURE_WORDS, WITHIN
+from models.judging.fidelity import FIGURE_WORDS, WITHIN, assumed_text
 from simulator.slurm.waiting.words import CAUSE_WORDS
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import clusters_of_source, found_kind, load_found, only_found, rules_beside
@@ -241,7 +241,8 @@ def _grade(comparison: Comparison, alternatives: Alternatives | None) -> str:
     promise = (
         "no figure can be trusted"
         if within is None
-        else f"a predicted {FIGURE_WORDS['mean']} is off by {100 * (within - 1):.0f} % at most, in nine of ten cases"
+        else f"a predicted {FIGURE_WORDS['mean']} is off by {100 * (within - 1):.0f} % at most in nine of ten cases, "
+        f"{assumed_text(grade.reacting)}"
     )
     return (
         f"{grade.letter}: {promise}. The later half of the jobs waits {duration_text(grade.replayed_s)} in a replay under {who}, and "

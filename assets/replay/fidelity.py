@@ -17,7 +17,7 @@ from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.core.jobs import jobs
 from assets.replay import policy_plots
-from assets.replaying.running.grade import DESCRIBED, following_share, why_made_up
+from assets.replaying.running.grade import DESCRIBED, reacting_users, why_made_up
 from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import replay_run
 from assets.replaying.running.settings import LIMIT_LABELS, REQUEST_LABELS, RunSettings, own_policy_of
@@ -32,7 +32,9 @@ from models.judging.fidelity import (
     ALIKE_S,
     FEWEST_WAITING,
     NO_FIGURES,
+    NO_REACTION,
     Agreement,
+    Reacting,
     agreement_of,
     error_of,
     promise_of,
@@ -75,7 +77,7 @@ def fidelity(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Ware
     )
     of_all = result.rows[0]
     said = (
-        f"grade {of_all['grade']}: {promise_of(of_all['grade'], 'mean')}"
+        f"grade {of_all['grade']}: {promise_of(of_all['grade'], 'mean', result.reacting)}"
         if of_all["grade"]
         else of_all["no_grade_because"]
     )
@@ -92,12 +94,14 @@ def fidelity(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Ware
 @dataclass(frozen=True)
 class FidelityOfLog:
     """logged: the jobs with their waits in the log. ranked: schedulers that may have written it, best first; none without real waits.
-    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the best. rows: of replay.fidelity."""
+    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the best. rows: of replay.fidelity. reacting: the users, who cap
+    all letters."""
 
     logged: LoggedJobs
     ranked: list[SchedulerConfiguration]
     replayed: IntArray | None
     rows: list[dict[str, Any]]
+    reacting: Reacting = NO_REACTION
 
 
 def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
@@ -118,12 +122,12 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
         error = error_of(half.waits[scored], waits[: len(half.jobs)][scored]) if scored.any() else math.inf
         ranked = [replace(own, error=error)]
         logged = replace(logged, waits=np.where(schedule.started, logged.waits, -1))
-    following = following_share(warehouse, trace.source)
+    reacting = reacting_users(warehouse, trace.source)
 
     def judged(configuration: SchedulerConfiguration, schedule: Schedule) -> FidelityOfLog:
         waits = schedule.start - logged.jobs.submit
-        rows = graded(trace, logged, waits, configuration.machine.cluster, following)
-        return FidelityOfLog(logged, ranked, waits, rows)
+        rows = graded(trace, logged, waits, configuration.machine.cluster, reacting)
+        return FidelityOfLog(logged, ranked, waits, rows, reacting)
 
     best = judged(ranked[0], schedule)
     if declared is not None or best.rows[0]["grade"] != NO_FIGURES:
@@ -183,13 +187,13 @@ def job_queues(trace: Trace) -> pl.Series | None:
 
 
 def graded(
-    trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluster, following: float | None
+    trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluster, reacting: Reacting
 ) -> list[dict[str, Any]]:
     """Rows of replay.fidelity: all jobs of the second half, then size classes, months, classes of users, and queues in which enough jobs
     waited.
 
-    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log. cluster: of the replay. following: the share
-    of jobs that follow an own job, which caps all letters.
+    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log. cluster: of the replay. reacting: the
+    users of the source, who cap all letters.
     """
     jobs, waits, scored = logged.jobs, logged.waits, _scored(logged)
     classes = size_classes(jobs.procs, trace.cluster_procs)
@@ -211,7 +215,7 @@ def graded(
     rows = []
     for part, value, of in parts:
         if of.any():
-            row = {"part": part, "value": value} | _row(waits[of], replayed[of], jobs.runtime[of], following)
+            row = {"part": part, "value": value} | _row(waits[of], replayed[of], jobs.runtime[of], reacting)
             for name, of_jobs in (("logged", waits), ("replayed", replayed)):
                 waited = int(of_jobs[of].sum())
                 row[f"{name}_room_share"] = float(with_room[name][of].sum() / waited) if waited else None
@@ -255,11 +259,11 @@ def _machine_row(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _row(logged: IntArray, replayed: IntArray, runtime: IntArray, following: float | None) -> dict[str, Any]:
-    agreement = agreement_of(logged, replayed, runtime, following)
+def _row(logged: IntArray, replayed: IntArray, runtime: IntArray, reacting: Reacting) -> dict[str, Any]:
+    agreement = agreement_of(logged, replayed, runtime, reacting)
     few = None if agreement.grade else _too_few_text(agreement)
     figures = asdict(agreement)
-    del figures["following_share"]  # of the source, not of a part
+    del figures["reacting"]  # of the source, not of a part
     return {"grade": agreement.grade, "no_grade_because": few} | figures
 
 

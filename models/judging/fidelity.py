@@ -10,11 +10,15 @@ docs/reference/semantics/fidelity.md, "The grade".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs.followers import share_beyond_chance
 from simulator.metrics.metrics import bounded_slowdown
+
+IntArray = NDArray[np.int64]
 
 WAIT_FIGURES = ("mean", "median", "p95")
 """Of the waits of some jobs."""
@@ -47,11 +51,16 @@ LETTER_RULES = {
     "p95": {"A": LetterRule(1.1, 0.95, 0.1), "B": LetterRule(1.2, 0.9, 0.15), "C": LetterRule(2.0, 0.5, 0.3)},
 }
 """By figure and letter. All that meets none has the last letter."""
-FOLLOWS_WITHIN_S = 20 * 60
-"""A job follows another where its user submits it at most so long after the other has ended."""
-MOST_FOLLOWING = {"A": 0.2, "B": 0.4}
-"""The share of jobs that follow, from which on a log has this letter no more. Replays submit at the log's times, whatever happens. Users
-who wait for their jobs do not, and then a change has another effect."""
+GAVE_UP_AFTER_S = 3600
+MOST_FOLLOWING = {
+    "mean": {"A": 0.03, "B": 0.5},
+    "median": {"A": 0.02, "B": 0.04, "C": 0.5},
+    "p95": {"A": 0.02, "B": 0.2},
+}
+"""By figure: `Reacting.following` from which on it has this letter no more. Calibrated on clusters whose users react, in replays in which
+users keep their pace: docs/results/grades.md."""
+FEW_GAVE_UP, BEST_WITH_MORE = 0.001, "C"
+"""`Reacting.gave_up` from which on no letter is better than that."""
 
 
 def times_off(logged_s: float, replayed_s: float) -> float:
@@ -75,64 +84,74 @@ def letter_of(figure: str, waits_s: tuple[float, float], rank: float | None, dis
     return GRADES[-1]
 
 
-def following_share_of(user: NDArray[np.int64], submit: NDArray[np.int64], end: NDArray[np.int64]) -> float | None:
-    """The share of jobs that their user submitted at most FOLLOWS_WITHIN_S after the last end of an own job, of the jobs whose user is
-    known. None where none is.
+class Reacting(NamedTuple):
+    """How many jobs of a log come or go with the waits. following: share of those with a user that come soon after an own end, and
+    not by chance (docs/reference/semantics/fidelity.md), None where no user is known. gave_up: share of all jobs that their users cancelled
+    after they had waited for GAVE_UP_AFTER_S or longer."""
 
-    All int64 (jobs,). user: its number, -1 where it is unknown. submit, end: seconds of one clock. end: -1 for a job that never ran.
-    """
-    has_user, ended = user >= 0, (user >= 0) & (end >= 0)
+    following: float | None = None
+    gave_up: float = 0.0
+
+
+NO_REACTION = Reacting()
+
+
+def reacting_of(user: IntArray, submit: IntArray, end: IntArray, given_up_s: IntArray | None = None) -> Reacting:
+    """How users of a log react. All int64 (jobs,). user: its number, -1 where it is unknown. submit: ascending. submit, end: seconds of one
+    clock. end: -1 for a job that never ran. given_up_s: the wait of a job that was cancelled while it waited, -1 for others, None where
+    that is unknown."""
+    has_user = user >= 0
+    gave_up = 0.0 if given_up_s is None or not len(user) else float((given_up_s >= GAVE_UP_AFTER_S).mean())
     if not has_user.any():
-        return None
-    span = int(max(submit.max(), end.max())) + 1  # keys of a user and a second are in order of both
-    ends = np.sort(user[ended] * span + end[ended])
-    submitted = user[has_user] * span + submit[has_user]
-    last = np.searchsorted(ends, submitted, side="right") - 1
-    since = submitted - ends[np.maximum(last, 0)] if len(ends) else submitted
-    is_own = (
-        (last >= 0) & (ends[np.maximum(last, 0)] // span == user[has_user]) if len(ends) else np.zeros(len(since), bool)
-    )
-    return float((is_own & (since <= FOLLOWS_WITHIN_S)).mean())
+        return Reacting(gave_up=gave_up)
+    user, submit, end = (each[has_user] for each in (user, submit, end))
+    return Reacting(share_beyond_chance(submit, end, user), gave_up)
 
 
-def best_letter(following_share: float | None) -> str:
-    """The best letter that a log may have. following_share: of its jobs, None where no user is known."""
-    share = following_share or 0.0
-    return next((letter for letter, most in MOST_FOLLOWING.items() if share < most), GRADES[len(MOST_FOLLOWING)])
+def best_letter(figure: str, reacting: Reacting) -> str:
+    """The best letter that a figure of a log may have."""
+    following, gave_up = reacting.following or 0.0, reacting.gave_up
+    most = MOST_FOLLOWING[figure]
+    best = next((letter for letter, share in most.items() if following < share), GRADES[len(most)])
+    return max(best, BEST_WITH_MORE) if gave_up >= FEW_GAVE_UP else best
 
 
-def capped(letter: str, following_share: float | None) -> str:
-    """The letter, or `best_letter` of the log where that is worse."""
-    return max(letter, best_letter(following_share), key=GRADES.index)
+def capped(letter: str, figure: str, reacting: Reacting) -> str:
+    """The letter of a figure, or `best_letter` where that is worse."""
+    return max(letter, best_letter(figure, reacting))
 
 
-def following_text(following_share: float | None) -> str:
-    """Why a log's letters are capped, as a clause; empty where they are not."""
-    best = best_letter(following_share)
-    if best == GRADES[0]:
-        return ""
-    return (
-        f"{following_share:.0%} of the jobs follow within {FOLLOWS_WITHIN_S // 60} minutes after their user's last job ended, "
-        f"so no letter is above {best}"
-    ).replace("%", " %", 1)
+def reacting_text(reacting: Reacting) -> str:
+    """Why letters of a log are capped, as a clause; empty where they are not."""
+    why = []
+    if (reacting.following or 0.0) >= MOST_FOLLOWING["mean"]["A"]:
+        why.append(f"beyond chance {percent_text(reacting.following)} of the jobs come soon after an own end")
+    if reacting.gave_up >= FEW_GAVE_UP:
+        why.append(f"{percent_text(reacting.gave_up)} of the jobs were given up after an hour or more")
+    return f"{' and '.join(why)}, so no letter of the mean is above {best_letter('mean', reacting)}" if why else ""
 
 
-def promise_of(letter: str, figure: str) -> str:
-    """What a letter promises, in words."""
+def percent_text(share: float | None) -> str:
+    """Such as 12 %, or 0.4 % below one."""
+    return f"{share or 0.0:.{0 if (share or 0.0) >= 0.01 else 1}%}".replace("%", " %")
+
+
+def assumed_text(reacting: Reacting) -> str:
+    """Which replay a letter promises something of, as a clause."""
+    return "if users keep their pace" if reacting_text(reacting) else "if users submit at the log's times"
+
+
+def promise_of(letter: str, figure: str, reacting: Reacting) -> str:
+    """What a letter promises, in words, and of which replay."""
     within = WITHIN[letter]
     if within is None:
         return "no promise: trust no what-if figure"
     by = f"within {within - 1:.0%}".replace("%", " %") if within < 2 else f"within a factor of {within:g}"
-    return (
-        f"if users submit at the log's times, predicted changes of the {FIGURE_WORDS[figure]} are {by} of the true ones in 9 of "
-        "10 cases"
-    )
+    return f"{assumed_text(reacting)}, predicted changes of the {FIGURE_WORDS[figure]} are {by} of the true ones in 9 of 10 cases"
 
 
 # --- fidelity
 
-
-IntArray = NDArray[np.int64]
 
 ALIKE_S, ALIKE_SHARE = 60, 0.1
 """Two waits of a job are alike if they differ by at most a minute, or by a tenth of the longer."""
@@ -147,7 +166,7 @@ class Agreement:
     alike: share of the jobs whose two waits are alike. rank_correlation: Spearman's. None where all waits are equal in one of the two.
     distance: largest difference of the two distribution functions (Kolmogorov and Smirnov). factor: by which factor a wait is off, up
     or down: e to the mean |ln((replayed + 60) / (logged + 60))|. waited: jobs that waited longer than a minute in the log.
-    following_share: of all jobs of the log, which caps the grades.
+    reacting: the users of the whole log, who cap the grades.
     """
 
     jobs: int
@@ -164,7 +183,7 @@ class Agreement:
     rank_correlation: float | None
     distance: float
     factor: float
-    following_share: float | None = None
+    reacting: Reacting = NO_REACTION
 
     @property
     def wait_ratio(self) -> float:
@@ -183,7 +202,7 @@ class Agreement:
         )
         figures = zip(WAIT_FIGURES, waits, strict=True)
         letters = {figure: letter_of(figure, both, self.rank_correlation, self.distance) for figure, both in figures}
-        return {figure: capped(letter, self.following_share) for figure, letter in letters.items()}
+        return {figure: capped(letter, figure, self.reacting) for figure, letter in letters.items()}
 
     @property
     def grade(self) -> str | None:
@@ -192,9 +211,9 @@ class Agreement:
 
 
 def agreement_of(
-    logged: IntArray, replayed: IntArray, runtime: IntArray, following_share: float | None = None
+    logged: IntArray, replayed: IntArray, runtime: IntArray, reacting: Reacting = NO_REACTION
 ) -> Agreement:
-    """How two waits of each job agree. All int64 (jobs,), seconds. following_share: of the log. Raises ValueError without jobs."""
+    """How two waits of each job agree. All int64 (jobs,), seconds. reacting: of the log. Raises ValueError without jobs."""
     from scipy.stats import spearmanr
 
     if not len(logged):
@@ -217,7 +236,7 @@ def agreement_of(
         rank_correlation=float(spearmanr(logged, replayed).statistic) if varied else None,
         distance=_distance(logged, replayed),
         factor=float(np.exp(error_of(logged, replayed))),
-        following_share=following_share,
+        reacting=reacting,
     )
 
 

@@ -24,6 +24,8 @@ SHORTEST_LOG_S = 7 * LATER_S
 """Between the first and the last submission of a log that says how long think times are."""
 THINK_BOUNDS_S = 60 * 2 ** np.arange(9)
 """Between which think times are counted: from 1 minute on, each twice the one before, to 256."""
+SOON_BOUNDS = 6
+"""So many of them are half an hour."""
 BY_CHANCE = 3
 """Of the jobs at an accepted think time at most one in so many is there by chance."""
 CHANCE_ROUNDS = 50
@@ -66,8 +68,28 @@ def longest_think(submit: IntArray, end: IntArray, user: IntArray) -> int:
 
     What comes by chance comes as soon after an end as after the same end a day later (a case-crossover design: Maclure, Am. J. Epidemiology
     133, 1991). Jobs that follow are no chance, so each counts a day later by its probability of coming by chance."""
-    if not len(submit) or submit[-1] - submit[0] < SHORTEST_LOG_S:
+    if _is_short(submit):
         return WITHIN_S
+    jobs, by_chance, _ = _counted(submit, end, user)
+    gain = np.cumsum(jobs - BY_CHANCE * by_chance)
+    return int(THINK_BOUNDS_S[gain.argmax()]) if gain.max() > 0 else -1
+
+
+def share_beyond_chance(submit: IntArray, end: IntArray, user: IntArray) -> float:
+    """The share of the jobs that come within half an hour after an own end, less those that do by chance. In a log that is too short to
+    tell, chance is none. Arguments as in `followers_of`."""
+    if _is_short(submit):
+        return float((followers_of(submit, end, user)[0] != NO_JOB).mean()) if len(submit) else 0.0
+    jobs, by_chance, counted = _counted(submit, end, user)
+    return max(float((jobs - by_chance)[:SOON_BOUNDS].sum()) / max(counted, 1), 0.0)
+
+
+def _is_short(submit: IntArray) -> bool:
+    return not len(submit) or bool(submit[-1] - submit[0] < SHORTEST_LOG_S)
+
+
+def _counted(submit: IntArray, end: IntArray, user: IntArray) -> tuple[IntArray, IntArray, int]:
+    """(by bound of THINK_BOUNDS_S the jobs with such a think time, how many of them come by chance, all jobs that are counted)."""
     counted = submit >= submit[0] + LATER_S
     near, chance = (_think_bins(submit, each, user)[counted] for each in (end, np.where(end >= 0, end + LATER_S, end)))
     bins = len(THINK_BOUNDS_S) + 1
@@ -76,8 +98,7 @@ def longest_think(submit: IntArray, end: IntArray, user: IntArray) -> int:
     for _ in range(CHANCE_ROUNDS):
         by_chance = np.bincount(chance, share[near], bins)[:-1]
         share[:-1] = np.minimum(by_chance / np.maximum(jobs[:-1], 1), 1)
-    gain = np.cumsum(jobs[:-1] - BY_CHANCE * by_chance)
-    return int(THINK_BOUNDS_S[gain.argmax()]) if gain.max() > 0 else -1
+    return jobs[:-1], by_chance, int(counted.sum())
 
 
 def _think_bins(submit: IntArray, end: IntArray, user: IntArray) -> IntArray:

@@ -82,10 +82,10 @@ class Happened:
 
 
 def reacting_users(
-    seed: int, share: float, gives_up: bool, jobs: int = JOBS, think_ln_s: float = THINK_LN_S
+    seed: int, share: float, gives_up: float, jobs: int = JOBS, think_ln_s: float = THINK_LN_S
 ) -> ReactingUsers:
-    """The users of one cluster. share: of the jobs that follow the user's previous one. gives_up: whether users do. think_ln_s: the ln of
-    their median think time in seconds. The same arguments give the same users."""
+    """The users of one cluster. share: of the jobs that follow the user's previous one. gives_up: of the users who do. think_ln_s: the ln
+    of their median think time in seconds. The same arguments give the same users."""
     rng = np.random.default_rng([seed, 5])
     follows = rng.random(jobs) < share
     follows[0] = False
@@ -109,7 +109,7 @@ def reacting_users(
         after=np.where(follows, np.arange(jobs) - 1, NO_JOB),
         think=1 + rng.lognormal(think_ln_s, THINK_SIGMA, jobs).astype(np.int64),
         morning=np.where(morning[user] < 0, -1, delay),
-        patience=patience[user] if gives_up else np.full(jobs, NEVER),
+        patience=np.where(user < round(gives_up * USERS), patience[user], NEVER),
     )
 
 

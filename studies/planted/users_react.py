@@ -158,17 +158,7 @@ class PlantedLog:
     @cached_property
     def closed_jobs(self) -> Jobs:
         """The log's jobs, of which those follow another that `pace_of` would find, with the patience that it would draw."""
-        base = self.base
-        end = np.where(base.start >= 0, base.start + self.jobs.runtime, NO_JOB)
-        submit, user = self.jobs.submit, self.jobs.user
-        after, think = followers_of(submit, end, user, longest_think(submit, end, user))
-        jobs, has_started = self.jobs, base.start >= 0
-        size, waited = size_classes(jobs.procs, PROCS), base.start - jobs.submit
-        wait = np.where(has_started, waited, jobs.cancel - jobs.submit)
-        seen = SeenWaits(jobs.user, size, wait, ~has_started)
-        patience = patience_of(seen, jobs.user, size, wait, luck_of(np.arange(len(jobs))))
-        cancel = np.where(has_started & (patience < NEVER), jobs.submit + patience, jobs.cancel)
-        return replace(jobs, after=after, think=think, cancel=cancel)
+        return closed_jobs_of(self.jobs, self.base)
 
     @property
     def found(self) -> tuple[float, float]:
@@ -189,6 +179,18 @@ class PlantedLog:
     def replayed_waits(self, rules: Rules, is_closed: bool) -> tuple[float, float]:
         """The same by a replay of the log."""
         return mean_waits(self.base, replayed_by(self.closed_jobs if is_closed else self.jobs, rules))
+
+
+def closed_jobs_of(jobs: Jobs, base: Happened) -> Jobs:
+    """The jobs of a log as a closed replay takes them. base: their open replay."""
+    has_started, waited = base.start >= 0, base.start - jobs.submit
+    end = np.where(has_started, base.start + jobs.runtime, NO_JOB)
+    after, think = followers_of(jobs.submit, end, jobs.user, longest_think(jobs.submit, end, jobs.user))
+    size, wait = size_classes(jobs.procs, PROCS), np.where(has_started, waited, jobs.cancel - jobs.submit)
+    seen = SeenWaits(jobs.user, size, wait, ~has_started)
+    patience = patience_of(seen, jobs.user, size, wait, luck_of(np.arange(len(jobs))))
+    cancel = np.where(has_started & (patience < NEVER), jobs.submit + patience, jobs.cancel)
+    return replace(jobs, after=after, think=think, cancel=cancel)
 
 
 def replayed_by(jobs: Jobs, rules: Rules) -> Happened:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from assets.replaying.running.grade import SourceGrade
+
 HOST = "127.0.0.1"
 CHANGED = "your change"
 """The scenario, as the page of all figures names it."""
@@ -122,7 +124,7 @@ def answer_text(source: str, scenario: Mapping[str, Any], answer: WhatIf) -> str
         "app_answer.html",
         fault="",
         headline=_headline(row, has_figures),
-        figures=_figures(rows[BASE], row, configuration.letters) if has_figures else [],
+        figures=_figures(rows[BASE], row, configuration.grade) if has_figures else [],
         remarks=[
             text[0].upper() + text[1:] for text in (each.removeprefix(f"{CHANGED}: ") for each in results.remarks)
         ],
@@ -148,16 +150,18 @@ def _headline(row: Mapping[str, Any], has_figures: bool) -> str:
 
 
 def _figures(
-    base: Mapping[str, Any], row: Mapping[str, Any], letters: Mapping[str, str]
+    base: Mapping[str, Any], row: Mapping[str, Any], grade: SourceGrade | None
 ) -> list[tuple[str, str, str, str]]:
     """Name, value today, value changed, and the grade in words, of each figure that has no D."""
     figures = []
     for figure, (before, after) in _SHOWN_FIGURES.items():
-        letter = letters.get(figure)
+        letter = None if grade is None else grade.letters.get(figure)
+        said = (
+            "no grade" if grade is None or letter is None else f"{letter}: {promise_of(letter, figure, grade.reacting)}"
+        )
         if letter == NO_FIGURES:
-            figures.append((FIGURE_WORDS[figure], "", "", f"{letter}: {promise_of(letter, figure)}"))
+            figures.append((FIGURE_WORDS[figure], "", "", said))
             continue
-        said = f"{letter}: {promise_of(letter, figure)}" if letter else "no grade"
         today = (row if figure == "mean" else base)[before]
         figures.append((FIGURE_WORDS[figure], f"{hours(today)} h", f"{hours(row[after])} h", said))
     for name, column in (("started within an hour", "started_within_1h_share"), ("processors in use", "utilisation")):

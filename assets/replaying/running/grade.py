@@ -6,18 +6,21 @@ import json
 import re
 from typing import NamedTuple
 
-import numpy as np
+import polars as pl
 
 from assets.replaying.limits.unhonoured import origins_text
 from assets.replaying.running.settings import OWN_SCHEDULERS, own_policy_of
+from assets.usage.habits import submitted_jobs
 from models.judging.fidelity import (
     NO_FIGURES,
+    NO_REACTION,
     WAIT_FIGURES,
+    Reacting,
     capped,
-    following_share_of,
-    following_text,
     letter_of,
     promise_of,
+    reacting_of,
+    reacting_text,
 )
 from models.judging.machine import Machine, parse_size_over_time
 from simulator.jobs.words import partitions_text
@@ -33,15 +36,6 @@ DESCRIBED = 0
 """Jobs on which an order was fitted that is replayed under the limits that a cluster describes: none."""
 MUCH_MORE = 0.1
 """The log's share of waited time with room is so much above the replay's where limits are the likely reason of a poor grade."""
-
-
-_FOLLOWING = """
-SELECT
-    CASE WHEN user_name IS NULL THEN -1 ELSE dense_rank() OVER (ORDER BY user_name) END AS user,
-    epoch(submit_time - min(submit_time) OVER ())::BIGINT AS submit,
-    coalesce(CASE WHEN start_time IS NOT NULL THEN epoch(end_time - min(submit_time) OVER ())::BIGINT END, -1) AS end
-FROM core.jobs WHERE source = ?
-"""
 
 
 MADE_UP = re.compile(r"\b(?:simulat(?:ed|ion|or)|synthetic)\b", re.IGNORECASE)
@@ -70,8 +64,8 @@ class SourceGrade(NamedTuple):
     """The grade of a source. grade: of its mean wait, None where there is none. Waits are means over the graded jobs, in seconds. policy,
     backfill and procs are of what fits the log best, None without a grade. size_over_time, partitions: of its machine, as
     replay.configurations has them. median, p95: letters of these figures, None where they are not stored. about: which jobs were graded,
-    in words, empty for all. following_share: of the source's jobs, which caps all letters. resemblance: the letter of the mean wait
-    without that cap: how well the replay resembles the log. is_of_limits: whether it is of replays by an order under the limits that the
+    in words, empty for all. reacting: the source's users, who cap all letters. resemblance: the letter of the mean wait without that
+    cap: how well the replay resembles the log. is_of_limits: whether it is of replays by an order under the limits that the
     cluster describes."""
 
     grade: str | None
@@ -88,7 +82,7 @@ class SourceGrade(NamedTuple):
     median: str | None = None
     p95: str | None = None
     about: str = ""
-    following_share: float | None = None
+    reacting: Reacting = NO_REACTION
     resemblance: str | None = None
     is_of_limits: bool = False
 
@@ -139,7 +133,7 @@ class SourceGrade(NamedTuple):
         if self.grade is None or self.logged_wait_s is None or self.replayed_wait_s is None:
             return f"no grade: {self.no_grade_because}"
         return (
-            f"grade {self.grade}{f' for {self.about}' if self.about else ''}: {promise_of(self.grade, 'mean')} "
+            f"grade {self.grade}{f' for {self.about}' if self.about else ''}: {promise_of(self.grade, 'mean', self.reacting)} "
             f"(mean wait of the graded jobs {self.logged_wait_s / 3600:.1f} h in the log, "
             f"{self.replayed_wait_s / 3600:.1f} h in the replay of {self._fitted_words}"
             + machine_remark(self.machine)
@@ -152,7 +146,7 @@ class SourceGrade(NamedTuple):
     def _other_letters(self) -> str:
         others = (("the median", self.median), ("the 95th percentile", self.p95))
         words = [f"{letter} for {figure}" for figure, letter in others if letter is not None]
-        clauses = [" and ".join(words), following_text(self.following_share)]
+        clauses = [" and ".join(words), reacting_text(self.reacting)]
         return "".join(f"; {clause}" for clause in clauses if clause)
 
 
@@ -193,23 +187,28 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
     grade = grade._replace(about=" ".join(part).strip() if part != ALL_GRADED else "", is_of_limits=is_of_limits)
     if letter is None:
         return grade
-    following = following_share(warehouse, source)
-    grade = grade._replace(grade=capped(letter, following), following_share=following, resemblance=letter)
-    if median is None:
-        return grade
-    mean = (grade.logged_wait_s, grade.replayed_wait_s)
-    of_figures = zip(WAIT_FIGURES, (mean, (median, replayed_median), (p95, replayed_p95)), strict=True)
-    letters = {figure: letter_of(figure, waits, rank, distance) for figure, waits in of_figures}
+    reacting = reacting_users(warehouse, source)
+    letters = {"mean": letter}
+    if median is not None:
+        mean = (grade.logged_wait_s, grade.replayed_wait_s)
+        of_figures = zip(WAIT_FIGURES, (mean, (median, replayed_median), (p95, replayed_p95)), strict=True)
+        letters = {figure: letter_of(figure, waits, rank, distance) for figure, waits in of_figures}
+    best = {figure: capped(each, figure, reacting) for figure, each in letters.items()}
     return grade._replace(
-        median=capped(letters["median"], following), p95=capped(letters["p95"], following), resemblance=letters["mean"]
+        grade=best["mean"],
+        median=best.get("median"),
+        p95=best.get("p95"),
+        reacting=reacting,
+        resemblance=letters["mean"],
     )
 
 
-def following_share(warehouse: Warehouse, source: str) -> float | None:
-    """`following_share_of` the jobs of a source."""
-    with warehouse.read() as connection:
-        columns = connection.execute(_FOLLOWING, [source]).fetchnumpy()
-    return following_share_of(*(np.asarray(columns[name], dtype=np.int64) for name in ("user", "submit", "end")))
+def reacting_users(warehouse: Warehouse, source: str) -> Reacting:
+    """How the users of a source react."""
+    rows = submitted_jobs(warehouse, source)
+    user = rows["user"].rank("dense").cast(pl.Int64).fill_null(-1)
+    gave_up = rows["gave_up_s"].cast(pl.Int64).fill_null(-1)
+    return reacting_of(*(each.to_numpy() for each in (user, rows["submit_s"], rows["end_s"], gave_up)))
 
 
 def grade_text(warehouse: Warehouse, source: str, policy: str | None = None) -> str | None:

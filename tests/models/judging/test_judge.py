@@ -11,12 +11,14 @@ import pytest
 from models.judging.fidelity import (
     GRADES,
     LETTER_RULES,
+    NO_REACTION,
     WAIT_FIGURES,
     WITHIN,
+    Reacting,
     capped,
-    following_text,
     letter_of,
     promise_of,
+    reacting_text,
     times_off,
 )
 from models.judging.intervals import block_edges, ratio_interval
@@ -57,20 +59,39 @@ def test_how_far_off_figures_are() -> None:
 
 def test_promises_in_words() -> None:
     in_words = "predicted changes of the 95th percentile of wait are within 30 % of the true ones in 9 of 10 cases"
-    assert promise_of("B", "p95") == f"if users submit at the log's times, {in_words}"
-    assert "within a factor of 2 " in promise_of("C", "mean") and "no promise" in promise_of("D", "mean")
+    assert promise_of("B", "p95", NO_REACTION) == f"if users submit at the log's times, {in_words}"
+    for reacting in (Reacting(0.2), Reacting(None, 0.01)):
+        assert promise_of("B", "p95", reacting) == f"if users keep their pace, {in_words}"
+    assert "within a factor of 2 " in promise_of("C", "mean", NO_REACTION)
+    assert "no promise" in promise_of("D", "mean", NO_REACTION)
 
 
 @pytest.mark.parametrize(
-    ("share", "best"), [(None, "A"), (0.0, "A"), (0.19, "A"), (0.2, "B"), (0.39, "B"), (0.4, "C"), (1.0, "C")]
+    ("reacting", "best"),
+    [
+        (NO_REACTION, "AAA"),
+        (Reacting(0.019), "AAA"),
+        (Reacting(0.02), "ABB"),
+        (Reacting(0.03), "BBB"),
+        (Reacting(0.04), "BCB"),
+        (Reacting(0.2), "BCC"),
+        (Reacting(0.5), "CDC"),
+        (Reacting(1.0), "CDC"),
+        (Reacting(0.0, 0.0009), "AAA"),
+        (Reacting(None, 0.001), "CCC"),
+        (Reacting(0.5, 0.001), "CDC"),
+    ],
 )
-def test_a_log_whose_users_follow_their_own_jobs_has_no_better_letter(share: float | None, best: str) -> None:
-    assert [capped(letter, share) for letter in GRADES] == [max(letter, best) for letter in GRADES]
-    said = following_text(share)
-    assert (
-        said == ""
-        if best == "A"
-        else said.startswith(f"{100 * (share or 0):.0f} % of") and said.endswith(f"above {best}")
+def test_a_log_whose_users_react_has_no_better_letter(reacting: Reacting, best: str) -> None:
+    for figure, letter in zip(WAIT_FIGURES, best, strict=True):
+        assert [capped(each, figure, reacting) for each in GRADES] == [max(each, letter) for each in GRADES]
+    said = reacting_text(reacting)
+    assert said.endswith(f"so no letter of the mean is above {best[0]}") if best[0] != "A" else said == ""
+
+
+def test_why_letters_are_capped_in_words() -> None:
+    assert reacting_text(Reacting(0.24, 0.004)).startswith(
+        "beyond chance 24 % of the jobs come soon after an own end and 0.4 % of the jobs were given up after an hour or more"
     )
 
 

@@ -17,6 +17,7 @@ import pytest
 import uvicorn
 
 from assets.replaying.configuring.configuration import edited_cluster
+from models.judging.fidelity import NO_REACTION
 from tests.assets.replaying.own.homes import CLUSTER, MANY, PBS_CLUSTER, own_home
 from tests.browser import Browser
 from tests.pipelines.command_line import fail, use_home
@@ -189,6 +190,7 @@ def test_the_grade_decides_what_is_shown(page: WhatIfPage) -> None:
 
         def __init__(self, **letters: str) -> None:
             self.letters, self.grade, self.words = letters, letters["mean"], "graded"
+            self.reacting = NO_REACTION
 
     def text_with(**letters: str) -> str:
         plan = replace(answer.results.plan, configuration=replace(configuration, grade=Graded(**letters), no_grade=""))  # type: ignore[arg-type]

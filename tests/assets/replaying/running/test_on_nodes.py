@@ -204,7 +204,14 @@ def warehouse_with(folder: Path, grade: str | None) -> Warehouse:
             pl.DataFrame(
                 [
                     columns | {"grade": grade, "no_grade_because": why},
-                    columns | {"part": "size", "value": "serial", "grade": "A", "no_grade_because": None},
+                    columns
+                    | {
+                        "part": "size",
+                        "value": "serial",
+                        "grade": "A",
+                        "no_grade_because": None,
+                        "replayed_wait_s": 7200.0,
+                    },
                 ],
             ),
         )
@@ -248,11 +255,11 @@ def test_a_grade_is_capped_where_jobs_follow_their_users_jobs(tmp_path: Path) ->
             rows = pl.DataFrame([graded | {"rank_correlation": 1.0, "distance": 0.0}])
             replace_partition(connection, "replay.fidelity", "mine", rows)
         runs[following] = grade_of(warehouse, "mine")
-    assert [grade and grade.following_share for grade in runs.values()] == [0.0, 0.3, 0.4]
-    letters = [set(grade.letters.values()) for grade in runs.values() if grade is not None]
-    assert letters == [{"A"}, {"B"}, {"C"}]
+    assert [grade and grade.reacting.following for grade in runs.values()] == [0.0, 0.3, 0.4]
+    letters = ["".join(grade.letters.values()) for grade in runs.values() if grade is not None]
+    assert letters == ["AAA", "BCC", "BCC"]
     assert all(grade is not None and grade.resemblance == "A" for grade in runs.values())
-    assert runs[4] is not None and runs[4].words.endswith("so no letter is above C")
+    assert runs[4] is not None and runs[4].words.endswith("so no letter of the mean is above B")
 
 
 def test_without_a_grade_the_reason_is_given(tmp_path: Path) -> None:

@@ -1,0 +1,168 @@
+"""Does a grade keep its promise where users react? `python -m studies reacting_grades`.
+
+Clusters of reacting users are replayed from their logs, by their own scheduler and by ones that are slightly wrong. Each replay has the
+letters that the product would give it. The changes that it predicts, open and closed, are compared with what the users and the cluster
+really do. Caps were set on clusters of other seeds, which have a table of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assets.common.progress import progress
+from models.judging.fidelity import (
+    FIGURE_WORDS,
+    GRADES,
+    MOST_FOLLOWING,
+    WITHIN,
+    Agreement,
+    Reacting,
+    agreement_of,
+    capped,
+    change_error,
+    reacting_of,
+)
+from papers.markdown import markdown
+from studies.planted.calibration import TRIVIAL_S
+from studies.planted.ranges import percent, share_of
+from studies.planted.reacting import Happened, Rules, reacting_users, run_by
+from studies.planted.users_react import BASE, PLANTED_CHANGES, PlantedLog, closed_jobs_of, replayed_by
+
+IntArray = NDArray[np.int64]
+
+SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
+GIVING_UP = (0.0, 0.0, 0.25, 1.0)
+"""Shares of jobs that follow, and of users who give up."""
+FITTING, FRESH = range(3000, 3256), range(4000, 4256)
+"""Clusters by which the caps were set, and those that are published. They take turns in SHARES and GIVING_UP."""
+MODELS = {"its own scheduler": 1.0, "2 % more processors": 1.02, "5 % more": 1.05, "5 % fewer": 0.95}
+"""What replays the log: the factor of the cluster's processors."""
+OPEN, CLOSED, NO_CHANGE = "open", "closed", "no change"
+FIGURES = {"mean": np.mean, "median": np.median, "p95": lambda waits: np.quantile(waits, 0.95)}
+
+
+class Replayed(NamedTuple):
+    """A log, replayed by a model of its cluster before a change."""
+
+    log: PlantedLog
+    factor: float
+    base: Happened
+    agreement: Agreement
+
+    @classmethod
+    def of(cls, log: PlantedLog, factor: float) -> Replayed:
+        """With the letters of its later half. factor: of MODELS."""
+        base = replayed_by(log.jobs, _scaled(BASE, factor))
+        true = log.happened.start[log.order]
+        graded = (true >= 0) & (base.start >= 0)
+        graded[: len(graded) // 2] = False
+        waits = (each[graded] - log.jobs.submit[graded] for each in (true, base.start))
+        return cls(log, factor, base, agreement_of(*waits, log.jobs.runtime[graded]))
+
+    def cases(self, reacting: Reacting) -> Iterator[dict[str, object]]:
+        """A row for each change and figure: `letter`, and the errors of what is predicted."""
+        paced = closed_jobs_of(self.log.jobs, self.base)
+        true_before = Happened(self.log.jobs.submit, self.log.happened.start[self.log.order])
+        for change, rules in PLANTED_CHANGES.items():
+            happened = run_by(self.log.users, rules)
+            true_after = Happened(happened.submit[self.log.order], happened.start[self.log.order])
+            true = _figures(true_before, true_after)
+            predicted = {
+                name: _figures(self.base, replayed_by(jobs, _scaled(rules, self.factor)))
+                for name, jobs in ((OPEN, self.log.jobs), (CLOSED, paced))
+            }
+            for figure, letter in (self.agreement.grades or {}).items():
+                if max(true[figure]) > TRIVIAL_S:
+                    errors = {name: change_error(true[figure], each[figure]) for name, each in predicted.items()}
+                    errors[NO_CHANGE] = change_error(true[figure], (1.0, 1.0))
+                    yield {
+                        "change": change,
+                        "figure": figure,
+                        "resemblance": letter,
+                        "letter": capped(letter, figure, reacting),
+                        **reacting._asdict(),
+                        **errors,
+                    }
+
+
+def _scaled(rules: Rules, factor: float) -> Rules:
+    return replace(rules, procs=round(factor * rules.procs))
+
+
+def _figures(before: Happened, after: Happened) -> dict[str, tuple[float, float]]:
+    """Each figure of the waits before and after, seconds, of the jobs of the later half that start in both."""
+    both = (before.start >= 0) & (after.start >= 0)
+    both[: len(both) // 2] = False
+    waits = [(each.start - each.submit)[both] for each in (before, after)]
+    return {name: (float(of(waits[0])), float(of(waits[1]))) for name, of in FIGURES.items()}
+
+
+def cases_of(clusters: range) -> pl.DataFrame:
+    """All cases of some clusters, with cluster, share, gives_up and model."""
+    rows: list[dict[str, object]] = []
+    for seed in progress(clusters, "clusters of reacting users"):
+        share, gives_up = SHARES[seed % len(SHARES)], GIVING_UP[seed // len(SHARES) % len(GIVING_UP)]
+        log = PlantedLog.of(reacting_users(seed, share, gives_up))
+        started = log.happened.start[log.order]
+        end = np.where(started >= 0, started + log.jobs.runtime, log.jobs.cancel)
+        given_up_s = np.where(started < 0, log.jobs.cancel - log.jobs.submit, -1)
+        reacting = reacting_of(log.jobs.user, log.jobs.submit, end, given_up_s)
+        for model, factor in MODELS.items():
+            about = {"cluster": seed, "share": share, "gives_up": gives_up, "model": model}
+            rows += [about | case for case in Replayed.of(log, factor).cases(reacting)]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+TITLES = [
+    "cases",
+    "graded",
+    *(f"{letter}{what}" for letter in GRADES[:-1] for what in ("", " kept", " kept, open", " kept, no change")),
+]
+
+
+def kept_cells(cases: pl.DataFrame) -> list[str]:
+    """What TITLES say of some cases: the shares with each letter, and of these the shares that keep its promise."""
+    graded = cases.filter(pl.col("letter") != GRADES[-1])
+    cells = [f"{cases.height:,}", percent(graded.height / cases.height)]
+    for letter in GRADES[:-1]:
+        of = cases.filter(letter=letter)
+        cells.append(percent(of.height / cases.height))
+        within = WITHIN[letter] or np.inf
+        cells += [share_of((of[name] <= within).to_list()) for name in (CLOSED, OPEN, NO_CHANGE)]
+    return cells
+
+
+def tables_of(cases: pl.DataFrame) -> Iterator[str]:
+    """The tables of the published clusters, each below its title."""
+    patient = cases.filter(gives_up=0.0)
+    groups = [("follow", "share", patient), ("users who give up", "gives_up", cases)]
+    for title, column, of in (*groups, ("figure", "figure", cases), ("model", "model", cases)):
+        rows = []
+        for value in of[column].unique(maintain_order=True).sort().to_list() if column != "model" else list(MODELS):
+            name = FIGURE_WORDS.get(value, value) if isinstance(value, str) else percent(value)
+            rows.append([name, *kept_cells(of.filter(pl.col(column) == value))])
+        yield f"by {title}\n\n" + markdown([title, *TITLES], rows)
+
+
+def cap_rows() -> Iterator[list[str]]:
+    """The best letter by figure and share."""
+    for figure, most in MOST_FOLLOWING.items():
+        yield [FIGURE_WORDS[figure], *(percent(most[letter]) if letter in most else "never" for letter in GRADES[:-1])]
+
+
+def main() -> None:
+    """Prints the tables."""
+    print("caps\n\n" + markdown(["figure", *(f"no {letter} from" for letter in GRADES[:-1])], cap_rows()))
+    fitted = cases_of(FITTING)
+    print("\nclusters of calibration\n\n" + markdown(["", *TITLES], [["all", *kept_cells(fitted)]]))
+    print("\n" + "\n\n".join(tables_of(cases_of(FRESH))))
+
+
+if __name__ == "__main__":
+    main()
