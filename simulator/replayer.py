@@ -50,7 +50,8 @@ class Outcome:
     """schedule: of all jobs. placement: their nodes below a tree, where the replayer gives them any. counts: what else happened, by name,
     such as the fate of underestimated jobs. others: further runs of a scheduler that is not deterministic. held: the nodes of a described
     cluster, None without one. submit: when each job was submitted, where some follow others; NEVER_SUBMITTED for one that follows a job
-    which never left. None where all came at their own times."""
+    which never left. None where all came at their own times. gave_up: whether each left the queue since its patience was over or the log
+    has it as cancelled, bool (jobs,). None where all did that have a cancellation, were submitted and did not start."""
 
     schedule: Schedule
     placement: Placement | None = None
@@ -58,6 +59,7 @@ class Outcome:
     others: tuple[Schedule, ...] = ()
     held: JobNodes | None = None
     submit: IntArray | None = None
+    gave_up: NDArray[np.bool_] | None = None
 
 
 class Replayer(Protocol):

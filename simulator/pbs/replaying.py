@@ -116,7 +116,8 @@ class PbsReplayer:
         start = replay.first_start[own].copy()
         never = start == UNSET
         start[never] = CANCELLED
-        counts = {"never started": int(never.sum()) - int(replay.giving.gave_up.sum())}
+        gave_up = replay.giving.gave_up[own]
+        counts = {"never started": int(never.sum()) - int(gave_up.sum())}
         if replay.preempted[own].any():
             is_gone = replay.engine.settings.preempt_way == DELETED
             counts["deleted for others" if is_gone else "preempted"] = int((replay.preempted[own] > 0).sum())
@@ -133,6 +134,7 @@ class PbsReplayer:
             counts=counts,
             held=nodes_of_jobs(running.first[:-1][own], np.where(never, 0, running.count[own]), order[running.node]),
             submit=submit[own].copy() if jobs.is_closed else None,
+            gave_up=gave_up,
         )
 
 

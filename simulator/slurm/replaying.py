@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests, joined_requests
 from simulator.jobs.cluster import FOREVER, Cluster
-from simulator.jobs.coming import GivingUp, giving_up_of
+from simulator.jobs.coming import giving_up_of
 from simulator.jobs.followers import NEVER_SUBMITTED, NO_JOB, Chain, chain_of, order_of_coming
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
@@ -114,8 +114,8 @@ class SlurmReplayer:
         start[never] = CANCELLED
         submit = replay.engine.jobs.submit[own].copy() if jobs.is_closed else None
         absent = 0 if submit is None else int((submit == NEVER_SUBMITTED).sum())
-        gave_up = int(replay.giving.gave_up.sum())
-        counts = {"never started": int(never.sum()) - absent - gave_up}
+        gave_up = replay.giving.gave_up[own]
+        counts = {"never started": int(never.sum()) - absent - int(gave_up.sum())}
         if absent:
             counts["never submitted"] = absent
         if replay.refused.any():
@@ -126,7 +126,8 @@ class SlurmReplayer:
             counts["running without room"] = homeless
         running, jobs_own = replay.engine.running, len(cluster.running)
         held = nodes_of_jobs(running.first[jobs_own:-1], np.where(never, 0, running.nodes[own]), running.node)
-        return Outcome(Schedule(start, replay.backfilled[own]), counts=counts, held=held, submit=submit)
+        schedule = Schedule(start, replay.backfilled[own])
+        return Outcome(schedule, counts=counts, held=held, submit=submit, gave_up=gave_up)
 
     def begun(self, jobs: Jobs, cluster: Cluster) -> tuple[Replay, int]:
         """The replay before its first event, and how many running jobs found no room on the nodes. The running jobs are its first ones.
@@ -197,7 +198,7 @@ def new_replay(
         statics=static_factors(arrays, description.scheduler),
         fair=fair_shares(arrays, jobs),
         chain=chain,
-        giving=_nobody_gives_up(num_jobs),
+        giving=giving_up_of(none[:0], none[:0], num_jobs),
         order=order,
         came=np.arange(num_jobs),
         runtime=np.array(runtime, dtype=np.int64),
@@ -243,11 +244,6 @@ def _jobs_to_come(
     else:
         engine.running.number[:] = np.argsort(order)
     return order, chain_of(after, think, running)
-
-
-def _nobody_gives_up(jobs: int) -> GivingUp:
-    none = np.zeros(0, dtype=np.int64)
-    return giving_up_of(none, none, jobs)
 
 
 def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests) -> WaitingRows:

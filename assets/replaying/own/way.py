@@ -60,8 +60,7 @@ class OwnRuns(ABC):
         counts = {"jobs_never_started": outcomes[0].counts["never started"], **self.left_out}
         if homeless := outcomes[0].counts.get("running without room", 0):
             counts["running_jobs_without_room"] = homeless
-        first, others = outcomes[0], tuple(each.schedule for each in outcomes[1:])
-        return Outcome(first.schedule, counts=counts, others=others, held=first.held, submit=submit)
+        return replace(outcomes[0], counts=counts, others=tuple(each.schedule for each in outcomes[1:]))
 
     @abstractmethod
     def run(self, jobs: Jobs, cluster: Cluster, number: int) -> Outcome:

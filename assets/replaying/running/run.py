@@ -269,8 +269,10 @@ def as_submitted(jobs: Jobs, outcome: Outcome, rows: pl.DataFrame) -> tuple[Jobs
     """The jobs as a closed replay has had them, and what the outcome counts. Counts are also of jobs that follow others, that never come,
     and that are cancelled since they wait for too long, with the core-hours that these would have run. rows: of the jobs."""
     submit = jobs.submit if outcome.submit is None else outcome.submit
-    absent, started = submit == NEVER_SUBMITTED, outcome.schedule.started
-    gave_up = ~started & ~absent & (jobs.cancel < NEVER) & rows["cancel_s"].is_null().to_numpy()
+    absent = submit == NEVER_SUBMITTED
+    waited = ~outcome.schedule.started & ~absent
+    left = waited & (jobs.cancel < NEVER) if outcome.gave_up is None else outcome.gave_up
+    gave_up = left & rows["cancel_s"].is_null().to_numpy()
     counts = dict(outcome.counts) | {
         "jobs_that_follow": int((jobs.after != NO_JOB).sum()),
         "jobs_never_submitted": int(absent.sum()),
@@ -278,7 +280,7 @@ def as_submitted(jobs: Jobs, outcome: Outcome, rows: pl.DataFrame) -> tuple[Jobs
         "core_hours_given_up": round(float((jobs.procs * jobs.runtime)[gave_up].sum()) / 3600),
     }
     if "jobs_never_started" in counts:  # engines differ in whether those that never came are among them
-        counts["jobs_never_started"] = int((~started & ~absent & (jobs.cancel == NEVER)).sum())
+        counts["jobs_never_started"] = int((waited & ~left).sum())
     return jobs if outcome.submit is None else jobs.submitted_at(submit), counts
 
 

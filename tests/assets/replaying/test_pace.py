@@ -15,6 +15,7 @@ from assets.common.storage import open_warehouse
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.replaying.running.run import ReplayRun
+from simulator.jobs.jobs import NEVER
 from tests.assets.replaying.own.homes import CLUSTER, log_of, own_home
 from tests.assets.replaying.scenarios.examples import busy_home
 from tests.pipelines.command_line import fail, succeed
@@ -24,6 +25,8 @@ from traces.catalogue.catalogue import load_catalogue
 LIMIT = (
     '[[limits]]\nowner = "cluster"\nowner_name = ""\ncounts = "running"\neach = "user"\nresource = "jobs"\nbound = 2\n'
 )
+ROUND = [(0, 0, 600), (10, 10, 600), (20, 3020, 3020)]
+"""Submissions, starts and ends. The last job is cancelled."""
 
 
 def replayed(source: str, **given: object) -> ReplayRun:
@@ -168,6 +171,23 @@ def test_users_give_up_where_jobs_wait_for_longer_than_they_were_seen_to(
     assert (denser.schedule.start - denser.jobs.submit)[~gave_up].max() < 3_000
     shown = succeed("replay", str(log), "--load", "2.5", "--users", "keep pace")
     assert "jobs_that_gave_up" in shown and "core_hours_given_up" in shown
+
+
+def test_a_job_that_is_refused_at_its_submission_has_not_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ann has two jobs at once, but for the first time. Ben's are cancelled after 3000 s, so that all have a patience."""
+    jobs = [(6000 * k + at, 6000 * k + start, 6000 * k + end, 300) for k in range(24) for at, start, end in ROUND]
+    heading, *lines = log_of(jobs).splitlines()
+    lines[2::3] = [line.replace("|ann|", "|ben|").replace("|COMPLETED|", "|CANCELLED|") for line in lines[2::3]]
+    lines[0] = lines[0].replace("|ann|", "|ben|")
+    limited = CLUSTER.replace("[[nodes]]", 'accountingstorageenforce = "limits,qos"\n[[nodes]]', 1)
+    limited += '[[qualities]]\nname = "normal"\n'
+    own_home(tmp_path / "home", [], monkeypatch, limited, log="\n".join([heading, *lines]) + "\n")
+    paced = replayed("mine", users="keep pace", edits=["qos.normal.MaxSubmitPU=1"])
+    assert (paced.jobs.cancel < NEVER).all(), "every job would be given up after some wait"
+    assert paced.counts["jobs_that_gave_up"] == paced.counts["core_hours_given_up"] == 0
+    assert paced.counts["jobs_never_started"] == (~paced.schedule.started).sum() == 23
 
 
 def test_what_has_no_rule_for_them_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
