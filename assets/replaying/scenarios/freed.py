@@ -33,6 +33,7 @@ from assets.replaying.site import site_of
 from models.runtime.predictor import QUANTILE_COLUMNS
 from simulator.jobs.jobs import NEVER
 from traces.catalogue.catalogue import load_catalogue
+from traces.cluster.description import ClusterDescription
 from warehouse import Warehouse
 
 MOST_ROUNDS = 10
@@ -82,13 +83,14 @@ def held_jobs(trace: Trace, base: PlannedReplay, scenarios: Sequence[PlannedRepl
 
 def _may_free(trace: Trace, base: PlannedReplay, scenarios: Sequence[PlannedReplay]) -> bool:
     """Whether a limit of the base's cluster may keep jobs that a scenario of another cluster lets start."""
-    cluster = cluster_of_replay(trace, trace.rows, base.settings) if _has_limits(base) else None
 
-    def place(planned: PlannedReplay) -> tuple[object, ...]:
-        return planned.settings.cluster, planned.settings.edits, planned.settings.procs
+    def place(planned: PlannedReplay) -> tuple[ClusterDescription | None, int]:
+        of_replay = trace, trace.rows, planned.settings
+        return cluster_of_replay(*of_replay), procs_of_cluster(*of_replay)
 
-    same = [place(each) == place(base) for each in scenarios if _has_limits(each)]
-    return cluster is not None and bool(cluster.limits) and not all(same)
+    cluster, procs = place(base) if _has_limits(base) else (None, 0)
+    limited = [each for each in scenarios if _has_limits(each)] if cluster is not None and cluster.limits else []
+    return any(place(each) != (cluster, procs) for each in limited)
 
 
 def replay_with_freed(

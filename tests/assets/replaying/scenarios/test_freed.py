@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -140,6 +141,18 @@ def test_a_replay_has_the_same_jobs_and_waits_as_the_scenario(answer: tracehouse
     order = tracehouse.replay("mine", "FCFS", cluster="two")
     assert len(order.replayed.jobs) == 31 and not order.replayed.freed.any()
     assert "limit kept" not in str(tracehouse.replay("mine", edits=["PriorityWeightAge=5"]))
+
+
+@pytest.mark.parametrize("asked", [{"cluster": "two"}, {"procs": 16}], ids=["the source's own", "today's size"])
+def test_no_job_is_explained_where_the_cluster_is_the_bases(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "assets.replaying.scenarios.freed._kept_by_limits", lambda *_: pytest.fail("jobs are explained")
+    )
+    assert tracehouse.replay("mine", **asked).summary["jobs"] == 31
+    with pytest.raises(pytest.fail.Exception):
+        tracehouse.replay("mine", edits=[RAISED])
 
 
 def test_figures_are_of_the_jobs_of_the_log(answer: tracehouse.WhatIf) -> None:
