@@ -2,7 +2,7 @@
 
 `tables/` and `views/` make what is in the warehouse, with a file for each schema. `queries/` read and fill it, and a schema with many has
 a folder there. `checks/` must return no row. A line `{{ name }}` of a statement is replaced by the lines of that name in `fragments.sql`,
-which several statements share. `migrations/` brings the tables of older warehouses up to date.
+which several statements, or other fragments, share. `migrations/` brings the tables of older warehouses up to date.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def load(name: str) -> str:
     """The statement `schema.name`, or `checks.name`. Raises FileNotFoundError."""
     if name not in _statements():
         raise FileNotFoundError(f"no statement {name!r} below {ROOT}")
-    return re.sub(r"^\{\{ (\w+) \}\}\n", _fragment, _statements()[name][1], flags=re.MULTILINE)
+    return _filled(_statements()[name][1])
 
 
 @cache
@@ -35,8 +35,9 @@ def migrations() -> dict[int, str]:
     return {int(file.name[:3]): file.read_text() for file in sorted((ROOT / "migrations").glob("*.sql"))}
 
 
-def _fragment(line: re.Match[str]) -> str:
-    return _named_parts(ROOT / "fragments.sql")[line.group(1)]
+def _filled(text: str) -> str:
+    fragments = _named_parts(ROOT / "fragments.sql")
+    return re.sub(r"^\{\{ (\w+) \}\}\n", lambda line: _filled(fragments[line[1]]), text, flags=re.MULTILINE)
 
 
 @cache

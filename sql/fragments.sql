@@ -171,6 +171,10 @@ final AS (
     FROM typed
 )
 
+-- [left_before_start]
+        -- cancelled, or otherwise gone from the queue without a start
+        coalesce(jobs.runtime_s, 0) <= 0 AND (jobs.status = 'cancelled' OR jobs.start_time IS NULL) AND jobs.wait_s >= 0 AS left_before_start,
+
 -- [numbered_jobs]
 numbered AS NOT MATERIALIZED (
     SELECT
@@ -180,9 +184,8 @@ numbered AS NOT MATERIALIZED (
         executables.number AS executable_number,
         epoch(jobs.submit_time - sources.clock_zero)::BIGINT AS submit_s,
         epoch(jobs.start_time - sources.clock_zero)::BIGINT AS start_s,
-        -- cancelled, or otherwise gone from the queue without a start
-        coalesce(jobs.runtime_s, 0) <= 0 AND (jobs.status = 'cancelled' OR jobs.start_time IS NULL) AND jobs.wait_s >= 0
-            AND jobs.requested_walltime_s > 0 AS was_cancelled
+{{ left_before_start }}
+        left_before_start AND jobs.requested_walltime_s > 0 AS was_cancelled
     FROM core.jobs AS jobs
     INNER JOIN core.sources AS sources ON jobs.source = sources.source
     INNER JOIN replay_names AS users ON users.kind = 'user' AND jobs.user_name IS NOT DISTINCT FROM users.name

@@ -88,9 +88,9 @@ WITH records AS (
     SELECT
         job_id,
         submit_time,
-        lag(submit_time) OVER (ORDER BY file, line) AS time_above,
-        coalesce(runtime_s, 0) <= 0 AND wait_s >= 0 AND (status = 'cancelled' OR start_time IS NULL) AS left_before_start
-    FROM core.jobs
+{{ left_before_start }}
+        lag(submit_time) OVER (ORDER BY file, line) AS time_above
+    FROM core.jobs AS jobs
     WHERE source = $source
 )
 
