@@ -302,7 +302,7 @@ def answer_wait(source: str, question: WaitQuestion, settings: QueueSettings) ->
     about = {"source": source, "moment": chosen, "job": job_id, "procs": procs, "requested_walltime_s": requested_s}
     return _answer_row(waits, answer, asked, moment, about) | {
         **{"samples": samples, "seed": seed, "policy": waits.replays.settings.policy},
-        "backfill": waits.replays.backfill,
+        "backfill": waits.replays.settings.portable_backfill,
         "replayed": waits.replays.words,
         "scores": scores,
         "soonest": [_near_row(each) for each in variants],

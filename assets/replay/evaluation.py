@@ -206,9 +206,9 @@ def replay_evaluation(
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
     site, on_nodes = on_site(warehouse, source), None
-    if site.site.is_described:
+    if (described := site.site.scheduler.described) is not None:
         trace = load_trace(warehouse, source, labels=site.settings.labels)
-        on_nodes = JudgedOrders(site, trace, test_position)
+        on_nodes = JudgedOrders(site.settings, site.policy, trace, test_position, described.name)
     is_trained = why_no_training(warehouse, trace) is None
     contestants = contestants_of(warehouse, source, test_position, is_trained)
     periods, schedules, cloud = period_replays(trace, contestants, test_position, on_nodes)

@@ -14,9 +14,9 @@ from assets.common.trace import Trace
 from assets.policies.verdicts import JudgedRule, JudgedRules
 from assets.replaying.own.alternatives import MOST_REPLAYED
 from assets.replaying.own.way import ORDERS_THAT_CHANGE
+from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.settings import RunSettings
-from assets.replaying.starts import OnSite
 from models.judging.chance import CAPS_S, FEW_ORDERS_OF_A_CAP, ChanceCloud, OnRandomOrder, RandomOrder, cloud_around
 from models.judging.judge import Judgement, corrected_for_many, judge
 from models.judging.panel import Replayed
@@ -28,35 +28,30 @@ from simulator.slurm.variants.orders import is_fixed_order
 
 @dataclass(frozen=True)
 class JudgedOrders:
-    """on_site: of a site that a cluster describes. trace: with the labels of its settings. first_scored: position of the first job that is
-    scored. One run each, of a scheduler that is not deterministic the first. Of a long log MOST_REPLAYED last jobs are replayed, from what
-    ran and waited before them on, and of the scored ones those among them count."""
+    """settings, policy: of the site's own replays. trace: with the labels of the settings. first_scored: position of the first job that is
+    scored. cluster: whose nodes, or limits, the replays have, by its name. own_runs: of the site's scheduler, the others have one. Of a
+    long log MOST_REPLAYED last jobs are replayed, from what ran and waited before them on, and of the scored ones those among them
+    count."""
 
-    on_site: OnSite
+    settings: RunSettings
+    policy: ChosenPolicy
     trace: Trace
     first_scored: int
+    cluster: str
+    own_runs: int = 1
 
     @property
     def incumbent(self) -> JudgedRule:
         """The site's own scheduler."""
-        settings = self.on_site.settings
-        return JudgedRule(settings.policy, settings.policy, self.on_site.backfill)
-
-    @property
-    def cluster(self) -> str:
-        """Whose nodes, or limits, the replays have."""
-        described = self.on_site.site.scheduler.described
-        assert described is not None
-        return described.name
+        return JudgedRule(self.settings.policy, self.settings.policy, self.settings.portable_backfill)
 
     def takes(self, rule: JudgedRule) -> bool:
         """Whether the rule can be in the place of the site's order: it is one, of the site's backfilling, which may change while jobs wait
         in Slurm alone."""
-        settings = self.on_site.settings
-        if rule.policy == settings.policy:
+        if rule.policy == self.settings.policy:
             return True
         policy = parse_policy(rule.policy, rule.weights)
-        changes = settings.own_scheduler in ORDERS_THAT_CHANGE and policy.plug_in is None
+        changes = self.settings.own_scheduler in ORDERS_THAT_CHANGE and policy.plug_in is None
         return rule.agent is None and (is_fixed_order(policy) or changes)
 
     @cached_property
@@ -68,20 +63,20 @@ class JudgedOrders:
     def _settings(self) -> RunSettings:
         jobs = self.trace.rows.height
         if jobs <= MOST_REPLAYED:
-            return self.on_site.settings
+            return self.settings
         window = {"window": f"{jobs - MOST_REPLAYED}:{MOST_REPLAYED}", "warm_start": True}
-        return self.on_site.settings.model_copy(update=window)
+        return self.settings.model_copy(update=window)
 
     @cached_property
     def _present(self) -> ReplayRun:
-        return replay_run(self.trace, self._settings, self.on_site.policy, own_runs=1)
+        return replay_run(self.trace, self._settings, self.policy, own_runs=self.own_runs)
 
     def replayed(self, rule: JudgedRule) -> Replayed:
         """The whole log under a rule. Raises ValueError as replay_run does."""
         run = self._present
         if rule != self.incumbent:
-            chosen = self.on_site.policy
-            if rule.policy != self.on_site.settings.policy:
+            chosen = self.policy
+            if rule.policy != self.settings.policy:
                 policy = parse_policy(rule.policy, rule.weights)
                 chosen = replace(chosen, text=policy.name, policy=policy)
             settings = self._settings.model_copy(update={"estimates": rule.estimates})
@@ -109,10 +104,9 @@ class JudgedOrders:
         return JudgedRules(dict(zip(judgements, corrected, strict=True)), cloud)
 
     def other_phase(self) -> Judgement:
-        """Of a scheduler that is not deterministic: its second run beside the first, which says how far it is from itself."""
-        run = replay_run(self.trace, self._settings, self.on_site.policy, own_runs=2)
+        """Of a scheduler that is not deterministic: the second of its own runs beside the first, which says how far it is from itself."""
         theirs = self.replayed(self.incumbent)
-        ours = replace(theirs, schedule=run.others[0].part(run.of_rows))
+        ours = replace(theirs, schedule=self._present.others[0].part(self._present.of_rows))
         both = theirs.scored & ours.schedule.started & theirs.schedule.started
         return judge([replace(ours, scored=both)], [replace(theirs, scored=both)])
 
@@ -123,7 +117,7 @@ class JudgedOrders:
         incumbent = replace(incumbent, scored=incumbent.scored & incumbent.schedule.started)
 
         def replay_order(policy: Policy) -> Schedule:
-            chosen = replace(self.on_site.policy, text=policy.name, policy=policy)
+            chosen = replace(self.policy, text=policy.name, policy=policy)
             return replay_run(self.trace, self._settings, chosen, own_runs=1).schedule
 
         cloud = ChanceCloud((), ())

@@ -24,7 +24,7 @@ from assets.replaying.own.way import OwnRuns, sized_cluster
 from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.replayers import Asked, check_settings, choose_policy, replayer_of
 from assets.replaying.running.run import partition_shares
-from assets.replaying.running.settings import OWN_BACKFILL, OWN_SCHEDULERS, RunSettings, own_policy_of
+from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
 from assets.replaying.site import Site, site_of, with_order
 from models.runtime.predictor import FloatArray
 from models.waits.history import State
@@ -70,11 +70,6 @@ class OnSite:
             return f"{self.policy.text} with backfilling {self.settings.backfill}"
         words = f"{own[1]} in {OWN_SCHEDULERS[own[0]]}" if own[1] else OWN_SCHEDULERS[own[0]]
         return f"{words} without backfilling" if self.settings.edits else words
-
-    @property
-    def backfill(self) -> str:
-        """As rows have it."""
-        return OWN_BACKFILL if self.settings.is_on_cluster else self.settings.backfill
 
     @property
     def words(self) -> str:

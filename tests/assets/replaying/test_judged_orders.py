@@ -36,7 +36,9 @@ def judged_orders(source: str) -> JudgedOrders:
     trace = load_trace(open_warehouse(), source, labels=site.settings.labels)
     requested = pl.col("requested_walltime_s").fill_null(600)
     predicted = trace.rows.with_columns(predicted_runtime_s=requested * 0.7)
-    return JudgedOrders(site, replace(trace, rows=predicted), trace.rows.height // 2)
+    assert site.site.scheduler.described is not None
+    cluster = site.site.scheduler.described.name
+    return JudgedOrders(site.settings, site.policy, replace(trace, rows=predicted), trace.rows.height // 2, cluster)
 
 
 @pytest.fixture(scope="module", params=["birch", "larch"])
@@ -62,7 +64,7 @@ def bundled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def test_the_sites_own_scheduler_is_the_incumbent_and_orders_take_its_place(bundled) -> None:
     orders, scores = bundled
-    own = orders.on_site.settings.policy
+    own = orders.settings.policy
     present = incumbent_of(scores)
     assert (present["policy"], present["backfill"], present["bounded_slowdown_ratio"]) == (own, "own", 1)
     judged = set(scores.filter(pl.col("verdict").is_not_null())["policy"])
@@ -88,7 +90,7 @@ def test_random_orders_are_replayed_in_the_same_place_until_each_gain_has_one_th
 
 def test_the_page_compares_with_the_own_scheduler(bundled) -> None:
     orders, scores = bundled
-    title = {"slurm": "Slurm", "pbs": "PBS"}[orders.on_site.settings.policy]
+    title = {"slurm": "Slurm", "pbs": "PBS"}[orders.settings.policy]
     compared = read_comparison(open_warehouse(), "tiny")
     assert compared.baseline is not None and compared.baseline.name == f"{title} as it is configured"
     assert compared.baseline.mean_s == pytest.approx(incumbent_of(scores)["average_wait_s"])

@@ -54,8 +54,9 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
         JudgedRule("policy", "learned", task.backfill, task.estimates, weights=weights),
         JudgedRule("formula", fitted.formula, task.backfill, task.estimates),
     )
-    if place.site.is_described:
-        judged = JudgedOrders(place, trace, split.trained_jobs).judged_rules(rules)
+    if (described := place.site.scheduler.described) is not None:
+        orders = JudgedOrders(place.settings, place.policy, trace, split.trained_jobs, described.name)
+        judged = orders.judged_rules(rules)
     else:
         judged = judge_rules(trace, rules, split.trained_jobs)
     if as_json:

@@ -15,8 +15,6 @@ from assets.replaying.own.clusters import own_cluster
 from assets.replaying.own.slurm.way import phases_of_run, slurm_runs
 from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.settings import RunSettings
-from assets.replaying.site import site_of
-from assets.replaying.starts import OnSite
 from models.scheduling.learning.training_run import Split
 from models.scheduling.slurm_arena import OWN, SlurmArena
 
@@ -79,8 +77,9 @@ def setup_on_slurm(trace: Trace, task: PolicyTask, split: Split) -> TrainingSetu
 def judged_on_slurm(setup: TrainingSetup, ours: Sequence[JudgedRule]) -> JudgedRules:
     """The verdicts on orders beside Slurm's own priority, over the jobs after those that training was open to, and what random orders
     reach there. ours: judged besides COMPARED_ORDERS."""
-    source, settings = setup.trace.source, run_settings_on_slurm(setup.task.cluster or "")
-    place = OnSite(site_of(source), settings, choose_policy(settings, open_warehouse(), source))
-    orders = JudgedOrders(place, setup.trace, setup.trained_jobs)
+    cluster = setup.task.cluster or ""
+    settings = run_settings_on_slurm(cluster)
+    policy = choose_policy(settings, open_warehouse(), setup.trace.source)
+    orders = JudgedOrders(settings, policy, setup.trace, setup.trained_jobs, cluster, own_runs=2)
     rules = [*(JudgedRule(name, name) for name in COMPARED_ORDERS), *ours]
     return orders.judged_rules(rules, {OTHER_PHASE: orders.other_phase()})
