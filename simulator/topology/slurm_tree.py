@@ -29,10 +29,11 @@ _EXAMPLE = "- topology: NAME, with tree: and switches: below it"
 
 
 class YamlTopology(NamedTuple):
-    """switches: of a topology. hops: as its key `hops` has them, such as 2,4,6; None without that key."""
+    """switches: of a topology. hops: as its key `hops` has them, such as 2,4,6; None without that key. hops_line: of the key's value."""
 
     switches: list[SwitchDefinition]
     hops: str | None = None
+    hops_line: int = 0
 
 
 def switches_of_yaml(text: str, faults: Faults) -> YamlTopology:
@@ -55,7 +56,7 @@ def switches_of_yaml(text: str, faults: Faults) -> YamlTopology:
     if topology is None:
         return YamlTopology([])
     switches, hops = list(_switches(topology, faults)), topology.get("hops")
-    return YamlTopology(switches, None if hops is None else _numbers(hops))
+    return YamlTopology(switches) if hops is None else YamlTopology(switches, _numbers(hops), _line_of(hops))
 
 
 def _chosen(topologies: list[yaml.Node], faults: Faults) -> dict[str, yaml.Node] | None:
