@@ -69,9 +69,8 @@ class StartValues:
 
 
 PAPERS_VALUES = StartValues(0.616, 0.0192, 1.5, 1.25, (0.036, 0.02), 11)
-CODES_VALUES = StartValues(0.849, 0.0401, 1.09, 1.235, (0.05, 0.02), 11)
-"""For the paper's tree and for the public code's: the best of about 120 each on epochs 100 to 115, by cost with a penalty for each
-class of sizes that waits longer than under the paper's selection. The class of 21 to 30 nodes then waited 1 % longer."""
+"""For the paper's tree: the best of about 120 on epochs 100 to 115, by cost with a penalty for each class of sizes that waits longer than
+under the paper's selection. The class of 21 to 30 nodes then waited 1 % longer."""
 
 
 def looking_ahead(tree: SwitchTree, values: StartValues, seed: int) -> PeriodScheduler:

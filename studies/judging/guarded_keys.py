@@ -10,13 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
+
 from models.judging.judge import Judgement, beside_cloud, corrected_for_many, judge
 from models.judging.panel import Replayed
 from models.judging.verdict import DOMINATES
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.options import KeySearchOptions
-from models.scheduling.search.priority_key import PriorityKey, guarded_values, search_guarded_key, searched_jobs
+from models.scheduling.search.priority_key import (
+    KeySearch,
+    PriorityKey,
+    guarded_values,
+    key_at,
+    search_guarded_key,
+    searched_jobs,
+)
 from papers.archive import LOGS, SHARED, jobs_of_file
 from studies.judging.verdicts import COLUMNS, ratio_and_spread, shown
 
@@ -37,12 +46,17 @@ def main() -> None:
         for name, arena in arenas.items():
             middle = len(arena.jobs) // 2
             search = search_guarded_key(arena, searched_jobs(middle), options, 1)
-            candidates[name] = search.best_keys(CHOSEN)
+            candidates[name] = best_keys(search, CHOSEN)
         print_judged({name: (best[0], judged(arenas[name], best[0])) for name, best in candidates.items()})
         print(f"\nchosen on the other logs, {title}\n\n{heading()}")
         values = {name: value_of_keys(arena) for name, arena in arenas.items()}
         keys = {name: chosen_elsewhere(name, values, candidates) for name in arenas}
         print_judged({name: (key, judged(arenas[name], key)) for name, key in keys.items()})
+
+
+def best_keys(search: KeySearch, count: int) -> list[PriorityKey]:
+    """The keys of the least values, the best first."""
+    return [key_at(search.tried[k, :-1]) for k in np.argsort(search.tried[:, -1], kind="stable")[:count]]
 
 
 def print_judged(rows: dict[str, tuple[PriorityKey, Judgement]]) -> None:

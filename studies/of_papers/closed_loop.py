@@ -17,7 +17,7 @@ import numpy as np
 
 from models.allocation.free import least_costs
 from models.allocation.leaves import idle_leaves
-from models.allocation.looking_ahead import CODES_VALUES, PAPERS_VALUES, StartValues, looking_ahead
+from models.allocation.looking_ahead import PAPERS_VALUES, StartValues, looking_ahead
 from models.allocation.window import Window
 from papers.markdown import markdown
 from papers.neural_annealing.integer_program import MOST_JOBS
@@ -40,6 +40,8 @@ FREE = "free, all that fit"
 """The rival: the shorter waits of the two readings."""
 CLAIRVOYANT = 2.0
 """Price of an hour between the ends of neighbours."""
+CODES_VALUES = StartValues(0.849, 0.0401, 1.09, 1.235, (0.05, 0.02), 11)
+"""For the public code's tree, as PAPERS_VALUES for the paper's."""
 NARROW_FIRST: dict[str, Any] = {"start": 1.87, "wait": 0.088, "power": 0.5, "guard": 13, "left": ()}
 """Lets wide jobs wait: shows how far the cost falls that way."""
 

@@ -74,10 +74,6 @@ class KeySearch:
     value: float
     tried: FloatArray  # log_c, a, b, (log10 of the cap,) and value of every key in the order tried, (keys, 4 or 5)
 
-    def best_keys(self, count: int) -> list[PriorityKey]:
-        """The keys of the least values, the best first."""
-        return [_key(self.tried[k, :-1]) for k in np.argsort(self.tried[:, -1], kind="stable")[:count]]
-
 
 def search_key(
     arena: Arena,
@@ -139,7 +135,7 @@ def _search(
     tried: list[tuple[float, ...]] = []
 
     def value(x: FloatArray) -> float:
-        tried.append((*x.tolist(), value_of(_key(x))))
+        tried.append((*x.tolist(), value_of(key_at(x))))
         on_key()
         return tried[-1][-1]
 
@@ -150,7 +146,7 @@ def _search(
     start = np.array(min(tried, key=lambda row: row[-1])[:-1])
     tuned_constants(value, start, 0.2, (high - low) / 2, seed, options.steps)
     best = min(tried, key=lambda row: row[-1])
-    return KeySearch(_key(np.array(best[:-1])), best[-1], np.array(tried))
+    return KeySearch(key_at(np.array(best[:-1])), best[-1], np.array(tried))
 
 
 def tuned_constants(
@@ -184,7 +180,7 @@ def _log(ratio: float) -> float:
     return math.log(min(max(ratio, 1e-6), 1e6))
 
 
-def _key(x: FloatArray) -> PriorityKey:
+def key_at(x: FloatArray) -> PriorityKey:
     """The key at a point of the search: log10(c), a, b, and log10(cap) if there is one."""
     log_c, a, b, *log_cap = x.tolist()
     return PriorityKey(log_c, a, b, 10 ** min(log_cap[0], 12.0) if log_cap else math.inf)

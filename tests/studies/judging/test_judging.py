@@ -31,7 +31,7 @@ from studies.judging.backfills import cells_of
 from studies.judging.backlogs import RULES as BACKLOGS_RULES
 from studies.judging.backlogs import STARTS, misled
 from studies.judging.bounds import cells_of as cells_of_bounds
-from studies.judging.guarded_keys import chosen_elsewhere, heading, judged, line, value_of_keys
+from studies.judging.guarded_keys import best_keys, chosen_elsewhere, heading, judged, line, value_of_keys
 from studies.judging.hpcopt import RIVAL_LOGS, high_slowdown
 from studies.judging.hpcopt import RULES as HPCOPT_RULES
 from studies.judging.hpcopt import cells_of as cells_of_hpcopt
@@ -168,7 +168,7 @@ def test_a_key_is_chosen_by_the_other_logs() -> None:
     options = KeySearchOptions(random_keys=15, steps=0)
     searches = {name: search_guarded_key(arena, searched_jobs(600), options, 1) for name, arena in arenas.items()}
     values = {name: value_of_keys(arena) for name, arena in arenas.items()}
-    candidates = {name: search.best_keys(3) for name, search in searches.items()}
+    candidates = {name: best_keys(search, 3) for name, search in searches.items()}
     assert candidates["a"][0] == searches["a"].best and values["a"](searches["a"].best) == pytest.approx(
         searches["a"].value
     )
