@@ -30,7 +30,7 @@ from simulator.limits.replaying import BACKFILLS_UNDER_LIMITS
 from simulator.policies.registry import parse_policy
 from simulator.slurm.variants.orders import is_fixed_order
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import load_cluster
+from traces.catalogue.clusters import described_as
 from traces.catalogue.sources import Source
 from traces.cluster.description import ClusterDescription
 from traces.common.blocks import first_bytes
@@ -174,7 +174,6 @@ def _described(declared: Source) -> SiteScheduler | None:
         return SiteScheduler(scheduler, USUAL_ORDER["backfill"], why, machine, described=cluster)
     if not honoured_rules(cluster, USUAL_ORDER["policy"]) and not cluster.scheduler.order:
         return None
-    name = next(name for name in declared.cluster if load_cluster(name).description == cluster)
     order = USUAL_ORDER | declared.scheduler
     order |= {key: str(value) for key, value in cluster.scheduler.order.items() if key in order}
     policy = parse_policy(order["policy"])
@@ -182,7 +181,7 @@ def _described(declared: Source) -> SiteScheduler | None:
         order = USUAL_ORDER
     of = "the scheduler that the catalogue names" if declared.scheduler else "what most centres run"
     why = f"{of}, with the limits that are described for the source"
-    return SiteScheduler(order["policy"], order["backfill"], why, machine, name, cluster)
+    return SiteScheduler(order["policy"], order["backfill"], why, machine, described_as(declared, cluster), cluster)
 
 
 def _is_of_cluster(warehouse: Warehouse, source: str, scheduler: SiteScheduler) -> bool:

@@ -25,7 +25,7 @@ from assets.replaying.site import site_of
 from models.scheduling.options import AGENT_PPO, PAPER_PPO, PopulationOptions, Recipe, WorkerOptions
 from tracehouse.text.training_text import ITS_RULE, THIS_POLICY
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.clusters import load_cluster
+from traces.catalogue.clusters import described_as
 
 if TYPE_CHECKING:
     from models.scheduling.learning.recipes import PPOTraining
@@ -215,10 +215,9 @@ def cluster_to_train_on(source: str, settings: TrainingSettings) -> str | None:
             raise ValueError(f"a training with --cluster {refused}")
         return settings.cluster
     own = site_of(source).scheduler
-    if settings.cluster is not None or own.policy != "slurm" or refused_on_slurm(settings):
+    if settings.cluster is not None or own.policy != "slurm" or own.described is None or refused_on_slurm(settings):
         return None
-    names = load_catalogue().sources[source].cluster
-    return next(name for name in names if load_cluster(name).description == own.described)
+    return described_as(load_catalogue().sources[source], own.described)
 
 
 def train_policy(jobs: JobsToTrain, settings: TrainingSettings, out: Path | None, plot: Path | None) -> TrainingResult:

@@ -103,6 +103,14 @@ def clusters_of_source(source: Source) -> tuple[ClusterDescription, ...]:
     return tuple(ordered)
 
 
+def described_as(source: Source, description: ClusterDescription) -> str:
+    """The name in the home of one of the descriptions of a source's cluster. Raises ValueError where its file has changed since."""
+    for name in source.cluster:
+        if load_cluster(name).description == description:
+            return name
+    raise ValueError(f"{source.declared_at}: a file of {', '.join(source.cluster)} has just changed: run this again")
+
+
 # --- found rules
 
 
