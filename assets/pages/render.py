@@ -277,6 +277,7 @@ def alternatives_section(alternatives: Alternatives) -> Section:
     present = OWN_SCHEDULERS[alternatives.scheduler]
     is_paced = alternatives.following is not None
     pace_column = ("keep pace",) if is_paced else ()
+    more = len(pace_column)
     first = [
         [
             each.name,
@@ -310,13 +311,13 @@ def alternatives_section(alternatives: Alternatives) -> Section:
             f"Usual changes on the first half, where the mean wait is {duration_text(alternatives.first_s)} now",
             ("change", "mean wait", "difference", *pace_column, "guards that break", "lines"),
             first,
-            text_columns=[3 + is_paced, 4 + is_paced],
+            text_columns=[3 + more, 4 + more],
         ),
         Table(
             f"On the later half, {count(alternatives.jobs, 'job')}, where the mean wait is {duration_text(alternatives.present_s)} now",
             ("what is tried", "mean wait", "difference", *pace_column, "verdict", "who pays", "lines"),
             unique_labels(later),  # a file of an older release has names twice
-            text_columns=[place + is_paced for place in (3, 4, 5)],
+            text_columns=[3 + more, 4 + more, 5 + more],
         ),
     ]
     if alternatives.following is not None:
