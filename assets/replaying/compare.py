@@ -221,7 +221,7 @@ def compare_runs(
     verdict = verdict_of_runs(a, b, jobs, mask, warehouse, None if runs is None else runs[0])
     if "word" in verdict:
         text = verdict_text(verdict["word"], verdict["is_certain"])
-        verdict = _in_both(verdict, *paced_verdict(warehouse, (a, b), jobs.filter(pl.Series(mask)), text, runs))
+        verdict = _with_pace(verdict, *paced_verdict(warehouse, (a, b), jobs.filter(pl.Series(mask)), text, runs))
     metrics = {name: {"a": a[name], "b": b[name], "difference": b[name] - a[name]} for name in METRICS}
     return {
         "source": source,
@@ -237,7 +237,7 @@ def compare_runs(
     }
 
 
-def _in_both(verdict: dict[str, Any], columns: dict[str, Any], paced: Paced | None) -> dict[str, Any]:
+def _with_pace(verdict: dict[str, Any], columns: dict[str, Any], paced: Paced | None) -> dict[str, Any]:
     """A verdict with what it is where users keep their pace. columns, paced: of `paced_verdict`."""
     if paced is None:
         return verdict | columns

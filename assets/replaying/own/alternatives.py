@@ -211,13 +211,13 @@ def _with_setting(made: Alternatives, halves: _Halves, cluster: ClusterDescripti
     verdict = word if word != judgement.verdict.word else str(judgement.verdict)
     chosen = Alternative(best.name, SETTING, best.edits, ours.mean_waits_s[0], ratios.bounded_slowdown, verdict, payers)
     if (paced := halves.paced(best.edits, halves.present)) is not None:
-        chosen = _in_both(chosen, paced)
+        chosen = _at_pace(chosen, paced)
         word = DEPENDS if chosen.verdict == DEPENDS else word
     needed = None if judgement.wait.high is None else 1 - judgement.wait.ratio / judgement.wait.high
     return replace(made, tried=(*made.tried, chosen, *randoms), word=word, as_good=as_good, needed=needed)
 
 
-def _in_both(chosen: Alternative, paced: Paced) -> Alternative:
+def _at_pace(chosen: Alternative, paced: Paced) -> Alternative:
     """The change with what it does where users keep their pace. paced: of its replay."""
     both = paced_columns(chosen.verdict, paced, paced.judgement)
     return chosen._replace(

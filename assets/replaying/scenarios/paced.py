@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assets.common.progress import progress
+from assets.common.trace import Trace
 from assets.replaying.pace import pace_of, pace_of_site
+from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.replayers import check_settings
 from assets.replaying.running.run import ReplayRun, replay_run
+from assets.replaying.running.settings import RunSettings
 from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.pairing import judge_pair, pair_jobs, paired_waits
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
@@ -80,12 +83,12 @@ def paced_scenarios(
     failures: dict[str, str] = {}
     if plan.overridden and scenarios:
         try:
-            base = _replayed(plan, plan.base, pace)
+            base = replay_at_pace(plan.trace, plan.base.settings, plan.base.policy, pace)
         except ValueError as error:
             return {}, {scenario.name: str(error) for scenario in scenarios}
     for scenario in progress(list(scenarios), "scenarios, users keep their pace"):
         try:
-            run = _replayed(plan, scenario, pace)
+            run = replay_at_pace(plan.trace, scenario.settings, scenario.policy, pace)
         except ValueError as error:  # a way to replay, or an order, that has no rule for them
             failures[scenario.name] = str(error)
             continue
@@ -104,9 +107,12 @@ def paced_beside(base: ReplayRun, run: ReplayRun, scored: NDArray[np.int64]) -> 
     return Paced(judge_pair(base, run, pairs), after / 3600, change, *counts)
 
 
-def _replayed(plan: ScenarioPlan, planned: PlannedReplay, pace: UsersPace) -> ReplayRun:
-    settings = check_settings(planned.settings.model_copy(update={"users": KEEP_PACE}))
-    return replay_run(plan.trace, settings, planned.policy, pace=pace)
+def replay_at_pace(
+    trace: Trace, settings: RunSettings, policy: ChosenPolicy, pace: UsersPace, own_runs: int | None = None
+) -> ReplayRun:
+    """A replay with users who keep their pace. Arguments as those of `replay_run`. Raises ValueError where there is no rule for them."""
+    settings = check_settings(settings.model_copy(update={"users": KEEP_PACE}))
+    return replay_run(trace, settings, policy, own_runs=own_runs, pace=pace)
 
 
 def turns_round(word: str, paced: str) -> bool:

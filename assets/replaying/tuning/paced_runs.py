@@ -24,7 +24,7 @@ class PacedReplays:
 
     @cached_property
     def pace(self) -> UsersPace | None:
-        """Who follows whom. None where too few do, and where users are not known."""
+        """Who follows whom. None where too few react, and where users are not known."""
         try:
             pace = pace_of_site(self.source)
         except ValueError:

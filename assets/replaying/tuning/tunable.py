@@ -43,7 +43,7 @@ class Tunable:
     jobs: all, in order of submission. procs: of the cluster. classes: by kind. replay: the starts of the first so many jobs, with edits, in
     the run of a number; only a scheduler that is not deterministic has several `runs`. changes: in words, what edits change. key: of all
     that a replay depends on, besides its arguments. paced: a replay of all jobs whose users keep their pace, with edits. None where nobody
-    asks for it, and it gives None where too few jobs follow others."""
+    asks for it, and it gives None where too few users react."""
 
     name: str
     jobs: Jobs

@@ -60,7 +60,7 @@ class TunedSettings:
     verdict on the later jobs. first, later: over the present settings, None where there are no edits. judgement: of the later jobs.
     random: None where the settings would not dominate. waits_h: mean waits of the later jobs in each run, before and after. tried, kept:
     candidates, and those that keep every guard. replays, seconds: made now, and their CPU time. paced: the later jobs where users keep
-    their pace, None where the settings would not dominate, or too few jobs follow others. not_paced: why else, "" for neither."""
+    their pace, None where the settings would not dominate, or too few users react. not_paced: why else, "" for neither."""
 
     source: str
     knobs: tuple[Knob, ...]
