@@ -14,6 +14,7 @@ from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.users import UsersPace
 from assets.replaying.site import site_of
+from assets.usage.habits import lines_of_rows
 from simulator.jobs.followers import NO_JOB, followers_of, longest_think
 from simulator.jobs.jobs import NEVER
 from simulator.jobs.patience import SeenWaits, luck_of, patience_of
@@ -35,7 +36,7 @@ def pace_of_site(source: str, log: Trace | None = None) -> UsersPace:
     trace = log if is_read else load_any_trace(declared, settings, not is_log, settings.labels)
     assert trace is not None
     pace = pace_of(replay_run(trace, settings, choose_policy(settings, warehouse, source), own_runs=1))
-    if pace.users < 2:
+    if pace.lines < 2:
         raise ValueError(
             f"{source}: the log names no users, or one, so that nobody knows which jobs follow others: leave users = 'keep pace' out"
         )
@@ -50,9 +51,10 @@ def pace_of(run: ReplayRun) -> UsersPace:
     has_left = schedule.started & is_named
     end = np.where(has_left, schedule.start + jobs.runtime + schedule.suspended_s, NO_JOB)
     index = run.rows["job_index"].to_numpy().astype(np.int64)
-    after, think = followers_of(jobs.submit, end, jobs.user, longest_think(jobs.submit, end, jobs.user))
-    users = len(np.unique(jobs.user[is_named]))
-    return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, _patience_of(run), users)
+    line = lines_of_rows(run.rows, jobs.submit, end, jobs.user).number
+    after, think = followers_of(jobs.submit, end, line, longest_think(jobs.submit, end, line))
+    lines = len(np.unique(line[is_named]))
+    return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, _patience_of(run), lines)
 
 
 def _patience_of(run: ReplayRun) -> IntArray:

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.trace import load_clock
-from simulator.jobs.followers import NO_JOB, WITHIN_S, followers_of, longest_think
+from simulator.jobs.followers import LINE_KINDS, NO_JOB, WITHIN_S, JobLines, follow_lines, followers_of, longest_think
 from warehouse import Warehouse
 
 IntArray = NDArray[np.int64]
@@ -30,6 +30,7 @@ NIGHT_HOURS = (22, 23, 0, 1, 2, 3, 4, 5)
 _JOBS = """
 SELECT
     job_index, epoch(submit_time)::BIGINT AS submit_s, coalesce(epoch(end_time)::BIGINT, -1) AS end_s, user_name AS user,
+    account, executable,
     coalesce(procs * runtime_s, 0) / 3600 AS core_hours,
     CASE WHEN coalesce(runtime_s, 0) <= 0 AND (status = 'cancelled' OR start_time IS NULL) AND wait_s >= 0 THEN wait_s END AS gave_up_s
 FROM core.jobs WHERE source = $source ORDER BY job_index
@@ -47,18 +48,19 @@ class SessionsAndBatches(NamedTuple):
 class Habits:
     """jobs: with a user. unnamed: the others, which nothing else counts.
 
-    longest_think_s: seconds after an end up to which jobs follow, -1 where none does. think_s: the THINK_QUANTILES of think times, seconds,
-    empty where no job follows. soon: the share of all jobs that were submitted within each of SOON_S after an own end. gave_up: how many
-    were cancelled while they waited. gave_up_s: the GIVING_UP_QUANTILES of their waits, seconds, empty for none. by_user: user, jobs,
-    core_hours, following, share, median_think_s, sessions, batches, gave_up and median_gave_up_s, most core-hours first. by_hour, by_day:
-    hour (0 to 23) or day (1 on Monday), jobs, share of all, following, and following_share of all that follow. night_share,
-    night_share_following: of jobs and of those that follow, submitted in NIGHT_HOURS. time_zone: of the hours. The last five are None for a
-    log without dates."""
+    lines: how many users there are of each of LINE_KINDS, within which their jobs follow each other. longest_think_s: seconds after an end
+    up to which jobs follow, None where none does. think_s: the THINK_QUANTILES of think times, seconds, empty where no job follows. soon:
+    the share of all jobs that were submitted within each of SOON_S after an own end. gave_up: how many were cancelled while they waited.
+    gave_up_s: the GIVING_UP_QUANTILES of their waits, seconds, empty for none. by_user: user, line (its kind), jobs, core_hours, following,
+    share, median_think_s, sessions, batches, gave_up and median_gave_up_s, most core-hours first. by_hour, by_day: hour (0 to 23) or day
+    (1 on Monday), jobs, share of all, following, and following_share of all that follow. night_share, night_share_following: of jobs and of
+    those that follow, submitted in NIGHT_HOURS. time_zone: of the hours. The last five are None for a log without dates."""
 
     jobs: int
     unnamed: int
+    lines: dict[str, int]
     following: int
-    longest_think_s: int
+    longest_think_s: int | None
     think_s: tuple[float, ...]
     soon: tuple[float, ...]
     gave_up: int
@@ -87,34 +89,42 @@ def submitted_jobs(warehouse: Warehouse, source: str) -> pl.DataFrame:
         return connection.sql(_JOBS, params={"source": source}).pl()
 
 
-def jobs_that_follow(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """The jobs with a user, and the longest think time, seconds. Further columns of each job: follows (the place among these of the
-    job that it follows), think_s, session, batch, and soon_s, the seconds after an own end, at most the last of SOON_S. Where there is no
-    such job they are NULL. rows: as for `habits_of`."""
+def jobs_that_follow(rows: pl.DataFrame) -> tuple[pl.DataFrame, int | None]:
+    """The jobs with a user, and the longest think time, seconds, None where none follows. Further columns of each job: line (its kind, of
+    LINE_KINDS), follows (the place among these of the job that it follows), think_s, session, batch, and soon_s, the seconds after an
+    own end, at most the last of SOON_S. Where there is no such job they are NULL. rows: as for `habits_of`."""
     named = rows.filter(pl.col("user").is_not_null())
     submit, end = named["submit_s"].to_numpy(), named["end_s"].to_numpy()
     user = named["user"].rank("dense").cast(pl.Int64).to_numpy()
-    longest = longest_think(submit, end, user)
-    after, think = followers_of(submit, end, user, longest)
+    line, kind = lines_of_rows(named, submit, end, user)
+    longest = longest_think(submit, end, line)
+    after, think = followers_of(submit, end, line, longest)
     near, since = followers_of(submit, end, user, max(SOON_S))
     runs = sessions_and_batches(submit, user, after)
     is_one = pl.Series(after != NO_JOB)
     jobs = named.with_columns(
+        line=pl.Series(LINE_KINDS, dtype=pl.String).gather(pl.Series(kind)),
         follows=pl.when(is_one).then(pl.Series(after)),
         think_s=pl.when(is_one).then(pl.Series(think)),
         session=pl.Series(runs.session),
         batch=pl.Series(runs.batch),
         soon_s=pl.when(pl.Series(near != NO_JOB)).then(pl.Series(since)),
     )
-    return jobs, longest
+    return jobs, longest if longest >= 0 else None
+
+
+def lines_of_rows(rows: pl.DataFrame, submit: IntArray, end: IntArray, user: IntArray) -> JobLines:
+    """The lines of some jobs. rows: of the jobs, with account and executable. Unknown ones are one. Others as in `follow_lines`."""
+    parts = (rows[name].rank("dense").fill_null(0).cast(pl.Int64).to_numpy() for name in LINE_KINDS[1:])
+    return follow_lines(submit, end, user, *parts)
 
 
 def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
     """The habits in some jobs. rows: in the order of submission, with submit_s and end_s (UTC seconds, end_s below 0 for a job that never
-    left), user, core_hours and gave_up_s (the wait of a job that was cancelled before it started, null for others). time_zone: of hours
-    and days, None for seconds that are no dates."""
+    left), user, account, executable and core_hours. Their gave_up_s is the wait of a job that was cancelled before it started, null for
+    others. time_zone: of hours and days, None for seconds that are no dates."""
     jobs, longest = jobs_that_follow(rows)
-    jobs = jobs.with_columns(pl.col("follows").is_not_null())
+    by_user = _by_user(jobs)
     think = jobs["think_s"].drop_nulls().to_numpy()
     by_hour, by_day = (None, None) if time_zone is None else _by_hour_and_day(jobs, time_zone)
     gave_up_s = jobs["gave_up_s"].drop_nulls().to_numpy()
@@ -122,6 +132,7 @@ def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
     return Habits(
         jobs=jobs.height,
         unnamed=rows.height - jobs.height,
+        lines={kind: int((by_user["line"] == kind).sum()) for kind in LINE_KINDS},
         following=len(think),
         longest_think_s=longest,
         think_s=tuple(np.quantile(think, THINK_QUANTILES).tolist()) if len(think) else (),
@@ -130,7 +141,7 @@ def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
         gave_up_s=tuple(np.quantile(gave_up_s, GIVING_UP_QUANTILES).tolist()) if len(gave_up_s) else (),
         sessions=jobs["session"].n_unique(),
         batches=jobs["batch"].n_unique(),
-        by_user=_by_user(jobs),
+        by_user=by_user,
         by_hour=by_hour,
         by_day=by_day,
         night_share=None if night is None else float(night["share"].sum()),
@@ -169,10 +180,11 @@ def _by_user(jobs: pl.DataFrame) -> pl.DataFrame:
     return (
         jobs.group_by("user")
         .agg(
+            line=pl.col("line").first(),
             jobs=pl.len(),
             core_hours=pl.col("core_hours").sum(),
-            following=pl.col("follows").sum(),
-            share=pl.col("follows").mean(),
+            following=pl.col("follows").count(),
+            share=pl.col("follows").is_not_null().mean(),
             median_think_s=pl.col("think_s").median(),
             sessions=pl.col("session").n_unique(),
             batches=pl.col("batch").n_unique(),
@@ -189,14 +201,14 @@ def _by_hour_and_day(jobs: pl.DataFrame, time_zone: str) -> tuple[pl.DataFrame, 
     timed = jobs.with_columns(hour=local.dt.hour().cast(pl.Int64), day=local.dt.weekday().cast(pl.Int64))
 
     def table(kind: str, values: range) -> pl.DataFrame:
-        counted = timed.group_by(kind).agg(jobs=pl.len(), following=pl.col("follows").sum())
+        counted = timed.group_by(kind).agg(jobs=pl.len(), following=pl.col("follows").count())
         every = pl.DataFrame({kind: list(values)}, schema={kind: pl.Int64})
         return every.join(counted, on=kind, how="left", maintain_order="left").select(
             kind,
             pl.col("jobs").fill_null(0),
             (pl.col("jobs").fill_null(0) / max(timed.height, 1)).alias("share"),
             pl.col("following").fill_null(0),
-            (pl.col("following").fill_null(0) / max(int(timed["follows"].sum()), 1)).alias("following_share"),
+            (pl.col("following").fill_null(0) / max(int(timed["follows"].count()), 1)).alias("following_share"),
         )
 
     return table("hour", range(24)), table("day", range(1, 8))

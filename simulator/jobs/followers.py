@@ -1,5 +1,7 @@
 """Jobs that follow another: a user who keeps the pace submits them some time after the other one has left, whenever that is.
 
+Whose jobs may follow each other is a line: those of a user, or of one account or one executable of a user.
+
 A replay in which some jobs follow is closed, one in which all come at the log's times is open (Zakay and Feitelson, "Preserving user
 behavior characteristics in trace-based simulation of parallel job scheduling", MASCOTS 2014). docs/reference/semantics/followers.md.
 """
@@ -30,6 +32,17 @@ BY_CHANCE = 3
 """Of the jobs at an accepted think time at most one in so many is there by chance."""
 CHANCE_ROUNDS = 50
 """In which jobs that come by chance are counted."""
+LINE_KINDS = ("user", "account", "executable")
+"""Whose jobs are a line: all of a user, or those of one account or of one executable of a user."""
+LEAST_JOBS, LEAST_SHARE = 20, 0.1
+"""By so many jobs, and by such a share, lines of another kind must gain more than the user's, or noise would choose (of planted users)."""
+
+
+class JobLines(NamedTuple):
+    """Of each job the number of its line and its place in LINE_KINDS, both int64 (jobs,)."""
+
+    number: IntArray
+    kind: IntArray
 
 
 class Chain(NamedTuple):
@@ -41,69 +54,97 @@ class Chain(NamedTuple):
 
 
 def followers_of(
-    submit: IntArray, end: IntArray, user: IntArray, within_s: int = WITHIN_S
+    submit: IntArray, end: IntArray, line: IntArray, within_s: int = WITHIN_S
 ) -> tuple[IntArray, IntArray]:
     """Whom each job follows, and the seconds after that job's end at which it is submitted, both int64 (jobs,).
 
-    A job follows the job of its user that ended last before its submission or in the same second, if that is at most `within_s` ago; of
+    A job follows the job of its line that ended last before its submission or in the same second, if that is at most `within_s` ago; of
     several that ended in one second the one that was submitted last. submit: ascending. end: second at which each job left, below 0 for one
-    that never did.
+    that never did. line: number of its user, or as `follow_lines` has it.
     """
     left = np.flatnonzero(end >= 0)
     if not len(left):
         return np.full(len(submit), NO_JOB), np.zeros(len(submit), dtype=np.int64)
-    span = int(max(submit.max(initial=0), end.max(initial=0))) + 1  # between the seconds of two users
-    left = left[np.lexsort((left, end[left], user[left]))]
-    place = np.searchsorted(user[left] * span + end[left], user * span + submit, side="right") - 1
+    span = int(max(submit.max(initial=0), end.max(initial=0))) + 1  # between the seconds of two lines
+    left = left[np.lexsort((left, end[left], line[left]))]
+    place = np.searchsorted(line[left] * span + end[left], line * span + submit, side="right") - 1
     own = np.arange(len(submit))
     while (itself := (place >= 0) & (left[place] >= own) & (end[left[place]] == submit)).any():
         place[itself] -= 1  # it ended in the second of its submission, as others after it
     before = left[place]
-    follows = (place >= 0) & (user[before] == user) & (submit - end[before] <= within_s)
+    follows = (place >= 0) & (line[before] == line) & (submit - end[before] <= within_s)
     return np.where(follows, before, NO_JOB), np.where(follows, submit - end[before], 0)
 
 
-def longest_think(submit: IntArray, end: IntArray, user: IntArray) -> int:
-    """The think time, seconds, up to which jobs of a log follow others, -1 where none does. Arguments as in `followers_of`.
-
-    What comes by chance comes as soon after an end as after the same end a day later (a case-crossover design: Maclure, Am. J. Epidemiology
-    133, 1991). Jobs that follow are no chance, so each counts a day later by its probability of coming by chance."""
-    if _is_short(submit):
+def longest_think(submit: IntArray, end: IntArray, line: IntArray) -> int:
+    """The think time, seconds, up to which jobs of a log follow others, -1 where none does. Arguments as in `followers_of`."""
+    if not _is_long(submit):
         return WITHIN_S
-    jobs, by_chance, _ = _counted(submit, end, user)
-    gain = np.cumsum(jobs - BY_CHANCE * by_chance)
+    gain = _gains(submit, end, line, np.zeros_like(line))[0]
     return int(THINK_BOUNDS_S[gain.argmax()]) if gain.max() > 0 else -1
 
 
-def share_beyond_chance(submit: IntArray, end: IntArray, user: IntArray) -> float:
-    """The share of the jobs that come within half an hour after an own end, less those that do by chance. In a log that is too short to
-    tell, chance is none. Arguments as in `followers_of`."""
-    if _is_short(submit):
-        return float((followers_of(submit, end, user)[0] != NO_JOB).mean()) if len(submit) else 0.0
-    jobs, by_chance, counted = _counted(submit, end, user)
-    return max(float((jobs - by_chance)[:SOON_BOUNDS].sum()) / max(counted, 1), 0.0)
+def share_beyond_chance(submit: IntArray, end: IntArray, line: IntArray) -> float:
+    """The share of the jobs that come within half an hour after the end of one of their line, less those that do by chance. In a log that
+    is too short to tell, chance is none. Arguments as in `followers_of`."""
+    if not _is_long(submit):
+        return float((followers_of(submit, end, line)[0] != NO_JOB).mean()) if len(submit) else 0.0
+    jobs, by_chance = _counts(submit, end, line, np.zeros_like(line))
+    soon = float((jobs - by_chance)[0, :SOON_BOUNDS].sum())
+    return max(soon, 0.0) / max(int((submit >= submit[0] + LATER_S).sum()), 1)
 
 
-def _is_short(submit: IntArray) -> bool:
-    return not len(submit) or bool(submit[-1] - submit[0] < SHORTEST_LOG_S)
+def follow_lines(submit: IntArray, end: IntArray, user: IntArray, *parts: IntArray) -> JobLines:
+    """The line of each job, among whose jobs it may follow one: its user's, or those of its user's account or executable.
+
+    submit, end: as in `followers_of`. parts: numbers of each job's account and executable, from 0, in the order of LINE_KINDS[1:]. All jobs
+    of a user have lines of one kind."""
+    user = np.unique(user, return_inverse=True)[1]
+    lines = [user, *(np.unique(user * (part.max(initial=0) + 1) + part, return_inverse=True)[1] for part in parts)]
+    kind = np.zeros_like(user)
+    if _is_long(submit):
+        by_user, *others = (_gains(submit, end, line, user).max(axis=1) for line in lines)
+        least = np.maximum(by_user, 0)
+        kind = np.argmax([least + np.maximum(LEAST_JOBS, LEAST_SHARE * least), *others], axis=0)[user]
+    first = np.concatenate([[0], np.cumsum([line.max(initial=-1) + 1 for line in lines])])
+    return JobLines(np.choose(kind, lines) + first[kind], kind)
 
 
-def _counted(submit: IntArray, end: IntArray, user: IntArray) -> tuple[IntArray, IntArray, int]:
-    """(by bound of THINK_BOUNDS_S the jobs with such a think time, how many of them come by chance, all jobs that are counted)."""
+def _is_long(submit: IntArray) -> bool:
+    return len(submit) > 0 and bool(submit[-1] - submit[0] >= SHORTEST_LOG_S)
+
+
+def _gains(submit: IntArray, end: IntArray, line: IntArray, group: IntArray) -> NDArray[np.float64]:
+    """Of each group of jobs and each of THINK_BOUNDS_S: followers within it, less BY_CHANCE times those that come by chance, (groups,
+    bounds). group: from 0."""
+    jobs, by_chance = _counts(submit, end, line, group)
+    return np.cumsum(jobs - BY_CHANCE * by_chance, axis=1)
+
+
+def _counts(
+    submit: IntArray, end: IntArray, line: IntArray, group: IntArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each group of jobs those whose think time belongs to each of THINK_BOUNDS_S, and how many of these come by chance, both (groups,
+    bounds). group: from 0.
+
+    What comes by chance comes as soon after an end as after the same end a day later (a case-crossover design: Maclure, Am. J. Epidemiology
+    133, 1991). Jobs that follow are no chance, so each counts a day later by its probability of coming by chance."""
     counted = submit >= submit[0] + LATER_S
-    near, chance = (_think_bins(submit, each, user)[counted] for each in (end, np.where(end >= 0, end + LATER_S, end)))
-    bins = len(THINK_BOUNDS_S) + 1
-    jobs = np.bincount(near, minlength=bins)
-    share = np.ones(bins)  # of the jobs in each bin, that come by chance
+    bins, groups = len(THINK_BOUNDS_S) + 1, int(group.max()) + 1
+    ends = (end, np.where(end >= 0, end + LATER_S, end))
+    near, chance = ((group * bins + _think_bins(submit, each, line))[counted] for each in ends)
+    jobs = np.bincount(near, minlength=groups * bins).reshape(groups, bins)[:, :-1].astype(np.float64)
+    by_chance = np.zeros_like(jobs)
+    share = np.ones((groups, bins))  # of the jobs in each bin, that come by chance
     for _ in range(CHANCE_ROUNDS):
-        by_chance = np.bincount(chance, share[near], bins)[:-1]
-        share[:-1] = np.minimum(by_chance / np.maximum(jobs[:-1], 1), 1)
-    return jobs[:-1], by_chance, int(counted.sum())
+        by_chance[:] = np.bincount(chance, share.ravel()[near], groups * bins).reshape(groups, bins)[:, :-1]
+        share[:, :-1] = np.minimum(by_chance / np.maximum(jobs, 1), 1)
+    return jobs, by_chance
 
 
-def _think_bins(submit: IntArray, end: IntArray, user: IntArray) -> IntArray:
+def _think_bins(submit: IntArray, end: IntArray, line: IntArray) -> IntArray:
     """The first of THINK_BOUNDS_S that is not below each job's think time, their number for a job with a longer one or none."""
-    after, think = followers_of(submit, end, user, int(THINK_BOUNDS_S[-1]))
+    after, think = followers_of(submit, end, line, int(THINK_BOUNDS_S[-1]))
     return np.where(after == NO_JOB, len(THINK_BOUNDS_S), np.searchsorted(THINK_BOUNDS_S, think))
 
 

@@ -27,6 +27,8 @@ COLUMNS_OF_USERS = (
 )
 COLUMNS_OF_GIVING_UP = (TableColumn("gave up", last=4), TableColumn("median wait then", last=5))
 """Where any job was cancelled while it waited."""
+COLUMN_OF_LINES = TableColumn("follow within", right=False, last=6)
+"""Where jobs of any user follow each other within an account or an executable."""
 
 
 def habits_text(source: str, habits: Habits, top: int, width: int | None) -> str:
@@ -34,10 +36,11 @@ def habits_text(source: str, habits: Habits, top: int, width: int | None) -> str
     if not habits.jobs:
         return f"{source}: the log names no users, so it does not say which jobs follow others"
     users = habits.by_user.height
-    lines = [f"{source}: {habits.jobs:,} jobs of {users:,} {'users' if users > 1 else 'user'}"]
+    lines = [f"{source}: {_counted(habits.jobs, 'job')} of {_counted(users, 'user')}"]
     if habits.unnamed:
-        lines.append(f"unnamed   {habits.unnamed:,} more have no user, and are left out")
-    if users == 1:
+        have = "has no user, and is" if habits.unnamed == 1 else "have no user, and are"
+        lines.append(f"unnamed   {habits.unnamed:,} more {have} left out")
+    if habits.lines["user"] == users == 1:
         lines.append(
             "one user  a log that names one user may have the jobs of several in it: then few of these follow each other"
         )
@@ -59,10 +62,13 @@ def _facts(habits: Habits) -> list[str]:
         f"{_percent(share)} within {seconds // 60} min" for share, seconds in zip(habits.soon, SOON_S, strict=True)
     )
     follow = "no job follows the end of an own job: what comes soon after one comes as often at other times"
-    if habits.following:
-        follow = f"{habits.following:,} jobs come at most {duration(habits.longest_think_s)} after the end of an own job and follow it"
+    if habits.following and habits.longest_think_s is not None:
+        come, they = ("comes", "follows") if habits.following == 1 else ("come", "follow")
+        most = duration(habits.longest_think_s)
+        follow = f"{_counted(habits.following, 'job')} {come} at most {most} after the end of an own job and {they} it"
     facts = [
         f"follow    {follow}",
+        *_line_facts(habits.lines),
         f"soon      of all jobs {shares} of an own end",
     ]
     if habits.think_s:
@@ -74,8 +80,9 @@ def _facts(habits: Habits) -> list[str]:
     )
     if habits.gave_up:
         lower, median, upper = map(duration, habits.gave_up_s)
+        were = "was cancelled while it" if habits.gave_up == 1 else "were cancelled while they"
         facts.append(
-            f"gave up   {habits.gave_up:,} jobs ({_percent(habits.gave_up / habits.jobs)}) were cancelled while they waited: "
+            f"gave up   {_counted(habits.gave_up, 'job')} ({_percent(habits.gave_up / habits.jobs)}) {were} waited: "
             f"after {median} in the median, half of them after {lower} to {upper}"
         )
     if habits.night_share is not None:
@@ -84,8 +91,15 @@ def _facts(habits: Habits) -> list[str]:
     return facts
 
 
+def _line_facts(lines: dict[str, int]) -> list[str]:
+    """For how many users only jobs of one account, or of one executable, follow each other, where there are any."""
+    parts = [(count, kind) for kind, count in lines.items() if kind != "user" and count]
+    said = ", ".join(f"of {_counted(count, 'user')} within one {kind}" for count, kind in parts)
+    return [f"lines     jobs {said} follow each other, since more do so than by user"] if parts else []
+
+
 def _user_lines(users: pl.DataFrame, top: int, width: int | None) -> list[str]:
-    has_given_up = users["gave_up"].sum() > 0
+    has_given_up, has_parts = users["gave_up"].sum() > 0, (users["line"] != "user").any()
     cells = [
         [
             row["user"],
@@ -96,10 +110,11 @@ def _user_lines(users: pl.DataFrame, top: int, width: int | None) -> list[str]:
             f"{row['sessions']:,}",
             f"{row['jobs'] / row['sessions']:.1f}",
             *(_giving_up_cells(row) if has_given_up else ()),
+            *((row["line"],) if has_parts else ()),
         ]
         for row in users.head(top).iter_rows(named=True)
     ]
-    columns = (*COLUMNS_OF_USERS, *(COLUMNS_OF_GIVING_UP if has_given_up else ()))
+    columns = (*COLUMNS_OF_USERS, *(COLUMNS_OF_GIVING_UP if has_given_up else ()), *((COLUMN_OF_LINES,) * has_parts))
     more = [f"and {users.height - top:,} more (--top)"] if users.height > top else []
     return ["", "by user, most core-hours first", *fitted_table(columns, cells, width), *more]
 
@@ -117,6 +132,10 @@ def _share_lines(kind: str, names: list[str], rows: pl.DataFrame, width: int | N
         for name, row in zip(names, rows.iter_rows(named=True), strict=True)
     ]
     return fitted_table(columns, cells, width)
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'s' if count != 1 else ''}"
 
 
 def _percent(share: float | None) -> str:

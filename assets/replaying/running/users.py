@@ -1,5 +1,5 @@
-"""Users who keep their pace: which jobs of a log follow another one of their user, for replays in which they are submitted after its end,
-and for how long each is waited for before it is cancelled.
+"""Users who keep their pace: which jobs of a log follow another one, for replays in which they are submitted after its end, and for how
+long each is waited for before it is cancelled.
 
 Rules: docs/reference/semantics/followers.md.
 """
@@ -21,13 +21,14 @@ IntArray = NDArray[np.int64]
 @dataclass(frozen=True)
 class UsersPace:
     """job: job_index, ascending. after: job_index of the one that it follows, NO_JOB for none. think_s: seconds after its end. patience_s:
-    seconds after its submission at which it is cancelled if it waits then, NEVER for none. All int64 (jobs,). users: how many there are."""
+    seconds after its submission at which it is cancelled if it waits then, NEVER for none. All int64 (jobs,). lines: how many lines of
+    jobs there are, within which jobs follow each other: of users, or of their accounts or executables."""
 
     job: IntArray
     after: IntArray
     think_s: IntArray
     patience_s: IntArray
-    users: int
+    lines: int
 
     @property
     def share(self) -> float:

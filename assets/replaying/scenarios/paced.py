@@ -71,7 +71,7 @@ def pace_of_plan(plan: ScenarioPlan, base: ReplayRun) -> UsersPace | None:
 
 def enough_react(pace: UsersPace) -> bool:
     """Whether so many jobs follow others, or may be given up, that replays are made with users who keep their pace."""
-    return pace.users > 1 and pace.reacting >= LEAST_REACTING
+    return pace.lines > 1 and pace.reacting >= LEAST_REACTING
 
 
 def paced_scenarios(

@@ -17,6 +17,7 @@ SELECT
     CASE WHEN NOT numbered.was_cancelled THEN numbered.start_s END AS start_s,
     numbered.user_number,
     numbered.user_name,
+    numbered.account,
     numbered.executable,
     CASE WHEN numbered.was_cancelled THEN numbered.submit_s + numbered.wait_s END AS cancel_s,
     CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.predicted_runtime_s END

@@ -5,20 +5,24 @@ Users who keep their pace, in replays of every kind of site.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import tracehouse
 from assets.common.storage import open_warehouse
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
+from assets.replaying.pace import pace_of
 from assets.replaying.running.run import ReplayRun
 from simulator.jobs.jobs import NEVER
 from tests.assets.replaying.own.homes import CLUSTER, log_of, own_home
 from tests.assets.replaying.scenarios.examples import busy_home
 from tests.pipelines.command_line import fail, succeed
+from tests.simulator.jobs.people import log_of_people
 from tests.tiny import swf_line
 from traces.catalogue.catalogue import load_catalogue
 
@@ -205,3 +209,28 @@ def test_a_log_of_one_user_has_no_followers(tmp_path: Path, monkeypatch: pytest.
     log.write_text("; MaxProcs: 2\n" + swf_line(1, 0, 0, 100, 1, 100) + swf_line(2, 200, 0, 100, 1, 100))
     monkeypatch.chdir(tmp_path)
     assert "names no users, or one" in fail("replay", str(log), "--users", "keep pace")
+
+
+def test_jobs_of_a_service_account_follow_by_program_or_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All have one user name, and each person a program. Where these are accounts instead, the same jobs follow the same ones."""
+    submit, end, person, after = log_of_people(3)
+    log = tmp_path / "portal.swf"
+    log.write_text(
+        "; MaxProcs: 200\n"
+        + "".join(
+            f"{k} {at} 0 {left - at} 1 -1 -1 -1 {left - at} -1 1 1 1 {one + 1} 1 1 -1 -1\n"
+            for k, (at, left, one) in enumerate(zip(submit, end, person, strict=True))
+        )
+    )
+    monkeypatch.chdir(tmp_path)
+    _, paced = assert_closed(str(log), procs=4)
+    assert 0.75 < paced.counts["jobs_that_follow"] / len(submit) < 0.85
+    present = replayed(str(log))
+    pace = pace_of(present)
+    assert pace.lines == 20 and (pace.after == after)[after >= 0].mean() > 0.95
+    rows = present.rows.with_columns(account="executable", executable=pl.lit(None, pl.String))
+    assert np.array_equal(pace_of(replace(present, all_rows=rows)).after, pace.after)
+    alone = present.rows.with_columns(executable="job_id")
+    assert pace_of(replace(present, all_rows=alone)).lines == 1

@@ -27,6 +27,8 @@ def log() -> pl.DataFrame:
             "submit_s": [MONDAY_HALF_PAST_FIVE + 60 * submit for _, submit, _ in MINUTES],
             "end_s": [-1 if end is None else MONDAY_HALF_PAST_FIVE + 60 * end for *_, end in MINUTES],
             "user": [user for user, *_ in MINUTES],
+            "account": None,
+            "executable": None,
             "core_hours": [1.0 if user == "ann" else 5.0 for user, *_ in MINUTES],
             "gave_up_s": [None] * len(MINUTES),
         }
@@ -42,7 +44,11 @@ def test_who_follows_how_soon_and_in_which_sessions() -> None:
     assert found.soon == pytest.approx([1 / 9, 2 / 9, 3 / 9])
     assert (found.sessions, found.batches) == (4, 6)
     by_user = found.by_user.rows()
-    assert by_user == [("ben", 3, 15.0, 0, 0.0, None, 2, 2, 0, None), ("ann", 6, 6.0, 3, 0.5, 120.0, 2, 4, 0, None)]
+    assert by_user == [
+        ("ben", "user", 3, 15.0, 0, 0.0, None, 2, 2, 0, None),
+        ("ann", "user", 6, 6.0, 3, 0.5, 120.0, 2, 4, 0, None),
+    ]
+    assert found.lines == {"user": 2, "account": 0, "executable": 0} and found.longest_think_s == 1200
     assert (found.gave_up, found.gave_up_s) == (0, ())
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from simulator.jobs import followers
 from simulator.jobs.coming import call_followers
 from simulator.jobs.followers import (
     LATER_S,
@@ -10,11 +11,13 @@ from simulator.jobs.followers import (
     NO_JOB,
     WITHIN_S,
     chain_of,
+    follow_lines,
     followers_of,
     longest_think,
     order_of_coming,
 )
 from simulator.jobs.jobs import NEVER, Jobs
+from tests.simulator.jobs.people import log_of_people
 
 
 def followers_by_hand(submit, end, user, within_s=WITHIN_S):
@@ -44,28 +47,53 @@ def test_a_job_follows_the_last_end_of_its_user_within_twenty_minutes():
         assert (after.tolist(), think.tolist()) == followers_by_hand(submit, end, user)
 
 
-def longest_think_by_hand(submit, end, user):
-    """From docs/reference/semantics/followers.md alone."""
-    if submit[-1] - submit[0] < 7 * LATER_S:
-        return WITHIN_S
-    bounds = [60, 120, 240, 480, 960, 1920, 3840, 7680, 15360]
+BOUNDS = [60, 120, 240, 480, 960, 1920, 3840, 7680, 15360]
+
+
+def gains_by_hand(submit, end, line, jobs):
+    """Of some jobs of a log, by bound. From docs/reference/semantics/followers.md alone."""
 
     def bound_of(ends):
-        after, think = followers_by_hand(submit, ends, user, bounds[-1])
+        after, think = followers_by_hand(submit, ends, line, BOUNDS[-1])
         return [
-            min(bound for bound in bounds if bound >= t) if a != NO_JOB else None
+            min(bound for bound in BOUNDS if bound >= t) if a != NO_JOB else None
             for a, t in zip(after, think, strict=True)
         ]
 
-    jobs = [job for job in range(len(submit)) if submit[job] >= submit[0] + LATER_S]
+    jobs = [job for job in jobs if submit[job] >= submit[0] + LATER_S]
     near, a_day_later = bound_of(end), bound_of([second + LATER_S if second >= 0 else second for second in end])
-    chance = dict.fromkeys([*bounds, None], 1.0)
+    chance = dict.fromkeys([*BOUNDS, None], 1.0)
     for _ in range(50):
-        count = {bound: sum(chance[near[job]] for job in jobs if a_day_later[job] == bound) for bound in bounds}
-        came = {bound: sum(near[job] == bound for job in jobs) for bound in bounds}
-        chance |= {bound: min(count[bound] / came[bound], 1) for bound in bounds if came[bound]}
-    gains = [sum(came[each] - 3 * count[each] for each in bounds if each <= bound) for bound in bounds]
-    return bounds[gains.index(max(gains))] if max(gains) > 0 else -1
+        count = {bound: sum(chance[near[job]] for job in jobs if a_day_later[job] == bound) for bound in BOUNDS}
+        came = {bound: sum(near[job] == bound for job in jobs) for bound in BOUNDS}
+        chance |= {bound: min(count[bound] / came[bound], 1) for bound in BOUNDS if came[bound]}
+    return [sum(came[each] - 3 * count[each] for each in BOUNDS if each <= bound) for bound in BOUNDS]
+
+
+def longest_think_by_hand(submit, end, line):
+    """From docs/reference/semantics/followers.md alone."""
+    if submit[-1] - submit[0] < 7 * LATER_S:
+        return WITHIN_S
+    gains = gains_by_hand(submit, end, line, range(len(submit)))
+    return BOUNDS[gains.index(max(gains))] if max(gains) > 0 else -1
+
+
+def lines_by_hand(submit, end, user, account, executable):
+    """The line of each job, with its kind. From docs/reference/semantics/followers.md alone."""
+    kinds = {"user": list(user), "account": list(zip(user, account, strict=True))}
+    kinds["executable"] = list(zip(user, executable, strict=True))
+    chosen = {}
+    for one in set(user):
+        chosen[one] = "user"
+        if submit[-1] - submit[0] < 7 * LATER_S:
+            continue
+        jobs = [job for job in range(len(submit)) if user[job] == one]
+        gain = {kind: max(gains_by_hand(submit, end, line, jobs)) for kind, line in kinds.items()}
+        best = "executable" if gain["executable"] > gain["account"] else "account"
+        base = max(gain["user"], 0)
+        if gain[best] > base + max(20, base / 10):
+            chosen[one] = best
+    return [(chosen[one], kinds[chosen[one]][job]) for job, one in enumerate(user)]
 
 
 def log_of_chains(random, days, share, longest_s):
@@ -92,6 +120,85 @@ def test_the_longest_think_time_is_that_of_the_log():
         assert longest == longest_think_by_hand(submit.tolist(), end.tolist(), user.tolist())
     assert {-1, WITHIN_S} < found and len(found) > 3
     assert longest_think(*np.zeros((3, 0), dtype=np.int64)) == WITHIN_S
+
+
+def right_by(submit, end, line, after):
+    """The share of the true predecessors that are found."""
+    found = followers_of(submit, end, line, longest_think(submit, end, line))[0]
+    return ((found == after) & (after != NO_JOB)).sum() / (after != NO_JOB).sum()
+
+
+def test_who_submits_by_a_portal_follows_by_account():
+    submit, end, person, after = log_of_people(1)
+    portal, nothing = np.zeros_like(person), np.zeros_like(person)
+    line, kind = follow_lines(submit, end, portal, person, nothing)
+    assert (kind == 1).all() and len(np.unique(line)) == 20
+    assert right_by(submit, end, portal, after) < 0.5 and right_by(submit, end, line, after) > 0.95
+
+
+def test_campaigns_of_a_user_follow_by_executable():
+    submit, end, person, after = log_of_people(2)
+    user, program, nothing = person // 10, person % 10, np.zeros_like(person)
+    line, kind = follow_lines(submit, end, user, nothing, program)
+    assert (kind == 2).all() and len(np.unique(line)) == 20
+    assert right_by(submit, end, user, after) < 0.7 and right_by(submit, end, line, after) > 0.95
+
+
+def test_plain_users_follow_by_user_whatever_their_accounts_and_programs():
+    random, others, users = np.random.default_rng(3), 0, 0
+    for seed in range(8):
+        submit, end, person, after = log_of_people(seed, share=0.6)
+        account, program = random.integers(0, 2, len(submit)), random.integers(0, 5, len(submit))
+        named_once = np.arange(len(submit))
+        assert not follow_lines(submit, end, person, np.zeros_like(person), named_once).kind.any()
+        line, kind = follow_lines(submit, end, person, account, program)
+        others, users = others + len(np.unique(person[kind > 0])), users + 20
+        assert right_by(submit, end, line, after) >= right_by(submit, end, person, after) - 0.01
+    assert others <= users // 50
+
+
+def test_names_of_one_job_each_are_no_lines_where_nobody_follows():
+    submit, end, _, _ = log_of_people(1, days=12)
+    portal = np.zeros_like(submit)
+    assert longest_think(submit, end, portal) == -1
+    assert not follow_lines(submit, end, portal, portal, np.arange(len(submit))).kind.any()
+
+
+@pytest.mark.parametrize(
+    ("gains", "kind"),
+    [
+        *(((-50, 20, 0), 0), ((-50, 21, 0), 1), ((100, 120, 120), 0), ((100, 121, 121), 1), ((100, 121, 122), 2)),
+        *(((400, 440, 0), 0), ((400, 0, 441), 2)),
+    ],
+)
+def test_a_part_must_gain_twenty_jobs_and_a_tenth_more_than_the_user(gains, kind, monkeypatch):
+    of_lines = iter(gains)
+    monkeypatch.setattr(followers, "_gains", lambda *_: np.array([[-99, next(of_lines), -99]]))
+    submit = np.arange(8) * LATER_S
+    assert follow_lines(submit, submit, *np.zeros((3, 8), dtype=np.int64)).kind.tolist() == [kind] * 8
+
+
+def test_lines_are_those_of_the_page():
+    random = np.random.default_rng(8)
+    seen = set()
+    for case in range(8):
+        submit, end, person, _ = log_of_people(case, 7, 40, share=(0.3, 0.5, 1.0)[case % 3], days=10)
+        end[random.random(len(end)) < 0.05] = -1
+        if case == 7:
+            submit, end = submit // 30, end // 30  # a log of a day
+        user = np.where(person < 5, 0, person)
+        account, program = (
+            (person + (random.random(len(person)) < 0.2)) % 5,
+            person * (random.random(len(person)) < 0.9),
+        )
+        account, program = (program, account) if case // 3 else (account, program)
+        by_hand = lines_by_hand(*(each.tolist() for each in (submit, end, user, account, program)))
+        line, kind = follow_lines(submit, end, user, account, program)
+        assert [("user", "account", "executable")[each] for each in kind] == [name for name, _ in by_hand]
+        assert len(set(zip(line.tolist(), by_hand, strict=True))) == len(set(line.tolist())) == len(set(by_hand))
+        seen |= set(kind.tolist())
+    assert seen == {0, 1, 2}
+    assert not len(follow_lines(*np.zeros((5, 0), dtype=np.int64)).number)
 
 
 def test_where_nobody_waits_for_an_end_nobody_follows():
