@@ -96,16 +96,16 @@ class Reacting(NamedTuple):
 NO_REACTION = Reacting()
 
 
-def reacting_of(user: IntArray, submit: IntArray, end: IntArray, given_up_s: IntArray | None = None) -> Reacting:
-    """How users of a log react. All int64 (jobs,). user: its number, -1 where it is unknown. submit: ascending. submit, end: seconds of one
-    clock. end: -1 for a job that never ran. given_up_s: the wait of a job that was cancelled while it waited, -1 for others, None where
+def reacting_of(line: IntArray, submit: IntArray, end: IntArray, given_up_s: IntArray | None = None) -> Reacting:
+    """How users of a log react. All int64 (jobs,). line: whose jobs each may follow (docs/reference/semantics/followers.md), -1 where its
+    user is unknown. submit: ascending. submit, end: seconds of one clock. end: -1 for a job that never ran. given_up_s: the wait of a job that was cancelled while it waited, -1 for others, None where
     that is unknown."""
-    has_user = user >= 0
-    gave_up = 0.0 if given_up_s is None or not len(user) else float((given_up_s >= GAVE_UP_AFTER_S).mean())
+    has_user = line >= 0
+    gave_up = 0.0 if given_up_s is None or not len(line) else float((given_up_s >= GAVE_UP_AFTER_S).mean())
     if not has_user.any():
         return Reacting(gave_up=gave_up)
-    user, submit, end = (each[has_user] for each in (user, submit, end))
-    return Reacting(share_beyond_chance(submit, end, user), gave_up)
+    line, submit, end = (each[has_user] for each in (line, submit, end))
+    return Reacting(share_beyond_chance(submit, end, line), gave_up)
 
 
 def best_letter(figure: str, reacting: Reacting) -> str:

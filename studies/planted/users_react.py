@@ -1,20 +1,29 @@
 """What an open replay misses where users react: `python -m studies users_react`.
 
-First the archive's logs: what a change does where jobs come at the log's times, and where those that follow another come their think time
-after it has left. The truth is unknown there. Then clusters with planted users, whose own run under the change is the truth. Replays see
-their log alone. `users_react planted` has these only, and `users_react logs` the others.
+First real logs: what a change does where jobs come at the log's times, and where those that follow another come their think time after it
+has left. The truth is unknown there. Logs of the archive, and IU Mason's, are replayed by FCFS with EASY over a row of processors. Two
+sites are replayed by their own Slurm, as `tracehouse what-if` does. The bundled larch has a generated log, so no real habits are known.
+T1 is a recorded run of some hours. A log of less than a week does not say how many of its followers are there by chance.
+
+Then clusters with planted users, whose own run under the change is the truth. Replays see their log alone. `users_react planted` has these
+only, and `users_react logs` the others.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import tracehouse
 from assets.common.progress import progress
 from assets.common.trace import Trace
 from assets.replaying.pace import pace_of
@@ -22,18 +31,19 @@ from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.settings import RunSettings
 from assets.replaying.running.users import UsersPace
-from assets.replaying.scenarios.paced import turns_round
+from assets.replaying.scenarios.paced import DEPENDS, LEAST_REACTING, turns_round
 from assets.replaying.scenarios.pairing import PairedJobs, judge_pair, pair_jobs, paired_waits
 from models.judging.fidelity import WITHIN
 from papers.archive import ARCHIVE_LOGS, trace_of_log
 from papers.markdown import markdown
 from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.followers import NO_JOB, followers_of, longest_think
+from simulator.jobs.followers import NO_JOB, SHORTEST_LOG_S, followers_of, longest_think
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.patience import SeenWaits, luck_of, patience_of
 from simulator.jobs.words import KEEP_PACE, KEEP_TIMES
 from simulator.metrics.metrics import size_classes
+from studies.judging.limited import RULED_LOGS, trace_of
 from studies.planted.ranges import PROMISED, RANGE_TITLES, Predicted, percent, range_cells, share_of, widening_of
 from studies.planted.reacting import (
     PROCS,
@@ -46,6 +56,7 @@ from studies.planted.reacting import (
     reacting_users,
     run_by,
 )
+from studies.predicting.recorded_queues import Recording, read_bundled, read_run
 
 IntArray = NDArray[np.int64]
 
@@ -58,6 +69,14 @@ LOG_CHANGES = {
     "SJF": (1.0, "SJF"),
 }
 """Of FCFS with EASY on the processors of the log: their factor, and the order."""
+SITE_CHANGES = {
+    "10 % fewer processors": {"procs": "-10%"},
+    "5 % fewer": {"procs": "-5%"},
+    "10 % more": {"procs": "+10%"},
+    "SAF": {"policy": "SAF"},
+    "SJF": {"policy": "SJF"},
+}
+"""Of a site under its own scheduler."""
 BASE = Rules()
 PLANTED_CHANGES = {
     "20 % more processors": Rules(procs=round(1.2 * PROCS)),
@@ -108,11 +127,40 @@ def rows_of_log(name: str, trace: Trace) -> Iterator[list[str]]:
             changes.append(f"{100 * mean_wait_change(base, run, pairs):+.0f} %")
             words.append(judge_pair(base, run, pairs).verdict.word)
         yield [
-            *(name, f"{len(index):,}", percent(pace.share), change),
+            *(name, f"{len(index):,}", follow_cell(trace, pace.share), change),
             *changes,
             *words,
             "yes" if turns_round(*words) else "",
         ]
+
+
+def follow_cell(trace: Trace, share: float) -> str:
+    """The share of a log's jobs that follow, and whether the log is too short to say how many of them do so by chance."""
+    submit = trace.rows["submit_s"]
+    return percent(share) + (", short log" if submit[-1] - submit[0] < SHORTEST_LOG_S else "")
+
+
+def rows_of_site(name: str, source: str) -> Iterator[list[str]]:
+    """The same of a source under its own scheduler, of all its jobs. A row without figures or a verdict says why. Raises ValueError where
+    the source cannot be replayed."""
+    results = tracehouse.what_if(SITE_CHANGES, source).results
+    jobs = f"{results.plan.trace.rows.height:,}"
+    follow = "" if results.following is None else follow_cell(results.plan.trace, results.following)
+    rows = {row["scenario"]: row for row in results.rows.iter_rows(named=True)}
+    for change in SITE_CHANGES:
+        yield [name, jobs, follow, change, *_site_cells(rows[change])]
+
+
+def _site_cells(row: dict[str, Any]) -> tuple[str, ...]:
+    """Changes of the mean wait, verdicts, and whether these turn round."""
+    if row["failed_because"] is not None:
+        return ("", "", row["failed_because"], "", "")
+    changes = [
+        "" if row[share] is None else f"{100 * row[share]:+.0f} %" for share in ("change_share", "pace_change_share")
+    ]
+    at_times = row["times_verdict"] or row["verdict"] or f"none: {row['no_verdict_because']}"
+    at_pace = row["pace_verdict"] or row["not_paced_because"] or f"none: under {percent(LEAST_REACTING)} follow"
+    return (*changes, at_times, at_pace, "yes" if row["verdict"] == DEPENDS else "")
 
 
 def logs_in_short(rows: list[list[str]]) -> Iterator[list[str]]:
@@ -157,7 +205,7 @@ class PlantedLog:
 
     @cached_property
     def closed_jobs(self) -> Jobs:
-        """The log's jobs, of which those follow another that `pace_of` would find, with the patience that it would draw."""
+        """The log's jobs, of which those follow another that `pace_of` would find by user, with the patience that it would draw."""
         return closed_jobs_of(self.jobs, self.base)
 
     @property
@@ -307,15 +355,32 @@ def cases_of(seeds: range, think_ln_s: float = THINK_LN_S) -> list[Predicted]:
     return [each for seed in progress(seeds, "clusters of reacting users") for each in predictions_of(seed, think_ln_s)]
 
 
+def rows_of_other_logs() -> Iterator[list[str]]:
+    """The rows of IU Mason, and of the two sites, whose home is a temporary one."""
+    mason = next(log for log in RULED_LOGS if log.name == "IU Mason")
+    with TemporaryDirectory() as folder:
+        yield from rows_of_log(mason.name, trace_of(mason, Path(folder)))
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        os.environ.update(TRACEHOUSE_HOME=folder, TRACEHOUSE_SOURCES="")
+        for name, log in (("larch, Slurm", read_bundled("larch")), ("T1, Slurm", read_run("T1"))):
+            yield from rows_of_site(name, Recording(log).whole)
+
+
+def tables_of_logs(title: str, rows: list[list[str]]) -> str:
+    """The two tables of some logs, each below its title."""
+    short = markdown(["log", "jobs", "follow", *LOG_CHANGES], list(logs_in_short(rows)))
+    return f"{title}\n\n{short}\n\n{title}, verdicts\n\n{markdown(LOG_TITLES, rows)}\n"
+
+
 def main() -> None:
     """Prints the tables."""
     parts = sys.argv[1:] or [LOGS_PART, PLANTED_PART]
     if wrong := set(parts) - {LOGS_PART, PLANTED_PART}:
         sys.exit(f"no part {min(wrong)!r}: expected {LOGS_PART} or {PLANTED_PART}, or nothing for both")
     if LOGS_PART in parts:
-        rows = [row for name in ARCHIVE_LOGS for row in rows_of_log(name, trace_of_log(name))]
-        print("archive logs\n\n" + markdown(["log", "jobs", "follow", *LOG_CHANGES], list(logs_in_short(rows))))
-        print("\narchive logs, verdicts\n\n" + markdown(LOG_TITLES, rows) + "\n")
+        archive = [row for name in ARCHIVE_LOGS for row in rows_of_log(name, trace_of_log(name))]
+        print(tables_of_logs("archive logs", archive))
+        print(tables_of_logs("other logs", list(rows_of_other_logs())))
     if PLANTED_PART in parts:
         cases = cases_of(range(CLUSTERS))
         print("\n\n".join([*tables_of(cases), table_of_ranges(cases)]))

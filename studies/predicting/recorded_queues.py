@@ -151,12 +151,12 @@ def _snapshots(text: str, zero: int) -> Iterator[tuple[int, dict[str, Listed]]]:
 
 class Recording:
     """A log in the home's warehouse. jobs: all of it, in order of submission. history: of them. zero_s: the Unix second of its clock's
-    second 0. source: the name of what is cut at a moment."""
+    second 0. source: the name of what is cut at a moment. whole: that of all of it."""
 
     def __init__(self, log: RecordedLog) -> None:
         self.log, self.source = log, f"{log.name}_then"
         self._place, whole_place = (home() / f"{log.name}.{part}.log" for part in ("then", "whole"))
-        whole = f"{log.name}_whole"
+        self.whole = whole = f"{log.name}_whole"
         with local_catalogue_path().open("a", encoding="utf-8") as file:
             for name, path in ((self.source, self._place), (whole, whole_place)):
                 file.write(_CATALOGUE.format(name=name, format=log.format, path=path, cluster=log.name, zone=log.zone))

@@ -6,11 +6,12 @@ import json
 import re
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from assets.replaying.limits.unhonoured import origins_text
 from assets.replaying.running.settings import OWN_SCHEDULERS, own_policy_of
-from assets.usage.habits import submitted_jobs
+from assets.usage.habits import lines_of_rows, submitted_jobs
 from models.judging.fidelity import (
     NO_FIGURES,
     NO_REACTION,
@@ -206,9 +207,14 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
 def reacting_users(warehouse: Warehouse, source: str) -> Reacting:
     """How the users of a source react."""
     rows = submitted_jobs(warehouse, source)
-    user = rows["user"].rank("dense").cast(pl.Int64).fill_null(-1)
-    gave_up = rows["gave_up_s"].cast(pl.Int64).fill_null(-1)
-    return reacting_of(*(each.to_numpy() for each in (user, rows["submit_s"], rows["end_s"], gave_up)))
+    submit, end = rows["submit_s"].to_numpy(), rows["end_s"].to_numpy()
+    has_user, line = rows["user"].is_not_null(), np.full(len(rows), -1)
+    if has_user.any():
+        named, of = rows.filter(has_user), has_user.to_numpy()
+        line[of] = lines_of_rows(
+            named, submit[of], end[of], named["user"].rank("dense").cast(pl.Int64).to_numpy()
+        ).number
+    return reacting_of(line, submit, end, rows["gave_up_s"].cast(pl.Int64).fill_null(-1).to_numpy())
 
 
 def grade_text(warehouse: Warehouse, source: str, policy: str | None = None) -> str | None:

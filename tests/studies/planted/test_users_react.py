@@ -32,8 +32,10 @@ from studies.planted.users_react import (
     BASE,
     ERROR_TITLES,
     LOG_CHANGES,
+    LOG_TITLES,
     PLANTED_CHANGES,
     REASON_TITLES,
+    SITE_CHANGES,
     PlantedLog,
     error_cells,
     logs_in_short,
@@ -43,7 +45,10 @@ from studies.planted.users_react import (
     reason_cells,
     replayed_by,
     rows_of_log,
+    rows_of_site,
+    tables_of_logs,
 )
+from tests.assets.replaying.scenarios.examples import busy_home
 from tests.tiny import swf_line
 
 HOUR = 3600
@@ -230,7 +235,7 @@ def test_a_small_study_prints_its_tables(monkeypatch: pytest.MonkeyPatch, capsys
         users_react.main()
 
 
-def test_rows_of_a_log(tmp_path: Path) -> None:
+def log_of_six(folder: Path) -> Path:
     """Of six users, each of whom comes some minutes after the last job has ended."""
     users = chains(6, 20)
     order, jobs = log_of(users, run_by(users, BASE))
@@ -239,10 +244,31 @@ def test_rows_of_a_log(tmp_path: Path) -> None:
         swf_line(number, submit, 0, runtime, procs, limit, user=int(users.user[order[number]]) + 1)
         for number, (submit, runtime, procs, limit) in enumerate(columns)
     ]
-    (tmp_path / "own.swf").write_text("; MaxProcs: 256\n; UnixStartTime: 631152000\n" + "".join(lines))
-    rows = list(rows_of_log("own", tracehouse.load_log(tmp_path / "own.swf").trace()))
+    log = folder / "own.swf"
+    log.write_text("; MaxProcs: 256\n; UnixStartTime: 631152000\n" + "".join(lines))
+    return log
+
+
+def test_rows_of_a_log(tmp_path: Path) -> None:
+    rows = list(rows_of_log("own", tracehouse.load_log(log_of_six(tmp_path)).trace()))
     assert [row[3] for row in rows] == list(LOG_CHANGES) and {row[1] for row in rows} == {"120"}
-    assert rows[0][2] == "95 %" and all(row[4].endswith(" %") and row[8] in ("yes", "") for row in rows)
+    assert rows[0][2] == "95 %, short log" and all(row[4].endswith(" %") and row[8] in ("yes", "") for row in rows)
     short = list(logs_in_short(rows))
     assert len(short) == 1 and len(short[0]) == 8 and short[0][3] == f"{rows[0][4][:-2]}/{rows[0][5]}"
     assert rows[0][4] != rows[0][5]  # fewer processors are worse for users who come at the log's times
+
+
+def test_rows_of_a_site_say_why_they_have_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SITE_CHANGES, "5 % fewer", {"policy": "nothing"})
+    rows = list(rows_of_site("own", str(log_of_six(tmp_path))))
+    assert [row[3] for row in rows] == list(SITE_CHANGES) == list(LOG_CHANGES)
+    assert {len(row) for row in rows} == {len(LOG_TITLES)}
+    assert rows[0][1:3] == ["120", "95 %, short log"] and rows[0][4].startswith("+") and rows[0][4] != rows[0][5]
+    assert rows[0][6] and rows[0][7] and rows[1][4:6] == ["", ""] and "nothing" in rows[1][6]
+    assert tables_of_logs("other logs", rows).count("| own |") == 6
+
+
+def test_rows_of_a_site_where_few_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_home(monkeypatch, tmp_path)
+    cells = {(row[2], row[5], row[7], row[8]) for row in rows_of_site("busy", "mine")}
+    assert cells == {("", "", "none: under 10 % follow", "")}
