@@ -98,8 +98,8 @@ NO_REACTION = Reacting()
 
 def reacting_of(line: IntArray, submit: IntArray, end: IntArray, given_up_s: IntArray | None = None) -> Reacting:
     """How users of a log react. All int64 (jobs,). line: whose jobs each may follow (docs/reference/semantics/followers.md), -1 where its
-    user is unknown. submit: ascending. submit, end: seconds of one clock. end: -1 for a job that never ran. given_up_s: the wait of a job that was cancelled while it waited, -1 for others, None where
-    that is unknown."""
+    user is unknown. submit: ascending. submit, end: seconds of one clock. end: -1 for a job that never ran. given_up_s: the wait of a job
+    that was cancelled while it waited, -1 for others, None where that is unknown."""
     has_user = line >= 0
     gave_up = 0.0 if given_up_s is None or not len(line) else float((given_up_s >= GAVE_UP_AFTER_S).mean())
     if not has_user.any():
