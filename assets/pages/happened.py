@@ -60,7 +60,7 @@ def happened_section(logged: LoggedSystem) -> Section:
     if logged.extent.jobs < FEW_JOBS:
         called, few = logged.extent.called, count(logged.extent.jobs, "job")
         blocks.append(f"{called[0].upper()}{called[1:]} has {few} only. Shares and percentiles of so few say little.")
-    for part in (_waits, _backlog, _use, _failures, _requests, waste_blocks):
+    for part in (_waits, _backlog, _use, _failures, _requests, waste_blocks, _reacting):
         blocks += part(logged)
     return Section("What happened", blocks)
 
@@ -355,3 +355,32 @@ def _more(kind: str, groups: WaitsAndWaste) -> str:
 
 def _duration(hours: float | None) -> str:
     return "not in the log" if hours is None else duration_text(hours * HOUR_S)
+
+
+def _reacting(logged: LoggedSystem) -> list[Block]:
+    """Who submits after own jobs have ended: nothing where nobody does."""
+    users = logged.habits
+    if not users.following or users.longest_think_s is None:
+        return []
+    text = (
+        f"{share(users.following / users.jobs)} of the jobs came at most {duration_text(users.longest_think_s)} after the end of an own "
+        f"job, half of these within {duration_text(users.median_think_s)}, and follow it. If it ended later, they would come later."
+    )
+    shown = users.by_user.sort("following", "user", descending=[True, False]).head(MOST_GROUPS)
+    rows = [
+        [
+            named(row["user"]),
+            f"{row['jobs']:,}",
+            share(row["share"]),
+            "none" if row["median_think_s"] is None else duration_text(row["median_think_s"]),
+            f"{row['gave_up']:,}",
+        ]
+        for row in shown.to_dicts()
+    ]
+    columns = ("user", "jobs", "that follow", "median think time", "cancelled while waiting")
+    more = f" ({MOST_GROUPS} of {users.by_user.height:,})" if users.by_user.height > MOST_GROUPS else ""
+    return [
+        Heading("Who waits for own jobs"),
+        text,
+        Table(f"Users whose jobs follow own ones, most first{more}", columns, unique_labels(rows)),
+    ]

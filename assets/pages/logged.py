@@ -14,6 +14,7 @@ import polars as pl
 
 import sql
 from assets.pages.words import DAY_S, HOUR_S, MINUTE_S, duration_text
+from assets.usage.habits import Habits, habits
 from assets.usage.waits_and_waste import WaitsAndWaste, left_text, waits_and_waste
 from models.waits.clock import LogClock, complete_from
 from traces.common.ends import FAULTS
@@ -99,7 +100,7 @@ class LoggedSystem:
     waits: of the statement marts.started_waits. curve: of marts.wait_curve. use: who, core_hours, jobs, failed. payer: what `who` is,
     None where the log names nobody. months: month, who, core_hours. statuses: month, status, jobs, core_hours, requeued. requests: step
     (share used of the request in twentieths, 20 is all and more), jobs. asked: see `_asked_of`. backlog: see `_backlog_of`. groups: waits
-    and waste by user and account.
+    and waste by user and account. habits: of the users.
     """
 
     extent: LogExtent
@@ -113,6 +114,7 @@ class LoggedSystem:
     asked: dict[str, float] | None
     backlog: pl.DataFrame
     groups: WaitsAndWaste
+    habits: Habits
 
     @property
     def all_waits(self) -> dict[str, Any] | None:
@@ -150,7 +152,7 @@ def read_logged(warehouse: Warehouse, source: str) -> LoggedSystem:
     parameters = {"source": source}
     with warehouse.read() as connection:
         extent = _extent_of(connection, source)
-    groups = waits_and_waste(warehouse, source)
+    groups, users = waits_and_waste(warehouse, source), habits(warehouse, source)
     with warehouse.read() as connection:
 
         def rows(query: str) -> pl.DataFrame:
@@ -170,6 +172,7 @@ def read_logged(warehouse: Warehouse, source: str) -> LoggedSystem:
             asked=_asked_of(connection, source),
             backlog=_backlog_of(connection, extent) if waits.height else pl.DataFrame(),
             groups=groups,
+            habits=users,
         )
 
 

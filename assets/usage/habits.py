@@ -74,6 +74,11 @@ class Habits:
     night_share_following: float | None
     time_zone: str | None
 
+    @property
+    def median_think_s(self) -> float:
+        """0 where no job follows."""
+        return self.think_s[THINK_QUANTILES.index(0.5)] if self.think_s else 0.0
+
 
 def habits(warehouse: Warehouse, source: str) -> Habits:
     """The habits of a source's users. Raises ValueError for a source without jobs."""

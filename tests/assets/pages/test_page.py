@@ -145,6 +145,26 @@ def test_a_log_with_nothing_to_say_says_nothing(tmp_path: Path) -> None:
     assert waste_blocks(read_logged(warehouse, SOURCE)) == []
 
 
+def test_users_whose_jobs_follow_own_ones(tmp_path: Path) -> None:
+    """Jobs of user 1 come two minutes after the last one has ended. Those of user 2 come at times of their own."""
+    lines = [swf_line(k, 400 * k + 1, 0, 280, 1, user=1) for k in range(1, 40)]
+    lines += [swf_line(100 + k, 4000 * k, 0, 100, 1, user=2) for k in range(1, 4)]
+    blocks = blocks_of(tmp_path, "; MaxProcs: 4\n" + "".join(sorted(lines, key=lambda line: int(line.split()[1]))))
+    place = blocks.index(Heading("Who waits for own jobs"))
+    assert str(blocks[place + 1]).startswith(
+        "90 % of the jobs came at most 20 min after the end of an own job, half of these within 2 min,"
+    )
+    table = tables_of(blocks)["Users whose jobs follow own ones, most first"]
+    assert table.rows == [["1", "39", "97 %", "2 min", "0"], ["2", "3", "0 %", "none", "0"]]
+
+
+def test_where_nobody_follows_there_is_no_table_of_followers(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, idle_log(200))
+    with warehouse.write() as connection:
+        connection.execute("UPDATE core.jobs SET user_name = 'u' || job_index")
+    assert Heading("Who waits for own jobs") not in happened_section(read_logged(warehouse, SOURCE)).blocks
+
+
 # index: The index page lists every report with its summary, also one of an older release.
 
 SUMMARY = {
