@@ -225,9 +225,14 @@ def test_jobs_of_a_service_account_follow_by_program_or_account(
         )
     )
     monkeypatch.chdir(tmp_path)
-    _, paced = assert_closed(str(log), procs=4)
+    given = tracehouse.load_log(log)
+    present, paced, fewer = (
+        tracehouse.replay(given, **change).replayed
+        for change in ({}, {"users": "keep pace"}, {"users": "keep pace", "procs": 4})
+    )
     assert 0.75 < paced.counts["jobs_that_follow"] / len(submit) < 0.85
-    present = replayed(str(log))
+    assert np.array_equal(present.jobs.submit, paced.jobs.submit)
+    assert (fewer.jobs.submit > present.jobs.submit).any()
     pace = pace_of(present)
     assert pace.lines == 20 and (pace.after == after)[after >= 0].mean() > 0.95
     rows = present.rows.with_columns(account="executable", executable=pl.lit(None, pl.String))
