@@ -209,34 +209,18 @@ def next_amount(slots, orders, episode, group, room):
 
 
 @lean
-def count_start(tasks, slots, running, level, job, now):
-    """The job counts in its slots from now on."""
-    group, procs = slots.group[job], tasks.procs[job]
+def count_use(tasks, slots, running, level, job, sign, start, now):
+    """The job, which started at `start`, counts in its slots from now on (sign 1), or no longer (-1). What it used stays in slots that
+    count that."""
+    group, procs = slots.group[job], sign * tasks.procs[job]
     for entry in range(slots.first[group], slots.first[group + 1]):
         slot = slots.slot[entry]
         kind = slots.kind[slot]
         if kind == RUNNING_JOBS:
-            running[slot] += 1
+            running[slot] += sign
         elif kind != GATE:
             running[slot] += procs
         if kind == OUTSTANDING:
-            level[slot] += slots.amount[job] + procs * now
+            level[slot] += sign * slots.amount[job] + procs * start
         elif kind == USED:
             level[slot] -= procs * now
-
-
-@lean
-def count_end(tasks, slots, running, level, job, start, now):
-    """The job counts no longer. What it used stays in slots that count that."""
-    group, procs = slots.group[job], tasks.procs[job]
-    for entry in range(slots.first[group], slots.first[group + 1]):
-        slot = slots.slot[entry]
-        kind = slots.kind[slot]
-        if kind == RUNNING_JOBS:
-            running[slot] -= 1
-        elif kind != GATE:
-            running[slot] -= procs
-        if kind == OUTSTANDING:
-            level[slot] -= slots.amount[job] + procs * start
-        elif kind == USED:
-            level[slot] += procs * now

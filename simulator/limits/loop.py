@@ -35,8 +35,7 @@ from simulator.limits.lines import (
     HAS_STOPPED,
     STOPS,
     STOPS_TO_LEARN,
-    count_end,
-    count_start,
+    count_use,
     join_line,
     leave_line,
     rooms,
@@ -95,7 +94,7 @@ def begin_limited(tasks, slots, orders, episode, by_start, begin):
         start = tasks.submit[job]
         episode.start[job] = start
         enter_running(tasks, episode, job, start, start + tasks.hold[job])
-        count_start(tasks, slots, episode.running, episode.level, job, start)
+        count_use(tasks, slots, episode.running, episode.level, job, 1, start, start)
     take_changes(slots, episode, begin - 1)
     counters[at.ARRIVED] = tasks.first
     while counters[at.ARRIVED] < tasks.last and tasks.submit[counters[at.ARRIVED]] < begin:
@@ -130,7 +129,7 @@ def take_limited_events(tasks, rules, slots, orders, sharing, episode):
     while counters[at.RUNNING] > 0 and episode.heap_end[0] == now:
         job = end_first(tasks, episode)
         if job < tasks.last:
-            count_end(tasks, slots, episode.running, episode.level, job, episode.start[job], now)
+            count_use(tasks, slots, episode.running, episode.level, job, -1, episode.start[job], now)
             change_use(sharing, slots.group[job], now, -tasks.procs[job])
             job_leaves(tasks, episode, job)
     announce_outages(tasks, rules, episode)
@@ -187,7 +186,7 @@ def start_limited(tasks, slots, sharing, episode, job):
     enter_running(tasks, episode, job, now, now + tasks.hold[job])
     if counters[at.PENDING] == 1:
         change_plan(episode, now, now + tasks.hold[job], -tasks.procs[job])
-    count_start(tasks, slots, episode.running, episode.level, job, now)
+    count_use(tasks, slots, episode.running, episode.level, job, 1, now, now)
     change_use(sharing, slots.group[job], now, tasks.procs[job])
 
 

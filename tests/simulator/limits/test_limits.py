@@ -18,8 +18,7 @@ from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import tasks_of
 from simulator.limits.lines import (
     ACTIVE,
-    count_end,
-    count_start,
+    count_use,
     join_line,
     leave_line,
     new_limited_episode,
@@ -110,11 +109,11 @@ def test_rooms_shrink_and_come_back() -> None:
     episode = new_limited_episode(TASKS, slots, 4)
     state = (slots, episode.running, episode.level, 0)
     assert rooms(*state, 0) == (FOREVER, FOREVER)  # nothing runs: a job may be over the bound by itself
-    count_start(TASKS, slots, episode.running, episode.level, 2, 0)
+    count_use(TASKS, slots, episode.running, episode.level, 2, 1, 0, 0)
     assert rooms(*state, 0) == (FOREVER, 10)  # 30 of 40 are promised
     assert rooms(*state, 4) == (FOREVER, 22)
     assert rooms(*state, 9) == (-1, -1)  # 27 of 25 are used
-    count_end(TASKS, slots, episode.running, episode.level, 2, 0, 5)
+    count_use(TASKS, slots, episode.running, episode.level, 2, -1, 0, 5)
     assert rooms(*state, 9) == (FOREVER, FOREVER)
     assert episode.level.tolist() == [0, 15, 0]
 
@@ -122,7 +121,7 @@ def test_rooms_shrink_and_come_back() -> None:
 def test_time_alone_frees_a_job() -> None:
     slots, _ = grouped_slots([JobLimit(OUTSTANDING, 30, n([0] * 4))], [], TASKS)
     episode = new_limited_episode(TASKS, slots, 4)
-    count_start(TASKS, slots, episode.running, episode.level, 2, 0)
+    count_use(TASKS, slots, episode.running, episode.level, 2, 1, 0, 0)
     assert wake_of_group(slots, ORDERS, episode, 0, 0) == FOREVER  # nobody waits
     for job in (0, 3):
         join_line.py_func(TASKS, slots, ORDERS, episode, job)
