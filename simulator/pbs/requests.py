@@ -87,7 +87,7 @@ def site_and_asks(
 
     Raises ValueError for a queue or a reservation that the cluster does not have."""
     nodes = [cluster.nodes[int(place)] for place in order]
-    resources = _resources(asked)
+    resources = resources_of(asked)
     reaches = _Reaches(cluster)
     masks: dict[tuple[int, tuple[str, ...]], int] = {}
     groups = _groups(cluster)
@@ -144,7 +144,7 @@ def _held(cluster: ClusterDescription) -> list[AdvanceReservation]:
     return [each for each in cluster.reservations if not is_dedicated(each)]
 
 
-def _resources(asked: Sequence[PbsJob]) -> tuple[str, ...]:
+def resources_of(asked: Sequence[PbsJob]) -> tuple[str, ...]:
     """What any job asks for, processors first."""
     names = dict.fromkeys(["ncpus", *(name for one in asked for piece in one.pieces for name in piece.amounts)])
     return tuple(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled, lean
+from simulator.jobs.jobs import column_of
 
 IntArray = NDArray[np.int64]
 
@@ -47,8 +48,8 @@ class SwitchTree:
     switch_names: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        switch = _read_only(self.switch)
-        hops = _read_only(self.hops)
+        switch = column_of(self.switch)
+        hops = column_of(self.hops)
         if switch.ndim != 2 or min(switch.shape) < 1:
             raise ValueError(f"a tree needs at least one level and one node, got switches of shape {switch.shape}")
         if hops.shape != switch.shape[:1]:
@@ -158,12 +159,6 @@ def first_nodes(tree: SwitchTree, count: int) -> SwitchTree:
 def default_hops(levels: int) -> tuple[int, ...]:
     """2 hops in a leaf, and 2 more for each level above."""
     return tuple(HOPS_PER_LEVEL * (level + 1) for level in range(levels))
-
-
-def _read_only(values: object) -> IntArray:
-    array = np.ascontiguousarray(values, dtype=np.int64).view()
-    array.flags.writeable = False
-    return array
 
 
 def nodes_of_cluster(procs: int, procs_per_node: int) -> int:

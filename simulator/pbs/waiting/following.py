@@ -16,7 +16,7 @@ from simulator.pbs.loop import note_pbs_end
 from simulator.pbs.occurrences import leave_windows, next_opening
 from simulator.pbs.queueing import join_pbs_queue
 from simulator.pbs.replaying import new_pbs_replay
-from simulator.pbs.requests import PbsJob
+from simulator.pbs.requests import PbsJob, resources_of
 from simulator.pbs.settings import PbsPhases
 from simulator.pbs.starting import end_pbs_job, find_known_nodes, start_pbs_job
 from simulator.pbs.state import BEGINS, ENDING, KEPT, KEPT_S, LAST_PASS, NEXT_SUBMIT, OVER, UNSET
@@ -89,14 +89,8 @@ def follow_pbs(
 
 def _lacks_of(asked: Sequence[PbsJob], count: int) -> IntArray:
     """Which of PBS_KEPT the lack of each resource is, in the order of the engine's columns, of which processors are the first."""
-    names = dict.fromkeys(["ncpus", *(name for one in asked for piece in one.pieces for name in piece.amounts)])
-    used = [
-        name
-        for name in names
-        if name == "ncpus" or any(piece.amounts.get(name, 0) for one in asked for piece in one.pieces)
-    ]
     codes = {"ncpus": CORES, "mem": MEMORY, "ngpus": GPUS}
-    return np.array([codes.get(name, OTHER_RESOURCE) for name in used[:count]], dtype=np.int64)
+    return np.array([codes.get(name, OTHER_RESOURCE) for name in resources_of(asked)[:count]], dtype=np.int64)
 
 
 @referring
