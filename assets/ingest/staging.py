@@ -173,11 +173,12 @@ class Overlay:
 
 
 @contextmanager
-def overlay(connection: duckdb.DuckDBPyConnection, schemas: tuple[str, ...] = ("raw", "core")) -> Iterator[Overlay]:
+def overlay(connection: duckdb.DuckDBPyConnection) -> Iterator[Overlay]:
     """Lets statements write tables and read what they wrote, though the warehouse is open for reading only.
 
-    All tables of the schemas are there, as views, until others take their names.
+    All tables of `raw` and `core` are there, as views, until others take their names.
     """
+    schemas = "raw", "core"
     (row,) = connection.execute("SELECT current_database()").fetchall()
     warehouse = f'"{row[0]}"'
     connection.execute("ATTACH ':memory:' AS overlay (READ_WRITE)")

@@ -116,11 +116,9 @@ class JudgedRules:
     cloud: ChanceCloud
 
 
-def judge_rules(
-    trace: Trace, rules: Sequence[JudgedRule], first_scored: int, shifts: Sequence[int] = LIVE_SHIFTS
-) -> JudgedRules:
+def judge_rules(trace: Trace, rules: Sequence[JudgedRule], first_scored: int) -> JudgedRules:
     """The judgements of `judged_replays`, beside what random orders reach."""
-    judged = [each for _, each in judged_replays(trace, rules, first_scored, shifts)]
+    judged = [each for _, each in judged_replays(trace, rules, first_scored)]
     cloud = chance_cloud(trace, first_scored)
     judgements = corrected_for_many(judged, cloud)
     return JudgedRules({rule.name: each for rule, each in zip(rules, judgements, strict=True)}, cloud)

@@ -89,7 +89,7 @@ def holders_of(log: StartedJobs, scope: str) -> Holders:
     return Holders(np.zeros(len(log.jobs), dtype=np.int64), ("",)) if scope == "all" else log.holders[scope]
 
 
-def common_limits(pressure: Pressure, kind: str, count: int = TRIED_BOUNDS) -> Iterator[IdentifiedRule]:
+def common_limits(pressure: Pressure, kind: str) -> Iterator[IdentifiedRule]:
     """Limits that may hold for every holder of the scope, the likeliest first, each with its evidence."""
     after, wanted = pressure.after[kind], pressure.wanted[kind]
     if len(after) < FEWEST_STARTS or not len(wanted):
@@ -104,7 +104,7 @@ def common_limits(pressure: Pressure, kind: str, count: int = TRIED_BOUNDS) -> I
         own = pressure.holder == holder
         bound, gain = likeliest_bound(after[pressure.starter == holder], wanted[own], pressure.weight[own])
         values[bound] = values.get(bound, 0.0) + gain * float(np.sqrt(starts[holder]))
-    for bound in sorted(values, key=lambda each: -values[each])[:count]:
+    for bound in sorted(values, key=lambda each: -values[each])[:TRIED_BOUNDS]:
         rule = IdentifiedRule(kind, pressure.scope, bound)
         yield replace(rule, evidence=evidence_of(pressure, kind, bound))
 

@@ -7,7 +7,6 @@ what is left to win. The engine replays every order under the backfilling and wi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -78,7 +77,6 @@ def search_orders(
     begin_with: FloatArray,
     options: HindsightOptions,
     seed: int,
-    on_window: Callable[[], None] = lambda: None,
 ) -> Hindsight:
     """Improves the order of every window by itself.
 
@@ -118,7 +116,6 @@ def search_orders(
             first_cost[k], cost[k] = _anneal(replayed, own.start, score[k], annealing, seeds[k])
             besides = jobs[(jobs < own.start) | (jobs >= own.stop)]
             others[k] = besides, of_thread.fixed[besides]
-            on_window()
 
     Threads(arena.threads).share(len(windows), 1, work)
     return Hindsight(score, cost, first_cost, others)

@@ -185,9 +185,7 @@ class StoppableReplay:
             )
 
 
-def rules_of(
-    backfill: str, correction: str, cluster_procs: int, planned: bool = False, sample: int = TAKE_BEST
-) -> Rules:
+def rules_of(backfill: str, correction: str, cluster_procs: int, planned: bool = False) -> Rules:
     """The rules that these names stand for. Raises ValueError for unknown ones."""
     head, _, tail = backfill.lower().partition(":")
     correction = correction.lower()
@@ -202,7 +200,7 @@ def rules_of(
         threshold=threshold,
         correction=CORRECTION_IDS[correction],
         planned=planned,
-        sample=sample,
+        sample=TAKE_BEST,
         live=False,
         promises=picking.guarded and (picking.slack_s > 0 or picking.slack_share > 0.0),
         picking=picking,

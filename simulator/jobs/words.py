@@ -109,11 +109,11 @@ def parse_duration(text: str, what: str = "length of time") -> int:
     return round(total)
 
 
-def parse_share(text: str, what: str = "share") -> float:
-    """A share as a number: 0.1 for `10%`, `10 %` and `0.1`. what: the share of what, for the message. Raises ValueError for other texts."""
+def parse_share(text: str) -> float:
+    """A share as a number: 0.1 for `10%`, `10 %` and `0.1`. Raises ValueError for other texts."""
     written = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", text.strip())
     if written is None:
-        raise ValueError(f"{what} {text!r}: expected a share such as 10% or 0.1")
+        raise ValueError(f"share {text!r}: expected a share such as 10% or 0.1")
     return float(written[1]) / (100 if written[2] else 1)
 
 

@@ -75,15 +75,9 @@ class KeySearch:
     tried: FloatArray  # log_c, a, b, (log10 of the cap,) and value of every key in the order tried, (keys, 4 or 5)
 
 
-def search_key(
-    arena: Arena,
-    windows: Windows,
-    options: KeySearchOptions,
-    seed: int,
-    on_key: Callable[[], None] = lambda: None,
-) -> KeySearch:
+def search_key(arena: Arena, windows: Windows, options: KeySearchOptions, seed: int) -> KeySearch:
     """The key without a cap that has the least mean cost on windows. The same arguments give the same key."""
-    return _search(lambda key: float(arena.costs(key.policy, windows).mean()), False, options, seed, on_key)
+    return _search(lambda key: float(arena.costs(key.policy, windows).mean()), False, options, seed)
 
 
 def search_guarded_key(
@@ -128,7 +122,7 @@ def _search(
     caps: bool,
     options: KeySearchOptions,
     seed: int,
-    on_key: Callable[[], None],
+    on_key: Callable[[], None] = lambda: None,
 ) -> KeySearch:
     """Random search, then CMA-ES from the best of those keys."""
     rng = np.random.default_rng(seed)

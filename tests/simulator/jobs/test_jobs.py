@@ -58,8 +58,8 @@ def test_shares(text: str, share: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "%", "ten", "-1%", "1e-2", "10%%", "nan"])
 def test_what_is_no_share(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^risk '.*': expected a share such as 10% or 0.1$"):
-        parse_share(text, "risk")
+    with pytest.raises(ValueError, match=r"^share '.*': expected a share such as 10% or 0.1$"):
+        parse_share(text)
 
 
 # cluster: The machine of a replay: what it refuses.
