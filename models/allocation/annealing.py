@@ -147,14 +147,15 @@ def _choose(order, count, sizes, largest_first):
         order[k], order[other] = order[other], order[k]
     for k in range(1, count):
         job, at = order[k], k
-        while at > 0 and _before(job, order[at - 1], sizes, largest_first):
+        while at > 0 and placed_before(job, order[at - 1], sizes, largest_first):
             order[at] = order[at - 1]
             at -= 1
         order[at] = job
 
 
 @lean
-def _before(one, other, sizes, largest_first):
+def placed_before(one, other, sizes, largest_first):
+    """Whether a job is placed before another one."""
     if largest_first and sizes[one] != sizes[other]:
         return sizes[one] > sizes[other]
     return one < other

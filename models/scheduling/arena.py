@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from models.judging.chance import ChanceCloud, cloud_around, random_orders
+from models.judging.chance import ChanceCloud, RandomOrder, cloud_around, random_orders
 from models.judging.intervals import BLOCKS
 from models.judging.panel import Replayed, scored_after
 from models.scheduling.goals import Goal, WindowColumns
@@ -129,7 +129,11 @@ class Arena:
         def replay_order(policy: Policy) -> Schedule:
             return self.replayed(policy, part).schedule
 
-        return cloud_around(incumbent, replay_order, random_orders(len(incumbent.jobs)))
+        return cloud_around(incumbent, replay_order, self.random_orders(len(incumbent.jobs)))
+
+    def random_orders(self, jobs: int) -> tuple[RandomOrder, ...]:
+        """Those of `chance_cloud`, for so many jobs."""
+        return random_orders(jobs)
 
     @property
     def ground(self) -> str:

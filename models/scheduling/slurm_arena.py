@@ -8,7 +8,7 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from models.judging.chance import CAPS_S, FEW_ORDERS_OF_A_CAP, ChanceCloud, RandomOrder, cloud_around
+from models.judging.chance import CAPS_S, FEW_ORDERS_OF_A_CAP, RandomOrder
 from models.judging.panel import Replayed, scored_after
 from models.scheduling.arena import Arena, Windows
 from simulator.agents.slurm_windows import SlurmTrace
@@ -62,15 +62,9 @@ class SlurmArena(Arena):
             jobs, self.cluster_procs, Schedule(history.start, backfilled), scored_after(len(jobs), scored.start)
         )
 
-    def chance_cloud(self, incumbent: Replayed) -> ChanceCloud:
-        """What random orders reach in the place of Slurm's priority."""
-        scored = np.flatnonzero(incumbent.scored)
-        part = range(int(scored[0]), int(scored[-1]) + 1)
-
-        def replay_order(policy: Policy) -> Schedule:
-            return self.replayed(policy, part).schedule
-
-        return cloud_around(incumbent, replay_order, few_random_orders())
+    def random_orders(self, jobs: int) -> tuple[RandomOrder, ...]:
+        """Fewer than on a row of processors, in the place of Slurm's priority."""
+        return few_random_orders()
 
     def with_backlogs(self, policy: str | Policy | KernelWeights, windows: Windows, after: int) -> Windows:
         """As Arena.with_backlogs."""

@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 
 from models.allocation.annealing import AnnealingRules
 from models.allocation.compiled import compiled, lean
-from models.allocation.neural.neural_annealing import draw_removed
-from models.allocation.neural.repairing import RepairBatch, RepairProblem, idle_queue, place_job
-from models.allocation.window import cost_of_hops
-from simulator.topology.tree import change_of_hops, count_node
+from models.allocation.neural.neural_annealing import draw_removed, walk_of
+from models.allocation.neural.repairing import RepairBatch, RepairProblem, cost_at, idle_queue, place_job
 
-IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
@@ -62,13 +59,7 @@ def repaired_costs(batch: RepairBatch, rules: AnnealingRules, seed: int, best: b
     """
     if not batch.done:
         raise ValueError("a search begins at an assignment of all jobs")
-    walk = RepairWalk(
-        rules.first_temperature,
-        rules.last_temperature / rules.first_temperature,
-        rules.removed,
-        rules.undo,
-        rules.largest_first,
-    )
+    walk = walk_of(rules)
     costs = np.empty(len(batch.jobs))
     arrays = batch.arrays
     for row, jobs in enumerate(batch.jobs.tolist()):
@@ -80,16 +71,6 @@ def repaired_costs(batch: RepairBatch, rules: AnnealingRules, seed: int, best: b
         if begin:
             arrays.owner[row, :length], arrays.cost[row, :jobs] = owner, cost
     return costs
-
-
-class RepairWalk(NamedTuple):
-    """AnnealingRules for compiled code. cooling: the last temperature over the first one."""
-
-    hottest: float
-    cooling: float
-    removed: int
-    undo: bool
-    largest_first: bool
 
 
 @compiled
@@ -124,23 +105,6 @@ def value_last(problem, counts, idle, queue, size, seen):
         if cost < least - 1e-12:
             least, entry = cost, j
     return least, total, entry
-
-
-@lean
-def cost_at(problem, counts, idle, queue, first, size):
-    """Cost of a job that begins at this entry of Q. counts: zeros, (levels, nodes), which are zeros again afterwards."""
-    pairs = np.int64(0)
-    at = first
-    for _ in range(size):
-        node = idle[queue[at]]
-        pairs += change_of_hops(problem.switch, problem.hops, counts, node)
-        count_node(problem.switch, counts, node, 1)
-        at = at + 1 if at + 1 < len(queue) else 0
-    at = first
-    for _ in range(size):
-        count_node(problem.switch, counts, idle[queue[at]], -1)
-        at = at + 1 if at + 1 < len(queue) else 0
-    return cost_of_hops(pairs, size, problem.integer)
 
 
 @lean

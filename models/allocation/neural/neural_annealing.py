@@ -9,9 +9,8 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from models.allocation.annealing import AnnealingRules
+from models.allocation.annealing import AnnealingRules, placed_before
 from models.allocation.compiled import compiled, lean, reordering
 from models.allocation.neural.repair_policy import RepairPolicy
 from models.allocation.neural.repairing import (
@@ -23,8 +22,6 @@ from models.allocation.neural.repairing import (
     repair_problem,
 )
 from models.allocation.window import Allocation, Window
-
-IntArray = NDArray[np.int64]
 
 
 class NeuralAnnealer:
@@ -50,14 +47,7 @@ class NeuralAnnealer:
         policy, rules = self._policy, self._rules
         batch = RepairBatch(self._problem_of(window), [(window.idle, window.sizes)], policy.seen_nodes)
         batch.place_in_sequence()
-        walk = _Walk(
-            rules.first_temperature,
-            rules.last_temperature / rules.first_temperature,
-            rules.removed,
-            rules.undo,
-            rules.largest_first,
-            self._likeliest,
-        )
+        walk = walk_of(rules, self._likeliest)
         draws = np.random.default_rng(seed).random((rules.steps, 2 + 2 * rules.removed))
         seen = np.zeros((batch.features, policy.seen_nodes), dtype=np.float32)
         arrays = batch.arrays
@@ -73,7 +63,7 @@ class NeuralAnnealer:
         return kept[2]
 
 
-class _Walk(NamedTuple):
+class RepairWalk(NamedTuple):
     """AnnealingRules for compiled code. cooling: the last temperature over the first one."""
 
     hottest: float
@@ -82,6 +72,12 @@ class _Walk(NamedTuple):
     undo: bool
     largest_first: bool
     likeliest: bool
+
+
+def walk_of(rules: AnnealingRules, likeliest: bool = False) -> RepairWalk:
+    """The rules for compiled code. likeliest: as NeuralAnnealer has it."""
+    cooling = rules.last_temperature / rules.first_temperature
+    return RepairWalk(rules.first_temperature, cooling, rules.removed, rules.undo, rules.largest_first, likeliest)
 
 
 @compiled
@@ -142,17 +138,10 @@ def draw_removed(order, sizes, walk, draws):
         order[k], order[other] = order[other], order[k]
     for k in range(1, removed):
         at = k
-        while at > 0 and _comes_before(order[at], order[at - 1], sizes, walk.largest_first):
+        while at > 0 and placed_before(order[at], order[at - 1], sizes, walk.largest_first):
             order[at], order[at - 1] = order[at - 1], order[at]
             at -= 1
     return removed
-
-
-@lean
-def _comes_before(job, other, sizes, largest_first):
-    if largest_first and sizes[job] != sizes[other]:
-        return sizes[job] > sizes[other]
-    return job < other
 
 
 @compiled

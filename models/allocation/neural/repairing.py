@@ -272,11 +272,18 @@ def look_at_queue(problem, idle, queue, size, others, num_others, seen):
 @lean
 def place_job(problem, counts, idle, owner, queue, first, job, size):
     """Gives a job `size` entries of Q from `first` on, around its end. Returns its cost. counts: zeros, (levels, nodes)."""
+    for k in range(first, first + size):
+        owner[queue[k if k < len(queue) else k - len(queue)]] = job
+    return cost_at(problem, counts, idle, queue, first, size)
+
+
+@lean
+def cost_at(problem, counts, idle, queue, first, size):
+    """Cost of a job that begins at this entry of Q. counts: zeros, (levels, nodes), which are zeros again afterwards."""
     pairs = np.int64(0)
     at = first
     for _ in range(size):
         node = idle[queue[at]]
-        owner[queue[at]] = job
         pairs += change_of_hops(problem.switch, problem.hops, counts, node)
         count_node(problem.switch, counts, node, 1)
         at = at + 1 if at + 1 < len(queue) else 0
