@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from traces.catalogue.places import PROJECT
-
-IMAGES = PROJECT / "docs" / "images"
-"""Where the pages have their pictures."""
-
 
 def markdown(titles: list[str], lines: list[list[str]]) -> str:
     """A table."""

@@ -16,13 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from papers.archive import jobs_of_file, log_file
-from papers.deep_back_filling.episodes import PlacingBatch
-from papers.deep_back_filling.networks import play_episodes
 from papers.deep_back_filling.options import DeepBackFillingOptions
-from papers.deep_back_filling.placing_file import PlacingAgent, placing_from_bytes
-from papers.deep_back_filling.protocol import RIVALS, ProtocolMetrics, protocol_metrics, try_rival, window_rival
+from papers.deep_back_filling.placing_file import placing_from_bytes
+from papers.deep_back_filling.protocol import RIVALS, ProtocolMetrics, try_rival, window_rival
 from papers.deep_back_filling.study import DIGITS, HOURS, PROCS, SHOWN_METRICS, print_row
-from papers.deep_back_filling.trials import DRAW_SEED, trial_starts
+from papers.deep_back_filling.trials import trial_starts, try_placing
 from papers.kept_files import kept_archive, members_of
 from papers.markdown import print_cells, print_heading
 from simulator.jobs.jobs import Jobs
@@ -44,15 +42,6 @@ class TestedAgent(NamedTuple):
     metrics: ProtocolMetrics
 
 
-def played(
-    agent: PlacingAgent, jobs: Jobs, first: np.ndarray, options: DeepBackFillingOptions, draws: bool
-) -> ProtocolMetrics:
-    """The agent in the test episodes."""
-    batch = PlacingBatch(jobs, PROCS, len(first), options.placing_rules(options.later))
-    play_episodes(agent.actor(), batch, first, np.random.default_rng(DRAW_SEED) if draws else None)
-    return protocol_metrics(jobs, PROCS, first, batch.start, options.placed, options.slots)
-
-
 def tested(
     jobs: Jobs, members: dict[str, bytes], first: np.ndarray, options: DeepBackFillingOptions
 ) -> list[TestedAgent]:
@@ -65,7 +54,8 @@ def tested(
         rows.append(TestedAgent(f"{window}, shortest", try_rule(window_rival("shortest", agent.front, agent.back))))
         for how in ("drawn", "likeliest"):
             name = f"{window}, agent of {agent.card['episodes']:,} episodes, {how}"
-            rows.append(TestedAgent(name, played(agent, jobs, first, of_window, how == "drawn")))
+            metrics = try_placing(agent.actor(), jobs, PROCS, first, of_window, how == "drawn")
+            rows.append(TestedAgent(name, metrics))
     return rows
 
 

@@ -50,7 +50,7 @@ def trial_starts(num_jobs: int, options: DeepBackFillingOptions) -> NDArray[np.i
 
 
 def try_placing(
-    network: ActorCritic,
+    actor: torch.nn.Module,
     jobs: Jobs,
     cluster_procs: int,
     first: NDArray[np.int64],
@@ -59,7 +59,7 @@ def try_placing(
 ) -> ProtocolMetrics:
     """Plays episodes from these jobs of the trace on. draws: whether actions are drawn instead of the likeliest taken."""
     batch = PlacingBatch(jobs, cluster_procs, len(first), options.placing_rules(options.later))
-    play_episodes(network.actor, batch, first, np.random.default_rng(DRAW_SEED) if draws else None)
+    play_episodes(actor, batch, first, np.random.default_rng(DRAW_SEED) if draws else None)
     return protocol_metrics(jobs, cluster_procs, first, batch.start, options.placed, options.slots)
 
 
@@ -68,7 +68,9 @@ def try_checkpoint(
 ) -> CheckpointTest:
     """The test of a policy after so many training episodes."""
     first = trial_starts(len(jobs), options)
-    likeliest, drawn = (try_placing(network, jobs, cluster_procs, first, options, draws) for draws in (False, True))
+    likeliest, drawn = (
+        try_placing(network.actor, jobs, cluster_procs, first, options, draws) for draws in (False, True)
+    )
     return CheckpointTest(episodes, likeliest, drawn)
 
 

@@ -145,11 +145,6 @@ class Lived:
         """Mean cost of a job by epoch."""
         return np.bincount(self.epoch, self.cost) / np.bincount(self.epoch)
 
-    @property
-    def cost_per_node(self) -> float:
-        """Mean cost of the job that a node belongs to."""
-        return float((self.cost * self.size).sum() / self.size.sum())
-
 
 def solving(tree: SwitchTree, method: str, most: int | None, jobs: int) -> Callable[[int], PeriodScheduler]:
     """The scheduler of an epoch, by its seed. It starts what section III-C selects. most: jobs of a window. jobs: of an epoch."""

@@ -203,7 +203,7 @@ def panel_table(loop: Loop, methods: dict[str, Lived]) -> str:
         for method, lived in methods.items():
             part = lived.of_class(least, most)
             waits = [part.wait.mean(), np.percentile(part.wait, 99), part.wait.max()]
-            cells = [part.cost.mean(), part.cost_per_node, *waits]
+            cells = [part.cost.mean(), np.average(part.cost, weights=part.size), *waits]
             lines.append([sizes, method, *(f"{cell:,.0f}" for cell in cells)])
         ideals = [ideal_cost(loop, least, most, by_node) for by_node in (False, True)]
         lines.append([sizes, "ideal", *(f"{cost:,.0f}" for cost in ideals), "", "", ""])

@@ -11,7 +11,7 @@ import sql
 from assets.common.storage import open_warehouse
 from assets.usage.plots import submissions
 from papers.ddppo.plots import boxes, reward_curves
-from papers.markdown import IMAGES
+from traces.catalogue.places import PROJECT
 from traces.synthetic.centre import CENTRES
 from warehouse import Warehouse
 
@@ -41,6 +41,6 @@ def write_ddppo_pictures(warehouse: Warehouse, folder: Path) -> list[Path]:
 def main() -> None:
     """Prints what was written."""
     parser = argparse.ArgumentParser(prog="python -m studies ddppo_pictures")
-    parser.add_argument("--folder", type=Path, default=IMAGES, help="where the pictures go")
+    parser.add_argument("--folder", type=Path, default=PROJECT / "docs" / "images", help="where the pictures go")
     for path in write_ddppo_pictures(open_warehouse(), parser.parse_args().folder):
         print(path)

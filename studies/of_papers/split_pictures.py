@@ -16,12 +16,13 @@ from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure, log_axis
 from models.scheduling.learning.checkpoint import read_checkpoint
 from papers.deep_back_filling.protocol import window_splits
 from papers.deep_back_filling.split_trial import JOB_SLOTS, SplitTrial
-from papers.markdown import IMAGES
 from papers.schedinspector.study import jobs_of_window_tables
+from traces.catalogue.places import PROJECT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+IMAGES = PROJECT / "docs" / "images"
 SMOOTHED = 50
 """Episodes of training that a point of figure 3 is the mean of."""
 

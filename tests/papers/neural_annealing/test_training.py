@@ -162,9 +162,8 @@ def test_the_three_annealers_differ_in_what_the_paper_and_the_code_say() -> None
     }
 
 
-def test_costs_per_job_per_node_and_by_epoch() -> None:
+def test_costs_per_job_and_by_epoch() -> None:
     lived = Lived(np.array([2, 6, 30]), np.array([1.0, 3.0, 10.0]), np.array([5, 7, 9]), np.array([0, 0, 1]))
-    assert lived.cost_per_node == (2 + 18 + 300) / 38
     assert lived.cost_of_epochs().tolist() == [2.0, 10.0]
     assert lived.of_class(2, 10).wait.tolist() == [5, 7]
     assert lived.where(lived.epoch == 1).size.tolist() == [30]
