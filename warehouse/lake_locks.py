@@ -13,6 +13,7 @@ import duckdb
 from warehouse.errors import NotCommitted
 from warehouse.extensions import connect_with
 from warehouse.lake_place import LakePlace
+from warehouse.schema import literal
 from warehouse.waiting import Waiting
 
 GATE, ALL, COMMIT = "gate", "all", "commit"
@@ -93,8 +94,3 @@ def close(connection: duckdb.DuckDBPyConnection) -> None:
     except duckdb.Error:
         pass
     connection.close()
-
-
-def literal(text: str) -> str:
-    """A text in a statement."""
-    return "'" + text.replace("'", "''") + "'"

@@ -144,9 +144,9 @@ def create_schema(connection: duckdb.DuckDBPyConnection, stored: Stored | None =
         comment, of_columns = relation_comment(statement), column_comments(statement)
         if is_view and in_lake:  # which has no comments on the columns of views
             comment, of_columns = "\n".join([comment, *(f"{key}: {text}" for key, text in of_columns.items())]), {}
-        connection.execute(f"COMMENT ON {kind} {name} IS {_literal(comment)}")
+        connection.execute(f"COMMENT ON {kind} {name} IS {literal(comment)}")
         for column, comment in of_columns.items():
-            connection.execute(f'COMMENT ON COLUMN {name}."{column}" IS {_literal(comment)}')
+            connection.execute(f'COMMENT ON COLUMN {name}."{column}" IS {literal(comment)}')
     connection.execute("DELETE FROM core.schema_version")
     connection.execute("INSERT INTO core.schema_version VALUES (?, ?)", list(wanted()))
 
@@ -208,5 +208,6 @@ def _fingerprint() -> str:
     return hashlib.sha256("\n".join(sql.load(name) for name in relations()).encode()).hexdigest()[:16]
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """A text in a statement."""
     return "'" + text.replace("'", "''") + "'"

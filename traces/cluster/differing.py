@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from traces.cluster.accounts import AccountUser, Limit
 from traces.cluster.description import ClusterDescription
-from traces.cluster.hostlists import compress_names
+from traces.cluster.hostlists import listed
 
 _FEW = 5
 _NAMED = ("nodes", "partitions", "accounts", "qualities", "reservations", "switches")
@@ -95,7 +95,7 @@ def _grouped(word: str, changes: list[tuple[str, _Change]]) -> list[ChangedValue
     names: dict[_Change, list[str]] = {}
     for name, change in changes:
         names.setdefault(change, []).append(name)
-    return [ChangedValue(_place(word, _hostlist(of), field), was, is_now) for (field, was, is_now), of in names.items()]
+    return [ChangedValue(_place(word, listed(of), field), was, is_now) for (field, was, is_now), of in names.items()]
 
 
 def _place(word: str, name: str, field: str) -> str:
@@ -157,12 +157,4 @@ def _text(value: Any) -> str:
 
 def _names(names: tuple[str, ...]) -> str:
     """A long list of names as a hostlist, others as they are."""
-    return ", ".join(names) if len(names) < _FEW else _hostlist(names)
-
-
-def _hostlist(names: Sequence[str]) -> str:
-    """Names as a hostlist. Some cannot be in one, such as PBS's n1[0], and stay as they are."""
-    try:
-        return compress_names(names)
-    except ValueError:
-        return ", ".join(names)
+    return ", ".join(names) if len(names) < _FEW else listed(names)

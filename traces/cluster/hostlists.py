@@ -209,3 +209,11 @@ def _joined(texts: tuple[str, ...], row: tuple[str, ...]) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a hostlist. Some cannot be in one, such as PBS's n1[0], and stay as they are."""
+    try:
+        return compress_names(names)
+    except ValueError:
+        return ", ".join(names)

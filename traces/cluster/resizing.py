@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from traces.cluster.description import ClusterDescription, Node, Partition, Switch
-from traces.cluster.hostlists import compress_names
+from traces.cluster.hostlists import listed
 
 Machine = tuple[Node, ...]
 """The nodes of one host. PBS may have several on it, other schedulers one."""
@@ -89,13 +89,13 @@ class ClusterSizes:
         of_all = f"{share} of the CPUs"
         if more < 0:
             taken = [node.name for machine in self._taken(counts) for node in machine]
-            return f"- {_nodes(len(taken))}, {of_all}: {_listed(taken)}"
+            return f"- {_nodes(len(taken))}, {of_all}: {listed(taken)}"
         new: dict[str, list[str]] = {}
         for machine, copies in self._copied_machines(counts):
-            new.setdefault(_listed([node.name for node in machine]), []).extend(
+            new.setdefault(listed([node.name for node in machine]), []).extend(
                 node.name for copy in copies for node in copy
             )
-        parts = [f"{_listed(names)} as {model}" for model, names in new.items()]
+        parts = [f"{listed(names)} as {model}" for model, names in new.items()]
         return f"+ {_nodes(sum(map(len, new.values())))}, {of_all}: {', '.join(parts)}" if parts else ""
 
     @cached_property
@@ -205,10 +205,3 @@ def _kept(names: Sequence[str], gone: set[str]) -> tuple[str, ...]:
 
 def _nodes(count: int) -> str:
     return f"{count:,} {'node' if count == 1 else 'nodes'}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    try:
-        return compress_names(names)
-    except ValueError:  # such as PBS's n1[0]
-        return ", ".join(names)
