@@ -140,11 +140,9 @@ class Reader:
         return parsed.reject_rows(lines, f"wider than the cluster's {self.procs} processors", texts)
 
 
-def _key_of_home() -> bytes:
-    return read_key(pseudonym_key_path())
-
-
-def reader_of(source: Source, default_time_zone: str = "UTC", key_of: Callable[[], bytes] = _key_of_home) -> Reader:
+def reader_of(
+    source: Source, default_time_zone: str = "UTC", key_of: Callable[[], bytes] = lambda: read_key(pseudonym_key_path())
+) -> Reader:
     """How to read a source. The default time zone counts where neither source nor log names one. key_of: gives the key of pseudonyms,
     where one is needed. A generated source writes its log first. Raises LogError when there is no log, or when its format is not known."""
     path = source.path or generated_log(source)

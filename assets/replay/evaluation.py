@@ -159,7 +159,8 @@ def period_replays(
         facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
         seed = seeds.get((rule.name, rule.estimates))
         scores.append(facts | {"cluster": cluster, "seed": seed} | scores_of(replayed, judgement))
-        schedules.append(_scored_schedule(trace, replayed_rows, replayed).with_columns(**_literals(facts)))
+        of_rule = {name: pl.lit(text) for name, text in facts.items()}
+        schedules.append(_scored_schedule(trace, replayed_rows, replayed).with_columns(**of_rule))
     rows = pl.DataFrame(scores + by_lot, infer_schema_length=None)
     rows = rows.with_columns(
         pl.col("seed").cast(pl.Int64), pl.col("cluster").cast(pl.Utf8), pl.col(*MAYBE_NULL).cast(pl.Float64)
@@ -181,10 +182,6 @@ def _scored_schedule(trace: Trace, rows: pl.DataFrame, replayed: Replayed) -> pl
         wait_s=pl.Series(start - replayed.jobs.submit[period]),
         backfilled=pl.Series(replayed.schedule.backfilled[period]),
     )
-
-
-def _literals(facts: dict[str, str]) -> dict[str, pl.Expr]:
-    return {name: pl.lit(text) for name, text in facts.items()}
 
 
 @asset(

@@ -26,7 +26,6 @@ MOMENTS = 500
 """Moments of the log that are looked at, in the middle of equal stretches."""
 MOST_DEMANDS = 200
 """Different requests that are held against the nodes at a moment, those that have waited longest."""
-KIB_PER_MIB, KIB_PER_GIB = 1024, 1 << 20
 USED, NOBODY_WAITS, WOULD_FIT = "in use", "idle, nobody waits for it", "idle, though a waiting job fits"
 STRANDED = {
     "memory": "stranded: memory is missing",
@@ -141,7 +140,7 @@ class _States:
 
     def __init__(self, cluster: ClusterDescription, held: pl.DataFrame, waited: pl.DataFrame) -> None:
         self.arrays: ClusterArrays = cluster_arrays(cluster, waited["features"].unique())
-        self.memory_kb = self.arrays.memory * KIB_PER_MIB
+        self.memory_kb = self.arrays.memory * 1024  # from MiB
         place = cluster.node_index
         self.node = np.array([place[name] for name in held["node_name"]], dtype=np.int64)
         self.held = {name: held[name].to_numpy() for name in ("start_s", "end_s", "procs", "memory_kb")}

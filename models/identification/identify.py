@@ -84,11 +84,6 @@ class Identification:
         return RuledCluster(self.procs, (*self.declared, *self.rules))
 
     @property
-    def without_rules(self) -> RuledCluster:
-        """The same, under what is declared alone."""
-        return RuledCluster(self.procs, self.declared)
-
-    @property
     def policy(self) -> str:
         """The order, in the words of --policy."""
         return self.cluster.order

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.runtime.predictor import FloatArray
 from models.waits.history import NEVER_STARTED, History, IntArray, State, state_at
@@ -271,14 +270,10 @@ def past_moments(history: History, moment: int) -> list[int]:
 def _errors(history: History, queue: PastQueue, moment: int, scale_s: float) -> FloatArray:
     """Of the jobs of a past queue that were not cancelled by a moment how much later than the low and the high end they started, as
     logarithms, and whether they had by then, float64 (jobs, 3). Those that still wait start at least as much later."""
-    seen = np.flatnonzero(_is_seen(history, queue.numbers, moment))
+    started = history.start[queue.numbers] < NEVER_STARTED
+    seen = np.flatnonzero(started | (history.leaves[queue.numbers] > moment))
     seen = seen[np.linspace(0, len(seen) - 1, min(PAST_JOBS, len(seen))).astype(int)] if len(seen) else seen
     start, ends = history.start[queue.numbers[seen]], queue.ends[seen]
     true = np.log(np.minimum(start, moment) - queue.second + scale_s)
     late = (true - np.log(end + scale_s) for end in (ends[:, 0], ends[:, -1]))
     return np.column_stack([*late, start <= moment])
-
-
-def _is_seen(history: History, numbers: IntArray, moment: int) -> NDArray[np.bool_]:
-    """Jobs that were not cancelled by a moment."""
-    return (history.start[numbers] < NEVER_STARTED) | (history.leaves[numbers] > moment)

@@ -144,17 +144,13 @@ class WaitsUnknown(ValueError):
     """The log does not say enough about waits."""
 
 
-def _unwatched(parts: Iterable[IntArray], name: str) -> Iterable[IntArray]:
-    return parts
-
-
 def predict_history(
     history: History,
     last_share: float,
     jobs: int,
     seed: int,
     starts: QueueStarts = ROW,
-    watch: Watch = _unwatched,
+    watch: Watch = lambda parts, name: parts,
 ) -> pl.DataFrame:
     """Rows of predictions.wait_predictions but `predicted_at`, and UNSTORED columns, of jobs drawn from the last share of the log.
 

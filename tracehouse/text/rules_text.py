@@ -9,7 +9,7 @@ from typing import Any
 
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from models.identification.identify import Identification
-from models.identification.rules import BACKFILL, CYCLE, ORDER, IdentifiedRule, RejectedRule, sentence_of
+from models.identification.rules import BACKFILL, CYCLE, ORDER, RejectedRule, sentence_of
 from models.judging.fidelity import Agreement
 from tracehouse.text.cluster_text import cluster_summary
 from tracehouse.text.tables import TableColumn, fitted_table, folded
@@ -52,7 +52,8 @@ def identification_text(
     spent = f"search    {identification.replays:,} of at most {identification.budget:,} replays, "
     lines.append(spent + f"{len(identification.rejected):,} candidates rejected")
     rejected = identification.rejected
-    lines += [f"  {folded(line, width, 4)}" for line in (_each(rejected) if with_rejected else _reasons(rejected))]
+    each = [f"{sentence_of(one.rule)} Rejected: {one.because}." for one in rejected]
+    lines += [f"  {folded(line, width, 4)}" for line in (each if with_rejected else _reasons(rejected))]
     return "\n".join(lines)
 
 
@@ -114,7 +115,7 @@ def _advice(identification: Identification, described: ClusterDescription | None
 
 def _origins(identification: Identification, described: ClusterDescription | None) -> list[str]:
     """What is declared, found and unknown."""
-    declared = [sentence_or_kind(rule) for rule in identification.declared]
+    declared = [f"{rule.kind} by {rule.scope}" if rule.value else rule.kind for rule in identification.declared]
     explained = {rule.kind for rule in (*identification.declared, *identification.rules)}
     nothing = [word for word, kinds in KINDS_SEARCHED if not explained & set(kinds)]
     unknown = [f"{', '.join(nothing)} (nothing better than what replays assume)"] if nothing else []
@@ -126,15 +127,6 @@ def _origins(identification: Identification, described: ClusterDescription | Non
         f"found     {len(identification.rules)} above",
         f"unknown   {'; '.join([*unknown, NEVER_SEARCHED])}",
     ]
-
-
-def sentence_or_kind(rule: IdentifiedRule) -> str:
-    """A declared rule in a few words."""
-    return f"{rule.kind} by {rule.scope}" if rule.value else rule.kind
-
-
-def _each(rejected: tuple[RejectedRule, ...]) -> list[str]:
-    return [f"{sentence_of(each.rule)} Rejected: {each.because}." for each in rejected]
 
 
 def _reasons(rejected: tuple[RejectedRule, ...]) -> list[str]:

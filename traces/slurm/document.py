@@ -67,11 +67,7 @@ def _lines(text: _Text) -> Iterator[str]:
 
 def _plain(word: str) -> str:
     """A word without what ends a line or a column."""
-    return word.replace("|", "\\x7c").replace("\n", "\\n").replace("\r", "\\r") if _needs_escape(word) else word
-
-
-def _needs_escape(word: str) -> bool:
-    return "|" in word or "\n" in word or "\r" in word
+    return word.replace("|", "\\x7c").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _jobs(text: _Text) -> Iterator[dict[str, Any]]:

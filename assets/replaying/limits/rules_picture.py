@@ -11,6 +11,7 @@ from models.identification.closed_hours import DAY_STEPS, STEP_MINUTES
 from models.identification.identify import Identification
 from models.identification.logged_jobs import StartedJobs, held_moments
 from models.identification.plateaus import Pressure, pressure_of
+from models.identification.replaying import RuledCluster
 from models.identification.rules import AMOUNT_NAMES, BOUNDARY, HOURS, LIMIT_KINDS, OUTSTANDING_CPU, IdentifiedRule
 from simulator.limits.rules import wall_clock
 
@@ -103,7 +104,7 @@ def _draw_waits(panel: Axes, log: StartedJobs, identification: Identification) -
     share = np.linspace(0, 1, 201)
     lines = [("the log", log.wait, INK)]
     for label, cluster, colour in (
-        ("without the rules", identification.without_rules, WITHOUT),
+        ("without the rules", RuledCluster(identification.procs, identification.declared), WITHOUT),
         ("with the rules", identification.cluster, WITH),
     ):
         waits = cluster.waits(log)

@@ -64,22 +64,9 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
         **run.hindsight(),
         "trimmed_metrics": None if trimmed is None else json.dumps(trimmed),
     }
-    text, number = pl.Utf8(), pl.Int64()
-    types: dict[str, pl.DataType] = dict.fromkeys(
-        (
-            "policy_sha256",
-            "inspector",
-            "agent_sha256",
-            "reserve_by",
-            "admit_by",
-            "correction",
-            "outages",
-            "trimmed_metrics",
-        ),
-        text,
-    )
-    types |= {"window_first": number, "window_jobs": number}
-    return pl.DataFrame([row], schema_overrides=types)  # a column of one NULL has no type by itself
+    # a column of one NULL has no type by itself
+    types = {key: pl.Int64() if key.startswith("window_") else pl.Utf8() for key, value in row.items() if value is None}
+    return pl.DataFrame([row], schema_overrides=types)
 
 
 def run_jobs(name: str, run: ReplayRun) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -164,17 +164,14 @@ def _guarded(
     yield "capacity lost while jobs wait", 1 + max(0.0, lost - MOST_LOST)
     least = guards.utilisation * min(base.utilisations) * (1 - NOISE_OF_USE)
     yield UTILISATION, least / max(sum(ours.utilisations) / len(ours.utilisations), 1e-9)
+    p95 = partial(np.percentile, q=95)
     for kind, limit in guards.classes.items():
         classes = base.tunable.classes.get(kind, Classes((), np.zeros(0, dtype=np.int64)))
         for number, name in enumerate(classes.names):
             members = base.of_class(kind, number)
             if members.sum() >= FEWEST_JOBS_OF_A_CLASS:
                 yield f"mean wait of {kind} {name}", _of_members(ours, base, members, np.mean, limit)
-                yield f"95th percentile of waits of {kind} {name}", _of_members(ours, base, members, _p95, guards.p95)
-
-
-def _p95(waits: NDArray[np.int64], axis: int) -> NDArray[np.float64]:
-    return np.percentile(waits, 95, axis=axis)
+                yield f"95th percentile of waits of {kind} {name}", _of_members(ours, base, members, p95, guards.p95)
 
 
 def _of_members(

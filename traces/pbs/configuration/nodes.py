@@ -164,7 +164,7 @@ def _listed_node(
         row = VNODE_KEYS.get(base)
         if base == "resources_available":
             of_node.take(entry, resource)
-        elif key == "state" and not _is_away(entry):
+        elif key == "state" and not any(word.strip() in _OUT for word in entry.value.lower().split(",")):
             notes.add(entry, NO_EFFECT, "with this value")
         elif row and row.kind == MODELLED:
             notes.modelled(entry, f"nodes.{name}.{_FIELDS.get(base, base)}")
@@ -233,10 +233,6 @@ class _Resources:
                 self.amounts[resource] = amount
         else:
             self.features += [f"{resource}={word.strip()}" for word in entry.value.split(",") if word.strip()]
-
-
-def _is_away(entry: Entry) -> bool:
-    return any(word.strip() in _OUT for word in entry.value.lower().split(","))
 
 
 def _absences(attributes: Mapping[str, Entry], zone: ZoneInfo, notes: Notes) -> tuple[Absence, ...]:
