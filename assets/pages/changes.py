@@ -22,10 +22,11 @@ from assets.pages.words import (
 from assets.replay.random_orders import WaitsByLot
 from assets.replaying.running.grade import LIMITS, held_back_text, is_graded
 from assets.replaying.running.settings import OWN_SCHEDULERS
-from assets.replaying.scenarios.columns import RANKS_ALONE
+from assets.replaying.scenarios.columns import RANKS_ALONE, percent
+from assets.replaying.scenarios.paced import depends_words, pace_words
 from assets.replaying.scenarios.pairing import direction_of
 from models.judging.fidelity import promise_of, reacting_text
-from models.judging.verdict import BASELINE_ROW
+from models.judging.verdict import BASELINE_ROW, DEPENDS
 
 TITLE = "What would change"
 MOST_SCHEDULERS = 6
@@ -50,6 +51,8 @@ SCHEDULER_COLUMNS = (
     "random orders as good",
     "verdict",
 )
+PACE_PLACE = 1 + SCHEDULER_COLUMNS.index("change") + 1
+"""Of the column of changes where users keep their pace, where any row has one."""
 
 
 def changes_section(comparison: Comparison, cluster_procs: int) -> Section:
@@ -68,9 +71,21 @@ def changes_section(comparison: Comparison, cluster_procs: int) -> Section:
     else:
         note = note_on_learning(comparison)
         blocks += [note] if note else []
+        blocks += [f"{text[0].upper()}{text[1:]}." for text in pace_remarks(_shown(rows))]
         blocks += _by_size(comparison, cluster_procs)
     blocks += _saved_runs(comparison) if comparison.has_figures else []
     return Section(TITLE, [*blocks, *_limits(comparison.grade)])
+
+
+def pace_remarks(rows: list[Scheduler]) -> list[str]:
+    """What the column of users who keep their pace is, whose advice depends on them, and what was not replayed with them."""
+    remarks = [pace_words(None)] if any(row.pace_change is not None for row in rows) else []
+    for row in rows:
+        if row.verdict == DEPENDS:
+            remarks.append(f"{row.name}: it depends on users: {depends_words(row.times_verdict, row.pace_verdict)}")
+        if row.not_paced_because is not None:
+            remarks.append(f"{row.name}: not with users who keep their pace: {row.not_paced_because}")
+    return remarks
 
 
 def note_on_learning(comparison: Comparison) -> str | None:
@@ -131,11 +146,15 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
     if chance is not None and tried:
         ranked.append((chance.mean_s, [lot_name(chance), *_lot_cells(chance, baseline, letter)]))
     rows += [cells for _, cells in sorted(ranked)]
+    columns = ["scheduler", *SCHEDULER_COLUMNS]
+    if paced := {full_name(row): percent(row.pace_change, "+") for row in tried if row.pace_change is not None}:
+        for cells, cell in ((columns, "keep pace"), *((cells, paced.get(cells[0], "")) for cells in rows)):
+            cells.insert(PACE_PLACE, cell)
     return Table(
         caption,
-        ("scheduler", *SCHEDULER_COLUMNS),
+        columns,
         rows,
-        text_columns=[len(SCHEDULER_COLUMNS)],
+        text_columns=[len(columns) - 1],
         marked=[rows[0][0], baseline.name],
     )
 

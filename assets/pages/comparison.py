@@ -36,10 +36,11 @@ from assets.replay.random_orders import (
 from assets.replaying.running.grade import LIMITS, machine_remark
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.scenarios.left_out import left_out_text
+from assets.replaying.scenarios.paced import turns_round
 from assets.replaying.site import SiteScheduler, site_of
 from models.judging.chance import ChanceCloud
 from models.judging.fidelity import NO_FIGURES, NO_REACTION, Reacting
-from models.judging.verdict import DOMINATES, TRADES, plain_word
+from models.judging.verdict import DEPENDS, DOMINATES, TRADES, plain_word
 from models.scheduling.options import STARTED_FROM
 from simulator.metrics.metrics import SIZE_CLASSES, bounded_slowdown, size_classes
 from warehouse import Warehouse, first_row
@@ -76,7 +77,9 @@ class Scheduler:
 
     kind: logged, fitted, named (by catalogue or header), incumbent or tried. by_size: mean wait by size class. verdict, payers, rank:
     beside the baseline; empty and None for the baseline itself and for what really happened. as_good: the share of random orders that do
-    as well, None where there are none. same_as: names of others that start every job at the same second.
+    as well, None where there are none. same_as: names of others that start every job at the same second. pace_change: of the mean wait
+    where users keep their pace, None where that was not replayed. times_verdict, pace_verdict: where they keep the log's times and their
+    pace, "" there. not_paced_because: why an order that may be advised was not replayed so.
     """
 
     name: str
@@ -95,6 +98,10 @@ class Scheduler:
     rank: int | None = None
     as_good: float | None = None
     same_as: tuple[str, ...] = ()
+    pace_change: float | None = None
+    times_verdict: str = ""
+    pace_verdict: str = ""
+    not_paced_because: str | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +153,7 @@ class Comparison:
 
     @property
     def best(self) -> Scheduler | None:
-        """The one to adopt or to trade for: it dominates, or else trades. None where no scheduler does either."""
+        """The one to adopt or to trade for: it dominates, or else trades, at the log's times. None where no scheduler does either."""
         if not self.ranks:
             return None
         words = [DOMINATES, TRADES]
@@ -155,8 +162,8 @@ class Comparison:
 
 
 def word_of(row: Scheduler) -> str:
-    """The verdict without its certainty."""
-    return plain_word(row.verdict)
+    """The verdict without its certainty, where users keep the log's times."""
+    return plain_word(row.times_verdict or row.verdict)
 
 
 def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | None = None) -> Comparison:
@@ -166,7 +173,8 @@ def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | No
     with warehouse.read() as connection:
         parameters = {"source": source}
         scores = connection.sql(
-            "SELECT * FROM replay.period_scores WHERE source = $source ORDER BY policy, estimates, backfill, seed",
+            "SELECT * REPLACE (coalesce(times_verdict, verdict) AS verdict) FROM replay.period_scores WHERE source = $source "
+            "ORDER BY policy, estimates, backfill, seed",
             params=parameters,
         ).pl()
         runs = connection.sql(_RUNS, params=parameters).pl().to_dicts()
@@ -213,7 +221,8 @@ def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | No
         compared = replace(compared, logged=replace(compared.logged, name=MADE_UP_LOG))
     start = STARTED_FROM.get(json.loads(learned[1]).get("start")) if learned and learned[0] == 0 else None
     if period is not None:
-        compared = replace(compared, scored=scored.of_period, is_of_period=True)
+        tried = tuple(replace(row, pace_change=None) for row in compared.tried)  # which is of all scored jobs
+        compared = replace(compared, scored=scored.of_period, is_of_period=True, tried=tried)
     return replace(compared, grade=grade, runs=tuple(runs), started_from=start)
 
 
@@ -314,8 +323,8 @@ def _compared(
             kind = "incumbent" if rule == incumbent else "tried"
             called = rule_name(each["policy"], each["estimates"], described is not None)
             row = _row(called, kind, scored, waits[rule])
-            words = {name: each[name] for name in ("verdict", "payers", "rank")}
-            tried.append((replace(row, **words, as_good=each["random_orders_as_good"]), waits[rule]))
+            words = {name: each[name] for name in ("payers", "rank", "not_paced_because")}
+            tried.append((replace(row, **words, as_good=each["random_orders_as_good"], **_verdicts(each)), waits[rule]))
     own = waits[incumbent] if baseline.kind == "incumbent" else None
     return Comparison(
         Grade(None),
@@ -334,6 +343,16 @@ def _compared(
         carries_verdict=cloud is None or cloud.carries_verdict,
         left_out=left_out_text(trace.log_faults | {"jobs_left_out": trace.jobs_left_out}),
     )
+
+
+def _verdicts(row: dict[str, Any]) -> dict[str, Any]:
+    """The verdicts of a Scheduler, and its change where users keep their pace. row: of replay.period_scores, with the verdict at the log's
+    times beside the baseline."""
+    times, pace = row["verdict"], row["pace_verdict"]
+    if pace is None:
+        return {"verdict": times}
+    verdict = DEPENDS if turns_round(plain_word(times), plain_word(pace)) else times
+    return {"verdict": verdict, "times_verdict": times, "pace_verdict": pace, "pace_change": row["pace_change_share"]}
 
 
 def _beside_fitted(

@@ -20,9 +20,10 @@ from assets.replay.random_orders import incumbent_of, stored_cloud, with_share_a
 from assets.replaying.limits.unhonoured import origin_words
 from assets.replaying.own.way import ORDERS_THAT_CHANGE
 from assets.replaying.running.settings import OWN_SCHEDULERS
+from assets.replaying.scenarios.paced import depends_words
 from assets.replaying.site import site_of
 from models.judging.fidelity import FEWEST_WAITING
-from models.judging.verdict import DOMINATES, NOBODY_PAYS_MORE, VERDICT_MEANING, plain_word
+from models.judging.verdict import DEPENDS, DOMINATES, NOBODY_PAYS_MORE, VERDICT_MEANING, plain_word
 from models.scheduling.comparison import Difference
 from simulator.metrics.metrics import SEMANTICS
 from warehouse import Warehouse
@@ -244,6 +245,8 @@ def steady_sentences(warehouse: Warehouse, source: str) -> str:
         f"In a replay of the whole log{whose}, which decides: {row['verdict']} over {present}. Bounded slowdown "
         f"{row['bounded_slowdown_ratio']:.2f} and mean wait {row['wait_ratio']:.2f} of those of {beside}.{chance}"
     )
+    if row["verdict"] == DEPENDS:
+        return f"{text} It is {depends_words(row['times_verdict'], row['pace_verdict'])}."
     if plain_word(row["verdict"]) == DOMINATES:
         return text
     low, high = row["typical_slowdown_low"], row["typical_slowdown_high"]

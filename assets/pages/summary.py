@@ -26,12 +26,16 @@ from assets.pages.words import FEW_JOBS, amount, count, duration_text, instead, 
 from assets.replaying.own.alternatives import CANDIDATE, RANDOM_SETTING, Alternatives
 from assets.replaying.running.settings import OWN_SCHEDULERS
 from assets.replaying.scenarios.columns import percent
-from assets.replaying.scenarios.paced import DEPENDS, depends_words, differ
-from models.judging.verdict import DOMINATES, TRADES
+from assets.replaying.scenarios.paced import depends_words, differ
+from models.judging.verdict import DEPENDS, DOMINATES, TRADES
 from traces.common.ends import FAULTS
 
 CLEAR_SHARE = 0.01
 """Jobs that ended in one way, and hours of those that left the queue, below this share of all are not worth a sentence."""
+WHO_ANSWERS = (
+    "Those who know the users say which holds: a person at a terminal waits for own jobs, an hourly service does not."
+)
+"""Behind advice that depends on users."""
 _FAULT_WORDS = {
     "failed": "failed",
     "timeout": "ran into their time limit",
@@ -217,6 +221,14 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
         return (
             f"No recommendation: {why}.",
             f"In the replays {name} has a {change}. {_grade_word(comparison)}",
+        )
+    if best.verdict == DEPENDS:
+        change = (
+            f"{_change(best, baseline, cluster_procs)}. Verdict: {depends_words(best.times_verdict, best.pace_verdict)}"
+        )
+        return (
+            f"Keep what runs: what {name} gains depends on users.",
+            f"{_upper(name)}: {change}. {WHO_ANSWERS} {_grade_word(comparison)}",
         )
     rough = " The figures are rough: try it for a month before you decide." if letter == "C" else ""
     if word_of(best) == TRADES:

@@ -1,6 +1,7 @@
 """The asset replay/evaluation: every policy on held-out jobs, in a replay of the whole log."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import dagster as dg
 import numpy as np
@@ -20,9 +21,10 @@ from assets.policies.scheduling_policy import scheduling_policy
 from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, chance_cloud, judged_replays, scores_of
 from assets.predictions.runtime_predictions import runtime_predictions
 from assets.replay import policy_plots
+from assets.replay.paced_orders import PACE_COLUMNS, PacedOrders
 from assets.replay.random_orders import incumbent_of, random_order_rows
 from assets.replaying.judged_orders import JudgedOrders
-from assets.replaying.starts import on_site
+from assets.replaying.starts import OnSite, on_site
 from models.judging.chance import ChanceCloud
 from models.judging.judge import corrected_for_many
 from models.judging.panel import Replayed
@@ -136,11 +138,15 @@ def site_rules(contestants: list[Contestant], incumbent: JudgedRule) -> list[tup
 
 
 def period_replays(
-    trace: Trace, contestants: list[Contestant], test_position: int, on_nodes: JudgedOrders | None = None
+    trace: Trace,
+    contestants: list[Contestant],
+    test_position: int,
+    on_nodes: JudgedOrders | None = None,
+    site: OnSite | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame, ChanceCloud]:
     """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored.
     Rows of random orders are among the scores. And what they reach. on_nodes: of a site that a cluster describes, None for a row of
-    processors."""
+    processors. site: whose users keep their pace once more, None for none."""
     if on_nodes is None:
         rules, cluster, replayed_rows = period_rules(contestants), None, trace.rows
         replays = judged_replays(trace, [rule for rule, _ in rules], test_position)
@@ -154,18 +160,23 @@ def period_replays(
         cloud = on_nodes.cloud([judgement for *_, judgement in judged], add)
     seeds = {(rule.name, rule.estimates): seed for rule, seed in rules}
     judgements = corrected_for_many([judgement for *_, judgement in judged], cloud)
+    paced: list[dict[str, Any]] = [{} for _ in judged]
+    if site is not None:
+        orders = PacedOrders(site, trace, test_position, on_nodes)
+        paced = orders.columns(
+            [each[:2] for each in judged], judgements, pl.DataFrame(by_lot, infer_schema_length=None)
+        )
     scores, schedules = [], []
-    for (rule, replayed, _), judgement in zip(judged, judgements, strict=True):
+    for (rule, replayed, _), judgement, pace in zip(judged, judgements, paced, strict=True):
         facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
         seed = seeds.get((rule.name, rule.estimates))
-        scores.append(facts | {"cluster": cluster, "seed": seed} | scores_of(replayed, judgement))
+        facts_of = facts | {"cluster": cluster, "seed": seed} | dict.fromkeys(PACE_COLUMNS)
+        scores.append(facts_of | scores_of(replayed, judgement) | pace)
         of_rule = {name: pl.lit(text) for name, text in facts.items()}
         schedules.append(_scored_schedule(trace, replayed_rows, replayed).with_columns(**of_rule))
     rows = pl.DataFrame(scores + by_lot, infer_schema_length=None)
-    rows = rows.with_columns(
-        pl.col("seed").cast(pl.Int64), pl.col("cluster").cast(pl.Utf8), pl.col(*MAYBE_NULL).cast(pl.Float64)
-    )
-    return rows, pl.concat(schedules), cloud
+    kinds = {"seed": pl.Int64, "cluster": pl.Utf8} | dict.fromkeys(MAYBE_NULL, pl.Float64) | PACE_COLUMNS
+    return rows.with_columns(pl.col(name).cast(kind) for name, kind in kinds.items()), pl.concat(schedules), cloud
 
 
 def _scored_schedule(trace: Trace, rows: pl.DataFrame, replayed: Replayed) -> pl.DataFrame:
@@ -198,17 +209,19 @@ def replay_evaluation(
     """Every policy in a replay of the whole log, scored on the held-out jobs, with a verdict on who should adopt it.
 
     Where a cluster is described orders are in the place of its scheduler's own, and beside that. Else they are beside FCFS, with EASY
-    backfilling, once with requested and once with predicted run times. The learned policy is the champion."""
+    backfilling, once with requested and once with predicted run times. The learned policy is the champion. What may be advised is replayed
+    once more with users who keep their pace."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
     site, on_nodes = on_site(warehouse, source), None
-    if (described := site.site.scheduler.described) is not None:
+    if site.settings.labels:
         trace = load_trace(warehouse, source, labels=site.settings.labels)
+    if (described := site.site.scheduler.described) is not None:
         on_nodes = JudgedOrders(site.settings, site.policy, trace, test_position, described.name)
     is_trained = why_no_training(warehouse, trace) is None
     contestants = contestants_of(warehouse, source, test_position, is_trained)
-    periods, schedules, cloud = period_replays(trace, contestants, test_position, on_nodes)
+    periods, schedules, cloud = period_replays(trace, contestants, test_position, on_nodes, site)
     replace_partitions(
         warehouse,
         source,

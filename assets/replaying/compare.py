@@ -21,12 +21,12 @@ from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.scored_part import PartOptions, part_of
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings, own_policy_of
-from assets.replaying.scenarios.paced import DEPENDS, Paced
+from assets.replaying.scenarios.paced import Paced
 from models.judging.chance import ChanceCloud, cloud_around, random_orders
 from models.judging.intervals import RatioInterval
 from models.judging.judge import beside_cloud, judge
 from models.judging.panel import Replayed, scored_after
-from models.judging.verdict import DOMINATES, ratios_of, verdict_text
+from models.judging.verdict import DEPENDS, DOMINATES, ratios_of, verdict_text
 from models.runtime.estimates import Estimates
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule

@@ -57,7 +57,7 @@ class JudgedOrders:
     @cached_property
     def rows(self) -> pl.DataFrame:
         """Of the trace, the jobs that its replays have."""
-        return self._present.rows
+        return self.present.rows
 
     @cached_property
     def _settings(self) -> RunSettings:
@@ -68,19 +68,23 @@ class JudgedOrders:
         return self.settings.model_copy(update=window)
 
     @cached_property
-    def _present(self) -> ReplayRun:
+    def present(self) -> ReplayRun:
+        """The site's own replay."""
         return replay_run(self.trace, self._settings, self.policy, own_runs=self.own_runs)
+
+    def order(self, rule: JudgedRule) -> tuple[RunSettings, ChosenPolicy]:
+        """What replays a rule."""
+        chosen = self.policy
+        if rule.policy != self.settings.policy:
+            policy = parse_policy(rule.policy, rule.weights)
+            chosen = replace(chosen, text=policy.name, policy=policy)
+        return self._settings.model_copy(update={"estimates": rule.estimates}), chosen
 
     def replayed(self, rule: JudgedRule) -> Replayed:
         """The whole log under a rule. Raises ValueError as replay_run does."""
-        run = self._present
+        run = self.present
         if rule != self.incumbent:
-            chosen = self.policy
-            if rule.policy != self.settings.policy:
-                policy = parse_policy(rule.policy, rule.weights)
-                chosen = replace(chosen, text=policy.name, policy=policy)
-            settings = self._settings.model_copy(update={"estimates": rule.estimates})
-            run = replay_run(self.trace, settings, chosen, own_runs=1)
+            run = replay_run(self.trace, *self.order(rule), own_runs=1)
         first = self.trace.rows["job_index"][self.first_scored]
         return Replayed(run.jobs, run.cluster.procs, run.schedule, (run.rows["job_index"] >= first).to_numpy())
 
@@ -106,7 +110,7 @@ class JudgedOrders:
     def other_phase(self) -> Judgement:
         """Of a scheduler that is not deterministic: the second of its own runs beside the first, which says how far it is from itself."""
         theirs = self.replayed(self.incumbent)
-        ours = replace(theirs, schedule=self._present.others[0].part(self._present.of_rows))
+        ours = replace(theirs, schedule=self.present.others[0].part(self.present.of_rows))
         both = theirs.scored & ours.schedule.started & theirs.schedule.started
         return judge([replace(ours, scored=both)], [replace(theirs, scored=both)])
 

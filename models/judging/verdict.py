@@ -24,6 +24,8 @@ DOMINATES, TRADES, HARMS, WORSE, NO_DIFFERENCE = "dominates", "trades", "harms",
 NOT_SIGNIFICANT = "no significant difference"
 LIKE_CHANCE = "no better than random orders"
 NO_VERDICT = "no verdict"
+DEPENDS = "depends on users"
+"""In place of a verdict that is another one where users keep their pace."""
 CERTAIN = "certain"
 """Behind DOMINATES, after a comma."""
 BASELINE_ROW = "baseline"
@@ -42,10 +44,12 @@ VERDICT_MEANING = {
     TRADES: "some gain, and others wait longer for it",
     HARMS: "some gain, and others wait more than twice as long",
     WORSE: "neither mean wait nor mean bounded slowdown falls",
+    DEPENDS: "it dominates where all submit at the times of the log, and not where users keep their pace, or the other way round. Or it "
+    "trades in one of both, and is harmful or worse in the other",
     NO_VERDICT: "most random orders would dominate, so that a verdict on this log says nothing",
 }
 """Every verdict that is stored or printed, and what it says: docs/reference/semantics.md, "Verdicts"."""
-BEST_FIRST = (DOMINATES, NO_DIFFERENCE, NOT_SIGNIFICANT, LIKE_CHANCE, TRADES, HARMS, WORSE, NO_VERDICT)
+BEST_FIRST = (DOMINATES, NO_DIFFERENCE, NOT_SIGNIFICANT, LIKE_CHANCE, DEPENDS, TRADES, HARMS, WORSE, NO_VERDICT)
 """The order in which policies are ranked."""
 MOST_OF_A_GUARD = 1.10
 """No guard of a policy that dominates is above this ratio."""

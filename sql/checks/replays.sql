@@ -49,7 +49,7 @@ WITH ordered AS (
     SELECT
         policy, estimates, rank, verdict,
         list_position(
-            ['dominates', 'no difference', 'no significant difference', 'no better than random orders', 'trades', 'harms', 'worse', 'no verdict'], split_part(verdict, ',', 1)
+            ['dominates', 'no difference', 'no significant difference', 'no better than random orders', 'depends on users', 'trades', 'harms', 'worse', 'no verdict'], split_part(verdict, ',', 1)
         ) AS place,
         estimates = 'requested' AND (policy IN ('slurm', 'pbs') OR (policy = 'FCFS' AND cluster IS NULL)) AS is_incumbent,
         bounded_slowdown_ratio,

@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS replay.fidelity (
 -- [period_scores]
 -- Scores of policies on the period after the training part. The log is replayed from its first job, and jobs of the period are
 -- scored. Ratios are over the incumbent, and less is better: the scheduler of the cluster that is described, else FCFS with EASY and
--- requested times over a row of processors.
+-- requested times over a row of processors. What may be advised is replayed once more where users keep their pace.
 CREATE TABLE IF NOT EXISTS replay.period_scores (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     policy VARCHAR NOT NULL, -- a policy of docs/reference/semantics.md, slurm, pbs, EASY-SJBF, key (tuned) or learned (the champion)
@@ -70,6 +70,10 @@ CREATE TABLE IF NOT EXISTS replay.period_scores (
     typical_wait_ratio DOUBLE, -- of the waits in the typical block
     typical_wait_low DOUBLE, -- lower end of its 95 % interval
     typical_wait_high DOUBLE, -- upper end
+    pace_change_share DOUBLE, -- change of the mean wait where users keep their pace, over the scheduler of the site; NULL where that was not replayed, as all below
+    times_verdict VARCHAR, -- over the scheduler of the site at the times of the log, which verdict is where it does not depend on users
+    pace_verdict VARCHAR, -- over the scheduler of the site where users keep their pace
+    not_paced_because VARCHAR, -- why a policy that may be advised was not replayed with such users; NULL where few users react
     semantics BIGINT NOT NULL, -- version of docs/reference/semantics.md
 );
 

@@ -31,9 +31,10 @@ from assets.replaying.running.replayers import choose_policy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.settings import RunSettings
 from assets.replaying.running.users import UsersPace
-from assets.replaying.scenarios.paced import DEPENDS, LEAST_REACTING, turns_round
+from assets.replaying.scenarios.paced import LEAST_REACTING, turns_round
 from assets.replaying.scenarios.pairing import PairedJobs, judge_pair, pair_jobs, paired_waits
 from models.judging.fidelity import WITHIN
+from models.judging.verdict import DEPENDS
 from papers.archive import ARCHIVE_LOGS, trace_of_log
 from papers.markdown import markdown
 from simulator.engine.replay import OrderReplayer

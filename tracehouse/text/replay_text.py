@@ -8,7 +8,7 @@ from typing import Any
 from assets.pages.words import duration_text, number_text
 from assets.replaying.running.settings import OWN_SCHEDULERS, RunSettings
 from assets.replaying.scenarios.left_out import freed_words, left_out_text
-from models.judging.verdict import verdict_text
+from models.judging.verdict import DEPENDS, verdict_text
 from simulator.jobs.words import partitions_text
 from tracehouse.text.tables import TableColumn, fitted_table, folded
 
@@ -230,7 +230,7 @@ def _verdict_lines(verdict: dict[str, Any], which: str, width: int | None) -> li
     lines.append(LATER_HALF if which == "the later" else "The baseline is A.")
     lines += [f"  who pays: {payer}" for payer in verdict["payers"]]
     if "pace_verdict" in verdict:
-        from assets.replaying.scenarios.paced import DEPENDS, depends_words, pace_words
+        from assets.replaying.scenarios.paced import depends_words, pace_words
 
         if verdict["word"] == DEPENDS:
             lines.append(f"  it depends on users: {depends_words(verdict['times_verdict'], verdict['pace_verdict'])}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from assets.replaying.scenarios.paced import DEPENDS
 from assets.replaying.tuning.guards import AgainstBase
 from assets.replaying.tuning.tuned import KEEP, TunedSettings
-from models.judging.verdict import NO_DIFFERENCE
+from models.judging.verdict import DEPENDS, NO_DIFFERENCE
 from tracehouse.text.tables import TableColumn, fitted_table, folded
 
 _COLUMNS = (

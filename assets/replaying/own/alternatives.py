@@ -21,7 +21,7 @@ from assets.common.storage import tuning_folder, write_whole
 from assets.ingest.site_logs import mean_wait_s, ruled_cluster
 from assets.replaying.configuring.configuration import edited_cluster
 from assets.replaying.pace import pace_of
-from assets.replaying.scenarios.paced import DEPENDS, Paced, enough_react, paced_columns
+from assets.replaying.scenarios.paced import Paced, enough_react, paced_columns
 from assets.replaying.site import site_of
 from assets.replaying.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
 from assets.replaying.tuning.paced_runs import paced_under_guards
@@ -29,7 +29,7 @@ from assets.replaying.tuning.source_replays import FEWEST_TUNED, SourceReplays, 
 from assets.replaying.tuning.tuned import LIKE_RANDOM_SETTINGS
 from models.judging.fidelity import change_error
 from models.judging.judge import judge
-from models.judging.verdict import DOMINATES, TRADES, Ratios, payers_text
+from models.judging.verdict import DEPENDS, DOMINATES, TRADES, Ratios, payers_text
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
 from traces.cluster.description import ClusterDescription

@@ -21,6 +21,7 @@ from assets.replaying.scenarios.pairing import judge_pair, pair_jobs, paired_wai
 from assets.replaying.scenarios.planning import PlannedReplay, ScenarioPlan
 from models.judging.judge import Judgement
 from models.judging.verdict import (
+    DEPENDS,
     DOMINATES,
     HARDLY,
     HARMS,
@@ -39,8 +40,6 @@ MOST_ON_CLUSTER = 20_000
 """Jobs of a log that is replayed twice under its cluster's own scheduler."""
 GIVING_UP_COUNTS = ("jobs_that_gave_up", "core_hours_given_up")
 """Of a replay with users who keep their pace."""
-DEPENDS = "depends on users"
-"""In place of a verdict that is another one where users keep their pace."""
 
 
 @dataclass(frozen=True)
@@ -128,12 +127,10 @@ def depends_words(times_verdict: str, pace_verdict: str) -> str:
     return f"{times_verdict} where all submit at the times of the log, and {pace_verdict} where who follows an end of an own job still does"
 
 
-def pace_words(share: float, figure: str = "the change") -> str:
-    """What a figure is of with users who keep their pace, in a line. share: of the jobs that follow others."""
-    return (
-        f"keep pace: {figure} where who submitted soon after an end of an own job, as {100 * share:.0f} % of the jobs were, "
-        "does so after its end in the replay"
-    )
+def pace_words(share: float | None, figure: str = "the change") -> str:
+    """What a figure is of with users who keep their pace, in a line. share: of the jobs that follow others, None if it is not stored."""
+    many = "" if share is None else f", as {100 * share:.0f} % of the jobs were,"
+    return f"keep pace: {figure} where who submitted soon after an end of an own job{many} does so after its end in the replay"
 
 
 def differ(change: float | None, paced: float | None) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from assets.replaying.scenarios.left_out import freed_words
-from assets.replaying.scenarios.paced import DEPENDS, depends_words
+from assets.replaying.scenarios.paced import depends_words
 from assets.replaying.scenarios.unchanged import unchanged_words
-from models.judging.verdict import HARMS, TRADES, payers_text, plain_word
+from models.judging.verdict import DEPENDS, HARMS, TRADES, payers_text, plain_word
 
 MOST_PAYERS = 3
 """Measures that a remark names."""

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from assets.replaying.scenarios.paced import DEPENDS, Paced, turns_round
+from assets.replaying.scenarios.paced import Paced, turns_round
 from assets.replaying.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
 from assets.replaying.tuning.knobs import Knob, edits_of
 from assets.replaying.tuning.paced_runs import paced_under_guards
 from assets.replaying.tuning.search import SettingsSearch, optuna_package
 from assets.replaying.tuning.tunable import Edits, StoredReplays
 from models.judging.judge import Judgement, judge
-from models.judging.verdict import DOMINATES, NO_DIFFERENCE, TRADES, Ratios, beside_chance, verdict_text
+from models.judging.verdict import DEPENDS, DOMINATES, NO_DIFFERENCE, TRADES, Ratios, beside_chance, verdict_text
 
 TRIALS = 60
 FEWEST_RANDOM = 40

@@ -21,9 +21,10 @@ from assets.replay.placement import (
 from assets.replaying.compare import compare_runs, verdict_of_runs
 from assets.replaying.compare_placements import compare_placements, saved_placements
 from assets.replaying.scenarios import paced
-from assets.replaying.scenarios.paced import DEPENDS, depends_words
+from assets.replaying.scenarios.paced import depends_words
 from models.judging.judge import judge
 from models.judging.panel import Replayed, scored_after
+from models.judging.verdict import DEPENDS
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import METRICS
 from tests.assets.replay.test_runs import materialize

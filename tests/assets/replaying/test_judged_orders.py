@@ -20,8 +20,11 @@ from assets.pages.comparison import read_comparison, word_of
 from assets.pages.render import schedulers_data
 from assets.policies.verdicts import JudgedRule
 from assets.replay.evaluation import Contestant, period_replays, site_rules
+from assets.replay.paced_orders import MOST_PACED, PACE_COLUMNS, PacedOrders
 from assets.replay.random_orders import incumbent_of, is_random_order, stored_cloud
 from assets.replaying.judged_orders import JudgedOrders
+from assets.replaying.pace import pace_of
+from assets.replaying.scenarios.paced import replay_at_pace
 from assets.replaying.starts import on_site
 from models.judging.chance import CAPS_S
 from tests.assets.replaying.own.homes import CLUSTER, MANY, own_home
@@ -55,7 +58,8 @@ def bundled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         write_jobs(open_warehouse(), "tiny")
         write_jobs(open_warehouse(), "tiny")
         orders = judged_orders("tiny")
-        scores, schedules, _ = period_replays(orders.trace, CONTESTANTS, orders.first_scored, orders)
+        site = on_site(open_warehouse(), "tiny")
+        scores, schedules, _ = period_replays(orders.trace, CONTESTANTS, orders.first_scored, orders, site)
         split = {"test_job_index": [orders.trace.rows["job_index"][orders.first_scored]], "train_share": [0.5]}
         tables = {"replay.period_scores": scores, "replay.schedules": schedules}
         replace_partitions(open_warehouse(), "tiny", tables | {"predictions.training_splits": pl.DataFrame(split)})
@@ -99,6 +103,40 @@ def test_the_page_compares_with_the_own_scheduler(bundled) -> None:
     assert all(word_of(row) for row in compared.tried)
     table = schedulers_data(compared)
     assert table is None or table["about"].startswith(f"Orders in place of {title}'s own")
+
+
+def test_orders_that_may_be_advised_are_replayed_where_users_keep_their_pace(bundled) -> None:
+    orders, scores = bundled
+    advised = scores.filter(pl.col("verdict").str.contains("trades|dominates|depends"))
+    replayed = scores.filter(pl.col("pace_verdict").is_not_null())
+    assert 1 < replayed.height == min(advised.height, MOST_PACED) and replayed["times_verdict"].null_count() == 0
+    pace, first = pace_of(orders.present), orders.first_scored
+    closed = replay_at_pace(orders.trace, orders.settings, orders.policy, pace, own_runs=1)
+    assert (closed.schedule.start == orders.present.schedule.start).all(), "so that it is not replayed"
+    settings, policy = orders.order(JudgedRule("SAF", "SAF", "own"))
+    run = replay_at_pace(orders.trace, settings, policy, pace, own_runs=1)
+    both = run.schedule.started & closed.schedule.started
+    both[:first] = False
+    waits = [(each.schedule.start - each.jobs.submit)[both].mean() for each in (run, closed)]
+    stored = replayed.filter(policy="SAF", estimates="requested")["pace_change_share"].item()
+    assert stored == pytest.approx(waits[0] / waits[1] - 1, abs=1e-6)
+
+
+def test_a_log_that_is_too_long_for_its_cluster_says_why(bundled, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders, _ = bundled
+    monkeypatch.setattr("assets.replay.paced_orders.MOST_ON_CLUSTER", 200)
+    monkeypatch.setattr("assets.replay.paced_orders.replay_at_pace", lambda *_, **__: pytest.fail("it replays"))
+    site = on_site(open_warehouse(), "tiny")
+    rule, replayed, judgement = list(orders.judged([JudgedRule("SAF", "SAF", "own")]))[-1]
+    row, theirs = PacedOrders(site, orders.trace, orders.first_scored, orders).columns(
+        [(rule, replayed), (orders.incumbent, replayed)],
+        [judgement, replace(judgement, verdict=replace(judgement.verdict, word="worse"))],
+        pl.DataFrame(),
+    )
+    assert row == {
+        "not_paced_because": f"on a cluster that is done for 200 jobs at most, and the log has {orders.trace.rows.height:,}"
+    }
+    assert judgement.verdict.word == "trades" and theirs == {} and PACE_COLUMNS.keys() > row.keys()
 
 
 def test_of_a_long_log_the_last_jobs_are_replayed(bundled, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,10 +32,10 @@ from assets.replaying.own.alternatives import (
 from assets.replaying.pace import pace_of
 from assets.replaying.running.run import ReplayRun
 from assets.replaying.running.tables import run_jobs, series_of
-from assets.replaying.scenarios.paced import DEPENDS
 from assets.replaying.tuning.source_replays import source_replays
 from assets.replaying.tuning.tuned import LIKE_RANDOM_SETTINGS
 from models.judging.fidelity import change_error
+from models.judging.verdict import DEPENDS
 from tests.assets.replaying.own.homes import MANY, own_home
 from tests.tiny import busy_log, warehouse_of
 from traces.catalogue.catalogue import load_catalogue

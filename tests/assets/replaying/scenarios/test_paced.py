@@ -10,8 +10,8 @@ import pytest
 
 from assets.replaying import pace
 from assets.replaying.scenarios import paced
-from assets.replaying.scenarios.paced import DEPENDS, turns_round
-from models.judging.verdict import DOMINATES, HARMS, LIKE_CHANCE, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, WORSE
+from assets.replaying.scenarios.paced import turns_round
+from models.judging.verdict import DEPENDS, DOMINATES, HARMS, LIKE_CHANCE, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, WORSE
 from tests.assets.replaying.scenarios.examples import busy_home, results_of
 from tracehouse.text.what_if_text import what_if_text
 

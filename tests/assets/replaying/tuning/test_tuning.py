@@ -20,7 +20,6 @@ from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.run import ReplayRun
 from assets.replaying.running.settings import RunSettings
 from assets.replaying.scenarios.base_configuration import NOT_IN_LOG
-from assets.replaying.scenarios.paced import DEPENDS
 from assets.replaying.tuning.guards import Guards, ScoredRuns, against_base
 from assets.replaying.tuning.knobs import Knob, OpenValue, edits_of, knobs_text, read_knobs
 from assets.replaying.tuning.paced_runs import PacedReplays, paced_under_guards
@@ -34,7 +33,7 @@ from assets.replaying.tuning.tuned import (
     tuned_settings,
 )
 from assets.replaying.tuning.usual_knobs import formula_knobs, usual_knobs
-from models.judging.verdict import DOMINATES, NO_DIFFERENCE, TRADES
+from models.judging.verdict import DEPENDS, DOMINATES, NO_DIFFERENCE, TRADES
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
