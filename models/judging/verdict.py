@@ -44,7 +44,7 @@ VERDICT_MEANING = {
     TRADES: "some gain, and others wait longer for it",
     HARMS: "some gain, and others wait more than twice as long",
     WORSE: "neither mean wait nor mean bounded slowdown falls",
-    DEPENDS: "it dominates where all submit at the times of the log, and not where users keep their pace, or the other way round. Or it "
+    DEPENDS: "it dominates where all submit at the times of the log, and not where users keep their pace, or vice versa. Or it "
     "trades in one of both, and is harmful or worse in the other",
     NO_VERDICT: "most random orders would dominate, so that a verdict on this log says nothing",
 }

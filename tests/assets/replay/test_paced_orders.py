@@ -19,6 +19,7 @@ from assets.common.trace import load_trace
 from assets.marts.leaderboard import board_of
 from assets.pages.changes import changes_section, scheduler_table
 from assets.pages.comparison import Comparison, Grade, read_comparison, word_of
+from assets.pages.details import steady_sentences
 from assets.pages.logged import read_logged
 from assets.pages.page import Table
 from assets.pages.render import schedulers_data
@@ -152,6 +153,16 @@ def test_one_word_everywhere(scores: pl.DataFrame, compared: Comparison) -> None
     assert [cells[name]["keep pace"] for name in list(cells)[:1]] == [""]
     printed = schedulers_data(compared)
     assert printed is not None and [row[2] for row in printed["rows"] if row[3] == best.name] == [DEPENDS]
+
+
+def test_the_champions_verdict_is_the_same_word(scores: pl.DataFrame) -> None:
+    learned = scores.with_columns(policy=pl.col("policy").replace("WFP3", "learned"))
+    replace_partitions(open_warehouse(), "mine", {"replay.period_scores": learned})
+    text = steady_sentences(open_warehouse(), "mine")
+    assert f"which decides: {DEPENDS} over FCFS" in text and text.endswith(
+        "where who follows an end of an own job still does."
+    )
+    replace_partitions(open_warehouse(), "mine", {"replay.period_scores": scores})
 
 
 def test_the_report_says_what_the_column_is_and_both_verdicts(compared: Comparison) -> None:
