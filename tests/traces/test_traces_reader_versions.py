@@ -23,7 +23,7 @@ READERS = {
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (2, "4b2c07061b88"),
-    "slurm": (7, "6556a49e0cbc"),
+    "slurm": (7, "c2c77da90f01"),
     "pbs": (6, "2d3c70be532c"),
     "vasp": ("4", "433e46eec787"),
 }
