@@ -102,7 +102,7 @@ def grade_sentences(grade: Grade) -> str:
     ours, theirs = duration_text(grade.logged_s or 0), duration_text(grade.replayed_s or 0)
     waits = f"The mean wait of the graded jobs is {ours} in the log and {theirs} in the replay of {_graded_scheduler(grade)}"
     held_back = held_back_text(grade.letter, grade.logged_room, grade.replayed_room)
-    reacting = reacting_text(grade.reacting)
+    reacting = reacting_text(grade.letter, grade.reacting)
     said = f"Grade {grade.letter}: {promise_of(grade.letter, 'mean', grade.reacting)}. {waits}{held_back}."
     return f"{said} {reacting}." if reacting else said
 

@@ -121,14 +121,16 @@ def capped(letter: str, figure: str, reacting: Reacting) -> str:
     return max(letter, best_letter(figure, reacting))
 
 
-def reacting_text(reacting: Reacting) -> str:
-    """Why letters of a log are capped, as a clause; empty where they are not."""
+def reacting_text(letter: str, reacting: Reacting) -> str:
+    """Why the mean of a log has no better letter, as a clause; empty where its users are not why."""
+    if letter == GRADES[0] or letter != best_letter("mean", reacting):
+        return ""
     why = []
     if (reacting.following or 0.0) >= MOST_FOLLOWING["mean"]["A"]:
         why.append(f"beyond chance {percent_text(reacting.following)} of the jobs come soon after an own end")
     if reacting.gave_up >= FEW_GAVE_UP:
         why.append(f"{percent_text(reacting.gave_up)} of the jobs were given up after an hour or more")
-    return f"{' and '.join(why)}, so no letter of the mean is above {best_letter('mean', reacting)}" if why else ""
+    return f"{' and '.join(why)}, so no letter of the mean is above {letter}"
 
 
 def percent_text(share: float | None) -> str:
@@ -138,7 +140,8 @@ def percent_text(share: float | None) -> str:
 
 def assumed_text(reacting: Reacting) -> str:
     """Which replay a letter promises something of, as a clause."""
-    return "if users keep their pace" if reacting_text(reacting) else "if users submit at the log's times"
+    reacts = best_letter("mean", reacting) != GRADES[0]
+    return "if users keep their pace" if reacts else "if users submit at the log's times"
 
 
 def promise_of(letter: str, figure: str, reacting: Reacting) -> str:

@@ -147,7 +147,7 @@ class SourceGrade(NamedTuple):
     def _other_letters(self) -> str:
         others = (("the median", self.median), ("the 95th percentile", self.p95))
         words = [f"{letter} for {figure}" for figure, letter in others if letter is not None]
-        clauses = [" and ".join(words), reacting_text(self.reacting)]
+        clauses = [" and ".join(words), reacting_text(self.grade or "", self.reacting)]
         return "".join(f"; {clause}" for clause in clauses if clause)
 
 
