@@ -153,12 +153,17 @@ class Comparison:
 
     @property
     def best(self) -> Scheduler | None:
-        """The one to adopt or to trade for: it dominates, or else trades, at the log's times. None where no scheduler does either."""
+        """The one to adopt or to trade for: it dominates where users keep times and pace, or at the log's times alone, or else trades. None
+        where no scheduler does either."""
         if not self.ranks:
             return None
         words = [DOMINATES, TRADES]
         candidates = [row for row in self.tried if word_of(row) in words and row.rank is not None]
-        return min(candidates, key=lambda row: (words.index(word_of(row)), row.rank), default=None)
+
+        def place(row: Scheduler) -> tuple[int, bool, int]:
+            return words.index(word_of(row)), not row.pace_verdict or row.verdict == DEPENDS, row.rank or 0
+
+        return min(candidates, key=place, default=None)
 
 
 def word_of(row: Scheduler) -> str:

@@ -366,7 +366,7 @@ def _reacting(logged: LoggedSystem) -> list[Block]:
         f"{share(users.following / users.jobs)} of the jobs came at most {duration_text(users.longest_think_s)} after the end of an own "
         f"job, half of these within {duration_text(users.median_think_s)}, and follow it. If it ended later, they would come later."
     )
-    shown = users.by_user.sort("following", "user", descending=[True, False]).head(MOST_GROUPS)
+    follow = users.by_user.filter(pl.col("following") > 0).sort("following", "user", descending=[True, False])
     rows = [
         [
             named(row["user"]),
@@ -375,10 +375,10 @@ def _reacting(logged: LoggedSystem) -> list[Block]:
             "none" if row["median_think_s"] is None else duration_text(row["median_think_s"]),
             f"{row['gave_up']:,}",
         ]
-        for row in shown.to_dicts()
+        for row in follow.head(MOST_GROUPS).to_dicts()
     ]
     columns = ("user", "jobs", "that follow", "median think time", "cancelled while waiting")
-    more = f" ({MOST_GROUPS} of {users.by_user.height:,})" if users.by_user.height > MOST_GROUPS else ""
+    more = f" ({MOST_GROUPS} of {follow.height:,})" if follow.height > MOST_GROUPS else ""
     return [
         Heading("Who waits for own jobs"),
         text,

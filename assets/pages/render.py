@@ -242,7 +242,7 @@ def _grade(comparison: Comparison, alternatives: Alternatives | None) -> str:
         "no figure can be trusted"
         if within is None
         else f"a predicted {FIGURE_WORDS['mean']} is off by {100 * (within - 1):.0f} % at most in nine of ten cases, "
-        f"{assumed_text(grade.reacting)}"
+        f"{assumed_text('mean', grade.reacting)}"
     )
     return (
         f"{grade.letter}: {promise}. The later half of the jobs waits {duration_text(grade.replayed_s)} in a replay under {who}, and "

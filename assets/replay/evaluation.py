@@ -21,6 +21,7 @@ from assets.policies.scheduling_policy import scheduling_policy
 from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, chance_cloud, judged_replays, scores_of
 from assets.predictions.runtime_predictions import runtime_predictions
 from assets.replay import policy_plots
+from assets.replay.fidelity import fidelity
 from assets.replay.paced_orders import PACE_COLUMNS, PacedOrders
 from assets.replay.random_orders import incumbent_of, random_order_rows
 from assets.replaying.judged_orders import JudgedOrders
@@ -198,7 +199,7 @@ def _scored_schedule(trace: Trace, rows: pl.DataFrame, replayed: Replayed) -> pl
 @asset(
     "replay.evaluation",
     group_name="evaluation",
-    deps=[scheduling_policy, priority_key, runtime_predictions, jobs],
+    deps=[scheduling_policy, priority_key, runtime_predictions, fidelity, jobs],
     table="replay.period_scores",
     kinds={"numba", "duckdb"},
     least_jobs=LEAST_JOBS,

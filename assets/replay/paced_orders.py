@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from assets.common.progress import progress
 from assets.common.trace import Trace
-from assets.policies.verdicts import JudgedRule
+from assets.policies.verdicts import INCUMBENT, JudgedRule
 from assets.replay.random_orders import stored_cloud
 from assets.replaying.judged_orders import JudgedOrders
 from assets.replaying.pace import pace_of
@@ -68,7 +69,9 @@ class PacedOrders:
         pace = pace_of(base)  # the base where users keep it is the same, to the second
         if not enough_react(pace):
             return rows
-        beside = judgements if self.on_nodes is not None else self._beside(base, [each for _, each in judged], by_lot)
+        incumbent = [each.schedule.start for rule, each in judged if rule == INCUMBENT]
+        is_beside = self.on_nodes is not None or any(np.array_equal(each, base.schedule.start) for each in incumbent)
+        beside = judgements if is_beside else self._beside(base, [each for _, each in judged], by_lot)
         scored, paced = self.trace.rows["job_index"].to_numpy()[self.first_scored :], dict[int, Paced]()
         for k in progress(_advised(rules, beside), "orders, users keep their pace"):
             try:
@@ -79,7 +82,8 @@ class PacedOrders:
         corrected = corrected_for_many([each.judgement for each in paced.values()])
         for (k, each), judgement in zip(paced.items(), corrected, strict=True):
             both = paced_columns(str(beside[k].verdict), each, judgement)
-            rows[k] = {name: both[name] for name in (*PACE_COLUMNS, "verdict") if name in both}
+            names = (*PACE_COLUMNS, "verdict") if is_beside else PACE_COLUMNS  # a verdict is beside the incumbent
+            rows[k] = {name: both[name] for name in names if name in both}
         return rows
 
     def _base(self) -> ReplayRun:

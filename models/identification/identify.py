@@ -34,7 +34,7 @@ from models.identification.rules import (
     sentence_of,
 )
 from models.identification.search import Advance, RuleSearch, as_rejected, rule_slot
-from models.judging.fidelity import NO_REACTION, Agreement, agreement_of, reacting_of
+from models.judging.fidelity import Agreement, agreement_of
 from models.judging.machine import SizeOverTime, in_use, sizes_in_use
 from traces.cluster.description import ClusterDescription
 
@@ -143,9 +143,8 @@ def _agreement(log: StartedJobs, procs: int, rules: tuple[IdentifiedRule, ...]) 
     waits = RuledCluster(procs, rules).waits(log)
     if waits is None:
         raise ValueError("some jobs never start under the rules that the log shows: give --procs")
-    half, user = slice(len(log.jobs) // 2, None), log.holders.get("user")
-    reacting = NO_REACTION if user is None else reacting_of(user.number, log.jobs.submit, log.start + log.jobs.runtime)
-    return agreement_of(log.wait[half], waits[half], log.jobs.runtime[half], reacting)
+    half = slice(len(log.jobs) // 2, None)
+    return agreement_of(log.wait[half], waits[half], log.jobs.runtime[half], log.reacting)
 
 
 class Candidates:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.identification.rules import OUTSTANDING_CPU, RUNNING_CPU, RUNNING_JOBS
+from models.judging.fidelity import NO_REACTION, Reacting
 from simulator.jobs.jobs import Jobs
 
 IntArray = NDArray[np.int64]
@@ -30,7 +31,7 @@ class StartedJobs:
     """jobs: in order of submission, all of which started. start: int64 (jobs,), when they did, seconds of the log's clock.
 
     holders: by "user", "account", "group" and "queue", as far as the log has them. zero_s: UTC second of the log's second 0, None where
-    the log does not say. time_zone: of the cluster.
+    the log does not say. time_zone: of the cluster. reacting: the users of the whole log, who cap grades.
 
     Raises ValueError where the columns have different lengths.
     """
@@ -40,6 +41,7 @@ class StartedJobs:
     holders: Mapping[str, Holders] = field(default_factory=dict)
     zero_s: int | None = None
     time_zone: str = "UTC"
+    reacting: Reacting = NO_REACTION
 
     def __post_init__(self) -> None:
         for name, column in (("start", self.start), *((key, each.number) for key, each in self.holders.items())):

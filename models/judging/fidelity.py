@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.jobs.followers import share_beyond_chance
+from simulator.jobs.followers import SOON_AFTER_S, is_long, share_beyond_chance
 from simulator.metrics.metrics import bounded_slowdown
 
 IntArray = NDArray[np.int64]
@@ -53,14 +53,16 @@ LETTER_RULES = {
 """By figure and letter. All that meets none has the last letter."""
 GAVE_UP_AFTER_S = 3600
 MOST_FOLLOWING = {
-    "mean": {"A": 0.03, "B": 0.5},
-    "median": {"A": 0.02, "B": 0.04, "C": 0.5},
-    "p95": {"A": 0.02, "B": 0.2},
+    "mean": {"A": 0.02, "B": 0.5},
+    "median": {"A": 0.01, "B": 0.03, "C": 0.3},
+    "p95": {"A": 0.01, "B": 0.1, "C": 0.6},
 }
-"""By figure: `Reacting.following` from which on it has this letter no more. Calibrated on clusters whose users react, in replays in which
-users keep their pace: docs/results/grades.md."""
-FEW_GAVE_UP, BEST_WITH_MORE = 0.001, "C"
-"""`Reacting.gave_up` from which on no letter is better than that."""
+"""By figure: `Reacting.following` from which on it has this letter no more. Calibrated on clusters whose users react (docs/results/
+users-react.md). The mean by replays in which users keep their pace, the others at the log's times, as what-if answers have them."""
+FEW_GAVE_UP, BEST_WITH_MORE = 0.001, {"mean": "C", "median": "D", "p95": "D"}
+"""`Reacting.gave_up` from which on no letter of a figure is better."""
+PACED_FROM = 0.1
+"""From this share on the mean is promised of replays in which users keep their pace. Of fewer who follow both replays keep the promise."""
 
 
 def times_off(logged_s: float, replayed_s: float) -> float:
@@ -87,10 +89,12 @@ def letter_of(figure: str, waits_s: tuple[float, float], rank: float | None, dis
 class Reacting(NamedTuple):
     """How many jobs of a log come or go with the waits. following: share of those with a user that come soon after an own end, and
     not by chance (docs/reference/semantics/fidelity.md), None where no user is known. gave_up: share of all jobs that their users cancelled
-    after they had waited for GAVE_UP_AFTER_S or longer."""
+    after they had waited for GAVE_UP_AFTER_S or longer. is_short: whether the log is too short
+    to say what is chance, so that nothing is."""
 
     following: float | None = None
     gave_up: float = 0.0
+    is_short: bool = False
 
 
 NO_REACTION = Reacting()
@@ -98,14 +102,14 @@ NO_REACTION = Reacting()
 
 def reacting_of(line: IntArray, submit: IntArray, end: IntArray, given_up_s: IntArray | None = None) -> Reacting:
     """How users of a log react. All int64 (jobs,). line: whose jobs each may follow (docs/reference/semantics/followers.md), -1 where its
-    user is unknown. submit: ascending. submit, end: seconds of one clock. end: -1 for a job that never ran. given_up_s: the wait of a job
+    user is unknown. submit: ascending. submit, end: seconds of one clock. end: -1 for a job that never left. given_up_s: the wait of a job
     that was cancelled while it waited, -1 for others, None where that is unknown."""
     has_user = line >= 0
     gave_up = 0.0 if given_up_s is None or not len(line) else float((given_up_s >= GAVE_UP_AFTER_S).mean())
     if not has_user.any():
         return Reacting(gave_up=gave_up)
     line, submit, end = (each[has_user] for each in (line, submit, end))
-    return Reacting(share_beyond_chance(submit, end, line), gave_up)
+    return Reacting(share_beyond_chance(submit, end, line), gave_up, not is_long(submit))
 
 
 def best_letter(figure: str, reacting: Reacting) -> str:
@@ -113,7 +117,7 @@ def best_letter(figure: str, reacting: Reacting) -> str:
     following, gave_up = reacting.following or 0.0, reacting.gave_up
     most = MOST_FOLLOWING[figure]
     best = next((letter for letter, share in most.items() if following < share), GRADES[len(most)])
-    return max(best, BEST_WITH_MORE) if gave_up >= FEW_GAVE_UP else best
+    return max(best, BEST_WITH_MORE[figure]) if gave_up >= FEW_GAVE_UP else best
 
 
 def capped(letter: str, figure: str, reacting: Reacting) -> str:
@@ -122,15 +126,20 @@ def capped(letter: str, figure: str, reacting: Reacting) -> str:
 
 
 def reacting_text(letter: str, reacting: Reacting) -> str:
-    """Why the mean of a log has no better letter, as a clause; empty where its users are not why."""
-    if letter == GRADES[0] or letter != best_letter("mean", reacting):
+    """Why no figure has a better letter, as a clause; empty where users are not why, or the mean has the worst. letter: of the mean."""
+    best = [best_letter(figure, reacting) for figure in WAIT_FIGURES]
+    if letter == NO_FIGURES or set(best) == {GRADES[0]}:
         return ""
     why = []
-    if (reacting.following or 0.0) >= MOST_FOLLOWING["mean"]["A"]:
-        why.append(f"beyond chance {percent_text(reacting.following)} of the jobs come soon after an own end")
+    if any((reacting.following or 0.0) >= most["A"] for most in MOST_FOLLOWING.values()):
+        chance = ", by chance or not," if reacting.is_short else ", and not by chance,"
+        why.append(
+            f"{percent_text(reacting.following)} of the jobs come{chance} within {SOON_AFTER_S // 60} minutes of an own end"
+        )
     if reacting.gave_up >= FEW_GAVE_UP:
         why.append(f"{percent_text(reacting.gave_up)} of the jobs were given up after an hour or more")
-    return f"{' and '.join(why)}, so no letter of the mean is above {letter}"
+    mean, median, p95 = best
+    return f"{' and '.join(why)}, so letters are at best {mean} for the mean, {median} for the median, {p95} for the 95th percentile"
 
 
 def percent_text(share: float | None) -> str:
@@ -138,10 +147,10 @@ def percent_text(share: float | None) -> str:
     return f"{share or 0.0:.{0 if (share or 0.0) >= 0.01 else 1}%}".replace("%", " %")
 
 
-def assumed_text(reacting: Reacting) -> str:
+def assumed_text(figure: str, reacting: Reacting) -> str:
     """Which replay a letter promises something of, as a clause."""
-    reacts = best_letter("mean", reacting) != GRADES[0]
-    return "if users keep their pace" if reacts else "if users submit at the log's times"
+    is_paced = (reacting.following or 0.0) >= PACED_FROM or reacting.gave_up >= FEW_GAVE_UP
+    return "if users keep their pace" if is_paced and figure == "mean" else "if users submit at the log's times"
 
 
 def promise_of(letter: str, figure: str, reacting: Reacting) -> str:
@@ -150,7 +159,8 @@ def promise_of(letter: str, figure: str, reacting: Reacting) -> str:
     if within is None:
         return "no promise: trust no what-if figure"
     by = f"within {within - 1:.0%}".replace("%", " %") if within < 2 else f"within a factor of {within:g}"
-    return f"{assumed_text(reacting)}, predicted changes of the {FIGURE_WORDS[figure]} are {by} of the true ones in 9 of 10 cases"
+    users = assumed_text(figure, reacting)
+    return f"{users}, predicted changes of the {FIGURE_WORDS[figure]} are {by} of the true ones in 9 of 10 cases"
 
 
 # --- fidelity

@@ -26,8 +26,8 @@ SHORTEST_LOG_S = 7 * LATER_S
 """Between the first and the last submission of a log that says how long think times are."""
 THINK_BOUNDS_S = 60 * 2 ** np.arange(9)
 """Between which think times are counted: from 1 minute on, each twice the one before, to 256."""
-SOON_BOUNDS = 6
-"""So many of them are half an hour."""
+SOON_AFTER_S = 1920
+"""After an end, a job comes soon: 32 minutes, one of these bounds."""
 BY_CHANCE = 3
 """Of the jobs at an accepted think time at most one in so many is there by chance."""
 CHANCE_ROUNDS = 50
@@ -68,9 +68,10 @@ def followers_of(
     span = int(max(submit.max(initial=0), end.max(initial=0))) + 1  # between the seconds of two lines
     left = left[np.lexsort((left, end[left], line[left]))]
     place = np.searchsorted(line[left] * span + end[left], line * span + submit, side="right") - 1
-    own = np.arange(len(submit))
-    while (itself := (place >= 0) & (left[place] >= own) & (end[left[place]] == submit)).any():
-        place[itself] -= 1  # it ended in the second of its submission, as others after it
+    back = np.flatnonzero(place >= 0)
+    while len(back := back[(left[place[back]] >= back) & (end[left[place[back]]] == submit[back])]):
+        place[back] -= 1  # it ended in the second of its submission, as others after it
+        back = back[place[back] >= 0]
     before = left[place]
     follows = (place >= 0) & (line[before] == line) & (submit - end[before] <= within_s)
     return np.where(follows, before, NO_JOB), np.where(follows, submit - end[before], 0)
@@ -78,20 +79,24 @@ def followers_of(
 
 def longest_think(submit: IntArray, end: IntArray, line: IntArray) -> int:
     """The think time, seconds, up to which jobs of a log follow others, -1 where none does. Arguments as in `followers_of`."""
-    if not _is_long(submit):
+    if not is_long(submit):
         return WITHIN_S
     gain = _gains(submit, end, line, np.zeros_like(line))[0]
     return int(THINK_BOUNDS_S[gain.argmax()]) if gain.max() > 0 else -1
 
 
 def share_beyond_chance(submit: IntArray, end: IntArray, line: IntArray) -> float:
-    """The share of the jobs that come within half an hour after the end of one of their line, less those that do by chance. In a log that
-    is too short to tell, chance is none. Arguments as in `followers_of`."""
-    if not _is_long(submit):
-        return float((followers_of(submit, end, line)[0] != NO_JOB).mean()) if len(submit) else 0.0
-    jobs, by_chance = _counts(submit, end, line, np.zeros_like(line))
-    soon = float((jobs - by_chance)[0, :SOON_BOUNDS].sum())
-    return max(soon, 0.0) / max(int((submit >= submit[0] + LATER_S).sum()), 1)
+    """The share of the jobs that come within SOON_AFTER_S after the end of one of their line, and not by chance. Arguments as in `followers_of`.
+
+    Whoever comes by chance comes as soon after the same end a day later, and so do jobs that follow: with a chance c and a share f of
+    followers, f + (1 - f) c come soon. In a log that is too short to tell, chance is none."""
+    counted = submit >= submit[0] + LATER_S if is_long(submit) else np.ones(len(submit), dtype=np.bool_)
+    soon, later = (
+        float((followers_of(submit, each, line, SOON_AFTER_S)[0] != NO_JOB)[counted].mean()) if counted.any() else 0.0
+        for each in (end, np.where(end >= 0, end + LATER_S, end))
+    )
+    chance = later if is_long(submit) else 0.0
+    return max(soon - chance, 0.0) / (1 - chance) if chance < 1 else 0.0
 
 
 def follow_lines(submit: IntArray, end: IntArray, user: IntArray, *parts: IntArray) -> JobLines:
@@ -102,7 +107,7 @@ def follow_lines(submit: IntArray, end: IntArray, user: IntArray, *parts: IntArr
     user = np.unique(user, return_inverse=True)[1]
     lines = [user, *(np.unique(user * (part.max(initial=0) + 1) + part, return_inverse=True)[1] for part in parts)]
     kind = np.zeros_like(user)
-    if _is_long(submit):
+    if is_long(submit):
         by_user, *others = (_gains(submit, end, line, user).max(axis=1) for line in lines)
         least = np.maximum(by_user, 0)
         kind = np.argmax([least + np.maximum(LEAST_JOBS, LEAST_SHARE * least), *others], axis=0)[user]
@@ -110,21 +115,13 @@ def follow_lines(submit: IntArray, end: IntArray, user: IntArray, *parts: IntArr
     return JobLines(np.choose(kind, lines) + first[kind], kind)
 
 
-def _is_long(submit: IntArray) -> bool:
+def is_long(submit: IntArray) -> bool:
+    """Whether a log says which of its jobs follow others by chance."""
     return len(submit) > 0 and bool(submit[-1] - submit[0] >= SHORTEST_LOG_S)
 
 
 def _gains(submit: IntArray, end: IntArray, line: IntArray, group: IntArray) -> NDArray[np.float64]:
     """Of each group of jobs and each of THINK_BOUNDS_S: followers within it, less BY_CHANCE times those that come by chance, (groups,
-    bounds). group: from 0."""
-    jobs, by_chance = _counts(submit, end, line, group)
-    return np.cumsum(jobs - BY_CHANCE * by_chance, axis=1)
-
-
-def _counts(
-    submit: IntArray, end: IntArray, line: IntArray, group: IntArray
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of each group of jobs those whose think time belongs to each of THINK_BOUNDS_S, and how many of these come by chance, both (groups,
     bounds). group: from 0.
 
     What comes by chance comes as soon after an end as after the same end a day later (a case-crossover design: Maclure, Am. J. Epidemiology
@@ -133,13 +130,12 @@ def _counts(
     bins, groups = len(THINK_BOUNDS_S) + 1, int(group.max()) + 1
     ends = (end, np.where(end >= 0, end + LATER_S, end))
     near, chance = ((group * bins + _think_bins(submit, each, line))[counted] for each in ends)
-    jobs = np.bincount(near, minlength=groups * bins).reshape(groups, bins)[:, :-1].astype(np.float64)
-    by_chance = np.zeros_like(jobs)
+    jobs = np.bincount(near, minlength=groups * bins).reshape(groups, bins)[:, :-1]
     share = np.ones((groups, bins))  # of the jobs in each bin, that come by chance
     for _ in range(CHANCE_ROUNDS):
-        by_chance[:] = np.bincount(chance, share.ravel()[near], groups * bins).reshape(groups, bins)[:, :-1]
+        by_chance = np.bincount(chance, share.ravel()[near], groups * bins).reshape(groups, bins)[:, :-1]
         share[:, :-1] = np.minimum(by_chance / np.maximum(jobs, 1), 1)
-    return jobs, by_chance
+    return np.cumsum(jobs - BY_CHANCE * by_chance, axis=1)
 
 
 def _think_bins(submit: IntArray, end: IntArray, line: IntArray) -> IntArray:

@@ -253,6 +253,7 @@ LINEAGE = {
         "policies/priority_key",
         "predictions/runtime_predictions",
         "core/jobs",
+        "replay/fidelity",
     },
     "marts/operations": {"core/jobs"},
     "marts/trace_health": {"core/jobs"},

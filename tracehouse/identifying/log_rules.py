@@ -8,7 +8,7 @@ from pathlib import Path
 from assets.common.trace import Trace
 from assets.common.writing.outputs import write_output
 from assets.replaying.limits.identified import found_cluster, rules_of_trace
-from assets.replaying.running.grade import why_made_up
+from assets.replaying.running.grade import reacting_users, why_made_up
 from assets.replaying.running.loading import is_path
 from assets.replaying.running.settings import LIMIT_LABELS
 from models.identification.identify import BUDGET, Identification
@@ -61,7 +61,8 @@ def identify_cluster(log: str | Path, procs: int | None = None, budget: int = BU
     if loaded.in_catalogue:
         clusters = clusters_of_source(load_catalogue().source(loaded.name))
         declared = without_found(clusters[-1]) if clusters else None
-    identification = rules_of_trace(trace, declared, procs, budget)
+    reacting = reacting_users(loaded.warehouse, loaded.name)
+    identification = rules_of_trace(trace, declared, procs, budget, reacting)
     made_up = why_made_up(loaded.warehouse, loaded.name)
     if not loaded.in_catalogue:
         return IdentifiedLog(trace, identification, None, no_grade_because=made_up)

@@ -18,6 +18,7 @@ from models.identification.closed_hours import STEP_MINUTES
 from models.identification.identify import Advance, Identification, identify_rules
 from models.identification.logged_jobs import Holders, StartedJobs
 from models.identification.replaying import DescribedRules, described_rules
+from models.judging.fidelity import NO_REACTION, Reacting
 from traces.cluster.description import ClusterDescription, Gate, Node, SchedulerSettings
 from traces.cluster.notes import DescribedCluster
 
@@ -28,9 +29,9 @@ QUEUE_SHARE = 0.75
 _BAR_STEPS = 100
 
 
-def logged_jobs(trace: Trace) -> StartedJobs:
+def logged_jobs(trace: Trace, reacting: Reacting = NO_REACTION) -> StartedJobs:
     """The jobs of a trace whose starts the log has. trace: with the columns of SCOPE_COLUMNS; a scope that says the same of every job as
-    the one before it is left out."""
+    the one before it is left out. reacting: the users of the source."""
     rows = trace.rows.filter(
         pl.col("cancel_s").is_null(), pl.col("start_s").is_not_null(), pl.col("start_s") >= pl.col("submit_s")
     )
@@ -43,7 +44,7 @@ def logged_jobs(trace: Trace) -> StartedJobs:
         if not any(_same_parts(number, other.number) for other in holders.values()):
             holders[scope] = Holders(number, names)
     zero_s = int(trace.clock_zero.replace(tzinfo=UTC).timestamp()) if trace.has_calendar else None
-    return StartedJobs(trace.jobs_of(rows), rows["start_s"].to_numpy(), holders, zero_s, trace.time_zone)
+    return StartedJobs(trace.jobs_of(rows), rows["start_s"].to_numpy(), holders, zero_s, trace.time_zone, reacting)
 
 
 def _same_parts(number: np.ndarray, other: np.ndarray) -> bool:
@@ -52,11 +53,17 @@ def _same_parts(number: np.ndarray, other: np.ndarray) -> bool:
     return pairs == len(np.unique(number)) == len(np.unique(other))
 
 
-def rules_of_trace(trace: Trace, declared: ClusterDescription | None, procs: int | None, budget: int) -> Identification:
+def rules_of_trace(
+    trace: Trace,
+    declared: ClusterDescription | None,
+    procs: int | None,
+    budget: int,
+    reacting: Reacting = NO_REACTION,
+) -> Identification:
     """The rules that a trace shows, with a progress bar. declared: what is taken and not searched. procs: of the cluster, None for the
-    trace's. Raises ValueError as `identify_rules` does."""
+    trace's. reacting: the users of the source, who cap its grades. Raises ValueError as `identify_rules` does."""
     with _bar() as advance:
-        return identify_rules(logged_jobs(trace), procs or trace.cluster_procs, declared, budget, advance)
+        return identify_rules(logged_jobs(trace, reacting), procs or trace.cluster_procs, declared, budget, advance)
 
 
 @contextmanager

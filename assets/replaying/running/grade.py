@@ -188,12 +188,12 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
     grade = grade._replace(about=" ".join(part).strip() if part != ALL_GRADED else "", is_of_limits=is_of_limits)
     if letter is None:
         return grade
-    reacting = reacting_users(warehouse, source)
     letters = {"mean": letter}
     if median is not None:
         mean = (grade.logged_wait_s, grade.replayed_wait_s)
         of_figures = zip(WAIT_FIGURES, (mean, (median, replayed_median), (p95, replayed_p95)), strict=True)
         letters = {figure: letter_of(figure, waits, rank, distance) for figure, waits in of_figures}
+    reacting = NO_REACTION if set(letters.values()) == {NO_FIGURES} else reacting_users(warehouse, source)
     best = {figure: capped(each, figure, reacting) for figure, each in letters.items()}
     return grade._replace(
         grade=best["mean"],

@@ -59,9 +59,11 @@ def test_how_far_off_figures_are() -> None:
 
 def test_promises_in_words() -> None:
     in_words = "predicted changes of the 95th percentile of wait are within 30 % of the true ones in 9 of 10 cases"
-    assert promise_of("B", "p95", NO_REACTION) == f"if users submit at the log's times, {in_words}"
-    for reacting in (Reacting(0.2), Reacting(None, 0.01)):
-        assert promise_of("B", "p95", reacting) == f"if users keep their pace, {in_words}"
+    for reacting in (NO_REACTION, Reacting(0.2), Reacting(None, 0.01)):
+        assert promise_of("B", "p95", reacting) == f"if users submit at the log's times, {in_words}"
+    assert promise_of("B", "mean", Reacting(0.09)).startswith("if users submit at the log's times, ")
+    for reacting in (Reacting(0.1), Reacting(None, 0.001)):
+        assert promise_of("B", "mean", reacting).startswith("if users keep their pace, ")
     assert "within a factor of 2 " in promise_of("C", "mean", NO_REACTION)
     assert "no promise" in promise_of("D", "mean", NO_REACTION)
 
@@ -70,29 +72,36 @@ def test_promises_in_words() -> None:
     ("reacting", "best"),
     [
         (NO_REACTION, "AAA"),
-        (Reacting(0.019), "AAA"),
-        (Reacting(0.02), "ABB"),
-        (Reacting(0.03), "BBB"),
-        (Reacting(0.04), "BCB"),
-        (Reacting(0.2), "BCC"),
+        (Reacting(0.009), "AAA"),
+        (Reacting(0.01), "ABB"),
+        (Reacting(0.02), "BBB"),
+        (Reacting(0.03), "BCB"),
+        (Reacting(0.1), "BCC"),
+        (Reacting(0.3), "BDC"),
         (Reacting(0.5), "CDC"),
-        (Reacting(1.0), "CDC"),
+        (Reacting(0.6), "CDD"),
+        (Reacting(1.0), "CDD"),
         (Reacting(0.0, 0.0009), "AAA"),
-        (Reacting(None, 0.001), "CCC"),
-        (Reacting(0.5, 0.001), "CDC"),
+        (Reacting(None, 0.001), "CDD"),
+        (Reacting(0.5, 0.001), "CDD"),
     ],
 )
 def test_a_log_whose_users_react_has_no_better_letter(reacting: Reacting, best: str) -> None:
     for figure, letter in zip(WAIT_FIGURES, best, strict=True):
         assert [capped(each, figure, reacting) for each in GRADES] == [max(each, letter) for each in GRADES]
-    said = {letter: reacting_text(letter, reacting) for letter in GRADES}
-    assert all(text == "" for letter, text in said.items() if letter != best[0] or letter == "A")
-    assert best[0] == "A" or said[best[0]].endswith(f"so no letter of the mean is above {best[0]}")
+    said = reacting_text("B", reacting)
+    mean, median, p95 = best
+    bounds = f"so letters are at best {mean} for the mean, {median} for the median, {p95} for the 95th percentile"
+    assert said.endswith(bounds) if best != "AAA" else said == ""
+    assert reacting_text("D", reacting) == ""
 
 
 def test_why_letters_are_capped_in_words() -> None:
     assert reacting_text("C", Reacting(0.24, 0.004)).startswith(
-        "beyond chance 24 % of the jobs come soon after an own end and 0.4 % of the jobs were given up after an hour or more"
+        "24 % of the jobs come, and not by chance, within 32 minutes of an own end and 0.4 % of the jobs were given up after an hour "
+    )
+    assert reacting_text("C", Reacting(0.24, 0.0, is_short=True)).startswith(
+        "24 % of the jobs come, by chance or not, within 32 minutes of an own end, so "
     )
 
 

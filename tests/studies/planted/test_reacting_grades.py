@@ -7,7 +7,7 @@ import pytest
 
 from models.judging.fidelity import NO_REACTION, Reacting
 from studies.planted.reacting import reacting_users
-from studies.planted.reacting_grades import CLOSED, NO_CHANGE, OPEN, Replayed, kept_cells
+from studies.planted.reacting_grades import CLOSED, NO_CHANGE, OPEN, PROMISED, Replayed, kept_cells
 from studies.planted.users_react import PLANTED_CHANGES, PlantedLog
 
 
@@ -26,7 +26,7 @@ def test_where_nobody_reacts_both_replays_are_the_truth(patient: PlantedLog) -> 
 
 def test_a_letter_is_capped_by_the_users(patient: PlantedLog) -> None:
     letters = {case["figure"]: case["letter"] for case in Replayed.of(patient, 1.0).cases(Reacting(0.3))}
-    assert letters == {"mean": "B", "median": "C", "p95": "C"}
+    assert letters == {"mean": "B", "median": "D", "p95": "C"}
 
 
 def test_a_wrong_model_has_worse_letters_and_errors(patient: PlantedLog) -> None:
@@ -36,20 +36,7 @@ def test_a_wrong_model_has_worse_letters_and_errors(patient: PlantedLog) -> None
 
 def test_shares_of_kept_promises() -> None:
     errors = {OPEN: [1.2, 1.05, 2.5, 9.0], CLOSED: [1.05, 1.05, 1.9, 9.0], NO_CHANGE: [3.0, 1.0, 1.0, 1.0]}
+    errors[PROMISED] = errors[CLOSED]
     cases = pl.DataFrame({"letter": ["A", "A", "C", "D"], **errors})
-    assert kept_cells(cases) == [
-        "4",
-        "75 %",
-        "50 %",
-        "100 %",
-        "50 %",
-        "50 %",
-        "0 %",
-        "",
-        "",
-        "",
-        "25 %",
-        "100 %",
-        "0 %",
-        "100 %",
-    ]
+    kept_a, kept_b, kept_c = ["100 %", "50 %", "100 %", "50 %"], [""] * 4, ["100 %", "0 %", "100 %", "100 %"]
+    assert kept_cells(cases) == ["4", "75 %", "50 %", *kept_a, "0 %", *kept_b, "25 %", *kept_c]

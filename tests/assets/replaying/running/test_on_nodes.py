@@ -241,9 +241,9 @@ def test_a_part_has_its_own_grade_and_says_which_jobs_it_is_about(tmp_path: Path
 
 
 def test_a_grade_is_capped_where_jobs_follow_their_users_jobs(tmp_path: Path) -> None:
-    """Jobs of the users 1 to 5 run for 100 s. Of ten jobs the last two or four come 20 minutes after the end of one of the same user."""
-    runs, lasts = {}, {4: 1200, 3: 1200, 2: 1201}
-    for following in (2, 3, 4):
+    """Jobs run for 100 s. Of ten jobs the last two, three or five come 32 minutes after the end of one of the same user."""
+    runs, lasts = {}, {5: 1920, 3: 1920, 2: 1921}
+    for following in (2, 3, 5):
         lines = [swf_line(n, 0, 0, 100, 1, 200, user=n) for n in range(1, 11 - following)]
         lines += [swf_line(10 + n, 100 + lasts[following], 0, 100, 1, 200, user=n) for n in range(1, following + 1)]
         warehouse = warehouse_of(tmp_path / str(following), "".join(lines))
@@ -255,11 +255,11 @@ def test_a_grade_is_capped_where_jobs_follow_their_users_jobs(tmp_path: Path) ->
             rows = pl.DataFrame([graded | {"rank_correlation": 1.0, "distance": 0.0}])
             replace_partition(connection, "replay.fidelity", "mine", rows)
         runs[following] = grade_of(warehouse, "mine")
-    assert [grade and grade.reacting.following for grade in runs.values()] == [0.0, 0.3, 0.4]
+    assert [grade and grade.reacting.following for grade in runs.values()] == [0.0, 0.3, 0.5]
     letters = ["".join(grade.letters.values()) for grade in runs.values() if grade is not None]
-    assert letters == ["AAA", "BCC", "BCC"]
+    assert letters == ["AAA", "BDC", "CDC"]
     assert all(grade is not None and grade.resemblance == "A" for grade in runs.values())
-    assert runs[4] is not None and runs[4].words.endswith("so no letter of the mean is above B")
+    assert runs[5] is not None and runs[5].words.endswith("C for the mean, D for the median, C for the 95th percentile")
 
 
 def test_without_a_grade_the_reason_is_given(tmp_path: Path) -> None:
