@@ -86,7 +86,7 @@ def longest_think(submit: IntArray, end: IntArray, line: IntArray) -> int:
 
 
 def share_beyond_chance(submit: IntArray, end: IntArray, line: IntArray) -> float:
-    """The share of the jobs that come within SOON_AFTER_S after the end of one of their line, and not by chance. Arguments as in `followers_of`.
+    """The share of the jobs that come within SOON_AFTER_S after an end of their line, and not by chance. Arguments as in `followers_of`.
 
     Whoever comes by chance comes as soon after the same end a day later, and so do jobs that follow: with a chance c and a share f of
     followers, f + (1 - f) c come soon. In a log that is too short to tell, chance is none."""
