@@ -187,7 +187,7 @@ def test_the_site_says_who_replays(site: str) -> None:
         "its own PBS": ("pbs", "the PBS that the cluster two describes"),
         "found rules": ("FCFS", "what most centres run, with the limits that are described for the source"),
         "the catalogue's order": ("SJF", "the scheduler that the catalogue names"),
-        "what fits": ("FCFS", "the scheduler that fits the log best, with grade A"),
+        "what fits": ("FCFS", "the scheduler that fits the log best, with grade B"),
     }
     assert (scheduler.policy, scheduler.why) == expected[site]
     assert tracehouse.replay("mine").summary["policy"] == scheduler.policy
