@@ -19,8 +19,8 @@ from assets.replaying.running.policies import ChosenPolicy
 from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.settings import RunSettings
 from assets.replaying.scenarios.paced import (
-    MOST_ON_CLUSTER,
     Paced,
+    check_length,
     enough_react,
     paced_beside,
     paced_columns,
@@ -91,10 +91,7 @@ class PacedOrders:
         if self.on_nodes is None:
             machine = {"procs": self.site.site.procs, "drop_wider": False}
             return replay_run(self.trace, self.site.settings.model_copy(update=machine), self.site.policy)
-        if (jobs := self.trace.rows.height) > MOST_ON_CLUSTER:
-            raise ValueError(
-                f"on a cluster that is done for {MOST_ON_CLUSTER:,} jobs at most, and the log has {jobs:,}"
-            )
+        check_length(self.on_nodes.settings, self.trace.rows.height)
         return self.on_nodes.present
 
     def _beside(self, base: ReplayRun, replays: Sequence[Replayed], by_lot: pl.DataFrame) -> list[Judgement]:

@@ -16,8 +16,8 @@ from assets.replaying.running.run import ReplayRun
 from assets.replaying.running.settings import RunSettings
 from assets.replaying.running.users import UsersPace
 from assets.replaying.scenarios.paced import (
-    MOST_ON_CLUSTER,
     Paced,
+    check_length,
     enough_react,
     paced_beside,
     paced_columns,
@@ -75,10 +75,11 @@ def _of_row(warehouse: Warehouse, row: dict[str, Any]) -> tuple[Trace, RunSettin
 
 
 def _pace(source: str, trace: Trace, settings: RunSettings) -> UsersPace | None:
-    """Of the users of a source, or of the log at a path. None where few users react, where users are not known, and for a log too long to
-    be replayed on its cluster once more. trace, settings: of the first run."""
-    if settings.is_closed or (settings.is_on_cluster and trace.rows.height > MOST_ON_CLUSTER):
+    """Of the users of a source, or of the log at a path. None where few users react, and where users are not known. trace, settings: of the
+    first run. Raises ValueError as `check_length` does."""
+    if settings.is_closed:
         return None
+    check_length(settings, trace.rows.height)
     try:
         pace = pace_of_site(source, trace if is_path(source) else None)
     except (ValueError, CatalogueError):

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+import sql
 from assets.common.trace import load_clock
 from simulator.jobs.followers import LINE_KINDS, NO_JOB, WITHIN_S, JobLines, follow_lines, followers_of, longest_think
 from warehouse import Warehouse
@@ -27,14 +28,6 @@ GIVING_UP_QUANTILES = (0.25, 0.50, 0.75)
 SOON_S = (60, 300, WITHIN_S)
 """Seconds after an own end within which shares of jobs are counted."""
 NIGHT_HOURS = (22, 23, 0, 1, 2, 3, 4, 5)
-_JOBS = """
-SELECT
-    job_index, epoch(submit_time)::BIGINT AS submit_s, coalesce(epoch(end_time)::BIGINT, -1) AS end_s, user_name AS user,
-    account, executable,
-    coalesce(procs * runtime_s, 0) / 3600 AS core_hours,
-    CASE WHEN coalesce(runtime_s, 0) <= 0 AND (status = 'cancelled' OR start_time IS NULL) AND wait_s >= 0 THEN wait_s END AS gave_up_s
-FROM core.jobs WHERE source = $source ORDER BY job_index
-"""
 
 
 class SessionsAndBatches(NamedTuple):
@@ -91,7 +84,7 @@ def habits(warehouse: Warehouse, source: str) -> Habits:
 def submitted_jobs(warehouse: Warehouse, source: str) -> pl.DataFrame:
     """The jobs of a source in the order of submission, as `habits_of` and `jobs_that_follow` take them, with job_index."""
     with warehouse.read() as connection:
-        return connection.sql(_JOBS, params={"source": source}).pl()
+        return connection.sql(sql.load("features.submitted_jobs"), params={"source": source}).pl()
 
 
 def jobs_that_follow(rows: pl.DataFrame) -> tuple[pl.DataFrame, int | None]:

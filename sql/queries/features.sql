@@ -153,3 +153,25 @@ final AS (
 )
 
 SELECT * FROM final ORDER BY job_index
+
+-- [submitted_jobs]
+-- Jobs of one source in the order of submission, and what habits of users are read off: assets.usage.habits. Times in seconds from 1970,
+-- end_s -1 for a job that never left, gave_up_s the wait of one that left before a start.
+WITH jobs AS (
+    SELECT
+{{ left_before_start }}
+        jobs.*
+    FROM core.jobs AS jobs
+    WHERE jobs.source = $source
+)
+SELECT
+    job_index,
+    epoch(submit_time)::BIGINT AS submit_s,
+    coalesce(epoch(end_time)::BIGINT, -1) AS end_s,
+    user_name AS user,
+    account,
+    executable,
+    coalesce(procs * runtime_s, 0) / 3600 AS core_hours,
+    CASE WHEN left_before_start THEN wait_s END AS gave_up_s
+FROM jobs
+ORDER BY job_index

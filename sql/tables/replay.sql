@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS replay.period_scores (
     typical_wait_low DOUBLE, -- lower end of its 95 % interval
     typical_wait_high DOUBLE, -- upper end
     pace_change_share DOUBLE, -- change of the mean wait where users keep their pace, over the scheduler of the site; NULL where that was not replayed, as all below
-    times_verdict VARCHAR, -- over the scheduler of the site at the times of the log, which verdict is where it does not depend on users
+    times_verdict VARCHAR, -- over the scheduler of the site at the times of the log: verdict has another one where the incumbent is not that
     pace_verdict VARCHAR, -- over the scheduler of the site where users keep their pace
     not_paced_because VARCHAR, -- why a policy that may be advised was not replayed with such users; NULL where few users react
     semantics BIGINT NOT NULL, -- version of docs/reference/semantics.md

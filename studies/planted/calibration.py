@@ -88,9 +88,13 @@ def _surely_kept(kept: NDArray[np.bool_], cluster: NDArray[np.int64]) -> bool:
     """Whether the share that is kept is above KEPT_SHARE by its standard error over clusters."""
     if not len(kept):
         return True
-    share = kept.mean()
-    off = np.bincount(cluster, weights=kept - share)
-    return bool(share - DEVIATIONS * np.sqrt((off**2).sum()) / len(kept) >= KEPT_SHARE)
+    return bool(kept.mean() - DEVIATIONS * error_over_clusters(kept, cluster) >= KEPT_SHARE)
+
+
+def error_over_clusters(kept: NDArray[np.bool_], cluster: NDArray[np.int64]) -> float:
+    """The standard error of a share of cases, of which those of one cluster are alike. Both (cases,)."""
+    off = np.bincount(cluster, weights=kept - kept.mean())
+    return float(np.sqrt((off**2).sum()) / len(kept))
 
 
 def _has(cases: pl.DataFrame, rule: LetterRule) -> NDArray[np.bool_]:

@@ -2,13 +2,15 @@
 
 Clusters of reacting users are replayed from their logs, by their own scheduler and by ones that are slightly wrong. Each replay has the
 letters that the product would give it. The changes that it predicts, open and closed, are compared with what the users and the cluster
-really do. Caps were set on clusters of other seeds, which have a table of their own.
+really do. Bounds of letters were set on clusters of other seeds: `--fit` prints what promises keep there without bounds.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +19,9 @@ from numpy.typing import NDArray
 
 from assets.common.progress import progress
 from models.judging.fidelity import (
+    FEW_GAVE_UP,
     FIGURE_WORDS,
     GRADES,
-    MOST_FOLLOWING,
     WITHIN,
     Agreement,
     Reacting,
@@ -29,8 +31,8 @@ from models.judging.fidelity import (
     reacting_of,
 )
 from papers.markdown import markdown
-from studies.planted.calibration import TRIVIAL_S
-from studies.planted.ranges import percent, share_of
+from studies.planted.calibration import TRIVIAL_S, error_over_clusters
+from studies.planted.ranges import percent
 from studies.planted.reacting import Happened, Rules, reacting_users, run_by
 from studies.planted.users_react import BASE, PLANTED_CHANGES, PlantedLog, closed_jobs_of, replayed_by
 
@@ -39,6 +41,7 @@ IntArray = NDArray[np.int64]
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 GIVING_UP = (0.0, 0.0, 0.25, 1.0)
 """Shares of jobs that follow, and of users who give up."""
+FIT_EDGES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 FITTING, FRESH = range(3000, 3256), range(4000, 4256)
 """Clusters by which the caps were set, and those that are published. They take turns in SHARES and GIVING_UP."""
 MODELS = {"its own scheduler": 1.0, "2 % more processors": 1.02, "5 % more": 1.05, "5 % fewer": 0.95}
@@ -121,53 +124,67 @@ def cases_of(clusters: range) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-TITLES = [
-    "cases",
-    "graded",
-    *(
-        f"{letter}{what}"
-        for letter in GRADES[:-1]
-        for what in ("", " kept", " kept, open", " kept, closed", " kept, no change")
-    ),
-]
+KEPT_TITLES = [f"{letter}{what}" for letter in GRADES[:-1] for what in ("", " kept", " kept, no change")]
 
 
 def kept_cells(cases: pl.DataFrame) -> list[str]:
-    """What TITLES say of some cases: the shares with each letter, and of these the shares that keep its promise."""
-    graded = cases.filter(pl.col("letter") != GRADES[-1])
-    cells = [f"{cases.height:,}", percent(graded.height / cases.height)]
+    """Of some cases: how many, and what KEPT_TITLES say: the share with each letter, and of these the shares that keep its promise, with
+    their standard errors over clusters."""
+    cells = [f"{cases.height:,}"]
     for letter in GRADES[:-1]:
         of = cases.filter(letter=letter)
         cells.append(percent(of.height / cases.height))
-        within = WITHIN[letter] or np.inf
-        cells += [share_of((of[name] <= within).to_list()) for name in (PROMISED, OPEN, CLOSED, NO_CHANGE)]
+        cells += [kept_share(of, name, letter) for name in (PROMISED, NO_CHANGE)]
     return cells
+
+
+def kept_share(cases: pl.DataFrame, name: str, letter: str) -> str:
+    """The share of the cases in which an error is within what a letter promises, "" for no case."""
+    kept = (cases[name] <= (WITHIN[letter] or np.inf)).to_numpy()
+    if not len(kept):
+        return ""
+    return f"{percent(kept.mean())} ± {100 * error_over_clusters(kept, cases['cluster'].to_numpy()):.0f}"
 
 
 def tables_of(cases: pl.DataFrame) -> Iterator[str]:
     """The tables of the published clusters, each below its title."""
-    patient = cases.filter(gives_up=0.0)
-    groups = [("follow", "share", patient), ("users who give up", "gives_up", cases)]
-    for title, column, of in (*groups, ("figure", "figure", cases), ("model", "model", cases)):
+    shares = (("follow", "share", cases.filter(gives_up=0.0)), ("users who give up", "gives_up", cases))
+    for title, column, of in (*shares, ("figure", "figure", cases), ("model", "model", cases)):
         rows = []
-        for value in of[column].unique(maintain_order=True).sort().to_list() if column != "model" else list(MODELS):
+        for value in of[column].unique(maintain_order=True).to_list() if column == "model" else sorted(set(of[column])):
             name = FIGURE_WORDS.get(value, value) if isinstance(value, str) else percent(value)
             rows.append([name, *kept_cells(of.filter(pl.col(column) == value))])
-        yield f"by {title}\n\n" + markdown([title, *TITLES], rows)
+        yield f"by {title}\n\n" + markdown([title, "cases", *KEPT_TITLES], rows)
 
 
-def cap_rows() -> Iterator[list[str]]:
-    """The best letter by figure and share."""
-    for figure, most in MOST_FOLLOWING.items():
-        yield [FIGURE_WORDS[figure], *(percent(most[letter]) if letter in most else "never" for letter in GRADES[:-1])]
+def fit_rows(cases: pl.DataFrame) -> Iterator[list[str]]:
+    """By figure, and by `Reacting.following` without users who give up or for those who do: what each promise would keep where a letter
+    has no bound. cases: of replays that resemble the log as A asks."""
+    for figure in FIGURES:
+        of = cases.filter(pl.col("figure") == figure)
+        parts = {
+            f"from {percent(low)}": of.filter(pl.col("following").is_between(low, high, "left"), gives_up=0.0)
+            for low, high in pairwise((*FIT_EDGES, np.inf))
+        }
+        parts["given up"] = of.filter(pl.col("gave_up") >= FEW_GAVE_UP)
+        for name, part in parts.items():
+            yield [
+                FIGURE_WORDS[figure],
+                name,
+                f"{part.height}",
+                *(kept_share(part, PROMISED, each) for each in GRADES[:-1]),
+            ]
 
 
 def main() -> None:
     """Prints the tables."""
-    print("caps\n\n" + markdown(["figure", *(f"no {letter} from" for letter in GRADES[:-1])], cap_rows()))
-    fitted = cases_of(FITTING)
-    print("\nclusters of calibration\n\n" + markdown(["", *TITLES], [["all", *kept_cells(fitted)]]))
-    print("\n" + "\n\n".join(tables_of(cases_of(FRESH))))
+    if "--fit" in sys.argv[1:]:
+        alike = cases_of(FITTING).filter(resemblance="A")
+        print(
+            markdown(["figure", "following", "cases", *(f"{each} kept" for each in GRADES[:-1])], list(fit_rows(alike)))
+        )
+        return
+    print("\n\n".join(tables_of(cases_of(FRESH))))
 
 
 if __name__ == "__main__":

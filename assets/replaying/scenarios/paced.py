@@ -56,16 +56,22 @@ class Paced:
 
 
 def pace_of_plan(plan: ScenarioPlan, base: ReplayRun) -> UsersPace | None:
-    """The pace of the users of a plan's source. base: the replay of its base. None where too few react, where users are not known, where
-    the base has users who keep their pace already, and for a log too long to replay each scenario twice on its cluster."""
-    settings = plan.base.settings
-    if settings.is_closed or (settings.is_on_cluster and len(base.jobs) > MOST_ON_CLUSTER):
+    """The pace of the users of a plan's source. base: the replay of its base. None where too few react, where users are not known, and
+    where the base has users who keep their pace already. Raises ValueError as `check_length` does."""
+    if plan.base.settings.is_closed:
         return None
+    check_length(plan.base.settings, len(base.jobs))
     try:
         pace = pace_of_site(plan.source, plan.trace) if plan.overridden else pace_of(base)
     except ValueError:
         return None
     return pace if enough_react(pace) else None
+
+
+def check_length(settings: RunSettings, jobs: int) -> None:
+    """Raises ValueError for a log of so many jobs where it is too long to be replayed twice under its cluster's own scheduler."""
+    if settings.is_on_cluster and jobs > MOST_ON_CLUSTER:
+        raise ValueError(f"on a cluster that is done for {MOST_ON_CLUSTER:,} jobs at most, and the log has {jobs:,}")
 
 
 def enough_react(pace: UsersPace) -> bool:

@@ -269,8 +269,11 @@ def _paced(
 ) -> tuple[dict[str, Paced], dict[str, str], float | None]:
     """Scenarios with users who keep their pace, why others are not among them, and the share of the jobs that follow others, None where
     no scenario is. Jobs that a limit kept follow nobody, so that a scenario which has some is in it at the log's times alone."""
-    pace = pace_of_plan(plan, base)
     alike = [each for each in plan.scenarios if each.name in compared and not compared[each.name].row["freed_jobs"]]
+    try:
+        pace = pace_of_plan(plan, base)
+    except ValueError as error:
+        return {}, {each.name: str(error) for each in alike}, None
     if pace is None or not alike:
         return {}, {}, None
     paced, failures = paced_scenarios(plan, base, alike, pace)

@@ -124,7 +124,7 @@ def test_orders_that_may_be_advised_are_replayed_where_users_keep_their_pace(bun
 
 def test_a_log_that_is_too_long_for_its_cluster_says_why(bundled, monkeypatch: pytest.MonkeyPatch) -> None:
     orders, _ = bundled
-    monkeypatch.setattr("assets.replay.paced_orders.MOST_ON_CLUSTER", 200)
+    monkeypatch.setattr("assets.replaying.scenarios.paced.MOST_ON_CLUSTER", 200)
     monkeypatch.setattr("assets.replay.paced_orders.replay_at_pace", lambda *_, **__: pytest.fail("it replays"))
     site = on_site(open_warehouse(), "tiny")
     rule, replayed, judgement = list(orders.judged([JudgedRule("SAF", "SAF", "own")]))[-1]

@@ -7,7 +7,7 @@ import pytest
 
 from models.judging.fidelity import NO_REACTION, Reacting
 from studies.planted.reacting import reacting_users
-from studies.planted.reacting_grades import CLOSED, NO_CHANGE, OPEN, PROMISED, Replayed, kept_cells
+from studies.planted.reacting_grades import CLOSED, NO_CHANGE, OPEN, PROMISED, Replayed, fit_rows, kept_cells
 from studies.planted.users_react import PLANTED_CHANGES, PlantedLog
 
 
@@ -35,8 +35,26 @@ def test_a_wrong_model_has_worse_letters_and_errors(patient: PlantedLog) -> None
 
 
 def test_shares_of_kept_promises() -> None:
-    errors = {OPEN: [1.2, 1.05, 2.5, 9.0], CLOSED: [1.05, 1.05, 1.9, 9.0], NO_CHANGE: [3.0, 1.0, 1.0, 1.0]}
-    errors[PROMISED] = errors[CLOSED]
-    cases = pl.DataFrame({"letter": ["A", "A", "C", "D"], **errors})
-    kept_a, kept_b, kept_c = ["100 %", "50 %", "100 %", "50 %"], [""] * 4, ["100 %", "0 %", "100 %", "100 %"]
-    assert kept_cells(cases) == ["4", "75 %", "50 %", *kept_a, "0 %", *kept_b, "25 %", *kept_c]
+    cases = pl.DataFrame({"letter": ["A", "A", "C", "D"], "cluster": [1, 2, 3, 3], PROMISED: [1.05, 1.2, 1.9, 9.0]})
+    cells = kept_cells(cases.with_columns(pl.lit(1.0).alias(NO_CHANGE)))
+    assert cells == ["4", "50 %", "50 % ± 35", "100 % ± 0", "0 %", "", "", "25 %", "100 % ± 0", "100 % ± 0"]
+    alike = kept_cells(cases.with_columns(pl.lit(1).alias("cluster"), pl.lit(1.0).alias(NO_CHANGE)))
+    assert alike[2] == "50 % ± 0", "one cluster has no error over clusters"
+
+
+def test_what_promises_would_keep_without_bounds() -> None:
+    cases = pl.DataFrame(
+        {
+            "figure": ["mean", "mean", "mean", "p95"],
+            "following": [0.0, 0.65, 0.0, 0.0],
+            "gave_up": [0.0, 0.0, 0.01, 0.0],
+            "gives_up": [0.0, 0.0, 1.0, 0.0],
+            "cluster": [1, 2, 3, 1],
+            PROMISED: [1.0, 1.2, 1.5, 1.0],
+        }
+    )
+    rows = {tuple(row[:2]): row[2:] for row in fit_rows(cases)}
+    assert rows["mean wait", "from 0 %"] == ["1", "100 % ± 0", "100 % ± 0", "100 % ± 0"]
+    assert rows["mean wait", "from 60 %"] == ["1", "0 % ± 0", "100 % ± 0", "100 % ± 0"]
+    assert rows["mean wait", "given up"] == ["1", "0 % ± 0", "0 % ± 0", "100 % ± 0"]
+    assert rows["95th percentile of wait", "given up"] == ["0", "", "", ""]

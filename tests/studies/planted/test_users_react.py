@@ -265,7 +265,7 @@ def test_rows_of_a_site_say_why_they_have_no_verdict(tmp_path: Path, monkeypatch
     assert {len(row) for row in rows} == {len(LOG_TITLES)}
     assert rows[0][1:3] == ["120", "95 %, short log"] and rows[0][4].startswith("+") and rows[0][4] != rows[0][5]
     assert rows[0][6] and rows[0][7] and rows[1][4:6] == ["", ""] and "nothing" in rows[1][6]
-    assert tables_of_logs("other logs", rows).count("| own |") == 6
+    assert tables_of_logs(rows).count("| own |") == 6
 
 
 def test_rows_of_a_site_where_few_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from assets.replaying import pace
+from assets.replaying.running.settings import RunSettings
 from assets.replaying.scenarios import paced
-from assets.replaying.scenarios.paced import turns_round
+from assets.replaying.scenarios.paced import MOST_ON_CLUSTER, turns_round
+from assets.replaying.scenarios.paced import check_length as paced_check
 from models.judging.verdict import DEPENDS, DOMINATES, HARMS, LIKE_CHANCE, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, WORSE
 from tests.assets.replaying.scenarios.examples import busy_home, results_of
 from tracehouse.text.what_if_text import what_if_text
@@ -111,6 +113,22 @@ def test_a_verdict_that_turns_round_depends_on_users(busy: pytest.MonkeyPatch) -
     assert row["verdict"] == DEPENDS and row["times_verdict"] and row["pace_verdict"]
     assert any(
         f"smaller: it depends on users: {row['times_verdict']} where all submit" in said for said in results.remarks
+    )
+
+
+def test_a_log_that_is_too_long_for_its_own_scheduler_says_so(busy: pytest.MonkeyPatch) -> None:
+    paced.check_length(RunSettings(), 10**6)
+    paced.check_length(RunSettings(policy="slurm", cluster="one"), MOST_ON_CLUSTER)
+    with busy.context() as patch:
+        patch.setattr(
+            paced, "check_length", lambda settings, jobs: paced_check(RunSettings(policy="pbs", cluster="one"), jobs)
+        )
+        patch.setattr(paced, "MOST_ON_CLUSTER", 10)
+        results = results_of({"smaller": {"procs": "-25%"}})
+    assert results.rows["pace_change_share"].null_count() == results.rows.height
+    assert any(
+        "smaller: not with users who keep their pace: on a cluster that is done for 10 jobs" in said
+        for said in results.remarks
     )
 
 
