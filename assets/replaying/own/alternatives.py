@@ -21,6 +21,7 @@ from assets.common.storage import tuning_folder, write_whole
 from assets.ingest.site_logs import mean_wait_s, ruled_cluster
 from assets.replaying.configuring.configuration import edited_cluster
 from assets.replaying.pace import pace_of
+from assets.replaying.running.run import ReplayRun
 from assets.replaying.scenarios.paced import Paced, enough_react, paced_columns
 from assets.replaying.site import site_of
 from assets.replaying.tuning.guards import AgainstBase, Guards, ScoredRuns, against_base
@@ -180,8 +181,8 @@ def alternatives_of(warehouse: Warehouse, source: str) -> Alternatives | None:
 def _words_of_last(replays: SourceReplays, jobs: int) -> str:
     """Which jobs of a long log are replayed. jobs: of the whole log."""
     trace = replays.trace
-    since = trace.clock.text(int(trace.rows["submit_s"][replays.waiting]))
-    begins = "an empty cluster" if replays.ahead is None else "the jobs that ran and waited then"
+    since = trace.clock.text(int(trace.rows["submit_s"][replays.ahead]))
+    begins = "the jobs that ran and waited then" if replays.ahead else "an empty cluster"
     return (
         f"These are the last {MOST_REPLAYED:,} of {jobs:,} jobs, submitted from {since} on. The replays begin with {begins}. "
         "`tracehouse what-if` replays the whole log."
@@ -210,7 +211,7 @@ def _with_setting(made: Alternatives, halves: _Halves, cluster: ClusterDescripti
         word = LIKE_RANDOM_SETTINGS
     verdict = word if word != judgement.verdict.word else str(judgement.verdict)
     chosen = Alternative(best.name, SETTING, best.edits, ours.mean_waits_s[0], ratios.bounded_slowdown, verdict, payers)
-    if (paced := halves.paced(best.edits, halves.present)) is not None:
+    if (paced := halves.paced(best.edits, halves.whole, halves.present)) is not None:
         chosen = _at_pace(chosen, paced)
         word = DEPENDS if chosen.verdict == DEPENDS else word
     needed = None if judgement.wait.high is None else 1 - judgement.wait.ratio / judgement.wait.high
@@ -301,9 +302,10 @@ class _Halves:
         self.replays, self.tunable, self.guards = replays, replays.tunable(), Guards()
         self.cut = len(self.tunable.jobs) // 2
         self.bar = progress_bar("replays under other settings", 2 + 2 * (4 + 1))
-        self.base, self.present = self.runs((), count=self.cut), self.runs(())
-        pace = pace_of(replays.run_of(self.present.schedules[0]))
-        self.pace = pace if replays.ahead is None and enough_react(pace) else None
+        self.first, self.whole = replays.replay(self.cut), replays.replay(len(self.tunable.jobs))
+        self.base, self.present = self.scored(self.first), self.scored(self.whole)
+        pace = None if replays.ahead else pace_of(self.whole)
+        self.pace = pace if pace is not None and enough_react(pace) else None
 
     @property
     def following(self) -> float | None:
@@ -312,22 +314,24 @@ class _Halves:
 
     def runs(self, edits: Sequence[str], count: int = 0) -> ScoredRuns:
         """A replay. count: of so many first jobs, which are scored, in place of all, of which the later half is."""
-        schedule = self.replays.starts(count or len(self.tunable.jobs), tuple(edits))
-        self.bar.update()
-        jobs = np.arange(count or len(self.tunable.jobs))
-        scored = jobs < count - 1 if count else jobs >= self.cut
-        return ScoredRuns(self.tunable, (schedule,), scored)
+        return self.scored(self.replays.replay(count or len(self.tunable.jobs), tuple(edits)))
 
-    def paced(self, edits: Sequence[str], base: ScoredRuns) -> Paced | None:
+    def scored(self, run: ReplayRun) -> ScoredRuns:
+        """A replay that was made at the times of the log."""
+        self.bar.update()
+        jobs = np.arange(len(run.all_jobs))
+        scored = jobs < self.cut - 1 if len(jobs) == self.cut else jobs >= self.cut
+        return ScoredRuns(self.tunable, (run.all_starts,), scored)
+
+    def paced(self, edits: Sequence[str], base: ReplayRun, scored: ScoredRuns) -> Paced | None:
         """The scored jobs of a replay with users who keep their pace. None where too few react, and where a change leaves no job of both.
-        base: the present settings, which have the submissions of the log in either case."""
+        base: of the present settings, which have the submissions of the log in either case. scored: of it."""
         if self.pace is None:
             return None
-        before = self.replays.run_of(base.schedules[0])
-        run = self.replays.paced(len(base.scored), self.pace, tuple(edits))
+        run = self.replays.replay(len(base.all_jobs), tuple(edits), pace=self.pace)
         self.bar.update()
         try:
-            return paced_under_guards(before, run, base, self.guards)
+            return paced_under_guards(base, run, scored, self.guards)
         except ValueError:
             return None
 
@@ -341,5 +345,5 @@ class _Halves:
                 continue
             runs = self.runs(edits, count=self.cut)
             made = _alternative(name, CANDIDATE, edits, runs, against_base(runs, self.base, self.guards))
-            paced = self.paced(edits, self.base)
+            paced = self.paced(edits, self.first, self.base)
             yield made if paced is None else made._replace(pace_change=paced.change_share)

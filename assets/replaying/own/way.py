@@ -45,15 +45,16 @@ ORDERS_THAT_CHANGE = ("slurm",)
 class OwnRuns(ABC):
     """Several runs of the same scheduler, of which the first one counts. The others say how far it is from being the only one.
 
-    left_out: how many jobs were changed, by why."""
+    runs: how many, or the numbers of those that are made. left_out: how many jobs were changed, by why."""
 
-    runs: int
+    runs: int | range
     left_out: Mapping[str, int]
     honours: ClassVar[frozenset[str]] = frozenset({"policy", "cluster", "edits", "estimates", "users"})
 
     def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
-        """Replays all jobs, `runs` times. Raises as the scheduler's replayer does."""
-        outcomes = [self.run(jobs, cluster, number) for number in range(self.runs)]
+        """Replays all jobs in each of the runs. Raises as the scheduler's replayer does."""
+        numbers = self.runs if isinstance(self.runs, range) else range(self.runs)
+        outcomes = [self.run(jobs, cluster, number) for number in numbers]
         submit = outcomes[0].submit
         if submit is not None:
             outcomes = [outcomes[0], *(_as_submitted(each, submit) for each in outcomes[1:])]

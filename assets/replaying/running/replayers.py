@@ -51,7 +51,7 @@ LEAST_LOAD, MOST_LOAD = 0.01, 100.0
 class Asked(NamedTuple):
     """One replay. rows: of Trace.rows, those of its jobs in their order. ground: its nodes, None where jobs are not placed. ahead: for a
     warm start the rows before it, and the second of the log's clock at which it begins. own_runs: of a scheduler that is not
-    deterministic, None for as many as are usual. described: the cluster of the settings where the caller has it."""
+    deterministic, as OwnRuns has them, None for as many as are usual. described: the cluster of the settings where the caller has it."""
 
     trace: Trace
     settings: RunSettings
@@ -60,7 +60,7 @@ class Asked(NamedTuple):
     cluster: Cluster
     ground: Ground | None = None
     ahead: tuple[pl.DataFrame, int] | None = None
-    own_runs: int | None = None
+    own_runs: int | range | None = None
     described: ClusterDescription | None = None
 
 

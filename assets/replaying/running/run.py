@@ -37,6 +37,7 @@ from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_b
 from simulator.partitions import shares_of
 from simulator.published import RLSCHEDULER_RULES, paper_part
 from simulator.replayer import JobNodes, Outcome
+from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
 SETTINGS_GIVE_PROCS = "command line"
@@ -52,8 +53,7 @@ class ReplayRun:
     took. all_starts: what it returned. The first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those of
     all_rows. counts: jobs, faults of the log (docs/reference/semantics.md) and counts that the settings add.
     ground, placement: the nodes, and those of each of all_jobs, where jobs were placed. held: the nodes of all_jobs on a cluster under its
-    own scheduler. others: further runs of a scheduler that is not
-    deterministic, as all_starts."""
+    own scheduler. others: further runs of a scheduler that is not deterministic, as all_starts."""
 
     settings: RunSettings
     trace: Trace
@@ -188,11 +188,13 @@ def replay_run(
     settings: RunSettings,
     policy: ChosenPolicy,
     nodes: NodeSettings | None = None,
-    own_runs: int | None = None,
+    own_runs: int | range | None = None,
     pace: UsersPace | None = None,
+    described: ClusterDescription | None = None,
 ) -> ReplayRun:
     """Replays a trace. trace: loaded with the cancelled jobs if the settings want them. nodes: where jobs are placed, if they are.
-    own_runs: of a scheduler that is not deterministic, None for as many as are usual. pace: of the users, where they keep it.
+    own_runs: of a scheduler that is not deterministic, how many or their numbers, None for as many as are usual. pace: of the users, where
+    they keep it. described: the cluster of the settings, as the caller has edited it. Jobs that are too wide for it never start.
 
     Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
     """
@@ -201,9 +203,9 @@ def replay_run(
     of_queues = rows.height
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
-    cluster_procs = procs_of_cluster(trace, rows, settings)
+    cluster_procs = procs_of_cluster(trace, rows, settings) if described is None else described.num_cpus
     shares = partition_shares(rows, settings.partitions, cluster_procs)
-    rows, dropped = _without_wider(trace, rows, cluster_procs, settings, shares)
+    rows, dropped = (rows, 0) if described else _without_wider(trace, rows, cluster_procs, settings, shares)
     first, length = settings.window_of(rows.height)
     replayed = rows[first : first + length]
     ahead, begin = rows[: first if settings.warm_start else 0], replayed["submit_s"][0]
@@ -212,7 +214,7 @@ def replay_run(
     jobs = trace.jobs_of(simulated, settings.believed, settings.reserve_by, settings.admit_by)
     cluster = _cluster(trace, ahead, begin, waiting.height, cluster_procs, settings)
     if settings.cluster and not settings.is_on_cluster:
-        cluster = _with_missing(trace, jobs, cluster, settings.cluster)
+        cluster = _with_missing(trace, jobs, cluster, described or named_cluster(settings.cluster, trace.source))
     counts = {
         **_counts(trace, rows, replayed, policy),
         "jobs_wider_than_cluster": trace.log_faults["jobs_wider_than_cluster"] + dropped,
@@ -226,7 +228,7 @@ def replay_run(
         assert pace is not None
         jobs = pace.closed(jobs, simulated)
     before = (ahead, begin) if settings.warm_start else None
-    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before, own_runs), jobs)
+    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground, before, own_runs, described), jobs)
     jobs, of_outcome = as_submitted(jobs, outcome, simulated) if settings.is_closed else (jobs, dict(outcome.counts))
     if settings.is_closed:
         replayed = replayed.with_columns(submit_s=pl.Series(jobs.submit))
@@ -325,13 +327,11 @@ def _cluster(
     return Cluster(cluster_procs, running, outages_of(settings.outages, cluster_procs), waiting)
 
 
-def _with_missing(trace: Trace, jobs: Jobs, cluster: Cluster, named: str) -> Cluster:
-    """The cluster without the processors that reservations and absences of the named one take away."""
+def _with_missing(trace: Trace, jobs: Jobs, cluster: Cluster, described: ClusterDescription) -> Cluster:
+    """The cluster without the processors that reservations and absences of the described one take away."""
     longest_s = int(jobs.limit.max(initial=0))
     span = (int(jobs.submit[0]), int(jobs.submit[-1]) + KNOWN_AFTER_S)
-    missing = missing_processors(
-        named_cluster(named, trace.source), cluster.procs, longest_s, clock_zero_s(trace), span
-    )
+    missing = missing_processors(described, cluster.procs, longest_s, clock_zero_s(trace), span)
     return replace(cluster, outages=joined_outages(cluster.outages, missing))
 
 

@@ -33,7 +33,7 @@ class PacedReplays:
 
     def run(self, edits: Edits) -> ReplayRun | None:
         """The replay with these edits. None where there is no pace. Raises ValueError for one that has no rule for such users."""
-        return None if self.pace is None else self.replays.paced(len(self.replays.trace.rows), self.pace, edits)
+        return None if self.pace is None else self.replays.replay(len(self.replays.rows), edits, pace=self.pace)
 
 
 def paced_under_guards(base: ReplayRun, run: ReplayRun, scored: ScoredRuns, guards: Guards) -> Paced:

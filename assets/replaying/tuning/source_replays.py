@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from assets.common.progress import warn
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.replaying.configuring.configuration import NothingChanges
-from assets.replaying.limits.holds import missing_processors
-from assets.replaying.limits.way import clock_zero_s, named_cluster, replayer_under
+from assets.replaying.limits.way import named_cluster
 from assets.replaying.own.clusters import own_cluster, policy_on
-from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
-from assets.replaying.own.pbs.way import PbsRuns, pbs_runs
-from assets.replaying.own.slurm.requests import requests_of_rows
-from assets.replaying.own.slurm.way import SlurmRuns, slurm_runs
 from assets.replaying.own.way import RUNS
 from assets.replaying.running.loading import catalogue_source, is_path, load_any_trace, log_source
 from assets.replaying.running.policies import ChosenPolicy
-from assets.replaying.running.run import ReplayRun, as_submitted, engine_version
+from assets.replaying.running.run import ReplayRun, engine_version, replay_run
 from assets.replaying.running.settings import RunSettings
 from assets.replaying.running.users import UsersPace
 from assets.replaying.site import site_of
 from assets.replaying.tuning.knobs import Knob
 from assets.replaying.tuning.tunable import CLASS_COLUMNS, Edits, Tunable, classes_of
 from assets.replaying.tuning.usual_knobs import formula_knobs, usual_knobs
-from simulator.engine.replay import OrderReplayer
-from simulator.jobs.cluster import Cluster
-from simulator.jobs.jobs import Jobs
-from simulator.jobs.schedule import Schedule
-from simulator.limits.rules import KNOWN_AFTER_S
+from simulator.jobs.words import KEEP_PACE
 from simulator.metrics.metrics import SEMANTICS
-from simulator.policies.registry import SEARCHED, Policy, parse_policy
-from simulator.replayer import Outcome
+from simulator.policies.registry import SEARCHED, parse_policy
 from traces.catalogue.clusters import load_cluster
-from traces.cluster.description import ClusterDescription, SchedulerSettings
+from traces.cluster.description import ClusterDescription
 from traces.cluster.differing import changed_values
 
 FEWEST_TUNED = 200
@@ -125,38 +114,46 @@ def formula_of(policy: str) -> str:
 @dataclass(frozen=True)
 class SourceReplays:
     """Replays of a trace. settings: of the base. order: a formula in the place of the scheduler's own order, None for that; an edit is
-    another text of it then. requests: what so many first jobs asked for, and of which cluster, as it was made last. ahead: rows of the log
-    before those of the trace, with whose jobs the cluster begins as the log has it, None for an empty one. waiting: how many of the
-    trace's first rows wait then."""
+    another text of it then. ahead: so many first rows of the trace come before the replays, which begin with what ran and waited then as
+    the log has it. 0 for an empty cluster."""
 
     trace: Trace
     settings: RunSettings
     order: str | None = None
+    ahead: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
-    requests: dict[int, tuple[ClusterDescription, Any]] = field(default_factory=dict)
-    ahead: pl.DataFrame | None = None
-    waiting: int = 0
 
     def of_last(self, count: int) -> SourceReplays:
         """The same of the last `count` jobs. Under Slurm the cluster begins as the log has it then. Else, and where more was running than
-        it has CPUs, it is empty. What accounts have used comes from as many jobs before."""
+        it has CPUs, or half as many jobs waited, it is empty. What accounts have used comes from as many jobs before."""
         rows = self.trace.rows
         before, later = rows[:-count], rows[-count:]
         begin_s, described = later["submit_s"][0], self.described(())
-        running = self.trace.running_rows(before, begin_s)
-        fits = described is not None and running["procs"].sum() <= described.num_cpus
+        running, waiting = self.trace.running_rows(before, begin_s), waiting_at(before, begin_s)
+        fits = described is not None and running["procs"].sum() <= described.num_cpus and 2 * waiting.height < count
         if self.settings.own_scheduler != "slurm" or not fits:
             return SourceReplays(replace(self.trace, rows=later), self.settings, self.order)
-        waiting, runs_then = waiting_at(before, begin_s), running["job_index"]
+        present = pl.concat([running["job_index"], waiting["job_index"]])
         ahead = before.filter(
-            pl.col("job_index").is_in(runs_then.implode()) | (pl.int_range(pl.len()) >= before.height - count)
+            pl.col("job_index").is_in(present.implode()) | (pl.int_range(pl.len()) >= before.height - count)
         )
-        trace = replace(self.trace, rows=pl.concat([waiting, later]))
-        return SourceReplays(trace, self.settings, self.order, ahead=ahead, waiting=waiting.height)
+        trace = replace(self.trace, rows=pl.concat([ahead, later]))
+        return SourceReplays(trace, self.settings, self.order, ahead.height)
+
+    @cached_property
+    def waiting(self) -> pl.DataFrame:
+        """Rows of the jobs that wait when the replays begin."""
+        rows = self.trace.rows
+        return waiting_at(rows[: self.ahead], rows["submit_s"][self.ahead])
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        """Of the trace, the jobs that are replayed."""
+        return pl.concat([self.waiting, self.trace.rows[self.ahead :]])
 
     def tunable(self) -> Tunable:
         """What a search needs of them."""
-        rows, jobs, described = self.trace.rows, self.trace.jobs(), self.described(())
+        rows, jobs, described = self.rows, self.trace.jobs_of(self.rows), self.described(())
         procs = self.trace.cluster_procs if described is None else described.num_cpus
         of_all = (trace_sha256(rows), described, self.settings.model_dump(), self.order, engine_version(), SEMANTICS)
         return Tunable(
@@ -164,7 +161,7 @@ class SourceReplays:
             jobs,
             procs,
             classes_of(rows, jobs.user, jobs.procs, procs),
-            self.schedule,
+            lambda edits, run, count: self.replay(count, edits, range(run, run + 1)).all_starts,
             self.changes,
             RUNS if self.settings.is_on_cluster else 1,
             hashlib.sha256(repr(of_all).encode()).hexdigest(),
@@ -180,7 +177,7 @@ class SourceReplays:
 
     def _edited(self, edits: Edits) -> ClusterDescription | None:
         if self.settings.is_on_cluster:
-            return own_cluster(self.trace, self.trace.rows, self.settings.model_copy(update={"edits": list(edits)}))
+            return own_cluster(self.trace, self.rows, self.settings.model_copy(update={"edits": list(edits)}))
         if self.settings.cluster is None:
             return None
         return named_cluster(self.settings.cluster, self.trace.source, edits)
@@ -194,87 +191,19 @@ class SourceReplays:
         assert after is not None
         return tuple(map(str, changed_values(before, after)))
 
-    def schedule(self, edits: Edits, run: int, count: int) -> Schedule:
-        """The starts of the first jobs."""
-        if self.order is None:
-            return self.starts(count, edits, run=run)
-        return self.starts(count, policy=parse_policy(edits[0] if edits else self.order), run=run)
-
-    def starts(self, count: int, edits: Edits = (), policy: Policy | None = None, run: int = 0) -> Schedule:
-        """The starts of the first `count` jobs. policy: in the place of the scheduler's own order."""
-        rows = self.trace.rows[:count]
-        return self._outcome(rows, self.trace.jobs_of(rows), edits, policy, run)[0].schedule
-
-    def paced(self, count: int, pace: UsersPace, edits: Edits = ()) -> ReplayRun:
-        """A replay of the first `count` jobs whose users keep their pace. edits: as `schedule` takes them. Raises ValueError for one that
-        has no rule for them."""
-        if self.ahead is not None:
-            raise ValueError(
-                "a replay that begins with jobs of the log has its submissions, too: only whole logs have users who keep their pace"
-            )
-        rows, edited, policy = self.trace.rows[:count], edits, None
-        if self.order is not None:
-            edited, policy = (), parse_policy(edits[0] if edits else self.order)
-        jobs = pace.closed(self.trace.jobs_of(rows), rows)
-        outcome, machine = self._outcome(rows, jobs, edited, policy)
-        jobs, counts = as_submitted(jobs, outcome, rows)
-        return self._run(rows, jobs, machine, outcome.schedule, counts)
-
-    def run_of(self, schedule: Schedule) -> ReplayRun:
-        """The replay that a schedule of the first jobs came from, at the times of the log."""
-        rows, described = self.trace.rows[: len(schedule.start)], self.described(())
-        machine = Cluster(self.trace.cluster_procs if described is None else described.num_cpus)
-        return self._run(rows, self.trace.jobs_of(rows), machine, schedule, {})
-
-    def _run(
-        self, rows: pl.DataFrame, jobs: Jobs, machine: Cluster, schedule: Schedule, counts: dict[str, int]
-    ) -> ReplayRun:
-        policy = ChosenPolicy(self.order or self.settings.policy, None)
-        return ReplayRun(self.settings, self.trace, policy, rows, jobs, machine, schedule, counts)
-
-    def _outcome(
-        self, rows: pl.DataFrame, jobs: Jobs, edits: Edits, policy: Policy | None, run: int = 0
-    ) -> tuple[Outcome, Cluster]:
-        """What the scheduler makes of the jobs of some rows, and on which machine."""
-        cluster = self.described(edits)
-        if not self.settings.is_on_cluster:
-            return self._in_order(cluster, rows, jobs, policy or parse_policy(self.settings.policy))
-        assert cluster is not None
-        runs, machine = self._runs(cluster, rows, policy), Cluster(cluster.num_cpus)
-        if self.ahead is not None:
-            running = self.trace.running_at(self.ahead, self._begin_s)
-            machine = replace(machine, running=running, waiting=self.waiting)
-        return runs.run(jobs, machine, run), machine
-
-    def _runs(self, cluster: ClusterDescription, rows: pl.DataFrame, policy: Policy | None) -> PbsRuns | SlurmRuns:
-        if self.settings.own_scheduler == "pbs":
-            asked = self._requests(cluster, rows, pbs_jobs_of_rows)
-            return pbs_runs(cluster, rows, clock_zero_s(self.trace), policy, asked)
-        ahead = None if self.ahead is None else (self.ahead, self._begin_s)
-        return slurm_runs(cluster, self.trace, rows, policy, ahead, self._requests(cluster, rows, requests_of_rows))
-
-    @property
-    def _begin_s(self) -> int:
-        """The second of the log's clock at which replays begin that do not begin on an empty cluster."""
-        return int(self.trace.rows["submit_s"][self.waiting])
-
-    def _requests(self, cluster: ClusterDescription, rows: pl.DataFrame, make: Callable[..., Any]) -> Any:
-        """What the jobs asked for, which is the same under clusters that differ in scheduler and limits alone."""
-        same = replace(cluster, scheduler=SchedulerSettings(), limits=())
-        kept = self.requests.get(rows.height)
-        if kept is None or kept[0] != same:
-            kept = self.requests[rows.height] = same, make(rows, same)
-        return kept[1]
-
-    def _in_order(
-        self, cluster: ClusterDescription | None, rows: pl.DataFrame, jobs: Jobs, policy: Policy
-    ) -> tuple[Outcome, Cluster]:
-        replayer = OrderReplayer(policy, self.settings.backfill_rule)
-        if cluster is None:
-            machine = Cluster(self.trace.cluster_procs)
-            return replayer.replay(jobs, machine), machine
-        span = (int(jobs.submit[0]), int(jobs.submit[-1]) + KNOWN_AFTER_S)
-        longest_s = int(jobs.limit.max(initial=0))
-        missing = missing_processors(cluster, cluster.num_cpus, longest_s, clock_zero_s(self.trace), span)
-        machine = Cluster(cluster.num_cpus, outages=missing)
-        return replayer_under(cluster, self.trace, rows, replayer).replay(jobs, machine), machine
+    def replay(self, count: int, edits: Edits = (), runs: range = range(1), pace: UsersPace | None = None) -> ReplayRun:
+        """A replay of the first `count` jobs. runs: numbers of the runs of a scheduler that is not deterministic. pace: of the users, where
+        they keep it. Raises ValueError for one that has no rule for them."""
+        settings, order = self.settings, self.order
+        if order is not None:
+            order, edits = edits[0] if edits else order, ()
+        elif not settings.is_on_cluster:
+            order = settings.policy
+        chosen = ChosenPolicy(order or settings.policy, None if order is None else parse_policy(order))
+        later = count - self.waiting.height
+        if self.ahead:
+            settings = settings.model_copy(update={"window": f"{self.ahead}:{later}", "warm_start": True})
+        if pace is not None:
+            settings = settings.model_copy(update={"users": KEEP_PACE})
+        trace = replace(self.trace, rows=self.trace.rows[: self.ahead + later])
+        return replay_run(trace, settings, chosen, own_runs=runs, pace=pace, described=self.described(edits))

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from assets.replaying.own.kept_requests import kept_for_rows
 from assets.replaying.running.settings import REQUEST_LABELS
 from simulator.pbs.requests import PbsJob, Piece
 from traces.cluster.description import ClusterDescription
@@ -24,6 +25,7 @@ def piece_of(chunk: Chunk) -> Piece:
     return Piece(chunk.count, {name: amount for name, amount in amounts.items() if amount}, chunk.words)
 
 
+@kept_for_rows
 def pbs_jobs_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[list[PbsJob], dict[str, int]]:
     """The jobs of a trace as PBS gets them, and how many of them were changed, by why. rows: of a trace, with REQUEST_LABELS.
 

@@ -109,16 +109,15 @@ def pbs_runs(
     rows: pl.DataFrame,
     zero_s: int,
     policy: Policy | None,
-    requests: tuple[list[PbsJob], dict[str, int]] | None = None,
     estimates: Estimates = REQUESTED,
     ahead: Ahead | None = None,
 ) -> PbsRuns:
-    """The runs of some rows of a trace. zero_s: UTC second of the log's second 0. policy: as PbsRuns has it. requests: `pbs_jobs_of_rows`
-    of the rows, where the caller has them. estimates: what PBS plans by. Live ones go with its own order and an idle cluster. A formula
-    that a replay cannot follow is left out. ahead: for a warm start the jobs before the rows.
+    """The runs of some rows of a trace. zero_s: UTC second of the log's second 0. policy: as PbsRuns has it. estimates:
+    what PBS plans by. Live ones go with its own order and an idle cluster. A formula that a replay cannot follow is left out. ahead: for
+    a warm start the jobs before the rows.
 
     Raises ValueError for jobs that the cluster cannot have had."""
-    asked, left_out = requests or pbs_jobs_of_rows(rows, cluster)
+    asked, left_out = pbs_jobs_of_rows(rows, cluster)
     if unmodelled_formula(cluster.scheduler):
         cluster = with_settings(cluster, {"job_sort_formula": ""})
     warm = None

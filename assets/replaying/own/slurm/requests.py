@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from assets.replaying.own.kept_requests import kept_for_rows
 from assets.replaying.running.settings import REQUESTED_OF_JOBS
 from simulator.cluster.requests import Request
 from traces.cluster.description import ClusterDescription
@@ -13,6 +14,7 @@ from traces.cluster.description import ClusterDescription
 KIB_PER_MIB = 1024
 
 
+@kept_for_rows
 def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[list[Request], dict[str, int]]:
     """The requests of jobs, and how many of them were changed, by why. rows: of a trace, with REQUESTED_OF_JOBS.
 

@@ -15,7 +15,7 @@ from assets.replaying.own.way import OwnRuns, number_of_own_runs
 from models.runtime.estimates import REQUESTED, Estimates
 from models.runtime.live_on_cluster import LiveOnCluster
 from simulator.cluster.arrays import cluster_arrays
-from simulator.cluster.requests import Request, request_arrays, some_requests
+from simulator.cluster.requests import request_arrays, some_requests
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy
@@ -55,15 +55,14 @@ def slurm_runs(
     rows: pl.DataFrame,
     policy: Policy | None,
     ahead: tuple[pl.DataFrame, int] | None = None,
-    requests: tuple[list[Request], dict[str, int]] | None = None,
     estimates: Estimates = REQUESTED,
 ) -> SlurmRuns:
     """The runs of some rows of a trace. policy: in place of Slurm's priority, None for that. ahead: for a warm start the rows of the trace
-    before the replay, and the second at which it begins. requests: `requests_of_rows` of the rows, where the caller has them.
-    estimates: what Slurm plans by. Live ones go with its own order and an idle cluster.
+    before the replay, and the second at which it begins. estimates: what Slurm plans by. Live ones go with its own order and an idle
+    cluster.
 
     Raises ValueError for jobs that the cluster cannot have had."""
-    asked, left_out = requests or requests_of_rows(rows, cluster)
+    asked, left_out = requests_of_rows(rows, cluster)
     before = None if ahead is None else slurm_jobs_ahead(trace, ahead, cluster)
     # users have the same numbers in all requests that are made at once
     earlier = [] if before is None else requests_of_rows(before.started, cluster)[0]

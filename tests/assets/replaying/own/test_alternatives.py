@@ -63,9 +63,9 @@ def tried(request, tmp_path_factory) -> tuple[ReplayRun, Alternatives]:
         waits = (own.schedule.start - own.jobs.submit)[len(own.jobs) // 2 :]
         assert made.present_s == pytest.approx(float(waits.mean()), rel=0.01)
         replays = source_replays("tiny")
-        schedule = replays.starts(200)
-        closed = replays.paced(200, pace_of(replays.run_of(schedule)))
-        assert closed.counts["jobs_that_follow"] > 0 and (closed.schedule.start == schedule.start).all()
+        run = replays.replay(200)
+        closed = replays.replay(200, pace=pace_of(run))
+        assert closed.counts["jobs_that_follow"] > 0 and (closed.schedule.start == run.schedule.start).all()
     return own, made
 
 
@@ -108,9 +108,9 @@ def test_usual_changes_are_made_with_users_who_keep_their_pace_too(tried: tuple[
 def test_a_part_of_a_log_has_the_submissions_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_home(tmp_path / "home", MANY, monkeypatch)
     replays = source_replays("mine")
-    pace = pace_of(replays.run_of(replays.starts(48)))
-    with pytest.raises(ValueError, match="only whole logs have users who keep their pace"):
-        replace(replays, ahead=replays.trace.rows[:1]).paced(2, pace)
+    pace = pace_of(replays.replay(48))
+    with pytest.raises(ValueError, match="'keep pace' replays a whole log"):
+        replace(replays, ahead=1).replay(2, pace=pace)
 
 
 def test_advice_has_both_ways_and_none_where_it_depends_on_users() -> None:
@@ -227,7 +227,7 @@ def test_the_last_jobs_meet_those_that_run(tmp_path: Path, monkeypatch: pytest.M
     own_home(tmp_path / "home", MANY, monkeypatch)
     whole = source_replays("mine")
     last = whole.of_last(2)  # two large jobs run on the first node, as the log has it
-    assert (last.waiting, last.trace.rows.height) == (0, 2)
-    waits = last.starts(2).start - last.trace.rows["submit_s"].to_numpy()
+    assert (last.waiting.height, last.rows.height, last.ahead) == (0, 2, 2)
+    waits = last.replay(2).schedule.start - last.rows["submit_s"].to_numpy()
     assert waits[0] < 60 and waits[1] > 200
-    assert (whole.of_last(48).starts(48).start == whole.starts(48).start).all()
+    assert (whole.of_last(48).replay(48).schedule.start == whole.replay(48).schedule.start).all()

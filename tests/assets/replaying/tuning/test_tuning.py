@@ -38,7 +38,7 @@ from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.policies.registry import SEARCHED, parse_policy
-from tests.assets.replaying.own.homes import CLUSTER, COLUMNS, SUBMITTED, own_home
+from tests.assets.replaying.own.homes import CLUSTER, COLUMNS, MANY, SUBMITTED, log_of, own_home
 from tests.assets.replaying.scenarios.examples import busy_home
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log
@@ -160,8 +160,8 @@ def test_users_have_the_pace_of_the_site(tmp_path: Path, monkeypatch: pytest.Mon
     assert base is not None and other is not None and base.counts["jobs_that_follow"] > 0
     assert (base.jobs.submit != other.jobs.submit).any(), "they follow the ends of their replay"
     log = replace(replays, order=None, settings=replays.settings.model_copy(update={"policy": "FCFS"}))
-    schedule = log.starts(400)
-    assert (log.paced(400, pace_of(log.run_of(schedule))).schedule.start == schedule.start).all()
+    run = log.replay(400)
+    assert (log.replay(400, pace=pace_of(run)).schedule.start == run.schedule.start).all()
 
 
 def test_where_nothing_is_better_nothing_changes() -> None:
@@ -404,6 +404,32 @@ def test_settings_of_accounts_are_searched_under_the_names_of_the_log(
     assert tunable.changes(edits[0]) == tunable.changes(edits[1]) != ()
     first, second = (tunable.replay(each, 0, 60).start.tolist() for each in edits)
     assert first == second != tunable.replay((), 0, 60).start.tolist()
+
+
+def test_a_search_replays_as_what_if_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.assets.replaying.own.homes.log_of", lambda jobs: bursts())
+    own_home(tmp_path, [], monkeypatch, LIMITED)
+    replays = source_replays("mine")
+    edits = ("qos.normal.maxjobspu=8",)
+    for lines in ((), edits):
+        asked = tracehouse.replay("mine", edits=list(lines)).replayed
+        for run, schedule in enumerate((asked.all_starts, *asked.others)):
+            assert (replays.tunable().replay(lines, run, 240).start == schedule.start).all()
+    ordered = tracehouse.replay("mine", policy="slurm:searched:balanced").replayed.schedule
+    replays = source_replays("mine", policy="searched:balanced")
+    assert (replays.replay(240).schedule.start == ordered.start).all()
+
+
+def test_a_job_that_is_too_wide_for_edited_nodes_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replays of a search have the same jobs, whatever the edits, or they could not be compared."""
+    lines = log_of(MANY).splitlines()
+    lines[5] = (
+        lines[5].replace("|1|1|1|900M|", "|2|8|8|900M|").replace("cpu=1,mem=900M,node=1", "cpu=8,mem=900M,node=2")
+    )
+    own_home(tmp_path, [], monkeypatch, log="\n".join(lines) + "\n")
+    tunable = source_replays("mine").tunable()
+    before, after = (tunable.replay(edits, 0, 48) for edits in ((), ("node.n[1-2].CPUs=2",)))
+    assert before.started.all() and np.flatnonzero(~after.started).tolist() == [4]
 
 
 def test_a_listed_order_is_searched_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
