@@ -167,6 +167,7 @@ final AS (
         ) AS is_exclusive,
         reason,
         priority,
+        dependency,
         CASE WHEN start_s IS NOT NULL THEN node_list END AS held_nodes
     FROM typed
 )

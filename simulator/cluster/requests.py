@@ -181,10 +181,17 @@ def joined_requests(first: Requests, second: Requests) -> Requests:
 
 
 def some_requests(requests: Requests, which: IntArray) -> Requests:
-    """The requests of some jobs, in the order of their places. They depend on nobody."""
+    """The requests of some jobs, in the order of their places. They depend on one another alone."""
     columns = {name: getattr(requests, name)[which] for name in Requests._fields if "dependency" not in name}
-    none = np.zeros((0, 2), dtype=np.int64)
-    return Requests(**columns, first_dependency=np.zeros(len(which) + 1, dtype=np.int64), dependency=none)
+    place = np.full(len(requests.submit), NOT_GIVEN, dtype=np.int64)
+    place[which] = np.arange(len(which))
+    owner = place[np.repeat(np.arange(len(place)), np.diff(requests.first_dependency))]
+    kind, other = requests.dependency.T
+    kept = np.flatnonzero((owner >= 0) & (place[other] >= 0))
+    kept = kept[np.argsort(owner[kept], kind="stable")]
+    first = np.searchsorted(owner[kept], np.arange(len(which) + 1)).astype(np.int64)
+    dependency = np.stack([kind[kept], place[other[kept]]], axis=1)
+    return Requests(**columns, first_dependency=first, dependency=dependency)
 
 
 def _tasks(one: Request) -> int:

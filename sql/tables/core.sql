@@ -86,6 +86,7 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     is_exclusive BOOLEAN, -- whether it asked for its nodes alone; NULL where the log does not know
     reason VARCHAR, -- why the job waited last, as the scheduler says (Slurm)
     priority BIGINT, -- priority when the log was written (Slurm)
+    dependency VARCHAR, -- jobs that it waits for, as asked, such as afterok:12,afterany:13; NULL for none and where the log does not say
 );
 
 -- [limits]

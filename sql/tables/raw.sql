@@ -82,6 +82,7 @@ CREATE TABLE IF NOT EXISTS raw.pbs_records (
     selected_chunks VARCHAR, -- Resource_List.select
     torque_nodes VARCHAR, -- Resource_List.nodes, of Torque
     place VARCHAR, -- Resource_List.place
+    dependency VARCHAR, -- depend: the jobs that it waits for, as a record of the queue names them
 );
 
 -- [rejects]
@@ -142,6 +143,7 @@ CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     allocated_tres VARCHAR, -- AllocTRES, as logged
     memory_per VARCHAR, -- whether memory was asked for by cpu, gpu or node; NULL where neither ReqMem nor SubmitLine says so
     asked_gpus VARCHAR, -- GPUs of SubmitLine, else ReqGRES, else AllocGRES, such as a100=2, or =2 without a type; NULL where none says how many
+    dependency VARCHAR, -- --dependency of SubmitLine: the jobs that it waits for
 );
 
 -- [swf_jobs]

@@ -22,9 +22,9 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (2, "4b2c07061b88"),
-    "slurm": (7, "c2c77da90f01"),
-    "pbs": (6, "2d3c70be532c"),
+    "swf": (3, "3387ba364d20"),
+    "slurm": (8, "2db62a43d597"),
+    "pbs": (7, "324baccca526"),
     "vasp": ("4", "433e46eec787"),
 }
 """Version of each reader, and the hash of its code."""

@@ -23,7 +23,7 @@ from traces.pbs.rules import ARRAY_END, END_RECORD, read_line
 from traces.pbs.scan import ARRAY_CODE, BLANK, KIND_AT, MESSAGE, ODD, Scan, scan
 from traces.pbs.values import MISSING, NUMBER_COLUMNS, STRINGS
 
-PBS_READER_VERSION = 6
+PBS_READER_VERSION = 7
 """Raise it when the same bytes of a log give other rows. Then each log of this format is read again."""
 
 PBS_RECORD_SCHEMA = {
@@ -64,6 +64,7 @@ PBS_RECORD_SCHEMA = {
     "selected_chunks": pl.Utf8,
     "torque_nodes": pl.Utf8,
     "place": pl.Utf8,
+    "dependency": pl.Utf8,
 }
 """Columns of the records and of the events. Times are Unix seconds. But logged_s is the stamp of the record as its clock showed
 it, taken for UTC. etime_s is 0 where the job was not eligible yet. Memory is of the whole job. message: the text of an event
@@ -83,6 +84,7 @@ _COLUMN_OF = {
     "Resource_List.select": "selected_chunks",
     "Resource_List.nodes": "torque_nodes",
     "Resource_List.place": "place",
+    "depend": "dependency",
 }
 
 

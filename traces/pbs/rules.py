@@ -143,6 +143,7 @@ def _values(pairs: dict[str, str], apply: Callable[..., object]) -> dict[str, ob
         "selected_chunks": pairs.get("Resource_List.select"),
         "torque_nodes": pairs.get("Resource_List.nodes"),
         "place": pairs.get("Resource_List.place"),
+        "dependency": pairs.get("depend"),
     }
 
 

@@ -26,6 +26,7 @@ STRINGS = (
     "Resource_List.select",
     "Resource_List.nodes",
     "Resource_List.place",
+    "depend",
 )
 _TIMES = ("ctime", "qtime", "etime", "start", "end")
 _DURATIONS = ("Resource_List.walltime", "resources_used.walltime", "resources_used.cput", "eligible_time")

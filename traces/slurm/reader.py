@@ -21,7 +21,7 @@ from traces.slurm.columns import SacctColumns, columns_of, first_lines, text_lin
 from traces.slurm.document import HEADER, document_lines, is_document
 from traces.slurm.records import READ_COLUMNS, SLURM_RECORD_SCHEMA, fault_of, is_attempt, records_of
 
-SLURM_READER_VERSION = 7
+SLURM_READER_VERSION = 8
 """Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
 
 WAITING_STATE = "PENDING"

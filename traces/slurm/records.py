@@ -21,6 +21,7 @@ from traces.slurm.values import (
     positive_count,
     requested_memory,
     size_kilobytes,
+    submitted_dependency,
     text_of,
     tres_count,
     unix_seconds,
@@ -72,6 +73,7 @@ SLURM_RECORD_SCHEMA = {
     "allocated_tres": pl.Utf8,
     "memory_per": pl.Utf8,
     "asked_gpus": pl.Utf8,
+    "dependency": pl.Utf8,
 }
 """Columns of the records. Times are Unix seconds, memory is of the whole job."""
 
@@ -147,6 +149,7 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
         requested_tres=text_of("reqtres"),
         allocated_tres=text_of("alloctres"),
         memory_per=memory_per(),
+        dependency=submitted_dependency(),
         priority=whole_number("priority", 18),
         consumed_energy_j=_energy("consumedenergyraw"),
         **{name: text_of(name) for name in _WORDS},

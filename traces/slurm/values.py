@@ -146,6 +146,13 @@ def memory_per() -> pl.Expr:
     )
 
 
+def submitted_dependency() -> pl.Expr:
+    """The jobs that an option of the submission names, such as `afterok:12:13,afterany:14`. Null where it has none. What stands behind
+    --wrap, whose command has no quotes here, counts as well where it looks like one."""
+    line = pl.col("in_submitline")
+    return line.str.extract(r"\s(?:-d|--dep[a-z]*)[\s=]*((?:after[a-z]*:\d|singleton)[^\s]*)", 1)
+
+
 def usage_amounts(text: pl.Expr) -> pl.Expr:
     """Pairs of resource and amount in a list such as `cpu=00:00:57,energy=0,mem=77460K`: seconds, kilobytes and plain numbers."""
     word = pl.element().str.extract(r"=(.*)$", 1)

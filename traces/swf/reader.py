@@ -32,7 +32,7 @@ from traces.swf.scan import (
     scan_swf,
 )
 
-SWF_READER_VERSION = 2
+SWF_READER_VERSION = 3
 """Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
 
 

@@ -57,7 +57,7 @@ _JOBS = f"""
 SELECT
     job_index, job_id, status, user_name, epoch(submit_time)::BIGINT AS submit_s, epoch(start_time)::BIGINT AS start_s,
     epoch(end_time)::BIGINT AS end_s, coalesce(procs, requested_procs, 1) AS procs, requested_procs,
-    requested_walltime_s, group_name, {", ".join(name for name in REQUESTED_OF_JOBS)}
+    requested_walltime_s, group_name, executable, {", ".join(name for name in REQUESTED_OF_JOBS)}
 FROM core.jobs WHERE source = $source AND NOT {_IS_UNSEEN} ORDER BY job_index
 """
 _NODES = "SELECT job_index, node_name, procs FROM core.job_nodes WHERE source = $source ORDER BY job_index, node_name"

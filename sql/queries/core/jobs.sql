@@ -19,6 +19,7 @@ SELECT
     numbered.user_name,
     numbered.account,
     numbered.executable,
+    numbered.dependency,
     CASE WHEN numbered.was_cancelled THEN numbered.submit_s + numbered.wait_s END AS cancel_s,
     CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.predicted_runtime_s END
         AS predicted_runtime_s,

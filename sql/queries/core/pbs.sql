@@ -71,6 +71,14 @@ deleted_runs AS (
     WHERE pbs.deleted_s IS NULL
 ),
 
+-- the record of the queue alone names the jobs that a job waits for; tasks of an array have that of the array
+named AS (
+    SELECT job_id, ctime_s AS submit_s, max_by(dependency, (file, line)) AS dependency
+    FROM raw.pbs_records
+    WHERE source = $source AND record_type = 'Q' AND dependency IS NOT NULL AND ctime_s >= $from_s AND ctime_s < $to_s
+    GROUP BY ALL
+),
+
 -- when a reservation was to begin; one that stands begins many times
 reservations AS (
     SELECT DISTINCT job_id AS reservation, start_s AS begins_s
@@ -86,7 +94,8 @@ reserved AS (
 
 facts AS (
     SELECT
-        pbs.*,
+        pbs.* EXCLUDE (dependency),
+        coalesce(pbs.dependency, named.dependency) AS dependency,
         coalesce(pbs.deleted_s, pbs.start_s) AS left_s, -- the queue
         greatest(coalesce(nullif(pbs.etime_s, 0), pbs.submit_s), reserved.begins_s) AS eligible_s,
         -- only the record of the queue is known of a job that was never eligible, or whose reservation had not begun
@@ -107,6 +116,7 @@ facts AS (
     LEFT JOIN assigned ON pbs.job_id = assigned.job_id AND pbs.submit_s = assigned.submit_s AND pbs.start_s = assigned.start_s
     LEFT JOIN deleted_runs ON pbs.file = deleted_runs.file AND pbs.line = deleted_runs.line
     LEFT JOIN reserved ON pbs.file = reserved.file AND pbs.line = reserved.line
+    LEFT JOIN named ON regexp_replace(pbs.job_id, '\[[0-9]+\]', '[]') = named.job_id AND pbs.submit_s = named.submit_s
 ),
 
 ordered AS (
@@ -165,6 +175,7 @@ final AS (
             WHEN place IS NOT NULL THEN regexp_matches(place, '(^|:)excl(host)?(:|$)')
             WHEN torque_nodes IS NOT NULL THEN regexp_matches(torque_nodes, '#excl')
         END AS is_exclusive,
+        dependency,
         CASE WHEN deleted_s IS NULL THEN coalesce(exec_vnode, exec_host) END AS held_nodes
     FROM ordered
 )

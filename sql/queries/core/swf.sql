@@ -50,6 +50,7 @@ final AS (
         0 AS requeued_s,
         file,
         line,
+        CASE WHEN preceding_job > 0 THEN 'afterany:' || preceding_job END AS dependency,
         NULL AS held_nodes
     FROM timed
 )

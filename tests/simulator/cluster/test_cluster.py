@@ -115,3 +115,5 @@ def test_requests_are_joined_and_cut() -> None:
     assert joined.first_dependency.tolist() == [0, 0, 1, 1, 2] and joined.dependency.tolist() == [[0, 0], [2, 2]]
     some = some_requests(joined, np.array([1, 3]))
     assert some.submit.tolist() == [2, 4] and some.first_dependency.tolist() == [0, 0, 0] and not len(some.dependency)
+    turned = some_requests(joined, np.array([3, 2, 0]))
+    assert turned.first_dependency.tolist() == [0, 1, 1, 1] and turned.dependency.tolist() == [[2, 1]]

@@ -170,6 +170,7 @@ def test_a_real_record_in_full() -> None:
             "exec_vnode": "(crhtc72:ncpus=5:mem=10485760kb)",
             "selected_chunks": "1:ncpus=5:ompthreads=5",
             "torque_nodes": None,
+            "dependency": None,
             "place": "scatter",
         }
     ]
@@ -323,6 +324,7 @@ COPIED = {
     "exec_vnode": "exec_vnode",
     "selected_chunks": "Resource_List.select",
     "torque_nodes": "Resource_List.nodes",
+    "dependency": "depend",
     "place": "Resource_List.place",
 }
 """Columns with the word of a key as it is."""

@@ -58,6 +58,7 @@ def columns_of(record: pbsparse.PbsRecord, text: str) -> dict[str, object]:
         "exec_vnode": told.get("exec_vnode"),
         "selected_chunks": asked.get("select"),
         "torque_nodes": asked.get("nodes"),
+        "dependency": told.get("depend"),
         "place": asked.get("place"),
         "requested_walltime_s": asked.get("walltime"),
         "used_walltime_s": used.get("walltime"),

@@ -14,6 +14,7 @@ from traces.slurm.reader import read_slurm
 
 MORE = (
     "priority", "reason", "constraints", "reservation", "usage_in_total", "consumed_energy_j", "admin_comment", "submit_line", "asked_gpus",
+    "dependency",
 )  # fmt: skip
 """Columns of a record that JOB has no word for."""
 

@@ -369,4 +369,5 @@ def test_more_columns_are_read_where_they_are_there(tmp_path: Path) -> None:
         "priority": 4_294_901, "reason": "Dependency", "constraints": "a100&ib", "reservation": "course",
         "usage_in_total": "cpu=86460,energy=5,fs/disk=10,mem=3072K", "consumed_energy_j": 12,
         "admin_comment": "moved by root", "submit_line": "sbatch run.sh", "asked_gpus": None,
+        "dependency": None,
     }  # fmt: skip

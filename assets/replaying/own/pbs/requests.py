@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from assets.replaying.own.dependencies import with_dependencies
 from assets.replaying.own.kept_requests import kept_for_rows
 from assets.replaying.running.settings import REQUEST_LABELS
 from simulator.pbs.requests import PbsJob, Piece
@@ -30,9 +31,9 @@ def pbs_jobs_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
     """The jobs of a trace as PBS gets them, and how many of them were changed, by why. rows: of a trace, with REQUEST_LABELS.
 
     A job without chunks in its log gets one for each node that it asked for, as equal as can be, and one for each CPU where the log does
-    not tell nodes and none is as large. What PBS does not schedule by, because no
-    node has any of it, is left out of chunks. A job that was not eligible when it was submitted waits as long as in the log. A reservation
-    that the cluster does not have is left out: its jobs are those of the default queue.
+    not tell nodes and none is as large. What PBS does not schedule by, because no node has any of it, is left out of chunks. A job waits
+    for those that it names (`with_dependencies`). One that was not eligible for another reason when it was submitted waits as long as in
+    the log. A reservation that the cluster does not have is left out: its jobs are those of the default queue.
 
     Raises ValueError where a job is of a queue that the cluster does not have.
     """
@@ -52,7 +53,9 @@ def pbs_jobs_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
     largest = max((node.cpus for node in cluster.nodes), default=1)
     asked = [_job_of_row(row, reservations, pieces_of, largest) for row in rows.select(wanted).iter_rows(named=True)]
     lost = without_reservation(rows, cluster)
-    return _in_arrays(asked, rows["job_id"]), {"jobs_without_their_reservation": lost} if lost else {}
+    return with_dependencies(_in_arrays(asked, rows["job_id"]), rows), {
+        "jobs_without_their_reservation": lost
+    } if lost else {}
 
 
 def without_reservation(rows: pl.DataFrame, cluster: ClusterDescription) -> int:

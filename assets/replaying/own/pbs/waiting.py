@@ -29,7 +29,9 @@ def followed_pbs(
         cluster = with_settings(cluster, {"job_sort_formula": ""})
     if unread:
         basis += f", without its {' and '.join(unread)}"
-    asked, left_out = pbs_jobs_of_rows(rows, cluster)
+    asked, left_out = pbs_jobs_of_rows(
+        rows.with_columns(dependency=None), cluster
+    )  # such waits count as not to start yet
     given = GivenStarts(*starts_of_log(rows, nodes, cluster, until_s))
     moments = None if until_s is None else np.array([until_s])
     waits, written = follow_pbs(cluster, asked, given, cycle_settings(cluster.scheduler).iteration, moments)

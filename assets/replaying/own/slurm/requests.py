@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from assets.replaying.own.dependencies import with_dependencies
 from assets.replaying.own.kept_requests import kept_for_rows
 from assets.replaying.running.settings import REQUESTED_OF_JOBS
 from simulator.cluster.requests import Request
@@ -19,9 +20,9 @@ def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
     """The requests of jobs, and how many of them were changed, by why. rows: of a trace, with REQUESTED_OF_JOBS.
 
     A log has CPUs and nodes, but no tasks. So a job gets its CPUs as single tasks on as many nodes as it asked for, evenly where they can
-    be. A job that was not eligible when it was submitted, such as one behind a dependency, is held for as long as in the log. A QOS,
-    a reservation or a type of GPUs that the cluster does not have is left out, and counted: such GPUs may be of any type. With a feature
-    that no node has a job never starts.
+    be. A job waits for those that it names (`with_dependencies`). One that was not eligible for another reason when it was submitted is
+    held for as long as in the log. A QOS, a reservation or a type of GPUs that the cluster does not have is left out, and counted: such
+    GPUs may be of any type. With a feature that no node has a job never starts.
 
     Raises ValueError where a job is of a partition that the cluster does not have.
     """
@@ -55,7 +56,7 @@ def requests_of_rows(rows: pl.DataFrame, cluster: ClusterDescription) -> tuple[l
                 "": gpus.get("", 0) + strange_gpus
             }
         asked.append(_request(row, gpus))
-    return asked, left_out
+    return with_dependencies(asked, rows), left_out
 
 
 def _request(row: dict[str, Any], gpus: dict[str, int]) -> Request:
@@ -89,7 +90,7 @@ def _request(row: dict[str, Any], gpus: dict[str, int]) -> Request:
 
 
 def _held_s(row: dict[str, Any]) -> int:
-    """How long the job was not eligible by the log, such as behind a dependency, in seconds."""
+    """How long the job was not eligible by the log, in seconds."""
     if row["eligible_time"] is None:
         return 0
     return max(int((row["eligible_time"] - row["submit_time"]).total_seconds()), 0)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from assets.common.trace import Trace
+from assets.replaying.own.dependencies import behind
 from assets.replaying.own.slurm.ahead import slurm_jobs_ahead, warm_start_of
 from assets.replaying.own.slurm.requests import requests_of_rows
 from assets.replaying.own.way import OwnRuns, number_of_own_runs
@@ -65,9 +66,9 @@ def slurm_runs(
     asked, left_out = requests_of_rows(rows, cluster)
     before = None if ahead is None else slurm_jobs_ahead(trace, ahead, cluster)
     # users have the same numbers in all requests that are made at once
-    earlier = [] if before is None else requests_of_rows(before.started, cluster)[0]
+    earlier = [] if before is None else requests_of_rows(before.started.with_columns(dependency=None), cluster)[0]
     arrays = cluster_arrays(cluster, {one.features for one in (*earlier, *asked)})
-    columns = request_arrays([*earlier, *asked], cluster, arrays)
+    columns = request_arrays([*earlier, *behind(asked, len(earlier))], cluster, arrays)
     split = np.arange(len(earlier)), np.arange(len(earlier), len(columns.submit))
     of_earlier, own = (some_requests(columns, part) for part in split)
     warm = None if before is None else warm_start_of(before, of_earlier, cluster)
