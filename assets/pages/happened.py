@@ -366,6 +366,8 @@ def _reacting(logged: LoggedSystem) -> list[Block]:
         f"{share(users.following / users.jobs)} of the jobs came at most {duration_text(users.longest_think_s)} after the end of an own "
         f"job, half of these within {duration_text(users.median_think_s)}, and follow it. If it ended later, they would come later."
     )
+    if users.depending:
+        text += f" {users.depending:,} named jobs that had to end before them."
     follow = users.by_user.filter(pl.col("following") > 0).sort("following", "user", descending=[True, False])
     rows = [
         [

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 import sql
 from assets.common.trace import load_clock
 from simulator.jobs.followers import LINE_KINDS, NO_JOB, WITHIN_S, JobLines, follow_lines, followers_of, longest_think
+from traces.common.dependencies import named_jobs
 from warehouse import Warehouse
 
 IntArray = NDArray[np.int64]
@@ -39,7 +40,7 @@ class SessionsAndBatches(NamedTuple):
 
 @dataclass(frozen=True)
 class Habits:
-    """jobs: with a user. unnamed: the others, which nothing else counts.
+    """jobs: with a user. unnamed: the others, which nothing else counts. depending: jobs that name others which must leave before them.
 
     lines: how many users there are of each of LINE_KINDS, within which their jobs follow each other. longest_think_s: seconds after an end
     up to which jobs follow, None where none does. think_s: the THINK_QUANTILES of think times, seconds, empty where no job follows. soon:
@@ -51,6 +52,7 @@ class Habits:
 
     jobs: int
     unnamed: int
+    depending: int
     lines: dict[str, int]
     following: int
     longest_think_s: int | None
@@ -91,12 +93,12 @@ def jobs_that_follow(rows: pl.DataFrame) -> tuple[pl.DataFrame, int | None]:
     """The jobs with a user, and the longest think time, seconds, None where none follows. Further columns of each job: line (its kind, of
     LINE_KINDS), follows (the place among these of the job that it follows), think_s, session, batch, and soon_s, the seconds after an
     own end, at most the last of SOON_S. Where there is no such job they are NULL. rows: as for `habits_of`."""
-    named = rows.filter(pl.col("user").is_not_null())
+    named = rows.filter(pl.col("user").is_not_null()).with_columns(user_name="user")
     submit, end = named["submit_s"].to_numpy(), named["end_s"].to_numpy()
     user = named["user"].rank("dense").cast(pl.Int64).to_numpy()
     line, kind = lines_of_rows(named, submit, end, user)
     longest = longest_think(submit, end, line)
-    after, think = followers_of(submit, end, line, longest)
+    after, think = followers_of_rows(named, submit, end, line, longest)
     near, since = followers_of(submit, end, user, max(SOON_S))
     runs = sessions_and_batches(submit, user, after)
     is_one = pl.Series(after != NO_JOB)
@@ -117,10 +119,23 @@ def lines_of_rows(rows: pl.DataFrame, submit: IntArray, end: IntArray, user: Int
     return follow_lines(submit, end, user, *parts)
 
 
+def followers_of_rows(
+    rows: pl.DataFrame, submit: IntArray, end: IntArray, line: IntArray, within_s: int
+) -> tuple[IntArray, IntArray]:
+    """As `followers_of`, but that a job which names jobs that had all left before it follows the last of them, whenever that was. rows: of
+    the jobs, with what `named_jobs` needs."""
+    after, think = followers_of(submit, end, line, within_s)
+    for job, others in named_jobs(rows).items():
+        last = max((other for _, other in others), key=lambda other: (end[other], other))
+        if min(end[other] for _, other in others) >= 0 and end[last] <= submit[job]:
+            after[job], think[job] = last, submit[job] - end[last]
+    return after, think
+
+
 def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
     """The habits in some jobs. rows: in the order of submission, with submit_s and end_s (UTC seconds, end_s below 0 for a job that never
-    left), user, account, executable and core_hours. Their gave_up_s is the wait of a job that was cancelled before it started, null for
-    others. time_zone: of hours and days, None for seconds that are no dates."""
+    left), user, account, executable, job_id, dependency and core_hours. Their gave_up_s is the wait of a job that was cancelled before it
+    started, null for others. time_zone: of hours and days, None for seconds that are no dates."""
     jobs, longest = jobs_that_follow(rows)
     by_user = _by_user(jobs)
     think = jobs["think_s"].drop_nulls().to_numpy()
@@ -130,6 +145,7 @@ def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
     return Habits(
         jobs=jobs.height,
         unnamed=rows.height - jobs.height,
+        depending=jobs["dependency"].count(),
         lines={kind: int((by_user["line"] == kind).sum()) for kind in LINE_KINDS},
         following=len(think),
         longest_think_s=longest,

@@ -171,6 +171,8 @@ SELECT
     user_name AS user,
     account,
     executable,
+    job_id,
+    dependency,
     coalesce(procs * runtime_s, 0) / 3600 AS core_hours,
     CASE WHEN left_before_start THEN wait_s END AS gave_up_s
 FROM jobs

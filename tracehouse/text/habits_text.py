@@ -71,6 +71,9 @@ def _facts(habits: Habits) -> list[str]:
         *_line_facts(habits.lines),
         f"soon      of all jobs {shares} of an own end",
     ]
+    if habits.depending:
+        name = "names" if habits.depending == 1 else "name"
+        facts.append(f"depend    {_counted(habits.depending, 'job')} {name} others that must leave first")
     if habits.think_s:
         low, lower, median, upper, high = map(duration, habits.think_s)
         facts.append(f"think     {median} in the median, half of them {lower} to {upper}, four of five {low} to {high}")

@@ -30,7 +30,7 @@ from warehouse import Warehouse
 CASES: dict[str, dict[str, dict[str, Any]]] = {
     "array-deleted-before-start": {"37[].pbs3": {"status": "cancelled", "wait_s": 1, "procs": 512, "run_count": 0}},
     "deleted-by-dependency": {
-        "22.pbs3": {"status": "cancelled", "wait_s": 11, "eligible_wait_s": 0, "eligible_time": None},
+        "22.pbs3": {"status": "cancelled", "wait_s": 11, "eligible_time": None, "dependency": "afternotok:19.pbs3@pbs3"},
         "25.pbs3": {"status": "cancelled", "wait_s": 4, "eligible_wait_s": 0, "eligible_time": None},
     },
     "held-then-deleted": {"15.pbs3": {"status": "cancelled", "wait_s": 37, "eligible_wait_s": 0, "eligible_time": None}},
@@ -141,6 +141,8 @@ HISTORIES: dict[str, tuple[list[tuple[str, int, str]], dict[str, Any]]] = {
     "deleted-by-dependency": (
         [NEVER_ELIGIBLE, ("A", 70, "Job deleted as result of dependency on job 2.head")],
         {"status": "cancelled", "wait_s": 70, "eligible_wait_s": 0}),
+    "behind-another": (
+        [(*NEVER_ELIGIBLE[:2], NEVER_ELIGIBLE[2] + " depend=afterok:11.head@head"), ENDED], {"dependency": "afterok:11.head@head"}),
     "reservation": (
         [(*QUEUED[:2], QUEUED[2].replace("queue=q", "queue=R5 resvID=R5.head")),
         (*ENDED[:2], ENDED[2].replace("queue=q", "queue=R5 resvID=R5.head"))],
@@ -166,6 +168,18 @@ def test_short_histories(tmp_path: Path) -> None:
     for number, (name, (_, expected)) in enumerate(HISTORIES.items(), 11):
         job = by_id[f"{number}.head"]
         assert {key: job[key] for key in expected} == expected, name
+
+
+def test_tasks_wait_for_what_their_array_names(tmp_path: Path) -> None:
+    lines = [
+        f"03/01/2026 12:00:00;Q;5[].head;{QUEUED[2]} depend=afterany:4.head@head",
+        *(f"03/01/2026 12:01:00;E;5[{task}].head;{ENDED[2]}" for task in (1, 2)),
+        f"03/01/2026 12:01:00;E;6.head;{ENDED[2]}",
+    ]
+    written = re.sub(r"\{(\d+)\}", lambda match: str(ZERO + int(match.group(1))), "\n".join(lines))
+    (tmp_path / "log").write_text(f"{written}\n")
+    named = rows(load(tmp_path, tmp_path / "log", procs=8), "SELECT job_id, dependency FROM core.jobs ORDER BY job_id")
+    assert named.rows() == [(f"5[{task}].head", "afterany:4.head@head") for task in (1, 2)] + [("6.head", None)]
 
 
 def test_a_suspended_job_holds_no_processors(tmp_path: Path) -> None:
@@ -318,6 +332,12 @@ def test_a_job_that_follows_on_another_still_does(log: Log) -> None:
     ((_, start, runtime), (_, next_start, _)) = log.jobs("job_id", "epoch(start_time)::BIGINT", "runtime_s")
     assert start + runtime == next_start
     assert log.rows("SELECT max(peak_procs) FROM core.capacity WHERE source = $source") == [(2,)]
+
+
+def test_a_preceding_job_is_a_dependency(log: Log) -> None:
+    log.write("a.swf", "1 0 0 2 2" + " -1" * 13 + "\n2 9 0 2 2" + " -1" * 11 + " 1 7\n")
+    log.ingest()
+    assert log.jobs("job_id", "dependency") == [("1", None), ("2", "afterany:1")]
 
 
 def test_parts_of_a_job_that_has_a_line_as_a_whole_are_kept_aside(log: Log, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def log() -> pl.DataFrame:
             "user": [user for user, *_ in MINUTES],
             "account": None,
             "executable": None,
+            "dependency": None,
             "core_hours": [1.0 if user == "ann" else 5.0 for user, *_ in MINUTES],
             "gave_up_s": [None] * len(MINUTES),
         }

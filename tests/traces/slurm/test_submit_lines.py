@@ -107,6 +107,26 @@ def test_gpus_of_generic_resources_beside_the_trackable_ones(tmp_path: Path) -> 
         assert dict(zip(DOCUMENT_COLUMNS, words, strict=True))["AllocGRES"] == gpus
 
 
+# values: jobs that a submission names.
+
+
+@pytest.mark.parametrize(
+    ("line", "dependency"),
+    [
+        ("sbatch --dependency=afterok:12:13,afterany:14 run.sh", "afterok:12:13,afterany:14"),
+        ("sbatch --dependency afterok:12?after:13+5 run.sh", "afterok:12?after:13+5"),
+        ("sbatch --depend=singleton run.sh", "singleton"),
+        ("sbatch -N 2 -d afternotok:12_3 run.sh", "afternotok:12_3"),
+        ("srun -dafterany:12 ./x", "afterany:12"),
+        ("sbatch --deadline=now+5 -D /afterok:1 run.sh -d 5", None),
+        ("sbatch run.sh", None),
+        ("", None),
+    ],
+)
+def test_jobs_that_a_submission_names(tmp_path: Path, line: str, dependency: str | None) -> None:
+    assert read(tmp_path, table(JOB | {"SubmitLine": line})).records["dependency"].to_list() == [dependency]
+
+
 # records: times that SLURM_TIME_FORMAT writes with their zone, and those that are relative to the day.
 
 
