@@ -14,7 +14,7 @@ Named = tuple[tuple[str, int], ...]
 """Kind of dependency (of KINDS), and place of the job that is named."""
 
 KINDS = ("after", "afterany", "afterok", "afternotok", "aftercorr")
-"""Of the job that is named: it has started, left, ended well, or not; or the task of the same number has ended well."""
+"""The named job has started, left, ended well or not well. With the last kind the task of the same number has ended well."""
 SINGLETON = "singleton"
 """Slurm's word for all earlier jobs of the user that have the same name."""
 MOST_NAMED = 100
