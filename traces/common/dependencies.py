@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 Named = tuple[tuple[str, int], ...]
-"""Kind of dependency (of KINDS), and place of the job that is named."""
+"""Kind of dependency (of LOGGED_KINDS), and place of the job that is named."""
 
-KINDS = ("after", "afterany", "afterok", "afternotok", "aftercorr")
+LOGGED_KINDS = ("after", "afterany", "afterok", "afternotok", "aftercorr")
 """The named job has started, left, ended well or not well. With the last kind the task of the same number has ended well."""
 SINGLETON = "singleton"
 """Slurm's word for all earlier jobs of the user that have the same name."""
-MOST_NAMED = 100
+MOST_NAMED_JOBS = 100
 """A job that names more, such as a large array, counts as one that names none."""
 
 
@@ -25,7 +25,7 @@ def named_jobs(rows: pl.DataFrame) -> dict[int, Named]:
     """The jobs that each job names, by its place. rows: in the order of submission, with submit_s (seconds) and job_id, dependency,
     user_name and executable, as core.jobs has them.
 
-    Left out are jobs that name one which is not here, or in a way that is none of KINDS and not SINGLETON. An id that several jobs have is
+    Left out are jobs that name one which is not here, or in a way that is none of LOGGED_KINDS and not SINGLETON. An id that several jobs have is
     that of the last one before the job. An array stands for all its tasks."""
     dependency = rows["dependency"]
     if dependency.null_count() == rows.height:
@@ -49,9 +49,9 @@ def named_jobs(rows: pl.DataFrame) -> dict[int, Named]:
     named = {}
     for place, parts in asked.items():
         found = [list(_found(part, place, places, same, submit)) for part in parts]
-        pairs = tuple(pair for each in found for pair in each)
-        if all(found) and 0 < len(pairs) <= MOST_NAMED:
-            named[place] = pairs
+        together = tuple(one for each in found for one in each)
+        if all(found) and 0 < len(together) <= MOST_NAMED_JOBS:
+            named[place] = together
     return named
 
 
@@ -61,7 +61,7 @@ def _parts(text: str, task: str | None) -> list[tuple[str, str]]:
     for part in text.split(","):
         kind, *ids = part.split(":")
         # with a ? any of them is enough, and a + stands before minutes after a start
-        if part != SINGLETON and (kind not in KINDS or not ids or "?" in text or "+" in text):
+        if part != SINGLETON and (kind not in LOGGED_KINDS or not ids or "?" in text or "+" in text):
             return []
         corresponds = f"_{task}" if kind == "aftercorr" and task is not None else ""
         parts += [(kind, each.partition("@")[0].partition(".")[0] + corresponds) for each in ids or [""]]

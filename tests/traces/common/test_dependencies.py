@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from traces.common.dependencies import MOST_NAMED, Named, named_jobs
+from traces.common.dependencies import MOST_NAMED_JOBS, Named, named_jobs
 
 
 def named(*jobs: tuple[str, str | None], submit: list[int] | None = None) -> dict[int, Named]:
@@ -62,7 +62,7 @@ def test_a_singleton_waits_for_those_since_the_last_one() -> None:
 
 
 def test_who_names_too_many_names_none() -> None:
-    tasks = [(f"1_{k}", None) for k in range(MOST_NAMED + 1)]
-    waits, submit = ("2", "afterok:1"), [0] * (MOST_NAMED + 2)
-    assert len(named(*tasks[1:], waits, submit=submit[1:])[MOST_NAMED]) == MOST_NAMED
+    tasks = [(f"1_{k}", None) for k in range(MOST_NAMED_JOBS + 1)]
+    waits, submit = ("2", "afterok:1"), [0] * (MOST_NAMED_JOBS + 2)
+    assert len(named(*tasks[1:], waits, submit=submit[1:])[MOST_NAMED_JOBS]) == MOST_NAMED_JOBS
     assert not named(*tasks, waits, submit=submit)
