@@ -25,8 +25,8 @@ def named_jobs(rows: pl.DataFrame) -> dict[int, Named]:
     """The jobs that each job names, by its place. rows: in the order of submission, with submit_s (seconds) and job_id, dependency,
     user_name and executable, as core.jobs has them.
 
-    Left out are jobs that name one which is not here, or in a way that is none of LOGGED_KINDS and not SINGLETON. An id that several jobs have is
-    that of the last one before the job. An array stands for all its tasks."""
+    Left out are jobs that name one which is not here, or in a way that is none of LOGGED_KINDS and not SINGLETON. An id that several jobs
+    have is that of the last one before the job. An array stands for all its tasks."""
     dependency = rows["dependency"]
     if dependency.null_count() == rows.height:
         return {}
@@ -48,9 +48,9 @@ def named_jobs(rows: pl.DataFrame) -> dict[int, Named]:
     submit = rows["submit_s"].to_numpy()
     named = {}
     for place, parts in asked.items():
-        found = [list(_found(part, place, places, same, submit)) for part in parts]
-        together = tuple(one for each in found for one in each)
-        if all(found) and 0 < len(together) <= MOST_NAMED_JOBS:
+        each_part = [list(_found(part, place, places, same, submit)) for part in parts]
+        together = tuple(one for each in each_part for one in each)
+        if all(each_part) and 0 < len(together) <= MOST_NAMED_JOBS:
             named[place] = together
     return named
 
