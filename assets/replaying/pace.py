@@ -15,10 +15,11 @@ from assets.replaying.running.run import ReplayRun, replay_run
 from assets.replaying.running.users import UsersPace
 from assets.replaying.site import site_of
 from assets.usage.habits import followers_of_rows, lines_of_rows
-from simulator.jobs.followers import NO_JOB, longest_think
+from simulator.jobs.followers import NO_JOB, array_ends, longest_think
 from simulator.jobs.jobs import NEVER
 from simulator.jobs.patience import SeenWaits, luck_of, patience_of
 from simulator.metrics.metrics import size_classes
+from traces.common.arrays import arrays_of_jobs
 
 IntArray = NDArray[np.int64]
 
@@ -51,10 +52,12 @@ def pace_of(run: ReplayRun) -> UsersPace:
     has_left = schedule.started & is_named
     end = np.where(has_left, schedule.start + jobs.runtime + schedule.suspended_s, NO_JOB)
     index = run.rows["job_index"].to_numpy().astype(np.int64)
-    line = lines_of_rows(run.rows, jobs.submit, end, jobs.user).number
-    after, think = followers_of_rows(run.rows, jobs.submit, end, line, longest_think(jobs.submit, end, line))
+    array = arrays_of_jobs(run.rows)
+    ends = array_ends(end, array)
+    line = lines_of_rows(run.rows, jobs.submit, ends, jobs.user).number
+    after, think = followers_of_rows(run.rows, jobs.submit, end, line, longest_think(jobs.submit, ends, line))
     lines = len(np.unique(line[is_named]))
-    return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, _patience_of(run), lines)
+    return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, _patience_of(run), lines, array)
 
 
 def _patience_of(run: ReplayRun) -> IntArray:

@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 
 import sql
 from assets.common.trace import load_clock
-from simulator.jobs.followers import LINE_KINDS, NO_JOB, WITHIN_S, JobLines, follow_lines, followers_of, longest_think
+from simulator.jobs.followers import (
+    LINE_KINDS,
+    NO_JOB,
+    WITHIN_S,
+    JobLines,
+    array_ends,
+    follow_lines,
+    followers_of,
+    longest_think,
+)
+from traces.common.arrays import arrays_of_jobs
 from traces.common.dependencies import named_jobs
 from warehouse import Warehouse
 
@@ -95,11 +105,12 @@ def jobs_that_follow(rows: pl.DataFrame) -> tuple[pl.DataFrame, int | None]:
     own end, at most the last of SOON_S. Where there is no such job they are NULL. rows: as for `habits_of`."""
     named = rows.filter(pl.col("user").is_not_null()).with_columns(user_name="user")
     submit, end = named["submit_s"].to_numpy(), named["end_s"].to_numpy()
+    ends = array_ends(end, arrays_of_jobs(named))
     user = named["user"].rank("dense").cast(pl.Int64).to_numpy()
-    line, kind = lines_of_rows(named, submit, end, user)
-    longest = longest_think(submit, end, line)
+    line, kind = lines_of_rows(named, submit, ends, user)
+    longest = longest_think(submit, ends, line)
     after, think = followers_of_rows(named, submit, end, line, longest)
-    near, since = followers_of(submit, end, user, max(SOON_S))
+    near, since = followers_of(submit, ends, user, max(SOON_S))
     runs = sessions_and_batches(submit, user, after)
     is_one = pl.Series(after != NO_JOB)
     jobs = named.with_columns(
@@ -122,12 +133,13 @@ def lines_of_rows(rows: pl.DataFrame, submit: IntArray, end: IntArray, user: Int
 def followers_of_rows(
     rows: pl.DataFrame, submit: IntArray, end: IntArray, line: IntArray, within_s: int
 ) -> tuple[IntArray, IntArray]:
-    """As `followers_of`, but that a job which names jobs that had all left before it follows the last of them, whenever that was. rows: of
-    the jobs, with what `named_jobs` needs."""
-    after, think = followers_of(submit, end, line, within_s)
+    """As `followers_of`, but that a job follows arrays and no single tasks of them, and that one which names jobs that had all left before
+    it follows the last of them, whenever that was. rows: of the jobs, with what `named_jobs` needs."""
+    ends = array_ends(end, arrays_of_jobs(rows))
+    after, think = followers_of(submit, ends, line, within_s)
     for job, others in named_jobs(rows).items():
         last = max((other for _, other in others), key=lambda other: (end[other], other))
-        if min(end[other] for _, other in others) >= 0 and end[last] <= submit[job]:
+        if min(end[other] for _, other in others) >= 0 and 0 <= ends[last] <= submit[job]:
             after[job], think[job] = last, submit[job] - end[last]
     return after, think
 

@@ -32,7 +32,7 @@ class Coming(NamedTuple):
 def open_coming() -> Coming:
     """All jobs come at their own times."""
     none = np.zeros(0, dtype=np.int64)
-    return Coming(none, Chain(none, none, none), none, none, none)
+    return Coming(none, Chain(none, none, none, none), none, none, none)
 
 
 @inlined
@@ -53,13 +53,16 @@ def note_cancellation(coming, begin, job):
 
 @inlined
 def call_followers(chain, order, coming, submit, job, left):
-    """The followers of a job that leaves at second `left` are to come: each takes its place in the order. Returns the place of the next to
+    """The followers of a job that leaves at second `left` are to come, but for those that await other tasks of its array: each takes its
+    place in the order. Returns the place of the next to
     come. order: jobs by submission, from `coming` on those that are still to come, as `order_of_coming` has it. submit: (jobs,), in which
     their submissions are noted."""
     follower = chain.first[job] if len(chain.first) > 0 else np.int64(NO_JOB)
     while follower != NO_JOB:
-        submit[follower] = left + chain.think[follower]
-        coming = join_by_second(order, coming, submit, follower)
+        chain.awaited[follower] -= 1
+        if chain.awaited[follower] == 0:
+            submit[follower] = left + chain.think[follower]
+            coming = join_by_second(order, coming, submit, follower)
         follower = chain.following[follower]
     return coming
 

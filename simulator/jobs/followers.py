@@ -51,6 +51,7 @@ class Chain(NamedTuple):
     first: IntArray  # (jobs,), the job's first follower, NO_JOB for none
     following: IntArray  # (jobs,), the next job that follows the same one, NO_JOB for none
     think: IntArray  # (jobs,), seconds from the leaving to the submission
+    awaited: IntArray  # (jobs,), how many of the jobs that it follows have not left yet, which loops count down: more than 1 of an array
 
 
 def followers_of(
@@ -75,6 +76,19 @@ def followers_of(
     before = left[place]
     follows = (place >= 0) & (line[before] == line) & (submit - end[before] <= within_s)
     return np.where(follows, before, NO_JOB), np.where(follows, submit - end[before], 0)
+
+
+def array_ends(end: IntArray, array: IntArray) -> IntArray:
+    """When jobs left, for users who wait for whole arrays: -1 for all tasks but the last one of an array to leave, and for that where
+    another one never did. end: below 0 for a job that never left. array: number of the array of each task, NO_JOB for other jobs."""
+    tasks = np.flatnonzero(array != NO_JOB)
+    tasks = tasks[np.lexsort((tasks, end[tasks], array[tasks]))]
+    number = array[tasks]
+    is_last = np.ones(len(tasks), dtype=np.bool_)
+    is_last[:-1] = number[1:] != number[:-1]
+    ends = end.copy()
+    ends[tasks[~is_last | np.isin(number, number[end[tasks] < 0])]] = -1
+    return ends
 
 
 def longest_think(submit: IntArray, end: IntArray, line: IntArray) -> int:
@@ -144,18 +158,26 @@ def _think_bins(submit: IntArray, end: IntArray, line: IntArray) -> IntArray:
     return np.where(after == NO_JOB, len(THINK_BOUNDS_S), np.searchsorted(THINK_BOUNDS_S, think))
 
 
-def chain_of(after: IntArray, think: IntArray, offset: int = 0) -> Chain:
-    """The chain of jobs that follow others. offset: of the jobs' places, behind jobs of which none follows."""
+def chain_of(after: IntArray, think: IntArray, array: IntArray, offset: int = 0) -> Chain:
+    """The chain of jobs that follow others. array: as in `simulator.jobs.jobs.Jobs`. All tasks of one have the same followers. offset: of
+    the jobs' places, behind jobs of which none follows."""
     followers = np.flatnonzero(after != NO_JOB)
     if not len(followers):
-        return Chain(*np.zeros((3, 0), dtype=np.int64))
+        return Chain(*np.zeros((4, 0), dtype=np.int64))
+    head, size = np.arange(len(after)), np.ones(len(after), dtype=np.int64)
+    tasks = np.flatnonzero(array != NO_JOB)
+    _, first_task, of_array, count = np.unique(array[tasks], return_index=True, return_inverse=True, return_counts=True)
+    head[tasks], size[tasks] = tasks[first_task][of_array], count[of_array]
     first, following = np.full((2, len(after) + offset), NO_JOB, dtype=np.int64)
-    followers = followers[np.argsort(after[followers], kind="stable")]
-    followed = after[followers]
+    followers = followers[np.argsort(head[after[followers]], kind="stable")]
+    followed = head[after[followers]]
     is_first = np.concatenate([[True], followed[1:] != followed[:-1]])
     first[followed[is_first] + offset] = followers[is_first] + offset
     following[followers[:-1][~is_first[1:]] + offset] = followers[1:][~is_first[1:]] + offset
-    return Chain(first, following, np.concatenate([np.zeros(offset, dtype=np.int64), think]))
+    first[offset:] = first[offset:][head]
+    awaited = np.ones(len(after) + offset, dtype=np.int64)
+    awaited[followers + offset] = size[after[followers]]
+    return Chain(first, following, np.concatenate([np.zeros(offset, dtype=np.int64), think]), awaited)
 
 
 def order_of_coming(submit: IntArray, after: IntArray) -> tuple[IntArray, int]:

@@ -17,7 +17,20 @@ IntArray = NDArray[np.int64]
 NEVER = 1 << 61
 """`cancel` of a job that waits until it starts."""
 
-COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel", "hold", "admit", "after", "think")
+COLUMNS = (
+    "submit",
+    "runtime",
+    "procs",
+    "estimate",
+    "limit",
+    "user",
+    "cancel",
+    "hold",
+    "admit",
+    "after",
+    "think",
+    "array",
+)
 
 
 class LazyFacts(Mapping[str, NDArray[np.float32]]):
@@ -81,6 +94,8 @@ class Jobs:
     admit: the run time by which a job may go before a blocked head, seconds, 1 <= admit <= limit. Default: the estimate.
     after, think: the job is submitted `think` seconds >= 0 after the job at the place `after`, an earlier one, has left: it has ended, or
     was cancelled. `submit` is then of the log alone, and `cancel` moves with the submission. Default: NO_JOB and 0, at `submit`.
+    array: number of the array of which the job is a task. One that follows a task does so after all tasks of its array have left. Default:
+    NO_JOB.
     facts: what else is known of the jobs at submission, float32 (num_jobs,) by name. See simulator/policies/observation.py. LazyFacts are
     computed when a policy reads them.
     is_replayed: submissions are those of a closed replay that is over, in any order.
@@ -100,6 +115,7 @@ class Jobs:
     admit: IntArray = field(default_factory=_unset)
     after: IntArray = field(default_factory=_unset)
     think: IntArray = field(default_factory=_unset)
+    array: IntArray = field(default_factory=_unset)
     is_replayed: bool = False
     facts: Mapping[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
@@ -109,7 +125,7 @@ class Jobs:
             object.__setattr__(self, "user", np.zeros(num_jobs, dtype=np.int64))
         if len(self.cancel) != num_jobs and len(self.cancel) == 0:
             object.__setattr__(self, "cancel", np.full(num_jobs, NEVER, dtype=np.int64))
-        for name, usual in (("after", NO_JOB), ("think", 0)):
+        for name, usual in (("after", NO_JOB), ("think", 0), ("array", NO_JOB)):
             if len(getattr(self, name)) != num_jobs and len(getattr(self, name)) == 0:
                 object.__setattr__(self, name, np.full(num_jobs, usual, dtype=np.int64))
         for name in ("hold", "admit"):
@@ -182,7 +198,7 @@ class Jobs:
 
     def without_followers(self) -> Jobs:
         """The jobs at the log's times."""
-        return replace(self, after=_unset(), think=_unset())
+        return replace(self, after=_unset(), think=_unset(), array=_unset())
 
     def _part(self, part: slice | IntArray) -> Jobs:
         given = self.facts

@@ -55,7 +55,7 @@ def closed_tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
     order, _ = order_of_coming(jobs.submit, jobs.after)
     coming = Coming(
         np.concatenate([np.arange(first), np.where(order == NO_JOB, NO_JOB, order + first)]),
-        chain_of(jobs.after, jobs.think, first),
+        chain_of(jobs.after, jobs.think, jobs.array, first),
         submit,
         cancel,
         tasks.cancel_order.copy(),

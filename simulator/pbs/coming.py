@@ -126,26 +126,34 @@ def call_followers_of(replay, job, left):
 
 @referring_apart
 def _call_followers_of(replay, job, left):
-    """Their submissions are known now, and all that goes by them. Each takes its place in the order."""
-    chain, clock, order = replay.chain, replay.clock, replay.order
-    jobs, queue = replay.engine.jobs, replay.engine.waiting
+    """Of those that await no further task of an array the submissions are known now."""
+    chain = replay.chain
     follower = chain.first[job]
     while follower != NO_JOB:
-        submit = left + chain.think[follower]
-        jobs.submit[follower] = submit
-        jobs.number[follower] = submit * len(replay.arrival) + follower
-        queue.hopeless[follower] = queue.hopeless[follower] or not has_hours(replay.engine, follower)
-        replay.arrival[follower] = max(submit, replay.begin[follower])
-        if replay.end_turn[follower] == UNSET:
-            replay.submit_turn[follower] = AFTER_ENDS + jobs.number[follower]
-            replay.end_turn[follower] = jobs.number[follower]
-        clock[NEXT_SUBMIT] -= 1
-        place = clock[NEXT_SUBMIT]
-        while place + 1 < len(order) and _comes_before(replay, order[place + 1], follower):
-            order[place] = order[place + 1]
-            place += 1
-        order[place] = follower
+        chain.awaited[follower] -= 1
+        if chain.awaited[follower] == 0:
+            _is_to_come(replay, follower, left + chain.think[follower])
         follower = chain.following[follower]
+
+
+@referring_apart
+def _is_to_come(replay, follower, submit):
+    """A job follows, and all that goes by its submission is known. It takes its place in the order."""
+    clock, order = replay.clock, replay.order
+    jobs, queue = replay.engine.jobs, replay.engine.waiting
+    jobs.submit[follower] = submit
+    jobs.number[follower] = submit * len(replay.arrival) + follower
+    queue.hopeless[follower] = queue.hopeless[follower] or not has_hours(replay.engine, follower)
+    replay.arrival[follower] = max(submit, replay.begin[follower])
+    if replay.end_turn[follower] == UNSET:
+        replay.submit_turn[follower] = AFTER_ENDS + jobs.number[follower]
+        replay.end_turn[follower] = jobs.number[follower]
+    clock[NEXT_SUBMIT] -= 1
+    place = clock[NEXT_SUBMIT]
+    while place + 1 < len(order) and _comes_before(replay, order[place + 1], follower):
+        order[place] = order[place + 1]
+        place += 1
+    order[place] = follower
 
 
 @referring

@@ -98,7 +98,10 @@ class PbsReplayer:
         submit = np.concatenate([np.array([one.submit_s for one in warm.asked], dtype=np.int64), jobs.submit])
         runtime = np.concatenate([cluster.running.runtime, jobs.runtime])
         after = np.concatenate([_unset(earlier), np.where(jobs.after == NO_JOB, NO_JOB, jobs.after + earlier)])
-        follows = after, np.concatenate([_zeros(earlier), jobs.think])
+        think, array = (
+            np.concatenate([none(earlier), of]) for none, of in ((_zeros, jobs.think), (_unset, jobs.array))
+        )
+        follows = after, think, array
         replay = new_pbs_replay(self.description, asked, (submit, runtime), self.phases, follows)
         replay = replay._replace(giving=giving_up_of(jobs.submit, jobs.cancel, earlier))
         if self.turns is not None:
@@ -150,13 +153,13 @@ def new_pbs_replay(
     asked: Sequence[PbsJob],
     times: tuple[IntArray, IntArray],
     phases: PbsPhases,
-    follows: tuple[IntArray, IntArray] | None = None,
+    follows: tuple[IntArray, IntArray, IntArray] | None = None,
 ) -> PbsReplay:
-    """A replay in which nothing has happened yet. times: submissions and run times. follows: `after` and `think` of
+    """A replay in which nothing has happened yet. times: submissions and run times. follows: `after`, `think` and `array` of
     simulator.jobs.jobs.Jobs, None where no job follows another."""
     submit, runtime = times
     count = len(asked)
-    after, think = follows or (_unset(count), _zeros(count))
+    after, think, array = follows or (_unset(count), _zeros(count), _unset(count))
     submit = np.where(after == NO_JOB, submit, NEVER_SUBMITTED)
     first = int(submit[after == NO_JOB].min(initial=FOREVER)) if count else 0
     engine = idle_pbs(description, asked, submit, phases)
@@ -171,7 +174,7 @@ def new_pbs_replay(
         begin=np.array([one.begin_s if one.begin_s > one.submit_s else UNSET for one in asked], dtype=np.int64),
         arrival=arrival,
         order=order,
-        chain=chain_of(after, think),
+        chain=chain_of(after, think, array),
         giving=giving_up_of(_zeros(0), _zeros(0), count),
         runtime=np.array(runtime, dtype=np.int64),
         submit_turn=np.where(after == NO_JOB, AFTER_ENDS + number, UNSET),

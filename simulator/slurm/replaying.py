@@ -150,7 +150,7 @@ class SlurmReplayer:
             requests = joined_requests(self.warm.requests, requests)
             runtime = np.concatenate([cluster.running.runtime, runtime])
         begin_s = cluster.begins(jobs.submit) if len(jobs) else 0
-        follows = (jobs.after, jobs.think) if jobs.is_closed else None
+        follows = (jobs.after, jobs.think, jobs.array) if jobs.is_closed else None
         replay = new_replay(self.description, self.arrays, requests, runtime, self.phases, (running, begin_s), follows)
         replay = replay._replace(giving=giving_up_of(jobs.submit, jobs.cancel, running))
         if self.warm is None:
@@ -166,11 +166,11 @@ def new_replay(
     runtime: IntArray,
     phases: Phases,
     begins: tuple[int, int] | None = None,
-    follows: tuple[IntArray, IntArray] | None = None,
+    follows: tuple[IntArray, IntArray, IntArray] | None = None,
 ) -> Replay:
     """A replay in which nothing has happened yet. begins: how many of the first jobs run already, and the second at which the replay
-    begins; None for none, and for the first submission. follows: whom each of the other jobs follows, as a place among these, and its think
-    time; None where none does."""
+    begins; None for none, and for the first submission. follows: `after`, `think` and `array` of the other jobs, as places among
+    these; None where none follows."""
     settings = slurm_settings(description.scheduler)
     if phases.test_us > 0:
         most_tests = jobs_within(settings, phases.test_us)
@@ -231,11 +231,12 @@ def _first_clock(settings: Settings, period_s: int, phases: Phases, first: int) 
 
 
 def _jobs_to_come(
-    engine: Engine, clock: IntArray, running: int, follows: tuple[IntArray, IntArray] | None
+    engine: Engine, clock: IntArray, running: int, follows: tuple[IntArray, IntArray, IntArray] | None
 ) -> tuple[IntArray, Chain]:
     """The order in which jobs come behind those that run, and who follows whom. Sets the clock and the numbers of jobs accordingly."""
     submit = engine.jobs.submit[running:]
-    after, think = follows or (np.full(len(submit), NO_JOB), np.zeros(len(submit), dtype=np.int64))
+    none = np.full(len(submit), NO_JOB)
+    after, think, array = follows or (none, np.zeros(len(submit), dtype=np.int64), none)
     coming, room = order_of_coming(submit, after)
     order = np.concatenate([np.arange(running), running + coming])
     clock[NEXT_SUBMIT], clock[CAME] = running + room, running
@@ -243,7 +244,7 @@ def _jobs_to_come(
         submit[after != NO_JOB] = NEVER_SUBMITTED  # until they are to come
     else:
         engine.running.number[:] = np.argsort(order)
-    return order, chain_of(after, think, running)
+    return order, chain_of(after, think, array, running)
 
 
 def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests) -> WaitingRows:

@@ -113,6 +113,7 @@ class Replay:
 
         self.not_submitted = [job for job in workload.jobs if job.after is None]
         self.followers = [job for job in workload.jobs if job.after is not None]  # of jobs that have not left
+        self.left: set[int] = set()
         self.waiting: list[Job] = []
         self.running: list[RunningJob] = list(workload.running)
         self.history: list[RunningJob] = list(workload.running)  # everybody who ever held processors
@@ -192,8 +193,8 @@ class Replay:
 
     def call_followers(self, left: Sequence[Job]) -> None:
         """Those who follow jobs that leave at `t` will be submitted after their think time, and are as patient as in the log."""
-        orders = {job.order for job in left}
-        for job in [job for job in self.followers if job.after in orders]:
+        self.left |= {job.order for job in left}
+        for job in [job for job in self.followers if self.left.issuperset(self.workload.followed_by(job))]:
             submit = self.t + job.think
             cancel = None if job.cancel is None else job.cancel + submit - job.submit
             self.followers.remove(job)

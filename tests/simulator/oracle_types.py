@@ -50,6 +50,7 @@ class Job(NamedTuple):
     admit: int | None = None
     after: int | None = None
     think: int = 0
+    array: int | None = None
 
     @property
     def admitted_for(self) -> Job:
@@ -122,6 +123,12 @@ class Workload(NamedTuple):
     running: Sequence[RunningJob] = ()
     outages: Sequence[Outage] = ()
 
+    def followed_by(self, job: Job) -> Sequence[int]:
+        """Return the orders of the jobs after which a follower comes: a job, or all tasks of its array."""
+        assert job.after is not None
+        array = self.jobs[job.after].array
+        return [job.after] if array is None else [other.order for other in self.jobs if other.array == array]
+
     def as_jobs(self) -> Jobs:
         """Return the jobs as the engine takes them."""
         names = ("submit", "runtime", "procs", "estimate", "limit", "user")
@@ -130,7 +137,8 @@ class Workload(NamedTuple):
         admit = _column(job.admitted_for.estimate for job in self.jobs)
         after = _column(NO_JOB if job.after is None else job.after for job in self.jobs)
         think = _column(job.think for job in self.jobs)
-        return Jobs(**columns, cancel=cancel, admit=admit, after=after, think=think, origin=self.origin)
+        array = _column(NO_JOB if job.array is None else job.array for job in self.jobs)
+        return Jobs(**columns, cancel=cancel, admit=admit, after=after, think=think, array=array, origin=self.origin)
 
     def as_cluster(self) -> Cluster:
         """Return the cluster as the engine takes it."""

@@ -10,8 +10,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from hypothesis import strategies as st
 
+from simulator.jobs.followers import NO_JOB
+from tests.simulator.jobs.people import arrays_before
 from tests.simulator.oracle_types import Job, Outage, RunningJob, Workload
 
 FEATURES = ("zero", "users", "cancelled", "warm", "planned", "unplanned", "endless")
@@ -128,15 +131,20 @@ def closed_workloads(draw: st.DrawFn, features: Iterable[str] = FEATURES, at_onc
     """Draw a workload in which about half of the jobs follow an earlier one. at_once: whether a job may follow one with a run time of zero
     with a think time of zero, which no open replay can be like."""
     workload = draw(workloads(features=features))
-    rows = draw(st.binary(min_size=4 * len(workload.jobs), max_size=4 * len(workload.jobs)))
+    rows = draw(st.binary(min_size=5 * len(workload.jobs), max_size=5 * len(workload.jobs)))
     longest = max(job.runtime for job in workload.jobs)
-    jobs = list(workload.jobs[:1])
-    for job in workload.jobs[1:]:
-        follows, back, pause, share = rows[4 * job.order : 4 * job.order + 4]
-        after = job.order - 1 - back % min(job.order, 5)
-        think = longest * share // 256 if pause % 2 else 0
-        is_like_open = at_once or workload.jobs[after].runtime > 0
-        jobs.append(job if follows % 2 == 0 else job._replace(after=after, think=think if is_like_open else think + 1))
+    fields = [rows[5 * job.order : 5 * job.order + 5] for job in workload.jobs]
+    after = [
+        job.order - 1 - back % min(job.order, 5) if job.order and follows % 2 else NO_JOB
+        for job, (follows, back, *_) in zip(workload.jobs, fields, strict=True)
+    ]
+    array = arrays_before(np.array(after), np.array([many % 3 == 0 for *_, many in fields]))
+    jobs = []
+    for job, other, number, (_, _, pause, share, _) in zip(workload.jobs, after, array.tolist(), fields, strict=True):
+        is_like_open = at_once or all(each.runtime > 0 for each in workload.jobs)
+        think = (longest * share // 256 if pause % 2 else 0) + (0 if is_like_open else 1)
+        task = job._replace(array=None if number < 0 else number)
+        jobs.append(task if other == NO_JOB else task._replace(after=other, think=think))
     return workload._replace(jobs=jobs)
 
 

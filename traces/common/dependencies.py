@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from traces.common.arrays import id_parts
+
 Named = tuple[tuple[str, int], ...]
 """Kind of dependency (of LOGGED_KINDS), and place of the job that is named."""
 
@@ -30,12 +32,7 @@ def named_jobs(rows: pl.DataFrame) -> dict[int, Named]:
     dependency = rows["dependency"]
     if dependency.null_count() == rows.height:
         return {}
-    of_job = pl.col("job_id").str.replace(r"\..*$", "")
-    ids = rows.select(
-        job=of_job,
-        array=of_job.str.replace(r"_\d+$", "").str.replace(r"\[\d+\]$", "[]"),
-        task=of_job.str.extract(r"[_\[](\d+)\]?$", 1),
-    )
+    ids = rows.select(**id_parts(pl.col("job_id")))
     asking = np.flatnonzero(dependency.is_not_null().to_numpy()).tolist()
     asked = {place: _parts(dependency[place], ids["task"][place]) for place in asking}
     wanted = pl.Series([name for parts in asked.values() for _, name in parts], dtype=pl.Utf8).unique().implode()

@@ -24,8 +24,10 @@ from models.judging.fidelity import (
     reacting_text,
 )
 from models.judging.machine import Machine, parse_size_over_time
+from simulator.jobs.followers import array_ends
 from simulator.jobs.words import partitions_text
 from traces.catalogue.catalogue import load_catalogue
+from traces.common.arrays import arrays_of_jobs
 from warehouse import Warehouse, first_row
 
 POOR = ("C", "D")
@@ -207,7 +209,7 @@ def grade_of(warehouse: Warehouse, source: str, part: tuple[str, str] = ALL_GRAD
 def reacting_users(warehouse: Warehouse, source: str) -> Reacting:
     """How the users of a source react."""
     rows = submitted_jobs(warehouse, source)
-    submit, end = rows["submit_s"].to_numpy(), rows["end_s"].to_numpy()
+    submit, end = rows["submit_s"].to_numpy(), array_ends(rows["end_s"].to_numpy(), arrays_of_jobs(rows))
     has_user, line = rows["user"].is_not_null(), np.full(len(rows), -1)
     if has_user.any():
         named, of = rows.filter(has_user), has_user.to_numpy()

@@ -22,13 +22,15 @@ IntArray = NDArray[np.int64]
 class UsersPace:
     """job: job_index, ascending. after: job_index of the one that it follows, NO_JOB for none. think_s: seconds after its end. patience_s:
     seconds after its submission at which it is cancelled if it waits then, NEVER for none. All int64 (jobs,). lines: how many lines of
-    jobs there are, within which jobs follow each other: of users, or of their accounts or executables."""
+    jobs there are, within which jobs follow each other: of users, or of their accounts or executables. array: number of the array that a
+    task is of, NO_JOB for other jobs."""
 
     job: IntArray
     after: IntArray
     think_s: IntArray
     patience_s: IntArray
     lines: int
+    array: IntArray
 
     @property
     def share(self) -> float:
@@ -62,5 +64,6 @@ class UsersPace:
             jobs,
             after=after,
             think=np.where(after != NO_JOB, self.think_s[row_of], 0),
+            array=np.where(is_row_of, self.array[row_of], NO_JOB),
             cancel=np.where(gives_up, jobs.submit + patience, jobs.cancel),
         )

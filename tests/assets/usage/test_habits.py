@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.usage.habits import habits, habits_of, sessions_and_batches
+from assets.usage.habits import habits, habits_of, jobs_that_follow, sessions_and_batches
 from simulator.jobs.followers import NO_JOB
 from tests.tiny import swf_line, warehouse_of
 
@@ -30,10 +30,33 @@ def log() -> pl.DataFrame:
             "account": None,
             "executable": None,
             "dependency": None,
+            "job_id": [str(job) for job in range(len(MINUTES))],
             "core_hours": [1.0 if user == "ann" else 5.0 for user, *_ in MINUTES],
             "gave_up_s": [None] * len(MINUTES),
         }
     )
+
+
+def test_users_wait_for_whole_arrays() -> None:
+    """The last task ends in second 3000. Before that Ann's job of second 1100 follows none, and the next one comes 100 s after it. Ben's
+    task has not left, so nobody follows his array. Cat's job names hers."""
+    jobs = [
+        *(("1_1", "ann", 0, 1_000, None), ("1_2", "ann", 0, 3_000, None), ("2", "ann", 1_100, 1_200, None)),
+        *(
+            ("3[1].pbs", "ben", 1_300, 1_400, None),
+            ("3[2].pbs", "ben", 1_300, None, None),
+            ("4.pbs", "ben", 1_500, 1_600, None),
+        ),
+        *(("5", "cat", 1_600, 1_700, None), ("6", "ann", 3_100, 3_200, None), ("7", "cat", 9_000, 9_100, "afterok:5")),
+    ]
+    columns = list(zip(*jobs, strict=True))
+    rows = pl.DataFrame(
+        dict(zip(("job_id", "user", "submit_s", "end_s", "dependency"), columns, strict=True))
+    ).with_columns(pl.col("end_s").fill_null(-1), account=None, executable=None, core_hours=1.0, gave_up_s=None)
+    followed, _ = jobs_that_follow(rows)
+    assert followed["follows"].to_list() == [None] * 7 + [1, 6]
+    assert followed["think_s"].to_list()[7:] == [100, 7_300]
+    assert habits_of(rows, None).depending == 1
 
 
 def test_who_follows_how_soon_and_in_which_sessions() -> None:

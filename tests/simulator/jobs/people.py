@@ -30,3 +30,11 @@ def log_of_people(
     place = np.argsort(order)
     after = np.where(after == NO_JOB, NO_JOB, place[after])[order]
     return submit[order], end[order], person[order], after
+
+
+def arrays_before(after: np.ndarray, is_task: np.ndarray) -> np.ndarray:
+    """Numbers of arrays of up to three neighbours, -1 for other jobs. is_task: whether each job may be one. No job follows an array of
+    which it is a part, or which has later tasks."""
+    group = np.arange(len(after)) // 3
+    own = group[(after >= 0) & (after // 3 == group)]
+    return np.where(is_task & ~np.isin(group, own), group, -1)

@@ -10,6 +10,7 @@ from simulator.jobs.followers import (
     NEVER_SUBMITTED,
     NO_JOB,
     WITHIN_S,
+    array_ends,
     chain_of,
     follow_lines,
     followers_of,
@@ -211,18 +212,36 @@ def test_where_nobody_waits_for_an_end_nobody_follows():
 def test_followers_come_in_the_order_of_their_seconds_and_places():
     submit = np.array([0, 5, 20, 20, 30])
     after, think = np.array([NO_JOB, NO_JOB, 0, 0, NO_JOB]), np.array([0, 0, 8, 18, 0])
-    chain = chain_of(after, think)
+    chain = chain_of(after, think, np.full(5, NO_JOB))
     order, coming = order_of_coming(submit, after)
     assert order[coming:].tolist() == [0, 1, 4]
     coming = call_followers(chain, order, coming + 2, submit, 0, 12)  # 0 and 1 have come, and 0 leaves
     assert order[coming:].tolist() == [2, 3, 4]
     assert submit.tolist() == [0, 5, 20, 30, 30]
     assert call_followers(chain, order, coming, submit, 1, 13) == coming
-    assert not len(chain_of(np.full(3, NO_JOB), np.zeros(3, dtype=np.int64)).first)
+    assert not len(chain_of(np.full(3, NO_JOB), np.zeros(3, dtype=np.int64), np.full(3, NO_JOB)).first)
+
+
+def test_followers_of_an_array_await_all_its_tasks():
+    after, array = np.array([NO_JOB, NO_JOB, NO_JOB, 2, 3, 1]), np.array([4, NO_JOB, 4, NO_JOB, NO_JOB, NO_JOB])
+    submit = np.array([0, 1, 2, 9, 9, 9])
+    chain = chain_of(after, np.array([0, 0, 0, 5, 5, 5]), array)
+    order, coming = order_of_coming(submit, after)
+    coming = call_followers(chain, order, coming + 3, submit, 2, 20)
+    assert coming == len(order), "another task has not left"
+    coming = call_followers(chain, order, coming, submit, 0, 30)
+    assert order[coming:].tolist() == [3] and submit[3] == 35
+    assert order[call_followers(chain, order, coming, submit, 1, 31) :].tolist() == [3, 5]
+
+
+def test_arrays_end_with_their_last_task():
+    end, array = np.array([5, 9, 9, 3, -1, 7]), np.array([1, 1, 1, 2, 2, NO_JOB])
+    assert array_ends(end, array).tolist() == [-1, -1, 9, -1, -1, 7]
+    assert array_ends(end, np.full(6, NO_JOB)).tolist() == end.tolist()
 
 
 def test_places_behind_jobs_that_run_are_moved():
-    chain = chain_of(np.array([NO_JOB, 0]), np.array([0, 7]), offset=2)
+    chain = chain_of(np.array([NO_JOB, 0]), np.array([0, 7]), np.full(2, NO_JOB), offset=2)
     assert chain.first.tolist() == [NO_JOB, NO_JOB, 3, NO_JOB]
     assert chain.think.tolist() == [0, 0, 0, 7]
 

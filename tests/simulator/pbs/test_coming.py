@@ -24,6 +24,7 @@ from tests.pbs.cycle_engine import described, requests_of
 from tests.pbs.cycle_workloads import cycle_workload
 from tests.shared import shared_file
 from tests.simulator.busy import asking, pbs_site
+from tests.simulator.jobs.people import arrays_before
 from tests.simulator.pbs.variants.test_warm import HOURS, LIMITS, RESERVED, SHARES, crowd
 from traces.cluster.accounts import Limit
 from traces.cluster.description import AdvanceReservation, ClusterDescription
@@ -39,13 +40,16 @@ def jobs_of(
     after: IntArray | None = None,
     think: object = 0,
     patience: IntArray | None = None,
+    array: IntArray | None = None,
 ) -> Jobs:
     submit = np.array([one.submit_s for one in asked], dtype=np.int64)
     limit = np.maximum([one.time_s for one in asked], runtime)
     after = np.full(len(asked), NO_JOB) if after is None else after
     cancel = np.full(len(asked), NEVER) if patience is None else np.where(patience < NEVER, submit + patience, NEVER)
     think = np.zeros_like(after) + think
-    return Jobs(submit, runtime, np.ones_like(runtime), limit, limit, after=after, think=think, cancel=cancel)
+    array = np.full_like(after, NO_JOB) if array is None else array
+    columns = {"after": after, "think": think, "cancel": cancel, "array": array}
+    return Jobs(submit, runtime, np.ones_like(runtime), limit, limit, **columns)
 
 
 def patience_of(jobs: Jobs) -> IntArray:
@@ -124,13 +128,14 @@ def chained(
     near = np.arange(count) - 1 - np.minimum(rng.geometric(0.3, count), np.arange(count))
     after = np.where(rng.random(count) < 0.6, near, NO_JOB)
     think = rng.choice([0, 1, 3, 20, 90], count)
-    think = np.where((think == 0) & ~(is_exact & (runtime[after] > 0)), 1, think)
+    think = np.where((think == 0) & ~(is_exact & (runtime > 0).all()), 1, think)
     kinds = ("after", "afterany", "afterok", "afternotok")
     for job in np.flatnonzero(rng.random(count) < 0.08)[1:]:
         depends = ((str(rng.choice(kinds, p=[0.4, 0.3, 0.28, 0.02])), int(rng.integers(count - 1))),)
         if depends[0][1] != job and asked[job].array < 0:
             asked[job] = replace(asked[job], dependencies=depends)
-    return asked, jobs_of(asked, runtime, after, np.where(after == NO_JOB, 0, think))
+    array = arrays_before(after, rng.random(count) < 0.4)
+    return asked, jobs_of(asked, runtime, after, np.where(after == NO_JOB, 0, think), array=array)
 
 
 def assert_random(seed: int) -> Outcome:

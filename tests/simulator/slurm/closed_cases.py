@@ -21,6 +21,7 @@ from simulator.slurm.loop import run_replay
 from simulator.slurm.replaying import Phases, SlurmReplayer
 from simulator.slurm.variants.orders import is_fixed_order, run_in_order
 from tests.simulator.busy import SITE
+from tests.simulator.jobs.people import arrays_before
 from traces.cluster.accounts import Limit, ServiceQuality
 from traces.cluster.description import Absence, AdvanceReservation, ClusterDescription
 
@@ -85,7 +86,9 @@ def drawn_case(seed: int, most_jobs: int = 60) -> Case:
         else [draw.choice((1, 2, 7, 60, 400)) for _ in after]
     )
     user = np.array(["uvw".index(one.user) for one in asked], dtype=np.int64)
-    jobs = Jobs(np.array(submit), runtime, procs, limit, limit, user=user, after=np.array(after), think=np.array(think))
+    array = arrays_before(np.array(after), np.array([draw.random() < 0.4 for _ in after]))
+    follows = {"after": np.array(after), "think": np.array(think), "array": array}
+    jobs = Jobs(np.array(submit), runtime, procs, limit, limit, user=user, **follows)
     arrays = cluster_arrays(site)
     epilog_s = draw.choice((0, 0, 4))  # one for all jobs, as it is drawn by their places
     phases = Phases(draw.randint(0, 29), draw.randint(0, 59), (epilog_s, epilog_s), cycle_us=draw.randint(0, 999_999))
@@ -255,7 +258,9 @@ def check_open(case: Case, closed: Outcome, places: IntArray) -> None:
         if before == NO_JOB:
             assert submit[job] == jobs.submit[job]
         else:
-            assert submit[job] == (left[before] + jobs.think[job] if left[before] >= 0 else NEVER_SUBMITTED)
+            tasks = jobs.array == jobs.array[before] if jobs.array[before] >= 0 else np.arange(len(jobs)) == before
+            has_left = (left[tasks] >= 0).all()
+            assert submit[job] == (left[tasks].max() + jobs.think[job] if has_left else NEVER_SUBMITTED)
     gave_up = replay.giving.gave_up
     assert (jobs.cancel[places] < NEVER)[gave_up].all() and (running.start[gave_up] < 0).all()
     assert (replay.finished[gave_up] == cancel[gave_up]).all()

@@ -14,7 +14,7 @@ def test_habits_fit_the_terminal() -> None:
     submit = np.arange(40) * 1_000
     users = ["a" * 30 if k % 2 else None for k in range(40)]
     rows = pl.DataFrame({"submit_s": submit, "end_s": submit + 900, "user": users, "core_hours": [1.0] * 40})
-    rows = rows.with_columns(account=None, executable=None, dependency=None)
+    rows = rows.with_columns(account=None, executable=None, dependency=None, job_id=pl.lit("7"))
     rows = rows.with_columns(gave_up_s=pl.Series([None] * 36 + [60, 120, 600, 3_600], dtype=pl.Int64))
     habits = habits_of(rows.with_columns(pl.col("user").fill_null("b").alias("user")), "UTC")
     lines = habits_text("mine", habits, 1, 80).splitlines()
@@ -35,7 +35,12 @@ def test_habits_of_service_accounts_say_within_what_their_jobs_follow() -> None:
     submit, end, person, _ = log_of_people(1)
     columns = {"submit_s": submit, "end_s": end, "account": person.astype(str)}
     portal = pl.DataFrame(columns).with_columns(
-        user=pl.lit("portal"), executable=pl.lit("sh"), dependency=None, core_hours=1.0, gave_up_s=None
+        user=pl.lit("portal"),
+        executable=pl.lit("sh"),
+        dependency=None,
+        job_id=pl.lit("7"),
+        core_hours=1.0,
+        gave_up_s=None,
     )
     habits = habits_of(portal, "UTC")
     lines = habits_text("mine", habits, 5, None).splitlines()
@@ -49,7 +54,7 @@ def test_habits_of_service_accounts_say_within_what_their_jobs_follow() -> None:
 
 def test_habits_of_one_job_are_in_the_singular() -> None:
     one = pl.DataFrame({"submit_s": [0], "end_s": [9], "user": ["a"], "core_hours": [1.0], "gave_up_s": [60]})
-    one = one.with_columns(account=None, executable=None, dependency=None)
+    one = one.with_columns(account=None, executable=None, dependency=None, job_id=pl.lit("7"))
     habits = habits_of(pl.concat([one, one.with_columns(user=pl.lit(None, pl.String))]), "UTC")
     lines = habits_text("mine", habits, 1, None).splitlines()
     assert lines[:2] == ["mine: 1 job of 1 user", "unnamed   1 more has no user, and is left out"]
@@ -63,5 +68,5 @@ def test_habits_of_one_job_are_in_the_singular() -> None:
 def test_no_longest_think_time_is_null() -> None:
     day = np.arange(20) * 86_400
     rows = pl.DataFrame({"submit_s": day, "end_s": day + 60, "user": ["a"] * 20, "core_hours": [1.0] * 20})
-    rows = rows.with_columns(account=None, executable=None, dependency=None, gave_up_s=None)
+    rows = rows.with_columns(account=None, executable=None, dependency=None, job_id=pl.lit("7"), gave_up_s=None)
     assert habits_values("mine", habits_of(rows, "UTC"))["longest_think_s"] is None

@@ -1,10 +1,11 @@
-"""Tests of traces/common: dependencies."""
+"""Tests of traces/common: arrays, dependencies."""
 
 from __future__ import annotations
 
 import polars as pl
 import pytest
 
+from traces.common.arrays import arrays_of_jobs
 from traces.common.dependencies import MOST_NAMED_JOBS, Named, named_jobs
 
 
@@ -66,3 +67,10 @@ def test_who_names_too_many_names_none() -> None:
     waits, submit = ("2", "afterok:1"), [0] * (MOST_NAMED_JOBS + 2)
     assert len(named(*tasks[1:], waits, submit=submit[1:])[MOST_NAMED_JOBS]) == MOST_NAMED_JOBS
     assert not named(*tasks, waits, submit=submit)
+
+
+def test_tasks_of_one_id_and_submission_are_an_array() -> None:
+    ids = ["1", "2_1", "2_2", "2_1", "3[1].pbs", "3[2].pbs", "4.pbs", "5[].pbs", None]
+    rows = pl.DataFrame({"job_id": ids, "submit_s": [0, 5, 5, 900, 7, 7, 7, 8, 9]})
+    assert arrays_of_jobs(rows).tolist() == [-1, 1, 1, 2, 3, 3, -1, -1, -1]
+    assert arrays_of_jobs(rows[:1]).tolist() == [-1]

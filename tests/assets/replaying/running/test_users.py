@@ -15,7 +15,12 @@ from simulator.jobs.followers import NO_JOB
 from simulator.jobs.jobs import NEVER, Jobs
 
 PACE = UsersPace(
-    np.array([3, 5, 8, 9]), np.array([NO_JOB, 3, 5, 3]), np.array([0, 60, 30, 90]), np.array([NEVER, 7, NEVER, 900]), 2
+    np.array([3, 5, 8, 9]),
+    np.array([NO_JOB, 3, 5, 3]),
+    np.array([0, 60, 30, 90]),
+    np.array([NEVER, 7, NEVER, 900]),
+    2,
+    np.array([4, 4, NO_JOB, NO_JOB]),
 )
 
 
@@ -27,7 +32,7 @@ def jobs_of(index: list[int]) -> tuple[Jobs, pl.DataFrame]:
 def test_jobs_keep_those_that_they_follow_in_the_log() -> None:
     closed = PACE.closed(*jobs_of([3, 5, 8, 9]))
     assert closed.after.tolist() == [NO_JOB, 0, 1, 0] and closed.think.tolist() == [0, 60, 30, 90]
-    assert PACE.share == 0.75
+    assert PACE.share == 0.75 and closed.array.tolist() == [4, 4, NO_JOB, NO_JOB]
 
 
 def test_jobs_whose_predecessor_is_not_replayed_and_jobs_that_the_log_lacks_come_at_their_own_times() -> None:
