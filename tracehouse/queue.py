@@ -35,18 +35,29 @@ from traces.queues import parse_queue, run_queue_command
 from warehouse import Warehouse
 
 NEVER_STARTS = "does not start in most of the replays: --why says what keeps it"
+SAMPLES = 200
+"""Replays of a queue."""
+NONE, IF_KNOWN, NEEDED = "none", "if known", "needed"
+"""What an answer has of the causes that keep jobs."""
 LONGEST_USEFUL_S = 7 * 86_400
 """Of an interval of starts."""
 
 
 class QueueAnswer(NamedTuple):
     """What is said of a queue. rows: a job each, see docs/guides/queue-now.md. lines: what holds for all of them. shares, factors: of users
-    and jobs, next to those of sshare and sprio, None without these."""
+    and jobs, next to those of sshare and sprio, None without these. moment: the source and when its queue was so, in words."""
 
     rows: pl.DataFrame
     lines: list[str]
     shares: pl.DataFrame | None = None
     factors: pl.DataFrame | None = None
+    moment: str = ""
+
+    def of_user(self, user: str) -> QueueAnswer:
+        """The same for the jobs of one user."""
+        rows = self.rows.filter(pl.col("user") == user)
+        lines = self.lines if rows.height else [*self.lines, f"no job of {user} waits"]
+        return self._replace(rows=rows, lines=lines)
 
 
 def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, QueueMoment]:
@@ -100,7 +111,8 @@ def with_causes(
         causes = queue_causes(open_warehouse(), source, snapshot, now_s)
     if moment is not None:
         compared = compared_moment(moment, causes.state)
-        answer = QueueAnswer(answer.rows, [*answer.lines, *compared.lines], compared.shares, compared.factors)
+        lines = [*answer.lines, *compared.lines]
+        answer = answer._replace(lines=lines, shares=compared.shares, factors=compared.factors)
     if not answer.rows.height:
         return answer
     reasons = {job.job_id: job.asked.reason for job in snapshot.jobs}
@@ -121,6 +133,27 @@ def with_causes(
     return answer._replace(rows=rows, lines=[*answer.lines, *lines])
 
 
+def queue_now(
+    source: Source,
+    file: str | None = None,
+    rival: tuple[str | None, str | None] = (None, None),
+    drawn: tuple[int, int] = (SAMPLES, 1),
+    causes: str = IF_KNOWN,
+) -> QueueAnswer:
+    """The answer about the queue of this moment. file: as `read_snapshot` takes it. rival, drawn: as `answer_queue` takes them. causes:
+    whether it says what keeps each job: NONE, IF_KNOWN, or NEEDED, which raises ValueError where no cluster says so."""
+    snapshot, moment = read_snapshot(source, file)
+    answer = answer_queue(source.name, snapshot, moment, rival, drawn)
+    if causes == NONE:
+        return answer
+    try:
+        return with_causes(answer, source.name, snapshot, moment.second, read_shares_and_priorities(source, file))
+    except ValueError:
+        if causes == NEEDED:
+            raise
+    return answer
+
+
 def answer_queue(
     source: str,
     snapshot: QueueSnapshot,
@@ -136,9 +169,11 @@ def answer_queue(
     lines = [f"{source}: {snapshot.counts()}", *(fault for fault, _ in snapshot.faults)]
     with say_if_slow("predicting run times"):
         now = load_queue_now(warehouse, source, snapshot, moment.second, () if other is None else (other,))
-    lines[0] += f", at {now.clock.full(now.state.now)}, {moment.words}"
+    at = now.clock.full(now.state.now)
+    lines[0] += f", at {at}, {moment.words}"
+    named = f"{source}, {at}"
     if not now.entries:
-        return QueueAnswer(_rows(now, snapshot, None, None), [*lines, "no job waits for processors"])
+        return QueueAnswer(_rows(now, snapshot, None, None), [*lines, "no job waits for processors"], moment=named)
     with say_if_slow("replaying the queue and queues of the past"):
         if not isinstance(now.starts, RowStarts):
             samples = samples_of(samples, len(now.state.waiting))
@@ -161,7 +196,7 @@ def answer_queue(
             means = [float(each[both].mean()) for each in (of_rival, quantiles[:, 1])]
             change = np.where(both, of_rival, 0.0) - np.where(both, quantiles[:, 1], 0.0)
             lines += _rival_lines(other, now, means, change)
-    return QueueAnswer(_rows(now, snapshot, quantiles, of_rival), lines)
+    return QueueAnswer(_rows(now, snapshot, quantiles, of_rival), lines, moment=named)
 
 
 def _interval_line(correction: Correction | None) -> str:

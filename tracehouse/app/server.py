@@ -17,7 +17,11 @@ from assets.replaying.scenarios.scenario_file import BASE
 from models.judging.fidelity import FIGURE_WORDS, NO_FIGURES, promise_of
 from pipelines.web.guard import AllowedNames, Guard
 from tracehouse.app.controls import controls_of, scenario_of
+from tracehouse.app.queue_page import queue_page
+from tracehouse.queue import queue_now
 from tracehouse.scenarios import WhatIf, what_if
+from traces.catalogue.catalogue import load_catalogue
+from traces.common.log import LogError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -51,6 +55,7 @@ class WhatIfPage:
     def __init__(self, source: str, token: str, port: int) -> None:
         self.source, self.token, self.cookie = source, token, f"tracehouse-{port}"
         self.controls = controls_of(source)
+        self.has_queue = bool(load_catalogue().source(source).queue_command)
         self.answers: dict[tuple[tuple[str, Any], ...], str] = {}
         self.lock = Lock()
 
@@ -60,7 +65,7 @@ class WhatIfPage:
         from starlette.applications import Starlette
         from starlette.routing import Route
 
-        routes = [Route("/", self.page), Route("/answer", self.answer, methods=["POST"])]
+        routes = [Route("/", self.page), Route("/queue", self.queue), Route("/answer", self.answer, methods=["POST"])]
         return Guard(Starlette(routes=routes), AllowedNames.parse(""), start_page=None)
 
     def _has_token(self, given: str | None) -> bool:
@@ -77,10 +82,26 @@ class WhatIfPage:
         if not self._has_token(request.cookies.get(self.cookie)):
             return self._refusal()
         nonce = secrets.token_urlsafe(16)
-        text = fill("app.html", source=self.source, controls=self.controls, nonce=nonce)
-        return HTMLResponse(
-            text, headers={"content-security-policy": _POLICY.format(nonce), "cache-control": "no-store"}
-        )
+        text = fill("app.html", source=self.source, controls=self.controls, has_queue=self.has_queue, nonce=nonce)
+        return HTMLResponse(text, headers=_headers(nonce))
+
+    async def queue(self, request: Request) -> Response:
+        """When the jobs that wait now start, by the queue_command of the source."""
+        from starlette.concurrency import run_in_threadpool
+        from starlette.responses import HTMLResponse, PlainTextResponse
+
+        if not self._has_token(request.cookies.get(self.cookie)):
+            return self._refusal()
+        try:
+            text = await run_in_threadpool(self._queue_now)
+        except (LogError, ValueError) as error:
+            return PlainTextResponse(f"{error}\n", 503, headers=_headers(""))
+        return HTMLResponse(text, headers=_headers(""))
+
+    def _queue_now(self) -> str:
+        with self.lock:
+            answer = queue_now(load_catalogue().source(self.source))
+        return queue_page(self.source, answer.lines, answer.rows)
 
     async def answer(self, request: Request) -> Response:
         """What the values that are sent would do, as a part of the page."""
@@ -109,6 +130,10 @@ class WhatIfPage:
             if key not in self.answers:
                 self.answers[key] = answer_text(self.source, scenario, what_if({CHANGED: scenario}, self.source))
             return self.answers[key]
+
+
+def _headers(nonce: str) -> dict[str, str]:
+    return {"content-security-policy": _POLICY.format(nonce), "cache-control": "no-store"}
 
 
 def answer_text(source: str, scenario: Mapping[str, Any], answer: WhatIf) -> str:

@@ -344,6 +344,30 @@ def test_who_waits_for_a_reservation_that_is_over_has_left() -> None:
     assert start[:2] == [2_000, -1] and submit[2:] == [2_904, 2_905]
 
 
+def test_who_follows_an_array_comes_after_all_its_tasks() -> None:
+    """The first job is no task. The second array has a task that never starts."""
+    asked = [
+        asking(0, 1, 90),
+        asking(1, 1, 90),
+        asking(1, 1, 90),
+        asking(2, 1, 10),
+        asking(2, 5, 10),
+        *[asking(9, 1, 10)] * 3,
+    ]
+    jobs = jobs_of(
+        asked,
+        np.array([80, 40, 20, 10, 10, 10, 10, 10]),
+        np.array([NO_JOB] * 5 + [2, 0, 3]),
+        np.array([0] * 5 + [3, 3, 3]),
+        array=np.array([NO_JOB, 1, 1, 2, 2] + [NO_JOB] * 3),
+    )
+    outcome = replayed(pbs_site(), asked, jobs)
+    start = outcome.schedule.start
+    assert outcome.submit is not None and (start[:4] >= 0).all()
+    ends = start + jobs.runtime
+    assert outcome.submit.tolist()[5:] == [max(ends[1:3]) + 3, ends[0] + 3, NEVER_SUBMITTED]
+
+
 def test_who_follows_a_job_that_never_leaves_never_comes() -> None:
     """The second job is wider than the cluster, and the last one has no job to wait for."""
     asked = [asking(0, 1, 10), asking(1, 5, 10), asking(2, 1, 10), asking(3, 1, 10), asking(4, 1, 10)]

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/app: controls, server."""
+"""Tests of tracehouse/app: controls, queue_page, server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of tracehouse/cli: errors, linking, main, session, commands/app, commands/completion, commands/replay_grade, commands/tune,
+"""Tests of tracehouse/cli: errors, frame_text, linking, main, queue_text, session, commands/app, commands/completion, commands/replay_grade, commands/tune,
 commands/ui."""
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ OPTIONS = {
         "SOURCE", "--procs", "--walltime", "--user", "--queue", "--partition", "--gpus", "--account", "--qos", "--soonest",
         "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json",
     ],
-    "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "--why", "squeue --json", "--json"],
+    "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "--why", "squeue --json", "--json",
+              "--user", "--page", "--watch"],
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
     "models": ["SOURCE", "--json"],
     "rollback": ["SOURCE", "--to"],

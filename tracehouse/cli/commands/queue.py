@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,21 +10,17 @@ import click
 
 from assets.common.writing.outputs import write_output
 from tracehouse.cli.errors import plain_errors
-from tracehouse.cli.json_output import json_text
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.text.tables import duration, folded, terminal_width
+from tracehouse.cli.queue_text import queue_text
+from tracehouse.text.tables import terminal_width
 from traces.catalogue.catalogue import load_catalogue
+from traces.common.log import LogError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import polars as pl
-
     from tracehouse.queue import QueueAnswer
-
-_MOST_COMPARED = 10
-"""Rows of what is compared."""
 
 
 @click.command()
@@ -42,14 +39,22 @@ _MOST_COMPARED = 10
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "csv", "json"]),
+    type=click.Choice(["table", "line", "csv", "json"]),
     default="table",
     show_default=True,
-    help="Of the jobs.",
+    help="Of the jobs. The line is for a message of the day.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json: one object.")
 @click.option("--out", type=FileToWrite(), metavar="FILE", help="Write into this file.")
 @click.option("--why", "is_why", is_flag=True, help="What keeps each job now, by the rules of the source's cluster.")
+@click.option("--user", help="The jobs of this user alone. The others are replayed, too.")
+@click.option("--page", type=FileToWrite(), metavar="FILE", help="Write a page for browsers, with what keeps each job.")
+@click.option(
+    "--watch",
+    type=click.IntRange(min=1),
+    metavar="SECONDS",
+    help="Ask again and again, so many seconds after each answer.",
+)
 @plain_errors
 def queue(
     source: str,
@@ -62,6 +67,9 @@ def queue(
     as_json: bool,
     out: Path | None,
     is_why: bool,
+    user: str | None,
+    page: Path | None,
+    watch: int | None,
 ) -> None:
     """When do the jobs that wait now start? Each with an interval, and under another policy.
 
@@ -75,127 +83,50 @@ def queue(
     squeue --json | tracehouse queue mycluster -
     tracehouse queue mycluster queue.json --policy SAF
     tracehouse queue mycluster queue.json --why
+    tracehouse queue mycluster --watch 60 --page /var/www/queue.html
     """
-    from tracehouse.queue import answer_queue, read_shares_and_priorities, read_snapshot, with_causes
+    from tracehouse.app.queue_page import queue_page
+    from tracehouse.queue import IF_KNOWN, NEEDED, NONE, queue_now
 
-    form = "json" if as_json else form
-    declared = load_catalogue().source(source)
-    snapshot, moment = read_snapshot(declared, file)
-    answer = answer_queue(declared.name, snapshot, moment, (policy, backfill), (samples, seed))
-    if is_why:
-        shares = read_shares_and_priorities(declared, file)
-        answer = with_causes(answer, declared.name, snapshot, moment.second, shares)
+    if watch is not None and file == "-":
+        raise click.UsageError(
+            "--watch asks again, and standard input ends: give FILE, or queue_command in the catalogue"
+        )
+    declared, form = load_catalogue().source(source), "json" if as_json else form
+    causes = NEEDED if is_why else NONE if page is None else IF_KNOWN
+
+    def show_queue() -> None:
+        answer = queue_now(declared, file, (policy, backfill), (samples, seed), causes)
+        answer = answer if user is None else answer.of_user(user)
+        if watch is not None and out is None and page is None:
+            click.clear()
+        _show(answer, form, out)
+        if page is not None:
+            write_output(page, queue_page(declared.name, answer.lines, answer.rows, watch).encode())
+
+    _repeated(show_queue, watch)
+
+
+def _repeated(show: Callable[[], None], every_s: int | None) -> None:
+    """Shows the queue once, or again and again, also after a fault of the queue."""
+    while True:
+        try:
+            show()
+        except (LogError, ValueError) as error:
+            if every_s is None:
+                raise
+            click.echo(f"{error}. The next answer is asked for in {every_s} s", err=True)
+        if every_s is None:
+            return
+        time.sleep(every_s)
+
+
+def _show(answer: QueueAnswer, form: str, out: Path | None) -> None:
     text = queue_text(answer, form, None if out else terminal_width())
     if out is None:
         click.echo(text, nl=False)
     else:
         write_output(out, text.encode())
-    if form != "table":
+    if form in ("csv", "json"):
         for line in answer.lines:
             click.echo(line, err=True)
-
-
-def queue_text(answer: QueueAnswer, form: str, width: int | None) -> str:
-    """The answer as a table, or as "csv" or "json" with all columns, in seconds from now. width: of the terminal, None for any."""
-    from tracehouse.cli.commands.sql import table_text
-
-    if form == "csv":
-        return answer.rows.write_csv()
-    compared = {"shares": answer.shares, "factors": answer.factors}
-    if form == "json":
-        more = {name: table.to_dicts() for name, table in compared.items() if table is not None}
-        return json_text({"lines": answer.lines, "jobs": answer.rows.to_dicts()} | more) + "\n"
-    text = "\n".join(folded(line, width) for line in answer.lines) + "\n" + table_text(_shown(answer.rows), width)
-    if answer.shares is not None and answer.shares.height:
-        text += f"\nfair shares of now{_of_most(answer.shares.height)}\n" + table_text(
-            _shown_shares(answer.shares), width
-        )
-    if answer.factors is not None and (differing := _shown_factors(answer.factors)).height:
-        text += f"\npriority factors that differ{_of_most(differing.height)}\n"
-        text += table_text(differing.head(_MOST_COMPARED), width)
-    return text
-
-
-def _of_most(rows: int) -> str:
-    return f", {_MOST_COMPARED} of {rows:,} (--json has all)" if rows > _MOST_COMPARED else ""
-
-
-def _shown_shares(shares: pl.DataFrame) -> pl.DataFrame:
-    """The users whose factor by the log is furthest from that of sshare. Usage is a part of that of all users."""
-    import polars as pl
-
-    part = {
-        name: (100 * pl.col(column) / pl.col(column).sum()).round(1).fill_nan(0.0)
-        for name, column in (("usage %", "usage"), ("by the log %", "log_usage"))
-    }
-    shares = shares.with_columns(**part)
-    difference = (pl.col("fair_share") - pl.col("log_computed")).abs()
-    shares = shares.sort(difference, "account", "user", descending=[True, False, False]).head(_MOST_COMPARED)
-    factors = {"FairShare": "fair_share", "from its usage": "computed", "from the log": "log_computed"}
-    return shares.select("account", "user", *part, **{name: pl.col(of).round(4) for name, of in factors.items()})
-
-
-def _shown_factors(factors: pl.DataFrame) -> pl.DataFrame:
-    """The jobs of which a part of the priority differs, those with the largest difference of the whole first."""
-    import polars as pl
-
-    rows = factors.filter(pl.col("differing").list.len() > 0)
-    rows = rows.sort((pl.col("priority") - pl.col("computed")).abs(), "job", descending=[True, False])
-    words = [
-        ", ".join(f"{name} {row[name]:,} computed {row[f'computed_{name}']:,}" for name in row["differing"])
-        for row in rows.to_dicts()
-    ]
-    return rows.select("job", "queue", "priority", "computed").with_columns(pl.Series("differing", words, pl.Utf8))
-
-
-def _shown(rows: pl.DataFrame) -> pl.DataFrame:
-    """The columns that people read: lengths of time in words."""
-    import polars as pl
-
-    def words(name: str) -> pl.Series:
-        seconds = rows[name].to_list()
-        signs = ["-" if second is not None and second < 0 else "" for second in seconds]
-        texts = [
-            "" if second is None else sign + duration(abs(second)) for sign, second in zip(signs, seconds, strict=True)
-        ]
-        return pl.Series(texts, dtype=pl.Utf8)
-
-    if not rows.height:
-        return rows
-    shown = rows.select("job", "user", "procs").with_columns(words("waited_s").alias("waited"))
-    if "start_p50" in rows.columns:
-        short = _shortener(rows)
-        ends = (short(rows[name]) for name in ("start_p10", "start_p90"))
-        between = [f"{low} to {high}" if low else "" for low, high in zip(*ends, strict=True)]
-        shown = shown.with_columns(pl.Series("starts", short(rows["start_p50"])), pl.Series("80 % interval", between))
-    if "change_s" in rows.columns:
-        rival = pl.Series("under the other", short(rows["rival_start_p50"]))
-        shown = shown.with_columns(rival, words("change_s").alias("change"))
-    if "why" in rows.columns:
-        shown = shown.with_columns(pl.Series("why", _why_words(rows)), rows["reason"].fill_null(""))
-    shown = shown.with_columns(words("requested_s").alias("requested"), rows["queue"].fill_null(""))
-    held = rows["not_predicted"].fill_null("")
-    return shown.with_columns(held) if (held != "").any() else shown
-
-
-def _why_words(rows: pl.DataFrame) -> list[str]:
-    """What keeps each job, with the job that it is behind, or the limit."""
-    words = []
-    for why, job, user, limit in rows.select("why", "behind_job", "behind_user", "limit").iter_rows():
-        owner = f" of {user}" if user else ""
-        words.append(f"{why or ''}{f': job {job}{owner}' if job else ''}{f': {limit}' if limit else ''}")
-    return words
-
-
-def _shortener(rows: pl.DataFrame) -> Callable[[pl.Series], list[str]]:
-    """What leaves the weekday out of local times, and the year, if all of them are of the same. Seconds of a log's own clock stay."""
-    weekday, year = len("Sun "), len("2026-")
-    names = [name for name in ("start_p10", "start_p50", "start_p90", "rival_start_p50") if name in rows.columns]
-    years = {text[weekday : weekday + year] for name in names for text in rows[name].to_list() if text}
-    left_out = weekday + (year if len(years) == 1 else 0)
-
-    def short(times: pl.Series) -> list[str]:
-        texts = ["" if text is None else text for text in times.to_list()]
-        return [text if text.startswith("second") else text[left_out:] for text in texts]
-
-    return short

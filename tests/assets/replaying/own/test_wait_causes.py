@@ -18,7 +18,7 @@ from tests.assets.replaying.own.homes import CLUSTER, PBS_CLUSTER, SUBMITTED, lo
 from tests.pipelines.command_line import succeed, use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, swf_line, warehouse_of
-from tracehouse.cli.commands.queue import _why_words
+from tracehouse.cli.queue_text import _why_words
 from tracehouse.queue import QueueAnswer, with_causes
 from traces.cluster.accounts import Limit
 from traces.cluster.toml_writing import cluster_toml

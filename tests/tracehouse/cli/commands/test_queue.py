@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -18,8 +19,9 @@ from click.testing import CliRunner
 from tests.conftest import Home
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import SOURCE, busy_log
-from tracehouse.cli.commands.queue import _shortener
+from tracehouse.app.queue_page import queue_page
 from tracehouse.cli.main import main
+from tracehouse.cli.queue_text import _shortener
 from tracehouse.queue import _long_line
 
 NOW = 1_781_450_000
@@ -206,3 +208,62 @@ def test_times_of_different_years_have_their_year() -> None:
     assert _shortener(later)(later["start_p90"]) == ["2027-01-01 06:00"]
     seconds = pl.DataFrame({"start_p50": ["second 5", None]})
     assert _shortener(seconds)(seconds["start_p50"]) == ["second 5", ""]
+
+
+def test_the_jobs_of_one_user(tmp_path: Path) -> None:
+    path = write(tmp_path, job(1, cpus=2), job(2, cpus=3, user_name="9"))
+    answer = json.loads(succeed("queue", SOURCE, path, "--samples", "10", "--user", "9", "--json").partition("\n")[0])
+    assert [row["job"] for row in answer["jobs"]] == ["2"] and answer["moment"].startswith(f"{SOURCE}, ")
+    text = succeed("queue", SOURCE, path, "--samples", "10", "--user", "nobody")
+    assert "no job of nobody waits" in text and "0 rows" not in text
+
+
+def test_a_message_of_the_day_is_one_line(queue_file: Path, tmp_path: Path) -> None:
+    (line,) = succeed("queue", SOURCE, queue_file, "--samples", "10", "--format", "line").splitlines()
+    assert ": 4 jobs wait, half of them start by " in line and ", nine in ten by " in line
+    nobody = succeed("queue", SOURCE, write(tmp_path, job(1, hold=True)), "--format", "line")
+    assert nobody.endswith(": no job waits that is known to start\n")
+
+
+def test_the_page_has_a_bar_for_each_job_that_starts(queue_file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "queue.html"
+    succeed("queue", SOURCE, queue_file, "--samples", "20", "--page", page)
+    text = page.read_text()
+    assert text.count("<i\n") == 2 and "wider than the cluster of" in text and "held" in text
+    widths = [float(width) for width in re.findall(r"width:([0-9.]+)%", text)]
+    assert len(widths) == 2 and max(widths) <= 100 and 'http-equiv="refresh"' not in text
+    rows = pl.DataFrame(
+        {
+            "job": ["<b>"],
+            "user": [None],
+            "procs": [4],
+            "waited_s": [9],
+            "requested_s": [None],
+            "not_predicted": ["held"],
+        }
+    )
+    plain = queue_page("mine", ["mine: <i>"], rows, every_s=60)
+    assert "&lt;b&gt;" in plain and "mine: &lt;i&gt;" in plain and '<meta http-equiv="refresh" content="60">' in plain
+
+
+def test_a_watch_asks_again_and_outlives_a_fault(
+    queue_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        times.append(seconds)
+        if len(times) == 1:
+            queue_file.write_text("{")
+        if len(times) == 2:
+            write(tmp_path, job(1))
+        if len(times) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("tracehouse.cli.commands.queue.time.sleep", sleep)
+    arguments = ["queue", SOURCE, str(queue_file), "--samples", "10", "--watch", "30", "--out", str(tmp_path / "o.txt")]
+    told = CliRunner().invoke(main, arguments)
+    assert times == [30.0] * 3 and told.exit_code != 0
+    assert "The next answer is asked for in 30 s" in told.output
+    assert "1 job read: 0 running, 1 waiting" in (tmp_path / "o.txt").read_text()
+    assert "standard input ends" in fail("queue", SOURCE, "-", "--watch", "30")
