@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import shlex
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -18,13 +20,14 @@ import uvicorn
 
 from assets.replaying.configuring.configuration import edited_cluster
 from models.judging.fidelity import NO_REACTION
-from tests.assets.replaying.own.homes import CLUSTER, MANY, PBS_CLUSTER, own_home
+from tests.assets.replaying.own.homes import CLUSTER, MANY, PBS_CLUSTER, SUBMITTED, own_home
 from tests.browser import Browser
 from tests.pipelines.command_line import fail, use_home
 from tests.tiny import Home
 from tracehouse.app import server
 from tracehouse.app.controls import Control, controls_of, scenario_of
 from tracehouse.app.server import HOST, WhatIfPage
+from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.clusters import load_cluster
 from traces.cluster.differing import changed_values
 
@@ -162,6 +165,27 @@ def test_only_who_has_the_token_may_ask(page: WhatIfPage) -> None:
         and "SameSite=strict" in headers["set-cookie"]
     )
     assert page.answers == {}
+
+
+def test_the_queue_of_now_is_a_page_beside_it(
+    page: WhatIfPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cookie, waiting = f"{page.cookie}=secret", {"job_state": ["PENDING"], "cpus": 1, "time_limit": 60, "start_time": 0}
+    job = {"job_id": 77, "user_name": "ann", "partition": "main", "submit_time": SUBMITTED + 60_000} | waiting
+    (tmp_path / "queue.json").write_text(json.dumps({"last_update": SUBMITTED + 60_060, "jobs": [job]}))
+    assert "/queue" not in ask(page, "/", cookie=cookie)[1] and ask(page, "/queue")[0] == 403
+    status, text, _ = ask(page, "/queue", cookie=cookie)
+    assert status == 503 and "queue_command" in text
+    monkeypatch.setattr(page, "has_queue", True)
+    declared = load_catalogue().source("mine")
+    command = shlex.join(["cat", str(tmp_path / "queue.json")])
+    monkeypatch.setattr(
+        server, "load_catalogue", lambda: SimpleNamespace(source=lambda _: replace(declared, queue_command=command))
+    )
+    assert 'href="/queue"' in ask(page, "/", cookie=cookie)[1]
+    status, text, headers = ask(page, "/queue", cookie=cookie)
+    assert status == 200 and "Queue now: mine" in text and "<td>77</td>" in text and "what keeps it" in text
+    assert "default-src 'none'" in headers["content-security-policy"] and headers["cache-control"] == "no-store"
 
 
 def test_an_answer_has_the_change_its_grade_and_who_pays(page: WhatIfPage, monkeypatch: pytest.MonkeyPatch) -> None:

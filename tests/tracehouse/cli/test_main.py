@@ -1,5 +1,5 @@
-"""Tests of tracehouse/cli: errors, frame_text, linking, main, queue_text, session, commands/app, commands/completion, commands/replay_grade, commands/tune,
-commands/ui."""
+"""Tests of tracehouse/cli: errors, frame_text, linking, main, queue_text, session, commands/app, commands/completion,
+commands/replay_grade, commands/tune, commands/ui."""
 
 from __future__ import annotations
 
