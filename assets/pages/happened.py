@@ -360,14 +360,16 @@ def _duration(hours: float | None) -> str:
 def _reacting(logged: LoggedSystem) -> list[Block]:
     """Who submits after own jobs have ended: nothing where nobody does."""
     users = logged.habits
-    if not users.following or users.longest_think_s is None:
+    if not users.following:
         return []
-    text = (
-        f"{share(users.following / users.jobs)} of the jobs came at most {duration_text(users.longest_think_s)} after the end of an own "
-        f"job, half of these within {duration_text(users.median_think_s)}, and follow it. If it ended later, they would come later."
-    )
+    text = ""
+    if users.longest_think_s is not None and (following := users.following - users.by_name):
+        text = (
+            f"{share(following / users.jobs)} of the jobs came at most {duration_text(users.longest_think_s)} after the end of an own job, "
+            f"half of these within {duration_text(users.median_think_s)}, and follow it. If it ended later, they would come later. "
+        )
     if users.depending:
-        text += f" {users.depending:,} named jobs that had to end before them."
+        text += f"{users.depending:,} named jobs that had to end before them. Of these {users.by_name:,} came later and follow them."
     follow = users.by_user.filter(pl.col("following") > 0).sort("following", "user", descending=[True, False])
     rows = [
         [
@@ -383,6 +385,6 @@ def _reacting(logged: LoggedSystem) -> list[Block]:
     more = f" ({MOST_GROUPS} of {follow.height:,})" if follow.height > MOST_GROUPS else ""
     return [
         Heading("Who waits for own jobs"),
-        text,
+        text.strip(),
         Table(f"Users whose jobs follow own ones, most first{more}", columns, unique_labels(rows)),
     ]

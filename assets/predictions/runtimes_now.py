@@ -122,7 +122,7 @@ def queue_job_row(job: QueueJob, number: int, now_s: int) -> dict[str, Any]:
         "requested_gpu_types": job.asked.gpu_types,
         "requested_memory_kb": job.asked.memory_kb,
         "memory_per": None,
-        "dependency": None,
+        **dict.fromkeys(("start_time", "end_time", "dependency")),
         "features": job.asked.features,
         "is_exclusive": job.asked.is_exclusive,
         "submit_time": datetime.fromtimestamp(submit_s, UTC).replace(tzinfo=None),

@@ -55,7 +55,7 @@ def pace_of(run: ReplayRun) -> UsersPace:
     array = arrays_of_jobs(run.rows)
     ends = array_ends(end, array)
     line = lines_of_rows(run.rows, jobs.submit, ends, jobs.user).number
-    after, think = followers_of_rows(run.rows, jobs.submit, end, line, longest_think(jobs.submit, ends, line))
+    after, think, _ = followers_of_rows(run.rows, jobs.submit, end, line, longest_think(jobs.submit, ends, line))
     lines = len(np.unique(line[is_named]))
     return UsersPace(index, np.where(after == NO_JOB, NO_JOB, index[after]), think, _patience_of(run), lines, array)
 

@@ -148,7 +148,9 @@ class SiteStarts:
         if self._described(state.now) is None:
             submit[:] = state.now
         rows = self.trace.rows[self.place[state.waiting.number]]
-        rows = rows.with_columns(submit_s=pl.Series(submit), cancel_s=pl.lit(None, pl.Int64))
+        # whether a job waits for another, the eligible time says, which counts as now
+        unknown = {"cancel_s": pl.lit(None, pl.Int64), "dependency": pl.lit(None, pl.Utf8)}
+        rows = rows.with_columns(submit_s=pl.Series(submit), **unknown)
         if "eligible_time" not in rows.columns:
             return rows
         now = pl.lit(self.trace.clock_zero + timedelta(seconds=state.now)).cast(rows.schema["eligible_time"])

@@ -51,6 +51,7 @@ class SessionsAndBatches(NamedTuple):
 @dataclass(frozen=True)
 class Habits:
     """jobs: with a user. unnamed: the others, which nothing else counts. depending: jobs that name others which must leave before them.
+    by_name: those of them that came after these and follow them, which think_s leaves out.
 
     lines: how many users there are of each of LINE_KINDS, within which their jobs follow each other. longest_think_s: seconds after an end
     up to which jobs follow, None where none does. think_s: the THINK_QUANTILES of think times, seconds, empty where no job follows. soon:
@@ -63,6 +64,7 @@ class Habits:
     jobs: int
     unnamed: int
     depending: int
+    by_name: int
     lines: dict[str, int]
     following: int
     longest_think_s: int | None
@@ -100,16 +102,18 @@ def submitted_jobs(warehouse: Warehouse, source: str) -> pl.DataFrame:
 
 
 def jobs_that_follow(rows: pl.DataFrame) -> tuple[pl.DataFrame, int | None]:
-    """The jobs with a user, and the longest think time, seconds, None where none follows. Further columns of each job: line (its kind, of
-    LINE_KINDS), follows (the place among these of the job that it follows), think_s, session, batch, and soon_s, the seconds after an
-    own end, at most the last of SOON_S. Where there is no such job they are NULL. rows: as for `habits_of`."""
+    """The jobs with a user, and the longest think time, seconds, None where none follows. rows: as for `habits_of`.
+
+    Further columns of each job, NULL where there is no such job: line (its kind, of LINE_KINDS), follows (the place among these of the job
+    that it follows), think_s, is_by_name (whether it names that one), session and batch. soon_s: the seconds after an own end, at most the
+    last of SOON_S."""
     named = rows.filter(pl.col("user").is_not_null()).with_columns(user_name="user")
     submit, end = named["submit_s"].to_numpy(), named["end_s"].to_numpy()
     ends = array_ends(end, arrays_of_jobs(named))
     user = named["user"].rank("dense").cast(pl.Int64).to_numpy()
     line, kind = lines_of_rows(named, submit, ends, user)
     longest = longest_think(submit, ends, line)
-    after, think = followers_of_rows(named, submit, end, line, longest)
+    after, think, is_by_name = followers_of_rows(named, submit, end, line, longest)
     near, since = followers_of(submit, ends, user, max(SOON_S))
     runs = sessions_and_batches(submit, user, after)
     is_one = pl.Series(after != NO_JOB)
@@ -117,6 +121,7 @@ def jobs_that_follow(rows: pl.DataFrame) -> tuple[pl.DataFrame, int | None]:
         line=pl.Series(LINE_KINDS, dtype=pl.String).gather(pl.Series(kind)),
         follows=pl.when(is_one).then(pl.Series(after)),
         think_s=pl.when(is_one).then(pl.Series(think)),
+        is_by_name=pl.Series(is_by_name),
         session=pl.Series(runs.session),
         batch=pl.Series(runs.batch),
         soon_s=pl.when(pl.Series(near != NO_JOB)).then(pl.Series(since)),
@@ -132,16 +137,23 @@ def lines_of_rows(rows: pl.DataFrame, submit: IntArray, end: IntArray, user: Int
 
 def followers_of_rows(
     rows: pl.DataFrame, submit: IntArray, end: IntArray, line: IntArray, within_s: int
-) -> tuple[IntArray, IntArray]:
+) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
     """As `followers_of`, but that a job follows arrays and no single tasks of them, and that one which names jobs that had all left before
-    it follows the last of them, whenever that was. rows: of the jobs, with what `named_jobs` needs."""
-    ends = array_ends(end, arrays_of_jobs(rows))
+    it follows the last of them, whenever that was. Also whether each follows one that it names. rows: of the jobs, with what `named_jobs`
+    needs."""
+    array = arrays_of_jobs(rows)
+    ends = array_ends(end, array)
     after, think = followers_of(submit, ends, line, within_s)
+    is_by_name = np.zeros(len(submit), dtype=np.bool_)
+    last_task = {int(array[job]): int(job) for job in np.flatnonzero((array >= 0) & (ends >= 0))}
     for job, others in named_jobs(rows).items():
+        if min(end[other] for _, other in others) < 0:
+            continue
         last = max((other for _, other in others), key=lambda other: (end[other], other))
-        if min(end[other] for _, other in others) >= 0 and 0 <= ends[last] <= submit[job]:
-            after[job], think[job] = last, submit[job] - end[last]
-    return after, think
+        last = last_task.get(int(array[last]), last)
+        if 0 <= ends[last] <= submit[job]:
+            after[job], think[job], is_by_name[job] = last, submit[job] - ends[last], True
+    return after, think, is_by_name
 
 
 def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
@@ -150,7 +162,7 @@ def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
     started, null for others. time_zone: of hours and days, None for seconds that are no dates."""
     jobs, longest = jobs_that_follow(rows)
     by_user = _by_user(jobs)
-    think = jobs["think_s"].drop_nulls().to_numpy()
+    think = jobs.filter(~pl.col("is_by_name"))["think_s"].drop_nulls().to_numpy()
     by_hour, by_day = (None, None) if time_zone is None else _by_hour_and_day(jobs, time_zone)
     gave_up_s = jobs["gave_up_s"].drop_nulls().to_numpy()
     night = None if by_hour is None else by_hour.filter(pl.col("hour").is_in(NIGHT_HOURS))
@@ -158,8 +170,9 @@ def habits_of(rows: pl.DataFrame, time_zone: str | None) -> Habits:
         jobs=jobs.height,
         unnamed=rows.height - jobs.height,
         depending=jobs["dependency"].count(),
+        by_name=jobs["follows"].count() - len(think),
         lines={kind: int((by_user["line"] == kind).sum()) for kind in LINE_KINDS},
-        following=len(think),
+        following=jobs["follows"].count(),
         longest_think_s=longest,
         think_s=tuple(np.quantile(think, THINK_QUANTILES).tolist()) if len(think) else (),
         soon=tuple(float((jobs["soon_s"] <= seconds).sum() / jobs.height) for seconds in SOON_S) if jobs.height else (),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from simulator.agents.episodes import Backlogs, Threads, check_windows
 from simulator.agents.trajectories import DECISIONS_PER_JOB, ROWS_PER_JOB, Trajectories, join_trajectories, window_seeds
-from simulator.cluster.requests import Requests, some_requests
+from simulator.cluster.requests import DEPENDENCIES, Requests, some_requests
 from simulator.engine.replay import inputs_of
 from simulator.jobs.cluster import Cluster, HeldNodes, RunningJobs
 from simulator.jobs.jobs import Jobs
@@ -185,8 +185,20 @@ class SlurmTrace:
             running = RunningJobs(history.start[runs], *columns)
         cluster = Cluster(max(self.procs, int(running.procs.sum())), running, waiting=waiting)
         requests = some_requests(self.replayer.requests, own)
+        if before is not None:
+            requests = requests._replace(begin=self._begins(own, before))
         replayer = replace(self.replayer, requests=requests, warm=warm, policy=policy)
         return BegunWindow(replayer.begun(jobs, cluster)[0], jobs, cluster, own)
+
+    def _begins(self, own: IntArray, before: tuple[SlurmHistory, IntArray, int]) -> IntArray:
+        """Earliest starts of these jobs: of one that names a job which runs when the window begins, not before the end that the history
+        has of it. before: as `_begun` takes it."""
+        asked, (history, ran, _) = self.replayer.requests, before
+        begin, other = asked.begin.copy(), asked.dependency[:, 1]
+        owner = np.repeat(np.arange(len(begin)), np.diff(asked.first_dependency))
+        runs = np.isin(other, ran) & (asked.dependency[:, 0] != DEPENDENCIES.index("after"))
+        np.maximum.at(begin, owner[runs], history.end[other[runs]])
+        return begin[own]
 
 
 def _state_of(backlogs: Backlogs | None, window: int) -> tuple[SlurmState, int] | None:

@@ -23,7 +23,7 @@ READERS = {
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (3, "3387ba364d20"),
-    "slurm": (8, "2db62a43d597"),
+    "slurm": (8, "4d89790383f0"),
     "pbs": (7, "324baccca526"),
     "vasp": ("4", "433e46eec787"),
 }

@@ -21,7 +21,10 @@ from tracehouse.app.queue_page import queue_page
 from tracehouse.queue import queue_now
 from tracehouse.scenarios import WhatIf, what_if
 from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.sources import CatalogueError
 from traces.common.log import LogError
+from traces.common.pseudonyms import PseudonymError
+from warehouse import WarehouseError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -57,7 +60,7 @@ class WhatIfPage:
         self.controls = controls_of(source)
         self.has_queue = bool(load_catalogue().source(source).queue_command)
         self.answers: dict[tuple[tuple[str, Any], ...], str] = {}
-        self.lock = Lock()
+        self.lock, self.queue_lock = Lock(), Lock()
 
     @property
     def guarded(self) -> Guard:
@@ -94,12 +97,12 @@ class WhatIfPage:
             return self._refusal()
         try:
             text = await run_in_threadpool(self._queue_now)
-        except (LogError, ValueError) as error:
+        except (CatalogueError, LogError, PseudonymError, WarehouseError, ValueError, OSError) as error:
             return PlainTextResponse(f"{error}\n", 503, headers=_headers(""))
         return HTMLResponse(text, headers=_headers(""))
 
     def _queue_now(self) -> str:
-        with self.lock:
+        with self.queue_lock:
             answer = queue_now(load_catalogue().source(self.source))
         return queue_page(self.source, answer.lines, answer.rows)
 

@@ -17,6 +17,10 @@ from warehouse import WarehouseError, disk_fault
 NUL_IN_PATH = "a path has a NUL character, which no file can have in its name; look at what was given"
 
 
+FAULTS_OF_USE = (CatalogueError, LogError, PseudonymError, WarehouseError, ValueError)
+"""Errors whose text says what to do."""
+
+
 def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     """Errors that tell the user what to do are printed as they stand, without a traceback."""
 
@@ -25,7 +29,7 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             refuse_inputs(kwargs)
             return command(*args, **kwargs)
-        except (CatalogueError, LogError, PseudonymError, WarehouseError, ValueError) as error:
+        except FAULTS_OF_USE as error:
             text = NUL_IN_PATH if str(error).startswith("embedded null") else str(error)  # of the system's calls
             raise click.ClickException(printable(text)) from error
         except BrokenPipeError:  # whoever reads has seen enough; click ends quietly

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING
 
 from tracehouse.cli.frame_text import table_text
@@ -48,8 +49,11 @@ def one_line(answer: QueueAnswer) -> str:
     rows = answer.rows
     if "start_p50_s" not in rows.columns or not (starts := rows.drop_nulls("start_p50_s").sort("start_p50_s")).height:
         return f"{answer.moment}: no job waits that is known to start\n"
-    half, most = (starts["start_p50"][min(int(share * starts.height), starts.height - 1)] for share in (0.5, 0.9))
-    return f"{answer.moment}: {rows.height:,} jobs wait, half of them start by {half}, nine in ten by {most}\n"
+    half, most = (starts["start_p50"][ceil(starts.height * share) - 1] for share in (0.5, 0.9))
+    jobs = f"{starts.height:,} jobs wait" if starts.height > 1 else "1 job waits"
+    more = rows.height - starts.height
+    unknown = f", of {more:,} more nobody knows" if more else ""
+    return f"{answer.moment}: {jobs}, half of them start by {half}, nine in ten by {most}{unknown}\n"
 
 
 def _of_most(rows: int) -> str:

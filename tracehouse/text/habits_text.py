@@ -62,10 +62,11 @@ def _facts(habits: Habits) -> list[str]:
         f"{_percent(share)} within {seconds // 60} min" for share, seconds in zip(habits.soon, SOON_S, strict=True)
     )
     follow = "no job follows the end of an own job: what comes soon after one comes as often at other times"
-    if habits.following and habits.longest_think_s is not None:
-        come, they = ("comes", "follows") if habits.following == 1 else ("come", "follow")
+    following = habits.following - habits.by_name
+    if following and habits.longest_think_s is not None:
+        come, they = ("comes", "follows") if following == 1 else ("come", "follow")
         most = duration(habits.longest_think_s)
-        follow = f"{_counted(habits.following, 'job')} {come} at most {most} after the end of an own job and {they} it"
+        follow = f"{_counted(following, 'job')} {come} at most {most} after the end of an own job and {they} it"
     facts = [
         f"follow    {follow}",
         *_line_facts(habits.lines),
@@ -73,7 +74,8 @@ def _facts(habits: Habits) -> list[str]:
     ]
     if habits.depending:
         name = "names" if habits.depending == 1 else "name"
-        facts.append(f"depend    {_counted(habits.depending, 'job')} {name} others that must leave first")
+        more = f", and {habits.by_name:,} came after these and follow them" if habits.by_name else ""
+        facts.append(f"depend    {_counted(habits.depending, 'job')} {name} others that must leave first{more}")
     if habits.think_s:
         low, lower, median, upper, high = map(duration, habits.think_s)
         facts.append(f"think     {median} in the median, half of them {lower} to {upper}, four of five {low} to {high}")

@@ -11,7 +11,7 @@ def id_parts(job_id: pl.Expr) -> dict[str, pl.Expr]:
     """What an id says: `job` without PBS's server, `array`, `35[]` or `35` of a task and as `job` for others, and the number of the `task`,
     null for others."""
     job = job_id.str.replace(r"\..*$", "")
-    array = job.str.replace(r"_\d+$", "").str.replace(r"\[\d+\]$", "[]")
+    array = job.str.replace(r"_(\d+|\[[^\]]*\])$", "").str.replace(r"\[\d+\]$", "[]")
     return {"job": job, "array": array, "task": job.str.extract(r"[_\[](\d+)\]?$", 1)}
 
 

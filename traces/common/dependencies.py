@@ -5,6 +5,7 @@ Slurm: man page sbatch(1), --dependency. PBS: man page qsub(1B), -W depend.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -78,8 +79,11 @@ def _found(
     if kind == SINGLETON:
         yield from (("afterany", other) for other in same[place])
         return
-    before = [other for other in places.get(name, ()) if other < place]
-    yield from ((kind, other) for other in before if submit[other] == submit[before[-1]])
+    of_name = places.get(name, ())
+    begin = end = bisect_left(of_name, place)
+    while begin > 0 and submit[of_name[begin - 1]] == submit[of_name[end - 1]] and end - begin <= MOST_NAMED_JOBS:
+        begin -= 1
+    yield from ((kind, other) for other in of_name[begin:end])
 
 
 def _earlier_of_name(rows: pl.DataFrame) -> dict[int, list[int]]:

@@ -150,7 +150,8 @@ def submitted_dependency() -> pl.Expr:
     """The jobs that an option of the submission names, such as `afterok:12:13,afterany:14`. Null where it has none. What stands behind
     --wrap, whose command has no quotes here, counts as well where it looks like one."""
     line = pl.col("in_submitline")
-    return line.str.extract(r"\s(?:-d|--dep[a-z]*)[\s=]*((?:after[a-z]*:\d|singleton)[^\s]*)", 1)
+    option = r"""\s(?:-[A-Za-z]*d|--dep(?:end(?:en(?:cy?)?)?)?)[\s=]*["']?((?i:after[a-z]*:\d|singleton)[^\s"']*)"""
+    return line.str.extract(option, 1).str.to_lowercase()
 
 
 def usage_amounts(text: pl.Expr) -> pl.Expr:

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from simulator.cluster.requests import Request
 from simulator.pbs.requests import PbsJob
-from traces.common.dependencies import Named, named_jobs
+from traces.common.dependencies import named_jobs
 
+IntArray = NDArray[np.int64]
 Asking = TypeVar("Asking", Request, PbsJob)
 
 EARLY_S = 60
@@ -30,8 +33,8 @@ _NEVER = "afternotok"
 
 
 def with_dependencies(asked: Sequence[Asking], rows: pl.DataFrame) -> list[Asking]:
-    """The jobs of a log, which wait for those that they name among the rows, in place of as long as in the log. rows: of the jobs, of a
-    trace or of `jobs_and_nodes`.
+    """The jobs of a log, which wait for those that they name among the rows, in place of as long as in the log. rows: of the jobs, with
+    REQUESTED_OF_JOBS. Their submissions may be others than in the log.
 
     Where the log shows that a job did not wait for the jobs that it names, it waits as long as in the log. A job that was cancelled while
     it waited for them never starts."""
@@ -39,17 +42,15 @@ def with_dependencies(asked: Sequence[Asking], rows: pl.DataFrame) -> list[Askin
     named = named_jobs(rows)
     if not named:
         return asked
-    start = rows["start_s"].fill_null(-1).to_numpy()
-    left = rows.select(pl.coalesce(_end(rows), pl.lit(-1, pl.Int64))).to_series().to_numpy()
+    submit, eligible, start, left = (_seconds(rows[f"{name}_time"]) for name in ("submit", "eligible", "start", "end"))
     for job, others in named.items():
-        one = asked[job]
-        happened = [int(start[other] if kind == "after" else left[other]) for kind, other in others]
+        one, could_start = asked[job], max(eligible[job], submit[job])
+        happened = [int((start if kind == "after" else left)[other]) for kind, other in others]
         last = max(happened) if min(happened) >= 0 else None
-        if last is not None and one.begin_s >= last - EARLY_S:
-            kept_s = one.begin_s - max(last, one.submit_s)
-            asked[job] = replace(
-                one, dependencies=_kinds(others), begin_s=one.submit_s if kept_s <= LATE_S else one.begin_s
-            )
+        if last is not None and could_start >= last - EARLY_S:
+            is_kept = could_start - max(last, submit[job]) > LATE_S
+            pairs = tuple((_REPLAYED[kind], other) for kind, other in others)
+            asked[job] = replace(one, dependencies=pairs, begin_s=one.begin_s if is_kept else one.submit_s)
         elif start[job] < 0:
             asked[job] = replace(one, dependencies=tuple((_NEVER, other) for _, other in others))
     return asked
@@ -65,12 +66,6 @@ def behind(asked: Sequence[Asking], ahead: int) -> list[Asking]:
     ]
 
 
-def _kinds(others: Named) -> Named:
-    return tuple((_REPLAYED[kind], other) for kind, other in others)
-
-
-def _end(rows: pl.DataFrame) -> pl.Expr:
-    """The second at which each job left, null where the log does not say."""
-    if "end_s" in rows.columns:
-        return pl.col("end_s")
-    return pl.coalesce("cancel_s", pl.col("start_s") + pl.col("runtime_s"))
+def _seconds(times: pl.Series) -> IntArray:
+    """UTC seconds of the log, -1 where it does not say."""
+    return times.cast(pl.Datetime("us")).dt.epoch("s").fill_null(-1).to_numpy()

@@ -377,7 +377,7 @@ class NodeSettings(BaseModel):
 REQUESTED_OF_JOBS = (
     *("queue", "account", "qos", "reservation", "nodes", "requested_nodes", "gpus", "requested_gpu_types"),
     *("requested_memory_kb", "memory_per", "features", "is_exclusive", "submit_time", "eligible_time"),
-    "dependency",
+    *("start_time", "end_time", "dependency"),
 )
 """Columns of core.jobs that say what a job asked its scheduler for, besides those that every trace has."""
 REQUEST_LABELS = (*REQUESTED_OF_JOBS, "selected_chunks", "place", "project")

@@ -56,7 +56,12 @@ def test_users_wait_for_whole_arrays() -> None:
     followed, _ = jobs_that_follow(rows)
     assert followed["follows"].to_list() == [None] * 7 + [1, 6]
     assert followed["think_s"].to_list()[7:] == [100, 7_300]
-    assert habits_of(rows, None).depending == 1
+    found = habits_of(rows, None)
+    assert (found.depending, found.by_name, found.following, found.think_s[2]) == (1, 1, 2, 100)
+    named = rows.with_columns(
+        pl.col("dependency").fill_null(pl.when(pl.col("job_id") == "6").then(pl.lit("afterok:1_1")))
+    )
+    assert jobs_that_follow(named)[0]["is_by_name"].to_list()[7:] == [True, True], "who names a task follows its array"
 
 
 def test_who_follows_how_soon_and_in_which_sessions() -> None:

@@ -70,7 +70,7 @@ def test_who_names_too_many_names_none() -> None:
 
 
 def test_tasks_of_one_id_and_submission_are_an_array() -> None:
-    ids = ["1", "2_1", "2_2", "2_1", "3[1].pbs", "3[2].pbs", "4.pbs", "5[].pbs", None]
+    ids = ["1", "2_1", "2_[2]", "2_1", "3[1].pbs", "3[2].pbs", "4.pbs", "5[].pbs", None]
     rows = pl.DataFrame({"job_id": ids, "submit_s": [0, 5, 5, 900, 7, 7, 7, 8, 9]})
     assert arrays_of_jobs(rows).tolist() == [-1, 1, 1, 2, 3, 3, -1, -1, -1]
     assert arrays_of_jobs(rows[:1]).tolist() == [-1]

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from assets.common.writing.outputs import write_output
-from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.errors import FAULTS_OF_USE, plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.cli.queue_text import queue_text
 from tracehouse.text.tables import terminal_width
 from traces.catalogue.catalogue import load_catalogue
-from traces.common.log import LogError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,8 +111,8 @@ def _repeated(show: Callable[[], None], every_s: int | None) -> None:
     while True:
         try:
             show()
-        except (LogError, ValueError) as error:
-            if every_s is None:
+        except (*FAULTS_OF_USE, OSError) as error:
+            if every_s is None or isinstance(error, BrokenPipeError):
                 raise
             click.echo(f"{error}. The next answer is asked for in {every_s} s", err=True)
         if every_s is None:

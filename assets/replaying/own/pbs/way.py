@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.replaying.own.ahead import Ahead
-from assets.replaying.own.dependencies import with_dependencies
+from assets.replaying.own.dependencies import behind, with_dependencies
 from assets.replaying.own.pbs.ahead import pbs_warm_start_of
 from assets.replaying.own.pbs.requests import pbs_jobs_of_rows
 from assets.replaying.own.way import OwnRuns, number_of_own_runs
@@ -126,10 +126,8 @@ def pbs_runs(
         earlier = ahead.started.height
         every = pl.concat([ahead.started, rows]).with_columns(dependency=None)
         together, _ = pbs_jobs_of_rows(every, cluster)  # tasks of an array may wait and run
-        warm, asked = (
-            pbs_warm_start_of(ahead, together[:earlier], cluster),
-            with_dependencies(together[earlier:], rows),
-        )
+        warm = pbs_warm_start_of(ahead, together[:earlier], cluster)
+        asked = behind(with_dependencies(together[earlier:], rows), len(warm.asked))
     replayer = PbsReplayer(cluster, asked, PbsPhases(minute_s=zero_s), warm=warm)
     if estimates.is_live:
         replayer = replace(replayer, drive=LiveOnCluster(rows, estimates.detail))

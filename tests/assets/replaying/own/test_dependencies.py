@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,10 @@ import polars as pl
 import pytest
 
 import tracehouse
-from assets.replaying.own.dependencies import EARLY_S, LATE_S, with_dependencies
+from assets.replaying.own.dependencies import EARLY_S, LATE_S, behind, with_dependencies
 from assets.replaying.pace import pace_of
 from simulator.cluster.requests import Request
-from tests.assets.replaying.own.homes import CLUSTER, LARGE, SMALL, SUBMITTED, own_home
+from tests.assets.replaying.own.homes import CLUSTER, LARGE, PBS_CLUSTER, SMALL, SUBMITTED, own_home
 from tests.pipelines.command_line import succeed
 from tests.tiny import swf_line
 
@@ -28,7 +29,10 @@ LINES = [
 
 
 def home_of(
-    folder: Path, patch: pytest.MonkeyPatch, lines: list[tuple[str, int, int, int, int, int, str, str]]
+    folder: Path,
+    patch: pytest.MonkeyPatch,
+    lines: list[tuple[str, int, int, int, int, int, str, str]],
+    cluster: str = CLUSTER,
 ) -> None:
     names = "JobID User Account Partition Submit Eligible Start End Timelimit State NNodes NCPUS ReqCPUS ReqMem ReqTRES AllocTRES NodeList"
     text = ["|".join([*names.split(), "SubmitLine"])]
@@ -36,7 +40,7 @@ def home_of(
         times = "|".join(str(SUBMITTED + second) for second in (submit, eligible, start, end))
         held, nodes = f"cpu=1,mem={memory}M,node=1", "n1" if state == "COMPLETED" else "None assigned"
         text.append(f"{job}|ann|physics|main|{times}|01:00:00|{state}|1|1|1|{memory}M|{held}|{held}|{nodes}|{line}")
-    own_home(folder, [], patch, CLUSTER, log="\n".join(text) + "\n")
+    own_home(folder, [], patch, cluster, log="\n".join(text) + "\n")
 
 
 def test_jobs_wait_for_those_that_they_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,29 +76,49 @@ def test_a_job_follows_one_that_it_names_whenever_that_ended(tmp_path: Path, mon
     assert closed.jobs.submit.tolist() == run.jobs.submit.tolist() and closed.counts["jobs_that_follow"] == 1
 
 
-def asked(begin_s: int, started: bool = True) -> Request:
-    """What the second of two jobs asks, which names the first. That one ran from second 100 to 200."""
+def asked(begin_s: int, started: bool = True, later_s: int = 0) -> Request:
+    """What the second of two jobs asks, which names the first. That one ran from second 100 to 200. later_s: of its submission."""
+    noon = datetime(2024, 1, 1, 12)
+
+    def times(*seconds: int | None) -> list[datetime | None]:
+        return [None if second is None else noon + timedelta(seconds=second) for second in seconds]
+
     rows = pl.DataFrame(
         {
-            **{"job_id": ["1", "2"], "dependency": [None, "afterok:1"], "submit_s": [0, 10]},
-            **{"user_name": ["ann"] * 2, "executable": ["x"] * 2, "start_s": [100, 5_000 if started else None]},
-            **{"runtime_s": [100, 100], "cancel_s": [None, None if started else 5_000]},
+            **{"job_id": ["1", "2"], "dependency": [None, "afterok:1"], "submit_s": [0, 10 + later_s]},
+            **{"user_name": ["ann"] * 2, "executable": ["x"] * 2, "submit_time": times(0, 10)},
+            **{"eligible_time": times(0, begin_s), "start_time": times(100, 5_000 if started else None)},
+            "end_time": times(200, 5_000),
         },
-        schema_overrides={"cancel_s": pl.Int64, "start_s": pl.Int64},
+        schema_overrides={"start_time": pl.Datetime("us")},
     )
-    return with_dependencies([Request(0), Request(10, begin_s=begin_s)], rows)[1]
+    return with_dependencies([Request(0), Request(10 + later_s, begin_s=begin_s + later_s)], rows)[1]
 
 
 def test_what_the_log_shows_of_a_dependency() -> None:
     waits = (("afterok", 0),)
-    assert (
-        asked(200)
-        == asked(201)
-        == asked(200 - EARLY_S)
-        == asked(200 + LATE_S)
-        == Request(10, begin_s=10, dependencies=waits)
-    )
+    free = Request(10, begin_s=10, dependencies=waits)
+    assert asked(200) == asked(201) == asked(200 - EARLY_S) == asked(200 + LATE_S) == free
     assert asked(201 + LATE_S) == Request(10, begin_s=201 + LATE_S, dependencies=waits), "it was kept by a time, too"
     assert asked(199 - EARLY_S) == Request(10, begin_s=199 - EARLY_S), "it did not wait for this job"
     assert asked(10, started=False).dependencies == (("afternotok", 0),), "it never could start"
     assert asked(200, started=False).dependencies == waits
+    assert asked(200, later_s=7_000) == Request(7_010, begin_s=7_010, dependencies=waits), "the log's times decide"
+
+
+def test_jobs_behind_others_name_the_same_ones() -> None:
+    jobs = [Request(0), Request(1, dependencies=(("afterany", 0),))]
+    assert [one.dependencies for one in behind(jobs, 3)] == [(), (("afterany", 3),)]
+
+
+@pytest.mark.parametrize("cluster", [CLUSTER, PBS_CLUSTER], ids=["slurm", "pbs"])
+def test_jobs_wait_for_those_that_they_name_at_another_load_and_after_a_warm_start(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home_of(tmp_path / "home", monkeypatch, LINES, cluster)
+    for change in ({"load": 2.0}, {"load": 0.5}, {"window": "2:2", "warm_start": True}):
+        run = tracehouse.replay("mine", **change).replayed
+        end = dict(zip(run.rows["job_id"], run.schedule.start + run.jobs.runtime, strict=True))
+        start = dict(zip(run.rows["job_id"], run.schedule.start.tolist(), strict=True))
+        assert start["4"] >= end["3"], change
+        assert start["4"] - end["3"] <= 120 or change.get("load") == 0.5

@@ -125,9 +125,11 @@ def test_the_answer_has_them_below_the_jobs(folder: Path) -> None:
     assert "fair shares of now" in text and "priority factors that differ" in text
     assert "fairshare 713 computed 1,000" in text and "from the log" in text
     shown = json.loads(queue_text(answer, "json", None))
-    assert list(shown) == ["lines", "jobs", "shares", "factors"] and shown["factors"][1]["differing"] == ["fairshare"]
+    assert list(shown) == ["moment", "lines", "jobs", "shares", "factors"] and shown["factors"][1]["differing"] == [
+        "fairshare"
+    ]
     plain = with_causes(QueueAnswer(answer.rows, []), "mine", snapshot, NOW)
-    assert list(json.loads(queue_text(plain, "json", None))) == ["lines", "jobs"]
+    assert list(json.loads(queue_text(plain, "json", None))) == ["moment", "lines", "jobs"]
 
 
 def test_names_are_replaced_as_those_of_the_log_are() -> None:
