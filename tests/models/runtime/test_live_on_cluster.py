@@ -110,7 +110,9 @@ def test_pbs_learns_where_jobs_follow_others() -> None:
             rows = pl.DataFrame({"user_name": [one.user for one in asked], "requested_walltime_s": [3600] * 40})
             rows = rows.with_columns(executable=pl.lit(None, dtype=pl.Utf8), requested_procs=pl.lit(16))
             times, think = (when, runtime[order]), np.where(after >= 0, 7, 0)  # noqa: B023
-            replay = new_pbs_replay(pbs_site(job_sort_key="ncpus HIGH"), asked, times, PbsPhases(), (after, think))
+            replay = new_pbs_replay(
+                pbs_site(job_sort_key="ncpus HIGH"), asked, times, PbsPhases(), (after, think, np.full(len(after), -1))
+            )
             LiveOnCluster(rows, "mean")(replay)
             return replay
 
