@@ -4,19 +4,24 @@
     python -m studies results verdicts ...     runs studies and stores the tables that they print
     python -m studies results "vasp table_3"   the same of a part of one
     python -m studies results --pages          writes the pages from what is stored
+    python -m studies results --csv "searched_orders, on {cluster}"     prints a stored table
 
 docs/results.json holds every table with its command, its day and the versions of what computed it. A page names a table in a comment,
 `<!-- results: NAME -->`, and the table ends with `<!-- end -->`. Long tables are on a page of their own, docs/results/tables/PAGE.md,
-with a heading for each: the page names them in a comment `<!-- tables: NAME; NAME -->`. Tables with the same columns may be one: in
+with a heading for each: the page names them in a comment `<!-- tables: NAME; NAME -->`. Those that nobody reads row by row have the
+heading and the command that prints them there. Tables with the same columns may be one: in
 `verdicts, {log}` the braces match any text, which becomes the first column, `log`. A test fails where a page differs.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import platform
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, replace
@@ -77,6 +82,8 @@ OF_STUDIES = {
     "neural_annealing exact": "exact_repairs table_3 --networks FCN-3 --variants paper --updates 300",
 }
 """Of these, the studies that have another name."""
+MOST_ROWS_SHOWN, MOST_WORDS_SHOWN = 30, 400
+"""A table with more of both is printed by --csv alone."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
 MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n*<!-- end -->", re.S)
 TABLES_MARK = re.compile(r"<!-- tables:(?P<names>[^>]+?)-->")
@@ -170,7 +177,10 @@ def tables_page(page: Path, tables: dict[str, PublishedTable]) -> tuple[Path, st
     for name in names:
         table = table_of_place(name, tables)
         by = [f"Made by `{table.command}` on {table.made}."] if table.command else []
-        parts += [f"## {heading_of(name)}", *by, "\n".join(table.lines)]
+        text, rows = "\n".join(table.lines), len(table.lines) - 2
+        if rows > MOST_ROWS_SHOWN and len(text.split()) > MOST_WORDS_SHOWN:
+            text = f"{rows:,} rows: `python -m studies results --csv {shlex.quote(name)}`"
+        parts += [f"## {heading_of(name)}", *by, text]
     return page.parent / "tables" / page.name, "\n\n".join(parts) + "\n"
 
 
@@ -216,6 +226,14 @@ def table_of_place(name: str, tables: dict[str, PublishedTable]) -> PublishedTab
     return replace(tables[first], lines=[f"| {column} {heading}", f"| --- {ruler}", *rows])
 
 
+def csv_of(table: PublishedTable) -> str:
+    """The table without its ruler."""
+    text = io.StringIO()
+    rows = ([cell.strip() for cell in line.strip().strip("|").split("|")] for line in table.lines)
+    csv.writer(text, lineterminator="\n").writerows(row for k, row in enumerate(rows) if k != 1)
+    return text.getvalue()
+
+
 def write_pages() -> None:
     """Writes the stored tables into the pages. A page that names a table which is not stored stays as it is, and that is printed."""
     for page in PAGES:
@@ -239,7 +257,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("studies", nargs="*", help=f"of {', '.join(PRINTED)}; none: the tables of the warehouse")
     parser.add_argument("--pages", action="store_true", help="only write the pages")
+    parser.add_argument("--csv", metavar="TABLE", help="only print a stored table, by the name that its page has")
     asked = parser.parse_args()
+    if asked.csv:
+        try:
+            print(csv_of(table_of_place(asked.csv, stored())), end="")
+        except KeyError as error:
+            parser.error(error.args[0])
+        return
     unknown = set(asked.studies) - set(PRINTED)
     if unknown:
         parser.error(f"no such study: {', '.join(sorted(unknown))}; expected {', '.join(PRINTED)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -39,8 +39,6 @@ def _row(job: dict[str, Any], longest: float) -> dict[str, Any]:
         seconds = (job[f"start_{end}_s"] for end in ("p10", "p50", "p90"))
         low, median, high = (100 * min(longest if second is None else second, longest) / longest for second in seconds)
         bar, starts = (low, high - low, median), job["start_p50"]
-    behind = f": job {job['behind_job']}" if job.get("behind_job") else ""
-    limit = f": {job['limit']}" if job.get("limit") else ""
     return {
         "job": job["job"],
         "user": job["user"] or "",
@@ -50,5 +48,13 @@ def _row(job: dict[str, Any], longest: float) -> dict[str, Any]:
         "starts": starts,
         "bar": bar,
         "interval": "" if bar is None else f"{job['start_p10']} to {job['start_p90'] or 'later'}",
-        "why": f"{job.get('why') or ''}{behind}{limit}",
+        "why": why_words(job),
     }
+
+
+def why_words(job: Mapping[str, Any]) -> str:
+    """What keeps a job, with the job that it is behind, or the limit. "" where nothing says so."""
+    owner = f" of {job['behind_user']}" if job.get("behind_user") else ""
+    behind = f": job {job['behind_job']}{owner}" if job.get("behind_job") else ""
+    limit = f": {job['limit']}" if job.get("limit") else ""
+    return f"{job.get('why') or ''}{behind}{limit}"

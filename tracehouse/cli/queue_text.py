@@ -110,19 +110,14 @@ def _shown(rows: pl.DataFrame) -> pl.DataFrame:
         rival = pl.Series("under the other", short(rows["rival_start_p50"]))
         shown = shown.with_columns(rival, words("change_s").alias("change"))
     if "why" in rows.columns:
-        shown = shown.with_columns(pl.Series("why", _why_words(rows)), rows["reason"].fill_null(""))
+        from tracehouse.app.queue_page import why_words
+
+        shown = shown.with_columns(
+            pl.Series("why", [why_words(row) for row in rows.to_dicts()]), rows["reason"].fill_null("")
+        )
     shown = shown.with_columns(words("requested_s").alias("requested"), rows["queue"].fill_null(""))
     held = rows["not_predicted"].fill_null("")
     return shown.with_columns(held) if (held != "").any() else shown
-
-
-def _why_words(rows: pl.DataFrame) -> list[str]:
-    """What keeps each job, with the job that it is behind, or the limit."""
-    words = []
-    for why, job, user, limit in rows.select("why", "behind_job", "behind_user", "limit").iter_rows():
-        owner = f" of {user}" if user else ""
-        words.append(f"{why or ''}{f': job {job}{owner}' if job else ''}{f': {limit}' if limit else ''}")
-    return words
 
 
 def _shortener(rows: pl.DataFrame) -> Callable[[pl.Series], list[str]]:

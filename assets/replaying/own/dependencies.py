@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -54,6 +54,13 @@ def with_dependencies(asked: Sequence[Asking], rows: pl.DataFrame) -> list[Askin
         elif start[job] < 0:
             asked[job] = replace(one, dependencies=tuple((_NEVER, other) for _, other in others))
     return asked
+
+
+def held_s(row: Mapping[str, Any]) -> int:
+    """For how many seconds a job of the log was not eligible. row: with submit_time and eligible_time."""
+    if row["eligible_time"] is None:
+        return 0
+    return max(int((row["eligible_time"] - row["submit_time"]).total_seconds()), 0)
 
 
 def behind(asked: Sequence[Asking], ahead: int) -> list[Asking]:

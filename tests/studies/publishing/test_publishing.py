@@ -16,6 +16,7 @@ from models.scheduling.arena import Windows
 from models.scheduling.policy_file import policy_to_bytes
 from papers.experiment_tables import ExperimentEntry, comparisons, costs_of
 from simulator.policies.observation import AGENT_LAYOUTS, blank_network
+from studies.publishing import results
 from studies.publishing.confirmed import confirmed_table, counted_trainings
 from studies.publishing.experiment_tables import verdicts_table
 from studies.publishing.results import (
@@ -25,6 +26,7 @@ from studies.publishing.results import (
     PRINTED,
     TABLES_MARK,
     PublishedTable,
+    csv_of,
     marked_tables,
     module_of,
     names_of_place,
@@ -314,6 +316,27 @@ def test_the_page_of_tables(tmp_path: Path) -> None:
         "# Tables: Waits\n\nThe numbers behind [the page](../waits.md).\n\n## waits by log\n\n"
         "| log | wait |\n| --- | ---: |\n| a | 1 |\n| b | 1 |\n\n## waits, a\n\n| wait |\n| ---: |\n| 1 |\n",
     )
+
+
+def test_a_table_that_nobody_reads_row_by_row_is_printed_by_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"| {k} | a b c d e f g h i j k |" for k in range(31)]
+    tables = {"it's long, all": PublishedTable("", "", {}, ["| row | words |", "| --- | --- |", *rows])}
+    page = tmp_path / "x.md"
+    page.write_text("# X\n\n<!-- tables: it's long, all -->\n")
+    beside = tables_page(page, tables)
+    assert beside is not None and beside[1].endswith(
+        """## it's long, all\n\n31 rows: `python -m studies results --csv 'it'"'"'s long, all'`\n"""
+    )
+    assert csv_of(tables["it's long, all"]).splitlines()[:2] == ["row,words", "0,a b c d e f g h i j k"]
+    monkeypatch.setattr("sys.argv", ["results", "--csv", "searched_orders, on {cluster}"])
+    results.main()
+    assert capsys.readouterr().out.startswith("cluster,")
+    monkeypatch.setattr("sys.argv", ["results", "--csv", "nothing"])
+    with pytest.raises(SystemExit):
+        results.main()
+    assert "no table 'nothing' is stored" in capsys.readouterr().err
 
 
 def test_pages_of_results_are_short() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from assets.replaying.own.dependencies import with_dependencies
+from assets.replaying.own.dependencies import held_s, with_dependencies
 from assets.replaying.own.kept_requests import kept_for_rows
 from assets.replaying.running.settings import REQUEST_LABELS
 from simulator.pbs.requests import PbsJob, Piece
@@ -78,9 +78,6 @@ def _job_of_row(
     cpus = max(row["requested_procs"] or row["procs"], 1)
     nodes = max(row["requested_nodes"] or row["nodes"] or (1 if cpus <= largest else cpus), 1)
     reservation = next((name for name in (row["reservation"], row["queue"]) if name in reservations), "")
-    held_s = 0
-    if row["eligible_time"] is not None:
-        held_s = max(int((row["eligible_time"] - row["submit_time"]).total_seconds()), 0)
     walltime_s = row["requested_walltime_s"]
     pieces = pieces_of(row["selected_chunks"]) if row["selected_chunks"] else None
     placement = _placement(row["place"])
@@ -95,7 +92,7 @@ def _job_of_row(
         project=row["project"] or "",
         account=row["account"] or "",
         reservation=reservation,
-        begin_s=row["submit_s"] + held_s,
+        begin_s=row["submit_s"] + held_s(row),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from assets.replaying.own.dependencies import with_dependencies
+from assets.replaying.own.dependencies import held_s, with_dependencies
 from assets.replaying.own.kept_requests import kept_for_rows
 from assets.replaying.running.settings import REQUESTED_OF_JOBS
 from simulator.cluster.requests import Request
@@ -85,15 +85,8 @@ def _request(row: dict[str, Any], gpus: dict[str, int]) -> Request:
         account=row["account"] or "",
         user=row["user_name"] or "",
         reservation=row["reservation"] or "",
-        begin_s=row["submit_s"] + _held_s(row),
+        begin_s=row["submit_s"] + held_s(row),
     )
-
-
-def _held_s(row: dict[str, Any]) -> int:
-    """How long the job was not eligible by the log, in seconds."""
-    if row["eligible_time"] is None:
-        return 0
-    return max(int((row["eligible_time"] - row["submit_time"]).total_seconds()), 0)
 
 
 def gpus_by_type(text: str | None, count: int) -> dict[str, int]:

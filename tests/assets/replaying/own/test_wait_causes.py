@@ -18,7 +18,7 @@ from tests.assets.replaying.own.homes import CLUSTER, PBS_CLUSTER, SUBMITTED, lo
 from tests.pipelines.command_line import succeed, use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, swf_line, warehouse_of
-from tracehouse.cli.queue_text import _why_words
+from tracehouse.app.queue_page import why_words
 from tracehouse.queue import QueueAnswer, with_causes
 from traces.cluster.accounts import Limit
 from traces.cluster.toml_writing import cluster_toml
@@ -264,7 +264,7 @@ def test_the_cause_of_each_waiting_job_is_that_of_now(tmp_path: Path, monkeypatc
     answer = with_causes(QueueAnswer(rows_of_queue, ["first"]), "mine", snapshot, NOW)
     assert answer.rows["why"].to_list() == ["memory is missing", "behind jobs submitted earlier", None]
     assert answer.rows["reason"].to_list()[:2] == ["Priority", "Priority"] and "cluster two" in answer.lines[1]
-    assert _why_words(answer.rows)[1] == "behind jobs submitted earlier: job 11 of u11"
+    assert why_words(answer.rows.row(1, named=True)) == "behind jobs submitted earlier: job 11 of u11"
     alone = parse_queue(json.dumps({"jobs": jobs[:1], "last_update": NOW}), "queue", "UTC")
     assert queue_causes(open_warehouse(), "mine", alone, NOW).jobs.is_empty()
 
